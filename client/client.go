@@ -45,8 +45,32 @@ func (c Config) Validate() error {
 
 // Client sends commands to one queue. It is safe for concurrent use.
 type Client struct {
-	queue  *store.Queue
-	config Config
+	queue   *store.Queue
+	config  Config
+	clients *store.Clients // that Open has connected; nil: those of somebody else
+}
+
+// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and makes a client of a queue. Close ends the
+// connections.
+func Open(ctx context.Context, address, queue string, config Config) (*Client, error) {
+	opened, clients, err := store.Dial(ctx, address, store.Config{Queue: queue})
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	client, err := New(opened, config)
+	if err != nil {
+		return nil, errors.Join(err, clients.Close())
+	}
+	client.clients = clients
+	return client, nil
+}
+
+// Close ends the connections of a client that Open has returned.
+func (c *Client) Close() error {
+	if c.clients == nil {
+		return nil
+	}
+	return c.clients.Close()
 }
 
 // New makes a client of a queue, see store.Open. The error says that the config is out of range, or the queue but one part of another.
@@ -55,7 +79,7 @@ func New(queue *store.Queue, config Config) (*Client, error) {
 	if err := errors.Join(config.Validate(), queue.RequireWhole()); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	return &Client{queue, config}, nil
+	return &Client{queue: queue, config: config}, nil
 }
 
 // Definition is what Put saves. docs/wire.md tells what its fields mean; an empty one is not sent.

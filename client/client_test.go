@@ -138,7 +138,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 		}
 	}
 	for _, part := range queue.Parts {
-		if stats, err := part.Stats(t.Context()); err != nil || stats.Counters["forwarded"] != 0 {
+		if stats, err := part.Report().Stats(t.Context()); err != nil || stats.Counters["forwarded"] != 0 {
 			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 		t.Fatalf("expected it applied, found %+v, %v", reply, err)
 	}
 	testkit.Eventually(t, "the second one is a duplicate", func() bool {
-		stats, err := queue.Parts[0].Stats(t.Context())
+		stats, err := queue.Parts[0].Report().Stats(t.Context())
 		return err == nil && stats.Counters["create"] == 1 && stats.Counters["duplicate"] == 1
 	})
 }

@@ -23,7 +23,7 @@ const promise = `{"timeout":"10h","retries":["5h"],"on_exhausted":"give_up","fre
 func (b *bundle) watch(policy string, uids ...string) {
 	b.t.Helper()
 	ctx, now := context.Background(), b.now()
-	if err := b.Store.PutPolicy(ctx, b.parse(policy)); err != nil {
+	if err := b.Store.Fleet().PutPolicy(ctx, b.parse(policy)); err != nil {
 		b.t.Fatal(err)
 	}
 	records, err := b.Store.Load(ctx, uids)

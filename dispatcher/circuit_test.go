@@ -89,7 +89,7 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		b := setup(t, server)
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 4)
-		if _, err := b.Store.OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
+		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		b.finish("t2/m00")

@@ -6,6 +6,8 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
@@ -48,6 +50,19 @@ type Dispatcher struct {
 	logbook  *logbook.Logbook
 	steered  bool // models of the last round were counted by keys; run goroutine only
 	called   bool // it was woken by a call, which the others did not get; run goroutine only
+}
+
+// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
+// close ends the connections, when Run has returned.
+func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, close func() error, err error) {
+	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
+	if err != nil {
+		return nil, nil, fmt.Errorf("dispatcher: %w", err)
+	}
+	if d, err = New(part, config); err != nil {
+		return nil, nil, errors.Join(err, clients.Close())
+	}
+	return d, clients.Close, nil
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.

@@ -15,7 +15,7 @@ import (
 func (b *bundle) fleet(text string, uids ...string) {
 	b.t.Helper()
 	p := b.parse(text)
-	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
 	}
 	now := b.now()

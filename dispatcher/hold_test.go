@@ -20,7 +20,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 	b.t.Helper()
 	picks, err := model.ParseSelector(selector)
 	if err == nil {
-		err = b.Store.PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
+		err = b.Store.Fleet().PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -29,7 +29,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 
 func (b *bundle) release(id string, within time.Duration) {
 	b.t.Helper()
-	if _, err := b.Store.ReleaseHold(context.Background(), id, within, b.now()); err != nil {
+	if _, err := b.Store.Fleet().ReleaseHold(context.Background(), id, within, b.now()); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -81,7 +81,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 				t.Errorf("%s holds %v after the hold", key, left)
 			}
 		}
-		if holds, _, _ := b.Store.Holds(context.Background()); len(holds) > 0 {
+		if holds, _, _ := b.Store.Fleet().Holds(context.Background()); len(holds) > 0 {
 			t.Errorf("the hold is not forgotten: %v", holds)
 		}
 	})

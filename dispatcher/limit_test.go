@@ -136,7 +136,7 @@ func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T
 			t.Errorf("want the late one told as taken and nothing started, got %+v", round)
 		}
 		b.settle(d)
-		uses, err := b.Store.LimitUses(t.Context(), "host=t1")
+		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
 		if err != nil || len(uses) != 1 || uses[0].Running != 1 {
 			t.Errorf("want one counted, got %+v, %v", uses, err)
 		}
@@ -198,7 +198,7 @@ func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing
 		b := setup(t, server)
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		limit := &model.Limit{Name: "host=t1", Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		if err := b.Store.PutLimit(b.t.Context(), limit, b.now()); err != nil {
+		if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
 			t.Fatal(err)
 		}
 		b.fleet(fourAHost, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
@@ -223,7 +223,7 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 			if length > 0 {
 				limit.Until = b.now().Add(length)
 			}
-			if err := b.Store.PutLimit(b.t.Context(), limit, b.now()); err != nil {
+			if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -302,7 +302,7 @@ func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
 		b := setup(t, server)
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		limit := &model.Limit{Name: "{label.tenant}", Running: 2, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		if err := b.Store.PutLimit(b.t.Context(), limit, b.now()); err != nil {
+		if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
 			t.Fatal(err)
 		}
 		b.fleet(`{"timeout":"1m","retries":[]}`, append(uidsOf("t1", 5), uidsOf("t2", 5)...)...)

@@ -24,7 +24,7 @@ func (b *bundle) begin(uid string, now time.Time) {
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
 	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
-		return b.Store.Requeue(context.Background(), expired)
+		return b.Store.Pool().Requeue(context.Background(), expired)
 	}
 	tooLate := func(b *bundle, expired store.ExpiredWorker) (int, error) {
 		b.Clock.Turn(time.Hour)
@@ -71,7 +71,7 @@ func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.ExpiredWork
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
-	taken, err := b.Store.Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
+	taken, err := b.Store.Pool().Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
 	if err != nil || len(taken.Entries) != 1 {
 		b.t.Fatalf("took %q, %v", taken.Entries, err)
 	}

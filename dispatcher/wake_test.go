@@ -20,7 +20,7 @@ import (
 // save stores a policy and a model tbl_1 that uses it; rule may be empty. The clock stands at seven.
 func (b *bundle) save(policy, rule string) {
 	b.t.Helper()
-	if err := b.Store.PutPolicy(b.t.Context(), b.parse(policy)); err != nil {
+	if err := b.Store.Fleet().PutPolicy(b.t.Context(), b.parse(policy)); err != nil {
 		b.t.Fatal(err)
 	}
 	now := b.now()

@@ -29,7 +29,7 @@ func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
 		"a circuit whose probe it is": {
 			policy: usual + `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 10","probe":"1h"}}`,
 			holdUp: func(b *bundle) {
-				if _, err := b.Store.OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now()); err != nil {
+				if _, err := b.Store.Fleet().OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now()); err != nil {
 					b.t.Fatal(err)
 				}
 			},

@@ -35,7 +35,7 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 		wish.Rate, err = model.ParseBulkRate(rate)
 	}
 	if err == nil {
-		_, err = b.Store.BeginBulk(b.t.Context(), id, wish)
+		_, err = b.Store.Fleet().BeginBulk(b.t.Context(), id, wish)
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -89,7 +89,7 @@ type cancelling struct{ *store.Store }
 func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
 	for _, bulk := range bulks {
-		if _, err := s.CancelBulk(ctx, bulk.ID); err != nil {
+		if _, err := s.Fleet().CancelBulk(ctx, bulk.ID); err != nil {
 			return nil, err
 		}
 	}

@@ -39,7 +39,7 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 		if ttl := b.Redis.TTL(t.Context(), b.Store.Keys.Bulk("x")).Val(); ttl > 24*time.Hour || ttl < 24*time.Hour-time.Minute {
 			t.Errorf("want it kept for a day, found %v", ttl)
 		}
-		if ended, err := b.Store.EndedBulks(t.Context()); err != nil || len(ended) != 1 || ended[0].ID != "x" || ended[0].By != "ops" {
+		if ended, err := b.Store.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 1 || ended[0].ID != "x" || ended[0].By != "ops" {
 			t.Errorf("want it among those that are over, found %+v, %v", ended, err)
 		}
 	})
@@ -139,7 +139,7 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
 		b.roundOf(p)
 		before := b.Stats()["run"]
-		if cancelled, err := b.Store.CancelBulk(t.Context(), "x"); err != nil || !cancelled {
+		if cancelled, err := b.Store.Fleet().CancelBulk(t.Context(), "x"); err != nil || !cancelled {
 			t.Fatalf("want it cancelled, found %t, %v", cancelled, err)
 		}
 		for range 5 {
@@ -154,7 +154,7 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 		if bulk := b.bulk("x"); !bulk.Cancelled || bulk.EndedAt.IsZero() || bulk.Done != int64(before) {
 			t.Errorf("want it cancelled with %d done, found %+v", before, bulk)
 		}
-		if again, err := b.Store.CancelBulk(t.Context(), "x"); err != nil || again {
+		if again, err := b.Store.Fleet().CancelBulk(t.Context(), "x"); err != nil || again {
 			t.Errorf("want nothing left to cancel, found %t, %v", again, err)
 		}
 	})
@@ -219,7 +219,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 			pair.round(1)
 		}
 		for _, store := range pair.parts {
-			if _, err := store.BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
+			if _, err := store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -88,7 +88,7 @@ func (p *pair) rounds(part int) {
 
 func (p *pair) expectStats(part int, want map[string]int64) {
 	p.t.Helper()
-	stats, err := p.parts[part].Stats(p.t.Context())
+	stats, err := p.parts[part].Report().Stats(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 		there := p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.Output(), fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
-		reason, err := p.parts[0].LastRejected(t.Context())
+		reason, err := p.parts[0].Report().LastRejected(t.Context())
 		if want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`; err != nil || reason != want {
 			t.Errorf("want %s, got %s, %v", want, reason, err)
 		}
@@ -240,7 +240,7 @@ func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *t
 		p.push(p.parts[0].Keys.Lane(), "c"+put(there), "c"+put(here))
 		p.round(0)
 		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		if reason, err := p.parts[0].LastRejected(t.Context()); err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}" {
+		if reason, err := p.parts[0].Report().LastRejected(t.Context()); err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}" {
 			t.Errorf("got %s, %v", reason, err)
 		}
 	})

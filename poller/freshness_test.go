@@ -18,7 +18,7 @@ func (b *bundle) promise(within time.Duration) {
 	b.t.Helper()
 	p := policy.Default()
 	p.Name, p.FreshWithin = "feeds", within
-	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -46,7 +46,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		}
 		watches := b.Stats()["watch"]
 		b.promise(time.Hour) // nothing else
-		if err := b.Store.PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}); err != nil {
+		if err := b.Store.Fleet().PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}); err != nil {
 			t.Fatal(err)
 		}
 		b.walk(b.poller(b.Store, poller.Config{}))

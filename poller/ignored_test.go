@@ -66,7 +66,7 @@ func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 		)
 		b.Command(`{"type":"put","uid":"mistyped","polcy":{}}`, `{"type":"jump","uid":"typed"}`, `{"type":"run","uid":"nobody"}`)
 		b.roundOf(p)
-		entries, err := b.Store.Rejected(t.Context())
+		entries, err := b.Store.Fleet().Rejected(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ package poller
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -56,6 +58,19 @@ type bulks struct {
 	failed  bool      // it failed
 	last    string    // id of the bulk that it was about
 	errors  backoff.Sampler
+}
+
+// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
+// close ends the connections, when Run has returned.
+func Open(ctx context.Context, address, queue string, config Config) (d *Poller, close func() error, err error) {
+	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
+	if err != nil {
+		return nil, nil, fmt.Errorf("poller: %w", err)
+	}
+	if d, err = New(part, config); err != nil {
+		return nil, nil, errors.Join(err, clients.Close())
+	}
+	return d, clients.Close, nil
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.

@@ -23,7 +23,7 @@ func (b *bundle) rule(rrule string) {
 	b.t.Helper()
 	p := policy.Default()
 	p.Name, p.Rule, p.Timeout, p.Retries = "feeds", rrule, time.Minute, policy.Delays{5 * time.Minute}
-	if err := b.Store.PutPolicy(b.t.Context(), p); err != nil {
+	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -130,7 +130,7 @@ func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T
 				t.Errorf("rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
 			}
 		}
-		if _, err := b.Store.RemovePolicy(t.Context(), "feeds"); err != nil {
+		if _, err := b.Store.Fleet().RemovePolicy(t.Context(), "feeds"); err != nil {
 			t.Fatal(err)
 		}
 		if b.walk(p); b.starts("a") != "" {
@@ -155,7 +155,7 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 			p := policy.Default()
 			p.Name, p.Rule = "feeds", yearly
 			change(&p)
-			if err := b.Store.PutPolicy(t.Context(), p); err != nil {
+			if err := b.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
 			if walks, err := b.Store.Bulks(t.Context()); err != nil || len(walks) != 0 {
@@ -275,7 +275,7 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 			for _, name := range []string{"one", "two"} {
 				p := policy.Default()
 				p.Name, p.Rule = name, rule
-				if err := b.Store.PutPolicy(t.Context(), p); err != nil {
+				if err := b.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -327,7 +327,7 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 		p := b.poller(counting{b.Store, &steps}, poller.Config{})
 		b.Clock.Turn(2 * time.Second)
 		for range 20 {
-			if _, err := b.Store.BeginBulk(t.Context(), "more", model.Bulk{Action: model.BulkEnable}); err != nil { // there is always more to do
+			if _, err := b.Store.Fleet().BeginBulk(t.Context(), "more", model.Bulk{Action: model.BulkEnable}); err != nil { // there is always more to do
 				t.Fatal(err)
 			}
 			b.Say("garbage")
@@ -357,7 +357,7 @@ func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
 		for _, changed.Rule = range []string{yearly, hourly} {
 			changed.Name = "feeds"
 			for _, part := range pair.parts {
-				if err := part.PutPolicy(t.Context(), changed); err != nil {
+				if err := part.Fleet().PutPolicy(t.Context(), changed); err != nil {
 					t.Fatal(err)
 				}
 			}

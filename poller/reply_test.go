@@ -264,7 +264,7 @@ func TestWhoWantedACommandStandsInTheJournal(t *testing.T) {
 			`{"type":"enable","uid":"a","by":"importer"}`, `{"type":"remove","uid":"a","by":"bob"}`,
 		)
 		b.round()
-		entries, _, err := b.Store.Tail(t.Context(), "0-0")
+		entries, _, err := b.Store.Report().Tail(t.Context(), "0-0")
 		var got []string
 		for _, entry := range entries {
 			got = append(got, string(entry.Event)+" "+entry.By)
@@ -298,7 +298,7 @@ func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
 		if keys := p.redis.Exists(t.Context(), "{q}:reply:x", "q:reply:x", "{q:2}:reply:x", "{qq}:reply:x").Val(); keys > 0 {
 			t.Errorf("want no other reply list, got %d", keys)
 		}
-		entries, _, err := p.parts[1].Tail(t.Context(), "0-0")
+		entries, _, err := p.parts[1].Report().Tail(t.Context(), "0-0")
 		if err != nil || len(entries) != 4 || entries[0].By != "ann" {
 			t.Errorf("want who wanted it told where it was forwarded to, got %+v, %v", entries, err)
 		}

@@ -78,7 +78,7 @@ func (q *Queue) PutPolicy(text string) {
 			p, err = draft.Complete(policy.Default())
 		}
 		if err == nil {
-			err = q.store.PutPolicy(q.t.Context(), p)
+			err = q.store.Fleet().PutPolicy(q.t.Context(), p)
 		}
 		if err != nil {
 			q.t.Fatal("put a policy: ", doc.At(err))
@@ -119,14 +119,14 @@ func (q *Queue) Hold(name, selector string, length time.Duration) {
 	if length > 0 {
 		hold.Until = hold.Since.Add(length)
 	}
-	q.must(q.store.PutHold(q.t.Context(), &hold), "hold")
+	q.must(q.store.Fleet().PutHold(q.t.Context(), &hold), "hold")
 	q.settle()
 }
 
 // Release ends a hold. One that is not there ends the test.
 func (q *Queue) Release(name string) {
 	q.t.Helper()
-	found, err := q.store.ReleaseHold(q.t.Context(), name, 0, q.Now())
+	found, err := q.store.Fleet().ReleaseHold(q.t.Context(), name, 0, q.Now())
 	q.must(err, "release")
 	if !found {
 		q.t.Fatalf("release: expected a hold %s, found none", name)

@@ -73,7 +73,7 @@ func open(t testing.TB) *Queue {
 	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
 	q.must(err, "open the poller")
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}
-	q.rounds, err = worker.NewRounds(t.Context(), q.store, q.work, config)
+	q.rounds, err = worker.NewRounds(t.Context(), q.store.Pool(), q.work, config)
 	q.must(err, "open the worker")
 	<-time.After(Begin.Sub(q.Now())) // bubbles begin in 2000, before the anchor of policies
 	return q
@@ -158,7 +158,7 @@ func (q *Queue) Status(uid string) model.Status {
 // Attempts are those of a model that have ended, the oldest first: the last 1,000.
 func (q *Queue) Attempts(uid string) []model.Attempt {
 	q.t.Helper()
-	attempts, err := q.store.History(q.t.Context(), uid)
+	attempts, err := q.store.Report().History(q.t.Context(), uid)
 	q.must(err, "read the history")
 	slices.Reverse(attempts)
 	return attempts
@@ -168,7 +168,7 @@ func (q *Queue) Attempts(uid string) []model.Attempt {
 func (q *Queue) Notices() (all []model.Notification) {
 	q.t.Helper()
 	for position := store.TailStart; ; {
-		more, next, err := q.store.TailOutbox(q.t.Context(), position)
+		more, next, err := q.store.Report().TailOutbox(q.t.Context(), position)
 		q.must(err, "read the notices")
 		if len(more) == 0 {
 			return all
@@ -180,7 +180,7 @@ func (q *Queue) Notices() (all []model.Notification) {
 // Counters are the counters of the queue, by their names in `refreshd stats`.
 func (q *Queue) Counters() map[string]int64 {
 	q.t.Helper()
-	stats, err := q.store.Stats(q.t.Context())
+	stats, err := q.store.Report().Stats(q.t.Context())
 	q.must(err, "read the counters")
 	return stats.Counters
 }

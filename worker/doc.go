@@ -1,12 +1,13 @@
 // Package worker does the refreshing: it takes attempts from the input list, runs a Handler for each, and pushes what came of
 // it to the output list.
 //
-//	pool, err := worker.New(store, func(ctx context.Context, attempt *worker.Attempt) error {
+//	pool, err := worker.Open(ctx, "redis://127.0.0.1:6379", "feeds", func(ctx context.Context, attempt *worker.Attempt) error {
 //		return refresh(ctx, attempt.UID)
 //	}, worker.Config{})
 //	if err != nil {
 //		return err
 //	}
+//	defer pool.Close()
 //	return pool.Run(ctx)
 //
 // A handler that returns nil has succeeded, an error is a failure, and a panic is one too. NotRetryable, RetryAfter,

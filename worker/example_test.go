@@ -38,7 +38,7 @@ func Example() {
 		fmt.Printf("refresh %s: %s\n", attempt.UID, attempt.Payload)
 		return nil
 	}
-	pool, err := worker.New(store, refresh, worker.Config{Concurrency: 1, Name: "w1"})
+	pool, err := worker.New(store.Pool(), refresh, worker.Config{Concurrency: 1, Name: "w1"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -26,14 +26,14 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-var _ Queue = (*store.Store)(nil)
+var _ Queue = store.Pool{}
 
 // whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
 // fixture is a queue on a real server, held at both ends.
 type queueFixture struct {
-	*store.Store
+	store.Pool
 	t     testing.TB
 	redis redis.UniversalClient
 	block bool // whether waiting for entries blocks in the server, which makes stopping a pool take up to a second
@@ -42,7 +42,7 @@ type queueFixture struct {
 // WaitInput spares most tests the second that a blocking call takes to notice the end.
 func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 	if r.block {
-		return r.Store.WaitInput(ctx)
+		return r.Pool.WaitInput(ctx)
 	}
 	backoff.Rest(ctx, 2*time.Millisecond, nil)
 	n, err := r.redis.LLen(ctx, r.Keys.Input()).Result()
@@ -55,7 +55,7 @@ func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &queueFixture{Store: store, t: t, redis: server.Client(t)}
+	return &queueFixture{Pool: store.Pool(), t: t, redis: server.Client(t)}
 }
 
 // offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called

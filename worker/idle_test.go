@@ -16,7 +16,7 @@ import (
 func virtual(t *testing.T) (*queueFixture, *fixture.Queue) {
 	t.Helper()
 	q := fixture.Virtual(t)
-	return &queueFixture{Store: q.Store, t: t, redis: q.Redis, block: true}, q
+	return &queueFixture{Pool: q.Store.Pool(), t: t, redis: q.Redis, block: true}, q
 }
 
 func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {

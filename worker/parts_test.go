@@ -20,7 +20,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &queueFixture{Store: store, t: t, redis: client}
+		r := &queueFixture{Pool: store.Pool(), t: t, redis: client}
 		parts, queues = append(parts, r), append(queues, r)
 	}
 	return parts, queues

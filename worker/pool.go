@@ -43,8 +43,33 @@ type Pool struct {
 	handler Handler
 	config  Config
 
+	clients *store.Clients // that Open has connected; nil: those of somebody else
+
 	statsMu sync.Mutex
 	stats   Stats // guarded by statsMu
+}
+
+// Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a pool that serves a queue with all
+// its parts. Close ends the connections, when Run has returned.
+func Open(ctx context.Context, address, queue string, handler Handler, config Config) (*Pool, error) {
+	opened, clients, err := store.Dial(ctx, address, store.Config{Queue: queue})
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	pool, err := NewForParts(opened.Pools(), handler, config)
+	if err != nil {
+		return nil, errors.Join(err, clients.Close())
+	}
+	pool.clients = clients
+	return pool, nil
+}
+
+// Close ends the connections of a pool that Open has returned.
+func (p *Pool) Close() error {
+	if p.clients == nil {
+		return nil
+	}
+	return p.clients.Close()
 }
 
 // New returns a pool. It opens nothing: the caller closes the connections of the queue.
@@ -52,7 +77,7 @@ func New(queue Queue, handler Handler, config Config) (*Pool, error) {
 	return NewForParts([]Queue{queue}, handler, config)
 }
 
-// NewForParts returns a pool that serves all parts of a queue, as in store.Queue.Parts, with the same slots. Parts that have something to take
+// NewForParts returns a pool that serves all parts of a queue, as in store.Queue.Pools, with the same slots. Parts that have something to take
 // do so in turn.
 func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, error) {
 	config = config.WithDefaults()

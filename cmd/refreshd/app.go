@@ -161,7 +161,7 @@ func (a *app) withQueue(ctx context.Context, do func(*store.Queue) error) error 
 // on stderr.
 func (a *app) withStored(ctx context.Context, do func(*store.Queue) error) error {
 	return a.withQueue(ctx, func(queue *store.Queue) error {
-		if used, err := queue.Used(ctx); err == nil && !used { // who may not ask is told nothing
+		if used, err := queue.Report().Used(ctx); err == nil && !used { // who may not ask is told nothing
 			a.complain(fmt.Sprintf("queue %s: nothing was ever stored in it; %s", queue.Name, a.otherQueues(ctx, queue)))
 		}
 		return do(queue)
@@ -170,7 +170,7 @@ func (a *app) withStored(ctx context.Context, do func(*store.Queue) error) error
 
 // otherQueues says which queues there are.
 func (a *app) otherQueues(ctx context.Context, queue *store.Queue) string {
-	others, err := queue.Others(ctx)
+	others, err := queue.Report().Others(ctx)
 	switch {
 	case err != nil:
 		return "--queue names another"

@@ -88,7 +88,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 }
 
 func (a *app) measure(command *cobra.Command, queue *store.Store, flags *benchFlags) (report bench.Report, err error) {
-	switch keys, err := queue.Size(command.Context()); {
+	switch keys, err := queue.Report().Size(command.Context()); {
 	case err != nil:
 		return report, err
 	case keys > 0 && !flags.beside:

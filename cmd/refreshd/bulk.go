@@ -72,7 +72,7 @@ func newBulkView(b *store.Bulk) bulkView {
 
 // readBulk reads a bulk that must be there.
 func readBulk(ctx context.Context, queue *store.Queue, id string) (bulkView, error) {
-	bulk, found, err := queue.FindBulk(ctx, id)
+	bulk, found, err := queue.Fleet().FindBulk(ctx, id)
 	if err == nil && !found {
 		err = fmt.Errorf("%s: expected the id of a bulk that is not over, or was within a day, found none of that name", plain(id))
 	}
@@ -80,7 +80,7 @@ func readBulk(ctx context.Context, queue *store.Queue, id string) (bulkView, err
 }
 
 func (a *app) listBulks(ctx context.Context, queue *store.Queue, _ []string) error {
-	bulks, err := queue.Bulks(ctx)
+	bulks, err := queue.Fleet().Bulks(ctx)
 	if err != nil {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *app) showBulk(ctx context.Context, queue *store.Queue, ids []string) er
 }
 
 func (a *app) cancelBulk(ctx context.Context, queue *store.Queue, ids []string) error {
-	cancelled, err := queue.CancelBulk(ctx, ids[0])
+	cancelled, err := queue.Fleet().CancelBulk(ctx, ids[0])
 	if err != nil {
 		return err
 	}

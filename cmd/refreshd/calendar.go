@@ -40,7 +40,7 @@ func (a *app) putCalendars(ctx context.Context, queue *store.Queue, files []stri
 		calendars = append(calendars, read...)
 	}
 	for _, calendar := range calendars {
-		if err := queue.PutCalendar(ctx, calendar); err != nil {
+		if err := queue.Fleet().PutCalendar(ctx, calendar); err != nil {
 			return err
 		}
 		if err := a.tellCalendar(ctx, queue, calendar); err != nil {
@@ -51,7 +51,7 @@ func (a *app) putCalendars(ctx context.Context, queue *store.Queue, files []stri
 }
 
 func (a *app) removeCalendar(ctx context.Context, queue *store.Queue, names []string) error {
-	removed, err := queue.RemoveCalendar(ctx, names[0])
+	removed, err := queue.Fleet().RemoveCalendar(ctx, names[0])
 	if err == nil && !removed {
 		err = fmt.Errorf("%s: expected the name of a calendar, found none of that name", plain(names[0]))
 	}
@@ -68,7 +68,7 @@ type calendarView struct {
 }
 
 func (a *app) listCalendars(ctx context.Context, queue *store.Queue, _ []string) error {
-	calendars, err := queue.Parts[0].StoredCalendars(ctx)
+	calendars, err := queue.Parts[0].Fleet().StoredCalendars(ctx)
 	if err != nil {
 		return err
 	}

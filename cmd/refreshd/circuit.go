@@ -57,7 +57,7 @@ since it was opened; while it is off, it is closed by hand only. To open an open
 			if err != nil {
 				return err
 			}
-			if _, err := queue.OpenCircuit(ctx, keys[0], by, reason, after); err != nil {
+			if _, err := queue.Fleet().OpenCircuit(ctx, keys[0], by, reason, after); err != nil {
 				return err
 			}
 			return a.showCircuit(ctx, queue, keys)
@@ -74,7 +74,7 @@ func (a *app) closeCircuit(ctx context.Context, queue *store.Queue, keys []strin
 	if err != nil {
 		return err
 	}
-	closed, err := queue.CloseCircuit(ctx, keys[0], by)
+	closed, err := queue.Fleet().CloseCircuit(ctx, keys[0], by)
 	if err == nil && !closed && keys[0] != model.QueueCircuitKey { // that one forgets what it has counted in any case
 		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", plain(keys[0]))
 	}
@@ -122,7 +122,7 @@ func (v *circuitView) lastAttempts() string {
 
 // readCircuits reads the circuits of these keys from all parts, or those of all keys.
 func readCircuits(ctx context.Context, queue *store.Queue, keys ...string) ([]*circuitView, error) {
-	circuits, err := queue.Circuits(ctx, keys...)
+	circuits, err := queue.Fleet().Circuits(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}

@@ -101,6 +101,6 @@ func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []st
 }
 
 func policiesLike(ctx context.Context, queue *store.Queue, begun string) ([]string, error) {
-	names, err := queue.Parts[0].PolicyNames(ctx)
+	names, err := queue.Parts[0].Report().PolicyNames(ctx)
 	return slices.DeleteFunc(names, func(name string) bool { return policy.IsInline(name) || !strings.HasPrefix(name, begun) }), err
 }

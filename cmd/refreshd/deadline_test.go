@@ -13,12 +13,12 @@ import (
 
 // watched signals each look of a pool at its fences.
 type watched struct {
-	*store.Store
+	store.Pool
 	looked chan struct{}
 }
 
 func (w watched) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
-	fences, now, err := w.Store.Fences(ctx, uids)
+	fences, now, err := w.Pool.Fences(ctx, uids)
 	backoff.Signal(w.looked)
 	return fences, now, err
 }
@@ -30,7 +30,7 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		n.round()
 		n.queue.Clock.Turn(50 * time.Second) // it has waited in line
 		attempts, finish := make(chan *worker.Attempt, 1), make(chan struct{})
-		queue := watched{n.part, make(chan struct{}, 1)}
+		queue := watched{n.part.Pool(), make(chan struct{}, 1)}
 		pool, err := worker.New(queue, func(ctx context.Context, a *worker.Attempt) error {
 			attempts <- a
 			select {

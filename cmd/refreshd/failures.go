@@ -118,11 +118,11 @@ func (a *app) failures(ctx context.Context, queue *store.Queue, which *failuresF
 	if which.past && (byKey || !selector.All()) {
 		return usagef("--past: expected neither --by nor -l, as nothing is known of these models")
 	}
-	read := func(part *store.Store) ([]store.Signature, error) { return part.Signatures(ctx) }
+	read := func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) }
 	if which.past {
-		read = func(part *store.Store) ([]store.Signature, error) { return part.PastSignatures(ctx) }
+		read = func(part *store.Store) ([]store.Signature, error) { return part.Report().PastSignatures(ctx) }
 	}
-	known, err := queue.SumSignatures(read)
+	known, err := queue.Report().SumSignatures(read)
 	if err != nil {
 		return err
 	}
@@ -248,8 +248,8 @@ func (a *app) showFailure(ctx context.Context, queue *store.Queue, ids []string)
 	if err := model.ValidateErrorID(ids[0]); err != nil {
 		return usageError{err}
 	}
-	found, err := queue.SumSignatures(func(part *store.Store) ([]store.Signature, error) {
-		one, known, err := part.ReadSignature(ctx, ids[0])
+	found, err := queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) {
+		one, known, err := part.Report().ReadSignature(ctx, ids[0])
 		if !known {
 			return nil, err
 		}

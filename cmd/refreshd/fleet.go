@@ -88,7 +88,7 @@ const (
 func (s *fleet) measure(ctx context.Context) error {
 	lately, ended := 0.0, forecast.Ended{}
 	err := s.queue.Each(func(part *store.Store) error {
-		stats, err := part.Stats(ctx)
+		stats, err := part.Report().Stats(ctx)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (s *fleet) measure(ctx context.Context) error {
 
 func readEnded(ctx context.Context, part *store.Store, now time.Time, ended forecast.Ended) error {
 	read := 0
-	err := part.EachEntry(ctx, now.Add(-journalSince), func(entry model.JournalEntry) error {
+	err := part.Report().EachEntry(ctx, now.Add(-journalSince), func(entry model.JournalEntry) error {
 		ended.Add(entry)
 		if read++; read == mostEntries {
 			return errEnough

@@ -129,7 +129,7 @@ func (o *outlook) starts(ctx context.Context, walker *forecast.Walker, visit fun
 		past := map[string][]model.Attempt{}
 		if len(asked) > 0 {
 			var err error
-			if past, err = part.Histories(ctx, asked, lastAttempts); err != nil {
+			if past, err = part.Report().Histories(ctx, asked, lastAttempts); err != nil {
 				return err
 			}
 		}

@@ -194,7 +194,7 @@ func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
 			t.Errorf("when they have ended: %v", done)
 		}
 		journal := 0
-		err := q.Store.EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
+		err := q.Store.Report().EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
 			if entry.Event == model.EventLevel && entry.By != "" {
 				journal++
 			}

@@ -106,10 +106,10 @@ func (a *app) freshness(ctx context.Context, queue *store.Queue, which *asked) e
 
 // index asks the indexes of a part.
 func (s *survey) index(ctx context.Context, part *store.Store) (err error) {
-	if s.counts[part], err = part.FreshnessCounts(ctx); err != nil || !s.past.IsZero() {
+	if s.counts[part], err = part.Report().FreshnessCounts(ctx); err != nil || !s.past.IsZero() {
 		return err
 	}
-	stale, err := part.LongestStale(ctx, 0, mostWorst)
+	stale, err := part.Report().LongestStale(ctx, 0, mostWorst)
 	if err != nil || len(stale) == 0 {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *survey) walk(ctx context.Context) error {
 	s.ages = newHistogram()
 	for _, part := range s.queue.Parts {
 		s.counts[part] = store.FreshnessCounts{}
-		err := part.EachSelected(ctx, s.picks, func(uids []string) error {
+		err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
 			found, err := explain.ReadModels(ctx, part, uids)
 			if err != nil {
 				return err
@@ -197,7 +197,7 @@ func (s *survey) keepWorst() {
 
 // undo turns what was found of a part into what was so in the past.
 func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) error {
-	reach, err := part.JournalReach(ctx)
+	reach, err := part.Report().JournalReach(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -211,7 +211,7 @@ func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) err
 	if err != nil {
 		return err
 	}
-	past, err := part.PastFreshness(ctx, s.past, s.counts[part], picks)
+	past, err := part.Report().PastFreshness(ctx, s.past, s.counts[part], picks)
 	for _, one := range past.Stale[:min(len(past.Stale), mostWorst)] {
 		v := staleView{UID: one.UID, Since: optional(one.Since), For: "since before the journal", since: one.Since}
 		if !one.Since.IsZero() {
@@ -229,7 +229,7 @@ func (s *survey) picker(ctx context.Context, part *store.Store) (func(uid string
 		return func(string) bool { return true }, nil
 	}
 	picked := map[string]bool{}
-	err := part.EachSelected(ctx, s.picks, func(uids []string) error {
+	err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
 		found, err := explain.ReadModels(ctx, part, uids)
 		for _, one := range explain.PickFrom(found, s.picks) {
 			picked[one.Record.UID] = true

@@ -79,11 +79,11 @@ func (a *app) hold(ctx context.Context, queue *store.Queue, h *holding) error {
 	if err != nil {
 		return err
 	}
-	if err := queue.PutHold(ctx, hold); err != nil {
+	if err := queue.Fleet().PutHold(ctx, hold); err != nil {
 		return fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
 	}
 	if h.cancel {
-		id, err := queue.CancelHeld(ctx, hold)
+		id, err := queue.Fleet().CancelHeld(ctx, hold)
 		if err == nil {
 			err = a.follow(ctx, queue, id)
 		}
@@ -150,7 +150,7 @@ func (a *app) release(ctx context.Context, queue *store.Queue, ids []string, wit
 	if err != nil {
 		return err
 	}
-	holds, err := queue.Holds(ctx)
+	holds, err := queue.Fleet().Holds(ctx)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (a *app) release(ctx context.Context, queue *store.Queue, ids []string, wit
 	if within == "" {
 		spread = hold.Within
 	}
-	released, err := queue.ReleaseHold(ctx, hold.ID, spread)
+	released, err := queue.Fleet().ReleaseHold(ctx, hold.ID, spread)
 	if err == nil && !released {
 		err = fmt.Errorf("%s: expected a hold, found that it has ended", hold.ID)
 	}
@@ -207,7 +207,7 @@ func newHoldView(h *store.HoldSum) holdView {
 }
 
 func (a *app) listHolds(ctx context.Context, queue *store.Queue, _ []string) error {
-	holds, err := queue.Holds(ctx)
+	holds, err := queue.Fleet().Holds(ctx)
 	if err != nil {
 		return err
 	}

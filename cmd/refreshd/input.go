@@ -57,7 +57,7 @@ func (a *app) readDocuments(ctx context.Context, from string) (name string, docs
 func (a *app) readStored(ctx context.Context, name string) (doc definitions.Document, err error) {
 	doc.Position = func(string) string { return "stored policy " + name }
 	err = a.withQueue(ctx, func(queue *store.Queue) error {
-		text, found, err := queue.Parts[0].PolicyText(ctx, name)
+		text, found, err := queue.Parts[0].Report().PolicyText(ctx, name)
 		if err != nil {
 			return err
 		}

@@ -60,14 +60,14 @@ func (a *app) setLimit(ctx context.Context, queue *store.Queue, limit *model.Lim
 	if err := limit.Validate(); err != nil {
 		return usageError{err}
 	}
-	if err := queue.PutLimit(ctx, limit); err != nil {
+	if err := queue.Fleet().PutLimit(ctx, limit); err != nil {
 		return err
 	}
 	return a.listLimits(ctx, queue, nil)
 }
 
 func (a *app) removeLimit(ctx context.Context, queue *store.Queue, names []string) error {
-	removed, err := queue.RemoveLimit(ctx, names[0])
+	removed, err := queue.Fleet().RemoveLimit(ctx, names[0])
 	if err == nil && !removed {
 		err = fmt.Errorf("%s: expected a limit that was set, found none of that name", plain(names[0]))
 	}
@@ -89,7 +89,7 @@ type limitView struct {
 }
 
 func readLimits(ctx context.Context, queue *store.Queue) ([]limitView, error) {
-	uses, err := queue.LimitUses(ctx)
+	uses, err := queue.Fleet().LimitUses(ctx)
 	views := make([]limitView, len(uses))
 	for i, use := range uses {
 		l := use.Limit

@@ -32,7 +32,7 @@ type memberView struct {
 func readLiving(ctx context.Context, queue *store.Queue) (livingView, error) {
 	v := livingView{[]memberView{}, []memberView{}, []memberView{}} // null never
 	err := queue.Each(func(part *store.Store) error {
-		heartbeats, now, err := part.Heartbeats(ctx)
+		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, h := range heartbeats {
 			age := max(0, now.Sub(h.At))
 			member := memberView{Name: h.Owner, LastSignAt: model.FormatTime(h.At), AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}

@@ -95,7 +95,7 @@ func (a *app) steerMany(ctx context.Context, queue *store.Queue, m *many, same *
 	if m.dryRun {
 		return a.tryBulk(ctx, queue, wish.Selector)
 	}
-	id, err := queue.BeginNewBulk(ctx, wish)
+	id, err := queue.Fleet().BeginNewBulk(ctx, wish)
 	if err != nil {
 		return err
 	}

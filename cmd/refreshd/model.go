@@ -89,7 +89,7 @@ func (a *app) tellLine(ctx context.Context, queue *store.Queue, uid string) erro
 	if err != nil {
 		return err
 	}
-	place, err := part.PlaceInLine(ctx, records[uid])
+	place, err := part.Report().PlaceInLine(ctx, records[uid])
 	if err == nil && place.No > 0 {
 		fmt.Fprintf(a.stderr, "%s: %s\n", uid, explain.InLine(place))
 	}

@@ -220,7 +220,7 @@ func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
 		for _, wrong := range []string{"two\nlines", "\x1b[1m", strings.Repeat("x", 61), " x"} {
 			expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", wrong), "by: expected at most 60 bytes on one line, found ")
 		}
-		entries, _, err := fixture.New(t, server).Store.Tail(t.Context(), store.TailStart)
+		entries, _, err := fixture.New(t, server).Store.Report().Tail(t.Context(), store.TailStart)
 		me, failed := user.Current()
 		if err != nil || failed != nil || len(entries) != 5 {
 			t.Fatalf("expected five entries, found %+v, %v, %v", entries, err, failed)

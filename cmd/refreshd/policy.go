@@ -186,7 +186,7 @@ func (a *app) rmPolicy(ctx context.Context, queue *store.Queue, name string, for
 			return fmt.Errorf("%s: expected a policy that no model uses, found %d; --force removes it all the same", name, used)
 		}
 	}
-	removed, err := queue.RemovePolicy(ctx, name)
+	removed, err := queue.Fleet().RemovePolicy(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func policyLsCommand(a *app) *cobra.Command {
 
 func (a *app) lsPolicies(ctx context.Context, queue *store.Queue, _ []string) error {
 	store := queue.Parts[0]
-	names, err := store.PolicyNames(ctx)
+	names, err := store.Report().PolicyNames(ctx)
 	if err != nil {
 		return err
 	}

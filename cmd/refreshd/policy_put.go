@@ -102,7 +102,7 @@ func (a *app) putPolicy(ctx context.Context, queue *store.Queue, source definiti
 		outcome.Result = commands.ResultUnchanged
 	default:
 		outcome.Result = map[bool]string{true: commands.ResultUpdated, false: commands.ResultCreated}[before != nil]
-		err = queue.PutPolicy(ctx, p)
+		err = queue.Fleet().PutPolicy(ctx, p)
 	}
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func storedBefore(ctx context.Context, queue *store.Queue, p policy.Policy) (bef
 
 // storedPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.
 func storedPolicy(ctx context.Context, store *store.Store, name string) (*policy.Policy, error) {
-	text, stored, err := store.PolicyText(ctx, name)
+	text, stored, err := store.Report().PolicyText(ctx, name)
 	var value any
 	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func circuitSetCommand(a *app) *cobra.Command {
 			if err := circuit.Validate(); err != nil {
 				return usagef("--%w", err)
 			}
-			if err := queue.SetQueueCircuit(ctx, circuit, by); err != nil {
+			if err := queue.Fleet().SetQueueCircuit(ctx, circuit, by); err != nil {
 				return err
 			}
 			return a.showCircuit(ctx, queue, keys)
@@ -89,7 +89,7 @@ type queueCircuitView struct {
 }
 
 func readQueueCircuit(ctx context.Context, queue *store.Queue) (*queueCircuitView, error) {
-	s, err := queue.QueueCircuit(ctx)
+	s, err := queue.Fleet().QueueCircuit(ctx)
 	return &queueCircuitView{s.On, s.Share, document.FormatDuration(s.Window), s.Min, s.Successes, s.Failures}, err
 }
 

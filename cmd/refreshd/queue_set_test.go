@@ -124,7 +124,7 @@ func TestAWorkerPoolSpeaksAsItsQueueDoes(t *testing.T) {
 		n.queue.Command(`{"type":"put","uid":"b","payload":{"try":1}}`)
 		n.round()
 		payloads := make(chan string, 1)
-		pool, err := worker.New(n.part, func(_ context.Context, a *worker.Attempt) error {
+		pool, err := worker.New(n.part.Pool(), func(_ context.Context, a *worker.Attempt) error {
 			payloads <- a.UID + " " + string(a.Payload)
 			return nil
 		}, worker.Config{Name: "w"})

@@ -225,7 +225,7 @@ func TestAPolicyThatReachedSomePartsOnlyReachesTheOthersWhenItIsPutAgain(t *test
 	d := divide(t, testkit.Miniredis(t), 3)
 	d.in = nightlyYAML
 	d.do("policy", "put", "-")
-	if _, err := d.Parts[2].RemovePolicy(t.Context(), "nightly"); err != nil {
+	if _, err := d.Parts[2].Fleet().RemovePolicy(t.Context(), "nightly"); err != nil {
 		t.Fatal(err)
 	}
 	expectEqualText(t, "updated    nightly\n", d.do("policy", "put", "-"))

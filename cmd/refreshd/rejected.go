@@ -15,9 +15,9 @@ func rejectedCommand(a *app) *cobra.Command {
 	command := group("rejected", "List the messages that could not be handled, requeue or drop them",
 		a.rejectedList(),
 		a.changeRejected("requeue", "Move rejected messages back to the list that they came from, to be handled again",
-			(*store.Store).RequeueRejected, func(r *store.Rejected) error { _, err := r.Message(); return err }),
+			store.Fleet.RequeueRejected, func(r *store.Rejected) error { _, err := r.Message(); return err }),
 		a.changeRejected("drop", "Forget rejected messages",
-			(*store.Store).DropRejected, func(*store.Rejected) error { return nil }))
+			store.Fleet.DropRejected, func(*store.Rejected) error { return nil }))
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
 more than 16 KiB only the beginning is kept; it can only be dropped.
@@ -31,7 +31,7 @@ func (a *app) rejectedList() *cobra.Command {
 	command := &cobra.Command{
 		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
 		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, _ []string) error {
-			found, err := queue.Rejected(ctx, func(r *store.Rejected) bool { return uid == "" || r.UID == uid })
+			found, err := queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return uid == "" || r.UID == uid })
 			if err != nil {
 				return err
 			}
@@ -82,10 +82,10 @@ func (a *app) printRejected(queue *store.Queue, found []store.PartRejected) erro
 // changeRejected is a command that does something with rejected messages. Those for which refuses says why that cannot be are told, and left where
 // they are.
 func (a *app) changeRejected(
-	use, short string, do func(*store.Store, context.Context, []store.Rejected) (int, error), refuses func(*store.Rejected) error,
+	use, short string, do func(store.Fleet, context.Context, []store.Rejected) (int, error), refuses func(*store.Rejected) error,
 ) *cobra.Command {
 	command := a.changeKept(use, short, "a rejected", func(ctx context.Context, queue *store.Queue, wanted func(string) bool) (done, refused int, err error) {
-		found, err := queue.Rejected(ctx, func(r *store.Rejected) bool {
+		found, err := queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool {
 			if !wanted(r.ID()) {
 				return false
 			}
@@ -100,7 +100,7 @@ func (a *app) changeRejected(
 			return 0, refused, err
 		}
 		for _, kept := range found {
-			count, err := do(kept.Part, ctx, kept.Entries)
+			count, err := do(kept.Part.Fleet(), ctx, kept.Entries)
 			if done += count; err != nil {
 				return done, refused, queue.PartError(kept.Part, err)
 			}
@@ -118,7 +118,7 @@ func (a *app) completeRejected(command *cobra.Command, given []string, _ string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	_ = a.withQueue(ctx, func(queue *store.Queue) error { // without Redis there is nothing to offer
-		found, err := queue.Rejected(ctx, func(r *store.Rejected) bool { return !slices.Contains(given, r.ID()) })
+		found, err := queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return !slices.Contains(given, r.ID()) })
 		for _, kept := range found {
 			for _, r := range kept.Entries {
 				ids = append(ids, r.ID()+"\t"+plain(r.UID+" "+r.Reason))

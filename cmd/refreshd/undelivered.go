@@ -15,8 +15,8 @@ import (
 func undeliveredCommand(a *app) *cobra.Command {
 	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them",
 		a.undeliveredList(),
-		a.changeUndelivered("requeue", "Tell the recipients again", (*store.Store).RequeueUndelivered),
-		a.changeUndelivered("drop", "Forget messages that could not be delivered", (*store.Store).DropUndelivered))
+		a.changeUndelivered("requeue", "Tell the recipients again", store.Outbox.RequeueUndelivered),
+		a.changeUndelivered("drop", "Forget messages that could not be delivered", store.Outbox.DropUndelivered))
 	command.Long = `A message of the notifier that was refused for good, or failed too often, is kept, the last 1,000, with the reason. Once the reason is mended, it may be
 requeued: it goes to the line of its recipient, who is told at once.
 
@@ -41,7 +41,7 @@ func (a *app) undeliveredList() *cobra.Command {
 		RunE: a.onQueue(func(ctx context.Context, queue *store.Queue, _ []string) error {
 			table := a.newTable("ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON")
 			err := queue.Each(func(part *store.Store) error {
-				all, err := part.Undelivered(ctx)
+				all, err := part.Outbox().Undelivered(ctx)
 				for _, one := range all {
 					if !a.json() {
 						table.row(one.ID(), one.At, one.Recipient, fmt.Sprint(len(one.Notices)), fmt.Sprint(one.Tries), document.Cut(document.OneLine(one.Reason), 80))
@@ -66,14 +66,14 @@ func (a *app) undeliveredList() *cobra.Command {
 }
 
 // changeUndelivered is a command that does something with undelivered messages.
-func (a *app) changeUndelivered(use, short string, do func(*store.Store, context.Context, []store.Undelivered) (int, error)) *cobra.Command {
+func (a *app) changeUndelivered(use, short string, do func(store.Outbox, context.Context, []store.Undelivered) (int, error)) *cobra.Command {
 	return a.changeKept(use, short, "an undelivered", func(ctx context.Context, queue *store.Queue, wanted func(string) bool) (done, _ int, err error) {
 		err = queue.Each(func(part *store.Store) error {
-			all, err := part.Undelivered(ctx)
+			all, err := part.Outbox().Undelivered(ctx)
 			if err != nil {
 				return err
 			}
-			count, err := do(part, ctx, slices.DeleteFunc(all, func(one store.Undelivered) bool { return !wanted(one.ID()) }))
+			count, err := do(part.Outbox(), ctx, slices.DeleteFunc(all, func(one store.Undelivered) bool { return !wanted(one.ID()) }))
 			done += count
 			return err
 		})

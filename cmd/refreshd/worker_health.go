@@ -26,13 +26,13 @@ func (a *app) checked(queue *store.Queue, config worker.Config) []worker.Queue {
 		steady = a.checks.Loop(a.loopName("worker", queue.Name), tick, false)
 	}
 	for i, part := range queue.Parts {
-		queues[i] = part
+		queues[i] = part.Pool()
 		name := a.loopName("", queue.Name)
 		if len(queue.Parts) > 1 {
 			name = " " + part.Keys.Queue()
 		}
 		if a.checks != nil {
-			queues[i] = &checkedQueue{part, steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
+			queues[i] = &checkedQueue{part.Pool(), steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
 		}
 	}
 	return queues

@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -28,19 +27,12 @@ func main() {
 
 // run works until ctx ends, and returns when the work in hand is finished or handed back.
 func run(ctx context.Context) error {
-	clients, err := store.Connect(cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379"), store.ConnectOptions{})
+	address := cmp.Or(os.Getenv("REDIS_URL"), "redis://127.0.0.1:6379")
+	pool, err := worker.Open(ctx, address, os.Getenv("REFRESHD_QUEUE"), refresh, worker.Config{Concurrency: 8})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = clients.Close() }()
-	queue, err := store.Open(ctx, clients, store.Config{Queue: os.Getenv("REFRESHD_QUEUE")})
-	if err != nil {
-		return err
-	}
-	pool, err := worker.NewForParts(queue.Parts, refresh, worker.Config{Concurrency: 8})
-	if err != nil {
-		return err
-	}
+	defer func() { _ = pool.Close() }()
 	return pool.Run(ctx)
 }
 

@@ -26,18 +26,18 @@ type Gone struct {
 // Read reads a queue.
 func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	q.Parts = len(queue.Parts)
-	if q.Gauges, err = queue.Gauges(ctx); err != nil {
+	if q.Gauges, err = queue.Report().Gauges(ctx); err != nil {
 		return q, err
 	}
-	if q.Holds, err = queue.Holds(ctx); err != nil {
+	if q.Holds, err = queue.Fleet().Holds(ctx); err != nil {
 		return q, err
 	}
-	if q.Circuits, err = queue.OpenCircuits(ctx); err != nil {
+	if q.Circuits, err = queue.Fleet().OpenCircuits(ctx); err != nil {
 		return q, err
 	}
 	parts := map[model.Party][]model.Absence{}
 	err = queue.Each(func(part *store.Store) error {
-		signs, err := part.Signs(ctx)
+		signs, err := part.Report().Signs(ctx)
 		for _, gone := range signs.Gone() {
 			parts[gone.Party] = append(parts[gone.Party], gone)
 		}

@@ -103,7 +103,7 @@ func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Score
 			keys = []string{part.Keys.Failing()}
 		}
 		for _, key := range keys {
-			found, err := part.Behind(ctx, key, after, stepSize)
+			found, err := part.Report().Behind(ctx, key, after, stepSize)
 			if err != nil {
 				return nil, queue.PartError(part, err)
 			}

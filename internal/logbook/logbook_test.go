@@ -164,7 +164,7 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 // journal lists the events of the journal.
 func (s *story) journal() (events []string) {
 	s.t.Helper()
-	entries, _, err := s.Store.Tail(s.t.Context(), store.TailStart)
+	entries, _, err := s.Store.Report().Tail(s.t.Context(), store.TailStart)
 	if err != nil {
 		s.t.Fatal(err)
 	}

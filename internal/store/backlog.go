@@ -17,7 +17,7 @@ type Backlog struct {
 }
 
 // Backlog reads what waits. A key of the wrong type counts as empty.
-func (s *Store) Backlog(ctx context.Context) (Backlog, error) {
+func (s Report) Backlog(ctx context.Context) (Backlog, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	rejected, undelivered, wake := pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Undelivered()), pipe.LLen(ctx, k.Wake())
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -32,7 +32,7 @@ const mostCounted = 1000
 
 // undelivered counts the notices that were not delivered yet: what some group of the outbox has not acknowledged, and what waits in the lines of the
 // notifier. It tells of when the oldest of them is. A key of the wrong type counts as empty.
-func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time, err error) {
+func (s Report) undelivered(ctx context.Context) (count int64, oldest time.Time, err error) {
 	first, err := s.firstUnread(ctx)
 	if _, misfit := Misfit(err); err != nil && !misfit {
 		return 0, time.Time{}, err
@@ -64,7 +64,7 @@ func (s *Store) undelivered(ctx context.Context) (count int64, oldest time.Time,
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
-func (s *Store) LastRejected(ctx context.Context) (string, error) {
+func (s Report) LastRejected(ctx context.Context) (string, error) {
 	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
 	if err != nil && !Missing(err) {
 		return "", fmt.Errorf("read the last rejected message: %w", err)

@@ -11,7 +11,7 @@ import (
 )
 
 // FindBulk reads a bulk of all parts; false: none of that name is going on, or was within a day.
-func (q *Queue) FindBulk(ctx context.Context, id string) (sum Bulk, found bool, err error) {
+func (q QueueFleet) FindBulk(ctx context.Context, id string) (sum Bulk, found bool, err error) {
 	err = q.Each(func(part *Store) error {
 		bulk, there, err := part.ReadBulk(ctx, id)
 		if there && err == nil {
@@ -24,22 +24,22 @@ func (q *Queue) FindBulk(ctx context.Context, id string) (sum Bulk, found bool, 
 }
 
 // Bulks lists the bulks of all parts: those that were over within a day first, then the others, the oldest first.
-func (q *Queue) Bulks(ctx context.Context) ([]Bulk, error) {
+func (q QueueFleet) Bulks(ctx context.Context) ([]Bulk, error) {
 	read := func(part *Store) ([]Bulk, error) {
-		ended, err := part.EndedBulks(ctx)
+		ended, err := part.Fleet().EndedBulks(ctx)
 		if err != nil {
 			return nil, err
 		}
 		open, err := part.Bulks(ctx)
 		return append(ended, open...), err
 	}
-	return sumOf(q, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
+	return sumOf(q.Queue, read, func(b *Bulk) string { return b.ID }, (*Bulk).add, func(a, b Bulk) int {
 		return cmp.Or(trueFirst(a.State().Over(), b.State().Over()), a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 	})
 }
 
 // BeginNewBulk begins a bulk in every part, under an id of its own. After an error it may have begun in some.
-func (q *Queue) BeginNewBulk(ctx context.Context, wish model.Bulk) (id string, err error) {
+func (q QueueFleet) BeginNewBulk(ctx context.Context, wish model.Bulk) (id string, err error) {
 	id = string(wish.Action) + "-" + strings.ToLower(rand.Text()[:8])
 	if err := q.BeginBulk(ctx, id, wish); err != nil {
 		return id, fmt.Errorf("%w; refreshd bulk cancel %s ends what has begun", err, id)
@@ -48,15 +48,15 @@ func (q *Queue) BeginNewBulk(ctx context.Context, wish model.Bulk) (id string, e
 }
 
 // BeginBulk begins a bulk in every part; each has its share of the rate. After an error it may have begun in some.
-func (q *Queue) BeginBulk(ctx context.Context, id string, wish model.Bulk) error {
+func (q QueueFleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) error {
 	wish.Rate = wish.Rate.Share(len(q.Parts))
-	return q.write(func(part *Store) error { _, err := part.BeginBulk(ctx, id, wish); return err })
+	return q.write(func(part *Store) error { _, err := part.Fleet().BeginBulk(ctx, id, wish); return err })
 }
 
 // CancelBulk ends a bulk in every part; false: it is in none, or over in all.
-func (q *Queue) CancelBulk(ctx context.Context, id string) (cancelled bool, err error) {
+func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, err error) {
 	err = q.Each(func(part *Store) error {
-		is, err := part.CancelBulk(ctx, id)
+		is, err := part.Fleet().CancelBulk(ctx, id)
 		cancelled = cancelled || is
 		return err
 	})

@@ -18,7 +18,7 @@ func (b *bench) ruled(t *testing.T, name, rule string) {
 	t.Helper()
 	p := policy.Default()
 	p.Name, p.Rule = name, rule
-	if err := b.PutPolicy(t.Context(), p); err != nil {
+	if err := b.Fleet().PutPolicy(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -108,7 +108,7 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 		b.redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
 		rate, _ := model.ParseBulkRate("50/s")
 		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
-		begun, err := b.BeginBulk(t.Context(), "x", wish)
+		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,13 +168,13 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 		if left := b.bulks(t); len(left) != 1 {
 			t.Errorf("expected the bulk of b over, found %+v", left)
 		}
-		ended, err := b.EndedBulks(t.Context())
+		ended, err := b.Fleet().EndedBulks(t.Context())
 		if err != nil || len(ended) != 1 || ended[0].Policy() != "b" || !ended[0].EndedAt.Equal(b.now) || ended[0].Cancelled {
 			t.Errorf("expected the bulk of b among those that are over, found %+v, %v", ended, err)
 		}
 		b.now = b.now.Add(time.Hour)
 		b.ruled(t, "b", "FREQ=HOURLY")
-		if ended, err := b.EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(b.bulks(t)) != 2 {
+		if ended, err := b.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(b.bulks(t)) != 2 {
 			t.Errorf("expected it begun anew, found %+v and %+v, %v", ended, b.bulks(t), err)
 		}
 		if ttl := b.redis.TTL(t.Context(), b.Keys.Bulk(ReplanID("b"))).Val(); ttl > 0 {
@@ -186,15 +186,15 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, id := range []string{"x", "y"} {
-			if _, err := b.BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun}); err != nil {
+			if _, err := b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun}); err != nil {
 				t.Fatal(err)
 			}
-			if cancelled, err := b.CancelBulk(t.Context(), id); err != nil || !cancelled {
+			if cancelled, err := b.Fleet().CancelBulk(t.Context(), id); err != nil || !cancelled {
 				t.Fatalf("expected it cancelled, found %t, %v", cancelled, err)
 			}
 			b.now = b.now.Add(25 * time.Hour)
 		}
-		ended, err := b.EndedBulks(t.Context())
+		ended, err := b.Fleet().EndedBulks(t.Context())
 		ids := slices.Collect(func(yield func(string) bool) {
 			for _, bulk := range ended {
 				yield(bulk.ID)
@@ -203,7 +203,7 @@ func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 		if err != nil || strings.Join(ids, " ") != "y" {
 			t.Errorf("expected y alone, found %v, %v", ids, err)
 		}
-		if cancelled, err := b.CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
+		if cancelled, err := b.Fleet().CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
 			t.Errorf("expected nothing to cancel and nothing written, found %t, %v", cancelled, err)
 		}
 	})

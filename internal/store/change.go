@@ -22,7 +22,7 @@ const fieldChanges = "changes"
 type order struct{ part, number string }
 
 // orderOf is the order of a command that this part has claimed. One that an older release has claimed has none.
-func (s *Store) orderOf(c Claimed) order {
+func (s Fleet) orderOf(c Claimed) order {
 	if !c.Numbered() {
 		return order{}
 	}
@@ -52,7 +52,7 @@ var errConflicts = errors.New("expected holds, limits, calendars and policies to
 
 // compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
 // whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
-func (s *Store) compared(ctx context.Context, try func(seen string) (code int, err error)) (bool, error) {
+func (s Fleet) compared(ctx context.Context, try func(seen string) (code int, err error)) (bool, error) {
 	for range maxConflicts {
 		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded(), fieldChanges).Result()
 		if err = ignoreMissing(err); err != nil {
@@ -66,7 +66,7 @@ func (s *Store) compared(ctx context.Context, try func(seen string) (code int, e
 }
 
 // change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
-func (s *Store) change(ctx context.Context, key string, by order, decide func() (change, error)) (bool, error) {
+func (s Fleet) change(ctx context.Context, key string, by order, decide func() (change, error)) (bool, error) {
 	return s.compared(ctx, func(seen string) (int, error) {
 		c, err := decide()
 		_, refused := errors.AsType[*document.Error](err)
@@ -81,7 +81,7 @@ func (s *Store) change(ctx context.Context, key string, by order, decide func() 
 	})
 }
 
-func (s *Store) changeKeys(key string, c *change) []string {
+func (s Fleet) changeKeys(key string, c *change) []string {
 	id, k := "", s.Keys
 	if c.bulk != nil {
 		id = c.bulk.ID
@@ -109,7 +109,7 @@ func changeArgs(seen string, by order, c *change) []any {
 
 // changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
 // so before.
-func (s *Store) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
+func (s Fleet) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
 	return s.change(ctx, key, order{}, func() (change, error) {
 		was, err := s.Clients.Read.HGet(ctx, key, name).Result()

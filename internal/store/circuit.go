@@ -29,7 +29,7 @@ type KeyCircuit struct {
 
 // Circuits reads the circuits of these keys, in their order; without any, of all that have counted anything within a week: it walks over the keys
 // of Redis then.
-func (s *Store) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
+func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
 	if len(names) == 0 {
 		if names, err = s.circuitNames(ctx); err != nil {
 			return nil, err
@@ -60,7 +60,7 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 }
 
 // circuitNames lists the keys that have a circuit.
-func (s *Store) circuitNames(ctx context.Context) (names []string, err error) {
+func (s Fleet) circuitNames(ctx context.Context) (names []string, err error) {
 	prefix := s.Keys.Circuit("")
 	err = s.ScanKeys(ctx, "list circuits", prefix, func(keys []string) error {
 		for _, key := range keys {
@@ -76,20 +76,20 @@ var turnCircuit = Load("turn-circuit.lua")
 
 // OpenCircuit opens the circuit of a key by hand, with the name of who does it, and why or nothing, until an instant at least: from then on a
 // probe may close it, or what that of the queue has counted since. true: it was closed before, and its opening is told.
-func (s *Store) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
+func (s Fleet) OpenCircuit(ctx context.Context, key, by, reason string, probeAt, now time.Time) (bool, error) {
 	kept := max(circuitKept, 2*probeAt.Sub(now))
 	return s.turnCircuit(ctx, CircuitOpened, key, by, document.Shorten(reason, document.MaxText), model.FormatTime(probeAt), kept, now)
 }
 
 // CloseCircuit closes the circuit of a key by hand: what it has counted is forgotten, and its models are let go. false: it was not open.
-func (s *Store) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
+func (s Fleet) CloseCircuit(ctx context.Context, key, by string, now time.Time) (bool, error) {
 	return s.turnCircuit(ctx, CircuitClosed, key, by, "", "", circuitKept, now)
 }
 
 // circuitKept is how long a circuit is kept after its last attempt.
 const circuitKept = 7 * 24 * time.Hour
 
-func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
+func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
 	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.Forwarded()}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
@@ -109,18 +109,18 @@ func (s *Store) turnCircuit(ctx context.Context, to CircuitChange, key, by, reas
 
 // Circuits reads the circuits of these keys from all parts, or those of all keys; open ones first. One that is open in several parts is told as where
 // it opened first.
-func (q *Queue) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
-	read := func(part *Store) ([]KeyCircuit, error) { return part.Circuits(ctx, keys...) }
-	return sumOf(q, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
+func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit, error) {
+	read := func(part *Store) ([]KeyCircuit, error) { return part.Fleet().Circuits(ctx, keys...) }
+	return sumOf(q.Queue, read, func(c *KeyCircuit) string { return c.Key }, (*KeyCircuit).add, func(a, b KeyCircuit) int {
 		return cmp.Or(trueFirst(a.Open(), b.Open()), cmp.Compare(a.Key, b.Key))
 	})
 }
 
 // OpenCircuits reads the circuits that are open, that of the queue among them. How much is read does not grow with the models.
-func (q *Queue) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
+func (q QueueFleet) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
 	err := q.Each(func(part *Store) error {
-		gates, err := part.WaitedFor(ctx, mostGates)
+		gates, err := part.Fleet().WaitedFor(ctx, mostGates)
 		for _, gate := range gates {
 			if kind, name := gate.Split(); kind == model.GateCircuit {
 				names = append(names, name)

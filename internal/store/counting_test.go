@@ -15,7 +15,7 @@ import (
 // withPolicy stores a policy under the name p and a one-shot m1 that uses it and is due now.
 func (b *bench) withPolicy(text string) {
 	b.t.Helper()
-	if err := b.PutPolicy(b.t.Context(), named(b.t, strings.Replace(text, "{", `{"name":"p",`, 1))); err != nil {
+	if err := b.Fleet().PutPolicy(b.t.Context(), named(b.t, strings.Replace(text, "{", `{"name":"p",`, 1))); err != nil {
 		b.t.Fatal(err)
 	}
 	b.seed(keys{":model:m1": hash{"rev": "1", "policy": "p", "refresh_at": model.FormatTime(b.now)}})
@@ -61,7 +61,7 @@ func TestRetriesAndTheCyclesThatTheySavedAreCountedForQueueAndModel(t *testing.T
 			everywhere(t, func(t *testing.T, b *bench) {
 				b.withPolicy(`{"timeout":"1s","retries":["0s","0s"],"on_exhausted":"give_up"}`)
 				b.run(test.ends...)
-				stats, err := b.Stats(t.Context())
+				stats, err := b.Report().Stats(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +91,7 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 		b.withPolicy(`{"timeout":"1h","retries":{"expr":"k == 1 ? '10s' : 'soon'"}}`)
 		b.run("failure")
 		b.run("failure", "failure")
-		stats, err := b.Stats(t.Context())
+		stats, err := b.Report().Stats(t.Context())
 		if err != nil || stats.Counters["policy_error"] != 2 {
 			t.Errorf("expected 2 policy errors, found %v, %v", stats.Counters, err)
 		}
@@ -135,7 +135,7 @@ func TestARuleThatTakesTooManyStepsIsAPolicyErrorOfItsModelAlone(t *testing.T) {
 		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: look again later" || m2.Why != "planned" {
 			t.Errorf("expected m1 to look again and m2 to be planned, found %q and %q", m1.Why, m2.Why)
 		}
-		if stats, err := b.Stats(t.Context()); err != nil || stats.Counters["policy_error"] != 2 { // of its start and of its end
+		if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["policy_error"] != 2 { // of its start and of its end
 			t.Errorf("expected 2 policy errors, found %v, %v", stats.Counters, err)
 		}
 	})
@@ -218,7 +218,7 @@ func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.
 		if record := b.load("m1"); !strings.Contains(record.Why, "policy_error, planned first") || record.Disabled {
 			t.Errorf("expected the planned refresh first, found %q", record.Why)
 		}
-		stats, err := b.Stats(t.Context())
+		stats, err := b.Report().Stats(t.Context())
 		if err != nil || stats.Counters["policy_error"] != 1 {
 			t.Errorf("expected a policy error, found %v, %v", stats.Counters, err)
 		}

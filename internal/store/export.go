@@ -63,7 +63,7 @@ type Export struct {
 }
 
 // Export reads models with their history. One that is not stored is left out.
-func (s *Store) Export(ctx context.Context, uids []string) (exports []Export, err error) {
+func (s Report) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
 		pipe := s.Clients.Read.TxPipeline()
 		hashes := SendEach(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
@@ -106,7 +106,7 @@ func canonicalPast(entries []string) []string {
 }
 
 // Past reads the histories of models, by uid: of each all entries, newest first, as this release writes them.
-func (s *Store) Past(ctx context.Context, uids []string) (map[string][]string, error) {
+func (s Report) Past(ctx context.Context, uids []string) (map[string][]string, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -120,7 +120,7 @@ func (s *Store) Past(ctx context.Context, uids []string) (map[string][]string, e
 }
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
-func (s *Store) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
+func (s Report) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
 	if err := ExecReads(ctx, pipe); err != nil {

@@ -22,7 +22,7 @@ type Fence struct {
 
 // Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
 // read tells so in its Err.
-func (s *Store) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
+func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(uids, func(uid string) *redis.SliceCmd {
 		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")

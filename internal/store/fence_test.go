@@ -31,7 +31,7 @@ func TestWaitInputTakesNothing(t *testing.T) {
 		if err := client.RPush(t.Context(), store.Keys.Input(), "a", "b").Err(); err != nil {
 			t.Fatal(err)
 		}
-		if found, err := store.WaitInput(t.Context()); !found || err != nil {
+		if found, err := store.Pool().WaitInput(t.Context()); !found || err != nil {
 			t.Fatalf("found %v, err %v; want true, nil", found, err)
 		}
 		if left := client.LRange(t.Context(), store.Keys.Input(), 0, -1).Val(); !cmp.Equal(left, []string{"a", "b"}) {
@@ -42,7 +42,7 @@ func TestWaitInputTakesNothing(t *testing.T) {
 
 func TestWaitInputOfAnEmptyListEndsByItself(t *testing.T) {
 	onEachServer(t, func(t *testing.T, store *Store, _ *testkit.Server) {
-		if found, err := store.WaitInput(t.Context()); found || err != nil {
+		if found, err := store.Pool().WaitInput(t.Context()); found || err != nil {
 			t.Errorf("found %v, err %v; want false, nil", found, err)
 		}
 	})
@@ -59,7 +59,7 @@ func TestFencesTellsWhatEachModelIsRunning(t *testing.T) {
 		set("running", "attempt_uid", "a1", "deadline_at", "2026-11-21T07:00:00.250Z", "processing_at", "2026-11-21T06:50:00.250Z")
 		set("idle", "attempt_no", "0")
 		set("odd", "attempt_uid", "a2", "deadline_at", "tomorrow")
-		fences, now, err := store.Fences(t.Context(), []string{"running", "gone", "idle", "odd"})
+		fences, now, err := store.Pool().Fences(t.Context(), []string{"running", "gone", "idle", "odd"})
 		if err != nil || now.IsZero() {
 			t.Fatalf("fences: now %v, err %v", now, err)
 		}
@@ -79,7 +79,7 @@ func TestAFenceThatCannotBeReadSpoilsNoOther(t *testing.T) {
 		); err != nil {
 			t.Fatal(err)
 		}
-		fences, _, err := store.Fences(t.Context(), []string{"text", "good"})
+		fences, _, err := store.Pool().Fences(t.Context(), []string{"text", "good"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +97,7 @@ func TestFencesOfAnUnreachableRedisIsAnErrorAndNoLostFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Mini.Close()
-	if fences, _, err := store.Fences(t.Context(), []string{"m"}); err == nil || fences != nil {
+	if fences, _, err := store.Pool().Fences(t.Context(), []string{"m"}); err == nil || fences != nil {
 		t.Errorf("fences %v, err %v; want none and an error", fences, err)
 	}
 }
@@ -109,8 +109,8 @@ func TestATurnedClockIsTheClockOfWorkersToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	taken, errTake := store.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
-	_, looked, errFences := store.Fences(t.Context(), nil)
+	taken, errTake := store.Pool().Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
+	_, looked, errFences := store.Pool().Fences(t.Context(), nil)
 	if err := errors.Join(errTake, errFences); err != nil || !taken.Now.Equal(at) || !looked.Equal(at) {
 		t.Errorf("take says %v, fences %v, err %v; want %v", taken.Now, looked, err, at)
 	}

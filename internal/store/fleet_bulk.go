@@ -9,7 +9,7 @@ import (
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
 // written.
-func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
+func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
 	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
 	if err != nil && !Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
@@ -27,12 +27,12 @@ func (s *Store) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk
 }
 
 // EndedBulks reads the bulks that were over within a day, the oldest first.
-func (s *Store) EndedBulks(ctx context.Context) ([]Bulk, error) {
+func (s Fleet) EndedBulks(ctx context.Context) ([]Bulk, error) {
 	return s.readBulks(ctx, s.Keys.BulksEnded())
 }
 
 // CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
-func (s *Store) CancelBulk(ctx context.Context, id string) (bool, error) {
+func (s Fleet) CancelBulk(ctx context.Context, id string) (bool, error) {
 	for {
 		b, found, err := s.ReadBulk(ctx, id)
 		if err != nil || !found || !b.EndedAt.IsZero() {

@@ -13,7 +13,7 @@ import (
 )
 
 // PutCalendar stores a calendar under its name. What waits for it is looked at at once.
-func (s *Store) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Time) error {
+func (s Fleet) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Time) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
@@ -23,12 +23,12 @@ func (s *Store) PutCalendar(ctx context.Context, c schedule.Calendar, now time.T
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
-func (s *Store) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
+func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
 	return s.changeGate(ctx, s.Keys.Calendars(), model.NewGate(model.GateCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
-func (s *Store) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
+func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
 	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars()).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read calendars: %w", err)

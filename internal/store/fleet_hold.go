@@ -14,7 +14,7 @@ import (
 )
 
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
-func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
+func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
 	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read holds: %w", err)
@@ -30,12 +30,12 @@ func (s *Store) Holds(ctx context.Context) (holds []model.Hold, problem error, e
 
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
 // looks at it when it ends. Another selector is refused, as models wait that it would not pick.
-func (s *Store) PutHold(ctx context.Context, hold *model.Hold) error {
+func (s Fleet) PutHold(ctx context.Context, hold *model.Hold) error {
 	_, err := s.putHold(ctx, hold, order{})
 	return err
 }
 
-func (s *Store) putHold(ctx context.Context, hold *model.Hold, by order) (bool, error) {
+func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, error) {
 	if err := hold.Validate(); err != nil {
 		return false, err
 	}
@@ -52,7 +52,7 @@ func (s *Store) putHold(ctx context.Context, hold *model.Hold, by order) (bool, 
 }
 
 // hold reads one hold, or what can be read of it.
-func (s *Store) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
+func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
 	if err != nil {
 		return hold, false, Wrap(ignoreMissing(err), "read a hold")
@@ -71,12 +71,12 @@ func changeHold(hold *model.Hold) change {
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
-func (s *Store) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
+func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
 	return s.releaseHold(ctx, id, &within, now, order{})
 }
 
 // releaseHold is ReleaseHold; without a time it is that of the hold.
-func (s *Store) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
+func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
 	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
 		hold, found, err := s.hold(ctx, id)
 		if err != nil || !found || hold.Ended(now) {
@@ -100,18 +100,18 @@ type HoldSum struct {
 }
 
 // Holds reads the holds of all parts, oldest first.
-func (q *Queue) Holds(ctx context.Context) ([]HoldSum, error) {
+func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 	read := func(part *Store) (sums []HoldSum, err error) {
 		now, err := part.Now(ctx)
 		if err != nil {
 			return nil, err
 		}
-		holds, problem, err := part.Holds(ctx)
+		holds, problem, err := part.Fleet().Holds(ctx)
 		if err := cmp.Or(err, problem); err != nil {
 			return nil, err
 		}
 		for _, hold := range holds {
-			parked, err := part.CountParked(ctx, hold.Gate())
+			parked, err := part.Fleet().CountParked(ctx, hold.Gate())
 			if err != nil {
 				return nil, err
 			}
@@ -125,11 +125,11 @@ func (q *Queue) Holds(ctx context.Context) ([]HoldSum, error) {
 		}
 		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
 	}
-	return sumOf(q, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+	return sumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
 }
 
 // CancelHeld begins a bulk that takes back what runs of the models which a hold picks.
-func (q *Queue) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
+func (q QueueFleet) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
 	runs := model.SelectStatus + "=" + string(model.StatusRunning)
 	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
 	if err != nil {

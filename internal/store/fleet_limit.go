@@ -11,18 +11,18 @@ import (
 )
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
-func (s *Store) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
+func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
 	_, err := s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, l.Name), writeLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
-func (s *Store) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
+func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
 	return s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, name), "", now)
 }
 
 // Limits reads the limits that were set at run time, by their names.
-func (s *Store) Limits(ctx context.Context) ([]model.Limit, error) {
+func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
 	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)

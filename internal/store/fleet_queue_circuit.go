@@ -10,7 +10,7 @@ import (
 
 // SetQueueCircuit sets the circuit of the queue and switches it on or off, with the name of who does it. Switched off, it is closed. Whether it is to
 // be open is not set.
-func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
 	if err := circuit.Validate(); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Store) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit,
 }
 
 // QueueCircuit adds up what all parts have counted. The settings are those of the first.
-func (q *Queue) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
+func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
 	err = q.Each(func(part *Store) error {
 		status, err := part.QueueCircuit(ctx)
 		if part == q.Parts[0] {
@@ -49,6 +49,6 @@ func (q *Queue) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err e
 }
 
 // SetQueueCircuit sets the circuit of the queue in every part. Each measures for itself.
-func (q *Queue) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
-	return q.write(func(part *Store) error { return part.SetQueueCircuit(ctx, circuit, by) })
+func (q QueueFleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, by string) error {
+	return q.write(func(part *Store) error { return part.Fleet().SetQueueCircuit(ctx, circuit, by) })
 }

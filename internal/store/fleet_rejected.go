@@ -13,7 +13,7 @@ import (
 var requeueRejected = Load("requeue-rejected.lua")
 
 // Rejected reads the rejected messages that are kept, oldest first.
-func (s *Store) Rejected(ctx context.Context) ([]Rejected, error) {
+func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read rejected messages: %w", err)
@@ -27,9 +27,9 @@ func (s *Store) Rejected(ctx context.Context) ([]Rejected, error) {
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
 // user may not look.
-func (s *Store) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
+func (s Fleet) RejectionAbout(ctx context.Context, uid string) (last Rejected, found bool, err error) {
 	for _, part := range s.parts() {
-		entries, err := part.Rejected(ctx)
+		entries, err := part.Fleet().Rejected(ctx)
 		if err != nil && !Refused(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 			return last, false, err
 		}
@@ -47,7 +47,7 @@ const rejectedBatch = 100
 
 // RequeueRejected moves rejected messages back to the tail of the list that each came from, and returns how many it has moved: one that is no
 // longer kept was moved or dropped by somebody else. After an error it may be repeated.
-func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved int, err error) {
+func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved int, err error) {
 	for chunk := range slices.Chunk(entries, rejectedBatch) {
 		var args []any
 		for _, entry := range chunk {
@@ -68,8 +68,8 @@ func (s *Store) RequeueRejected(ctx context.Context, entries []Rejected) (moved 
 }
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
-func (s *Store) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s, s.Keys.Rejected(), entries, func(r *Rejected) string { return r.text })
+func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected(), entries, func(r *Rejected) string { return r.text })
 	return dropped, Wrap(err, "drop rejected messages")
 }
 
@@ -80,9 +80,9 @@ type PartRejected struct {
 }
 
 // Rejected reads those rejected messages of all parts that are wanted, oldest first in each.
-func (q *Queue) Rejected(ctx context.Context, wanted func(*Rejected) bool) (found []PartRejected, err error) {
+func (q QueueFleet) Rejected(ctx context.Context, wanted func(*Rejected) bool) (found []PartRejected, err error) {
 	err = q.Each(func(part *Store) error {
-		entries, err := part.Rejected(ctx)
+		entries, err := part.Fleet().Rejected(ctx)
 		entries = slices.DeleteFunc(entries, func(r Rejected) bool { return !wanted(&r) })
 		found = append(found, PartRejected{part, entries})
 		return err

@@ -21,7 +21,7 @@ func (c FreshnessCounts) Watched() int64 {
 }
 
 // FreshnessCounts counts by the indexes: it walks over nothing.
-func (s *Store) FreshnessCounts(ctx context.Context) (FreshnessCounts, error) {
+func (s Report) FreshnessCounts(ctx context.Context) (FreshnessCounts, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	ages, late, stale := pipe.ZCard(ctx, k.StaleAt()), pipe.ZCard(ctx, k.Late()), pipe.ZCard(ctx, k.Stale())
 	never := pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf")
@@ -40,7 +40,7 @@ type StaleModel struct {
 }
 
 // LongestStale reads the first so many models that are stale for longest, from a place of their order on.
-func (s *Store) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
+func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
 	found, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Stale(), int64(from), int64(from+count-1)).Result()
 	models := make([]StaleModel, len(found))
 	for i, z := range found {
@@ -51,7 +51,7 @@ func (s *Store) LongestStale(ctx context.Context, from, count int) ([]StaleModel
 
 // JournalReach is since when the journal tells of everything; zero: it tells of nothing. What was created may be told from another instant on
 // than the rest: the later one counts.
-func (s *Store) JournalReach(ctx context.Context) (time.Time, error) {
+func (s Report) JournalReach(ctx context.Context) (time.Time, error) {
 	var reach time.Time
 	for _, stream := range []string{s.Keys.Journal(), s.Keys.Created()} {
 		first, err := s.Clients.Read.XRangeN(ctx, stream, "-", "+", 1).Result()
@@ -68,7 +68,7 @@ func (s *Store) JournalReach(ctx context.Context) (time.Time, error) {
 }
 
 // EachChangeOfFreshness hands over what the journal tells of changes of freshness, of each model in their order.
-func (s *Store) EachChangeOfFreshness(ctx context.Context, visit func(model.JournalEntry)) error {
+func (s Report) EachChangeOfFreshness(ctx context.Context, visit func(model.JournalEntry)) error {
 	for _, stream := range []string{s.Keys.Created(), s.Keys.Journal()} {
 		for from := "-"; ; {
 			entries, err := s.Clients.Read.XRangeN(ctx, stream, from, "+", tailBatch).Result()
@@ -102,7 +102,7 @@ type Past struct {
 
 // PastFreshness tells the freshness at an instant that the journal reaches, from the counts of now, by undoing what was told since;
 // picks says which models count.
-func (s *Store) PastFreshness(ctx context.Context, at time.Time, counts FreshnessCounts, picks func(uid string) bool) (Past, error) {
+func (s Report) PastFreshness(ctx context.Context, at time.Time, counts FreshnessCounts, picks func(uid string) bool) (Past, error) {
 	past := Past{Counts: counts}
 	was, since := map[string]model.Freshness{}, map[string]time.Time{}
 	err := s.EachChangeOfFreshness(ctx, func(e model.JournalEntry) {

@@ -29,7 +29,7 @@ type Gauges struct {
 }
 
 // Gauges reads the queue, with as many calls whatever it holds, but two for each recipient that is to be told something. The numbers are read one after the other, as those of Stats.
-func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
+func (s Report) Gauges(ctx context.Context) (Gauges, error) {
 	stats, err := s.Stats(ctx)
 	if err != nil {
 		return Gauges{}, err
@@ -58,9 +58,9 @@ func (s *Store) Gauges(ctx context.Context) (Gauges, error) {
 }
 
 // Gauges adds up the parts of a queue.
-func (q *Queue) Gauges(ctx context.Context) (sum Gauges, err error) {
+func (q QueueReport) Gauges(ctx context.Context) (sum Gauges, err error) {
 	err = q.Each(func(part *Store) error {
-		gauges, err := part.Gauges(ctx)
+		gauges, err := part.Report().Gauges(ctx)
 		sum.Add(&gauges)
 		return err
 	})
@@ -94,7 +94,7 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // countParked counts what waits for gates by their kinds.
-func (s *Store) countParked(ctx context.Context, gates []string, g *Gauges) error {
+func (s Report) countParked(ctx context.Context, gates []string, g *Gauges) error {
 	g.ParkedBy = map[string]int64{}
 	if len(gates) == 0 {
 		return nil

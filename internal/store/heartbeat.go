@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,7 +20,7 @@ type Heartbeat struct {
 
 // Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
 // the clock has been set back since. A set of the wrong type counts as empty.
-func (s *Store) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
+func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := s.askHeartbeats(ctx, pipe)
 	clock := s.askTime(ctx, pipe)
@@ -42,7 +41,7 @@ type heartbeatReply struct {
 type heartbeatReplies []heartbeatReply
 
 // askHeartbeats asks for all heartbeats in a pipeline.
-func (s *Store) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
+func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
 	keys := map[model.Party]string{
 		model.PartyDispatcher: s.Keys.Dispatchers(), model.PartyPoller: s.Keys.Pollers(), model.PartyWorker: s.Keys.Workers(),
 	}
@@ -59,17 +58,4 @@ func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
 		}
 	}
 	return heartbeats
-}
-
-// expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
-// meanwhile counts too: the clock has been set back since.
-func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
-	pipe := s.Clients.Read.Pipeline()
-	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: Millis(now.Add(-lease))})
-	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + Millis(now.Add(ahead)), Max: "+inf"})
-	_, err = pipe.Exec(ctx)
-	for _, z := range slices.Concat(old.Val(), future.Val()) {
-		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})
-	}
-	return last, err
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
-func (s *Store) History(ctx context.Context, uid string) ([]model.Attempt, error) {
+func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read history: %w", err)
@@ -29,7 +29,7 @@ const reasonsRead = 5
 
 // LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
 // well, or has none, has no reason.
-func (s *Store) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
+func (s Report) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}

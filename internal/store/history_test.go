@@ -44,7 +44,7 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 			t.Fatal(err)
 		}
 		expectEqual(t, "start in the history", started, last.At.Add(-time.Duration(last.Took)*time.Millisecond).Format("2006-01-02T15:04:05.000Z"))
-		records, err := b.History(t.Context(), "m1")
+		records, err := b.Report().History(t.Context(), "m1")
 		if err != nil || len(records) != 1 || model.FormatTime(records[0].StartedAt) != started {
 			t.Errorf("the history was read as %+v (%v), want a start at %s", records, err, started)
 		}

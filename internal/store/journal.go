@@ -75,7 +75,7 @@ const TailStart = "0-0"
 // Tail returns the journal's entries after a position and the position behind them, of one millisecond the creates first. It waits up to
 // a second for the first; none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is
 // watched. A position is the id of the last entry of the journal and, behind a space, that of the last create, if it is another one.
-func (s *Store) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
+func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
 	last, create, two := strings.Cut(after, " ")
 	if !two {
 		create = last
@@ -113,7 +113,7 @@ func writtenAt(id string) int64 {
 }
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.
-func (s *Store) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
+func (s Report) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
 	messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
 	if err != nil {
 		return nil, after, fmt.Errorf("read the outbox: %w", err)

@@ -86,13 +86,13 @@ func TestAnImportOfAsManyModelsAsTheJournalHoldsDisplacesNothingOfIt(t *testing.
 func TestWhoTailsTheJournalOfAnOlderReleaseGetsItsCreatesToo(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.redis.XAdd(t.Context(), &redis.XAddArgs{Stream: b.Keys.Journal(), Values: []string{"uid", "old", "event", "create"}})
-		entries, position, err := b.Tail(t.Context(), TailStart)
+		entries, position, err := b.Report().Tail(t.Context(), TailStart)
 		if err != nil || len(entries) != 1 || entries[0].UID != "old" {
 			t.Fatalf("got %v (%v), want the create of the old model", entries, err)
 		}
 		b.mustApply(b.put("new", "{}"))
 		b.mustApply(b.start("new", "a1"))
-		entries, _, err = b.Tail(t.Context(), position)
+		entries, _, err = b.Report().Tail(t.Context(), position)
 		if err != nil || len(entries) != 2 || entries[0].Event != model.EventCreate || entries[1].Event != model.EventStart {
 			t.Errorf("got %v (%v), want create and start of the new model", entries, err)
 		}

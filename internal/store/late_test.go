@@ -116,33 +116,35 @@ func only(_ bool, err error) error { return err }
 
 func verbs(t *testing.T) []verb {
 	hold := func(b *bench) error {
-		return b.PutHold(t.Context(), &model.Hold{ID: "h1", Since: b.now, Reason: "first"})
+		return b.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: b.now, Reason: "first"})
 	}
-	release := func(b *bench) error { return only(b.ReleaseHold(t.Context(), "h1", 0, b.now)) }
-	limit := func(b *bench) error { return b.PutLimit(t.Context(), &model.Limit{Name: "host=h", Running: 1}, b.now) }
-	noLimit := func(b *bench) error { return only(b.RemoveLimit(t.Context(), "host=h", b.now)) }
+	release := func(b *bench) error { return only(b.Fleet().ReleaseHold(t.Context(), "h1", 0, b.now)) }
+	limit := func(b *bench) error {
+		return b.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=h", Running: 1}, b.now)
+	}
+	noLimit := func(b *bench) error { return only(b.Fleet().RemoveLimit(t.Context(), "host=h", b.now)) }
 	closed, err := schedule.ParseCalendar(map[string]any{"name": "c1", "rrule": "FREQ=DAILY", "dtstart": "2026-01-01", "for": "1h"})
 	must(t, err)
-	calendar := func(b *bench) error { return b.PutCalendar(t.Context(), closed, b.now) }
-	noCalendar := func(b *bench) error { return only(b.RemoveCalendar(t.Context(), "c1", b.now)) }
+	calendar := func(b *bench) error { return b.Fleet().PutCalendar(t.Context(), closed, b.now) }
+	noCalendar := func(b *bench) error { return only(b.Fleet().RemoveCalendar(t.Context(), "c1", b.now)) }
 	nightly := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","rrule":"FREQ=DAILY"}`)
-	put := func(b *bench) error { return b.PutPolicy(t.Context(), nightly) }
-	remove := func(b *bench) error { return only(b.RemovePolicy(t.Context(), "nightly")) }
+	put := func(b *bench) error { return b.Fleet().PutPolicy(t.Context(), nightly) }
+	remove := func(b *bench) error { return only(b.Fleet().RemovePolicy(t.Context(), "nightly")) }
 	openKey := func(b *bench) error {
-		return only(b.OpenCircuit(t.Context(), "host=h", "ann", "", b.now.Add(time.Hour), b.now))
+		return only(b.Fleet().OpenCircuit(t.Context(), "host=h", "ann", "", b.now.Add(time.Hour), b.now))
 	}
-	closeKey := func(b *bench) error { return only(b.CloseCircuit(t.Context(), "host=h", "ann", b.now)) }
+	closeKey := func(b *bench) error { return only(b.Fleet().CloseCircuit(t.Context(), "host=h", "ann", b.now)) }
 	on := func(b *bench) error {
-		return b.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+		return b.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Minute, Min: 10}, "ann")
 	}
 	off := func(b *bench) error {
-		return b.SetQueueCircuit(t.Context(), model.QueueCircuit{Share: 0.5, Window: time.Minute, Min: 10}, "ann")
+		return b.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{Share: 0.5, Window: time.Minute, Min: 10}, "ann")
 	}
 	begin := func(b *bench) error {
-		_, err := b.BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
+		_, err := b.Fleet().BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
 		return err
 	}
-	end := func(b *bench) error { return only(b.CancelBulk(t.Context(), "cancel-h1")) }
+	end := func(b *bench) error { return only(b.Fleet().CancelBulk(t.Context(), "cancel-h1")) }
 	above := func(models int) func(b *bench) error {
 		return func(b *bench) error {
 			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
@@ -235,7 +237,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 				}
 			})
 		}
-		must(t, only(b.ReleaseHold(t.Context(), "h1", 0, b.now)))
+		must(t, only(b.Fleet().ReleaseHold(t.Context(), "h1", 0, b.now)))
 		b.unchanged(func() { steer(2, model.Unchanged) })
 	})
 }
@@ -269,7 +271,7 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 					t.Fatalf("want the request kept, got %v", err)
 				}
 				l.keeping = false
-				_, err := b.BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
+				_, err := b.Fleet().BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
 				must(t, err)
 				b.unchanged(func() { l.deliver(t) })
 			})

@@ -25,7 +25,7 @@ type LimitUse struct {
 
 // LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
 // walks over the keys of Redis then.
-func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
+func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (s *Store) LimitUses(ctx context.Context, names ...string) ([]LimitUse, err
 }
 
 // limitNames lists the keys of which something runs or waits.
-func (s *Store) limitNames(ctx context.Context) (names []string, err error) {
+func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
 	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
 		err = cmp.Or(err, s.ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
 			for _, key := range keys {
@@ -83,7 +83,7 @@ func (s *Store) limitNames(ctx context.Context) (names []string, err error) {
 }
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
-func (s *Store) WaitedFor(ctx context.Context, most int) (gates []model.Gate, err error) {
+func (s Fleet) WaitedFor(ctx context.Context, most int) (gates []model.Gate, err error) {
 	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
 	for _, name := range names {
 		gates = append(gates, model.Gate(name))
@@ -92,16 +92,16 @@ func (s *Store) WaitedFor(ctx context.Context, most int) (gates []model.Gate, er
 }
 
 // CountParked counts the models that wait for a gate.
-func (s *Store) CountParked(ctx context.Context, gate model.Gate) (int64, error) {
+func (s Fleet) CountParked(ctx context.Context, gate model.Gate) (int64, error) {
 	n, err := s.Clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
 	return n, Wrap(err, "count what waits for a gate")
 }
 
 // LimitUses reads the keys of limits of all parts, in their order; without keys, of all that count anything or were set: it walks over the keys of
 // Redis then.
-func (q *Queue) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
-	read := func(part *Store) ([]LimitUse, error) { return part.LimitUses(ctx, keys...) }
-	return sumOf(q, read, func(u *LimitUse) string { return u.Limit.Name }, (*LimitUse).add, func(a, b LimitUse) int {
+func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
+	read := func(part *Store) ([]LimitUse, error) { return part.Fleet().LimitUses(ctx, keys...) }
+	return sumOf(q.Queue, read, func(u *LimitUse) string { return u.Limit.Name }, (*LimitUse).add, func(a, b LimitUse) int {
 		return cmp.Compare(a.Limit.Name, b.Limit.Name)
 	})
 }

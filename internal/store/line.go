@@ -22,7 +22,7 @@ func (p InLine) Wait() time.Duration {
 
 // PlaceInLine tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
-func (s *Store) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
+func (s Report) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	now, err := s.Now(ctx)
 	if err != nil {

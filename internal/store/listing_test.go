@@ -66,7 +66,7 @@ func TestAListingEndsWithTheErrorOfItsVisitor(t *testing.T) {
 func TestPolicyNamesAreThoseThatPeopleGave(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		read := func() []string {
-			names, err := b.PolicyNames(t.Context())
+			names, err := b.Report().PolicyNames(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

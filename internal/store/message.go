@@ -3,8 +3,11 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 var (
@@ -124,4 +127,17 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Dur
 func (s *Store) Resign(ctx context.Context, owner string) error {
 	_, err := s.Adopt(ctx, owner, owner, 0, 0)
 	return Wrap(err, "resign poller")
+}
+
+// expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
+// meanwhile counts too: the clock has been set back since.
+func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: Millis(now.Add(-lease))})
+	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + Millis(now.Add(ahead)), Max: "+inf"})
+	_, err = pipe.Exec(ctx)
+	for _, z := range slices.Concat(old.Val(), future.Val()) {
+		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})
+	}
+	return last, err
 }

@@ -42,7 +42,7 @@ type Addressed struct {
 
 // Route puts entries of the outbox in the lines of their recipients and acknowledges them, all of one entry or nothing. An entry that another
 // notifier has routed is left alone. It returns how many were routed.
-func (s *Store) Route(ctx context.Context, entries []Routed) (routed int, err error) {
+func (s Outbox) Route(ctx context.Context, entries []Routed) (routed int, err error) {
 	if len(entries) == 0 {
 		return 0, nil
 	}
@@ -59,7 +59,7 @@ func (s *Store) Route(ctx context.Context, entries []Routed) (routed int, err er
 }
 
 // DueRecipients are recipients of a channel that may be told something by now, those that wait longest first.
-func (s *Store) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
+func (s Outbox) DueRecipients(ctx context.Context, channel string, now time.Time, limit int) ([]string, error) {
 	by := &redis.ZRangeBy{Min: "-inf", Max: Millis(now), Count: int64(limit)}
 	recipients, err := s.Clients.Read.ZRangeByScore(ctx, s.Keys.Recipients(channel), by).Result()
 	return recipients, Wrap(err, "read who is to be told")
@@ -98,7 +98,7 @@ type Line struct {
 }
 
 // ReadLine reads what waits for a recipient, at most so many notices.
-func (s *Store) ReadLine(ctx context.Context, channel, recipient string, most int) (*Line, error) {
+func (s Outbox) ReadLine(ctx context.Context, channel, recipient string, most int) (*Line, error) {
 	pipe := s.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries(), recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
 	if _, err := pipe.Exec(ctx); err != nil && !Missing(err) {
@@ -121,7 +121,7 @@ type Settlement struct {
 }
 
 // Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
-func (s *Store) Settle(ctx context.Context, line *Line, to Settlement) (bool, error) {
+func (s Outbox) Settle(ctx context.Context, line *Line, to Settlement) (bool, error) {
 	k := s.Keys
 	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries(), k.Undelivered(), k.Stats()}
 	lost := ""
@@ -144,7 +144,7 @@ func (s *Store) Settle(ctx context.Context, line *Line, to Settlement) (bool, er
 }
 
 // PushTold gives a message to other programs, in a list that keeps the newest.
-func (s *Store) PushTold(ctx context.Context, name string, notices []string) error {
+func (s Outbox) PushTold(ctx context.Context, name string, notices []string) error {
 	pipe, key := s.Clients.Write.Pipeline(), s.Keys.Told(name)
 	pipe.RPush(ctx, key, notices)
 	pipe.LTrim(ctx, key, -maxTold, -1)
@@ -168,7 +168,7 @@ type Undelivered struct {
 func (u *Undelivered) ID() string { return shortID(u.text) }
 
 // Undelivered reads the messages that could not be delivered, oldest first.
-func (s *Store) Undelivered(ctx context.Context) ([]Undelivered, error) {
+func (s Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read what could not be delivered: %w", err)
@@ -183,7 +183,7 @@ func (s *Store) Undelivered(ctx context.Context) ([]Undelivered, error) {
 
 // RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an
 // error it may be repeated.
-func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
+func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (moved int, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return 0, err
@@ -206,7 +206,7 @@ func (s *Store) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 }
 
 // DropUndelivered forgets messages, and returns how many were still kept.
-func (s *Store) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s, s.Keys.Undelivered(), all, func(u *Undelivered) string { return u.text })
+func (s Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered(), all, func(u *Undelivered) string { return u.text })
 	return dropped, Wrap(err, "drop what could not be delivered")
 }

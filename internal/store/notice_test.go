@@ -13,7 +13,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		b := newBench(t, s)
 		ctx := t.Context()
-		if entries, err := b.ReadOutbox(ctx, 1); err != nil || len(entries) != 0 {
+		if entries, err := b.Outbox().ReadOutbox(ctx, 1); err != nil || len(entries) != 0 {
 			t.Fatal(entries, err)
 		}
 		push := func(notice string) {
@@ -21,18 +21,18 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox(), Values: []string{"event", "disabled"}}).Err(); err != nil {
 				t.Fatal(err)
 			}
-			entries, err := b.ReadOutbox(ctx, 1)
+			entries, err := b.Outbox().ReadOutbox(ctx, 1)
 			if err != nil || len(entries) != 1 {
 				t.Fatal(entries, err)
 			}
 			told := []Addressed{{"ops", "ops", b.now, notice}}
-			if n, err := b.Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
+			if n, err := b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
 				t.Fatal(n, err)
 			}
 		}
 		line := func() *Line {
 			t.Helper()
-			line, err := b.ReadLine(ctx, "ops", "ops", 10)
+			line, err := b.Outbox().ReadLine(ctx, "ops", "ops", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -41,7 +41,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		settle := func(what string, line *Line, to Settlement, want bool) {
 			t.Helper()
 			to.At = b.now
-			if settled, err := b.Settle(ctx, line, to); err != nil || settled != want {
+			if settled, err := b.Outbox().Settle(ctx, line, to); err != nil || settled != want {
 				t.Errorf("%s: settled %t, %v, want %t", what, settled, err, want)
 			}
 		}
@@ -65,7 +65,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		last := line()
 		settle("given up", last, Settlement{Delivery: last.Delivery, Next: b.now, Done: 1, Undelivered: "HTTP 500"}, true)
 		settle("over", line(), Settlement{}, true)
-		if all, err := b.Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
+		if all, err := b.Outbox().Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
 			t.Errorf("kept %+v, %v", all, err)
 		}
 		if n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries()).Val(); n != 0 {

@@ -41,12 +41,12 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
 	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p"}}
 	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
-	stats := func() error { _, err := b.Stats(ctx); return err }
+	stats := func() error { _, err := b.Report().Stats(ctx); return err }
 	open := func(command *model.Command) func() error {
 		return func() error { _, err := b.Read(ctx, list{"m1"}, []*model.Command{command}); return err }
 	}
 	count := func() error { _, err := b.CountPolicyUses(ctx, list{"p"}); return err }
-	requeue := func() error { _, err := b.Leave(ctx, "w1"); return err }
+	requeue := func() error { _, err := b.Pool().Leave(ctx, "w1"); return err }
 	for _, test := range []struct {
 		command, key, want string
 		call               func() error
@@ -59,19 +59,19 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HKEYS", k.Policies(), "list policies: ", open(put)},
 		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
-		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Stats(ctx); return err }},
+		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Report().Stats(ctx); return err }},
 		{"LRANGE", k.Taken("w1"), "read taken entries: ", requeue},
-		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Leave(ctx, "w1"); return err }},
+		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Pool().Leave(ctx, "w1"); return err }},
 		{"EVALSHA", "", "requeue entries: ", requeue},
-		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err }},
-		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.ExpiredWorkers(ctx, b.now, time.Second); return err }},
-		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Answer(ctx, "w1", []Answer{{}}); return err }},
-		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err }},
-		{"LRANGE", "", "read history: ", func() error { _, err := b.History(ctx, "m1"); return err }},
-		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Tail(ctx, TailStart); return err }},
-		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.TailOutbox(ctx, TailStart); return err }},
+		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err }},
+		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.Pool().ExpiredWorkers(ctx, b.now, time.Second); return err }},
+		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Pool().Answer(ctx, "w1", []Answer{{}}); return err }},
+		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Pool().Take(ctx, TakeRequest{Owner: "w1"}); return err }},
+		{"LRANGE", "", "read history: ", func() error { _, err := b.Report().History(ctx, "m1"); return err }},
+		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Report().Tail(ctx, TailStart); return err }},
+		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.Report().TailOutbox(ctx, TailStart); return err }},
 		{"SCAN", "", "list models: ", func() error { return b.EachModel(ctx, "", nil) }},
-		{"HKEYS", "", "list policies: ", func() error { _, err := b.PolicyNames(ctx); return err }},
+		{"HKEYS", "", "list policies: ", func() error { _, err := b.Report().PolicyNames(ctx); return err }},
 		{"HGET", k.PolicyUses(), "read the uses of policies: ", count},
 		{"HGET", k.Model("m1"), "read the policies of models: ", count},
 		{"SCAN", "", "list models: ", count},
@@ -80,8 +80,8 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { _, err := b.MeasureCircuit(ctx, b.now); return err }},
 		{"HGETALL", k.QueueCircuit(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
 		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
-		{"HGETALL", k.Stats(), "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
-		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
+		{"HGETALL", k.Stats(), "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
+		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
 	} {
 		b.answerTo(test.command, test.key, loading)
@@ -110,8 +110,8 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	calls := map[string]func() error{
 		"read due models: ":                  func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
 		"claim messages: ":                   func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
-		"give a heartbeat: ":                 func() error { _, _, err := b.Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ":   func() error { _, err := b.Take(ctx, TakeRequest{Owner: "w1"}); return err },
+		"give a heartbeat: ":                 func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
+		"take entries of the input list: ":   func() error { _, err := b.Pool().Take(ctx, TakeRequest{Owner: "w1"}); return err },
 		"measure the circuit of the queue: ": func() error { _, err := b.MeasureCircuit(ctx, b.now); return err },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
@@ -152,7 +152,7 @@ func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	p := policy.Default()
 	p.Name, p.Jitter = "p", math.NaN()
-	if err := b.PutPolicy(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
+	if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
 		t.Errorf("error %v, want one of the encoding", err)
 	}
 	b.expect(keys{})

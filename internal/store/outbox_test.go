@@ -60,13 +60,13 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		expect("too many", "2 went unread, 4 in all, 5 left")
 		// Two groups: ours, and that of a foreign program.
 		foreign, key := "billing", store.Keys.Outbox()
-		if _, err := store.ReadOutbox(t.Context(), 1); err != nil { // makes the group
+		if _, err := store.Outbox().ReadOutbox(t.Context(), 1); err != nil { // makes the group
 			t.Fatal(err)
 		}
 		if err := store.Clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err(); err != nil {
 			t.Fatal(err)
 		}
-		entries, err := store.ReadOutbox(t.Context(), 4)
+		entries, err := store.Outbox().ReadOutbox(t.Context(), 4)
 		if err != nil || len(entries) != 4 {
 			t.Fatal(entries, err)
 		}
@@ -75,14 +75,14 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		for _, entry := range entries {
 			routed = append(routed, Routed{ID: entry.ID})
 		}
-		if n, err := store.Route(t.Context(), routed[1:]); err != nil || n != 3 {
+		if n, err := store.Outbox().Route(t.Context(), routed[1:]); err != nil || n != 3 {
 			t.Fatal(n, err)
 		}
-		if n, err := store.Route(t.Context(), routed[1:]); err != nil || n != 0 {
+		if n, err := store.Outbox().Route(t.Context(), routed[1:]); err != nil || n != 0 {
 			t.Errorf("routed again: %d, %v", n, err)
 		}
 		expect("the first of ours is pending", "0 went unread, 4 in all, 5 left")
-		if _, err := store.Route(t.Context(), routed[:1]); err != nil {
+		if _, err := store.Outbox().Route(t.Context(), routed[:1]); err != nil {
 			t.Fatal(err)
 		}
 		expect("the others have not read", "0 went unread, 4 in all, 5 left")
@@ -99,7 +99,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 			t.Fatal(err)
 		}
 		expect("ours alone", "0 went unread, 4 in all, 1 left")
-		if left, err := store.ReadOutbox(t.Context(), 9); err != nil || len(left) != 1 {
+		if left, err := store.Outbox().ReadOutbox(t.Context(), 9); err != nil || len(left) != 1 {
 			t.Errorf("what nobody has read is left: %v, %v", left, err)
 		}
 	})
@@ -133,7 +133,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		expect := func(what string, want int64, oldest string) {
 			t.Helper()
 			for range 2 { // and the trimming changes nothing
-				gauges, err := b.Gauges(ctx)
+				gauges, err := b.Report().Gauges(ctx)
 				if err != nil || gauges.Outbox != want || model.FormatTime(gauges.OldestNotice) != oldest {
 					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, gauges.Outbox, model.FormatTime(gauges.OldestNotice), err, want, oldest)
 				}
@@ -143,7 +143,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 			}
 		}
 		expect("nothing", 0, "")
-		if _, err := b.ReadOutbox(ctx, 2); err != nil { // makes the group
+		if _, err := b.Outbox().ReadOutbox(ctx, 2); err != nil { // makes the group
 			t.Fatal(err)
 		}
 		for i := range 3 {
@@ -154,33 +154,33 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		}
 		first, third := model.FormatTime(b.now), model.FormatTime(b.now.Add(2*time.Second))
 		expect("nobody reads", 3, first)
-		entries, err := b.ReadOutbox(ctx, 2)
+		entries, err := b.Outbox().ReadOutbox(ctx, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
 		expect("read", 3, first)
 		notice := fmt.Sprintf(`{"at":%q}`, first)
 		told := []Addressed{{"ops", "ops a", b.now, notice}, {"ops", "ops b", b.now, notice}}
-		if _, err := b.Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil {
+		if _, err := b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil {
 			t.Fatal(err)
 		}
 		expect("one is routed to two", 4, first)
-		if _, err := b.Route(ctx, []Routed{{ID: entries[1].ID, Nobody: 1}}); err != nil {
+		if _, err := b.Outbox().Route(ctx, []Routed{{ID: entries[1].ID, Nobody: 1}}); err != nil {
 			t.Fatal(err)
 		}
 		expect("one is routed to nobody", 3, first)
 		for i, line := range []string{"ops a", "ops b"} {
-			waits, err := b.ReadLine(ctx, "ops", line, 1)
+			waits, err := b.Outbox().ReadLine(ctx, "ops", line, 1)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, settlement := range []Settlement{{Delivery: Delivery{By: "me", Size: 1}, Next: b.now}, {Next: b.now}} { // in hand, and failed
-				if _, err := b.Settle(ctx, waits, settlement); err != nil {
+				if _, err := b.Outbox().Settle(ctx, waits, settlement); err != nil {
 					t.Fatal(err)
 				}
 			}
 			expect("failed", int64(3-i), first)
-			if _, err := b.Settle(ctx, waits, Settlement{Done: 1}); err != nil {
+			if _, err := b.Outbox().Settle(ctx, waits, Settlement{Done: 1}); err != nil {
 				t.Fatal(err)
 			}
 			expect("told", int64(2-i), []string{first, third}[i])

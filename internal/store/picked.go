@@ -9,7 +9,7 @@ import (
 
 // EachPicked hands over the models that a selector picks, in no order, each once; it walks the narrowest index that there is. What is put or removed meanwhile may be missed. It ends
 // early with the error of visit.
-func (s *Store) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
+func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *Store) EachPicked(ctx context.Context, selector model.Selector, visit f
 }
 
 // eachPicked hands over those of the models with these uids that are wanted.
-func (s *Store) eachPicked(ctx context.Context, uids []string, picks func(*Record) bool, visit func(*Record) error) error {
+func (s Report) eachPicked(ctx context.Context, uids []string, picks func(*Record) bool, visit func(*Record) error) error {
 	records, err := s.Load(ctx, uids)
 	if err != nil {
 		return err

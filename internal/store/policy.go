@@ -79,7 +79,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
 	if _, is := Misfit(err); is {
-		if types, failed := s.Types(ctx, []string{s.Keys.Policies()}); failed == nil {
+		if types, failed := s.Report().Types(ctx, []string{s.Keys.Policies()}); failed == nil {
 			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies(), types[0], err)
 		}
 	}
@@ -111,49 +111,6 @@ func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
 		}
 	}
 	return policies
-}
-
-// EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
-// come twice.
-func (s *Store) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
-	return s.eachField(ctx, "walk over the policies", s.Keys.Policies(), func(name, text string) {
-		problem := ""
-		p, err := s.policies.parse(text)
-		if err != nil {
-			problem = err.Error()
-		}
-		visit(name, p, problem)
-	})
-}
-
-// PolicyNames lists the policies that were stored under a name of their own, sorted.
-func (s *Store) PolicyNames(ctx context.Context) ([]string, error) {
-	names, err := s.Clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
-	if err != nil {
-		return nil, fmt.Errorf("list policies: %w", err)
-	}
-	names = slices.DeleteFunc(names, policy.IsInline)
-	if !slices.Contains(names, DefaultPolicyName) {
-		names = append(names, DefaultPolicyName)
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
-// as stored until another is.
-func (s *Store) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
-	text, err = s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
-	switch {
-	case err == nil:
-		return text, true, nil
-	case !Missing(err):
-		return "", false, fmt.Errorf("read policy: %w", err)
-	case name != DefaultPolicyName:
-		return "", false, nil
-	}
-	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
-	return string(canonical), true, nil
 }
 
 // ParsePolicy reads the text of a stored policy.

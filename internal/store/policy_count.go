@@ -7,7 +7,7 @@ import (
 )
 
 // CountPolicies counts the models that use each policy, of at most about so many models in each part; all: there are no others.
-func (q *Queue) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
+func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {
 		looked := 0
@@ -15,7 +15,7 @@ func (q *Queue) CountPolicies(ctx context.Context, most int) (uses map[string]in
 			if looked >= most {
 				return errCounted
 			}
-			names, err := part.PoliciesOf(ctx, uids)
+			names, err := part.Report().PoliciesOf(ctx, uids)
 			for _, name := range names {
 				uses[cmp.Or(name, DefaultPolicyName)]++
 			}

@@ -38,11 +38,11 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 		ctx := t.Context()
 		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","on_exhausted":"next_planned"}`)
 		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned"}`
-		if err := b.PutPolicy(ctx, policy); err != nil {
+		if err := b.Fleet().PutPolicy(ctx, policy); err != nil {
 			t.Fatal(err)
 		}
 		b.expect(keys{":policies": hash{"nightly": want}, ":forwarded": hash{"changes": "1"}})
-		text, found, err := b.PolicyText(ctx, "nightly")
+		text, found, err := b.Report().PolicyText(ctx, "nightly")
 		if text != want || !found || err != nil {
 			t.Errorf("PolicyText = %q, %v, %v", text, found, err)
 		}
@@ -51,12 +51,12 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 			t.Errorf("read %+v, %v", read, err)
 		}
 		for i, want := range []bool{true, false} {
-			if removed, err := b.RemovePolicy(ctx, "nightly"); removed != want || err != nil {
+			if removed, err := b.Fleet().RemovePolicy(ctx, "nightly"); removed != want || err != nil {
 				t.Errorf("removal %d = %v, %v; want %v", i+1, removed, err, want)
 			}
 		}
 		b.expect(keys{":forwarded": hash{"changes": "2"}})
-		if text, found, err := b.PolicyText(ctx, "nightly"); text != "" || found || err != nil {
+		if text, found, err := b.Report().PolicyText(ctx, "nightly"); text != "" || found || err != nil {
 			t.Errorf("PolicyText = %q, %v, %v; want none", text, found, err)
 		}
 	})
@@ -66,16 +66,16 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		expect := func(want string) {
 			t.Helper()
-			if text, found, err := b.PolicyText(t.Context(), DefaultPolicyName); text != want || !found || err != nil {
+			if text, found, err := b.Report().PolicyText(t.Context(), DefaultPolicyName); text != want || !found || err != nil {
 				t.Errorf("PolicyText = %q, %v, %v; want %q", text, found, err, want)
 			}
 		}
 		expect(defaultText)
-		if removed, err := b.RemovePolicy(t.Context(), DefaultPolicyName); removed || err != nil {
+		if removed, err := b.Fleet().RemovePolicy(t.Context(), DefaultPolicyName); removed || err != nil {
 			t.Errorf("RemovePolicy = %v, %v; want false", removed, err)
 		}
 		own := named(t, `{"name":"default","timeout":"1h","retries":[]}`)
-		if err := b.PutPolicy(t.Context(), own); err != nil {
+		if err := b.Fleet().PutPolicy(t.Context(), own); err != nil {
 			t.Fatal(err)
 		}
 		expect(`{"name":"default","timeout":"1h","retries":[],"alignment":"align_planned","on_exhausted":"next_planned"}`)
@@ -94,7 +94,7 @@ func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
 		policy := policy.Default()
 		policy.Name = name
 		var refused *document.Error
-		if err := b.PutPolicy(t.Context(), policy); !errors.As(err, &refused) || refused.Field != "name" {
+		if err := b.Fleet().PutPolicy(t.Context(), policy); !errors.As(err, &refused) || refused.Field != "name" {
 			t.Errorf("%q: expected a refusal of the name, found %v", name, err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testi
 		}
 		p.Name = "large"
 		const want = "expected at most 16384 bytes of JSON, found "
-		if err := b.PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
+		if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("by name: expected %q, found %v", want, err)
 		}
 		if _, err := model.DecodeCommand([]byte(`{"type":"put","uid":"m1","policy":` + large + `}`)); err == nil || !strings.Contains(err.Error(), "policy: "+want) {
@@ -138,9 +138,9 @@ func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
 	ctx := context.Background()
 	policy := named(t, `{"name":"nightly"}`)
 	for prefix, call := range map[string]func() error{
-		"read policy: ":   func() error { _, _, err := b.PolicyText(ctx, "default"); return err },
-		"store policy: ":  func() error { return b.PutPolicy(ctx, policy) },
-		"remove policy: ": func() error { _, err := b.RemovePolicy(ctx, "nightly"); return err },
+		"read policy: ":   func() error { _, _, err := b.Report().PolicyText(ctx, "default"); return err },
+		"store policy: ":  func() error { return b.Fleet().PutPolicy(ctx, policy) },
+		"remove policy: ": func() error { _, err := b.Fleet().RemovePolicy(ctx, "nightly"); return err },
 	} {
 		if err := call(); err == nil || !strings.HasPrefix(err.Error(), prefix) {
 			t.Errorf("error %v, want %q", err, prefix)
@@ -252,7 +252,7 @@ func TestAChangedTextIsInForceAtTheNextRead(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":model:m1": hash{"rev": "1", "policy": "nightly"}})
 		for _, minutes := range []int{1, 2, 1} {
-			if err := b.PutPolicy(t.Context(), named(t, fmt.Sprintf(`{"name":"nightly","timeout":"%dm"}`, minutes))); err != nil {
+			if err := b.Fleet().PutPolicy(t.Context(), named(t, fmt.Sprintf(`{"name":"nightly","timeout":"%dm"}`, minutes))); err != nil {
 				t.Fatal(err)
 			}
 			if record := b.load("m1"); record.Policy.Timeout != time.Duration(minutes)*time.Minute || record.Fault != "" {
@@ -280,7 +280,7 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		}
 		builtIn := named(t, `{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"next_planned"}`)
 		expectEqual(t, "name", builtIn.ContentName(), put())
-		if err := b.PutPolicy(t.Context(), named(t, `{"name":"default","timeout":"7m","retries":["3m"],"give_up_after":"1w"}`)); err != nil {
+		if err := b.Fleet().PutPolicy(t.Context(), named(t, `{"name":"default","timeout":"7m","retries":["3m"],"give_up_after":"1w"}`)); err != nil {
 			t.Fatal(err)
 		}
 		whole := named(t, `{"timeout":"1m","retries":["3m"],"give_up_after":"1w"}`)
@@ -289,7 +289,7 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		if policy := b.load("m1").Policy; !policy.Equal(whole) {
 			t.Errorf("in force is %+v", policy)
 		}
-		text, _, err := b.PolicyText(t.Context(), name)
+		text, _, err := b.Report().PolicyText(t.Context(), name)
 		expectEqual(t, "text", `{"timeout":"1m","retries":["3m"],"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w"}`, text)
 		if err != nil {
 			t.Error(err)

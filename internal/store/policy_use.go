@@ -89,7 +89,7 @@ func (s *Store) policyUses(ctx context.Context, names []string) (uses []PolicyUs
 
 // countPolicies adds the models with these uids to those that use their policies.
 func (s *Store) countPolicies(ctx context.Context, uids []string, models map[string]int) error {
-	names, err := s.PoliciesOf(ctx, uids)
+	names, err := s.Report().PoliciesOf(ctx, uids)
 	if err != nil {
 		return err
 	}

@@ -185,7 +185,7 @@ func TestAnInlinePolicyIsNotRemovedByHand(t *testing.T) {
 		b.mustApply(b.decide(using("m1", 1)))
 		b.unchanged(func() {
 			var refused *document.Error
-			if removed, err := b.RemovePolicy(t.Context(), nameOf(t, 1)); removed || !errors.As(err, &refused) || refused.Field != "name" {
+			if removed, err := b.Fleet().RemovePolicy(t.Context(), nameOf(t, 1)); removed || !errors.As(err, &refused) || refused.Field != "name" {
 				t.Errorf("expected a refusal of the name, found %v, %v", removed, err)
 			}
 		})

@@ -305,3 +305,38 @@ func addUp[K comparable](sums, more map[K]int64) {
 		sums[name] += count
 	}
 }
+
+// Pools are the parts, as a worker pool takes from them.
+func (q *Queue) Pools() []Pool {
+	pools := make([]Pool, len(q.Parts))
+	for i, part := range q.Parts {
+		pools[i] = part.Pool()
+	}
+	return pools
+}
+
+// Dial connects to the Redis at an address, as Connect has it, and opens a queue. The caller closes the clients.
+func Dial(ctx context.Context, address string, config Config) (*Queue, *Clients, error) {
+	clients, err := Connect(address, ConnectOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	queue, err := Open(ctx, clients, config)
+	if err != nil {
+		return nil, nil, errors.Join(err, clients.Close())
+	}
+	return queue, clients, nil
+}
+
+// DialPart is Dial for a queue of one part.
+func DialPart(ctx context.Context, address string, config Config) (*Store, *Clients, error) {
+	queue, clients, err := Dial(ctx, address, config)
+	if err == nil && len(queue.Parts) > 1 {
+		err = document.Refuse("queue", "a queue of one part; run `refreshd up` for several", fmt.Sprintf("%d parts", len(queue.Parts)))
+		err = errors.Join(err, clients.Close())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return queue.Parts[0], clients, nil
+}

@@ -20,7 +20,7 @@ func aQueueCircuit() model.QueueCircuit {
 
 func (b *bench) setQueueCircuit(circuit model.QueueCircuit) {
 	b.t.Helper()
-	if err := b.SetQueueCircuit(b.t.Context(), circuit, "ann"); err != nil {
+	if err := b.Fleet().SetQueueCircuit(b.t.Context(), circuit, "ann"); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -89,9 +89,9 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *test
 func (b *bench) turn(to CircuitChange, key string, probeAfter time.Duration) error {
 	var err error
 	if to == CircuitOpened {
-		_, err = b.OpenCircuit(b.t.Context(), key, "ann", "a new proxy", b.now.Add(probeAfter), b.now)
+		_, err = b.Fleet().OpenCircuit(b.t.Context(), key, "ann", "a new proxy", b.now.Add(probeAfter), b.now)
 	} else {
-		_, err = b.CloseCircuit(b.t.Context(), key, "ann", b.now)
+		_, err = b.Fleet().CloseCircuit(b.t.Context(), key, "ann", b.now)
 	}
 	return err
 }
@@ -154,7 +154,7 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 		for name, closes := range map[string]func() error{
 			"closed": func() error { return b.turn(CircuitClosed, "queue", 0) },
 			"switched off": func() error {
-				return errors.Join(b.SetQueueCircuit(t.Context(), off, "ann"), b.SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
+				return errors.Join(b.Fleet().SetQueueCircuit(t.Context(), off, "ann"), b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 			},
 		} {
 			b.server.Flush(t)
@@ -169,7 +169,7 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
 			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
 			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox()))
-			if stats, err := b.Stats(t.Context()); err != nil || stats.Counters["failure"] != 4 {
+			if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["failure"] != 4 {
 				t.Errorf("%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
 			}
 		}
@@ -180,7 +180,7 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 	b := newBench(t, testkit.Miniredis(t))
 	bad := aQueueCircuit()
 	bad.Share = 2
-	if err := b.SetQueueCircuit(t.Context(), bad, "ann"); !errors.As(err, new(*document.Error)) {
+	if err := b.Fleet().SetQueueCircuit(t.Context(), bad, "ann"); !errors.As(err, new(*document.Error)) {
 		t.Errorf("want a refusal, got %v", err)
 	}
 	b.expect(keys{})
@@ -301,7 +301,7 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			told(opened)
 			expectEqual(t, "probe_at", model.FormatTime(b.now.Add(time.Hour)), b.redis.HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
 			expectEqual(t, "reason", "a new proxy", b.redis.HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
-			if _, err := b.OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now); err != nil {
+			if _, err := b.Fleet().OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now); err != nil {
 				t.Fatal(err)
 			}
 			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
@@ -314,7 +314,7 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "" || fields["reason"] != "" {
 				t.Errorf("want neither name nor reason of a closed one, got %v", fields)
 			}
-			stats, err := b.Stats(t.Context())
+			stats, err := b.Report().Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
 			if ttl := b.redis.TTL(t.Context(), b.Keys.Circuit(key)).Val(); err != nil || (ttl < 0) != (key == "queue") {
 				t.Errorf("%s: kept for %s, %v", key, ttl, err)

@@ -141,10 +141,10 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 		must(t, err)
 		nightly := policy.Default()
 		nightly.Name = "nightly"
-		must(t, q.PutPolicy(t.Context(), nightly))
-		must(t, q.SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
+		must(t, q.Fleet().PutPolicy(t.Context(), nightly))
+		must(t, q.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 		for _, part := range q.Parts {
-			names, err := part.PolicyNames(t.Context())
+			names, err := part.Report().PolicyNames(t.Context())
 			must(t, err)
 			circuit, err := part.QueueCircuit(t.Context())
 			must(t, err)
@@ -152,7 +152,7 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 			expectEqual(t, part.Keys.Queue(), aQueueCircuit(), circuit.QueueCircuit)
 		}
 		for _, want := range []bool{true, false} {
-			removed, err := q.RemovePolicy(t.Context(), "nightly")
+			removed, err := q.Fleet().RemovePolicy(t.Context(), "nightly")
 			if err != nil || removed != want {
 				t.Errorf("want removed %v, got %v, %v", want, removed, err)
 			}
@@ -165,11 +165,11 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 		must(t, Create(t.Context(), clients, Config{Queue: "{q}"}, 2))
 		q, err := Open(t.Context(), clients, Config{Queue: "{q}"})
 		must(t, err)
-		_, err = q.Parts[1].OpenCircuit(t.Context(), "queue", "bob", "", time.Now().Add(time.Hour), time.Now())
+		_, err = q.Parts[1].Fleet().OpenCircuit(t.Context(), "queue", "bob", "", time.Now().Add(time.Hour), time.Now())
 		must(t, err)
 		for _, turn := range []func() (bool, error){
-			func() (bool, error) { return q.OpenCircuit(t.Context(), "queue", "ann", "", time.Hour) }, // one of them is open already
-			func() (bool, error) { return q.CloseCircuit(t.Context(), "queue", "ann") },
+			func() (bool, error) { return q.Fleet().OpenCircuit(t.Context(), "queue", "ann", "", time.Hour) }, // one of them is open already
+			func() (bool, error) { return q.Fleet().CloseCircuit(t.Context(), "queue", "ann") },
 		} {
 			if changed, err := turn(); !changed || err != nil {
 				t.Errorf("want a change, got %v, %v", changed, err)
@@ -228,8 +228,8 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 		}
 		for doing, err := range map[string]error{
 			"whole":   alone.RequireWhole(),
-			"policy":  alone.PutPolicy(t.Context(), policy.Default()),
-			"circuit": alone.SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"),
+			"policy":  alone.Fleet().PutPolicy(t.Context(), policy.Default()),
+			"circuit": alone.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"),
 		} {
 			if want := "queue: expected the whole of {q}, found its part {q:1}"; err == nil || err.Error() != want {
 				t.Errorf("%s: want %q, got %v", doing, want, err)

@@ -15,7 +15,7 @@ const recentBatch = 1000
 
 // EachEntry hands over the entries that were written to the journal since an instant, oldest first, by the clock of Redis. It ends early with
 // the error of visit.
-func (s *Store) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
+func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
 	for after := Millis(since); ; {
 		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), after, "+", recentBatch).Result()
 		if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) EachEntry(ctx context.Context, since time.Time, visit func(model
 }
 
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first. What cannot be read is left out.
-func (s *Store) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
+func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
 	if err := ExecReads(ctx, pipe); err != nil {

@@ -7,7 +7,7 @@ import (
 
 func (b *bench) rejectedMessages() []Rejected {
 	b.t.Helper()
-	entries, err := b.Rejected(context.Background())
+	entries, err := b.Fleet().Rejected(context.Background())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -16,7 +16,7 @@ func (b *bench) rejectedMessages() []Rejected {
 
 func (b *bench) requeueRejected(entries ...Rejected) int {
 	b.t.Helper()
-	moved, err := b.RequeueRejected(context.Background(), entries)
+	moved, err := b.Fleet().RequeueRejected(context.Background(), entries)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAMessageOfWhichOnlyTheBeginningIsKeptIsNotRequeued(t *testing.T) {
 		b.seed(keys{":rejected": list{`{"at":"x","source":"output","reason":"y","raw":"{","bytes":"9"}`, "by hand", `{"source":"nowhere"}`}})
 		b.unchanged(func() {
 			for _, entry := range b.rejectedMessages() {
-				if moved, err := b.RequeueRejected(t.Context(), []Rejected{entry}); err == nil || moved != 0 {
+				if moved, err := b.Fleet().RequeueRejected(t.Context(), []Rejected{entry}); err == nil || moved != 0 {
 					t.Errorf("%+v: moved %d, %v", entry, moved, err)
 				}
 			}
@@ -58,7 +58,7 @@ func TestNothingIsRequeuedIntoAKeyThatHoldsSomethingElse(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":rejected": list{`{"source":"output","raw":"m"}`}, "-output": "text"})
 		b.unchanged(func() {
-			if _, err := b.RequeueRejected(t.Context(), b.rejectedMessages()); err == nil {
+			if _, err := b.Fleet().RequeueRejected(t.Context(), b.rejectedMessages()); err == nil {
 				t.Error("want an error")
 			}
 		})
@@ -79,7 +79,7 @@ func TestADroppedMessageIsForgottenOnce(t *testing.T) {
 		b.seed(keys{":rejected": list{"a", "b", "a", "c"}})
 		entries := b.rejectedMessages()
 		for _, want := range []int{3, 0} {
-			dropped, err := b.DropRejected(t.Context(), entries[:3])
+			dropped, err := b.Fleet().DropRejected(t.Context(), entries[:3])
 			if err != nil || dropped != want {
 				t.Errorf("dropped %d, want %d, %v", dropped, want, err)
 			}
@@ -103,11 +103,11 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			}
 		}
 		for _, part := range q.Parts {
-			if last, found, err := part.RejectionAbout(t.Context(), "m"); !found || last.Reason != "second" || err != nil {
+			if last, found, err := part.Fleet().RejectionAbout(t.Context(), "m"); !found || last.Reason != "second" || err != nil {
 				t.Errorf("found %v %+v, %v", found, last, err)
 			}
 		}
-		if _, found, err := q.Parts[0].RejectionAbout(t.Context(), "nobody"); found || err != nil {
+		if _, found, err := q.Parts[0].Fleet().RejectionAbout(t.Context(), "nobody"); found || err != nil {
 			t.Errorf("found one about nobody, %v", err)
 		}
 	})

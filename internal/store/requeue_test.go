@@ -11,7 +11,7 @@ import (
 
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	b.t.Helper()
-	count, err := b.Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastHeartbeat)})
+	count, err := b.Pool().Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastHeartbeat)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func inFlight(n int) keys {
 func TestAHeartbeatIsTheClock(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":workers": scores{"w1": 5, "w2": 6}})
-		if now, known, err := b.Heartbeat(t.Context(), "w1"); err != nil || !known || !now.Equal(b.now) {
+		if now, known, err := b.Pool().Heartbeat(t.Context(), "w1"); err != nil || !known || !now.Equal(b.now) {
 			t.Errorf("heartbeat: %v, %v, %v; want %v, true, nil", now, known, err, b.now)
 		}
 		b.expect(keys{":workers": scores{"w1": six, "w2": 6}})
@@ -40,7 +40,7 @@ func TestAHeartbeatIsTheClock(t *testing.T) {
 func TestAForgottenWorkerIsNotRevivedByAHeartbeat(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.unchanged(func() {
-			if _, known, err := b.Heartbeat(t.Context(), "w1"); err != nil || known {
+			if _, known, err := b.Pool().Heartbeat(t.Context(), "w1"); err != nil || known {
 				t.Errorf("heartbeat: known %v, %v; want false, nil", known, err)
 			}
 		})
@@ -53,7 +53,7 @@ func TestExpiredWorkersAreThoseWithoutAHeartbeatForALeaseAndThoseFromTheFuture(t
 		b.seed(keys{":workers": scores{
 			"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 1250, "future": six + 1251,
 		}})
-		expired, err := b.ExpiredWorkers(t.Context(), b.now, lease)
+		expired, err := b.Pool().ExpiredWorkers(t.Context(), b.now, lease)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +131,7 @@ func TestAWorkerThatLeavesRequeuesWhateverItsLastHeartbeatWas(t *testing.T) {
 		for name, workers := range map[string]keys{"alive": {":workers": scores{"w1": six}}, "already forgotten": {}} {
 			b.server.Flush(t)
 			b.seed(and(inFlight(2), workers, keys{":taken:w1": inputEntries(2)}))
-			count, err := b.Leave(t.Context(), "w1")
+			count, err := b.Pool().Leave(t.Context(), "w1")
 			if err != nil || count != 2 {
 				t.Errorf("%s: left with %d, %v; want 2", name, count, err)
 			}

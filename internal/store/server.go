@@ -13,7 +13,7 @@ import (
 type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
-func (s *Store) Server(ctx context.Context) (Server, error) {
+func (s Report) Server(ctx context.Context) (Server, error) {
 	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
@@ -32,7 +32,7 @@ func (s *Store) Server(ctx context.Context) (Server, error) {
 }
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
-func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
+func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
 	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due()) // Write: a repeated command would look like a slow clock
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
@@ -42,7 +42,7 @@ func (s *Store) RedisTime(ctx context.Context) (time.Time, error) {
 }
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
-func (s *Store) Size(ctx context.Context) (int, error) {
+func (s Report) Size(ctx context.Context) (int, error) {
 	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
@@ -52,7 +52,7 @@ func (s *Store) Size(ctx context.Context) (int, error) {
 }
 
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
-func (s *Store) Clear(ctx context.Context) error {
+func (s Report) Clear(ctx context.Context) error {
 	k := s.Keys
 	err := s.Clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Store) Clear(ctx context.Context) error {
 }
 
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
-func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
+func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -78,7 +78,7 @@ func (s *Store) Types(ctx context.Context, keys []string) ([]string, error) {
 }
 
 // TellBroken says of each broken model what its key holds.
-func (s *Store) TellBroken(ctx context.Context, records map[string]*Record) error {
+func (s Report) TellBroken(ctx context.Context, records map[string]*Record) error {
 	var broken []*Record
 	var keys []string
 	for _, record := range records {

@@ -36,7 +36,7 @@ func newSignature(id string, models int64, hash map[string]string) Signature {
 }
 
 // Signatures reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
-func (s *Store) Signatures(ctx context.Context) ([]Signature, error) {
+func (s Report) Signatures(ctx context.Context) ([]Signature, error) {
 	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
@@ -49,7 +49,7 @@ func (s *Store) Signatures(ctx context.Context) ([]Signature, error) {
 }
 
 // PastSignatures reads by what models were failing within a day, and none is any more, the last one first.
-func (s *Store) PastSignatures(ctx context.Context) ([]Signature, error) {
+func (s Report) PastSignatures(ctx context.Context) ([]Signature, error) {
 	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
@@ -61,7 +61,7 @@ func (s *Store) PastSignatures(ctx context.Context) ([]Signature, error) {
 	return slices.DeleteFunc(all, func(one Signature) bool { return one.Text == "" }), err
 }
 
-func (s *Store) readSignatures(ctx context.Context, members []redis.Z) ([]Signature, error) {
+func (s Report) readSignatures(ctx context.Context, members []redis.Z) ([]Signature, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
@@ -77,7 +77,7 @@ func (s *Store) readSignatures(ctx context.Context, members []redis.Z) ([]Signat
 }
 
 // dropRecovered leaves those UIDs that are failing by their signature.
-func (s *Store) dropRecovered(ctx context.Context, all []Signature) error {
+func (s Report) dropRecovered(ctx context.Context, all []Signature) error {
 	pipe := s.Clients.Read.Pipeline()
 	replies := make([][]*redis.StringCmd, len(all))
 	for i, one := range all {
@@ -99,7 +99,7 @@ func (s *Store) dropRecovered(ctx context.Context, all []Signature) error {
 }
 
 // ReadSignature reads what is known of one signature; false: nothing.
-func (s *Store) ReadSignature(ctx context.Context, id string) (one Signature, known bool, err error) {
+func (s Report) ReadSignature(ctx context.Context, id string) (one Signature, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors(), id), pipe.HGetAll(ctx, s.Keys.Error(id))
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -109,13 +109,13 @@ func (s *Store) ReadSignature(ctx context.Context, id string) (one Signature, kn
 }
 
 // FailingAlike reads what is known of a signature in all parts of the queue.
-func (s *Store) FailingAlike(ctx context.Context, id string) (sum Signature, err error) {
-	parts := []*Store{s}
+func (s Report) FailingAlike(ctx context.Context, id string) (sum Signature, err error) {
+	parts := []*Store{s.Store}
 	if s.queue != nil {
 		parts = s.queue.Parts
 	}
 	for _, part := range parts {
-		one, known, err := part.ReadSignature(ctx, id)
+		one, known, err := part.Report().ReadSignature(ctx, id)
 		if err != nil {
 			return sum, err
 		}
@@ -147,8 +147,8 @@ func (one *Signature) Add(other *Signature) {
 }
 
 // SumSignatures adds up the parts of a queue, that of most models first.
-func (q *Queue) SumSignatures(read func(*Store) ([]Signature, error)) ([]Signature, error) {
-	return sumOf(q, read, func(s *Signature) string { return s.ID }, (*Signature).Add, func(a, b Signature) int {
+func (q QueueReport) SumSignatures(read func(*Store) ([]Signature, error)) ([]Signature, error) {
+	return sumOf(q.Queue, read, func(s *Signature) string { return s.ID }, (*Signature).Add, func(a, b Signature) int {
 		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
 	})
 }

@@ -12,7 +12,7 @@ import (
 
 // Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
 // empty.
-func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
+func (s Report) Signs(ctx context.Context) (model.Signs, error) {
 	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
@@ -37,7 +37,7 @@ func (s *Store) Signs(ctx context.Context) (model.Signs, error) {
 }
 
 // readFront reads when the attempt at the front of the input list was started, unless it is over.
-func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) error {
+func (s Report) readFront(ctx context.Context, raw string, signs *model.Signs) error {
 	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
 		return nil
@@ -56,7 +56,7 @@ func (s *Store) readFront(ctx context.Context, raw string, signs *model.Signs) e
 }
 
 // askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
-func (s *Store) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
+func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
 	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
 	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
 	return func() time.Time {

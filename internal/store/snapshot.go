@@ -59,7 +59,7 @@ func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (po
 		}
 	}
 	if slices.ContainsFunc(names, func(name string) bool { _, found := policies.ByName[name]; return !found }) {
-		policies.Stored, err = s.PolicyNames(ctx)
+		policies.Stored, err = s.Report().PolicyNames(ctx)
 	}
 	return policies, err
 }

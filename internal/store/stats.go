@@ -48,7 +48,7 @@ func (s Stats) Retries() (total, successful, cycles int64) {
 }
 
 // Stats reads the queue. The numbers are read one after the other: on a busy queue they may differ by what happens meanwhile.
-func (s *Store) Stats(ctx context.Context) (Stats, error) {
+func (s Report) Stats(ctx context.Context) (Stats, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return Stats{}, err
@@ -100,9 +100,9 @@ func (s *Store) Stats(ctx context.Context) (Stats, error) {
 }
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.
-func (q *Queue) Stats(ctx context.Context) (sum Stats, err error) {
+func (q QueueReport) Stats(ctx context.Context) (sum Stats, err error) {
 	err = q.Each(func(part *Store) error {
-		stats, err := part.Stats(ctx)
+		stats, err := part.Report().Stats(ctx)
 		sum.add(&stats)
 		return err
 	})

@@ -19,7 +19,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 			":rejected": list{"x"}, ":stats": hash{"start": "7", "broken": "many"},
 		})
 		b.mustApply(b.put("m1", "{}"))
-		stats, err := b.Stats(t.Context())
+		stats, err := b.Report().Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +40,7 @@ func TestHistoryIsReadNewestFirst(t *testing.T) {
 			b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
 		}
 		b.redis.RPush(t.Context(), b.Keys.History("m1"), "no JSON")
-		attempts, err := b.History(t.Context(), "m1")
+		attempts, err := b.Report().History(t.Context(), "m1")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func (s *Store) Steer(ctx context.Context, c *model.Command, claimed Claimed, no
 	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.parts() {
-		is, err := part.steer(ctx, c, s.orderOf(claimed), now)
+		is, err := part.steer(ctx, c, s.Fleet().orderOf(claimed), now)
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused
 		}
@@ -48,13 +48,13 @@ func (s *Store) steer(ctx context.Context, c *model.Command, by order, now time.
 	switch c.Type {
 	case model.CommandHold:
 		hold := c.HoldAt(now)
-		return s.putHold(ctx, &hold, by)
+		return s.Fleet().putHold(ctx, &hold, by)
 	case model.CommandRelease:
 		within := &c.Hold.Within
 		if !c.Spread {
 			within = nil
 		}
-		return s.releaseHold(ctx, c.Hold.ID, within, now, by)
+		return s.Fleet().releaseHold(ctx, c.Hold.ID, within, now, by)
 	case model.CommandRequeue:
 		return s.requeueAbout(ctx, c.UID)
 	default:
@@ -64,7 +64,7 @@ func (s *Store) steer(ctx context.Context, c *model.Command, by order, now time.
 
 // requeueAbout requeues the rejected messages about a model, or all if uid is empty. One of which only the beginning is kept stays.
 func (s *Store) requeueAbout(ctx context.Context, uid string) (bool, error) {
-	entries, err := s.Rejected(ctx)
+	entries, err := s.Fleet().Rejected(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -72,6 +72,6 @@ func (s *Store) requeueAbout(ctx context.Context, uid string) (bool, error) {
 		_, cut := r.Message()
 		return cut != nil || uid != "" && r.UID != uid
 	})
-	moved, err := s.RequeueRejected(ctx, entries)
+	moved, err := s.Fleet().RequeueRejected(ctx, entries)
 	return moved > 0, err
 }

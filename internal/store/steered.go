@@ -20,7 +20,7 @@ type Steered struct {
 }
 
 // Steered reads that of a model at now. Of a model and a queue that use none of it there is little to read.
-func (s *Store) Steered(ctx context.Context, m *model.Model, now time.Time) (w Steered, err error) {
+func (s Report) Steered(ctx context.Context, m *model.Model, now time.Time) (w Steered, err error) {
 	if w.Gates, err = s.Gates(ctx); err != nil {
 		return w, err
 	}

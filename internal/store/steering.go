@@ -11,51 +11,51 @@ import (
 // What keeps models from starting is set in every part of a queue. If that ends halfway, to repeat it brings it to the others.
 
 // PutHold begins a hold in every part.
-func (q *Queue) PutHold(ctx context.Context, hold *model.Hold) error {
-	return q.write(func(part *Store) error { return part.PutHold(ctx, hold) })
+func (q QueueFleet) PutHold(ctx context.Context, hold *model.Hold) error {
+	return q.write(func(part *Store) error { return part.Fleet().PutHold(ctx, hold) })
 }
 
 // ReleaseHold ends a hold in every part; false: there is none of that name that has not ended.
-func (q *Queue) ReleaseHold(ctx context.Context, id string, within time.Duration) (bool, error) {
-	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.ReleaseHold(ctx, id, within, now) })
+func (q QueueFleet) ReleaseHold(ctx context.Context, id string, within time.Duration) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().ReleaseHold(ctx, id, within, now) })
 }
 
 // PutLimit sets a limit in every part, which has its share of it.
-func (q *Queue) PutLimit(ctx context.Context, limit *model.Limit) error {
-	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.PutLimit(ctx, limit, now) })
+func (q QueueFleet) PutLimit(ctx context.Context, limit *model.Limit) error {
+	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.Fleet().PutLimit(ctx, limit, now) })
 	return err
 }
 
 // RemoveLimit forgets a limit in every part; false: there was none.
-func (q *Queue) RemoveLimit(ctx context.Context, name string) (bool, error) {
-	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.RemoveLimit(ctx, name, now) })
+func (q QueueFleet) RemoveLimit(ctx context.Context, name string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().RemoveLimit(ctx, name, now) })
 }
 
 // PutCalendar stores a calendar in every part.
-func (q *Queue) PutCalendar(ctx context.Context, c schedule.Calendar) error {
-	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.PutCalendar(ctx, c, now) })
+func (q QueueFleet) PutCalendar(ctx context.Context, c schedule.Calendar) error {
+	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.Fleet().PutCalendar(ctx, c, now) })
 	return err
 }
 
 // RemoveCalendar forgets a calendar in every part; false: there was none of that name.
-func (q *Queue) RemoveCalendar(ctx context.Context, name string) (bool, error) {
-	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.RemoveCalendar(ctx, name, now) })
+func (q QueueFleet) RemoveCalendar(ctx context.Context, name string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().RemoveCalendar(ctx, name, now) })
 }
 
 // OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
-func (q *Queue) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
+func (q QueueFleet) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
 	return q.change(ctx, func(part *Store, now time.Time) (bool, error) {
-		return part.OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)
+		return part.Fleet().OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)
 	})
 }
 
 // CloseCircuit closes the circuit of a key in every part; false: it was open in none.
-func (q *Queue) CloseCircuit(ctx context.Context, key, by string) (bool, error) {
-	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.CloseCircuit(ctx, key, by, now) })
+func (q QueueFleet) CloseCircuit(ctx context.Context, key, by string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().CloseCircuit(ctx, key, by, now) })
 }
 
 // change changes every part at its instant; true: in one of them there was something to change.
-func (q *Queue) change(ctx context.Context, do func(part *Store, now time.Time) (bool, error)) (changed bool, err error) {
+func (q QueueFleet) change(ctx context.Context, do func(part *Store, now time.Time) (bool, error)) (changed bool, err error) {
 	err = q.write(func(part *Store) error {
 		now, err := part.Now(ctx)
 		if err != nil {

@@ -48,7 +48,7 @@ func TestAWaitingCallReturnsAtOnceAndMovesNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-output": list{"a", "b"}, "-control": list{"c", "d"}, "-input": list{"e", "f"}})
 		for name, wait := range map[string]func(context.Context) (bool, error){
-			"output": b.WaitOutput, "control": b.WaitControl, "input": b.WaitInput,
+			"output": b.WaitOutput, "control": b.WaitControl, "input": b.Pool().WaitInput,
 		} {
 			b.unchanged(func() {
 				if found, err := wait(t.Context()); !found || err != nil {

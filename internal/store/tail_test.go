@@ -59,7 +59,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 		store := tailStore(t, s)
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
-		entries, last, err := store.Tail(t.Context(), TailStart)
+		entries, last, err := store.Report().Tail(t.Context(), TailStart)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 		if diff := cmp.Diff(want, entries); diff != "" {
 			t.Errorf("entries (-want +got):\n%s", diff)
 		}
-		entries, again, err := store.Tail(t.Context(), last)
+		entries, again, err := store.Report().Tail(t.Context(), last)
 		if err != nil || len(entries) > 0 || again != last {
 			t.Errorf("Tail behind the last entry = %v, %q, %v; want none and the position %q", entries, again, err, last)
 		}
@@ -89,12 +89,12 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 		store := tailStore(t, s)
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
-		entries, last, err := store.TailOutbox(t.Context(), TailStart)
+		entries, last, err := store.Report().TailOutbox(t.Context(), TailStart)
 		want := []model.Notification{{UID: "tbl_1", Notice: policy.NoticeDisabled, At: now, AttemptNo: 1, Reason: "The feed is gone", Why: "final: not retryable"}}
 		if diff := cmp.Diff(want, entries); diff != "" || err != nil {
 			t.Errorf("%v, entries (-want +got):\n%s", err, diff)
 		}
-		entries, again, err := store.TailOutbox(t.Context(), last)
+		entries, again, err := store.Report().TailOutbox(t.Context(), last)
 		if err != nil || len(entries) > 0 || again != last {
 			t.Errorf("TailOutbox behind the last entry = %v, %q, %v; want none and the position %q", entries, again, err, last)
 		}

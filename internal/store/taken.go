@@ -38,7 +38,7 @@ type Taken struct {
 // Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
-func (s *Store) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
+func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := s.Keys
 	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
 	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 2, keys,
@@ -59,7 +59,7 @@ type Answer struct {
 // Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
 // script: a crash leaves no attempt that is answered and yet requeued. A message whose entry does not stand there is not
 // pushed, and its code is CodeGone. So after an error Answer may be repeated: no attempt is ended twice.
-func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
+func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
 	if len(answers) == 0 {
 		return nil, nil
 	}
@@ -70,4 +70,9 @@ func (s *Store) Answer(ctx context.Context, owner string, answers []Answer) ([]C
 	}
 	codes, err := runCodes(ctx, s.Clients.Write, answerAttempts, keys, args)
 	return codes, Wrap(err, "push messages to the output list")
+}
+
+// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
+func (s Pool) WaitInput(ctx context.Context) (bool, error) {
+	return s.waitList(ctx, s.Keys.Input())
 }

@@ -8,7 +8,7 @@ import (
 
 func (b *bench) take(taking TakeRequest) Taken {
 	b.t.Helper()
-	taken, err := b.Take(context.Background(), taking)
+	taken, err := b.Pool().Take(context.Background(), taking)
 	if err != nil || !taken.Now.Equal(b.now) {
 		b.t.Fatalf("take: now %v, %v; want %v", taken.Now, err, b.now)
 	}
@@ -17,7 +17,7 @@ func (b *bench) take(taking TakeRequest) Taken {
 
 func (b *bench) answer(owner string, answers ...Answer) []Code {
 	b.t.Helper()
-	codes, err := b.Answer(context.Background(), owner, answers)
+	codes, err := b.Pool().Answer(context.Background(), owner, answers)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestAForgottenOwnerTakesNothing(t *testing.T) {
 func TestTakeReportsAListThatIsNone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-input": "text"})
-		if _, err := b.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1}); err == nil {
+		if _, err := b.Pool().Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1}); err == nil {
 			t.Error("expected an error, got nil")
 		}
 	})
@@ -133,7 +133,7 @@ func TestOfTwoEqualEntriesAnAnswerEndsOne(t *testing.T) {
 }
 
 func TestNothingToAnswerAsksNobody(t *testing.T) {
-	if codes, err := (&Store{}).Answer(t.Context(), "w1", nil); codes != nil || err != nil {
+	if codes, err := (&Store{}).Pool().Answer(t.Context(), "w1", nil); codes != nil || err != nil {
 		t.Errorf("Answer of nothing = %v, %v; want nothing", codes, err)
 	}
 }
@@ -141,8 +141,8 @@ func TestNothingToAnswerAsksNobody(t *testing.T) {
 func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		before := b.redis.Time(t.Context()).Val()
-		taken, err := b.Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
-		now, known, errBeat := b.Heartbeat(t.Context(), "w1")
+		taken, err := b.Pool().Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
+		now, known, errBeat := b.Pool().Heartbeat(t.Context(), "w1")
 		if err != nil || errBeat != nil || !known {
 			t.Fatalf("take: %v, beat: %v, known %v", err, errBeat, known)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // Used reports whether anything was ever stored in the queue.
-func (q *Queue) Used(ctx context.Context) (bool, error) {
+func (q QueueReport) Used(ctx context.Context) (bool, error) {
 	for _, part := range q.Parts {
 		if found, err := part.anyKey(ctx); err != nil || found != "" {
 			return found != "", err
@@ -22,7 +22,7 @@ const mostLooks = 100
 
 // Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
 // cluster of one node, and so may miss some.
-func (q *Queue) Others(ctx context.Context) ([]string, error) {
+func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	store := q.Parts[0]
 	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due())
 	if err != nil {

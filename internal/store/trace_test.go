@@ -11,10 +11,10 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if used, err := queue.Used(t.Context()); used || err != nil {
+		if used, err := queue.Report().Used(t.Context()); used || err != nil {
 			t.Errorf("want a queue that was never used, got %v (%v)", used, err)
 		}
-		others, err := queue.Others(t.Context())
+		others, err := queue.Report().Others(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -22,7 +22,7 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 			expectEqual(t, "others", []string{"tables", "thumbs", "{feeds}"}, others)
 		}
 		b.mustApply(b.put("m1", "{}"))
-		if used, err := queue.Used(t.Context()); !used || err != nil {
+		if used, err := queue.Report().Used(t.Context()); !used || err != nil {
 			t.Errorf("want a queue that is used, got %v (%v)", used, err)
 		}
 	})

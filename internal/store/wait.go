@@ -10,11 +10,6 @@ import (
 // long.
 const blockFor = time.Second
 
-// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
-func (s *Store) WaitInput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Input())
-}
-
 // WaitOutput waits up to a second for a message from a worker; false: none came.
 func (s *Store) WaitOutput(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Output())

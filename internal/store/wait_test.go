@@ -20,7 +20,7 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 		b := newBench(t, s)
 		k := b.Keys
 		for key, wait := range map[string]func(*Store, context.Context) (bool, error){
-			k.Input(): (*Store).WaitInput, k.Output(): (*Store).WaitOutput, k.Control(): (*Store).WaitControl, k.Wake(): (*Store).WaitWake,
+			k.Input(): func(s *Store, ctx context.Context) (bool, error) { return s.Pool().WaitInput(ctx) }, k.Output(): (*Store).WaitOutput, k.Control(): (*Store).WaitControl, k.Wake(): (*Store).WaitWake,
 		} {
 			proxy := newProxy(t, "nothing to cut")
 			addr, err := proxy.Addr(s.Addr)

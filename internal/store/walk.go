@@ -134,7 +134,7 @@ func readPlace(place Place) (p walkPlace, good bool) {
 // them. It walks the narrowest source, in which others stand too, and asks on until there are at least so many, but not without end. Each model
 // that stands there during the whole walk comes at least once.
 func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Place, least int) (uids []string, to Place, err error) {
-	server, err := s.Server(ctx)
+	server, err := s.Report().Server(ctx)
 	if err != nil {
 		return nil, from, err
 	}
@@ -214,28 +214,6 @@ func commonPattern(selector model.Selector) string {
 	return globs[0] // a uid has no sign that means something else to Redis
 }
 
-// EachSelected hands the uids that a selector may pick to visit, in chunks and in no order, each uid once; see WalkModels. It ends early with the
-// error of visit.
-func (s *Store) EachSelected(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
-	seen := newSeen()
-	for place := WalkBegins; place != WalkEnds; {
-		uids, to, err := s.WalkModels(ctx, selector, place, ScanCount)
-		if err != nil {
-			return err
-		}
-		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
-			if err := visit(chunk); err != nil {
-				return err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		place = to
-	}
-	return nil
-}
-
 // Scored is a member of a sorted set of instants.
 type Scored struct {
 	UID   string
@@ -245,29 +223,4 @@ type Scored struct {
 // Compare orders as Redis does: by the instant, and then by the uid.
 func (s Scored) Compare(other Scored) int {
 	return cmp.Or(cmp.Compare(s.Score, other.Score), strings.Compare(s.UID, other.UID))
-}
-
-// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order.
-func (s *Store) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
-	least := "-inf"
-	if after.UID != "" {
-		least = strconv.FormatInt(after.Score, 10)
-	}
-	for offset := int64(0); ; offset += int64(limit) {
-		members, err := s.Clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
-			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
-		}).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read a page of a set: %w", err)
-		}
-		for _, member := range members {
-			uid, _ := member.Member.(string)
-			if one := (Scored{uid, int64(member.Score)}); one.Compare(after) > 0 && len(found) < limit {
-				found = append(found, one)
-			}
-		}
-		if len(found) == limit || len(members) < limit {
-			return found, nil
-		}
-	}
 }

@@ -13,7 +13,7 @@ var (
 
 // Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
 // it had taken was requeued, and it has to go on under another name.
-func (s *Store) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
 	keys := []string{s.Keys.Workers()}
 	now, reply, err := runTimed(ctx, s.Clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
 	if err != nil {
@@ -33,7 +33,7 @@ type ExpiredWorker struct {
 //
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
-func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
+func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
 	expired, err := s.expired(ctx, s.Keys.Workers(), now, lease, lease/4)
 	workers := make([]ExpiredWorker, len(expired))
 	for i, last := range expired {
@@ -48,16 +48,16 @@ func (s *Store) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Du
 //
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
-func (s *Store) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
+func (s Pool) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
 	return s.requeue(ctx, worker.Owner, Millis(worker.LastHeartbeat))
 }
 
 // Leave forgets a pool by its own wish. What it still has is requeued.
-func (s *Store) Leave(ctx context.Context, owner string) (int, error) {
+func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
 	return s.requeue(ctx, owner, "")
 }
 
-func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
+func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read taken entries: %w", err)
@@ -77,7 +77,7 @@ func (s *Store) requeue(ctx context.Context, owner, heartbeat string) (int, erro
 
 // over picks the entries that nobody is to work on any more. It is decided here and not in the script, which could not know the
 // keys of the models beforehand; what changes in between is dropped by the worker that takes the entry and finds it stale.
-func (s *Store) over(ctx context.Context, entries []string) (over []string, err error) {
+func (s Pool) over(ctx context.Context, entries []string) (over []string, err error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
@@ -98,3 +98,9 @@ func (s *Store) over(ctx context.Context, entries []string) (over []string, err 
 	}
 	return over, nil
 }
+
+// Pool is what a worker pool takes from a part and gives back.
+type Pool struct{ *Store }
+
+// Pool takes attempts for a worker pool.
+func (s *Store) Pool() Pool { return Pool{s} }

@@ -34,7 +34,7 @@ func (d *drill) beginOn(clock *jumping) {
 		d.check("open a poller", err)
 		d.workers.run(p.Run)
 		_, store = d.connect(d.address)
-		w, err := worker.New(counted{store, d.record}, d.handle, worker.Config{Concurrency: 20, Lease: time.Second})
+		w, err := worker.New(counted{store.Pool(), d.record}, d.handle, worker.Config{Concurrency: 20, Lease: time.Second})
 		d.check("open a worker pool", err)
 		d.workers.run(w.Run)
 	}
@@ -48,7 +48,7 @@ func (d *drill) die(name string) {
 	d.record.pushed(nil, 1)
 	_, err := d.store.Claim(d.ctx, name, 100, time.Second)
 	d.check("claim as "+name, err)
-	_, err = d.store.Take(d.ctx, store.TakeRequest{Owner: name, New: true, Most: 100})
+	_, err = d.store.Pool().Take(d.ctx, store.TakeRequest{Owner: name, New: true, Most: 100})
 	d.check("take as "+name, err)
 }
 

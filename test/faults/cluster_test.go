@@ -96,7 +96,7 @@ func spreadPolicy() policy.Policy {
 // save pushes the models to whatever part comes next, as an application does that knows nothing of hashes.
 func (s *spread) save() {
 	s.t.Helper()
-	s.check("store the policy", s.queue.PutPolicy(s.ctx, s.policy))
+	s.check("store the policy", s.queue.Fleet().PutPolicy(s.ctx, s.policy))
 	for first := 0; first < spreadModels; first += 500 {
 		pipe := s.clients.Write.Pipeline()
 		for i := first; i < first+500; i++ {
@@ -118,7 +118,7 @@ func (s *spread) put(uid string, version int) []byte {
 // counted sums a counter over all parts.
 func (s *spread) counted(name string) (sum int64, err error) {
 	for _, part := range s.queue.Parts {
-		stats, err := part.Stats(s.ctx)
+		stats, err := part.Report().Stats(s.ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -147,7 +147,7 @@ func (s *spread) progress(count int64) {
 func (s *spread) work(ctx context.Context) {
 	queues := make([]worker.Queue, spreadParts)
 	for i, part := range s.queue.Parts {
-		queues[i] = part
+		queues[i] = part.Pool()
 		s.workers.Go(func() {
 			for ctx.Err() == nil {
 				s.workOnce(ctx, part.Keys.Input())
@@ -266,10 +266,10 @@ func (s *spread) settleAll() {
 	}
 	once := s.policy
 	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	s.check("store the policy", s.queue.PutPolicy(s.ctx, once))
+	s.check("store the policy", s.queue.Fleet().PutPolicy(s.ctx, once))
 	for _, part := range s.parts {
 		part.until("an empty part", func() (bool, error) {
-			stats, err := part.store.Stats(s.ctx)
+			stats, err := part.store.Report().Stats(s.ctx)
 			return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 		})
 	}

@@ -106,7 +106,7 @@ func (d *drill) begin() {
 // save stores the policy and pushes the models as an application does.
 func (d *drill) save() {
 	d.t.Helper()
-	d.check("store the policy", d.store.PutPolicy(d.ctx, d.policy))
+	d.check("store the policy", d.store.Fleet().PutPolicy(d.ctx, d.policy))
 	for _, uid := range d.uids {
 		command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": d.policy.Name, "payload": map[string]any{"input_url": d.feed}})
 		d.check("encode a command", err)
@@ -141,7 +141,7 @@ func (d *drill) poll() {
 func (d *drill) pool() {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := worker.New(counted{store, d.record}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
+	daemon, err := worker.New(counted{store.Pool(), d.record}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
 	d.check("open a worker pool", err)
 	d.workers.run(daemon.Run)
 }
@@ -199,7 +199,7 @@ func (d *drill) progress(count int) {
 // counter reads one of the counters of the queue.
 func (d *drill) counter(name string) int64 {
 	d.t.Helper()
-	stats, err := d.store.Stats(d.ctx)
+	stats, err := d.store.Report().Stats(d.ctx)
 	d.check("read the counters", err)
 	return stats.Counters[name]
 }
@@ -240,9 +240,9 @@ func (d *drill) settle() {
 	d.examine()
 	once := d.policy
 	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	d.check("store the policy", d.store.PutPolicy(d.ctx, once))
+	d.check("store the policy", d.store.Fleet().PutPolicy(d.ctx, once))
 	d.until("an empty queue", func() (bool, error) {
-		stats, err := d.store.Stats(d.ctx)
+		stats, err := d.store.Report().Stats(d.ctx)
 		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 	})
 	d.dispatchers.stop()

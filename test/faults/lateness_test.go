@@ -59,44 +59,46 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	spare.Name = "spare"
 	circuit := func(on bool) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return q.SetQueueCircuit(ctx, model.QueueCircuit{On: on, Share: 1, Window: time.Minute, Min: 1_000_000}, "ann")
+			return q.Fleet().SetQueueCircuit(ctx, model.QueueCircuit{On: on, Share: 1, Window: time.Minute, Min: 1_000_000}, "ann")
 		}
 	}
 	bulk := func(reason string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			if _, err := q.CancelBulk(ctx, "late"); err != nil {
+			if _, err := q.Fleet().CancelBulk(ctx, "late"); err != nil {
 				return err
 			}
-			return q.BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
+			return q.Fleet().BeginBulk(ctx, "late", model.Bulk{Action: model.BulkCancel, Selector: hold.Selector, Reason: reason})
 		}
 	}
 	verbs := []lateVerb{
-		{"hold", func(ctx context.Context) error { return q.PutHold(ctx, hold) }, func(ctx context.Context) error {
-			return only(q.ReleaseHold(ctx, "h2", 0))
+		{"hold", func(ctx context.Context) error { return q.Fleet().PutHold(ctx, hold) }, func(ctx context.Context) error {
+			return only(q.Fleet().ReleaseHold(ctx, "h2", 0))
 		}, func(part *store.Store) (bool, error) {
 			h, err := holdOf(d.ctx, part, "h2")
 			return h != nil && h.Until.IsZero(), err
 		}},
 		{
 			"limit", func(ctx context.Context) error {
-				return q.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
+				return q.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
 			},
-			func(ctx context.Context) error { return only(q.RemoveLimit(ctx, "host=h")) },
+			func(ctx context.Context) error { return only(q.Fleet().RemoveLimit(ctx, "host=h")) },
 			has(store.Keys.Limits, "host=h"),
 		},
 		{
-			"calendar", func(ctx context.Context) error { return q.PutCalendar(ctx, closed) },
-			func(ctx context.Context) error { return only(q.RemoveCalendar(ctx, "c1")) },
+			"calendar", func(ctx context.Context) error { return q.Fleet().PutCalendar(ctx, closed) },
+			func(ctx context.Context) error { return only(q.Fleet().RemoveCalendar(ctx, "c1")) },
 			has(store.Keys.Calendars, "c1"),
 		},
 		{
-			"policy", func(ctx context.Context) error { return q.PutPolicy(ctx, spare) },
-			func(ctx context.Context) error { return only(q.RemovePolicy(ctx, "spare")) },
+			"policy", func(ctx context.Context) error { return q.Fleet().PutPolicy(ctx, spare) },
+			func(ctx context.Context) error { return only(q.Fleet().RemovePolicy(ctx, "spare")) },
 			has(store.Keys.Policies, "spare"),
 		},
 		{
-			"circuit", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "host=h", "ann", "", time.Hour)) },
-			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "host=h", "ann")) },
+			"circuit", func(ctx context.Context) error {
+				return only(q.Fleet().OpenCircuit(ctx, "host=h", "ann", "", time.Hour))
+			},
+			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "host=h", "ann")) },
 			has(func(k store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
 		},
 		{"circuit of the queue", circuit(true), circuit(false), func(part *store.Store) (bool, error) {
@@ -121,8 +123,10 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	}
 	if len(q.Parts) > 1 { // nothing runs there
 		verbs = append(verbs, lateVerb{
-			"circuit of the queue by hand", func(ctx context.Context) error { return only(q.OpenCircuit(ctx, "queue", "ann", "", time.Hour)) },
-			func(ctx context.Context) error { return only(q.CloseCircuit(ctx, "queue", "ann")) },
+			"circuit of the queue by hand", func(ctx context.Context) error {
+				return only(q.Fleet().OpenCircuit(ctx, "queue", "ann", "", time.Hour))
+			},
+			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "queue", "ann")) },
 			has(store.Keys.QueueCircuit, "opened_at"),
 		})
 	}
@@ -131,7 +135,7 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 
 // holdOf reads one hold; nil: there is none.
 func holdOf(ctx context.Context, part *store.Store, id string) (*model.Hold, error) {
-	holds, problem, err := part.Holds(ctx)
+	holds, problem, err := part.Fleet().Holds(ctx)
 	at := slices.IndexFunc(holds, func(h model.Hold) bool { return h.ID == id })
 	if at < 0 {
 		return nil, cmp.Or(problem, err)

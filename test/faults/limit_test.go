@@ -94,7 +94,7 @@ func newCrowdOf(t testing.TB, count, each, running int, timeout time.Duration) *
 	key, _ := policy.ParseKey("{host(input_url)}")
 	p := policy.Default()
 	p.Name, p.Timeout, p.Limits = "polite", timeout, []policy.Limit{{Key: key, Running: running}}
-	if err := c.Store.PutPolicy(c.ctx, p); err != nil {
+	if err := c.Store.Fleet().PutPolicy(c.ctx, p); err != nil {
 		t.Fatal(err)
 	}
 	c.policy = p

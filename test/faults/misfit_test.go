@@ -93,7 +93,7 @@ func newTraffic(t *testing.T, server *testkit.Server) *traffic {
 	}
 	selector, err := model.ParseSelector("held=yes")
 	if err == nil {
-		err = s.Store.PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
+		err = s.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -148,7 +148,7 @@ func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSave
 	d.begin()
 	d.crash(server)
 	d.cut = time.Unix(0, 1) // everything may be gone
-	if stats, err := d.store.Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
+	if stats, err := d.store.Report().Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
 		t.Fatalf("want nothing left, got %+v and %v", stats, err)
 	}
 	d.save()

@@ -79,7 +79,7 @@ func (d *drill) count() *tally {
 // sum adds the counters when nobody counts any more.
 func (d *drill) sum(y *tally) {
 	d.t.Helper()
-	stats, err := d.store.Stats(d.ctx)
+	stats, err := d.store.Report().Stats(d.ctx)
 	d.check("read the counters", err)
 	y.stats = stats.Counters
 	for _, event := range said {

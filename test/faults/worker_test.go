@@ -55,7 +55,7 @@ func (f *fleet) putLong(uids ...string) {
 	policy.Name, policy.Timeout = "hour", time.Hour
 	now, err := f.Store.Now(f.ctx)
 	if err == nil {
-		err = f.Store.PutPolicy(f.ctx, policy)
+		err = f.Store.Fleet().PutPolicy(f.ctx, policy)
 	}
 	if err != nil {
 		f.t.Fatal(err)

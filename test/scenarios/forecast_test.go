@@ -97,7 +97,7 @@ func (q *policyQueue) hold(selector string, length, within time.Duration) {
 	now := q.Clock.Now()
 	picks, err := model.ParseSelector(selector)
 	if err == nil {
-		err = q.Store.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
+		err = q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
 	}
 	if err != nil {
 		q.t.Fatal(err)

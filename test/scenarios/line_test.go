@@ -201,7 +201,7 @@ func TestNoHealthyModelFailsByWaitingForAWorkerPool(t *testing.T) {
 	long.Only(t)
 	everyClock(t, func(c *crowd) {
 		c.dispatch()
-		pool, err := worker.New(c.Store, func(ctx context.Context, _ *worker.Attempt) error {
+		pool, err := worker.New(c.Store.Pool(), func(ctx context.Context, _ *worker.Attempt) error {
 			c.rest(c.work)
 			return ctx.Err()
 		}, worker.Config{Concurrency: lineWorkers})

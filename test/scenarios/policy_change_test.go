@@ -46,7 +46,7 @@ func (q *policyQueue) put(text string) {
 		q.t.Fatal(err)
 	}
 	policy.Name = "shared"
-	if err := q.Store.PutPolicy(q.t.Context(), policy); err != nil {
+	if err := q.Store.Fleet().PutPolicy(q.t.Context(), policy); err != nil {
 		q.t.Fatal(err)
 	}
 }
@@ -140,7 +140,7 @@ func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
 		q.is("lost", map[string]string{"refresh_at": "2026-11-21T07:30:00.000Z", "attempt_no": "1"})
 
 		// A removed policy leaves the default one in force, and nobody is lost.
-		if removed, err := q.Store.RemovePolicy(t.Context(), "shared"); !removed || err != nil {
+		if removed, err := q.Store.Fleet().RemovePolicy(t.Context(), "shared"); !removed || err != nil {
 			t.Fatalf("expected it removed, found %v, %v", removed, err)
 		}
 		q.Clock.Turn(20 * time.Minute)

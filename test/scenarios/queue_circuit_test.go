@@ -84,7 +84,7 @@ func (f *fleet) incidents() (events []string) {
 func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if err := f.Store.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 10}, "ann"); err != nil {
+		if err := f.Store.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 10}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "failure")
@@ -119,7 +119,7 @@ func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T)
 func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if err := f.Store.SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Hour, Min: 10}, "ann"); err != nil {
+		if err := f.Store.Fleet().SetQueueCircuit(t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: time.Hour, Min: 10}, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "failure")
@@ -127,7 +127,7 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		if status, err := f.Store.QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
 			t.Fatalf("want an open circuit with %d failures, got %+v, %v", feeds, status, err)
 		}
-		if _, err := f.Store.CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now()); err != nil {
+		if _, err := f.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		f.round(2*time.Second, "success") // nothing is due: only the circuit is measured
@@ -140,7 +140,7 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f := newFleet(t, server)
-		if _, err := f.Store.OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", f.Clock.Now().Add(time.Hour), f.Clock.Now()); err != nil {
+		if _, err := f.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", f.Clock.Now().Add(time.Hour), f.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		f.round(0, "success")

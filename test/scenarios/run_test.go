@@ -40,10 +40,10 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if place, err := q.Store.PlaceInLine(t.Context(), records["table"]); place.No != 1 || err != nil {
+		if place, err := q.Store.Report().PlaceInLine(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
-		gauges, err := q.Store.Gauges(t.Context())
+		gauges, err := q.Store.Report().Gauges(t.Context())
 		oldest := instant(q.Model("feed0")["refresh_at"])
 		if !gauges.OldestDue.Equal(oldest) || gauges.Due != 1001 || err != nil {
 			t.Errorf("expected %d due since %s, found %d since %s, %v", 1001, model.FormatTime(oldest), gauges.Due, model.FormatTime(gauges.OldestDue), err)

@@ -20,7 +20,7 @@ type bug struct {
 	file  string // of the script
 	mark  string // of the line, which ends with it: --@ mark
 	line  string // what stands there instead
-	store func(*store.Store) queue
+	store func(store.Pool) queue
 	slow  bool   // it takes seconds to be found
 	first uint64 // the seed to begin with, where none of the first finds it; 0: 1
 
@@ -43,7 +43,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the entry to take back is not looked for", slow: true, file: "commit.lua", mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", slow: true, file: "commit.lua", mark: "take back"},
 	{name: "the high-water mark is forgotten", slow: true, file: "commit.lua", mark: "full", line: "elseif false then",
-		store: func(s *store.Store) queue { return roomy{s} }},
+		store: func(s store.Pool) queue { return roomy{s} }},
 	{name: "a wrong score for due", file: "commit.lua", mark: "due", line: "due_at[uid] = due_ms == '' and '' or due_ms + 1"},
 	{name: "the deadline is not scored", file: "commit.lua", mark: "deadline"},
 	{name: "a model leaves no set", file: "commit.lua", mark: "leave a set"},
@@ -121,8 +121,8 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat of a pool is not noted", file: "heartbeat-worker.lua", mark: "heartbeat"},
 	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
 	{name: "a poller that has come back is adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if not seen then"},
-	{name: "living pollers are adopted", slow: true, store: func(s *store.Store) queue { return hastyHeir{s} }},
-	{name: "living pools are requeued", pools: true, slow: true, store: func(s *store.Store) queue { return hastyRequeuer{s} }},
+	{name: "living pollers are adopted", slow: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
+	{name: "living pools are requeued", pools: true, slow: true, store: func(s store.Pool) queue { return hastyRequeuer{s} }},
 	{name: "the circuit of the queue never opens", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
 	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if not opened and count.failed > 0 then"},
 	{name: "the circuit of the queue never closes", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
@@ -130,7 +130,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a measurement closes at once what somebody has opened", slow: true, queueCircuit: true, file: "measure-circuit.lua", mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, file: "turn-circuit.lua", mark: "told once", line: "if false then"},
 	{name: "what was counted before somebody opened the circuit closes it", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "forget"},
-	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s *store.Store) queue {
+	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) { r.QueueCircuit.Open = false }}
 	}},
 
@@ -141,10 +141,10 @@ var bugs = slices.Concat([]bug{
 	{name: "an update leaves the entry as it was", file: "commit.lua", mark: "in its place"},
 	{name: "an update sends the entry to the end of the line", slow: true, file: "commit.lua", mark: "in its place",
 		line: "redis.call('LREM', input, 1, back) redis.call('RPUSH', input, push)"},
-	{name: "what an outdated attempt reports counts", slow: true, store: func(s *store.Store) queue {
+	{name: "what an outdated attempt reports counts", slow: true, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) { r.Outdated = false }}
 	}},
-	{name: "a save lifts what a hand has stopped", slow: true, store: func(s *store.Store) queue {
+	{name: "a save lifts what a hand has stopped", slow: true, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) {
 			if r.Disabled {
 				r.DisabledBy = model.StoppedByPolicy
@@ -154,36 +154,36 @@ var bugs = slices.Concat([]bug{
 	{name: "a model is in both sets", slow: true, file: "commit.lua", mark: "calm"},
 	{name: "what is urgent is due only", file: "commit.lua", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
 	{name: "what is urgent is never read", slow: true, file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
-	{name: "what is urgent comes last", hands: true, slow: true, store: func(s *store.Store) queue { return calmer{s} }},
-	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s *store.Store) queue { return hurried{s} }},
-	{name: "the floor of a worker is forgotten", floors: true, rules: true, slow: true, store: func(s *store.Store) queue {
+	{name: "what is urgent comes last", hands: true, slow: true, store: func(s store.Pool) queue { return calmer{s} }},
+	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s store.Pool) queue { return hurried{s} }},
+	{name: "the floor of a worker is forgotten", floors: true, rules: true, slow: true, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) { r.NotBefore = time.Time{} }}
 	}},
 
-	{name: "the clock of a dispatcher is fast", store: func(s *store.Store) queue { return fastDispatcher{s} }},
-	{name: "the clock of a poller is fast", store: func(s *store.Store) queue { return fastPoller{s} }},
+	{name: "the clock of a dispatcher is fast", store: func(s store.Pool) queue { return fastDispatcher{s} }},
+	{name: "the clock of a poller is fast", store: func(s store.Pool) queue { return fastPoller{s} }},
 
 	{name: "a start draws the ticket of another", file: "commit.lua", mark: "ticket"},
 	{name: "the front is not noted", file: "note-front.lua", mark: "front"},
 	{name: "the front stands still", slow: true, file: "note-front.lua", mark: "still in front"},
 	{name: "nothing waits though much does", slow: true, file: "note-front.lua", mark: "waits", line: "if newest == 0 or last == '' then",
-		store: func(s *store.Store) queue { return hollow{s} }},
-	{name: "a deadline is spent in line twice", waits: true, slow: true, store: func(s *store.Store) queue { return renewing{s} }},
-	{name: "an attempt counts as taken too early", waits: true, slow: true, store: func(s *store.Store) queue { return premature{s} }},
+		store: func(s store.Pool) queue { return hollow{s} }},
+	{name: "a deadline is spent in line twice", waits: true, slow: true, store: func(s store.Pool) queue { return renewing{s} }},
+	{name: "an attempt counts as taken too early", waits: true, slow: true, store: func(s store.Pool) queue { return premature{s} }},
 
-	{name: "taking back is forgotten", slow: true, store: func(s *store.Store) queue { return takesNothingBack{s} }},
+	{name: "taking back is forgotten", slow: true, store: func(s store.Pool) queue { return takesNothingBack{s} }},
 	{name: "nobody looks into the input list", slow: true, file: "commit.lua", mark: "taken", line: "elseif kind.must then"},
-	{name: "the fence is that of whoever answers", slow: true, store: func(s *store.Store) queue { return &believer{Store: s} }},
-	{name: "what was claimed is taken for handled", store: func(s *store.Store) queue { return unclaimed{s} }},
-	{name: "messages are settled before they are decided", slow: true, store: func(s *store.Store) queue { return hasty{s} }},
-	{name: "a walk forgets its step when it is killed", rules: true, slow: true, store: func(s *store.Store) queue { return &forgetful{Store: s} }},
-	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s *store.Store) queue { return relapsing{s, new(int)} }},
-	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s *store.Store) queue { return impatient{s} }},
-	{name: "a start that is not due", slow: true, store: func(s *store.Store) queue { return early{s} }},
+	{name: "the fence is that of whoever answers", slow: true, store: func(s store.Pool) queue { return &believer{Pool: s} }},
+	{name: "what was claimed is taken for handled", store: func(s store.Pool) queue { return unclaimed{s} }},
+	{name: "messages are settled before they are decided", slow: true, store: func(s store.Pool) queue { return hasty{s} }},
+	{name: "a walk forgets its step when it is killed", rules: true, slow: true, store: func(s store.Pool) queue { return &forgetful{Pool: s} }},
+	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s store.Pool) queue { return relapsing{s, new(int)} }},
+	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s store.Pool) queue { return impatient{s} }},
+	{name: "a start that is not due", slow: true, store: func(s store.Pool) queue { return early{s} }},
 }, steeredBugs, fleetBugs, timedBugs)
 
 // takesNothingBack leaves withdrawn attempts in the input list.
-type takesNothingBack struct{ *store.Store }
+type takesNothingBack struct{ store.Pool }
 
 func (s takesNothingBack) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	for _, item := range batch.Items {
@@ -196,7 +196,7 @@ func (s takesNothingBack) Commit(ctx context.Context, batch store.Batch) ([]stor
 
 // believer takes the uid of a message for that of the running attempt.
 type believer struct {
-	*store.Store
+	store.Pool
 	claimed []store.Claimed
 }
 
@@ -222,7 +222,7 @@ func (s *believer) Read(ctx context.Context, uids []string, commands []*model.Co
 }
 
 // unclaimed applies without the message that asked for it.
-type unclaimed struct{ *store.Store }
+type unclaimed struct{ store.Pool }
 
 func (s unclaimed) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	for i, item := range batch.Items {
@@ -234,7 +234,7 @@ func (s unclaimed) Commit(ctx context.Context, batch store.Batch) ([]store.Code,
 }
 
 // hasty counts every message as unchanged as soon as it is claimed.
-type hasty struct{ *store.Store }
+type hasty struct{ store.Pool }
 
 func (s hasty) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, limit, lease)
@@ -249,7 +249,7 @@ func (s hasty) Claim(ctx context.Context, owner string, limit int, lease time.Du
 }
 
 // roomy sees an empty input list.
-type roomy struct{ *store.Store }
+type roomy struct{ store.Pool }
 
 func (s roomy) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -258,7 +258,7 @@ func (s roomy) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, 
 }
 
 // early reads the clock an hour fast.
-type early struct{ *store.Store }
+type early struct{ store.Pool }
 
 func (s early) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -268,7 +268,7 @@ func (s early) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, 
 }
 
 // fastDispatcher reads the clock two seconds fast.
-type fastDispatcher struct{ *store.Store }
+type fastDispatcher struct{ store.Pool }
 
 func (s fastDispatcher) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -277,7 +277,7 @@ func (s fastDispatcher) ReadDue(ctx context.Context, asked store.DueRequest) (st
 }
 
 // fastPoller does so too.
-type fastPoller struct{ *store.Store }
+type fastPoller struct{ store.Pool }
 
 func (s fastPoller) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
 	claim, err := s.Store.Claim(ctx, owner, limit, lease)
@@ -286,7 +286,7 @@ func (s fastPoller) Claim(ctx context.Context, owner string, limit int, lease ti
 }
 
 // hastyHeir takes pollers for dead after half their lease.
-type hastyHeir struct{ *store.Store }
+type hastyHeir struct{ store.Pool }
 
 func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	return s.Store.ExpiredPollers(ctx, now, lease/2)
@@ -297,15 +297,15 @@ func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.
 }
 
 // hastyRequeuer takes worker pools for dead after half their lease.
-type hastyRequeuer struct{ *store.Store }
+type hastyRequeuer struct{ store.Pool }
 
 func (s hastyRequeuer) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	return s.Store.ExpiredWorkers(ctx, now, lease/2)
+	return s.Store.Pool().ExpiredWorkers(ctx, now, lease/2)
 }
 
 // altered decides about other models than those that are stored.
 type altered struct {
-	*store.Store
+	store.Pool
 	alter func(*store.Record)
 }
 
@@ -330,7 +330,7 @@ func (s altered) all(records map[string]*store.Record) {
 }
 
 // calmer starts what is urgent behind the rest.
-type calmer struct{ *store.Store }
+type calmer struct{ store.Pool }
 
 func (s calmer) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -339,7 +339,7 @@ func (s calmer) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due,
 }
 
 // hurried starts nothing else while anything is urgent.
-type hurried struct{ *store.Store }
+type hurried struct{ store.Pool }
 
 func (s hurried) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)

@@ -29,7 +29,7 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	}
 	*o.bulks++
 	id := fmt.Sprint("run-", *o.bulks)
-	_, err = o.server.store.BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: bulkName + id})
+	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: bulkName + id})
 	return err
 }
 
@@ -85,7 +85,7 @@ func (p *replay) noteBulk() { p.oracle.bulks, _ = p.passBulks() }
 // relapsing forgets what was started before a step was repeated, and is over by then. Each step is repeated: what it has done is not noted when
 // it is told so first.
 type relapsing struct {
-	*store.Store
+	store.Pool
 	moves *int
 }
 

@@ -20,7 +20,7 @@ func (o *operatorRole) cancelHeld(ctx context.Context, hold *model.Hold) error {
 	}
 	*o.steers++
 	id := "b" + strconv.Itoa(*o.steers)
-	_, err = o.server.store.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
+	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
 	return err
 }
 
@@ -90,7 +90,7 @@ func (p *replay) checkLateResults() error {
 var superseded = map[model.Event]bool{model.EventCancel: true, model.EventDisable: true, model.EventRun: true}
 
 // countingCancels lets what a hold takes back count as an attempt.
-type countingCancels struct{ *store.Store }
+type countingCancels struct{ store.Pool }
 
 func (s countingCancels) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)
@@ -104,7 +104,7 @@ func (s countingCancels) Read(ctx context.Context, uids []string, commands []*mo
 
 // forgiving believes a result of an idle model, whatever attempt it is of.
 type forgiving struct {
-	*store.Store
+	store.Pool
 	claimed []store.Claimed
 }
 
@@ -130,7 +130,7 @@ func (s *forgiving) Read(ctx context.Context, uids []string, commands []*model.C
 }
 
 // cancelsAnything takes back also what was started since a hold began.
-type cancelsAnything struct{ *store.Store }
+type cancelsAnything struct{ store.Pool }
 
 func (s cancelsAnything) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
@@ -143,7 +143,7 @@ func (s cancelsAnything) Bulks(ctx context.Context) ([]store.Bulk, error) {
 }
 
 // halfHearted looks at one model less than there are when a hold takes back what runs.
-type halfHearted struct{ *store.Store }
+type halfHearted struct{ store.Pool }
 
 func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)

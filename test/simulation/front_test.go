@@ -119,7 +119,7 @@ func (p *replay) leave() {
 }
 
 // renewing lets each deadline be spent in line as often as it passes.
-type renewing struct{ *store.Store }
+type renewing struct{ store.Pool }
 
 func (s renewing) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
 	records, err := s.Store.Load(ctx, uids)
@@ -130,7 +130,7 @@ func (s renewing) Load(ctx context.Context, uids []string) (map[string]*store.Re
 }
 
 // premature takes each attempt for taken when the front was seen last that stood before it.
-type premature struct{ *store.Store }
+type premature struct{ store.Pool }
 
 func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 	fronts, err := s.Store.Fronts(ctx)
@@ -144,7 +144,7 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 }
 
 // hollow says of each list with a front that it is empty, too.
-type hollow struct{ *store.Store }
+type hollow struct{ store.Pool }
 
 func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
 	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))

@@ -33,13 +33,18 @@ type luggage struct {
 	policies map[string]string
 }
 
-// mover is what an operator moves models by.
-func (w *world) mover() mover {
-	if m, is := w.queue.(mover); is {
-		return m
-	}
-	return w.server.store
+// moving moves models, and reads them as the daemons do: a planted bug may alter that.
+type moving struct {
+	store.Report
+	daemons queue
 }
+
+func (m moving) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
+	return m.daemons.Read(ctx, uids, commands)
+}
+
+// mover is what an operator moves models by.
+func (w *world) mover() mover { return moving{w.server.store.Report(), w.queue} }
 
 // move does what `refreshd model export --state` and `model import --replace` do.
 func (o *operatorRole) move(ctx context.Context) error {
@@ -212,10 +217,10 @@ func (p *replay) arrive(uid string) error {
 }
 
 // losing exports models without what they have counted.
-type losing struct{ *store.Store }
+type losing struct{ store.Pool }
 
 func (s losing) Export(ctx context.Context, uids []string) ([]store.Export, error) {
-	exports, err := s.Store.Export(ctx, uids)
+	exports, err := s.Store.Report().Export(ctx, uids)
 	for _, one := range exports {
 		one.Record.TotalRetries, one.Record.SuccessfulRetries, one.Record.RetriedCycles = 0, 0, 0
 	}
@@ -223,10 +228,10 @@ func (s losing) Export(ctx context.Context, uids []string) ([]store.Export, erro
 }
 
 // enabling exports models as if nobody had disabled them.
-type enabling struct{ *store.Store }
+type enabling struct{ store.Pool }
 
 func (s enabling) Export(ctx context.Context, uids []string) ([]store.Export, error) {
-	exports, err := s.Store.Export(ctx, uids)
+	exports, err := s.Store.Report().Export(ctx, uids)
 	for _, one := range exports {
 		if state := &one.Record.State; state.Disabled {
 			state.Disabled, state.DisabledAt, state.DisabledBy, state.DisabledReason, state.DisabledWho = false, time.Time{}, "", "", ""

@@ -80,14 +80,14 @@ func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 }
 
 // start starts the loops; stop ends them and returns when they have ended.
-func (l *loops) start(wrap func(*store.Store) queue) (stop func(), err error) {
+func (l *loops) start(wrap func(store.Pool) queue) (stop func(), err error) {
 	client := l.client()
 	client.AddHook(l)
 	l.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
 	if err != nil {
 		return nil, err
 	}
-	q := wrap(l.store)
+	q := wrap(l.store.Pool())
 	d, failed := dispatcher.New(q, dispatcher.Config{})
 	p, alsoFailed := poller.New(q, poller.Config{Owner: "p"})
 	w, failedToo := worker.New(q, l.refresh, worker.Config{Concurrency: 1})

@@ -49,9 +49,9 @@ func (o *operatorRole) turn(ctx context.Context) error {
 		return err
 	}
 	if o.rng.IntN(3) == 0 {
-		_, err = store.CloseCircuit(ctx, model.QueueCircuitKey, "ann", now)
+		_, err = store.Fleet().CloseCircuit(ctx, model.QueueCircuitKey, "ann", now)
 	} else {
-		_, err = store.OpenCircuit(ctx, model.QueueCircuitKey, "ann", "", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
+		_, err = store.Fleet().OpenCircuit(ctx, model.QueueCircuitKey, "ann", "", now.Add(time.Duration(o.rng.IntN(4))*20*time.Second), now)
 	}
 	return err
 }

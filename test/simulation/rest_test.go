@@ -82,7 +82,7 @@ func (l *loops) heard(key string, within time.Duration) error {
 }
 
 // liveWith runs all loops on a store and tells which promise they break.
-func liveWith(t *testing.T, wrap func(*store.Store) queue) (broken error) {
+func liveWith(t *testing.T, wrap func(store.Pool) queue) (broken error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		l := &loops{mini: miniredis.NewMiniRedis(), work: make(chan string, 100)}
@@ -104,14 +104,14 @@ func liveWith(t *testing.T, wrap func(*store.Store) queue) (broken error) {
 }
 
 func TestTheLoopsRestWhenIdleAndWakeAtOnce(t *testing.T) {
-	if err := liveWith(t, func(s *store.Store) queue { return s }); err != nil {
+	if err := liveWith(t, func(s store.Pool) queue { return s }); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // deaf hears nothing of a kind, and waits in vain.
 type deaf struct {
-	*store.Store
+	store.Pool
 	wake, control, input bool
 }
 
@@ -130,16 +130,16 @@ func (s deaf) WaitControl(ctx context.Context) (bool, error) {
 	return s.listen(ctx, s.control, s.Store.WaitControl)
 }
 func (s deaf) WaitInput(ctx context.Context) (bool, error) {
-	return s.listen(ctx, s.input, s.Store.WaitInput)
+	return s.listen(ctx, s.input, s.Store.Pool().WaitInput)
 }
 
 // restless hears something all the time.
-type restless struct{ *store.Store }
+type restless struct{ store.Pool }
 
 func (restless) WaitOutput(ctx context.Context) (bool, error) { return true, ctx.Err() }
 
 // sleepless expects something in the next millisecond.
-type sleepless struct{ *store.Store }
+type sleepless struct{ store.Pool }
 
 func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
 	due, err := s.Store.ReadDue(ctx, asked)
@@ -148,14 +148,14 @@ func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 }
 
 // lifeless gives no heartbeats while it waits.
-type lifeless struct{ *store.Store }
+type lifeless struct{ store.Pool }
 
 func (lifeless) Heartbeat(context.Context, string) (time.Time, bool, error) {
 	return time.Now(), true, nil
 }
 
 // uncaring leaves the dead alone.
-type uncaring struct{ *store.Store }
+type uncaring struct{ store.Pool }
 
 func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
@@ -163,14 +163,14 @@ func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]sto
 
 func TestTheLoopsFindPlantedBugs(t *testing.T) {
 	spins := []string{"a poller is always called", "a dispatcher never sleeps"} // they take seconds
-	for name, wrap := range map[string]func(*store.Store) queue{
-		"a dispatcher hears no call":         func(s *store.Store) queue { return deaf{s, false, true, true} },
-		"a poller hears no command":          func(s *store.Store) queue { return deaf{s, true, false, true} },
-		"a pool hears of no attempt":         func(s *store.Store) queue { return deaf{s, true, true, false} },
-		"a poller is always called":          func(s *store.Store) queue { return restless{s} },
-		"a dispatcher never sleeps":          func(s *store.Store) queue { return sleepless{s} },
-		"a pool gives no heartbeat":          func(s *store.Store) queue { return lifeless{s} },
-		"a pool does not look for dead ones": func(s *store.Store) queue { return uncaring{s} },
+	for name, wrap := range map[string]func(store.Pool) queue{
+		"a dispatcher hears no call":         func(s store.Pool) queue { return deaf{s, false, true, true} },
+		"a poller hears no command":          func(s store.Pool) queue { return deaf{s, true, false, true} },
+		"a pool hears of no attempt":         func(s store.Pool) queue { return deaf{s, true, true, false} },
+		"a poller is always called":          func(s store.Pool) queue { return restless{s} },
+		"a dispatcher never sleeps":          func(s store.Pool) queue { return sleepless{s} },
+		"a pool gives no heartbeat":          func(s store.Pool) queue { return lifeless{s} },
+		"a pool does not look for dead ones": func(s store.Pool) queue { return uncaring{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if slices.Contains(spins, name) {

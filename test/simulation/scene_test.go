@@ -90,7 +90,7 @@ func (w *world) growOld() error {
 	const put, disable = `{"type":"put","uid":%q,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01","policy":{"fresh_within":"3m","warn_within":"1m"}}`, `{"type":"disable","uid":%q}`
 	err := w.send(w.operator.order(put, "m1"), w.operator.order(disable, "m1"), w.operator.order(put, "m2"))
 	if err == nil && w.temper.steers {
-		err = w.server.store.PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now})
+		err = w.server.store.Fleet().PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now})
 		w.enter(&deed{now: w.now})
 	}
 	for _, by := range []time.Duration{time.Minute, 3 * time.Minute} {

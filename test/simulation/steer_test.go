@@ -106,24 +106,24 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		if length := o.rng.IntN(4); length > 0 {
 			h.Until = now.Add(time.Duration(length*length) * 10 * time.Second)
 		}
-		if err := store.PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
+		if err := store.Fleet().PutHold(ctx, &h); err != nil || o.rng.IntN(2) == 0 {
 			return err
 		}
 		return o.cancelHeld(ctx, &h)
 	case 2, 3:
-		_, err = store.ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
+		_, err = store.Fleet().ReleaseHold(ctx, hold, time.Duration(o.rng.IntN(2))*20*time.Second, now)
 	case 4:
-		return store.PutLimit(ctx, o.newLimit(key, now), now)
+		return store.Fleet().PutLimit(ctx, o.newLimit(key, now), now)
 	case 5:
-		_, err = store.RemoveLimit(ctx, key, now)
+		_, err = store.Fleet().RemoveLimit(ctx, key, now)
 	case 6:
-		return store.PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
+		return store.Fleet().PutCalendar(ctx, nightly(1+o.rng.IntN(3)), now)
 	case 7:
-		_, err = store.RemoveCalendar(ctx, calendarName, now)
+		_, err = store.Fleet().RemoveCalendar(ctx, calendarName, now)
 	case 8:
 		return o.steerBulk(ctx)
 	default:
-		_, err = store.CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(*o.steers+1)))
+		_, err = store.Fleet().CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(*o.steers+1)))
 	}
 	return err
 }
@@ -173,7 +173,7 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	if o.rng.IntN(3) == 0 {
 		b.Rate = policy.Rate{Count: 1, Per: 2 * time.Second}
 	}
-	_, err := o.server.store.BeginBulk(ctx, id, b)
+	_, err := o.server.store.Fleet().BeginBulk(ctx, id, b)
 	return err
 }
 
@@ -184,11 +184,11 @@ func (w *world) letGo() error {
 	}
 	ctx, store := context.Background(), w.server.store
 	for _, id := range holdNames {
-		if _, err := store.ReleaseHold(ctx, id, 0, w.now); err != nil {
+		if _, err := store.Fleet().ReleaseHold(ctx, id, 0, w.now); err != nil {
 			return err
 		}
 	}
-	if _, err := store.RemoveCalendar(ctx, calendarName, w.now); err != nil {
+	if _, err := store.Fleet().RemoveCalendar(ctx, calendarName, w.now); err != nil {
 		return err
 	}
 	w.enter(&deed{now: w.now})

@@ -14,11 +14,11 @@ var steeredBugs = []bug{
 	{name: "a slot is leaked by a kill", steers: true, file: "commit.lua", mark: "take the key", line: "redis.call('ZADD', limit, '+inf', uid)"},
 	{name: "a start takes one of two keys", slow: true, steers: true, file: "commit.lua", mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
-	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, file: "commit.lua", mark: "full key", store: func(s *store.Store) queue { return lavish{s} }},
+	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, file: "commit.lua", mark: "full key", store: func(s store.Pool) queue { return lavish{s} }},
 	{name: "what is past its deadline holds no slot", steers: true, keyed: singlePolicy, file: "commit.lua", mark: "full key",
-		line: "is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most)", store: func(s *store.Store) queue { return lavish{s} }},
+		line: "is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most)", store: func(s store.Pool) queue { return lavish{s} }},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, file: "commit.lua", mark: "slot"},
-	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s *store.Store) queue { return bursting{s, map[string]time.Time{}} }},
+	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s store.Pool) queue { return bursting{s, map[string]time.Time{}} }},
 	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, first: 600, file: "commit.lua", mark: "close the key",
 		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, file: "commit.lua", mark: "take the slot"},
@@ -26,7 +26,7 @@ var steeredBugs = []bug{
 	{name: "what goes on holds its key no longer", slow: true, steers: true, file: "commit.lua", mark: "extend", line: "next_key('limit')"},
 
 	{name: "a start ignores the changes of holds", steers: true, file: "commit.lua", mark: "hold"},
-	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, store: func(s *store.Store) queue {
+	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) {
 			if r.Parked() {
 				r.ParkedSince = model.Never
@@ -57,13 +57,13 @@ var steeredBugs = []bug{
 	{name: "a command is carried out behind a later one", steers: true, deeds: sending, slow: true, file: "change-queue.lua", mark: "in order", line: "if false then"},
 	{name: "a command is carried out twice", steers: true, deeds: sending, slow: true, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, file: "change-queue.lua", mark: "change"},
-	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s *store.Store) queue { return forgettingStarts{s} }},
+	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s store.Pool) queue { return forgettingStarts{s} }},
 	{name: "two pollers move a bulk", steers: true, deeds: walking, slow: true, file: "move-bulk.lua", mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, slow: true, file: "move-bulk.lua", mark: "end"},
 }
 
 // forgettingStarts does not know what was started since a bulk began.
-type forgettingStarts struct{ *store.Store }
+type forgettingStarts struct{ store.Pool }
 
 func (s forgettingStarts) Bulks(ctx context.Context) ([]store.Bulk, error) {
 	bulks, err := s.Store.Bulks(ctx)
@@ -75,7 +75,7 @@ func (s forgettingStarts) Bulks(ctx context.Context) ([]store.Bulk, error) {
 
 // bursting starts who holds a slot though its key is closed.
 type bursting struct {
-	*store.Store
+	store.Pool
 	closed map[string]time.Time
 }
 
@@ -90,7 +90,7 @@ func (s bursting) Rooms(ctx context.Context, limits, circuits []string, now time
 }
 
 // lavish knows of nothing that runs, so that the script alone keeps it from starting too much.
-type lavish struct{ *store.Store }
+type lavish struct{ store.Pool }
 
 func (s lavish) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
 	rooms, err := s.Store.Rooms(ctx, limits, circuits, now)

@@ -113,14 +113,14 @@ var timedBugs = []bug{
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s *store.Store) queue {
+	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s store.Pool) queue {
 		return delaying{s, map[string]bool{}}
 	}},
 }
 
 // delaying forgets that a payload was replaced when the attempt asks to be tried again.
 type delaying struct {
-	*store.Store
+	store.Pool
 	later map[string]bool // such attempts
 }
 
@@ -146,5 +146,5 @@ func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Com
 
 // believing lets the daemons believe what the bug says of models.
 func believing(s *store.Store, believed func(*model.Model)) queue {
-	return altered{s, func(r *store.Record) { believed(&r.Model) }}
+	return altered{s.Pool(), func(r *store.Record) { believed(&r.Model) }}
 }

@@ -50,7 +50,7 @@ func (w *world) rulesOf() *int {
 // changeRule does what `refreshd policy put` does.
 func (o *operatorRole) changeRule(ctx context.Context) error {
 	*o.rules++
-	return o.server.store.PutPolicy(ctx, shared(*o.rules))
+	return o.server.store.Fleet().PutPolicy(ctx, shared(*o.rules))
 }
 
 // replan is what a walk decides about a model.
@@ -105,7 +105,7 @@ func (p *replay) checkWalk() error {
 
 // forgetful notes how far a walk is before it has committed.
 type forgetful struct {
-	*store.Store
+	store.Pool
 	bulks []store.Bulk
 }
 
@@ -127,7 +127,7 @@ func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, fro
 }
 
 // impatient takes a model that waits for a retry for one that waits for a planned refresh.
-type impatient struct{ *store.Store }
+type impatient struct{ store.Pool }
 
 func (s impatient) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := s.Store.Read(ctx, uids, commands)

@@ -61,10 +61,10 @@ var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, error) {
 	w := &world{
 		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
-		queue: r.store, uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
+		queue: r.store.Pool(), uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
 	if planted.store != nil {
-		w.queue = planted.store(r.store)
+		w.queue = planted.store(r.store.Pool())
 	}
 	if w.believed = planted.believed; w.believed != nil {
 		w.queue = believing(r.store, w.believed)

@@ -50,7 +50,7 @@ func ExampleHTTP() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	pool, err := worker.New(store, handler, worker.Config{Concurrency: 1, Name: "w1"})
+	pool, err := worker.New(store.Pool(), handler, worker.Config{Concurrency: 1, Name: "w1"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func start(t testing.TB, server *testkit.Server, handler worker.Handler) (p *poo
 	t.Helper()
 	queue := fixture.Live(t, server)
 	p = &pool{t, queue.Store, queue.Redis}
-	w, err := worker.New(p.store, handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: testkit.Limit})
+	w, err := worker.New(p.store.Pool(), handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: testkit.Limit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
 	handler := func(context.Context, *worker.Attempt) error {
 		return requestError(t.Context(), noSuchHost("10.0.0.2:53"))
 	}
-	w, err := worker.New(p.store, handler, worker.Config{Log: &log, FenceEvery: 20 * time.Millisecond})
+	w, err := worker.New(p.store.Pool(), handler, worker.Config{Log: &log, FenceEvery: 20 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) err
 		_, err := s.Claim(ctx, "p", 1, time.Second)
 		return err
 	},
-	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, _, err := s.Heartbeat(ctx, "w"); return err },
+	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, _, err := s.Pool().Heartbeat(ctx, "w"); return err },
 	acl.Operator: func(ctx context.Context, s *store.Store) error { return s.ProbeScripts(ctx) },
 }
 

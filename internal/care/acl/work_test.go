@@ -22,7 +22,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
-		_, err := users.Store(t, role).Gauges(t.Context())
+		_, err := users.Store(t, role).Report().Gauges(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
 		if reads && err != nil || !reads && !store.Refused(err) {
 			t.Errorf("%s: found %v", role, err)
@@ -43,7 +43,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note := func(err error) { failed = append(failed, err) }
 		selector, err := model.ParseSelector(text)
 		note(err)
-		_, err = operator.BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
+		_, err = operator.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun, Selector: selector})
 		note(err)
 		open, err := daemon.Bulks(t.Context())
 		note(err)
@@ -56,14 +56,14 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		}
 		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
 		note(err)
-		_, err = operator.CancelBulk(t.Context(), id)
+		_, err = operator.Fleet().CancelBulk(t.Context(), id)
 		note(err)
-		_, err = viewer.EndedBulks(t.Context())
+		_, err = viewer.Fleet().EndedBulks(t.Context())
 		note(err)
-		note(viewer.EachSelected(t.Context(), selector, func([]string) error { return nil }))
-		_, err = viewer.Behind(t.Context(), viewer.Keys.Failing(), store.Scored{}, 1)
+		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
+		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing(), store.Scored{}, 1)
 		note(err)
-		_, err = viewer.LastReasons(t.Context(), []string{"a"})
+		_, err = viewer.Report().LastReasons(t.Context(), []string{"a"})
 		note(err)
 		if err := errors.Join(failed...); err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -84,30 +84,30 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	}
 	ctx, gate := t.Context(), model.NewGate(model.GateHold, "h1")
 	change := func(s *store.Store) map[string]error {
-		_, released := s.ReleaseHold(ctx, "h1", time.Minute, now)
-		_, limited := s.RemoveLimit(ctx, "host=h", now)
-		_, removed := s.RemoveCalendar(ctx, "nightly", now)
-		_, closed := s.CloseCircuit(ctx, "host=h", "me", now)
-		_, opened := s.OpenCircuit(ctx, "host=h", "me", "why", now, now)
-		_, turned := s.OpenCircuit(ctx, "queue", "me", "", now, now)
+		_, released := s.Fleet().ReleaseHold(ctx, "h1", time.Minute, now)
+		_, limited := s.Fleet().RemoveLimit(ctx, "host=h", now)
+		_, removed := s.Fleet().RemoveCalendar(ctx, "nightly", now)
+		_, closed := s.Fleet().CloseCircuit(ctx, "host=h", "me", now)
+		_, opened := s.Fleet().OpenCircuit(ctx, "host=h", "me", "why", now, now)
+		_, turned := s.Fleet().OpenCircuit(ctx, "queue", "me", "", now, now)
 		_, dropped := inspect.Of(s).DropProbe(ctx, "host=h", "m", now)
 		return map[string]error{
-			"hold": s.PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
-			"limit rm": limited, "calendar put": s.PutCalendar(ctx, calendar, now), "calendar rm": removed,
-			"circuit open": opened, "circuit open queue": turned, "circuit set": s.SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).LookAtGate(ctx, gate, now)),
+			"hold": s.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
+			"limit rm": limited, "calendar put": s.Fleet().PutCalendar(ctx, calendar, now), "calendar rm": removed,
+			"circuit open": opened, "circuit open queue": turned, "circuit set": s.Fleet().SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).LookAtGate(ctx, gate, now)),
 		}
 	}
 	look := func(s *store.Store) map[string]error {
-		_, unreadable, holds := s.Holds(ctx)
+		_, unreadable, holds := s.Fleet().Holds(ctx)
 		_, gates := s.Gates(ctx)
-		_, limits := s.Limits(ctx)
-		_, uses := s.LimitUses(ctx)
-		_, circuits := s.Circuits(ctx)
+		_, limits := s.Fleet().Limits(ctx)
+		_, uses := s.Fleet().LimitUses(ctx)
+		_, circuits := s.Fleet().Circuits(ctx)
 		_, queue := s.QueueCircuit(ctx)
-		_, calendars := s.StoredCalendars(ctx)
+		_, calendars := s.Fleet().StoredCalendars(ctx)
 		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
-		_, counted := s.CountParked(ctx, gate)
+		_, counted := s.Fleet().CountParked(ctx, gate)
 		_, texts := inspect.Of(s).SteeringTexts(ctx, now)
 		_, state := inspect.Of(s).GateState(ctx, gate, now)
 		return map[string]error{

@@ -22,7 +22,7 @@ func (p *Plan) CarryOut(ctx context.Context, queue *store.Queue, by string) erro
 	}
 	for _, step := range p.Steps {
 		if step.Policy {
-			if err := queue.PutPolicy(ctx, step.policy); err != nil {
+			if err := queue.Fleet().PutPolicy(ctx, step.policy); err != nil {
 				return err
 			}
 			step.applied = true

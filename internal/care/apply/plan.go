@@ -287,7 +287,7 @@ func (p *planner) planOthers(ctx context.Context, wanted map[string]bool) error 
 		return err
 	}
 	return p.queue.Each(func(part *store.Store) error {
-		return part.EachPicked(ctx, selector, func(record *store.Record) error {
+		return part.Report().EachPicked(ctx, selector, func(record *store.Record) error {
 			p.plan.Owned++
 			switch {
 			case wanted[record.UID]:

@@ -18,7 +18,7 @@ const (
 
 // backlog checks what waits for people and programs that give no sign of life.
 func (c *checker) backlog(ctx context.Context) error {
-	b, err := c.store.Backlog(ctx)
+	b, err := c.store.Report().Backlog(ctx)
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		c.note(undelivered, k.Undelivered(), fmt.Sprintf("%d that could not", b.Undelivered))
 	}
 	if b.Rejected > 0 && !c.wrongType[k.Rejected()] {
-		reason, err := c.store.LastRejected(ctx)
+		reason, err := c.store.Report().LastRejected(ctx)
 		if err != nil {
 			return err
 		}

@@ -88,14 +88,14 @@ func (q busy) pool(ctx context.Context) {
 	for isNew := true; ctx.Err() == nil; {
 		var answers []store.Answer
 		q.until(ctx, func() bool { // to ask on and on would only keep the server from the others
-			taken, _ := q.Store.Take(ctx, store.TakeRequest{Owner: "pool", New: isNew, Most: 10})
+			taken, _ := q.Store.Pool().Take(ctx, store.TakeRequest{Owner: "pool", New: isNew, Most: 10})
 			for _, raw := range taken.Entries {
 				answers = append(answers, store.Answer{Message: failure(raw), Ends: true, Entry: raw})
 			}
 			isNew = false
 			return len(answers) > 0
 		})
-		_, _ = q.Store.Answer(ctx, "pool", answers)
+		_, _ = q.Store.Pool().Answer(ctx, "pool", answers)
 	}
 }
 
@@ -188,7 +188,7 @@ func slowestPing(ctx context.Context, client redis.UniversalClient) (slowest tim
 func TestABusySteeredQueueRaisesNoFalseAlarm(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := newBusy(t, server)
-		q.ok(q.Store.PutPolicy(t.Context(), q.parsed("p", `{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0,"limits":[{"key":"{label.tenant}","running":3}],
+		q.ok(q.Store.Fleet().PutPolicy(t.Context(), q.parsed("p", `{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0,"limits":[{"key":"{label.tenant}","running":3}],
 			"circuit":{"key":"{label.tenant}","open_after":"3 of 3","probe":"1s"}}`)))
 		for i := range 50 {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":"s%d","policy":"p","labels":{"tenant":"t%d"}}`, i, i%5))
@@ -220,13 +220,13 @@ func (q busy) steersOnAndOn(ctx context.Context) {
 			return
 		}
 		key := "tenant=t" + strconv.Itoa(i%5)
-		_ = q.Store.PutHold(ctx, &model.Hold{ID: "h" + strconv.Itoa(i%3), Selector: picks, Since: now})
-		_ = q.Store.PutLimit(ctx, &model.Limit{Name: key, Running: 1 + i%4, Since: now}, now)
+		_ = q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "h" + strconv.Itoa(i%3), Selector: picks, Since: now})
+		_ = q.Store.Fleet().PutLimit(ctx, &model.Limit{Name: key, Running: 1 + i%4, Since: now}, now)
 		q.another(ctx)
-		_, _ = q.Store.ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
-		_, _ = q.Store.RemoveLimit(ctx, key, now)
+		_, _ = q.Store.Fleet().ReleaseHold(ctx, "h"+strconv.Itoa((i+1)%3), 0, now)
+		_, _ = q.Store.Fleet().RemoveLimit(ctx, key, now)
 		if i%5 == 0 {
-			_, _ = q.Store.CloseCircuit(ctx, key, "ann", now)
+			_, _ = q.Store.Fleet().CloseCircuit(ctx, key, "ann", now)
 		}
 		q.another(ctx)
 	}

@@ -145,7 +145,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 		k.Deliveries(): "hash", k.Undelivered(): "list",
 	}
 	names := slices.Sorted(maps.Keys(wants))
-	types, err := c.store.Types(ctx, names)
+	types, err := c.store.Report().Types(ctx, names)
 	if err != nil {
 		return err
 	}

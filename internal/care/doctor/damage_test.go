@@ -101,7 +101,7 @@ var damages = map[string]damage{
 	}},
 	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.begin("x")
-		_, err := q.Store.CancelBulk(ctx, "x")
+		_, err := q.Store.Fleet().CancelBulk(ctx, "x")
 		q.ok(err)
 		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "x"}).Err())
 	}},
@@ -301,7 +301,7 @@ var damages = map[string]damage{
 // begin begins a bulk.
 func (q *queue) begin(id string) {
 	q.t.Helper()
-	_, err := q.Store.BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
+	_, err := q.Store.Fleet().BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
 	q.ok(err)
 }
 

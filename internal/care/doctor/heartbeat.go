@@ -13,7 +13,7 @@ import (
 // heartbeats checks that no heartbeat lies in the future, as it does after the clock was set back. Others take over from its owner all
 // the same, but none may be there.
 func (c *checker) heartbeats(ctx context.Context) error {
-	heartbeats, now, err := c.store.Heartbeats(ctx)
+	heartbeats, now, err := c.store.Report().Heartbeats(ctx)
 	if err != nil {
 		return err
 	}

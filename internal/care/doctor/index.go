@@ -75,7 +75,7 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 		for i, name := range names {
 			keys[i] = key(name)
 		}
-		types, err := c.store.Types(ctx, keys)
+		types, err := c.store.Report().Types(ctx, keys)
 		var fit []string
 		for i, is := range types {
 			switch {

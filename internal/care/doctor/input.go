@@ -38,7 +38,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 	for i, entry := range entries {
 		uids[i] = entry.UID
 	}
-	fences, _, err := c.store.Fences(ctx, uids)
+	fences, _, err := c.store.Pool().Fences(ctx, uids)
 	if err != nil {
 		return 0, err
 	}

@@ -28,7 +28,7 @@ func (c *checker) claimed(ctx context.Context, owners []string) error {
 
 // taken checks the lists of worker pools.
 func (c *checker) taken(ctx context.Context, owners []string) error {
-	leave := func(ctx context.Context, owner string) error { _, err := c.store.Leave(ctx, owner); return err }
+	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers(), takenOrphan, takenLapsed, leave})
 }
 

@@ -61,7 +61,7 @@ func (c *checker) policyDiffers(ctx context.Context, name string) error {
 
 // copyPolicy makes a policy of this part what it is in the first one.
 func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err error) {
-	text, stored, err := c.first.store.PolicyText(ctx, name)
+	text, stored, err := c.first.store.Report().PolicyText(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -71,7 +71,7 @@ func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err
 	case err != nil:
 	case readable:
 		p.Name = name
-		err = c.store.PutPolicy(ctx, p)
+		err = c.store.Fleet().PutPolicy(ctx, p)
 	case stored:
 		return "that of the first part cannot be read", nil
 	default: // the first part may have lost it
@@ -80,7 +80,7 @@ func (c *checker) copyPolicy(ctx context.Context, name string) (left string, err
 	if err != nil {
 		return "", err
 	}
-	if now, _, err := c.first.store.PolicyText(ctx, name); err != nil || now != text {
+	if now, _, err := c.first.store.Report().PolicyText(ctx, name); err != nil || now != text {
 		return "it changed while it was mended; run --repair again", err
 	}
 	return "", nil
@@ -103,7 +103,7 @@ func (c *checker) sameQueueCircuit(ctx context.Context) error {
 		}
 	}
 	f := circuitDiffers.wanting(c.first.store.Keys.QueueCircuit()+": "+queueCircuitText(there)).at(c.store.Keys.QueueCircuit(), queueCircuitText(here))
-	return c.repair(f, func() error { return c.store.SetQueueCircuit(ctx, there, "doctor") })
+	return c.repair(f, func() error { return c.store.Fleet().SetQueueCircuit(ctx, there, "doctor") })
 }
 
 func (c *checker) queueCircuitReadable() bool {

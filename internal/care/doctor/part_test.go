@@ -77,8 +77,8 @@ func TestPartsThatAreAlikeAreHealthy(t *testing.T) {
 		for _, uid := range []string{"a", "b", "c", "d", "e", "f"} {
 			q.save(q.all.Of(uid), uid)
 		}
-		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
-		q.ok(q.all.SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
+		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
+		q.ok(q.all.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		if report := q.check(Options{}); len(report.Counts) > 0 || report.Models != 6 {
 			t.Errorf("expected six models and a healthy queue, found %d\n%s", report.Models, report)
 		}
@@ -118,11 +118,11 @@ func TestAModelInAPartThatIsNotItsOwnIsToldWithWhereItBelongs(t *testing.T) {
 func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		first, second, third := q.all.Parts[0], q.all.Parts[1], q.all.Parts[2]
-		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
-		q.ok(first.PutPolicy(t.Context(), aPolicy(t, "new", "5m")))
-		q.ok(second.PutPolicy(t.Context(), aPolicy(t, "new", "6m")))
-		q.ok(third.PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
-		q.ok(third.PutPolicy(t.Context(), aPolicy(t, store.DefaultPolicyName, "5m")))
+		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
+		q.ok(first.Fleet().PutPolicy(t.Context(), aPolicy(t, "new", "5m")))
+		q.ok(second.Fleet().PutPolicy(t.Context(), aPolicy(t, "new", "6m")))
+		q.ok(third.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
+		q.ok(third.Fleet().PutPolicy(t.Context(), aPolicy(t, store.DefaultPolicyName, "5m")))
 		report := q.check(Options{})
 		for _, want := range []string{
 			"error policy-differs {q:1}:policies new: expected the same as in the first part, {q:0}:policies, found another one; --repair writes what",
@@ -145,8 +145,8 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 		if _, kept := stored["removed"]; err != nil || !kept || stored["new"].Timeout != 5*minute || stored["same"].Timeout != 5*minute {
 			t.Errorf("expected what the first part has, and nothing removed, found %v, %v", stored, err)
 		}
-		q.ok(first.PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
-		q.ok(second.PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
+		q.ok(first.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
+		q.ok(second.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
 		if report := q.check(Options{}); len(report.Counts) > 0 {
 			t.Errorf("expected a healthy queue, found\n%s", report)
 		}
@@ -155,7 +155,7 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 
 func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
-		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
+		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
 		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies(), "p", "{").Err())
 		report := q.check(Options{Repair: true})
 		if report.Repaired() > 0 || !strings.Contains(report.String(), "left: that of the first part cannot be read") ||
@@ -168,9 +168,9 @@ func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
 func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		set := model.QueueCircuit{On: true, Share: 0.8, Window: 10 * time.Minute, Min: 5}
-		q.ok(q.all.SetQueueCircuit(t.Context(), set, "ann"))
+		q.ok(q.all.Fleet().SetQueueCircuit(t.Context(), set, "ann"))
 		third := q.all.Parts[2]
-		q.ok(third.SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
+		q.ok(third.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		// That the circuit of one part is open is no difference.
 		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit(), "opened_at", "2026-11-21T07:00:00.000Z").Err())
 		report := q.check(Options{Repair: true}).without("circuit-open")
@@ -187,7 +187,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 
 func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
-		q.ok(q.all.PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
+		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
 		for _, part := range []*store.Store{q.all.Parts[0], q.all.Parts[2]} {
 			q.ok(q.Redis.Del(t.Context(), part.Keys.Policies()).Err())
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies(), "text", 0).Err())
@@ -224,9 +224,9 @@ func (q *divided) steering(part *store.Store, reason string, most int, length st
 	q.ok(err)
 	picks, err := model.ParseSelector("tenant=t1")
 	q.ok(err)
-	q.ok(part.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Reason: reason}))
-	q.ok(part.PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
-	q.ok(part.PutCalendar(q.t.Context(), calendar, now))
+	q.ok(part.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Reason: reason}))
+	q.ok(part.Fleet().PutLimit(q.t.Context(), &model.Limit{Name: "host=h", Running: most, Since: now}, now))
+	q.ok(part.Fleet().PutCalendar(q.t.Context(), calendar, now))
 }
 
 func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T) {
@@ -236,8 +236,8 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 		q.steering(second, "another", 5, "1h")
 		// What is over is forgotten by each part in its time.
 		now := q.Clock.Now()
-		q.ok(third.PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
-		q.ok(second.PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))
+		q.ok(third.Fleet().PutHold(t.Context(), &model.Hold{ID: "past", Since: now.Add(-2 * minute), Until: now.Add(-minute)}))
+		q.ok(second.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=past", Running: 1, Since: now.Add(-2 * minute), Until: now.Add(-minute)}, now))
 		report := q.check(Options{})
 		for _, want := range []string{
 			"error hold-differs {q:1}:holds h1: expected the same as in the first part, {q:0}:holds, found another one; --repair writes what the first part has",
@@ -258,7 +258,7 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 		if report := q.check(Options{}); len(report.Counts) > 0 {
 			t.Errorf("expected a healthy queue, found\n%s", report)
 		}
-		holds, _, err := third.Holds(t.Context())
+		holds, _, err := third.Fleet().Holds(t.Context())
 		if err != nil || len(holds) != 2 || holds[1].Reason != "moving" {
 			t.Errorf("expected the hold of the first part, found %v, %v", holds, err)
 		}
@@ -268,7 +268,7 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 func TestAHoldThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		second := q.all.Parts[1]
-		q.ok(second.PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
+		q.ok(second.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
 		for _, part := range q.all.Parts {
 			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits(), "host=h", `{"running":"`+part.Keys.Queue()+`"}`).Err())
 		}

@@ -13,7 +13,7 @@ const maxLateness = time.Minute
 
 // parties checks whether those live for whom something waits, and whether they keep up.
 func (c *checker) parties(ctx context.Context) error {
-	signs, err := c.store.Signs(ctx)
+	signs, err := c.store.Report().Signs(ctx)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (c *checker) storedPolicies(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Policies()] {
 		return nil
 	}
-	return c.store.EachPolicy(ctx, func(name string, p policy.Policy, problem string) {
+	return c.store.Report().EachPolicy(ctx, func(name string, p policy.Policy, problem string) {
 		if problem != "" && !c.stored[name] { // a scan may come by twice
 			c.note(policyUnreadable, c.policy(name), problem)
 		}

@@ -19,7 +19,7 @@ const (
 
 // preflight checks Redis itself, each server once. A server that does not tell about itself, such as the embedded one, is only noted.
 func (c *checker) preflight(ctx context.Context) error {
-	server, untold := c.store.Server(ctx)
+	server, untold := c.store.Report().Server(ctx)
 	switch {
 	case untold != nil && !store.Answered(untold):
 		return untold
@@ -58,7 +58,7 @@ func (c *checker) clocks(ctx context.Context) error {
 	shortest, skew := time.Duration(-1), time.Duration(0)
 	for range clockSamples {
 		sent := c.options.Now()
-		redis, err := c.store.RedisTime(ctx)
+		redis, err := c.store.Report().RedisTime(ctx)
 		if err != nil {
 			return err
 		}

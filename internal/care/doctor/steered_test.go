@@ -70,14 +70,14 @@ func (q *queue) steer() {
 	q.ok(err)
 	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
 	q.ok(err)
-	q.ok(q.Store.PutCalendar(q.t.Context(), nightly, now))
-	q.ok(q.Store.PutCalendar(q.t.Context(), shut, now))
-	q.ok(q.Store.PutPolicy(q.t.Context(), q.parsed("p", steeredPolicy)))
-	q.ok(q.Store.PutPolicy(q.t.Context(), q.parsed("shut", `{"closed":["shut"]}`)))
+	q.ok(q.Store.Fleet().PutCalendar(q.t.Context(), nightly, now))
+	q.ok(q.Store.Fleet().PutCalendar(q.t.Context(), shut, now))
+	q.ok(q.Store.Fleet().PutPolicy(q.t.Context(), q.parsed("p", steeredPolicy)))
+	q.ok(q.Store.Fleet().PutPolicy(q.t.Context(), q.parsed("shut", `{"closed":["shut"]}`)))
 	picks, err := model.ParseSelector("uid=held")
 	q.ok(err)
-	q.ok(q.Store.PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(time.Hour), Reason: "maintenance", By: "ann"}))
-	q.ok(q.Store.PutLimit(q.t.Context(), &model.Limit{Name: "tenant=t1", Running: 1, Since: now, By: "ann"}, now))
+	q.ok(q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(time.Hour), Reason: "maintenance", By: "ann"}))
+	q.ok(q.Store.Fleet().PutLimit(q.t.Context(), &model.Limit{Name: "tenant=t1", Running: 1, Since: now, By: "ann"}, now))
 
 	q.save("fails", "t3", "bad")
 	q.save("off", "t3", "off")
@@ -326,10 +326,10 @@ func TestASteeredQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		now := q.Clock.Now()
-		q.ok(q.Store.PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
+		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
 		picks, err := model.ParseSelector("tenant=t1")
 		q.ok(err)
-		q.ok(q.Store.PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
+		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
 		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
 		if report := q.check(Options{}); !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0 {
 			t.Errorf("want %s in\n%s", want, report)

@@ -44,7 +44,7 @@ func (c *checker) steering(ctx context.Context) error {
 	if err != nil || c.first != nil || c.wrongType[c.store.Keys.Holds()] {
 		return err
 	}
-	holds, _, err := c.store.Holds(ctx)
+	holds, _, err := c.store.Fleet().Holds(ctx)
 	for i := range holds {
 		if hold := &holds[i]; hold.Selector.All() && !hold.Ended(c.now) {
 			c.note(holdAll, hold.ID, "all of them "+explain.HeldText(hold, model.FormatTime))

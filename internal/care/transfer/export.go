@@ -69,12 +69,12 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 	}
 	err = e.Queue.Each(func(part *store.Store) error {
 		if !e.Selector.All() {
-			return part.EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
+			return part.Report().EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
 		}
 		return part.EachModel(ctx, "", func(chunk []string) error {
 			names := make([]string, len(chunk))
 			if e.State {
-				if names, err = part.PoliciesOf(ctx, chunk); err != nil {
+				if names, err = part.Report().PoliciesOf(ctx, chunk); err != nil {
 					return err
 				}
 			}
@@ -122,7 +122,7 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Encoder) error {
 	found := make(map[string]*store.Export, len(uids))
 	for part, own := range store.ByPart(e.Queue, uids, func(uid string) string { return uid }) {
-		exports, err := part.Export(ctx, own)
+		exports, err := part.Report().Export(ctx, own)
 		if err != nil {
 			return e.Queue.PartError(part, err)
 		}

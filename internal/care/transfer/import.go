@@ -192,7 +192,7 @@ func (i *Import) importPolicy(ctx context.Context, t *task) error {
 		stored, err := part.Policies(ctx, []string{t.policy.Name})
 		here, found := stored[t.policy.Name]
 		return found, found && here.Equal(t.policy), err
-	}, func() error { return i.Queue.PutPolicy(ctx, t.policy) })
+	}, func() error { return i.Queue.Fleet().PutPolicy(ctx, t.policy) })
 }
 
 // store stores in every part what a line says, unless all have just that. here says whether a part has something of that name, and whether it is the

@@ -128,7 +128,7 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 		to.run("m1", "a8")
 		nightly := policy.Default()
 		nightly.Name, nightly.Timeout = "nightly", time.Minute
-		if err := to.PutPolicy(t.Context(), nightly); err != nil {
+		if err := to.Fleet().PutPolicy(t.Context(), nightly); err != nil {
 			t.Fatal(err)
 		}
 		to.put(model.Model{UID: "m0", Payload: "{}"}, past[0])

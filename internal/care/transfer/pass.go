@@ -43,7 +43,7 @@ func (i *Import) pass(ctx context.Context, part *store.Store, tasks []*task) err
 	if err != nil {
 		return err
 	}
-	pasts, err := part.Past(ctx, slices.DeleteFunc(uids, func(uid string) bool { return !snapshot.Records[uid].Exists }))
+	pasts, err := part.Report().Past(ctx, slices.DeleteFunc(uids, func(uid string) bool { return !snapshot.Records[uid].Exists }))
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
 			e.Fault(fmt.Sprintf("%s %s: %s", name, one.Name, one.Problem))
 		}
 	}
-	calendars, err := part.StoredCalendars(ctx)
+	calendars, err := part.Fleet().StoredCalendars(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
 	if !e.Selector.All() {
 		return nil
 	}
-	limits, err := part.Limits(ctx)
+	limits, err := part.Fleet().Limits(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,12 +120,12 @@ func (e *entry) readLimit(fields map[string]any) error {
 
 func (i *Import) importCalendar(ctx context.Context, t *task) error {
 	return i.store(t, "the calendar "+t.calendar.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
-		stored, err := part.StoredCalendars(ctx)
+		stored, err := part.Fleet().StoredCalendars(ctx)
 		for _, c := range stored {
 			found, same = found || c.Name == t.calendar.Name, same || c.Equal(t.calendar)
 		}
 		return found, same, err
-	}, func() error { return i.Queue.PutCalendar(ctx, t.calendar) })
+	}, func() error { return i.Queue.Fleet().PutCalendar(ctx, t.calendar) })
 }
 
 // importLimit sets a limit, unless it has ended meanwhile.
@@ -138,10 +138,10 @@ func (i *Import) importLimit(ctx context.Context, t *task) error {
 		return nil
 	}
 	return i.store(t, "the limit "+t.limit.Name+" as it is here", func(part *store.Store) (found, same bool, err error) {
-		stored, err := part.Limits(ctx)
+		stored, err := part.Fleet().Limits(ctx)
 		for _, l := range stored {
 			found, same = found || l.Name == t.limit.Name && !l.Ended(now), same || l == t.limit
 		}
 		return found, same, err
-	}, func() error { return i.Queue.PutLimit(ctx, &t.limit) })
+	}, func() error { return i.Queue.Fleet().PutLimit(ctx, &t.limit) })
 }

@@ -36,16 +36,16 @@ func (q *queue) steer() *queue {
 			q.t.Fatal(err)
 		}
 	}
-	must(q.PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
-	must(q.PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
+	must(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
+	must(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
 	for _, l := range []model.Limit{
 		{Name: "host=example.com", Running: 1, Since: now.Add(-time.Hour), Until: now.Add(time.Hour), Reason: "they <move>", By: "ann"},
 		{Name: "{host(input_url)}", Running: 7, Rate: policy.Rate{Count: 60, Per: time.Minute}, Since: now.Add(-time.Hour)},
 		{Name: "host=over.example", Running: 1, Since: now.Add(-time.Hour), Until: now},
 	} {
-		must(q.PutLimit(q.t.Context(), &l))
+		must(q.Fleet().PutLimit(q.t.Context(), &l))
 	}
-	must(q.PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
+	must(q.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
 	return q
 }
 
@@ -75,7 +75,7 @@ func TestCalendarsAndLimitsOfAnExportAreTheSameToTheByteAfterAnImport(t *testing
 			if diff := cmp.Diff(lines, to.export(true)); diff != "" {
 				t.Errorf("%s (-exported +exported again):\n%s", name, diff)
 			}
-			if holds, _, err := to.Parts[0].Holds(t.Context()); len(holds) != 0 || err != nil {
+			if holds, _, err := to.Parts[0].Fleet().Holds(t.Context()); len(holds) != 0 || err != nil {
 				t.Errorf("%s: expected no hold, found %v, %v", name, holds, err)
 			}
 		}
@@ -86,9 +86,9 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		to := open(t, server, "to", 2)
 		for _, put := range []error{
-			to.Parts[1].PutCalendar(t.Context(), calendar(t, "nightly", "3h"), now), // one part differs
-			to.PutLimit(t.Context(), &model.Limit{Name: "host=example.com", Running: 2, Since: now}),
-			to.PutLimit(t.Context(), &model.Limit{Name: "{host(input_url)}", Running: 2, Since: now.Add(-time.Hour), Until: now}), // it has ended
+			to.Parts[1].Fleet().PutCalendar(t.Context(), calendar(t, "nightly", "3h"), now), // one part differs
+			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=example.com", Running: 2, Since: now}),
+			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "{host(input_url)}", Running: 2, Since: now.Add(-time.Hour), Until: now}), // it has ended
 		} {
 			if put != nil {
 				t.Fatal(put)
@@ -114,7 +114,7 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 func TestALimitThatEndedOnItsWayIsNotSet(t *testing.T) {
 	to := open(t, testkit.Miniredis(t), "to", 1)
 	i := to.must(`{"kind":"limit","key":"host=h","running":1,"since":"2026-11-21T06:00:00Z","until":"2026-11-21T07:00:00Z"}` + "\n")
-	if limits, err := to.Parts[0].Limits(t.Context()); i.Limits != (Count{Unchanged: 1}) || len(limits) > 0 || err != nil {
+	if limits, err := to.Parts[0].Fleet().Limits(t.Context()); i.Limits != (Count{Unchanged: 1}) || len(limits) > 0 || err != nil {
 		t.Errorf("found %+v, %v, %v", i.Limits, limits, err)
 	}
 }

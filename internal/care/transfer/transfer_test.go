@@ -191,7 +191,7 @@ func (q *queue) settle() *queue {
 	q.t.Helper()
 	nightly := policy.Default()
 	nightly.Name, nightly.Spread, nightly.Rule = "nightly", time.Hour, "FREQ=DAILY;BYHOUR=2"
-	if err := q.PutPolicy(q.t.Context(), nightly); err != nil {
+	if err := q.Fleet().PutPolicy(q.t.Context(), nightly); err != nil {
 		q.t.Fatal(err)
 	}
 	for _, m := range fleet(q.t) {

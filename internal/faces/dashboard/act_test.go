@@ -68,11 +68,11 @@ func TestAModelIsDisabledEnabledAndHeldOnItsPage(t *testing.T) {
 	tab.Fill("hold-reason", "moves house")
 	tab.Follow("Hold")
 	tab.AwaitText("tbl_1 is held")
-	if holds, err := f.queue.Holds(t.Context()); err != nil || len(holds) != 1 || holds[0].Selector.String() != "uid=tbl_1" || holds[0].Reason != "moves house" {
+	if holds, err := f.queue.Fleet().Holds(t.Context()); err != nil || len(holds) != 1 || holds[0].Selector.String() != "uid=tbl_1" || holds[0].Reason != "moves house" {
 		t.Errorf("expected a hold of tbl_1, found %+v, %v", holds, err)
 	}
 	tab.Follow("form[action$='model/release'] button")
-	if holds, err := f.queue.Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
+	if holds, err := f.queue.Fleet().Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
 		t.Errorf("expected no hold, found %+v, %v", holds, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
 	tab.Fill("end", "2h")
 	tab.Follow("Hold")
 	tab.AwaitText("keeps tenant=t1 from starting")
-	holds, err := f.queue.Holds(t.Context())
+	holds, err := f.queue.Fleet().Holds(t.Context())
 	if err != nil || len(holds) != 1 || holds[0].By != "ann" || !holds[0].Until.Equal(f.Clock.Now().Add(2*time.Hour)) {
 		t.Fatalf("expected a hold of two hours by ann, found %+v, %v", holds, err)
 	}
@@ -129,13 +129,13 @@ func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
 	tab.Fill("circuit-reason", "their proxy")
 	tab.Follow("form.stack[action$='circuit/open'] button")
 	tab.AwaitText("The circuit host=example.com is open")
-	if circuits, err := f.queue.Circuits(t.Context(), "host=example.com"); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
+	if circuits, err := f.queue.Fleet().Circuits(t.Context(), "host=example.com"); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
 		t.Errorf("expected an open circuit, found %+v, %v", circuits, err)
 	}
 	tab.Press("Close")
 	tab.Follow("Close now: host=example.com")
 	tab.AwaitText("its models start again")
-	if circuits, err := f.queue.Circuits(t.Context(), "host=example.com"); err != nil || circuits[0].Open() {
+	if circuits, err := f.queue.Fleet().Circuits(t.Context(), "host=example.com"); err != nil || circuits[0].Open() {
 		t.Errorf("expected a closed circuit, found %+v, %v", circuits, err)
 	}
 
@@ -153,7 +153,7 @@ func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
 	const id = "replan-feeds"
 	tab.Follow("Cancel " + id)
 	tab.AwaitText("is cancelled")
-	if bulk, found, err := f.queue.FindBulk(t.Context(), id); err != nil || !found || !bulk.Cancelled {
+	if bulk, found, err := f.queue.Fleet().FindBulk(t.Context(), id); err != nil || !found || !bulk.Cancelled {
 		t.Errorf("expected a cancelled bulk, found %+v, %v", bulk, err)
 	}
 }

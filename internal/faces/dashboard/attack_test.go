@@ -98,17 +98,17 @@ func (f *fleet) hostile() {
 		f.t.Fatal(err)
 	}
 	for _, err := range []error{
-		f.queue.PutHold(ctx, &model.Hold{ID: "h1", Selector: selector, Since: now, Reason: attack("hold"), By: attack("by")}),
-		f.queue.PutLimit(ctx, &model.Limit{Name: "host=example.com", Running: 1, Since: now, Until: now.Add(time.Hour), Reason: attack("limit"), By: attack("by")}),
+		f.queue.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Selector: selector, Since: now, Reason: attack("hold"), By: attack("by")}),
+		f.queue.Fleet().PutLimit(ctx, &model.Limit{Name: "host=example.com", Running: 1, Since: now, Until: now.Add(time.Hour), Reason: attack("limit"), By: attack("by")}),
 	} {
 		if err != nil {
 			f.t.Fatal(err)
 		}
 	}
-	if _, err := f.queue.OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour); err != nil {
+	if _, err := f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour); err != nil {
 		f.t.Fatal(err)
 	}
-	if _, err := f.queue.BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")}); err != nil {
+	if _, err := f.queue.Fleet().BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")}); err != nil {
 		f.t.Fatal(err)
 	}
 	// What only somebody could write who may write to Redis as he likes.

@@ -70,7 +70,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 		`"uid":"held","refresh":"now"`)
 	p := policy.Default()
 	p.Name = "p"
-	if err := q.Store.PutPolicy(t.Context(), p); err != nil {
+	if err := q.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	d.press(home+"hold/put", "id", "h1", "selector", "uid=held", "reason", "why")

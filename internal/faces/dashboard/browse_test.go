@@ -45,7 +45,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	tab.Keys("by keys")
 	focus("Hold")
 	tab.KeysFollow("\r")
-	holds, err := f.queue.Holds(t.Context())
+	holds, err := f.queue.Fleet().Holds(t.Context())
 	if err != nil || len(holds) != 1 || holds[0].Reason != "by keys" {
 		t.Errorf("expected a hold, found %+v, %v", holds, err)
 	}

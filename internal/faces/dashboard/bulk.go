@@ -24,7 +24,7 @@ type bulk struct {
 const mostBulks = 50
 
 func readBulks(ctx context.Context, v *visit, now time.Time) ([]bulk, error) {
-	sums, err := v.queue.Bulks(ctx)
+	sums, err := v.queue.Fleet().Bulks(ctx)
 	slices.Reverse(sums) // what goes on first, and the newest of it
 	bulks := make([]bulk, min(len(sums), mostBulks))
 	for i := range bulks {
@@ -39,7 +39,7 @@ func readBulks(ctx context.Context, v *visit, now time.Time) ([]bulk, error) {
 
 func cancelBulk(ctx context.Context, v *visit) (outcome, error) {
 	id := v.get("id")
-	cancelled, err := v.queue.CancelBulk(ctx, id)
+	cancelled, err := v.queue.Fleet().CancelBulk(ctx, id)
 	if err == nil && !cancelled {
 		err = fmt.Errorf("%s: expected a bulk that is not over, found none of that name", id)
 	}

@@ -19,7 +19,7 @@ type calendar struct {
 }
 
 func readCalendars(ctx context.Context, v *visit, now time.Time) ([]calendar, error) {
-	stored, err := v.queue.Parts[0].StoredCalendars(ctx)
+	stored, err := v.queue.Parts[0].Fleet().StoredCalendars(ctx)
 	calendars := make([]calendar, len(stored))
 	for i, one := range stored {
 		c := calendar{Calendar: one, Length: document.FormatDuration(one.For)}

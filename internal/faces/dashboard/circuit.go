@@ -26,7 +26,7 @@ const mostAttempts = 20
 
 func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) ([]circuit, error) {
 	slices.Sort(keys)
-	sums, err := v.queue.Circuits(ctx, slices.Compact(keys)...)
+	sums, err := v.queue.Fleet().Circuits(ctx, slices.Compact(keys)...)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) (
 			c.Attempts = append(c.Attempts, map[bool]string{true: "failed", false: "answered"}[failed == '1'])
 		}
 		if c.Queue && !sum.Open() {
-			status, err := v.queue.QueueCircuit(ctx)
+			status, err := v.queue.Fleet().QueueCircuit(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -71,7 +71,7 @@ func openCircuit(ctx context.Context, v *visit) (outcome, error) {
 			return outcome{}, document.Refuse("probe", "a length of time such as 5m", document.Found(text))
 		}
 	}
-	_, err := v.queue.OpenCircuit(ctx, key, v.by, v.get("reason"), after)
+	_, err := v.queue.Fleet().OpenCircuit(ctx, key, v.by, v.get("reason"), after)
 	return outcome{told: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: v.link("steering", "key", key)}, err
 }
 
@@ -80,7 +80,7 @@ func closeCircuit(ctx context.Context, v *visit) (outcome, error) {
 	if key != model.QueueCircuitKey && !isKey(key) {
 		return outcome{}, document.Refuse("key", "that of an open circuit", document.Found(key))
 	}
-	closed, err := v.queue.CloseCircuit(ctx, key, v.by)
+	closed, err := v.queue.Fleet().CloseCircuit(ctx, key, v.by)
 	if err == nil && !closed {
 		err = document.Refuse("key", "that of an open circuit", document.Found(key))
 	}

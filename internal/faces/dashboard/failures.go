@@ -40,11 +40,11 @@ func readFailures(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := v.queue.SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Signatures(ctx) })
+	known, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	past, err := v.queue.SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.PastSignatures(ctx) })
+	past, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().PastSignatures(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -89,6 +89,6 @@ func runFailures(ctx context.Context, v *visit) (outcome, error) {
 	if wish.Rate, err = model.ParseBulkRate(v.get("rate")); err != nil {
 		return outcome{}, err
 	}
-	bulk, err := v.queue.BeginNewBulk(ctx, wish)
+	bulk, err := v.queue.Fleet().BeginNewBulk(ctx, wish)
 	return outcome{told: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: v.link("steering")}, err
 }

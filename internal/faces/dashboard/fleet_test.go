@@ -102,7 +102,7 @@ func (f *fleet) policies(yaml string) {
 	}
 	for i := range sources {
 		if err == nil {
-			err = f.queue.PutPolicy(f.t.Context(), sources[i].Policy)
+			err = f.queue.Fleet().PutPolicy(f.t.Context(), sources[i].Policy)
 		}
 	}
 	if err != nil {

@@ -21,7 +21,7 @@ type hold struct {
 }
 
 func readHolds(ctx context.Context, v *visit, now time.Time) ([]hold, error) {
-	sums, err := v.queue.Holds(ctx)
+	sums, err := v.queue.Fleet().Holds(ctx)
 	holds := make([]hold, len(sums))
 	for i, sum := range sums {
 		holds[i] = hold{
@@ -53,12 +53,12 @@ func putHold(ctx context.Context, v *visit) (outcome, error) {
 	if err := h.Validate(); err != nil {
 		return outcome{}, err
 	}
-	if err := v.queue.PutHold(ctx, h); err != nil {
+	if err := v.queue.Fleet().PutHold(ctx, h); err != nil {
 		return outcome{}, fmt.Errorf("%w; in parts of the queue it may have begun: release %s", err, h.ID)
 	}
 	told := fmt.Sprintf("The hold %s keeps %s from starting.", h.ID, cmp.Or(h.Selector.String(), "all models"))
 	if v.get("cancel") != "" {
-		bulk, err := v.queue.CancelHeld(ctx, h)
+		bulk, err := v.queue.Fleet().CancelHeld(ctx, h)
 		if err != nil {
 			return outcome{}, err
 		}

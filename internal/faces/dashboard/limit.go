@@ -22,7 +22,7 @@ type limit struct {
 
 func readLimits(ctx context.Context, v *visit, keys []string, now time.Time) ([]limit, error) {
 	slices.Sort(keys)
-	uses, err := v.queue.LimitUses(ctx, slices.Compact(keys)...)
+	uses, err := v.queue.Fleet().LimitUses(ctx, slices.Compact(keys)...)
 	var limits []limit
 	for _, use := range uses {
 		if use.Limit.Name != "" {
@@ -55,11 +55,11 @@ func setLimit(ctx context.Context, v *visit) (outcome, error) {
 	if err := l.Validate(); err != nil {
 		return outcome{}, err
 	}
-	return outcome{told: "The limit of " + l.Name + " is set."}, v.queue.PutLimit(ctx, l)
+	return outcome{told: "The limit of " + l.Name + " is set."}, v.queue.Fleet().PutLimit(ctx, l)
 }
 
 func removeLimit(ctx context.Context, v *visit) (outcome, error) {
-	removed, err := v.queue.RemoveLimit(ctx, v.get("key"))
+	removed, err := v.queue.Fleet().RemoveLimit(ctx, v.get("key"))
 	if err == nil && !removed {
 		err = document.Refuse("key", "that of a limit that was set", document.Found(v.get("key")))
 	}

@@ -97,7 +97,7 @@ func readModel(ctx context.Context, v *visit) (any, error) {
 
 // holdsOn are the holds that pick a model and have not ended.
 func (v *visit) holdsOn(ctx context.Context, e *explain.Explanation) (rows []holdRow, err error) {
-	holds, problem, err := v.queue.Of(e.Record.UID).Holds(ctx)
+	holds, problem, err := v.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	if err := cmp.Or(err, problem); err != nil {
 		return nil, err
 	}

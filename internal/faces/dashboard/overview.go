@@ -69,7 +69,7 @@ func readOverview(ctx context.Context, v *visit) (any, error) {
 		o.Findings = append(o.Findings, told)
 	}
 	if stats.Failing > 0 {
-		causes, err := v.queue.SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Signatures(ctx) })
+		causes, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func readParties(ctx context.Context, queue *store.Queue) ([]party, error) {
 	}
 	signs := map[model.Party]map[string]time.Duration{}
 	err := queue.Each(func(part *store.Store) error {
-		heartbeats, now, err := part.Heartbeats(ctx)
+		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, one := range heartbeats {
 			if signs[one.Of] == nil {
 				signs[one.Of] = map[string]time.Duration{}

@@ -36,7 +36,7 @@ const mostCounted = 2000
 
 func readPolicies(ctx context.Context, v *visit) (any, error) {
 	store := v.queue.Parts[0]
-	names, err := store.PolicyNames(ctx)
+	names, err := store.Report().PolicyNames(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func readPolicies(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, counted, all, err := v.queue.CountPolicies(ctx, mostCounted)
+	uses, counted, all, err := v.queue.Report().CountPolicies(ctx, mostCounted)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ type storedPolicy struct {
 
 func readPolicy(ctx context.Context, v *visit) (any, error) {
 	name := v.get("name")
-	text, found, err := v.queue.Parts[0].PolicyText(ctx, name)
+	text, found, err := v.queue.Parts[0].Report().PolicyText(ctx, name)
 	if err == nil && !found {
 		err = fmt.Errorf("policy %q: %w", name, errAbsent)
 	}
@@ -92,7 +92,7 @@ func readPolicy(ctx context.Context, v *visit) (any, error) {
 		page.played = &played{Problem: doc.At(fmt.Errorf("expected JSON: %w", err)).Error()}
 		return page, nil
 	}
-	uses, counted, all, err := v.queue.CountPolicies(ctx, mostCounted)
+	uses, counted, all, err := v.queue.Report().CountPolicies(ctx, mostCounted)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,7 @@ func readRejected(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := v.queue.Rejected(ctx, func(*store.Rejected) bool { return true })
+	parts, err := v.queue.Fleet().Rejected(ctx, func(*store.Rejected) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +117,13 @@ func requeueRejected(ctx context.Context, v *visit) (outcome, error) {
 				return 0, err
 			}
 		}
-		return part.RequeueRejected(ctx, entries)
+		return part.Fleet().RequeueRejected(ctx, entries)
 	})
 }
 
 func dropRejected(ctx context.Context, v *visit) (outcome, error) {
 	return changeRejected(ctx, v, "is forgotten.", func(part *store.Store, entries []store.Rejected) (int, error) {
-		return part.DropRejected(ctx, entries)
+		return part.Fleet().DropRejected(ctx, entries)
 	})
 }
 
@@ -132,7 +132,7 @@ func changeRejected(ctx context.Context, v *visit, told string, change func(*sto
 		return outcome{}, err
 	}
 	id := v.get("id")
-	found, err := v.queue.Rejected(ctx, func(r *store.Rejected) bool { return r.ID() == id })
+	found, err := v.queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return r.ID() == id })
 	if err != nil {
 		return outcome{}, err
 	}

@@ -70,7 +70,7 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 func takeSample(ctx context.Context, site *site) error {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	stats, err := site.queue.Gauges(ctx)
+	stats, err := site.queue.Report().Gauges(ctx)
 	if err != nil {
 		return err
 	}

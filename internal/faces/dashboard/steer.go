@@ -86,7 +86,7 @@ func releaseHold(ctx context.Context, v *visit) (outcome, error) {
 	if err := document.ValidateID("id", id); err != nil {
 		return outcome{}, err
 	}
-	holds, problem, err := v.queue.Parts[0].Holds(ctx)
+	holds, problem, err := v.queue.Parts[0].Fleet().Holds(ctx)
 	if err := cmp.Or(err, problem); err != nil {
 		return outcome{}, err
 	}
@@ -96,7 +96,7 @@ func releaseHold(ctx context.Context, v *visit) (outcome, error) {
 			within = holds[i].Within
 		}
 	}
-	released, err := v.queue.ReleaseHold(ctx, id, within)
+	released, err := v.queue.Fleet().ReleaseHold(ctx, id, within)
 	if err == nil && !released {
 		err = fmt.Errorf("%s: expected a hold, found that it has ended", id)
 	}

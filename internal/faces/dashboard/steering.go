@@ -72,7 +72,7 @@ func readKeys(ctx context.Context, v *visit) (map[string][]string, error) {
 		}
 	}
 	for _, part := range v.queue.Parts {
-		gates, err := part.WaitedFor(ctx, mostGates)
+		gates, err := part.Fleet().WaitedFor(ctx, mostGates)
 		if err != nil {
 			return nil, v.queue.PartError(part, err)
 		}

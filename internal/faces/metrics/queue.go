@@ -95,7 +95,7 @@ func (n *queueNumbers) read() ([]store.Gauges, error) {
 	reading.SetLimit(atOnce)
 	for i, part := range n.queue.Parts {
 		reading.Go(func() (err error) {
-			n.gauges[i], err = part.Gauges(ctx)
+			n.gauges[i], err = part.Report().Gauges(ctx)
 			return err
 		})
 	}

@@ -152,7 +152,7 @@ func (s *story) tell() {
 	}
 	picks, err := domain.ParseSelector("uid=m4")
 	if err == nil {
-		err = s.Store.PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
+		err = s.Store.Fleet().PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -175,7 +175,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	if _, err := s.Store.OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
+	if _, err := s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
 		s.t.Fatal(err)
 	}
 	s.Clock.Turn(2 * time.Hour)
@@ -235,7 +235,7 @@ func (s *story) serve() {
 	s.t.Helper()
 	name := s.Store.Keys.Queue()
 	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
-	pool, err := worker.New(s.Store, handler, worker.Config{Concurrency: 1})
+	pool, err := worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -189,7 +189,7 @@ func (h *hook) all() []received {
 
 func (b *bench) undelivered() []store.Undelivered {
 	b.t.Helper()
-	all, err := b.Store.Undelivered(b.t.Context())
+	all, err := b.Store.Outbox().Undelivered(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -61,11 +61,11 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	operator := users.Store(t, acl.Operator)
-	all, err := operator.Undelivered(t.Context())
+	all, err := operator.Outbox().Undelivered(t.Context())
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
-	if moved, err := operator.RequeueUndelivered(t.Context(), all); err != nil || moved != 1 {
+	if moved, err := operator.Outbox().RequeueUndelivered(t.Context(), all); err != nil || moved != 1 {
 		t.Error(moved, err)
 	}
 	users.ExpectNoRefusal(t)

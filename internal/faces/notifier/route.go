@@ -17,9 +17,9 @@ const routeBatch = 500
 // Route routes entries of the outbox to the lines of their recipients: first those that a dead notifier has left, then new ones. more: there may be
 // others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
-	entries, err := n.store.AdoptOutbox(ctx, n.config.Adopt, routeBatch)
+	entries, err := n.store.Outbox().AdoptOutbox(ctx, n.config.Adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
-		entries, err = n.store.ReadOutbox(ctx, routeBatch)
+		entries, err = n.store.Outbox().ReadOutbox(ctx, routeBatch)
 	}
 	if err != nil || len(entries) == 0 {
 		return false, err
@@ -42,7 +42,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	for i, entry := range entries {
 		routed[i] = n.route(entry, models[entry.Fields[fieldUID]], now)
 	}
-	_, err = n.store.Route(ctx, routed)
+	_, err = n.store.Outbox().Route(ctx, routed)
 	return true, err
 }
 

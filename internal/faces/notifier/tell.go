@@ -42,7 +42,7 @@ func (n *Notifier) Tell(ctx context.Context, name string) (more bool, err error)
 	if now.UnixMilli() < n.routes.channels[name].closed.Load() {
 		return false, nil
 	}
-	recipients, err := n.store.DueRecipients(ctx, name, now, sideBySide)
+	recipients, err := n.store.Outbox().DueRecipients(ctx, name, now, sideBySide)
 	errs := make([]error, len(recipients))
 	var telling sync.WaitGroup
 	for i, recipient := range recipients {
@@ -54,17 +54,17 @@ func (n *Notifier) Tell(ctx context.Context, name string) (more bool, err error)
 
 // tell takes the next message for a recipient in hand, sends it, and says what became of it.
 func (n *Notifier) tell(ctx context.Context, c *Channel, recipient string, now time.Time) error {
-	line, err := n.store.ReadLine(ctx, c.Name, recipient, maxDigest)
+	line, err := n.store.Outbox().ReadLine(ctx, c.Name, recipient, maxDigest)
 	if err != nil {
 		return err
 	}
 	next, until := c.turn(line.Delivery, len(line.Notices), now)
 	if next.Size == 0 {
-		_, err := n.store.Settle(ctx, line, store.Settlement{Delivery: next, Next: until, At: now})
+		_, err := n.store.Outbox().Settle(ctx, line, store.Settlement{Delivery: next, Next: until, At: now})
 		return err
 	}
 	next.By = n.owner
-	if taken, err := n.store.Settle(ctx, line, store.Settlement{Delivery: next, Next: now.Add(c.timeout + margin), At: now}); err != nil || !taken {
+	if taken, err := n.store.Outbox().Settle(ctx, line, store.Settlement{Delivery: next, Next: now.Add(c.timeout + margin), At: now}); err != nil || !taken {
 		return err
 	}
 	_, address, _ := strings.Cut(recipient, " ")
@@ -74,7 +74,7 @@ func (n *Notifier) tell(ctx context.Context, c *Channel, recipient string, now t
 	if err != nil {
 		return err
 	}
-	_, err = n.store.Settle(ctx, line, n.settle(c, line, &m, failed, after))
+	_, err = n.store.Outbox().Settle(ctx, line, n.settle(c, line, &m, failed, after))
 	return err
 }
 
@@ -82,7 +82,7 @@ func (n *Notifier) send(ctx context.Context, c *Channel, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if c.list != "" {
-		return n.store.PushTold(ctx, c.list, m.texts)
+		return n.store.Outbox().PushTold(ctx, c.list, m.texts)
 	}
 	return c.sender.send(ctx, m)
 }

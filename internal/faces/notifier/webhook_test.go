@@ -188,17 +188,17 @@ routes:
 		}
 		n := b.another(fmt.Sprintf(hookRoutes, well.URL)) // the same name is another place now
 		kept[0].Channel, kept[0].Recipient = "ops", "ops"
-		if moved, err := b.Store.RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 1 {
+		if moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 1 {
 			t.Fatalf("requeued %d, %v", moved, err)
 		}
-		if moved, err := b.Store.RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 0 {
+		if moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 0 {
 			t.Errorf("requeued %d again, %v", moved, err)
 		}
 		b.round(n)
 		if got := well.all(); len(got) != 2 || got[0].id != got[1].id {
 			t.Errorf("want the requeued message under its id, got %+v", got)
 		}
-		if dropped, err := b.Store.DropUndelivered(t.Context(), kept); err != nil || dropped != 2 || len(b.undelivered()) != 0 {
+		if dropped, err := b.Store.Outbox().DropUndelivered(t.Context(), kept); err != nil || dropped != 2 || len(b.undelivered()) != 0 {
 			t.Errorf("dropped %d, %v", dropped, err)
 		}
 	})

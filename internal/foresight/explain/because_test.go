@@ -88,12 +88,12 @@ func gated(t *testing.T, server *testkit.Server) *fixture.Queue {
 	shut, err := schedule.ParseCalendar(map[string]any{"name": "shut", "rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0", "dtstart": "2026-01-01T00:00:00", "timezone": "UTC", "for": "3h"})
 	ok(err)
 	ctx := t.Context()
-	ok(q.Store.PutCalendar(ctx, shut, q.Clock.Now()))
+	ok(q.Store.Fleet().PutCalendar(ctx, shut, q.Clock.Now()))
 	held, err := model.ParseSelector("uid=held")
 	ok(err)
-	ok(q.Store.PutHold(ctx, &model.Hold{ID: "h1", Selector: held, Since: q.Clock.Now(), By: "ann", Reason: "moving"}))
-	ok(q.Store.PutLimit(ctx, &model.Limit{Name: "tenant=t1", Running: 1, Since: q.Clock.Now()}, q.Clock.Now()))
-	_, err = q.Store.OpenCircuit(ctx, "tenant=t2", "bob", "down", q.Clock.Now().Add(time.Hour), q.Clock.Now())
+	ok(q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Selector: held, Since: q.Clock.Now(), By: "ann", Reason: "moving"}))
+	ok(q.Store.Fleet().PutLimit(ctx, &model.Limit{Name: "tenant=t1", Running: 1, Since: q.Clock.Now()}, q.Clock.Now()))
+	_, err = q.Store.Fleet().OpenCircuit(ctx, "tenant=t2", "bob", "down", q.Clock.Now().Add(time.Hour), q.Clock.Now())
 	ok(err)
 	limited := `"policy":{"timeout":"1h","limits":[{"key":"{label.tenant}","running":9}],"circuit":{"key":"{label.tenant}","open_after":"1 of 1","on":["http_5xx"],"probe":"1h"}}`
 	q.Command(`{"type":"put","uid":"held","timezone":"Europe/Berlin","rrule":"every day at 6 AM","refresh":"now"}`,

@@ -32,18 +32,18 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	record := found.Record
 	e := &Explanation{Shown: found, Attempts: attempts, narrator: narrator{Shown: found, m: &record.Model, zone: ZoneOf(&record.Model)}}
 	s := &e.narrator
-	if s.steered, err = store.Steered(ctx, s.m, s.Now); err != nil {
+	if s.steered, err = store.Report().Steered(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
 	e.Forecast, e.Gate = s.steered.Gates.Forecast(s.m, s.Now)
 	s.gate = e.Gate
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
-		if s.place, err = store.PlaceInLine(ctx, record); err != nil {
+		if s.place, err = store.Report().PlaceInLine(ctx, record); err != nil {
 			return nil, err
 		}
 	}
 	if id := record.ErrorID; id != "" {
-		if s.alike, err = store.FailingAlike(ctx, id); err != nil {
+		if s.alike, err = store.Report().FailingAlike(ctx, id); err != nil {
 			return nil, err
 		}
 	}

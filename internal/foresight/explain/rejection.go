@@ -29,7 +29,7 @@ type Rejection struct {
 
 // readRejection reads the newest rejected message about a model; nil: none is kept.
 func readRejection(ctx context.Context, part *store.Store, uid string) (*Rejection, error) {
-	r, found, err := part.RejectionAbout(ctx, uid)
+	r, found, err := part.Fleet().RejectionAbout(ctx, uid)
 	if err != nil || !found {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ type Shown struct {
 
 // ReadSigns reads who serves the queue.
 func (s *Shown) ReadSigns(ctx context.Context, store *store.Store) error {
-	signs, err := store.Signs(ctx)
+	signs, err := store.Report().Signs(ctx)
 	s.Signs = &signs
 	return err
 }
@@ -53,7 +53,7 @@ func ReadModels(ctx context.Context, store *store.Store, uids []string) ([]Shown
 	if err != nil {
 		return nil, err
 	}
-	if err := store.TellBroken(ctx, records); err != nil {
+	if err := store.Report().TellBroken(ctx, records); err != nil {
 		return nil, err
 	}
 	var queued map[string]string
@@ -82,7 +82,7 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 			uids = append(uids, r.UID)
 		}
 	}
-	reasons, err := part.LastReasons(ctx, uids)
+	reasons, err := part.Report().LastReasons(ctx, uids)
 	var gates model.Gates
 	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
 		gates, err = part.Gates(ctx)
@@ -101,7 +101,7 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 // EachPicked hands over the models that a selector picks, in chunks and in no order.
 func EachPicked(ctx context.Context, queue *store.Queue, selector model.Selector, visit func([]Shown) error) error {
 	for _, part := range queue.Parts {
-		err := part.EachSelected(ctx, selector, func(uids []string) error {
+		err := part.Report().EachSelected(ctx, selector, func(uids []string) error {
 			found, err := ReadModels(ctx, part, uids)
 			if err != nil {
 				return err
@@ -126,7 +126,7 @@ func ReadPast(ctx context.Context, store *store.Store, uid string) (Shown, []mod
 	if err != nil {
 		return Shown{}, nil, err
 	}
-	attempts, err := store.History(ctx, uid)
+	attempts, err := store.Report().History(ctx, uid)
 	return found, attempts, err
 }
 

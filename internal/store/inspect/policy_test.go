@@ -19,7 +19,7 @@ func TestAModelLacksThePolicyThatItNamesAndThatNobodyCanRead(t *testing.T) {
 		}
 		stored := policy.Default()
 		stored.Name = "stored"
-		if err := part.PutPolicy(ctx, stored); err != nil {
+		if err := part.Fleet().PutPolicy(ctx, stored); err != nil {
 			t.Fatal(err)
 		}
 		clients.Write.HSet(ctx, part.Keys.Policies(), "broken", "{")

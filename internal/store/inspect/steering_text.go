@@ -73,19 +73,19 @@ func (s Part) CopySteering(ctx context.Context, one SteeringText, other *store.S
 		if err != nil {
 			return err
 		}
-		return s.PutHold(ctx, &hold)
+		return s.Fleet().PutHold(ctx, &hold)
 	case other.Keys.Limits():
 		limit, err := store.ReadLimit(one.Name, one.Text)
 		if err != nil {
 			return err
 		}
-		return s.PutLimit(ctx, &limit, now)
+		return s.Fleet().PutLimit(ctx, &limit, now)
 	default:
 		calendar, err := store.ReadCalendar(one.Text)
 		if err != nil {
 			return err
 		}
-		return s.PutCalendar(ctx, calendar, now)
+		return s.Fleet().PutCalendar(ctx, calendar, now)
 	}
 }
 

@@ -74,7 +74,7 @@ type Bench struct {
 
 // Run fills the queue, measures as planned, and removes all keys of the queue again.
 func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
-	defer func() { err = errors.Join(err, b.Store.Clear(context.WithoutCancel(ctx))) }()
+	defer func() { err = errors.Join(err, b.Store.Report().Clear(context.WithoutCancel(ctx))) }()
 	if err := b.putPolicy(ctx); err != nil {
 		return report, err
 	}
@@ -91,7 +91,7 @@ func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
 
 // fill saves all models, and measures how much memory they take. The journal, which is as long with few models, does not count.
 func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
-	before, err := b.Store.Server(ctx)
+	before, err := b.Store.Report().Server(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
 	if err := b.Fill(ctx, 0, plan.Models, AtOnce); err != nil {
 		return err
 	}
-	filled, err := b.Store.Server(ctx)
+	filled, err := b.Store.Report().Server(ctx)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 	if err != nil {
 		return pass, err
 	}
-	before, err := b.Store.Server(ctx)
+	before, err := b.Store.Report().Server(ctx)
 	if err != nil {
 		return pass, err
 	}
@@ -62,7 +62,7 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 	if err != nil {
 		return pass, err
 	}
-	after, err := b.Store.Server(ctx)
+	after, err := b.Store.Report().Server(ctx)
 	sys, told := used(before, after, "used_cpu_sys")
 	user, _ := used(before, after, "used_cpu_user")
 	pass.Redis, pass.RedisTold = time.Duration((sys+user)*float64(time.Second)), told
@@ -70,7 +70,7 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 }
 
 func (b *Bench) successes(ctx context.Context) (int, error) {
-	stats, err := b.Store.Stats(ctx)
+	stats, err := b.Store.Report().Stats(ctx)
 	return int(stats.Counters[string(model.EventSuccess)]), err
 }
 

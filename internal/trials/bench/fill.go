@@ -27,7 +27,7 @@ func (b *Bench) putPolicy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make a policy: %w", err)
 	}
-	if err := b.Store.PutPolicy(ctx, p); err != nil {
+	if err := b.Store.Fleet().PutPolicy(ctx, p); err != nil {
 		return err
 	}
 	return b.Redis.Del(ctx, b.Store.Keys.Bulks()).Err()

@@ -81,7 +81,7 @@ func (b *Bench) offset(ctx context.Context) (offset time.Duration, err error) {
 	quickest := time.Hour
 	for range 20 {
 		sent := b.Now()
-		at, err := b.Store.RedisTime(ctx)
+		at, err := b.Store.Report().RedisTime(ctx)
 		if err != nil {
 			return 0, err
 		}

@@ -74,7 +74,7 @@ func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.
 // memory is what Redis uses, without the journal.
 func (b *Bench) memory(t testing.TB) int {
 	t.Helper()
-	info, err := b.Store.Server(context.Background())
+	info, err := b.Store.Report().Server(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func (p *pacing) push(ctx context.Context, entries []string) error {
 // follow reads the journal until all results are applied.
 func (p *pacing) follow(ctx context.Context) error {
 	for len(p.late.Applied) < p.plan.Paced {
-		entries, next, err := p.bench.Store.Tail(context.WithoutCancel(ctx), p.position)
+		entries, next, err := p.bench.Store.Report().Tail(context.WithoutCancel(ctx), p.position)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}

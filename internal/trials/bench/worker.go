@@ -21,7 +21,7 @@ func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 		entries, err := b.Redis.LPopCount(ctx, keys.Input(), popped).Result()
 		switch {
 		case errors.Is(err, redis.Nil):
-			_, err = b.Store.WaitInput(context.WithoutCancel(ctx))
+			_, err = b.Store.Pool().WaitInput(context.WithoutCancel(ctx))
 		case err == nil:
 			if first {
 				first = false

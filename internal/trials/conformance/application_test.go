@@ -109,7 +109,7 @@ func awaitSuccess(t *testing.T, users *fixture.Users) {
 	}
 	viewer := users.Store(t, acl.Viewer)
 	for after := store.TailStart; ; {
-		entries, next, err := viewer.Tail(t.Context(), after)
+		entries, next, err := viewer.Report().Tail(t.Context(), after)
 		if err != nil {
 			t.Fatal(err)
 		}

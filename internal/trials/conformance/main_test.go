@@ -65,7 +65,7 @@ func workWithPool(ctx context.Context) error {
 		return err
 	}
 	concurrency, _ := strconv.Atoi(os.Getenv("REFRESHD_CONCURRENCY"))
-	pool, err := worker.NewForParts(queue.Parts, refresh, worker.Config{
+	pool, err := worker.NewForParts(queue.Pools(), refresh, worker.Config{
 		Concurrency: concurrency, FenceEvery: 100 * time.Millisecond, Grace: 300 * time.Millisecond,
 	})
 	if err != nil {

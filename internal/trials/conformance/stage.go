@@ -96,7 +96,7 @@ func (s *stage) clear(ctx context.Context) error {
 	keys, err := store.NewKeys(s.queue.Name)
 	err = errors.Join(err, s.clients.Write.Del(ctx, keys.Settings()).Err())
 	for _, part := range s.queue.Parts {
-		err = errors.Join(err, part.Clear(ctx))
+		err = errors.Join(err, part.Report().Clear(ctx))
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 // follow tells what happens in a part of the queue.
 func (s *stage) follow(ctx context.Context, part *store.Store) {
 	for after := store.TailStart; ctx.Err() == nil; {
-		entries, next, err := part.Tail(ctx, after)
+		entries, next, err := part.Report().Tail(ctx, after)
 		if err != nil {
 			return // the daemons log it too
 		}
@@ -275,7 +275,7 @@ func (s *stage) inLine(ctx context.Context) map[string]int {
 // counter is what the queue has counted.
 func (s *stage) counter(ctx context.Context, names ...string) (sum int64) {
 	for _, part := range s.queue.Parts {
-		stats, err := part.Stats(ctx)
+		stats, err := part.Report().Stats(ctx)
 		s.fail(err)
 		for _, name := range names {
 			sum += stats.Counters[name]

@@ -81,7 +81,7 @@ type tail struct {
 func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 	var t tail
 	for position := store.TailStart; ctx.Err() == nil && t.err == nil; {
-		t.entries, position, t.err = queue.Tail(ctx, position)
+		t.entries, position, t.err = queue.Report().Tail(ctx, position)
 		select {
 		case news <- t:
 		case <-ctx.Done():
@@ -124,7 +124,7 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 
 // read shows transitions, each with the notification that was written with it.
 func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error {
-	notices, position, err := p.store.TailOutbox(ctx, p.outbox)
+	notices, position, err := p.store.Report().TailOutbox(ctx, p.outbox)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func caused(e model.JournalEntry, n model.Notification) bool {
 
 // look reads the state of all models and shows it.
 func (p *progress) look(ctx context.Context) error {
-	stats, err := p.store.Stats(ctx)
+	stats, err := p.store.Report().Stats(ctx)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (p *progress) report(now time.Time, record *store.Record) {
 
 // conclude prints what was seen and counted, and returns what is missing of it; without a time limit nothing is.
 func (p *progress) conclude(ctx context.Context, life time.Duration) error {
-	stats, err := p.store.Stats(ctx)
+	stats, err := p.store.Report().Stats(ctx)
 	if err != nil {
 		return err
 	}

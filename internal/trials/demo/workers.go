@@ -38,7 +38,7 @@ func newDaemons(s *servers, log *zerolog.Logger) (*daemons, error) {
 		return nil, err
 	}
 	// No grace: a deploy in the demo is to interrupt what is being done.
-	pool, err := worker.New(s.daemon, fetch, worker.Config{Concurrency: concurrency, Grace: -1, Log: log})
+	pool, err := worker.New(s.daemon.Pool(), fetch, worker.Config{Concurrency: concurrency, Grace: -1, Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
-func (q *Queue) PutPolicy(ctx context.Context, p policy.Policy) error {
-	return q.write(func(part *Store) error { return part.PutPolicy(ctx, p) })
+func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
+	return q.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
-func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
+func (q QueueFleet) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
 	err = q.write(func(part *Store) error {
-		is, err := part.RemovePolicy(ctx, name)
+		is, err := part.Fleet().RemovePolicy(ctx, name)
 		removed = removed || is
 		return err
 	})
@@ -27,7 +27,7 @@ func (q *Queue) RemovePolicy(ctx context.Context, name string) (removed bool, er
 
 // PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it; where it plans otherwise than
 // what it replaces, a poller plans those anew that wait for a planned refresh.
-func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
+func (s Fleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err := policy.ValidateName(p.Name); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (s *Store) PutPolicy(ctx context.Context, p policy.Policy) error {
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
 // with a fault that says so. An inline policy goes with the last model that uses it, and is refused.
-func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
+func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
 		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
 	}
@@ -55,8 +55,8 @@ func (s *Store) RemovePolicy(ctx context.Context, name string) (bool, error) {
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
 // another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
 // enough: no walk begins so soon.
-func (s *Store) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
-	return s.change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
+func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
+	return s.Fleet().change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
 		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
 		if err = ignoreMissing(err); err != nil || was == text {
 			return c, err
