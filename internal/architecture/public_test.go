@@ -18,8 +18,19 @@ func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
 	}
 }
 
-// unusable returns one line for each exported declaration of a public package that needs a type of an internal one.
+// forUs are what a program of ours makes from a queue that it has opened, with the interfaces that they take. Others use Open.
+var forUs = []string{"New", "NewForParts", "NewRounds", "Queue", "Store"}
+
+// unusable returns one line for each exported declaration of a public package that needs a type of an internal one, unless it is for us and the
+// package has an Open.
 func unusable(files []file) (places []string) {
+	opens := map[string]bool{} // by folder
+	for _, f := range files {
+		opens[path.Dir(f.path)] = opens[path.Dir(f.path)] || f.syntax != nil && slices.ContainsFunc(f.syntax.Decls, func(d ast.Decl) bool {
+			function, is := d.(*ast.FuncDecl)
+			return is && function.Recv == nil && function.Name.Name == "Open"
+		})
+	}
 	for _, f := range files {
 		if f.syntax == nil || f.isTest() || strings.Contains("/"+f.path, "/internal/") || f.syntax.Name.Name == "main" {
 			continue
@@ -27,6 +38,9 @@ func unusable(files []file) (places []string) {
 		internal := internalImports(f)
 		for _, declaration := range f.syntax.Decls {
 			for name, part := range exportedParts(declaration) {
+				if opens[path.Dir(f.path)] && slices.Contains(forUs, name) {
+					continue
+				}
 				ast.Inspect(part, func(n ast.Node) bool {
 					if selector, ok := n.(*ast.SelectorExpr); ok && slices.Contains(internal, identifier(selector.X)) {
 						places = append(places, f.path+": expected only public types in "+name+", found "+identifier(selector.X)+"."+selector.Sel.Name)
@@ -60,7 +74,7 @@ func exportedParts(declaration ast.Decl) map[string]ast.Node {
 	parts := map[string]ast.Node{}
 	switch d := declaration.(type) {
 	case *ast.FuncDecl:
-		if d.Name.IsExported() {
+		if d.Name.IsExported() && (d.Recv == nil || ast.IsExported(receiverOf(d))) {
 			parts[d.Name.Name] = d.Type
 		}
 	case *ast.GenDecl:
@@ -120,6 +134,12 @@ func (l *Loop) Pace() []pace.Backoff { return nil }
 func (l *Loop) pace() pace.Backoff { return l.retry }
 var Default pace.Config
 `,
+		"open/open.go": `package open
+import "x/internal/faces/health"
+func Open(address string) (*Loop, error) { return nil, nil }
+func New(func() health.State) (*Loop, error) { return nil, nil }
+func Other(func() health.State) (*Loop, error) { return nil, nil }
+`,
 		"internal/loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress }",
 		"loop/loop_test.go":     "package loop\nimport \"x/internal/faces/health\"\ntype Test struct { Progress health.Progress }",
 	}))
@@ -129,8 +149,18 @@ var Default pace.Config
 		"loop/loop.go: expected only public types in Loop (embedded), found health.State",
 		"loop/loop.go: expected only public types in New, found health.State",
 		"loop/loop.go: expected only public types in Pace, found pace.Backoff",
+		"open/open.go: expected only public types in Other, found health.State",
 	}
 	if diff := cmp.Diff(want, unusable(files)); diff != "" {
 		t.Errorf("places (-want +got):\n%s", diff)
 	}
+}
+
+// receiverOf is the name of the type of which a function is a method.
+func receiverOf(function *ast.FuncDecl) string {
+	receiver := function.Recv.List[0].Type
+	if pointer, is := receiver.(*ast.StarExpr); is {
+		receiver = pointer.X
+	}
+	return identifier(receiver)
 }

@@ -1,12 +1,15 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -202,4 +205,113 @@ func (log lines) Printf(ctx context.Context, format string, values ...any) {
 	if log != nil {
 		log(ctx, fmt.Sprintf(format, values...))
 	}
+}
+
+// maxWaited is the largest value that a waiting call receives, in bytes.
+const maxWaited = 64 << 10
+
+// errLarge is the error of a waiting call whose answer is too large to be received.
+var errLarge = errors.New("the answer is too large to be waited for")
+
+// dialBounded dials as go-redis does, and bounds what is received.
+func dialBounded(security *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: security})
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &boundedConn{Conn: conn}, nil
+	}
+}
+
+// boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. Its size stands in front of
+// it, so that nobody makes room for it. The reader has to give the connection up then.
+type boundedConn struct {
+	net.Conn
+	header []byte // the beginning of the line that is being received
+	value  int    // bytes that are still to come of a value and the end of its line
+}
+
+// headerSize is more than any header of a value has.
+const headerSize = 32
+
+// Read reads what Redis sends. The error is errLarge as soon as the header of a value above the bound is there.
+func (c *boundedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		if rest = c.follow(rest); c.value > maxWaited+len("\r\n") {
+			return 0, errLarge
+		}
+	}
+	return n, err
+}
+
+// follow takes note of a part of what was received, and returns the rest: a part of a value, or a line up to its end. A value follows the
+// line $<size>; of RESP3 also =<size> and !<size>.
+func (c *boundedConn) follow(received []byte) (rest []byte) {
+	if c.value > 0 {
+		part := min(c.value, len(received))
+		c.value -= part
+		return received[part:]
+	}
+	line, rest, ended := bytes.Cut(received, []byte("\n"))
+	c.header = append(c.header, line[:min(len(line), headerSize-len(c.header))]...)
+	if !ended {
+		return nil
+	}
+	if header := bytes.TrimSuffix(c.header, []byte("\r")); len(header) > 0 && bytes.IndexByte([]byte("$=!"), header[0]) >= 0 {
+		size, err := strconv.Atoi(string(header[1:])) // out of range, it is the largest number
+		if size >= 0 && (err == nil || errors.Is(err, strconv.ErrRange)) {
+			c.value = max(size, size+len("\r\n"))
+		}
+	}
+	c.header = c.header[:0]
+	return rest
+}
+
+// probeTimeout bounds the question whether a server speaks TLS.
+const probeTimeout = time.Second
+
+// schemeHint says that the scheme of the address does not fit the server, which then only falls silent or hangs up; empty: it fits, or that
+// cannot be told. err is why there was no answer.
+func (c *Clients) schemeHint(ctx context.Context, err error) string {
+	if len(c.address.Hosts) == 0 || c.address.Topology == redisurl.Socket || Answered(err) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", c.address.Hosts[0])
+	if err != nil {
+		return ""
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	defer func() { _ = conn.Close() }()
+	switch {
+	case c.address.TLS && answersInTheClear(conn):
+		return "; the server does not speak TLS there: try " + c.address.Counterpart()
+	case !c.address.TLS && shakesHands(ctx, conn, c.address.Hosts[0]):
+		return "; the server speaks TLS there: try " + c.address.Counterpart()
+	default:
+		return ""
+	}
+}
+
+// answersInTheClear reports whether a server answers a PING as Redis does, if only by an error.
+func answersInTheClear(conn net.Conn) bool {
+	answer := make([]byte, 1)
+	_, err := conn.Write([]byte("PING\r\n"))
+	if err == nil {
+		_, err = conn.Read(answer)
+	}
+	return err == nil && (answer[0] == '+' || answer[0] == '-')
+}
+
+// shakesHands reports whether a server speaks TLS, whatever its certificate says.
+func shakesHands(ctx context.Context, conn net.Conn, address string) bool {
+	host, _, _ := net.SplitHostPort(address)
+	err := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}).HandshakeContext(ctx)
+	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	return err == nil || distrusted
 }

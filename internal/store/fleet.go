@@ -1,5 +1,13 @@
 package store
 
+import (
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
+)
+
 // Fleet is what operators set for many models of a part: holds, limits, calendars, circuits and bulks, and the messages that were rejected.
 type Fleet struct{ *Store }
 
@@ -11,3 +19,63 @@ type QueueFleet struct{ *Queue }
 
 // Fleet sets what holds for many models of the queue.
 func (q *Queue) Fleet() QueueFleet { return QueueFleet{q} }
+
+// What keeps models from starting is set in every part of a queue. If that ends halfway, to repeat it brings it to the others.
+
+// PutHold begins a hold in every part.
+func (q QueueFleet) PutHold(ctx context.Context, hold *model.Hold) error {
+	return q.write(func(part *Store) error { return part.Fleet().PutHold(ctx, hold) })
+}
+
+// ReleaseHold ends a hold in every part; false: there is none of that name that has not ended.
+func (q QueueFleet) ReleaseHold(ctx context.Context, id string, within time.Duration) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().ReleaseHold(ctx, id, within, now) })
+}
+
+// PutLimit sets a limit in every part, which has its share of it.
+func (q QueueFleet) PutLimit(ctx context.Context, limit *model.Limit) error {
+	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.Fleet().PutLimit(ctx, limit, now) })
+	return err
+}
+
+// RemoveLimit forgets a limit in every part; false: there was none.
+func (q QueueFleet) RemoveLimit(ctx context.Context, name string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().RemoveLimit(ctx, name, now) })
+}
+
+// PutCalendar stores a calendar in every part.
+func (q QueueFleet) PutCalendar(ctx context.Context, c schedule.Calendar) error {
+	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) { return true, part.Fleet().PutCalendar(ctx, c, now) })
+	return err
+}
+
+// RemoveCalendar forgets a calendar in every part; false: there was none of that name.
+func (q QueueFleet) RemoveCalendar(ctx context.Context, name string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().RemoveCalendar(ctx, name, now) })
+}
+
+// OpenCircuit opens the circuit of a key in every part, for a time; false: it was open in all of them. Each part tells of its own.
+func (q QueueFleet) OpenCircuit(ctx context.Context, key, by, reason string, probeAfter time.Duration) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) {
+		return part.Fleet().OpenCircuit(ctx, key, by, reason, now.Add(probeAfter), now)
+	})
+}
+
+// CloseCircuit closes the circuit of a key in every part; false: it was open in none.
+func (q QueueFleet) CloseCircuit(ctx context.Context, key, by string) (bool, error) {
+	return q.change(ctx, func(part *Store, now time.Time) (bool, error) { return part.Fleet().CloseCircuit(ctx, key, by, now) })
+}
+
+// change changes every part at its instant; true: in one of them there was something to change.
+func (q QueueFleet) change(ctx context.Context, do func(part *Store, now time.Time) (bool, error)) (changed bool, err error) {
+	err = q.write(func(part *Store) error {
+		now, err := part.Now(ctx)
+		if err != nil {
+			return err
+		}
+		is, err := do(part, now)
+		changed = changed || is
+		return err
+	})
+	return changed, err
+}

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"time"
@@ -124,4 +126,131 @@ func noticedAt(entries []redis.XMessage) time.Time {
 		at = time.UnixMilli(writtenAt(entries[0].ID))
 	}
 	return at.UTC()
+}
+
+// Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
+// empty.
+func (s Report) Signs(ctx context.Context) (model.Signs, error) {
+	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
+	beats := s.askHeartbeats(ctx, pipe)
+	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
+	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
+	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	if err := ExecReads(ctx, pipe); err != nil {
+		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
+	}
+	// The clock is read last, so that no heartbeat lies ahead of it.
+	now, err := s.Now(ctx)
+	if err != nil {
+		return model.Signs{}, err
+	}
+	signs := model.Signs{
+		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
+		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
+	}
+	for _, heartbeat := range beats.read() {
+		signs.Heartbeat(heartbeat.Of, heartbeat.At)
+	}
+	return signs, s.readFront(ctx, front.Val(), &signs)
+}
+
+// readFront reads when the attempt at the front of the input list was started, unless it is over.
+func (s Report) readFront(ctx context.Context, raw string, signs *model.Signs) error {
+	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+	if entry.UID == "" {
+		return nil
+	}
+	fields, err := s.Clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the front of the input list: %w", err)
+	}
+	if Text(fields[0]) == entry.AttemptUID {
+		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
+	}
+	return nil
+}
+
+// askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
+func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
+	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+	return func() time.Time {
+		oldest := firstScore(run.Val())
+		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
+			oldest = oldest.Add(model.RunAhead)
+		}
+		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
+	}
+}
+
+func firstScore(members []redis.Z) time.Time {
+	if len(members) == 0 || members[0].Score > maxScore {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(members[0].Score)).UTC()
+}
+
+// Backlog is what waits in a queue for others than the daemons, and the calls that wait.
+type Backlog struct {
+	Outbox, Undelivered, Rejected, Wake int64
+	OldestNotice                        time.Time
+}
+
+// Backlog reads what waits. A key of the wrong type counts as empty.
+func (s Report) Backlog(ctx context.Context) (Backlog, error) {
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
+	rejected, undelivered, wake := pipe.LLen(ctx, k.Rejected()), pipe.LLen(ctx, k.Undelivered()), pipe.LLen(ctx, k.Wake())
+	if err := ExecReads(ctx, pipe); err != nil {
+		return Backlog{}, fmt.Errorf("read what waits: %w", err)
+	}
+	outbox, oldest, err := s.undelivered(ctx)
+	return Backlog{Outbox: outbox, Undelivered: undelivered.Val(), Rejected: rejected.Val(), Wake: wake.Val(), OldestNotice: oldest}, err
+}
+
+// mostCounted is up to how many entries of the outbox are counted one by one. Of more, those that were acknowledged and not trimmed yet count too.
+const mostCounted = 1000
+
+// undelivered counts the notices that were not delivered yet: what some group of the outbox has not acknowledged, and what waits in the lines of the
+// notifier. It tells of when the oldest of them is. A key of the wrong type counts as empty.
+func (s Report) undelivered(ctx context.Context) (count int64, oldest time.Time, err error) {
+	first, err := s.firstUnread(ctx)
+	if _, misfit := Misfit(err); err != nil && !misfit {
+		return 0, time.Time{}, err
+	}
+	most := int64(mostCounted)
+	if first == "" { // nobody has acknowledged any: they all count
+		most = 1
+	}
+	pipe, k := s.Clients.Read.Pipeline(), s.Keys
+	recipients, entries := pipe.HKeys(ctx, k.Deliveries()), pipe.XRangeN(ctx, k.Outbox(), cmp.Or(first, "-"), "+", most)
+	outbox := pipe.XLen(ctx, k.Outbox()) // last, as miniredis answers it twice where the type is wrong
+	if err := ExecReads(ctx, pipe); err != nil {
+		return 0, time.Time{}, fmt.Errorf("read the outbox: %w", err)
+	}
+	if count = int64(len(entries.Val())); count == most {
+		count = outbox.Val()
+	}
+	pipe = s.Clients.Read.Pipeline()
+	lines := SendEach(recipients.Val(), func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := SendEach(recipients.Val(), func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	err = Wrap(ExecReads(ctx, pipe), "read the lines of recipients")
+	oldest = noticedAt(entries.Val())
+	for i, line := range lines {
+		var head struct{ At time.Time }
+		_ = json.Unmarshal([]byte(heads[i].Val()), &head) // what cannot be read, or is none, has no time
+		count, oldest = count+line.Val(), earlier(oldest, head.At)
+	}
+	return count, oldest, err
+}
+
+// LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
+func (s Report) LastRejected(ctx context.Context) (string, error) {
+	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
+	if err != nil && !Missing(err) {
+		return "", fmt.Errorf("read the last rejected message: %w", err)
+	}
+	return readRejected(text).Reason, nil
 }

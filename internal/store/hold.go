@@ -2,7 +2,12 @@ package store
 
 import (
 	"cmp"
+	"context"
+	"crypto/rand"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -64,3 +69,132 @@ func readStoredTime(text string) (time.Time, error) {
 func compareHolds(a, b model.Hold) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
 }
+
+// Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
+func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read holds: %w", err)
+	}
+	delete(texts, HoldChanges)
+	for id, text := range texts {
+		hold, unreadable := ReadHold(id, text)
+		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
+	}
+	slices.SortFunc(holds, compareHolds)
+	return holds, problem, nil
+}
+
+// PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher
+// looks at it when it ends. Another selector is refused, as models wait that it would not pick.
+func (s Fleet) PutHold(ctx context.Context, hold *model.Hold) error {
+	_, err := s.putHold(ctx, hold, order{})
+	return err
+}
+
+func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, error) {
+	if err := hold.Validate(); err != nil {
+		return false, err
+	}
+	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+		before, found, err := s.hold(ctx, hold.ID)
+		if err == nil && found && before.Selector.String() != hold.Selector.String() {
+			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
+		}
+		if err != nil {
+			return change{}, err
+		}
+		return changeHold(hold), nil
+	})
+}
+
+// hold reads one hold, or what can be read of it.
+func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
+	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
+	if err != nil {
+		return hold, false, Wrap(ignoreMissing(err), "read a hold")
+	}
+	hold, _ = ReadHold(id, text)
+	return hold, true, nil
+}
+
+// changeHold stores a hold, and lets a dispatcher look when it ends.
+func changeHold(hold *model.Hold) change {
+	look := hold.Until
+	if look.IsZero() {
+		look = model.Never
+	}
+	return change{fields: []string{hold.ID, writeHold(hold)}, gate: hold.Gate(), look: look, hold: true}
+}
+
+// ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
+func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration, now time.Time) (bool, error) {
+	return s.releaseHold(ctx, id, &within, now, order{})
+}
+
+// releaseHold is ReleaseHold; without a time it is that of the hold.
+func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
+	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+		hold, found, err := s.hold(ctx, id)
+		if err != nil || !found || hold.Ended(now) {
+			return change{}, err
+		}
+		if hold.Until = now; within != nil {
+			hold.Within = *within
+		}
+		if !hold.Since.Before(now) {
+			hold.Since = now.Add(-time.Millisecond)
+		}
+		return changeHold(&hold), nil
+	})
+}
+
+// HoldSum is a hold in all parts of a queue.
+type HoldSum struct {
+	model.Hold
+	Parked   int64 // models that wait for it
+	Released bool  // its models are being let go
+}
+
+// Holds reads the holds of all parts, oldest first.
+func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
+	read := func(part *Store) (sums []HoldSum, err error) {
+		now, err := part.Now(ctx)
+		if err != nil {
+			return nil, err
+		}
+		holds, problem, err := part.Fleet().Holds(ctx)
+		if err := cmp.Or(err, problem); err != nil {
+			return nil, err
+		}
+		for _, hold := range holds {
+			parked, err := part.Fleet().CountParked(ctx, hold.Gate())
+			if err != nil {
+				return nil, err
+			}
+			sums = append(sums, HoldSum{hold, parked, hold.Ended(now)})
+		}
+		return sums, nil
+	}
+	add := func(sum, more *HoldSum) {
+		if sum.ID == "" {
+			sum.Hold = more.Hold
+		}
+		sum.Parked, sum.Released = sum.Parked+more.Parked, more.Released
+	}
+	return sumOf(q.Queue, read, func(h *HoldSum) string { return h.ID }, add, func(a, b HoldSum) int { return compareHolds(a.Hold, b.Hold) })
+}
+
+// CancelHeld begins a bulk that takes back what runs of the models which a hold picks.
+func (q QueueFleet) CancelHeld(ctx context.Context, hold *model.Hold) (id string, err error) {
+	runs := model.SelectStatus + "=" + string(model.StatusRunning)
+	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
+	if err != nil {
+		return "", err
+	}
+	id = "cancel-" + hold.ID
+	return id, q.BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: hold.By, Since: hold.Since})
+}
+
+// NewHoldID is a name for a hold to which nobody has given one.
+func NewHoldID() string { return "h" + strings.ToLower(rand.Text()[:6]) }

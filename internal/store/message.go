@@ -2,9 +2,14 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -140,4 +145,113 @@ func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, a
 		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})
 	}
 	return last, err
+}
+
+var receiveCommands = Load("receive-commands.lua")
+
+// Forwarded is a command on its way to the part of its model.
+type Forwarded struct {
+	UID     string
+	Claimed Claimed
+}
+
+// Forward pushes commands about models of other parts to the control lists of these parts, each once and in their order: give it all that
+// stand in the lane. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
+func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Keys]bool, err error) {
+	byPart := map[*Store][]any{}
+	for _, c := range commands {
+		part := s.queue.Of(c.UID)
+		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
+	}
+	done = map[Keys]bool{}
+	var mu sync.Mutex // guards done and failed
+	var failed []error
+	var sending sync.WaitGroup
+	for part, numbered := range byPart {
+		sending.Go(func() { // side by side, so that none waits for one that does not answer
+			refused := part.receive(ctx, s.place, numbered)
+			mu.Lock()
+			defer mu.Unlock()
+			if refused != nil {
+				failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue(), refused))
+				return
+			}
+			done[part.Keys] = true
+		})
+	}
+	sending.Wait()
+	return done, errors.Join(failed...)
+}
+
+// receive pushes commands to the control list, each behind its number, as another part of the queue has claimed them.
+func (s *Store) receive(ctx context.Context, from int, numbered []any) error {
+	keys := []string{s.Keys.Control(), s.Keys.Forwarded()}
+	return Run(ctx, s.Clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
+}
+
+// blockFor is how long a blocking call waits in the server; go-redis cannot be interrupted meanwhile, so shutdown takes as
+// long.
+const blockFor = time.Second
+
+// WaitOutput waits up to a second for a message from a worker; false: none came.
+func (s *Store) WaitOutput(ctx context.Context) (bool, error) {
+	return s.waitList(ctx, s.Keys.Output())
+}
+
+// WaitControl waits up to a second for a message from an application; false: none came.
+func (s *Store) WaitControl(ctx context.Context) (bool, error) {
+	return s.waitList(ctx, s.Keys.Control())
+}
+
+// waitList waits until the list is not empty. It moves the head to where it stands already, so that nothing can be lost
+// whatever happens to the call (a pop with a client-side deadline can lose its element). Redis answers with the head, however large; the
+// client Block does not receive what is larger than 64 KiB.
+func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
+	return came(s.Clients.Block.BLMove(ctx, key, key, "LEFT", "LEFT", blockFor).Err(), "wait for messages")
+}
+
+// WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
+// taker delays nobody by more than the second after which every dispatcher looks by itself.
+func (s *Store) WaitWake(ctx context.Context) (bool, error) {
+	return came(s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
+}
+
+// came tells by the end of a blocking call whether anything came, be it too large to be received.
+func came(err error, doing string) (bool, error) {
+	switch {
+	case Missing(err):
+		return false, nil
+	case errors.Is(err, errLarge):
+		return true, nil
+	}
+	return err == nil, Wrap(err, doing)
+}
+
+var noHost = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// NewOwner names a daemon of this process for people: its host and process, with letters behind them that nobody else has.
+func NewOwner() string {
+	host, err := os.Hostname()
+	if host = noHost.ReplaceAllString(host, "-"); err != nil || host == "" {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%.60s:%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
+}
+
+// PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
+// again with the command_id that it has it is carried out once.
+func (s *Store) PushCommand(ctx context.Context, command string) error {
+	return Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control(), command).Err(), "push a command")
+}
+
+// TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.
+func (s *Store) TakeReply(ctx context.Context, name string) (string, error) {
+	reply, err := s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Reply(name)).Result()
+	if Missing(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", Wrap(err, "wait for a reply")
+	}
+	return reply[1], nil
 }

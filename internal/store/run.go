@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -53,4 +56,88 @@ func loadAll(ctx context.Context, client redis.UniversalClient, key string) erro
 		}
 	}
 	return nil
+}
+
+// Call is one call to Redis, as somebody hears of it who watches the clients.
+type Call struct {
+	// Script is the name of the script that was run, such as commit; empty: it was another command, or several at once.
+	Script string
+	Took   time.Duration
+	// Err is nil when Redis has answered, also that there is none.
+	Err error
+}
+
+// Watch tells of every call of these clients from now on: of each script, and of other commands if they fail. told is called by whoever makes
+// the call and must be quick. Calls that wait in the server are told of without their time.
+func (c *Clients) Watch(clock func() time.Time, told func(Call)) {
+	names := map[string]string{}
+	for file, text := range scripts.Sources() {
+		names[redis.NewScript(text).Hash()] = strings.TrimSuffix(file, ".lua")
+	}
+	watched := map[redis.UniversalClient]bool{}
+	for _, client := range []redis.UniversalClient{c.Read, c.Write, c.Block} {
+		if !watched[client] {
+			client.AddHook(&watch{clock: clock, told: told, names: names})
+			watched[client] = true
+		}
+	}
+}
+
+// watch is a hook of go-redis.
+type watch struct {
+	clock func() time.Time
+	told  func(Call)
+	names map[string]string // of scripts, by their digests
+}
+
+func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		return next(ctx, network, address)
+	}
+}
+
+func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		script := w.script(command)
+		if script == "" {
+			err := next(ctx, command)
+			w.failed(err)
+			return err
+		}
+		began := w.clock()
+		err := next(ctx, command)
+		w.told(Call{Script: script, Took: w.clock().Sub(began), Err: fault(err)})
+		return err
+	}
+}
+
+func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := next(ctx, commands)
+		w.failed(err)
+		return err
+	}
+}
+
+// script names the script that a command runs; empty: none of ours.
+func (w *watch) script(command redis.Cmder) string {
+	if command.Name() != "evalsha" {
+		return ""
+	}
+	digest, _ := command.Args()[1].(string)
+	return w.names[digest]
+}
+
+func (w *watch) failed(err error) {
+	if err := fault(err); err != nil {
+		w.told(Call{Err: err})
+	}
+}
+
+// fault is an error that a monitor should know of: that there is none is an answer, and what Redis does not know yet is loaded.
+func fault(err error) error {
+	if Missing(err) || redis.HasErrorPrefix(err, "NOSCRIPT") || redis.HasErrorPrefix(err, "NOGROUP") || redis.HasErrorPrefix(err, "no such key") {
+		return nil
+	}
+	return err
 }

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,3 +94,143 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 	}
 	return err
 }
+
+// Used reports whether anything was ever stored in the queue.
+func (q QueueReport) Used(ctx context.Context) (bool, error) {
+	for _, part := range q.Parts {
+		if found, err := part.anyKey(ctx); err != nil || found != "" {
+			return found != "", err
+		}
+	}
+	return false, nil
+}
+
+// mostLooks bounds the search for other queues: so often it looks at about scanCount keys.
+const mostLooks = 100
+
+// Others are the names of other queues of the same Redis that have counted something, in order. It looks at some 20,000 keys at most, on a
+// cluster of one node, and so may miss some.
+func (q QueueReport) Others(ctx context.Context) ([]string, error) {
+	store := q.Parts[0]
+	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due())
+	if err != nil {
+		return nil, fmt.Errorf("look for queues: %w", err)
+	}
+	var names []string
+	looks := 0
+	err = Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
+		if looks++; looks > mostLooks {
+			return nil, 0, nil
+		}
+		return node.Scan(ctx, cursor, "*"+Keys{}.Stats(), ScanCount).Result()
+	}, func(keys []string) error {
+		for _, key := range keys {
+			keys := Keys{strings.TrimSuffix(key, Keys{}.Stats())}
+			if whole, _, like := keys.whole(); like {
+				keys.queue = whole.bare()
+			}
+			if keys.queue != q.Name && queuePattern.MatchString(keys.queue) {
+				names = append(names, keys.queue)
+			}
+		}
+		return nil
+	})
+	slices.Sort(names)
+	return slices.Compact(names), err
+}
+
+// ScanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
+const ScanCount = 200
+
+// EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
+// It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
+// with the error of visit.
+func (s *Store) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
+	seen := newSeen()
+	return s.ScanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
+		return visit(seen.fresh(keys, s.Keys.models()))
+	})
+}
+
+// seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
+type seen struct {
+	seed   maphash.Seed
+	hashes map[uint64]struct{}
+}
+
+func newSeen() seen { return seen{maphash.MakeSeed(), make(map[uint64]struct{})} }
+
+// fresh returns the uids of keys that it has not returned before.
+func (s seen) fresh(keys []string, prefix string) []string {
+	uids := make([]string, 0, len(keys))
+	for _, key := range keys {
+		hash := maphash.String(s.seed, key)
+		if _, known := s.hashes[hash]; known {
+			continue
+		}
+		s.hashes[hash] = struct{}{}
+		uids = append(uids, strings.TrimPrefix(key, prefix))
+	}
+	return uids
+}
+
+// ScanKeys walks over the keys that begin with prefix.
+func (s *Store) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	pattern := escapeGlob(prefix) + "*"
+	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return node.Scan(ctx, cursor, pattern, ScanCount).Result()
+	}, visit)
+}
+
+// Scan walks with a cursor until its end. An error says what it was doing.
+func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, uint64, error), visit func([]string) error) error {
+	for cursor := uint64(0); ; {
+		items, following, err := next(cursor)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		for chunk := range slices.Chunk(items, ScanCount) { // a small set and an embedded server come as one piece
+			if err := visit(chunk); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if cursor = following; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// eachField hands over the fields of a hash with their values, in no order. One may come twice.
+func (s *Store) eachField(ctx context.Context, doing, key string, visit func(field, value string)) error {
+	return Scan(ctx, doing, func(cursor uint64) ([]string, uint64, error) {
+		return s.Clients.Read.HScan(ctx, key, cursor, "", ScanCount).Result()
+	}, func(pairs []string) error {
+		for pair := range slices.Chunk(pairs, 2) {
+			visit(pair[0], pair[1])
+		}
+		return nil
+	})
+}
+
+// masterFor is the node on which a key lives: a cluster client would send a command without keys to any node.
+func masterFor(ctx context.Context, client redis.UniversalClient, key string) (redis.Cmdable, error) {
+	if cluster, is := client.(*redis.ClusterClient); is {
+		return cluster.MasterForKey(ctx, key)
+	}
+	return client, nil
+}
+
+// escapeGlob makes a text mean itself in a pattern of SCAN.
+func escapeGlob(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(text)
+}
+
+// AtomicBatch is how many models are read in one step, in which Redis serves nobody else: below a millisecond.
+const AtomicBatch = 20

@@ -224,3 +224,98 @@ type Scored struct {
 func (s Scored) Compare(other Scored) int {
 	return cmp.Or(cmp.Compare(s.Score, other.Score), strings.Compare(s.UID, other.UID))
 }
+
+// EachSelected hands the uids that a selector may pick to visit, in chunks and in no order, each uid once; see WalkModels. It ends early with the
+// error of visit.
+func (s Report) EachSelected(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
+	seen := newSeen()
+	for place := WalkBegins; place != WalkEnds; {
+		uids, to, err := s.WalkModels(ctx, selector, place, ScanCount)
+		if err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
+			if err := visit(chunk); err != nil {
+				return err
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		place = to
+	}
+	return nil
+}
+
+// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order.
+func (s Report) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
+	least := "-inf"
+	if after.UID != "" {
+		least = strconv.FormatInt(after.Score, 10)
+	}
+	for offset := int64(0); ; offset += int64(limit) {
+		members, err := s.Clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
+			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
+		}).Result()
+		if err != nil {
+			return nil, fmt.Errorf("read a page of a set: %w", err)
+		}
+		for _, member := range members {
+			uid, _ := member.Member.(string)
+			if one := (Scored{uid, int64(member.Score)}); one.Compare(after) > 0 && len(found) < limit {
+				found = append(found, one)
+			}
+		}
+		if len(found) == limit || len(members) < limit {
+			return found, nil
+		}
+	}
+}
+
+// EachPicked hands over the models that a selector picks, in no order, each once; it walks the narrowest index that there is. What is put or removed meanwhile may be missed. It ends
+// early with the error of visit.
+func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
+	var queued map[string]string
+	if selector.AsksQueued() {
+		if queued, err = s.Queued(ctx); err != nil {
+			return err
+		}
+	}
+	picks := func(r *Record) bool {
+		_, waits := queued[r.AttemptUID]
+		return selector.Matches(&r.Model, r.Status(now, waits), now)
+	}
+	seen := newSeen()
+	for place := WalkBegins; place != WalkEnds; {
+		var uids []string
+		if uids, place, err = s.WalkModels(ctx, selector, place, ScanCount); err != nil {
+			return err
+		}
+		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
+			if err := s.eachPicked(ctx, chunk, picks, visit); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// eachPicked hands over those of the models with these uids that are wanted.
+func (s Report) eachPicked(ctx context.Context, uids []string, picks func(*Record) bool, visit func(*Record) error) error {
+	records, err := s.Load(ctx, uids)
+	if err != nil {
+		return err
+	}
+	for _, uid := range uids {
+		if r := records[uid]; r.Exists && picks(r) {
+			if err := visit(r); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}

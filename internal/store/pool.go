@@ -1,0 +1,277 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+var (
+	takeAttempts   = Load("take-attempts.lua")
+	answerAttempts = Load("answer-attempts.lua")
+)
+
+// TakeRequest is what a worker pool asks for.
+type TakeRequest struct {
+	// Owner names the taken list of the pool; no two pools may share it, and one that was forgotten is not used again.
+	Owner string
+	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
+	New bool
+	// Most is how many entries to move at most.
+	Most int
+	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
+	Known int
+}
+
+// Taken is what a worker pool gets.
+type Taken struct {
+	// Entries of the input list, oldest first.
+	Entries []string
+	// Whole says that Entries are all that stands in the taken list, also those that the pool knows of. Nothing was moved.
+	Whole bool
+	// Forgotten says that the lease of the pool has expired: all that it had taken was requeued.
+	Forgotten bool
+	// Now is the clock.
+	Now time.Time
+}
+
+// Take moves the oldest entries of the input list into the taken list of a worker pool. It is also the pool's heartbeat. To
+// repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
+// than the pool knows of. An empty list is no error.
+func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
+	k := s.Keys
+	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
+	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 2, keys,
+		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known))
+	if err != nil {
+		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
+	}
+	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Now: now}, nil
+}
+
+// Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
+type Answer struct {
+	Message string // empty: nothing is pushed
+	Ends    bool   // it ends the attempt of Entry
+	Entry   string // as it was taken
+}
+
+// Answer pushes messages to the output list, in order, and removes the entries that they end from the owner's taken list, in one
+// script: a crash leaves no attempt that is answered and yet requeued. A message whose entry does not stand there is not
+// pushed, and its code is CodeGone. So after an error Answer may be repeated: no attempt is ended twice.
+func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Code, error) {
+	if len(answers) == 0 {
+		return nil, nil
+	}
+	keys := []string{s.Keys.Output(), s.Keys.Taken(owner)}
+	args := []any{}
+	for _, answer := range answers {
+		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
+	}
+	codes, err := runCodes(ctx, s.Clients.Write, answerAttempts, keys, args)
+	return codes, Wrap(err, "push messages to the output list")
+}
+
+// WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
+func (s Pool) WaitInput(ctx context.Context) (bool, error) {
+	return s.waitList(ctx, s.Keys.Input())
+}
+
+var (
+	heartbeatWorker = Load("heartbeat-worker.lua")
+	requeueAttempts = Load("requeue-attempts.lua")
+)
+
+// Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
+// it had taken was requeued, and it has to go on under another name.
+func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+	keys := []string{s.Keys.Workers()}
+	now, reply, err := runTimed(ctx, s.Clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
+	if err != nil {
+		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
+	}
+	return now, reply[0] == int64(1), nil
+}
+
+// ExpiredWorker is a worker pool that seems to be dead.
+type ExpiredWorker struct {
+	Owner         string
+	LastHeartbeat time.Time
+}
+
+// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a quarter of a lease in
+// the future counts too: it was not given since now was read, so the clock has been set back.
+//
+// The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
+// each has given its next heartbeat.
+func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
+	expired, err := s.expired(ctx, s.Keys.Workers(), now, lease, lease/4)
+	workers := make([]ExpiredWorker, len(expired))
+	for i, last := range expired {
+		workers[i] = ExpiredWorker{last.Owner, last.At}
+	}
+	return workers, Wrap(err, "read workers")
+}
+
+// Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
+// entries that were. The attempts keep their uids and are not counted again. A pool that has given a heartbeat since it was
+// found expired keeps everything.
+//
+// Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
+// so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
+func (s Pool) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
+	return s.requeue(ctx, worker.Owner, Millis(worker.LastHeartbeat))
+}
+
+// Leave forgets a pool by its own wish. What it still has is requeued.
+func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
+	return s.requeue(ctx, owner, "")
+}
+
+func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
+	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
+	if err != nil {
+		return 0, fmt.Errorf("read taken entries: %w", err)
+	}
+	over, err := s.over(ctx, entries)
+	if err != nil {
+		return 0, err
+	}
+	keys := []string{s.Keys.Workers(), s.Keys.Taken(owner), s.Keys.Input()}
+	args := []any{owner, heartbeat}
+	for _, entry := range over {
+		args = append(args, entry)
+	}
+	moved, err := Run(ctx, s.Clients.Write, requeueAttempts, keys, args...).Int()
+	return max(0, moved), Wrap(err, "requeue entries")
+}
+
+// over picks the entries that nobody is to work on any more. It is decided here and not in the script, which could not know the
+// keys of the models beforehand; what changes in between is dropped by the worker that takes the entry and finds it stale.
+func (s Pool) over(ctx context.Context, entries []string) (over []string, err error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
+	for i, raw := range entries {
+		entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+		uids[i], attempts[i] = entry.UID, entry.AttemptUID
+	}
+	fences, now, err := s.Fences(ctx, uids)
+	if err != nil {
+		return nil, err
+	}
+	for i, fence := range fences {
+		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(now)
+		if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
+			over = append(over, entries[i])
+		}
+	}
+	return over, nil
+}
+
+// Pool is what a worker pool takes from a part and gives back.
+type Pool struct{ *Store }
+
+// Pool takes attempts for a worker pool.
+func (s *Store) Pool() Pool { return Pool{s} }
+
+// Heartbeat is the last one of a dispatcher, a poller or a worker pool.
+type Heartbeat struct {
+	Of    model.Party
+	Key   string // of the set in which it stands
+	Owner string
+	At    time.Time
+}
+
+// Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
+// the clock has been set back since. A set of the wrong type counts as empty.
+func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := s.askHeartbeats(ctx, pipe)
+	clock := s.askTime(ctx, pipe)
+	if err := ExecReads(ctx, pipe); err != nil {
+		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
+	}
+	now, err = s.readTime(clock)
+	return replies.read(), now, err
+}
+
+// heartbeatReply is what a pipeline tells of the heartbeats of one party.
+type heartbeatReply struct {
+	of    model.Party
+	key   string
+	reply *redis.ZSliceCmd
+}
+
+type heartbeatReplies []heartbeatReply
+
+// askHeartbeats asks for all heartbeats in a pipeline.
+func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
+	keys := map[model.Party]string{
+		model.PartyDispatcher: s.Keys.Dispatchers(), model.PartyPoller: s.Keys.Pollers(), model.PartyWorker: s.Keys.Workers(),
+	}
+	return SendEach(model.Parties, func(party model.Party) heartbeatReply {
+		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
+	})
+}
+
+func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
+	for _, set := range r {
+		for _, member := range set.reply.Val() {
+			at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
+			heartbeats = append(heartbeats, Heartbeat{set.of, set.key, fmt.Sprint(member.Member), at})
+		}
+	}
+	return heartbeats
+}
+
+// Fence is what Redis knows of the attempt that a model is running.
+type Fence struct {
+	// AttemptUID is that of the running attempt; empty: the model is idle or gone.
+	AttemptUID string
+	// DeadlineAt is when the running attempt counts as timed out; zero: unknown or unreadable.
+	DeadlineAt time.Time
+	// Begun says that a `started` of the attempt was applied: from then on nobody moves its deadline.
+	Begun bool
+	// Err says why this fence could not be read; the other fields then say nothing.
+	Err error
+}
+
+// Fences reads what the models with these uids are running, in the same order, and the clock. A fence that alone cannot be
+// read tells so in its Err.
+func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(uids, func(uid string) *redis.SliceCmd {
+		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")
+	})
+	clock := s.askTime(ctx, pipe)
+	_, _ = pipe.Exec(ctx) // each command tells its own error
+	now, err := s.readTime(clock)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	fences := make([]Fence, len(uids))
+	for i, reply := range replies {
+		fences[i] = readFence(reply)
+	}
+	return fences, now, nil
+}
+
+func readFence(reply *redis.SliceCmd) Fence {
+	var fields struct {
+		AttemptUID string `redis:"attempt_uid"`
+		DeadlineAt string `redis:"deadline_at"`
+		BegunAt    string `redis:"processing_at"`
+	}
+	if err := reply.Scan(&fields); err != nil {
+		return Fence{Err: fmt.Errorf("read a fence: %w", err)}
+	}
+	// A deadline that cannot be read must not hide the fence: it counts as unknown.
+	deadline, _ := time.Parse(time.RFC3339, fields.DeadlineAt)
+	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline, Begun: fields.BegunAt != ""}
+}
