@@ -51,7 +51,7 @@ func (s *faulty) Load(ctx context.Context, uids []string) (map[string]*store.Rec
 	return s.Store.Load(ctx, uids)
 }
 
-func (s *faulty) Forget(ctx context.Context, uid string, gate model.Gate) error {
+func (s *faulty) Forget(ctx context.Context, uid string, gate model.Blocker) error {
 	if err := s.fails("forget"); err != nil {
 		return err
 	}

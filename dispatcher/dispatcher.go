@@ -22,16 +22,16 @@ type Store interface {
 	Load(ctx context.Context, uids []string) (map[string]*store.Record, error)
 	Queued(ctx context.Context) (map[string]string, error)
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
-	NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
-	Fronts(ctx context.Context) (model.Fronts, error)
-	ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error)
+	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
+	HeadSamples(ctx context.Context) (model.HeadSamples, error)
+	ParkedBy(ctx context.Context, gates []model.Blocker, limit int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
-	Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error)
-	FreeLost(ctx context.Context, limit string, room *model.Room, now time.Time) error
-	MoveGates(ctx context.Context, looks []store.GateLook, alone time.Time) error
+	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
+	FreeLost(ctx context.Context, limit string, room *model.LimiterState, now time.Time) error
+	NoteBlockerChecks(ctx context.Context, looks []store.BlockerCheck, alone time.Time) error
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	Retire(ctx context.Context, owner string) error
-	Forget(ctx context.Context, uid string, gate model.Gate) error
+	Forget(ctx context.Context, uid string, gate model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)

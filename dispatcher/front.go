@@ -18,7 +18,7 @@ func (d *Dispatcher) look(ctx context.Context, due store.Due) error {
 		if due.Front.LastSeen.IsZero() {
 			return nil // it is noted already
 		}
-		return d.store.NoteFront(ctx, 0, due.Now, d.config.Tick)
+		return d.store.SampleHead(ctx, 0, due.Now, d.config.Tick)
 	}
 	if backoff.Recent(d.looked, due.Now, d.config.Tick/lookEvery) {
 		return nil
@@ -29,7 +29,7 @@ func (d *Dispatcher) look(ctx context.Context, due store.Due) error {
 		return err
 	}
 	d.pace = d.pace.front(first.StartedAt, patience(first), due.Now)
-	return d.store.NoteFront(ctx, first.Ticket, due.Now, d.config.Tick)
+	return d.store.SampleHead(ctx, first.Ticket, due.Now, d.config.Tick)
 }
 
 // patience is how long an attempt may wait before its deadline passes; 0: it has none.

@@ -24,25 +24,25 @@ const fewOfAKey = 2
 
 // lookAtGates finds models that wait for gates which may let them go on.
 func (d *Dispatcher) lookAtGates(ctx context.Context, w *work) error {
-	var open []model.Gate
+	var open []model.Blocker
 	for _, gate := range w.due.Looks {
 		opens, again := w.due.Gates.Opens(gate, w.due.Now)
 		if opens {
 			open, again = append(open, gate), w.due.Now
 		}
-		w.looks = append(w.looks, store.GateLook{Gate: gate, Again: again, Closed: !opens})
+		w.looks = append(w.looks, store.BlockerCheck{Blocker: gate, Again: again, Closed: !opens})
 	}
 	if len(open) == 0 {
 		return nil
 	}
 	waiting, err := d.store.ParkedBy(ctx, open, max(1, d.config.Batch/len(open)))
-	w.gates = map[string]model.Gate{}
+	w.gates = map[string]model.Blocker{}
 	circuits := map[string]bool{} // whether any model waits
 	for i, uids := range waiting {
 		switch kind, name := open[i].Split(); kind {
-		case model.GateLimit:
+		case model.BlockerLimit:
 			uids = uids[:min(len(uids), fewOfAKey)]
-		case model.GateCircuit:
+		case model.BlockerCircuit:
 			circuits[name] = len(uids) > 0
 		}
 		for _, uid := range uids {
@@ -60,10 +60,10 @@ const lookUnwaited = time.Minute
 
 // keepOpen keeps circuits that are open among the gates, so that people are told of them although no model waits, or the last is to try.
 func (d *Dispatcher) keepOpen(ctx context.Context, w *work, circuits map[string]bool) error {
-	rooms, err := d.store.Rooms(ctx, nil, slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	rooms, err := d.store.Limiters(ctx, nil, slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	for i := range w.looks {
 		look := &w.looks[i]
-		if kind, name := look.Gate.Split(); kind == model.GateCircuit && rooms.Circuits[name] != nil && rooms.Circuits[name].Open() {
+		if kind, name := look.Blocker.Split(); kind == model.BlockerCircuit && rooms.Circuits[name] != nil && rooms.Circuits[name].Open() {
 			if look.Closed = true; !circuits[name] {
 				look.Again = w.due.Now.Add(lookUnwaited)
 			}
@@ -73,9 +73,9 @@ func (d *Dispatcher) keepOpen(ctx context.Context, w *work, circuits map[string]
 }
 
 // lookAgain puts off the next look at a gate: somebody tells of it before that.
-func (w *work) lookAgain(gate model.Gate, at time.Time) {
+func (w *work) lookAgain(gate model.Blocker, at time.Time) {
 	for i := range w.looks {
-		if w.looks[i].Gate == gate {
+		if w.looks[i].Blocker == gate {
 			w.looks[i].Again = at
 		}
 	}
@@ -87,12 +87,12 @@ func (d *Dispatcher) pastGate(record *store.Record, w *work) *store.Transition {
 	if !record.Exists || !record.Parked() || record.ParkedBy != gate {
 		return record.Leave(store.Index{Kind: store.KeyGate, Name: string(gate)})
 	}
-	if kind, _ := gate.Split(); w.left == 0 && kind != model.GateHold && kind != model.GateCalendar {
+	if kind, _ := gate.Split(); w.left == 0 && kind != model.BlockerHold && kind != model.BlockerCalendar {
 		return nil
 	}
 	decision, goes := w.due.Gates.Pass(&record.Model, &w.rooms, d.config.NewUID(), now)
 	if !goes {
-		w.lookAgain(gate, decision.Look)
+		w.lookAgain(gate, decision.Recheck)
 		return nil
 	}
 	return w.starts(record, decision)
@@ -122,7 +122,7 @@ func (d *Dispatcher) learn(ctx context.Context, p *part, w *work) error {
 		return nil
 	}
 	var err error
-	p.rooms, err = d.store.Rooms(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	p.rooms, err = d.store.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	for _, name := range slices.Sorted(maps.Keys(p.rooms.Keys)) { // the same each time, for the simulation
 		if room := p.rooms.Keys[name]; err == nil && len(room.Lapsed) > 0 {
 			err = d.store.FreeLost(ctx, name, room, w.due.Now)

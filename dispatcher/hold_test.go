@@ -217,7 +217,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			if err != nil || len(due.Looks) != 1 {
 				t.Errorf("another dispatcher reads %+v, %v", due, err)
 			} // and finds that nobody waits for it
-			if err := b.Store.MoveGates(t.Context(), []store.GateLook{{Gate: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
+			if err := b.Store.NoteBlockerChecks(t.Context(), []store.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
 		}}

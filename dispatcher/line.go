@@ -19,7 +19,7 @@ func (d *Dispatcher) passMissing(ctx context.Context, missing []*store.Transitio
 	if line.queued, err = d.store.Queued(ctx); err != nil {
 		return err
 	}
-	if line.fronts, err = d.store.Fronts(ctx); err != nil {
+	if line.fronts, err = d.store.HeadSamples(ctx); err != nil {
 		return err
 	}
 	_, err = d.pass(ctx, &w, &line, round)
@@ -30,7 +30,7 @@ func (d *Dispatcher) passMissing(ctx context.Context, missing []*store.Transitio
 type line struct {
 	queued  map[string]string // its entries by attempt uid
 	missing map[string]string // attempts by model that were not found before: whichever was started since may stand there now
-	fronts  model.Fronts
+	fronts  model.HeadSamples
 }
 
 // precedes reports whether the attempt of a record was started after the list was looked through. A clock that was set back since makes it

@@ -29,7 +29,7 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, line *line, round *Round
 		batch := d.decide(p, w, line)
 		more, failed := d.count(ctx, <-committed, round, now)
 		missing, err = append(missing, more...), failed
-		begin(len(uids) > partSize, func() {
+		runConcurrently(len(uids) > partSize, func() {
 			o := outcome{batch: batch, gates: w.gates}
 			defer func() { committed <- o }()
 			o.codes, o.err = d.store.Commit(ctx, batch)
@@ -44,15 +44,15 @@ type part struct {
 	first   int // place of the first in the round
 	uids    []string
 	records map[string]*store.Record
-	rooms   model.Rooms // of the keys of these models
-	err     error       // nothing could be read, and there is no further part
+	rooms   model.Limiters // of the keys of these models
+	err     error          // nothing could be read, and there is no further part
 }
 
 // read reads models part by part, one ahead of what is decided: a read must not wait in Redis behind the commit of the part before it.
 // The channel is closed behind the last, or when ctx has ended.
 func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan part {
 	parts := make(chan part, 1)
-	begin(len(uids) > partSize, func() {
+	runConcurrently(len(uids) > partSize, func() {
 		defer close(parts)
 		for first := 0; first < len(uids) && ctx.Err() == nil; first += partSize {
 			p := part{first: first, uids: uids[first:min(first+partSize, len(uids))]}
@@ -67,8 +67,8 @@ func (d *Dispatcher) read(ctx context.Context, uids []string, w *work) <-chan pa
 	return parts
 }
 
-// begin does something beside what follows. A single part has nothing beside it, so that it is done at once.
-func begin(beside bool, do func()) {
+// runConcurrently does something beside what follows. A single part has nothing beside it, so that it is done at once.
+func runConcurrently(beside bool, do func()) {
 	if beside {
 		go do()
 	} else {
@@ -78,7 +78,7 @@ func begin(beside bool, do func()) {
 
 // outcome is what has become of a batch.
 type outcome struct {
-	gates map[string]model.Gate // by uids that wait for them
+	gates map[string]model.Blocker // by uids that wait for them
 	batch store.Batch
 	codes []store.Code
 	err   error

@@ -10,7 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-// begin applies what the poller does when a worker says that it has begun.
+// runConcurrently applies what the poller does when a worker says that it has begun.
 func (b *bundle) begin(uid string, now time.Time) {
 	b.t.Helper()
 	records, err := b.Store.Load(context.Background(), []string{uid})

@@ -69,7 +69,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, d.despite(d.store.MoveGates(ctx, work.looks, due.Alone), due.Now)
+	return round, d.despite(d.store.NoteBlockerChecks(ctx, work.looks, due.Alone), due.Now)
 }
 
 // tend does what is to be done now and then.
@@ -115,11 +115,11 @@ func (d *Dispatcher) forgetLimits(ctx context.Context, due store.Due) error {
 // work is what a round is to decide about.
 type work struct {
 	due   store.Due
-	left  int                   // how many attempts may still be started
-	gated []string              // models that wait for a gate which lets them go on
-	gates map[string]model.Gate // by these uids
-	looks []store.GateLook      // what was found out about gates
-	rooms model.Rooms           // of keys
+	left  int                      // how many attempts may still be started
+	gated []string                 // models that wait for a gate which lets them go on
+	gates map[string]model.Blocker // by these uids
+	looks []store.BlockerCheck     // what was found out about gates
+	rooms model.Limiters           // of keys
 }
 
 // uids are all models that are decided about, in their order. What waits for gates and what is due takes turns.
@@ -264,7 +264,7 @@ func (d *Dispatcher) expire(record *store.Record, line *line, now time.Time) *st
 	case !record.ProcessingAt.IsZero():
 		decide = record.Expire
 	case line != nil && !waits:
-		decide = func(now time.Time) model.Decision { return record.Lapse(line.fronts, now) }
+		decide = func(now time.Time) model.Decision { return record.ExpireOrExtend(line.fronts, now) }
 	}
 	transition := record.Decide(decide(now), now)
 	if waits {

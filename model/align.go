@@ -10,7 +10,7 @@ import (
 // align joins a retry with the schedule: it returns when the next attempt starts, and whether that is the planned refresh in place of the
 // retry. A time of its own that an expression names is moved into the retry window, and behind what the worker asked for; when the
 // expression fails, policyError says why, and the named alignment serves.
-func (m *Model) align(j policy.Juncture, overlap policy.Overlap, asked time.Duration) (at time.Time, plannedFirst bool, policyError string) {
+func (m *Model) align(j policy.AlignInput, overlap policy.Overlap, asked time.Duration) (at time.Time, plannedFirst bool, policyError string) {
 	if aligner := m.Policy.AlignBy; aligner != nil && overlap != policy.NonePlanned {
 		j.ErrorType, j.Reason = document.Shorten(j.ErrorType, document.MaxText), document.Shorten(j.Reason, document.MaxText) // as the history keeps them
 		chosen, err := aligner.At(j)

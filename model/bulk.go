@@ -74,7 +74,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
 		if b.Action == BulkRun {                                          // a thousand of them do not stand before the run of one
-			decision.Next.Cause = CauseHand
+			decision.Next.Cause = TriggerHand
 		}
 	}
 	return decision, outcome, true

@@ -174,8 +174,8 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 	if m.Disabled || m.windowEnded(next, now) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
-	next.atOnce(now, "run by hand")
-	next.Cause = CauseRun
+	next.dueNow(now, "run by hand")
+	next.Cause = TriggerRun
 	m.supersede(&decision, now)
 	return decision, Applied
 }
@@ -191,7 +191,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	next.NotBefore = time.Time{}
 	m.plan(next, now)
 	if next.RefreshAt.IsZero() {
-		next.wait(now, CausePlanned, "enabled: nothing planned, now")
+		next.wait(now, TriggerPlanned, "enabled: nothing planned, now")
 	}
 	return decision, Applied
 }
@@ -209,7 +209,7 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 		next.DisabledAt = now
 	}
 	next.Disabled, next.DisabledReason, next.DisabledBy, next.DisabledWho = true, reason, StoppedByHand, by
-	next.wait(time.Time{}, CausePlanned, whyDisabled)
+	next.wait(time.Time{}, TriggerPlanned, whyDisabled)
 	next.NotBefore = time.Time{}
 	m.supersede(&decision, now)
 	return decision, Applied

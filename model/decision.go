@@ -58,8 +58,8 @@ type Decision struct {
 	Exhausted, Final bool
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
-	// Signature is that of a failure by which the model is failing from now on; empty: there was none.
-	Signature Signature
+	// Fingerprint is that of a failure by which the model is failing from now on; empty: there was none.
+	Signature Fingerprint
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure
@@ -81,16 +81,16 @@ type Decision struct {
 	MustBeQueued bool
 	// Definition replaces the stored one (create, update and import only); nil: unchanged.
 	Definition *Model
-	// Takes are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
-	Takes []Take
+	// Acquires are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
+	Acquires []Acquire
 	// Probe says that the start tries an open circuit.
 	Probe bool
 	// CircuitOutcome is what the end of an attempt says of the key of its circuit.
 	CircuitOutcome CircuitOutcome
 	// ClosedUntil is until when the keys of the attempt that has ended are closed, as its worker asks; zero: they are not.
 	ClosedUntil time.Time
-	// Look is when a dispatcher is to look at the gate that parks the model.
-	Look time.Time
+	// Recheck is when a dispatcher is to look at the gate that parks the model.
+	Recheck time.Time
 	// Past are all entries of the history, newest first, in place of those that there are (import only); nil: they stay.
 	Past []string
 	// Traceparent is the part of the trace of the attempt that a result names; empty: none.
@@ -161,8 +161,8 @@ func (d *Decision) CountedAttempt() int {
 	return 0
 }
 
-// announce sets what the owner is told, unless the policy wants nobody to be told of it.
-func (d *Decision) announce(notice policy.Notice, policy *policy.Policy) {
+// addNotice sets what the owner is told, unless the policy wants nobody to be told of it.
+func (d *Decision) addNotice(notice policy.Notice, policy *policy.Policy) {
 	d.Notice, d.Muted = notice, !policy.Tells(notice)
 }
 

@@ -174,7 +174,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	} else {
 		decision.MustBeQueued = again || replaced
 		if asked { // if no worker takes it, the next one is what was asked for
-			next.Cause, next.PlannedFor = CauseHand, time.Time{}
+			next.Cause, next.PlannedFor = TriggerHand, time.Time{}
 		}
 	}
 	m.expectTimeout(next)
@@ -194,7 +194,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 			return nil, err
 		}
 	}
-	if err := saved.refuseLoose(d); err != nil {
+	if err := saved.validateLoose(d); err != nil {
 		return nil, err
 	}
 	if err := schedule.CheckZone(d.Timezone); err != nil {
@@ -213,8 +213,8 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	return &saved, saved.Resolve(policy, schedule.Parse)
 }
 
-// refuseLoose refuses what says something about a schedule that is not there.
-func (m *Model) refuseLoose(d Definition) error {
+// validateLoose refuses what says something about a schedule that is not there.
+func (m *Model) validateLoose(d Definition) error {
 	switch {
 	case !m.OneShot():
 		return nil
@@ -243,12 +243,12 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	switch {
 	case asked:
 		m.unpark(next, now)
-		next.atOnce(now, whyNow)
+		next.dueNow(now, whyNow)
 	case next.Due(now), next.Parked():
 		m.unpark(next, now)
 		next.Why, next.Cause = "saved while due", next.Cause.started()
 	case start:
-		next.wait(now, CausePlanned, whyNow)
+		next.wait(now, TriggerPlanned, whyNow)
 		next.NotBefore = time.Time{}
 	default:
 		waits, cause := next.RefreshAt, next.Cause.started()

@@ -19,21 +19,21 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	decision := Decision{Event: EventSuccess, Next: m.State}
 	next := &decision.Next
 	if !next.FinalFailureAt.IsZero() {
-		decision.announce(policy.NoticeRecovered, &m.Policy)
+		decision.addNotice(policy.NoticeRecovered, &m.Policy)
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	next.ErrorID = ""
-	m.goOn(next, now)
+	m.continueAttempt(next, now)
 	decision.end(m, now, policy.Failure{}, changed)
 	return decision
 }
 
-// goOn sets what follows an attempt about which nothing more is to be done: the one that was asked for meanwhile, or the planned one.
-func (m *Model) goOn(next *State, now time.Time) {
+// continueAttempt sets what follows an attempt about which nothing more is to be done: the one that was asked for meanwhile, or the planned one.
+func (m *Model) continueAttempt(next *State, now time.Time) {
 	if next.Again {
-		next.atOnce(now, whyAgain)
+		next.dueNow(now, whyAgain)
 	} else {
 		m.plan(next, now)
 	}
@@ -56,7 +56,7 @@ func (m *Model) plan(next *State, now time.Time) {
 	case moved:
 		why = "planned" + whyMoved
 	}
-	next.wait(planned, CausePlanned, why)
+	next.wait(planned, TriggerPlanned, why)
 }
 
 // whyMoved is said of a planned refresh that would have come before the floor of a worker.
@@ -94,14 +94,14 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if next.Again {
 		// Somebody wants a fresh one: what came of this one must not count against it.
 		next.AttemptNo = 0
-		next.atOnce(now, whyAgain)
+		next.dueNow(now, whyAgain)
 		decision.end(m, now, failure, nil)
 		return decision
 	}
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
 	}
-	decision.Signature = SignatureOf(m.UID, failure.ErrorType, failure.Reason)
+	decision.Signature = FingerprintOf(m.UID, failure.ErrorType, failure.Reason)
 	next.ErrorID = decision.Signature.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
@@ -122,7 +122,7 @@ func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) D
 	decision := Decision{Event: EventOutdated, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo, next.Deferrals = 0, 0
-	m.goOn(next, now)
+	m.continueAttempt(next, now)
 	decision.end(m, now, failure, changed)
 	return decision
 }
@@ -135,7 +135,7 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
 	next.FinalFailureAt = now
 	decision.Final = true
-	decision.announce(policy.NoticeDisabled, &m.Policy)
+	decision.addNotice(policy.NoticeDisabled, &m.Policy)
 }
 
 // ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence.
@@ -182,7 +182,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
-	cause := CauseDeferred
+	cause := TriggerDeferred
 	if event == EventInterrupted && m.Cause.ByHand() {
 		cause = m.Cause
 	}
@@ -195,7 +195,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	}
 	m.boundWait(next, now)
 	if next.Again {
-		next.atOnce(now, whyAgain)
+		next.dueNow(now, whyAgain)
 	}
 	decision.end(m, now, policy.Failure{}, nil)
 	if next.Deferrals > 1 {
@@ -214,10 +214,10 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
-	next.RefreshAt, next.Why = now, "withdrawn: no worker took it" // Cause and PlannedFor stay those of the start that did not come about
+	next.RefreshAt, next.Why = now, "withdrawn: no worker took it" // Trigger and PlannedFor stay those of the start that did not come about
 	m.notTried(next, now.Sub(m.StartedAt))                         // while it stood in line
 	if next.Again {
-		next.atOnce(now, whyAgain)
+		next.dueNow(now, whyAgain)
 	}
 	next.endAttempt()
 	return decision

@@ -11,7 +11,7 @@ import (
 // verdict is what the failure rule decides: when the next attempt starts, or that none does.
 type verdict struct {
 	at          time.Time // of the next attempt; zero: final
-	cause       Cause
+	cause       Trigger
 	notBefore   time.Time // the floor that the worker has set; zero: none
 	attemptNo   int
 	final       bool   // no further attempt
@@ -72,9 +72,9 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	if takesPlanned && p.Alignment == policy.BetweenPlanned {
 		v.attemptNo = 0
 	}
-	// Wake at the end of the give-up window, not at the next failure.
+	// StartOrSkip at the end of the give-up window, not at the next failure.
 	if !v.final && !windowEnd.IsZero() && !v.at.Before(windowEnd) {
-		v.at, v.cause, v.why.basis = windowEnd, CauseGiveUp, windowEnds
+		v.at, v.cause, v.why.basis = windowEnd, TriggerGiveUp, windowEnds
 		if !v.exhausted {
 			v.attemptNo = k
 		}
@@ -83,7 +83,7 @@ func (m *Model) afterFailure(s *State, failure policy.Failure, now time.Time) ve
 	// the first failure after it has closed is final if it still would be.
 	if v.final && m.QueueCircuit.Open {
 		v.why.held = max(policy.Vary(heldDelay, heldSpread, s.AttemptUID), failure.RetryAfter)
-		v.at, v.cause, v.attemptNo, v.final = m.opens(now.Add(v.why.held)), CauseRetry, max(0, k-1), false
+		v.at, v.cause, v.attemptNo, v.final = m.opens(now.Add(v.why.held)), TriggerRetry, max(0, k-1), false
 	}
 	if !v.final { // also while it waits for the end of its window: a save may plan it anew
 		v.notBefore = floor
@@ -111,11 +111,11 @@ func (m *Model) retryAfter(v *verdict, s *State, failure policy.Failure, delay t
 	if !planned.IsZero() {
 		overlap = policy.OverlapOf(retryAt, planned, p.Timeout)
 	}
-	at, takesPlanned, policyError := m.align(policy.Juncture{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: v.why.k,
+	at, takesPlanned, policyError := m.align(policy.AlignInput{RetryAt: retryAt, PlannedAt: planned, Now: now, Timeout: p.Timeout, K: v.why.k,
 		ErrorType: failure.ErrorType, Reason: failure.Reason}, overlap, failure.RetryAfter)
 	v.at, v.policyError = at, cmp.Or(v.policyError, policyError)
 	if !takesPlanned {
-		v.cause = CauseRetry
+		v.cause = TriggerRetry
 	}
 	v.why.basis, v.why.delay, v.why.jitter, v.why.asked = retryAfterDelay, delay, varied-delay, asked
 	v.why.inWindow, v.why.policyError = !retryAt.Equal(now.Add(varied)), v.policyError != ""
@@ -132,7 +132,7 @@ func (m *Model) policyDelay(s *State, failure policy.Failure, now time.Time) (de
 	if m.Policy.Retries == nil {
 		return 0, false, ""
 	}
-	delay, retry, err := m.Policy.Retries.Delay(policy.Occasion{
+	delay, retry, err := m.Policy.Retries.Delay(policy.RetryInput{
 		K: s.AttemptNo, Reason: document.Shorten(failure.Reason, document.MaxText), ErrorType: document.Shorten(failure.ErrorType, document.MaxText), // as the history keeps them
 		QueueDepth: m.QueueDepth, SinceSuccess: s.withoutSuccess(now),
 	})

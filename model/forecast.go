@@ -44,10 +44,10 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 			now = next.RefreshAt
 		}
 		f.Jitter, next.Policy.Jitter = next.Policy.Jitter, 0
-		decision := next.Wake(now, "forecast")
+		decision := next.StartOrSkip(now, "forecast")
 		for decision.Event == EventSkipped { // due since long, and its policy skips what it missed, or its retry window has closed
 			next.State, now = decision.Next, decision.Next.RefreshAt
-			decision = next.Wake(now, "forecast")
+			decision = next.StartOrSkip(now, "forecast")
 		}
 		if decision.Event != EventStart {
 			f.GiveUp = branch(now, decision)

@@ -135,7 +135,7 @@ func (m *Model) Age(now time.Time) Decision {
 		decision.Event, decision.Next.Freshness = EventBecameLate, is
 	case is == FreshnessStale:
 		decision.Event, decision.Next.Freshness = EventBecameStale, is
-		decision.announce(policy.NoticeStale, &m.Policy)
+		decision.addNotice(policy.NoticeStale, &m.Policy)
 	}
 	return decision
 }

@@ -121,7 +121,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{warned, "00:00 success | 00:30 policy " + none + " | 01:00 age", "not watched: 01:00 watch"},
 	} {
 		t.Run(test.policy+" "+test.steps, func(t *testing.T) {
-			w := &watching{t: t, m: Model{UID: "m", Policy: policyOf(t, "{"+test.policy+"}"), State: State{Cause: CauseHand}}}
+			w := &watching{t: t, m: Model{UID: "m", Policy: policyOf(t, "{"+test.policy+"}"), State: State{Cause: TriggerHand}}}
 			for _, step := range strings.Split(test.steps, " | ") {
 				w.tell(step)
 			}

@@ -6,14 +6,14 @@ import "time"
 const mostGates = 20
 
 // Timed reports whether somebody knows when a gate opens, if it ever does. What a limit or a circuit lets through depends on how attempts end.
-func (g Gate) Timed() bool {
+func (g Blocker) Timed() bool {
 	kind, _ := g.Split()
-	return kind == GateHold || kind == GateCalendar
+	return kind == BlockerHold || kind == BlockerCalendar
 }
 
 // Forecast is Model.Forecast of a model whose next start comes behind the holds and calendars that stop it, as these stand now. Of a start that
 // waits for a gate of which nobody knows when it opens it is told as if that were as soon as it can be; gate is that one, and StartAt is zero.
-func (g *Gates) Forecast(m *Model, now time.Time) (f Forecast, gate Gate) {
+func (g *Blockers) Forecast(m *Model, now time.Time) (f Forecast, gate Blocker) {
 	next := *m
 	for at, n := now, 0; next.Waiting() && n < mostGates; n++ {
 		if !next.Parked() {
@@ -35,7 +35,7 @@ func (g *Gates) Forecast(m *Model, now time.Time) (f Forecast, gate Gate) {
 		if !opens {
 			at = look
 		}
-		decision, _ := g.Pass(&next, new(Rooms), "", at) // of a hold or a calendar: it starts nothing
+		decision, _ := g.Pass(&next, new(Limiters), "", at) // of a hold or a calendar: it starts nothing
 		next.State = decision.Next
 	}
 	if f = next.Forecast(now); gate != "" {

@@ -7,15 +7,15 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// trying is the instant from which the time without a success counts: the last success, or the first start of a model that
+// failingSince is the instant from which the time without a success counts: the last success, or the first start of a model that
 // never succeeded, or the update that began anew. Zero: it has not started yet.
-func (s *State) trying() time.Time {
+func (s *State) failingSince() time.Time {
 	return cmp.Or(s.TryingSince, s.LastSuccessAt)
 }
 
 // withoutSuccess is how long the model has gone without a success at now; 0 before its first start.
 func (s *State) withoutSuccess(now time.Time) time.Duration {
-	if since := s.trying(); !since.IsZero() {
+	if since := s.failingSince(); !since.IsZero() {
 		return max(0, now.Sub(since))
 	}
 	return 0
@@ -23,7 +23,7 @@ func (s *State) withoutSuccess(now time.Time) time.Duration {
 
 // giveUpAt is the end of the give-up window; zero: there is none.
 func (m *Model) giveUpAt(s *State) time.Time {
-	since := s.trying()
+	since := s.failingSince()
 	if m.Policy.GiveUpAfter == 0 || since.IsZero() {
 		return time.Time{}
 	}
@@ -46,7 +46,7 @@ func (m *Model) windowEnded(s *State, now time.Time) bool {
 
 // notTried leaves a time in which nobody could try out of the give-up window.
 func (m *Model) notTried(next *State, length time.Duration) {
-	if since := next.trying(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
+	if since := next.failingSince(); m.Policy.GiveUpAfter > 0 && !since.IsZero() {
 		next.TryingSince = since.Add(max(0, length))
 	}
 }
@@ -58,7 +58,7 @@ func (m *Model) boundWait(next *State, now time.Time) {
 	if end.IsZero() || next.FailingSince.IsZero() || !next.RefreshAt.After(now) || next.RefreshAt.Before(end) {
 		return
 	}
-	next.wait(end, CauseGiveUp, givesUpText(m.Policy.GiveUpAfter))
+	next.wait(end, TriggerGiveUp, givesUpText(m.Policy.GiveUpAfter))
 }
 
 // givesUp reports whether the model is due for the end of its give-up window and not for a start. A start that was promised before
@@ -71,7 +71,7 @@ func (m *Model) givesUp() bool {
 func (m *Model) giveUp(now time.Time) Decision {
 	decision := Decision{Event: EventGiveUp, Next: m.State}
 	failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
-	decision.Next.wait(time.Time{}, CausePlanned, "final: "+failure.Reason)
+	decision.Next.wait(time.Time{}, TriggerPlanned, "final: "+failure.Reason)
 	m.disable(&decision, failure, now)
 	return decision
 }

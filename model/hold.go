@@ -40,8 +40,8 @@ func (h *Hold) Validate() error {
 	return nil
 }
 
-// Gate is what the hold parks models by.
-func (h *Hold) Gate() Gate { return NewGate(GateHold, h.ID) }
+// Blocker is what the hold parks models by.
+func (h *Hold) Blocker() Blocker { return NewBlocker(BlockerHold, h.ID) }
 
 // Ended reports whether the hold is over at now.
 func (h *Hold) Ended(now time.Time) bool { return !h.Until.IsZero() && !h.Until.After(now) }

@@ -32,7 +32,7 @@ func BenchmarkHostileDecision(b *testing.B) {
 			m.RefreshAt = now
 			for i := range 2 {
 				began = time.Now()
-				m.Wake(now.Add(time.Duration(i)*time.Second), "a1")
+				m.StartOrSkip(now.Add(time.Duration(i)*time.Second), "a1")
 				shortest[i] = min(shortest[i], time.Since(began))
 			}
 		}

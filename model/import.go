@@ -75,11 +75,11 @@ func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
 	if err := saved.Resolve(policy, schedule.Parse); err != nil {
 		return nil, err
 	}
-	return &saved, document.Place(saved.refuseTorn(), "state")
+	return &saved, document.Place(saved.validateImported(), "state")
 }
 
-// refuseTorn refuses a state that no transition leaves: see the invariants of State.
-func (s *State) refuseTorn() error {
+// validateImported refuses a state that no transition leaves: see the invariants of State.
+func (s *State) validateImported() error {
 	running, whole := s.Running(), !s.StartedAt.IsZero() && !s.DeadlineAt.IsZero()
 	switch {
 	case running && !whole:

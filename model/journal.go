@@ -123,8 +123,8 @@ func (d *Decision) notification(notice policy.Notice, uid string, now time.Time)
 // wakeWithin is how soon something must happen for a sleeping dispatcher to be woken: it looks by itself once a second.
 const wakeWithin = time.Second
 
-// WakesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
-func (d *Decision) WakesDispatcher(now time.Time) bool {
+// NotifiesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
+func (d *Decision) NotifiesDispatcher(now time.Time) bool {
 	next := d.Next.DeadlineAt
 	if d.Next.Waiting() && !d.Next.Parked() {
 		next = d.Next.RefreshAt
@@ -156,7 +156,7 @@ func (s *State) UrgentAt() time.Time {
 	switch {
 	case !s.Urgent():
 		return time.Time{}
-	case s.Cause == CauseRun:
+	case s.Cause == TriggerRun:
 		return s.RefreshAt.Add(-RunAhead)
 	default:
 		return s.RefreshAt

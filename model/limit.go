@@ -56,7 +56,7 @@ type QueueLimit struct {
 func (l *Limit) Ended(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
 
 // Ended names the limits set at run time that are not in force at now any more.
-func (g *Gates) Ended(now time.Time) (names []string) {
+func (g *Blockers) Ended(now time.Time) (names []string) {
 	for name, limit := range g.Limits {
 		if limit.Ended(now) {
 			names = append(names, name)
@@ -91,7 +91,7 @@ func (l Limit) part(place, parts int) Limit {
 
 // LimitsOf are the limits of a model that are in force at now, in the order of their keys: those of its policy, those of the queue, and in
 // their place what was set for a key at run time.
-func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
+func (g *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	if len(m.Policy.Limits)+len(g.QueueLimits) == 0 {
 		return nil
 	}
@@ -118,23 +118,23 @@ func (g *Gates) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	return limits
 }
 
-// Room is what a key has left, as it was read.
-type Room struct {
+// LimiterState is what a key has left, as it was read.
+type LimiterState struct {
 	Running int      // attempts that run
 	Lapsed  []string // some of the models that hold a slot past its deadline
 	Slots
 }
 
-// Rooms are what a dispatcher knows of keys within a round: what it has read, and what it has decided since. It belongs to one goroutine.
-type Rooms struct {
-	Keys     map[string]*Room
+// Limiters are what a dispatcher knows of keys within a round: what it has read, and what it has decided since. It belongs to one goroutine.
+type Limiters struct {
+	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
 }
 
 // Learn adds what was read of keys that nothing is known of yet.
-func (r *Rooms) Learn(other Rooms) {
+func (r *Limiters) Learn(other Limiters) {
 	if r.Keys == nil {
-		r.Keys, r.Circuits = map[string]*Room{}, map[string]*CircuitState{}
+		r.Keys, r.Circuits = map[string]*LimiterState{}, map[string]*CircuitState{}
 	}
 	for name, room := range other.Keys {
 		if r.Keys[name] == nil {
@@ -148,22 +148,22 @@ func (r *Rooms) Learn(other Rooms) {
 	}
 }
 
-func (r *Rooms) key(name string) *Room {
+func (r *Limiters) key(name string) *LimiterState {
 	if r.Keys[name] == nil {
-		r.Learn(Rooms{Keys: map[string]*Room{name: {}}})
+		r.Learn(Limiters{Keys: map[string]*LimiterState{name: {}}})
 	}
 	return r.Keys[name]
 }
 
-// Take is what a start takes of a key, or who waits reserves of it: all of it or nothing.
-type Take struct {
-	Name    string // the key
-	Most    int    // attempts that may run, this one included; 0: any number
-	Was, Is Slots  // as they were read, and as they are from now on
+// Acquire is what a start takes of a key, or who waits reserves of it: all of it or nothing.
+type Acquire struct {
+	Name          string // the key
+	Limit         int    // attempts that may run, this one included; 0: any number
+	Before, After Slots  // as they were read, and as they are from now on
 }
 
 // full finds a limit that lets no more attempts run.
-func (r *Rooms) full(limits []Limit) (name string, full bool) {
+func (r *Limiters) full(limits []Limit) (name string, full bool) {
 	for _, limit := range limits {
 		if limit.Running > 0 && r.key(limit.Name).Running >= limit.Running {
 			return limit.Name, true
@@ -173,7 +173,7 @@ func (r *Rooms) full(limits []Limit) (name string, full bool) {
 }
 
 // closed finds the key that opens last of those that are closed, though a slot of them is held.
-func (r *Rooms) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
+func (r *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
 		if at := r.key(limit.Name).opens(); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
 			name, opens = limit.Name, at
@@ -183,17 +183,17 @@ func (r *Rooms) closed(limits []Limit, held []string, now time.Time) (name strin
 }
 
 // reserve is what it takes to hold a slot of all keys, and the first instant from now on that none of them comes after.
-func (r *Rooms) reserve(limits []Limit, held []string, now time.Time) (at time.Time, takes []Take, holds []string) {
+func (r *Limiters) reserve(limits []Limit, held []string, now time.Time) (at time.Time, takes []Acquire, holds []string) {
 	at = now
 	for _, limit := range limits {
 		room, interval := r.key(limit.Name), limit.Rate.Interval()
-		take := Take{limit.Name, limit.Running, room.Slots, room.Slots}
+		take := Acquire{limit.Name, limit.Running, room.Slots, room.Slots}
 		switch {
 		case slices.Contains(held, limit.Name):
 			holds = append(holds, limit.Name)
 		case interval > 0 || room.Free.After(now) || room.Closed.After(now):
 			var slot time.Time
-			slot, take.Is = room.reserve(interval, now)
+			slot, take.After = room.reserve(interval, now)
 			at, holds = latest(at, slot), append(holds, limit.Name)
 		}
 		takes = append(takes, take)
@@ -202,29 +202,29 @@ func (r *Rooms) reserve(limits []Limit, held []string, now time.Time) (at time.T
 }
 
 // start adds what a start takes of keys of which slots are held, since an instant or from now on.
-func (r *Rooms) start(limits []Limit, takes []Take, held []string, since, now time.Time) {
+func (r *Limiters) start(limits []Limit, takes []Acquire, held []string, since, now time.Time) {
 	for i, limit := range limits {
 		slot := now
 		if since.Before(now) && slices.Contains(held, limit.Name) {
 			slot = since
 		}
 		if interval := limit.Rate.Interval(); interval > 0 {
-			takes[i].Is = takes[i].Is.start(slot, interval, now)
+			takes[i].After = takes[i].After.start(slot, interval, now)
 		}
 		r.key(limit.Name).Running++
 	}
 }
 
-func (r *Rooms) take(takes []Take) {
+func (r *Limiters) take(takes []Acquire) {
 	for _, take := range takes {
-		r.key(take.Name).Slots = take.Is
+		r.key(take.Name).Slots = take.After
 	}
 }
 
 // names joins what an attempt is counted by.
-func names(kind string, takes []Take) (all []string) {
+func names(kind string, takes []Acquire) (all []string) {
 	for _, take := range takes {
-		all = append(all, string(NewGate(kind, take.Name)))
+		all = append(all, string(NewBlocker(kind, take.Name)))
 	}
 	return all
 }
@@ -232,7 +232,7 @@ func names(kind string, takes []Take) (all []string) {
 // CountedBy are the keys of a kind by which an attempt is counted, as State.Counted tells.
 func CountedBy(all, kind string) (keys []string) {
 	for _, counted := range strings.Fields(all) {
-		if of, name := Gate(counted).Split(); of == kind {
+		if of, name := Blocker(counted).Split(); of == kind {
 			keys = append(keys, name)
 		}
 	}

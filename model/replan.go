@@ -26,7 +26,7 @@ func (m *Model) planAnew(now time.Time) (Decision, Outcome) {
 		return Decision{}, Unchanged
 	case !m.OneShot() && (m.Schedule == nil || m.RuleError != ""): // nobody knows when: the next decision looks again
 		return Decision{}, Unchanged
-	case at.IsZero() && m.Rule != "", m.standsFor() && (at.IsZero() || at.After(m.RefreshAt)):
+	case at.IsZero() && m.Rule != "", m.waitsForPlanned() && (at.IsZero() || at.After(m.RefreshAt)):
 		return Decision{}, Unchanged
 	case at.IsZero():
 		next.NotBefore = time.Time{}
@@ -37,12 +37,12 @@ func (m *Model) planAnew(now time.Time) (Decision, Outcome) {
 // replannable reports whether the model waits for a planned refresh or for nothing. The end of the give-up window stands where a planned
 // refresh would have come too late, and one that is planned before it may come first.
 func (m *Model) replannable(now time.Time) bool {
-	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Cause == CausePlanned || m.endsWindow())
+	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Cause == TriggerPlanned || m.endsWindow())
 }
 
-// standsFor reports whether what the model waits for is more than a planned refresh: it takes the place of a retry, ends the give-up window,
+// waitsForPlanned reports whether what the model waits for is more than a planned refresh: it takes the place of a retry, ends the give-up window,
 // or was moved to the floor of a worker. Then it may come sooner, and never later or not at all.
-func (m *Model) standsFor() bool {
+func (m *Model) waitsForPlanned() bool {
 	waits := !m.RefreshAt.IsZero()
 	return waits && (m.AttemptNo > 0 || m.Deferrals > 0 || m.endsWindow() || m.RefreshAt.Equal(m.NotBefore))
 }

@@ -89,8 +89,8 @@ func TestTheEndOfALineIsRememberedWhileSomebodyHoldsASlot(t *testing.T) {
 
 // startsOfAKey lets models of a key with a rate become due, and a dispatcher run at some instants only. It returns when they started, by uid.
 type startsOfAKey struct {
-	gates  Gates
-	rooms  Rooms
+	gates  Blockers
+	rooms  Limiters
 	models map[string]*Model
 	begun  []time.Time
 	order  []string
@@ -125,7 +125,7 @@ func (s *startsOfAKey) round(now time.Time) {
 func (s *startsOfAKey) add(n int, p policy.Policy, now time.Time) {
 	for range n {
 		uid := fmt.Sprintf("m%04d", len(s.models)+len(s.begun))
-		s.models[uid] = &Model{UID: uid, PolicyName: "p", Policy: p, State: State{RefreshAt: now, Cause: CauseDeferred}}
+		s.models[uid] = &Model{UID: uid, PolicyName: "p", Policy: p, State: State{RefreshAt: now, Cause: TriggerDeferred}}
 	}
 }
 

@@ -8,21 +8,21 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Wake decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
+// StartOrSkip decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
 // that was missed, or a retry waits for its window again. The caller has checked that the model is due.
-func (m *Model) Wake(now time.Time, attemptUID string) Decision {
+func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 	if m.givesUp() {
 		return m.giveUp(now)
 	}
 	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
-		decision.Next.wait(m.NotBefore, CauseRetry, "held by the circuit, not before as asked")
+		decision.Next.wait(m.NotBefore, TriggerRetry, "held by the circuit, not before as asked")
 		return decision
 	}
-	if opens := m.opens(now); m.Cause.started() == CauseRetry && opens.After(now) {
+	if opens := m.opens(now); m.Cause.started() == TriggerRetry && opens.After(now) {
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		m.notTried(&decision.Next, opens.Sub(m.RefreshAt))
-		decision.Next.wait(opens, CauseRetry, whyWindow)
+		decision.Next.wait(opens, TriggerRetry, whyWindow)
 		m.boundWait(&decision.Next, now)
 		return decision
 	}
@@ -32,7 +32,7 @@ func (m *Model) Wake(now time.Time, attemptUID string) Decision {
 	}
 	decision := Decision{Event: EventSkipped, Next: m.State}
 	late := now.Sub(m.plannedFor()).Truncate(time.Second)
-	decision.Next.wait(next, CausePlanned, "misfire: skipped, late by "+document.FormatDuration(late))
+	decision.Next.wait(next, TriggerPlanned, "misfire: skipped, late by "+document.FormatDuration(late))
 	m.boundWait(&decision.Next, now)
 	return decision
 }
@@ -53,7 +53,7 @@ func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 
 // isPlanned reports whether the model waits for a planned refresh, also a moved one, and not for a start that stands in for one.
 func (m *Model) isPlanned() bool {
-	if m.Cause != CausePlanned {
+	if m.Cause != TriggerPlanned {
 		return false
 	}
 	planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond))
@@ -74,7 +74,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	if next.Cause = m.Cause.started(); m.Policy.Misfire.Limited && m.isPlanned() {
 		next.PlannedFor = m.plannedFor()
 	}
-	if next.trying().IsZero() {
+	if next.failingSince().IsZero() {
 		next.TryingSince = now
 	}
 	next.DeadlineAt = m.deadline(&next, now)

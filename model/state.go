@@ -16,7 +16,7 @@ type State struct {
 	RefreshAt time.Time
 	// Why says in at most 60 bytes why RefreshAt is what it is; Cause is the kind of that.
 	Why   string
-	Cause Cause
+	Cause Trigger
 	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
 	// the policy skips what was missed.
 	PlannedFor time.Time
@@ -31,7 +31,7 @@ type State struct {
 	// Counted are the limits and the circuit by which the running attempt is counted, with spaces between them.
 	Counted string
 	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
-	ParkedBy    Gate
+	ParkedBy    Blocker
 	ParkedSince time.Time
 
 	AttemptUID string    // fence of the running attempt
@@ -161,7 +161,7 @@ func (s *State) endAttempt() {
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
 	s.AttemptNo, s.Deferrals, s.FailingSince, s.ErrorID = 0, 0, time.Time{}, ""
-	if !s.trying().IsZero() {
+	if !s.failingSince().IsZero() {
 		s.TryingSince = now
 	}
 }

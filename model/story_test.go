@@ -130,7 +130,7 @@ func (s *story) dispatch(now time.Time, verb string) {
 	s.outcome = Applied
 	switch waking := verb == "wake" || verb == "start"; {
 	case waking && s.m.Due(now):
-		s.decision = s.m.Wake(now, fmt.Sprintf("a%d", s.starts+1))
+		s.decision = s.m.StartOrSkip(now, fmt.Sprintf("a%d", s.starts+1))
 		if s.decision.Event == EventStart {
 			s.starts++
 		} else if verb == "start" {

@@ -30,7 +30,7 @@ type Store interface {
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
 	Forward(ctx context.Context, commands []store.Forwarded) (map[store.Keys]bool, error)
-	Steer(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
+	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]store.Bulk, error)
 	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)
 	MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error)

@@ -40,7 +40,7 @@ func (p *Poller) steerOnce(ctx context.Context, m *message, now time.Time) bool 
 	}
 	ctx, cancel := context.WithTimeout(ctx, tick)
 	defer cancel()
-	outcome, err := p.store.Steer(ctx, m.command, m.claimed, now)
+	outcome, err := p.store.ApplyQueueCommand(ctx, m.command, m.claimed, now)
 	if refused, is := errors.AsType[*document.Error](err); is {
 		m.counter, m.reason = model.CounterMalformed, refused
 		return true

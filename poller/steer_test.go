@@ -142,11 +142,11 @@ type refusing struct {
 	err error
 }
 
-func (r *refusing) Steer(ctx context.Context, c *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error) {
+func (r *refusing) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error) {
 	if r.err != nil {
 		return "", r.err
 	}
-	return r.Store.Steer(ctx, c, claimed, now)
+	return r.Store.ApplyQueueCommand(ctx, c, claimed, now)
 }
 
 func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResultWaiting(t *testing.T) {

@@ -30,7 +30,7 @@ type Queue struct {
 	store      *store.Store
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
-	rounds     *worker.Rounds
+	rounds     *worker.ManualPool
 	due        *watched
 	waiting    int // entries of the input list that the worker has not looked at, at most
 	attempts   int // that were started
@@ -73,7 +73,7 @@ func open(t testing.TB) *Queue {
 	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
 	q.must(err, "open the poller")
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}
-	q.rounds, err = worker.NewRounds(t.Context(), q.store.Pool(), q.work, config)
+	q.rounds, err = worker.NewManualPool(t.Context(), q.store.Pool(), q.work, config)
 	q.must(err, "open the worker")
 	<-time.After(Begin.Sub(q.Now())) // bubbles begin in 2000, before the anchor of policies
 	return q

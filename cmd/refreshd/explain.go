@@ -29,9 +29,9 @@ type explanation struct {
 	GivesUpAt  *string          `json:"gives_up_at"`
 	Missing    *explain.Absence `json:"missing"`
 	// WaitsFor is the gate that the next start waits for, or will wait for, if nobody knows when that opens; "": none.
-	WaitsFor model.Gate   `json:"waits_for"`
-	Story    []string     `json:"story"`
-	Next     forecastView `json:"next"`
+	WaitsFor model.Blocker `json:"waits_for"`
+	Story    []string      `json:"story"`
+	Next     forecastView  `json:"next"`
 }
 
 func (a *app) explain(ctx context.Context, store *store.Store, uids []string) error {

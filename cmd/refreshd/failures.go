@@ -102,7 +102,7 @@ type failureView struct {
 	errors map[string]int64 // how many of them fail by each; nil: all by one
 }
 
-func (v *failureView) describe(one *store.Signature) {
+func (v *failureView) describe(one *store.FailureGroup) {
 	v.Error, v.Signature, v.Reason, v.ErrorType, v.Last = one.ID, one.Text, one.Reason, one.ErrorType, optional(one.LastAt)
 }
 
@@ -118,11 +118,11 @@ func (a *app) failures(ctx context.Context, queue *store.Queue, which *failuresF
 	if which.past && (byKey || !selector.All()) {
 		return usagef("--past: expected neither --by nor -l, as nothing is known of these models")
 	}
-	read := func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) }
+	read := func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().FailureGroups(ctx) }
 	if which.past {
-		read = func(part *store.Store) ([]store.Signature, error) { return part.Report().PastSignatures(ctx) }
+		read = func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().PastFailureGroups(ctx) }
 	}
-	known, err := queue.Report().SumSignatures(read)
+	known, err := queue.Report().SumFailureGroups(read)
 	if err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *app) failures(ctx context.Context, queue *store.Queue, which *failuresF
 	return a.printFailures(groups)
 }
 
-func viewSignatures(known []store.Signature) []failureView {
+func viewSignatures(known []store.FailureGroup) []failureView {
 	views := make([]failureView, len(known))
 	for i := range known {
 		one := &known[i]
@@ -155,7 +155,7 @@ func viewSignatures(known []store.Signature) []failureView {
 }
 
 // nameError says by which signature most of the group are failing.
-func (v *failureView) nameError(known []store.Signature) {
+func (v *failureView) nameError(known []store.FailureGroup) {
 	most := int64(0)
 	for i := range known {
 		if n := v.errors[known[i].ID]; n > most {
@@ -248,12 +248,12 @@ func (a *app) showFailure(ctx context.Context, queue *store.Queue, ids []string)
 	if err := model.ValidateErrorID(ids[0]); err != nil {
 		return usageError{err}
 	}
-	found, err := queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) {
-		one, known, err := part.Report().ReadSignature(ctx, ids[0])
+	found, err := queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
+		one, known, err := part.Report().ReadFailureGroup(ctx, ids[0])
 		if !known {
 			return nil, err
 		}
-		return []store.Signature{one}, err
+		return []store.FailureGroup{one}, err
 	})
 	if err == nil && len(found) == 0 {
 		err = fmt.Errorf("%s: expected a signature by which models are failing, or were within a day, found none of that name", ids[0])

@@ -93,7 +93,7 @@ func (s *fleet) measure(ctx context.Context) error {
 			return err
 		}
 		s.queued += int(stats.Input)
-		fronts, err := part.Fronts(ctx)
+		fronts, err := part.HeadSamples(ctx)
 		lately += 60 * fronts.Rate()
 		return err
 	})

@@ -69,8 +69,8 @@ func (a *app) tellBulk(v bulkView) error {
 // missPoller tells if nobody is there who could carry out a bulk: it then waits.
 func (a *app) missPoller(ctx context.Context, queue *store.Queue) error {
 	return queue.Each(func(part *store.Store) error {
-		signs, err := part.Report().Signs(ctx)
-		if last, known := signs.Last[model.PartyPoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
+		signs, err := part.Report().Liveness(ctx)
+		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
 			a.complain(part.Keys.Queue() + ": no poller lives; the bulk waits until one begins")
 		}
 		return err

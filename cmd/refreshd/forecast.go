@@ -80,7 +80,7 @@ func (a *app) forecast(ctx context.Context, queue *store.Queue, f forecastFlags)
 
 // walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
 func (o *outlook) walk(ctx context.Context, by forecast.Grouping) error {
-	gates, err := o.queue.Parts[0].Gates(ctx)
+	gates, err := o.queue.Parts[0].Blockers(ctx)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func readLiving(ctx context.Context, queue *store.Queue) (livingView, error) {
 		}
 		return err
 	})
-	for _, party := range model.Parties {
+	for _, party := range model.Roles {
 		slices.SortFunc(*v.of(party), func(a, b memberView) int {
 			return cmp.Or(cmp.Compare(a.AgeMS, b.AgeMS), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Part, b.Part))
 		})
@@ -52,11 +52,11 @@ func readLiving(ctx context.Context, queue *store.Queue) (livingView, error) {
 	return v, err
 }
 
-func (v *livingView) of(party model.Party) *[]memberView {
+func (v *livingView) of(party model.Role) *[]memberView {
 	switch party {
-	case model.PartyDispatcher:
+	case model.RoleDispatcher:
 		return &v.Dispatchers
-	case model.PartyPoller:
+	case model.RolePoller:
 		return &v.Pollers
 	default:
 		return &v.Workers

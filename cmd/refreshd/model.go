@@ -89,7 +89,7 @@ func (a *app) tellLine(ctx context.Context, queue *store.Queue, uid string) erro
 	if err != nil {
 		return err
 	}
-	place, err := part.Report().PlaceInLine(ctx, records[uid])
+	place, err := part.Report().QueuePosition(ctx, records[uid])
 	if err == nil && place.No > 0 {
 		fmt.Fprintf(a.stderr, "%s: %s\n", uid, explain.InLine(place))
 	}
@@ -104,7 +104,7 @@ func (a *app) tellHeld(ctx context.Context, queue *store.Queue, uids []string) e
 		if err != nil {
 			return err
 		}
-		gates, err := part.Gates(ctx)
+		gates, err := part.Blockers(ctx)
 		if err != nil {
 			return err
 		}

@@ -26,10 +26,10 @@ type modelView struct {
 	PlannedAt  *string `json:"planned_at"`
 	Phase      string  `json:"phase"`
 
-	ParkedBy    model.Gate `json:"parked_by"` // what it waits for instead of a time
-	ParkedSince *string    `json:"parked_since"`
-	Reserved    []string   `json:"reserved"`   // keys of which refresh_at is a slot
-	CountedBy   []string   `json:"counted_by"` // limits and circuit that count the attempt
+	ParkedBy    model.Blocker `json:"parked_by"` // what it waits for instead of a time
+	ParkedSince *string       `json:"parked_since"`
+	Reserved    []string      `json:"reserved"`   // keys of which refresh_at is a slot
+	CountedBy   []string      `json:"counted_by"` // limits and circuit that count the attempt
 
 	AttemptUID   string  `json:"attempt_uid"`
 	AttemptNo    int     `json:"attempt_no"`

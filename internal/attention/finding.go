@@ -51,8 +51,8 @@ func (q *Queue) Findings() []Finding {
 		code, status, one, many string
 		models                  int64
 	}{
-		{"parked-" + model.GateCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.GateCalendar]},
-		{"parked-" + model.GateLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.GateLimit]},
+		{"parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.BlockerCalendar]},
+		{"parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.BlockerLimit]},
 		{"disabled", "disabled", "model is disabled", "models are disabled", q.Disabled},
 		{"never", "never", "model has never succeeded yet", "models have never succeeded yet", q.Freshness[model.FreshnessNever]},
 	} {
@@ -66,7 +66,7 @@ func (q *Queue) Findings() []Finding {
 
 // notice is what is told of a party that is gone, without for how long.
 func (g *Gone) notice() string {
-	if g.Party == model.PartyWorker {
+	if g.Party == model.RoleWorker {
 		return "attempts wait, and no worker takes any"
 	}
 	return fmt.Sprintf("no %s lives", g.Party)

@@ -32,9 +32,9 @@ func circuit(key, by string, parked int64) store.KeyCircuit {
 
 // situations are queues in which one thing is stopped or wrong.
 func situations(t *testing.T) map[string]Queue {
-	gone := func(parts int, parties ...model.Party) (all []Gone) {
+	gone := func(parts int, parties ...model.Role) (all []Gone) {
 		for _, party := range parties {
-			all = append(all, Gone{model.Absence{Party: party, Certain: true}, parts})
+			all = append(all, Gone{model.Missing{Party: party, Certain: true}, parts})
 		}
 		return all
 	}
@@ -56,17 +56,17 @@ func situations(t *testing.T) map[string]Queue {
 		"a tenant is held":      with(Queue{Holds: []store.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
 		"a circuit is open":     with(Queue{Circuits: []store.KeyCircuit{circuit("host=a.example", "bob", 0)}}),
 		"that of the queue":     with(Queue{Circuits: []store.KeyCircuit{circuit(model.QueueCircuitKey, "", 0)}}),
-		"no dispatcher":         with(Queue{Gone: gone(1, model.PartyDispatcher)}),
-		"no worker, no poller":  with(Queue{Gone: gone(1, model.PartyWorker, model.PartyPoller)}),
-		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.PartyPoller)}),
+		"no dispatcher":         with(Queue{Gone: gone(1, model.RoleDispatcher)}),
+		"no worker, no poller":  with(Queue{Gone: gone(1, model.RoleWorker, model.RolePoller)}),
+		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.RolePoller)}),
 		"due for long":          gauges(func(g *store.Gauges) { g.Due, g.OldestDue = 1, before }),
 		"disabled":              gauges(func(g *store.Gauges) { g.Disabled = 400 }),
 		"never succeeded": gauges(func(g *store.Gauges) {
 			g.Freshness = store.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
-		"parked by a calendar":   gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.GateCalendar: 12, model.GateHold: 3} }),
-		"parked by a limit":      gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.GateLimit: 1, model.GateCircuit: 3} }),
-		"the most important one": with(Queue{Gone: gone(1, model.PartyDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: store.Gauges{Disabled: 1}}),
+		"parked by a calendar":   gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
+		"parked by a limit":      gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: store.Gauges{Disabled: 1}}),
 	}
 }
 

@@ -19,7 +19,7 @@ type Queue struct {
 
 // Gone is a party that does not live in parts of the queue.
 type Gone struct {
-	model.Absence
+	model.Missing
 	Parts int
 }
 
@@ -35,15 +35,15 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	if q.Circuits, err = queue.Fleet().OpenCircuits(ctx); err != nil {
 		return q, err
 	}
-	parts := map[model.Party][]model.Absence{}
+	parts := map[model.Role][]model.Missing{}
 	err = queue.Each(func(part *store.Store) error {
-		signs, err := part.Report().Signs(ctx)
+		signs, err := part.Report().Liveness(ctx)
 		for _, gone := range signs.Gone() {
 			parts[gone.Party] = append(parts[gone.Party], gone)
 		}
 		return err
 	})
-	for _, party := range model.Parties {
+	for _, party := range model.Roles {
 		if gone := parts[party]; gone != nil {
 			q.Gone = append(q.Gone, Gone{gone[0], len(gone)})
 		}

@@ -114,15 +114,15 @@ func (b *Bulk) progress() map[string]string {
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{ID: id, Place: Place(cmp.Or(hash["cursor"], string(WalkBegins))), since: hash["since"], step: hash["step"]}
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
-	b.Ticket, b.Size = int(whole(hash["ticket"])), whole(hash["size"])
-	b.Seen, b.Picked, b.Done = whole(hash["seen"]), whole(hash["picked"]), whole(hash["done"])
+	b.Ticket, b.Size = int(parseInt(hash["ticket"])), parseInt(hash["size"])
+	b.Seen, b.Picked, b.Done = parseInt(hash["seen"]), parseInt(hash["picked"]), parseInt(hash["done"])
 	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
 	for field, count := range hash {
 		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {
 				b.Others = map[model.Outcome]int64{}
 			}
-			b.Others[model.Outcome(outcome)] = whole(count)
+			b.Others[model.Outcome(outcome)] = parseInt(count)
 		}
 	}
 	b.Cancelled = hash["ended"] == string(BulkCancelled)
@@ -226,7 +226,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 			fields["ended"] = string(BulkCancelled)
 		}
 	}
-	step := strconv.FormatInt(whole(b.step)+1, 10)
+	step := strconv.FormatInt(parseInt(b.step)+1, 10)
 	args := []any{b.ID, b.since, b.step, ends, "step", step}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, name, fields[name])

@@ -22,7 +22,7 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 	if wish.Since, err = s.Now(ctx); err != nil { // behind the ticket: what is started in between counts as started since
 		return Bulk{}, err
 	}
-	wish.Ticket = int(whole(started))
+	wish.Ticket = int(parseInt(started))
 	b := Bulk{ID: id, Bulk: wish, Place: WalkBegins}
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err

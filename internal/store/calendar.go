@@ -27,13 +27,13 @@ func (s Fleet) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Ti
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	_, err = s.changeGate(ctx, s.Keys.Calendars(), model.NewGate(model.GateCalendar, c.Name), string(text), now)
+	_, err = s.changeBlocker(ctx, s.Keys.Calendars(), model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
 	return err
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeGate(ctx, s.Keys.Calendars(), model.NewGate(model.GateCalendar, name), "", now)
+	return s.changeBlocker(ctx, s.Keys.Calendars(), model.NewBlocker(model.BlockerCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.

@@ -49,7 +49,7 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	put, settle := Item{Transition: b.put("<uid>", "{}"), Reply: Reply{"<name>", "{}"}}, Item{UID: "<uid>", Counter: "stale", Message: Claimed{"ox"}}
 	fleet := *put.Transition
 	fleet.isLabels, fleet.decision.Next.ParkedBy = map[string]string{"<name>": ""}, "<name>"
-	fleet.decision.Takes, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Take{{Name: "<name>"}}, true, "circuit:<key>"
+	fleet.decision.Acquires, fleet.decision.Probe, fleet.decision.Next.Counted = []model.Acquire{{Name: "<name>"}}, true, "circuit:<key>"
 	fleet.was.errorID, fleet.decision.Next.ErrorID = "<name>", "<name>x"
 	put.Transition = &fleet
 	var errs [27]error
@@ -65,8 +65,8 @@ func recordCalls(t *testing.T) map[string][]scriptCall {
 	_, errs[9] = b.Recount(ctx, PolicyUse{Name: "inline-x", recorded: "1 1"})
 	errs[11] = b.receive(ctx, 1, []any{"7", "m"})
 	_, errs[13] = b.MoveBulk(ctx, &Bulk{ID: "<name>"}, b.now)
-	errs[14] = b.NoteFront(ctx, 1, b.now, time.Second)
-	errs[15] = b.MoveGates(ctx, []GateLook{{Gate: "<name>"}}, b.now)
+	errs[14] = b.SampleHead(ctx, 1, b.now, time.Second)
+	errs[15] = b.NoteBlockerChecks(ctx, []BlockerCheck{{Blocker: "<name>"}}, b.now)
 	errs[19] = b.ForgetLimits(ctx, []EndedLimit{{"<name>", "{}"}})
 	errs[26] = b.Forget(ctx, "<uid>", "<name>")
 	if err := errors.Join(errs[:]...); err != nil {

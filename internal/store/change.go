@@ -31,11 +31,11 @@ func (s Fleet) orderOf(c Claimed) order {
 
 // change is what an operator sets in one part of a queue. The zero change changes nothing.
 type change struct {
-	fields []string   // of the hash, each before its value; "": it goes
-	gate   model.Gate // that it opens or closes; empty: none
-	look   time.Time  // when a dispatcher looks at it
-	hold   bool       // also if no model waits for it; and holds are counted
-	bulk   *Bulk      // that begins, anew if there was one of its id; nil: none
+	fields []string      // of the hash, each before its value; "": it goes
+	gate   model.Blocker // that it opens or closes; empty: none
+	look   time.Time     // when a dispatcher looks at it
+	hold   bool          // also if no model waits for it; and holds are counted
+	bulk   *Bulk         // that begins, anew if there was one of its id; nil: none
 }
 
 // The outcomes of scripts that change what operators set.
@@ -107,9 +107,9 @@ func changeArgs(seen string, by order, c *change) []any {
 	return args
 }
 
-// changeGate stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
+// changeBlocker stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
 // so before.
-func (s Fleet) changeGate(ctx context.Context, key string, gate model.Gate, text string, now time.Time) (bool, error) {
+func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker, text string, now time.Time) (bool, error) {
 	_, name := gate.Split()
 	return s.change(ctx, key, order{}, func() (change, error) {
 		was, err := s.Clients.Read.HGet(ctx, key, name).Result()

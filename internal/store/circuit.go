@@ -39,7 +39,7 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 		pipe := s.Clients.Read.Pipeline()
 		hashes := SendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
 		parked := SendEach(chunk, func(name string) *redis.IntCmd {
-			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateCircuit, name))))
+			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
 		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read circuits: %w", err)
@@ -55,7 +55,7 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 
 func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	return KeyCircuit{
-		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: whole(fields["opened"]), By: fields["by"], Reason: fields["reason"],
+		Key: name, CircuitState: *ReadCircuit(fields), Recent: fields["recent"], Opened: parseInt(fields["opened"]), By: fields["by"], Reason: fields["reason"],
 	}
 }
 
@@ -95,7 +95,7 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
 	}
-	gate := string(model.NewGate(model.GateCircuit, key))
+	gate := string(model.NewBlocker(model.BlockerCircuit, key))
 	changed, err := s.compared(ctx, func(seen string) (int, error) {
 		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = ignoreMissing(err); err != nil {
@@ -120,9 +120,9 @@ func (q QueueFleet) Circuits(ctx context.Context, keys ...string) ([]KeyCircuit,
 func (q QueueFleet) OpenCircuits(ctx context.Context) ([]KeyCircuit, error) {
 	names := []string{model.QueueCircuitKey}
 	err := q.Each(func(part *Store) error {
-		gates, err := part.Fleet().WaitedFor(ctx, mostGates)
+		gates, err := part.Fleet().WaitedFor(ctx, maxBlockers)
 		for _, gate := range gates {
-			if kind, name := gate.Split(); kind == model.GateCircuit {
+			if kind, name := gate.Split(); kind == model.BlockerCircuit {
 				names = append(names, name)
 			}
 		}

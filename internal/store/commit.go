@@ -100,7 +100,7 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 		number, is := reply[i].(int64)
 		if !is { // what is wrong follows it
 			code, misfit, _ := strings.Cut(Text(reply[i]), " ")
-			number, batch.Items[i].Misfit = whole(code), misfit
+			number, batch.Items[i].Misfit = parseInt(code), misfit
 		}
 		codes[i] = Code(number)
 	}

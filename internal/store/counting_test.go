@@ -147,7 +147,7 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 		b.run("failure")
 		b.now = b.now.Add(2 * time.Hour)
 		record := b.load("m1")
-		b.mustApply(record.Decide(record.Wake(b.now, "never"), b.now))
+		b.mustApply(record.Decide(record.StartOrSkip(b.now, "never"), b.now))
 
 		journal := b.entries(":journal")
 		last := map[string]any{"event": "give_up", "final": "1", "rev": "4", "refresh_at": "", "refresh_why": "final: no success for 1h",

@@ -13,15 +13,15 @@ var readDue = Load("read-due.lua")
 // Due is what a dispatcher sees of a queue at one instant.
 type Due struct {
 	Now     time.Time
-	Queued  int          // entries in the input list
-	Front   model.Front  // of the input list, as it was noted last; zero: it never was
-	Sharers int          // dispatchers that start something of what is due now, this one included
-	Urgent  []string     // uids that somebody wants to be started at once, oldest first
-	Due     []string     // uids whose refresh_at has come, oldest first
-	Expired []string     // uids whose deadline has passed, oldest first
-	Ages    []string     // uids whose freshness changes, oldest first
-	Gates   model.Gates  // what keeps models from starting
-	Looks   []model.Gate // gates that are to be looked at, by this dispatcher alone until Alone
+	Queued  int              // entries in the input list
+	Front   model.HeadSample // of the input list, as it was noted last; zero: it never was
+	Sharers int              // dispatchers that start something of what is due now, this one included
+	Urgent  []string         // uids that somebody wants to be started at once, oldest first
+	Due     []string         // uids whose refresh_at has come, oldest first
+	Expired []string         // uids whose deadline has passed, oldest first
+	Ages    []string         // uids whose freshness changes, oldest first
+	Gates   model.Blockers   // what keeps models from starting
+	Looks   []model.Blocker  // gates that are to be looked at, by this dispatcher alone until Alone
 	Alone   time.Time
 	Ended   []EndedLimit // that nobody has forgotten yet
 	Misfits []string     // which keys are of another type than they should be
@@ -50,13 +50,13 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	}
 	queued, _ := reply[0].(int64)
 	sharers, _ := reply[1].(int64)
-	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readFront(Text(reply[8]))}
+	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readHeadSample(Text(reply[8]))}
 	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
 	if names := due.Gates.Ended(now); len(names) > 0 {
 		due.Ended = endedLimits(names, texts(reply[12]))
 	}
 	for _, gate := range texts(reply[10]) {
-		due.Looks = append(due.Looks, model.Gate(gate))
+		due.Looks = append(due.Looks, model.Blocker(gate))
 	}
 	due.Alone, _ = parseScore(Text(reply[11]))
 	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
@@ -81,7 +81,7 @@ var forgetModel = Load("forget-model.lua")
 
 // Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
 // model holds something else.
-func (s *Store) Forget(ctx context.Context, uid string, gate model.Gate) error {
+func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) error {
 	return s.forget(ctx, uid, s.Keys.ParkedBy(string(gate)))
 }
 

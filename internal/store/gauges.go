@@ -27,7 +27,7 @@ type Gauges struct {
 	OpenCircuits     int64
 	QueueCircuitOpen bool
 	// Living is how many of each party have given a heartbeat that is not too old whatever their settings.
-	Living map[model.Party]int64
+	Living map[model.Role]int64
 }
 
 // Gauges reads the queue, with as many calls whatever it holds, but two for each recipient that is to be told something. The numbers are read one after the other, as those of Stats.
@@ -39,18 +39,18 @@ func (s Report) Gauges(ctx context.Context) (Gauges, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	disabled, parked := pipe.ZCard(ctx, k.Disabled()), pipe.ZCard(ctx, k.Parked())
 	oldestDue := s.askOldestDue(ctx, pipe)
-	gates, circuit := pipe.ZRange(ctx, k.Gates(), 0, mostGates-1), pipe.HMGet(ctx, k.QueueCircuit(), "opened_at")
+	gates, circuit := pipe.ZRange(ctx, k.Gates(), 0, maxBlockers-1), pipe.HMGet(ctx, k.QueueCircuit(), "opened_at")
 	since := Millis(stats.At.Add(-model.LongestSilence))
-	parties := map[model.Party]string{model.PartyDispatcher: k.Dispatchers(), model.PartyPoller: k.Pollers(), model.PartyWorker: k.Workers()}
-	living := SendEach(model.Parties, func(party model.Party) *redis.IntCmd { return pipe.ZCount(ctx, parties[party], since, "+inf") })
+	parties := map[model.Role]string{model.RoleDispatcher: k.Dispatchers(), model.RolePoller: k.Pollers(), model.RoleWorker: k.Workers()}
+	living := SendEach(model.Roles, func(party model.Role) *redis.IntCmd { return pipe.ZCount(ctx, parties[party], since, "+inf") })
 	if _, err := pipe.Exec(ctx); err != nil {
 		return Gauges{}, fmt.Errorf("read gauges: %w", err)
 	}
 	g := Gauges{
 		Stats: stats, Disabled: disabled.Val(), Parked: parked.Val(), QueueCircuitOpen: Text(circuit.Val()[0]) != "",
-		Living: map[model.Party]int64{},
+		Living: map[model.Role]int64{},
 	}
-	for i, party := range model.Parties {
+	for i, party := range model.Roles {
 		g.Living[party] = living[i].Val()
 	}
 	if g.OldestDue = oldestDue(); g.OldestDue.After(stats.At) {
@@ -107,9 +107,9 @@ func (s Report) countParked(ctx context.Context, gates []string, g *Gauges) erro
 		return fmt.Errorf("count what is parked: %w", err)
 	}
 	for i, gate := range gates {
-		kind, _ := model.Gate(gate).Split()
+		kind, _ := model.Blocker(gate).Split()
 		g.ParkedBy[kind] += waiting[i].Val()
-		if kind == model.GateCircuit && waiting[i].Val() > 0 {
+		if kind == model.BlockerCircuit && waiting[i].Val() > 0 {
 			g.OpenCircuits++
 		}
 	}
@@ -128,34 +128,34 @@ func noticedAt(entries []redis.XMessage) time.Time {
 	return at.UTC()
 }
 
-// Signs reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
+// Liveness reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
 // empty.
-func (s Report) Signs(ctx context.Context) (model.Signs, error) {
+func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
 	beats := s.askHeartbeats(ctx, pipe)
 	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
 	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
 	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
 	if err := ExecReads(ctx, pipe); err != nil {
-		return model.Signs{}, fmt.Errorf("read signs of life: %w", err)
+		return model.Liveness{}, fmt.Errorf("read signs of life: %w", err)
 	}
 	// The clock is read last, so that no heartbeat lies ahead of it.
 	now, err := s.Now(ctx)
 	if err != nil {
-		return model.Signs{}, err
+		return model.Liveness{}, err
 	}
-	signs := model.Signs{
+	signs := model.Liveness{
 		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
 		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
 	}
 	for _, heartbeat := range beats.read() {
 		signs.Heartbeat(heartbeat.Of, heartbeat.At)
 	}
-	return signs, s.readFront(ctx, front.Val(), &signs)
+	return signs, s.readHead(ctx, front.Val(), &signs)
 }
 
-// readFront reads when the attempt at the front of the input list was started, unless it is over.
-func (s Report) readFront(ctx context.Context, raw string, signs *model.Signs) error {
+// readHeadSample reads when the attempt at the front of the input list was started, unless it is over.
+func (s Report) readHead(ctx context.Context, raw string, signs *model.Liveness) error {
 	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
 		return nil
@@ -168,7 +168,7 @@ func (s Report) readFront(ctx context.Context, raw string, signs *model.Signs) e
 		return fmt.Errorf("read the front of the input list: %w", err)
 	}
 	if Text(fields[0]) == entry.AttemptUID {
-		signs.FrontStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
+		signs.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
 	}
 	return nil
 }
@@ -210,8 +210,8 @@ func (s Report) Backlog(ctx context.Context) (Backlog, error) {
 	return Backlog{Outbox: outbox, Undelivered: undelivered.Val(), Rejected: rejected.Val(), Wake: wake.Val(), OldestNotice: oldest}, err
 }
 
-// mostCounted is up to how many entries of the outbox are counted one by one. Of more, those that were acknowledged and not trimmed yet count too.
-const mostCounted = 1000
+// maxCounted is up to how many entries of the outbox are counted one by one. Of more, those that were acknowledged and not trimmed yet count too.
+const maxCounted = 1000
 
 // undelivered counts the notices that were not delivered yet: what some group of the outbox has not acknowledged, and what waits in the lines of the
 // notifier. It tells of when the oldest of them is. A key of the wrong type counts as empty.
@@ -220,7 +220,7 @@ func (s Report) undelivered(ctx context.Context) (count int64, oldest time.Time,
 	if _, misfit := Misfit(err); err != nil && !misfit {
 		return 0, time.Time{}, err
 	}
-	most := int64(mostCounted)
+	most := int64(maxCounted)
 	if first == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}

@@ -108,7 +108,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 	})
 }
 
-// hold reads one hold, or what can be read of it.
+// ensureEncodable reads one hold, or what can be read of it.
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
 	if err != nil {
@@ -124,7 +124,7 @@ func changeHold(hold *model.Hold) change {
 	if look.IsZero() {
 		look = model.Never
 	}
-	return change{fields: []string{hold.ID, writeHold(hold)}, gate: hold.Gate(), look: look, hold: true}
+	return change{fields: []string{hold.ID, writeHold(hold)}, gate: hold.Blocker(), look: look, hold: true}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.
@@ -168,7 +168,7 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 			return nil, err
 		}
 		for _, hold := range holds {
-			parked, err := part.Fleet().CountParked(ctx, hold.Gate())
+			parked, err := part.Fleet().CountParked(ctx, hold.Blocker())
 			if err != nil {
 				return nil, err
 			}

@@ -14,7 +14,7 @@ import (
 type indexed struct {
 	failing, disabled, parked, ages, late, stale, deadline int64
 
-	gate      model.Gate
+	gate      model.Blocker
 	counted   string
 	errorID   string
 	freshness model.Freshness
@@ -44,10 +44,10 @@ func (t *Transition) fleet(w *wording, k Keys, now time.Time, config *Config) {
 	f.all = t.removes() || t.decision.Event == model.EventMend
 	f.joins = f.is.parked != 0 && (f.was.gate != f.is.gate || f.all)
 	f.places(t.decision.Ended != nil)
-	f.gate(t.decision.Look)
+	f.gate(t.decision.Recheck)
 	gives := f.was.counted != "" && (f.is.counted == "" || f.all || f.is.deadline != f.was.deadline)
 	begins, ends := t.fails()
-	if len(t.decision.Takes) > 0 || gives || begins || ends {
+	if len(t.decision.Acquires) > 0 || gives || begins || ends {
 		f.say("ms", "")
 		f.announce(Millis(now))
 	}
@@ -130,27 +130,27 @@ func (f *fleet) count(word string, n int) {
 
 // take tells what a start takes of keys, or a model reserves.
 func (f *fleet) take(d *model.Decision) {
-	f.count("takes=", len(d.Takes))
-	for _, take := range d.Takes {
+	f.count("takes=", len(d.Acquires))
+	for _, take := range d.Acquires {
 		before, after, lasts := "", "", ""
-		if take.Is != (model.Slots{}) {
-			before, after = take.Was.String(), take.Is.String()
-			lasts = strconv.FormatInt(max(1, take.Is.Last().Sub(f.now).Milliseconds()+1), 10)
+		if take.After != (model.Slots{}) {
+			before, after = take.Before.String(), take.After.String()
+			lasts = strconv.FormatInt(max(1, take.After.Last().Sub(f.now).Milliseconds()+1), 10)
 		}
-		f.announce(number(take.Most), before, after, lasts)
+		f.announce(number(take.Limit), before, after, lasts)
 		f.wording.keys = append(f.wording.keys, f.keys.Limit(take.Name), f.keys.Rate(take.Name))
 	}
 	if d.Probe {
 		f.say("probe", "")
-		f.wording.keys = append(f.wording.keys, f.keys.Circuit(model.CountedBy(d.Next.Counted, model.GateCircuit)[0]))
+		f.wording.keys = append(f.wording.keys, f.keys.Circuit(model.CountedBy(d.Next.Counted, model.BlockerCircuit)[0]))
 	}
 }
 
 // give tells what an attempt gives back of keys: when it ends all of them, and while it goes on it holds them for as long as it may take.
 func (f *fleet) give(t *Transition) {
-	goesOn := model.CountedBy(f.is.counted, model.GateLimit)
+	goesOn := model.CountedBy(f.is.counted, model.BlockerLimit)
 	var frees, extends []string
-	for _, name := range model.CountedBy(f.was.counted, model.GateLimit) {
+	for _, name := range model.CountedBy(f.was.counted, model.BlockerLimit) {
 		if slices.Contains(goesOn, name) {
 			extends = append(extends, name)
 		} else {
@@ -161,7 +161,7 @@ func (f *fleet) give(t *Transition) {
 	f.count("frees=", len(frees))
 	f.count("extend=", len(extends))
 	for _, name := range frees {
-		f.announce(string(model.NewGate(model.GateLimit, name)))
+		f.announce(string(model.NewBlocker(model.BlockerLimit, name)))
 	}
 	for _, name := range slices.Concat(frees, extends) {
 		f.wording.keys = append(f.wording.keys, f.keys.Limit(name))
@@ -173,7 +173,7 @@ func (f *fleet) give(t *Transition) {
 			f.wording.keys = append(f.wording.keys, f.keys.Rate(name))
 		}
 	}
-	for _, name := range model.CountedBy(f.was.counted, model.GateCircuit) {
+	for _, name := range model.CountedBy(f.was.counted, model.BlockerCircuit) {
 		if ends {
 			f.settle(t, name)
 		}
@@ -188,7 +188,7 @@ func (f *fleet) settle(t *Transition, name string) {
 	}
 	at := f.now.Add(probe)
 	f.say("circuit", "")
-	f.announce(string(model.NewGate(model.GateCircuit, name)), name, string(t.decision.CircuitOutcome), strconv.Itoa(failures), strconv.Itoa(of),
+	f.announce(string(model.NewBlocker(model.BlockerCircuit, name)), name, string(t.decision.CircuitOutcome), strconv.Itoa(failures), strconv.Itoa(of),
 		model.FormatTime(at), Millis(at))
 	f.wording.keys = append(f.wording.keys, f.keys.Circuit(name))
 }

@@ -87,7 +87,7 @@ func (i Index) Said(value string) bool {
 	case KeyGate:
 		return value == i.Name
 	case KeyLimit:
-		return slices.Contains(strings.Fields(value), string(model.NewGate(model.GateLimit, i.Name)))
+		return slices.Contains(strings.Fields(value), string(model.NewBlocker(model.BlockerLimit, i.Name)))
 	default:
 		_, is, _ := strings.Cut(i.Name, "=")
 		return value == is
@@ -98,9 +98,9 @@ func (i Index) Said(value string) bool {
 func (t *Transition) Leaving(index Index) *Transition {
 	switch index.Kind {
 	case KeyGate:
-		t.was.gate = model.Gate(index.Name)
+		t.was.gate = model.Blocker(index.Name)
 	case KeyLimit:
-		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewGate(model.GateLimit, index.Name)))
+		t.was.counted = strings.TrimSpace(t.was.counted + " " + string(model.NewBlocker(model.BlockerLimit, index.Name)))
 	case KeyLabel:
 		name, value, _ := strings.Cut(index.Name, "=")
 		t.wasLabels = map[string]string{name: value}

@@ -17,75 +17,75 @@ var noteFront = Load("note-front.lua")
 // and of longer where the list moves slowly.
 const frontCap = 10_000
 
-// NoteFront notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
+// SampleHead notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
 // attempt that was handed back is not noted, nor twice in a row that the list is empty. Old fronts may be thinned out, as long as no attempt
 // seems to have been taken later than it was noted by more than apart.
-func (s *Store) NoteFront(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
+func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front(), s.Keys.Input(), s.Keys.Stats()}
 	err := Run(ctx, s.Clients.Write, noteFront, keys, s.clockArg(), number(ticket), Millis(since), frontCap, apart.Milliseconds()).Err()
 	return Wrap(err, "note the front of the input list")
 }
 
-// Fronts reads the fronts that were noted, and the clock before that. A key of another type holds none.
-func (s *Store) Fronts(ctx context.Context) (model.Fronts, error) {
+// HeadSamples reads the fronts that were noted, and the clock before that. A key of another type holds none.
+func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
-		return model.Fronts{}, err
+		return model.HeadSamples{}, err
 	}
-	fronts := model.Fronts{At: now}
+	fronts := model.HeadSamples{At: now}
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front(), 0, -1).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fronts, nil
 	}
 	for _, text := range texts {
-		fronts.Noted = append(fronts.Noted, readFront(text))
+		fronts.Noted = append(fronts.Noted, readHeadSample(text))
 	}
 	return fronts, Wrap(err, "read the fronts of the input list")
 }
 
-// readFront reads a front as note-front.lua writes it. What cannot be read is no front of anything.
-func readFront(text string) model.Front {
+// readHeadSample reads a front as note-front.lua writes it. What cannot be read is no front of anything.
+func readHeadSample(text string) model.HeadSample {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
-		return model.Front{}
+		return model.HeadSample{}
 	}
-	front := model.Front{Ticket: int(whole(fields[0])), FirstSeen: time.UnixMilli(whole(fields[1])).UTC()}
+	front := model.HeadSample{Ticket: int(parseInt(fields[0])), FirstSeen: time.UnixMilli(parseInt(fields[1])).UTC()}
 	if len(fields) > 2 {
-		front.LastSeen = time.UnixMilli(whole(fields[2])).UTC()
+		front.LastSeen = time.UnixMilli(parseInt(fields[2])).UTC()
 	}
 	return front
 }
 
-// InLine is where a model stands in the line of those that workers take next.
-type InLine struct {
+// QueuePosition is where a model stands in the line of those that workers take next.
+type QueuePosition struct {
 	No   int     // 1 is the first; 0: it does not stand there
 	Rate float64 // how many attempts a second have left the list of late; 0: not known
 }
 
 // Wait is how long it takes at the present rate until its attempt is taken; 0: not known.
-func (p InLine) Wait() time.Duration {
+func (p QueuePosition) Wait() time.Duration {
 	if p.No == 0 || p.Rate <= 0 {
 		return 0
 	}
 	return time.Duration(float64(p.No) / p.Rate * float64(time.Second))
 }
 
-// PlaceInLine tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
+// QueuePosition tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
-func (s Report) PlaceInLine(ctx context.Context, m *Record) (InLine, error) {
+func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
 	now, err := s.Now(ctx)
 	if err != nil {
-		return InLine{}, err
+		return QueuePosition{}, err
 	}
 	entries, urgent := pipe.LRange(ctx, k.Input(), 0, -1), pipe.ZCard(ctx, k.Urgent())
 	calm := pipe.ZCount(ctx, k.Due(), "-inf", Millis(now))
 	hurried, due := pipe.ZRank(ctx, k.Urgent(), m.UID), pipe.ZRank(ctx, k.Due(), m.UID)
 	if err := ExecReads(ctx, pipe); err != nil {
-		return InLine{}, fmt.Errorf("read the input list: %w", err)
+		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
-	fronts, err := s.Fronts(ctx)
-	place, waiting := InLine{Rate: fronts.Rate()}, len(entries.Val())
+	fronts, err := s.HeadSamples(ctx)
+	place, waiting := QueuePosition{Rate: fronts.Rate()}, len(entries.Val())
 	switch {
 	case m.Running():
 		for i, raw := range entries.Val() {

@@ -133,9 +133,9 @@ func brokenInvariants(all keys) (broken list) {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.ParkedBy != "" {
 			wantParked[uid] = float64(m.RefreshAt.UnixMilli())
-		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseRun {
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.TriggerRun {
 			wantUrgent[uid] = float64(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli())
-		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.CauseHand {
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.TriggerHand {
 			wantUrgent[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {
 			wantDue[uid] = float64(m.RefreshAt.UnixMilli())

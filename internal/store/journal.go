@@ -109,7 +109,7 @@ func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, s
 // writtenAt is when an entry of a stream was written, in Unix ms by the clock of Redis.
 func writtenAt(id string) int64 {
 	ms, _, _ := strings.Cut(id, "-")
-	return whole(ms)
+	return parseInt(ms)
 }
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.

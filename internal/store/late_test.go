@@ -214,7 +214,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 			command, err := model.DecodeCommand([]byte(texts[i]))
 			must(t, err)
 			b.now = b.now.Add(time.Second)
-			outcome, err := b.Steer(t.Context(), &command, Claimed{claimed[i]}, b.now)
+			outcome, err := b.ApplyQueueCommand(t.Context(), &command, Claimed{claimed[i]}, b.now)
 			if err != nil || outcome != want {
 				t.Errorf("%s: want %s, got %s, %v", texts[i], want, outcome, err)
 			}
@@ -224,7 +224,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 			l.keeping = true
 			command, err := model.DecodeCommand([]byte(texts[i]))
 			must(t, err)
-			if _, err := b.Steer(t.Context(), &command, Claimed{claimed[i]}, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
+			if _, err := b.ApplyQueueCommand(t.Context(), &command, Claimed{claimed[i]}, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Fatalf("want the request kept, got %v", err)
 			}
 			l.keeping = false

@@ -78,13 +78,13 @@ func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
 func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	_, err := s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, l.Name), writeLimit(l), now)
+	_, err := s.changeBlocker(ctx, s.Keys.Limits(), model.NewBlocker(model.BlockerLimit, l.Name), writeLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeGate(ctx, s.Keys.Limits(), model.NewGate(model.GateLimit, name), "", now)
+	return s.changeBlocker(ctx, s.Keys.Limits(), model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // Limits reads the limits that were set at run time, by their names.
@@ -141,7 +141,7 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		running := SendEach(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
 		slots := SendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
 		parked := SendEach(names, func(name string) *redis.IntCmd {
-			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, name))))
+			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
 		})
 		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read limits: %w", err)
@@ -160,7 +160,7 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 
 // limitNames lists the keys of which something runs or waits.
 func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
-	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewGate(model.GateLimit, "")))} {
+	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))} {
 		err = cmp.Or(err, s.ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
@@ -172,16 +172,16 @@ func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
 }
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
-func (s Fleet) WaitedFor(ctx context.Context, most int) (gates []model.Gate, err error) {
+func (s Fleet) WaitedFor(ctx context.Context, most int) (gates []model.Blocker, err error) {
 	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
 	for _, name := range names {
-		gates = append(gates, model.Gate(name))
+		gates = append(gates, model.Blocker(name))
 	}
 	return gates, Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.
-func (s Fleet) CountParked(ctx context.Context, gate model.Gate) (int64, error) {
+func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, error) {
 	n, err := s.Clients.Read.ZCard(ctx, s.Keys.ParkedBy(string(gate))).Result()
 	return n, Wrap(err, "count what waits for a gate")
 }

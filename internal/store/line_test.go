@@ -13,7 +13,7 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
 		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
 		for _, ticket := range []int{4, 20, 36} { // 16 a second
-			if err := b.NoteFront(t.Context(), ticket, b.now, time.Second); err != nil {
+			if err := b.SampleHead(t.Context(), ticket, b.now, time.Second); err != nil {
 				t.Fatal(err)
 			}
 			b.now = b.now.Add(time.Second)
@@ -22,17 +22,17 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 		at := func(uid, attemptUID string) *Record {
 			return &Record{Model: model.Model{UID: uid, State: model.State{AttemptUID: attemptUID}}}
 		}
-		place, err := b.Report().PlaceInLine(t.Context(), at("m", "b"))
-		if err != nil || place != (InLine{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond {
+		place, err := b.Report().QueuePosition(t.Context(), at("m", "b"))
+		if err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond {
 			t.Errorf("want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
 		}
 		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
 		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
-			if place, err := b.Report().PlaceInLine(t.Context(), at(uid, "")); err != nil || place.No != no {
+			if place, err := b.Report().QueuePosition(t.Context(), at(uid, "")); err != nil || place.No != no {
 				t.Errorf("%s: want place %d, got %+v, %v", uid, no, place, err)
 			}
 		}
-		if place, err = b.Report().PlaceInLine(t.Context(), at("m", "gone")); err != nil || place.No != 0 || place.Wait() != 0 {
+		if place, err = b.Report().QueuePosition(t.Context(), at("m", "gone")); err != nil || place.No != 0 || place.Wait() != 0 {
 			t.Errorf("want no place, got %+v, %v", place, err)
 		}
 	})
@@ -45,7 +45,7 @@ func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 		note := func(ticket int, after time.Duration, want list) {
 			t.Helper()
 			b.now = b.now.Add(after)
-			if err := b.NoteFront(t.Context(), ticket, b.now, time.Second); err != nil {
+			if err := b.SampleHead(t.Context(), ticket, b.now, time.Second); err != nil {
 				t.Fatal(err)
 			}
 			got, _ := b.state()[":front"].(list)
@@ -90,9 +90,9 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 				}
 			}
 			b.redis.RPush(t.Context(), b.Keys.Front(), seeded...)
-			before, errBefore := b.Fronts(t.Context())
-			err := b.NoteFront(t.Context(), 3*frontCap, b.now, time.Second)
-			after, errAfter := b.Fronts(t.Context())
+			before, errBefore := b.HeadSamples(t.Context())
+			err := b.SampleHead(t.Context(), 3*frontCap, b.now, time.Second)
+			after, errAfter := b.HeadSamples(t.Context())
 			if err != nil || errBefore != nil || errAfter != nil {
 				t.Fatal(err, errBefore, errAfter)
 			}

@@ -280,7 +280,7 @@ func (c *clerk) age(record *Record, now time.Time) *Transition {
 // park lets models that are due wait for a gate, and parked ones for another.
 func (m *machine) park(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
-	gate := rapid.SampledFrom([]model.Gate{"hold:h1", "hold:h2"}).Draw(t, "gate")
+	gate := rapid.SampledFrom([]model.Blocker{"hold:h1", "hold:h2"}).Draw(t, "gate")
 	look := m.now.Add(rapid.SampledFrom([]time.Duration{0, time.Minute, time.Hour}).Draw(t, "look"))
 	var batch []Item
 	for _, uid := range modelNames {

@@ -88,8 +88,8 @@ func (d Delivery) text() string {
 	return string(text)
 }
 
-// Line is what waits for a recipient.
-type Line struct {
+// Mailbox is what waits for a recipient.
+type Mailbox struct {
 	Channel, Recipient string
 	Delivery           Delivery
 	Notices            []string // JSON, oldest first; of many the first
@@ -97,14 +97,14 @@ type Line struct {
 	text string // of the delivery
 }
 
-// ReadLine reads what waits for a recipient, at most so many notices.
-func (s Outbox) ReadLine(ctx context.Context, channel, recipient string, most int) (*Line, error) {
+// ReadMailbox reads what waits for a recipient, at most so many notices.
+func (s Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := s.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries(), recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
 	if _, err := pipe.Exec(ctx); err != nil && !Missing(err) {
 		return nil, fmt.Errorf("read what a recipient is told: %w", err)
 	}
-	line := &Line{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
+	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
 	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
 	return line, nil
 }
@@ -121,7 +121,7 @@ type Settlement struct {
 }
 
 // Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
-func (s Outbox) Settle(ctx context.Context, line *Line, to Settlement) (bool, error) {
+func (s Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
 	k := s.Keys
 	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries(), k.Undelivered(), k.Stats()}
 	lost := ""
@@ -143,8 +143,8 @@ func (s Outbox) Settle(ctx context.Context, line *Line, to Settlement) (bool, er
 	return settled, Wrap(err, "settle what a recipient is told")
 }
 
-// PushTold gives a message to other programs, in a list that keeps the newest.
-func (s Outbox) PushTold(ctx context.Context, name string, notices []string) error {
+// PushToList gives a message to other programs, in a list that keeps the newest.
+func (s Outbox) PushToList(ctx context.Context, name string, notices []string) error {
 	pipe, key := s.Clients.Write.Pipeline(), s.Keys.Told(name)
 	pipe.RPush(ctx, key, notices)
 	pipe.LTrim(ctx, key, -maxTold, -1)

@@ -30,15 +30,15 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 				t.Fatal(n, err)
 			}
 		}
-		line := func() *Line {
+		line := func() *Mailbox {
 			t.Helper()
-			line, err := b.Outbox().ReadLine(ctx, "ops", "ops", 10)
+			line, err := b.Outbox().ReadMailbox(ctx, "ops", "ops", 10)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return line
 		}
-		settle := func(what string, line *Line, to Settlement, want bool) {
+		settle := func(what string, line *Mailbox, to Settlement, want bool) {
 			t.Helper()
 			to.At = b.now
 			if settled, err := b.Outbox().Settle(ctx, line, to); err != nil || settled != want {

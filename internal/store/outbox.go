@@ -136,5 +136,5 @@ func before(a, b string) bool {
 	}
 	_, first, _ := strings.Cut(a, "-")
 	_, second, _ := strings.Cut(b, "-")
-	return whole(first) < whole(second)
+	return parseInt(first) < parseInt(second)
 }

@@ -170,7 +170,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		}
 		expect("one is routed to nobody", 3, first)
 		for i, line := range []string{"ops a", "ops b"} {
-			waits, err := b.Outbox().ReadLine(ctx, "ops", line, 1)
+			waits, err := b.Outbox().ReadMailbox(ctx, "ops", line, 1)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -107,7 +107,7 @@ func (s *Store) Recount(ctx context.Context, use PolicyUse) (bool, error) {
 	is := ""
 	if use.Models > 0 {
 		_, change, _ := strings.Cut(use.recorded, " ")
-		is = fmt.Sprintf("%d %d", use.Models, whole(change))
+		is = fmt.Sprintf("%d %d", use.Models, parseInt(change))
 	}
 	keys := []string{s.Keys.Policies(), s.Keys.PolicyUses()}
 	written, err := Run(ctx, s.Clients.Write, recountPolicy, keys, use.Name, use.recorded, is).Bool()

@@ -182,7 +182,7 @@ func (s *Store) Pool() Pool { return Pool{s} }
 
 // Heartbeat is the last one of a dispatcher, a poller or a worker pool.
 type Heartbeat struct {
-	Of    model.Party
+	Of    model.Role
 	Key   string // of the set in which it stands
 	Owner string
 	At    time.Time
@@ -203,7 +203,7 @@ func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now tim
 
 // heartbeatReply is what a pipeline tells of the heartbeats of one party.
 type heartbeatReply struct {
-	of    model.Party
+	of    model.Role
 	key   string
 	reply *redis.ZSliceCmd
 }
@@ -212,10 +212,10 @@ type heartbeatReplies []heartbeatReply
 
 // askHeartbeats asks for all heartbeats in a pipeline.
 func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
-	keys := map[model.Party]string{
-		model.PartyDispatcher: s.Keys.Dispatchers(), model.PartyPoller: s.Keys.Pollers(), model.PartyWorker: s.Keys.Workers(),
+	keys := map[model.Role]string{
+		model.RoleDispatcher: s.Keys.Dispatchers(), model.RolePoller: s.Keys.Pollers(), model.RoleWorker: s.Keys.Workers(),
 	}
-	return SendEach(model.Parties, func(party model.Party) heartbeatReply {
+	return SendEach(model.Roles, func(party model.Role) heartbeatReply {
 		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
 	})
 }

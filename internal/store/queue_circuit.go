@@ -56,13 +56,13 @@ func (s *Store) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	if hash["on"] == "" && len(former.Val()) > 0 {
 		hash = former.Val()
 	}
-	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: whole(hash["opened"])}
+	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: parseInt(hash["opened"])}
 	for field, value := range stats.Val() {
 		if strings.HasPrefix(field, model.QueueCircuitSucceeded) {
-			status.Successes += whole(value)
+			status.Successes += parseInt(value)
 		}
 		if strings.HasPrefix(field, model.QueueCircuitFailed) {
-			status.Failures += whole(value)
+			status.Failures += parseInt(value)
 		}
 	}
 	return status, nil
@@ -75,8 +75,8 @@ func decodeQueueCircuit(hash map[string]string) model.QueueCircuit {
 	circuit.Open = hash["opened_at"] != ""
 	read := circuit
 	read.Share, _ = strconv.ParseFloat(hash["share"], 64)
-	read.Window = time.Duration(whole(hash["window_ms"])) * time.Millisecond
-	read.Min = int(whole(hash["min"]))
+	read.Window = time.Duration(parseInt(hash["window_ms"])) * time.Millisecond
+	read.Min = int(parseInt(hash["min"]))
 	if read.Validate() != nil {
 		return circuit
 	}

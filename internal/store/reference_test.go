@@ -293,9 +293,9 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	due, urgent := next.RefreshAt, time.Time{}
 	if next.Disabled || next.AttemptUID != "" || next.ParkedBy != "" {
 		due = time.Time{}
-	} else if next.Cause == model.CauseHand {
+	} else if next.Cause == model.TriggerHand {
 		due, urgent = urgent, due
-	} else if next.Cause == model.CauseRun {
+	} else if next.Cause == model.TriggerRun {
 		due, urgent = urgent, due.AddDate(0, 0, -36500)
 	}
 	setScore(r.due, t.uid, due)
@@ -340,8 +340,8 @@ func (r *reference) index(t *Transition, next model.State) {
 		switch at, noted := r.gates[gate]; {
 		case t.decision.Event == model.EventMend:
 			r.gates[gate] = 0
-		case t.decision.Event == model.EventParked && t.was.gate != next.ParkedBy && (!noted || float64(t.decision.Look.UnixMilli()) < at):
-			setScore(r.gates, gate, t.decision.Look)
+		case t.decision.Event == model.EventParked && t.was.gate != next.ParkedBy && (!noted || float64(t.decision.Recheck.UnixMilli()) < at):
+			setScore(r.gates, gate, t.decision.Recheck)
 		}
 	}
 	setScore(r.failing, t.uid, next.FailingSince)

@@ -78,7 +78,7 @@ func (i Item) rejected(now time.Time) string {
 	} else if len(entry.Raw) > maxRaw {
 		entry.Raw, entry.Bytes = entry.Raw[:maxRaw], strconv.Itoa(len(entry.Raw))
 	}
-	entry.hold()
+	entry.ensureEncodable()
 	text, _ := json.Marshal(entry) // texts only
 	return string(text)
 }
@@ -90,8 +90,8 @@ func readRejected(text string) (entry Rejected) {
 	return entry
 }
 
-// hold makes sure that JSON can hold the message. One that was cut may end within a character.
-func (r *Rejected) hold() {
+// ensureEncodable makes sure that JSON can hold the message. One that was cut may end within a character.
+func (r *Rejected) ensureEncodable() {
 	if r.Bytes != "" {
 		whole := strings.ToValidUTF8(r.Raw, "")
 		if len(r.Raw)-len(whole) < utf8.UTFMax {

@@ -142,7 +142,7 @@ func Answered(err error) bool {
 	return errors.As(err, &reply)
 }
 
-func whole(text string) int64 {
+func parseInt(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64) // what is no number counts for nothing
 	return n
 }

@@ -92,7 +92,7 @@ type Store struct {
 	place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache
-	gates     gateCache
+	gates     blockerCache
 }
 
 // New returns the store of a queue. It takes over no connection: the caller closes the clients.

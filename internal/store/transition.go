@@ -213,7 +213,7 @@ func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config,
 	if t.decision.Event == model.EventStart || t.decision.Event == model.EventParked {
 		w.say("fenced", "")
 	}
-	if t.decision.WakesDispatcher(now) {
+	if t.decision.NotifiesDispatcher(now) {
 		w.say("wake", "")
 	}
 }

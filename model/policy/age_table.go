@@ -19,7 +19,7 @@ type AgeRow struct {
 }
 
 // Delay returns the delay of the first row that holds.
-func (t AgeTable) Delay(o Occasion) (time.Duration, bool, error) {
+func (t AgeTable) Delay(o RetryInput) (time.Duration, bool, error) {
 	for _, row := range t {
 		if o.SinceSuccess <= row.UpTo {
 			return row.Delay, true, nil

@@ -27,7 +27,7 @@ func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) {
 		{180*day + 1, "8d"}, {360 * day, "8d"},
 		{360*day + 1, "-"}, {3600 * day, "-"},
 	} {
-		delay, retry, err := table.Delay(Occasion{K: 7, SinceSuccess: test.age})
+		delay, retry, err := table.Delay(RetryInput{K: 7, SinceSuccess: test.age})
 		got := "-"
 		if retry {
 			got = formatDelay(delay)

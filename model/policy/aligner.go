@@ -24,8 +24,8 @@ type Aligner struct {
 	patterns int // instructions of the patterns of matches
 }
 
-// Juncture is a failure whose retry is to be joined with the schedule.
-type Juncture struct {
+// AlignInput is a failure whose retry is to be joined with the schedule.
+type AlignInput struct {
 	RetryAt   time.Time     `expr:"retry_at"`   // when the retry alone would start
 	PlannedAt time.Time     `expr:"planned_at"` // the next planned refresh
 	Now       time.Time     `expr:"now"`
@@ -36,7 +36,7 @@ type Juncture struct {
 }
 
 // At returns when the next attempt starts: in whole milliseconds, not before now and within ten years. Its error is a policy_error.
-func (a *Aligner) At(j Juncture) (time.Time, error) {
+func (a *Aligner) At(j AlignInput) (time.Time, error) {
 	j.RetryAt, j.PlannedAt, j.Now = j.RetryAt.UTC(), j.PlannedAt.UTC(), j.Now.UTC()
 	result, err := expr.Run(a.program, j)
 	if err != nil {
@@ -60,7 +60,7 @@ func parseAligner(fields map[string]any) (*Aligner, error) {
 		return nil, err
 	}
 	program, patterns, err := compileExpression(text, spellLengths(text), "retry_at, planned_at, now, timeout, k, error_type and reason, which returns a time",
-		expr.Env(Juncture{}), expr.AsKind(reflect.Struct), expr.EnableBuiltin("duration"))
+		expr.Env(AlignInput{}), expr.AsKind(reflect.Struct), expr.EnableBuiltin("duration"))
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestAnExpressionSaysWhenTheNextAttemptStarts(t *testing.T) {
 		"min(k, 2) > 1 ? now + 1h : now": "13:00:00",
 		"error_type matches '^5m$' ? retry_at + duration('1m') : retry_at": "13:09:00",
 	} {
-		got, err := aligned(t, text).At(Juncture{RetryAt: noon.Add(68 * time.Minute), PlannedAt: noon.Add(2 * time.Hour), Now: noon, Timeout: time.Hour, K: 3, ErrorType: "5m"})
+		got, err := aligned(t, text).At(AlignInput{RetryAt: noon.Add(68 * time.Minute), PlannedAt: noon.Add(2 * time.Hour), Now: noon, Timeout: time.Hour, K: 3, ErrorType: "5m"})
 		if at := got.Format("15:04:05.999"); err != nil || at != want {
 			t.Errorf("%s: %s, %v, want %s", text, at, err, want)
 		}
@@ -56,7 +56,7 @@ func TestATimeThatIsNotToComeIsAnErrorOfThePolicy(t *testing.T) {
 		"now + duration(reason)":                  `time: invalid duration ""`,
 		"k > 1 ? now - timeout - 1h : planned_at": "expected a time from now to ten years on, found 2026-01-05T10:00:00Z",
 	} {
-		_, err := aligned(t, text).At(Juncture{RetryAt: now, PlannedAt: now, Now: now, Timeout: time.Hour, K: 7})
+		_, err := aligned(t, text).At(AlignInput{RetryAt: now, PlannedAt: now, Now: now, Timeout: time.Hour, K: 7})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -120,7 +120,7 @@ func FuzzParseAligner(f *testing.F) {
 			return
 		}
 		now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-		at, err := aligner.At(Juncture{RetryAt: now.Add(time.Minute), PlannedAt: now.Add(time.Hour), Now: now, Timeout: time.Minute, K: 1})
+		at, err := aligner.At(AlignInput{RetryAt: now.Add(time.Minute), PlannedAt: now.Add(time.Hour), Now: now, Timeout: time.Minute, K: 1})
 		if err == nil && (at.Before(now) || at.After(now.Add(document.MaxDuration)) || at.Nanosecond()%1e6 != 0) {
 			t.Fatalf("%q: %v", text, at)
 		}

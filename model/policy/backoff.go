@@ -31,7 +31,7 @@ type Backoff struct {
 }
 
 // Delay returns the delay after failure k, at most Cap.
-func (b Backoff) Delay(o Occasion) (time.Duration, bool, error) {
+func (b Backoff) Delay(o RetryInput) (time.Duration, bool, error) {
 	if o.K < 1 || b.Retries != Unlimited && o.K > b.Retries {
 		return 0, false, nil
 	}

@@ -111,7 +111,7 @@ func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) {
 		}
 		before := time.Duration(0)
 		for _, k := range []int{1, 2, 10, 60, 63, 64, 65, 92, 93, 94, 100, 101, 1000, 1024, 1025, 1 << 20, math.MaxInt32, math.MaxInt} {
-			delay, retry, err := backoff.Delay(Occasion{K: k})
+			delay, retry, err := backoff.Delay(RetryInput{K: k})
 			if err != nil || !retry || delay < before || delay > longest || delay%time.Millisecond != 0 {
 				t.Errorf("%s after %d failures: %v, %v, %v", retries, k, delay, retry, err)
 			}
@@ -122,7 +122,7 @@ func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) {
 
 func TestFailureZeroIsNone(t *testing.T) {
 	for _, k := range []int{0, -1, math.MinInt} {
-		if delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(Occasion{K: k}); retry || delay != 0 {
+		if delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(RetryInput{K: k}); retry || delay != 0 {
 			t.Errorf("failure %d: %v, %v", k, delay, retry)
 		}
 	}

@@ -45,7 +45,7 @@ func ExampleRetries() {
 		return
 	}
 	for k := 1; k <= 5; k++ {
-		delay, retry, err := p.Retries.Delay(policy.Occasion{K: k})
+		delay, retry, err := p.Retries.Delay(policy.RetryInput{K: k})
 		fmt.Println(delay, retry, err)
 	}
 	// Output:

@@ -193,7 +193,7 @@ func instructions(pattern string) int {
 }
 
 // Delay evaluates the expression. Its error is a policy_error.
-func (e *Expression) Delay(o Occasion) (time.Duration, bool, error) {
+func (e *Expression) Delay(o RetryInput) (time.Duration, bool, error) {
 	result, err := expr.Run(e.program, occasionEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")

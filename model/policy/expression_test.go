@@ -44,7 +44,7 @@ func TestAnExpressionSaysTheDelay(t *testing.T) {
 }
 
 func TestAnExpressionKnowsTheOccasion(t *testing.T) {
-	occasion := Occasion{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
+	occasion := RetryInput{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
 	for text, want := range map[string]string{
 		`error_type == "NetworkError" ? "1m" : "1d"`:           "1m",
 		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
@@ -89,7 +89,7 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 		`"-5m"`:           `expr: expected ` + wantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
 		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
 	} {
-		delay, retry, err := inExpression(t, text).Delay(Occasion{K: 3, ErrorType: "boom"})
+		delay, retry, err := inExpression(t, text).Delay(RetryInput{K: 3, ErrorType: "boom"})
 		if err == nil || err.Error() != want || retry || delay != 0 {
 			t.Errorf("%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
 		}
@@ -169,7 +169,7 @@ func TestNoShortExpressionTakesLongOrPanics(t *testing.T) {
 			continue
 		}
 		for k := range 3 {
-			_, _, _ = expression.Delay(Occasion{K: k + 1, Reason: strings.Repeat("a", document.MaxText)})
+			_, _, _ = expression.Delay(RetryInput{K: k + 1, Reason: strings.Repeat("a", document.MaxText)})
 		}
 	}
 }

@@ -59,7 +59,7 @@ func FuzzParseExpression(f *testing.F) {
 			return
 		}
 		for k := 1; k <= 30; k++ {
-			delay, retry, err := expression.Delay(Occasion{K: k, Reason: "boom", ErrorType: "A", QueueDepth: 7, SinceSuccess: time.Duration(k) * time.Hour})
+			delay, retry, err := expression.Delay(RetryInput{K: k, Reason: "boom", ErrorType: "A", QueueDepth: 7, SinceSuccess: time.Duration(k) * time.Hour})
 			inRange := delay >= 0 && delay <= document.MaxDuration && delay%time.Millisecond == 0
 			if err != nil && (retry || delay != 0 || err.Error() == "") || retry && !inRange && delay != UntilPlanned {
 				t.Fatalf("%q after %d failures: %v, %v, %v", text, k, delay, retry, err)

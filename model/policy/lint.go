@@ -71,7 +71,7 @@ func (l *linter) expression() {
 		return
 	}
 	for k := 1; k <= triedFailures; k++ {
-		_, retry, err := expression.Delay(Occasion{K: k, SinceSuccess: time.Duration(k) * time.Hour})
+		_, retry, err := expression.Delay(RetryInput{K: k, SinceSuccess: time.Duration(k) * time.Hour})
 		if err != nil {
 			l.warn("retries.expr", "fails for failure %d without reason and error type: %s", k, err)
 			return
@@ -91,7 +91,7 @@ func (l *linter) aligner() {
 		return
 	}
 	for _, delay := range []time.Duration{0, time.Minute, 2 * time.Hour} {
-		_, err := l.Policy.AlignBy.At(Juncture{RetryAt: l.now.Add(delay), PlannedAt: l.now.Add(time.Hour), Now: l.now, Timeout: l.Policy.Timeout, K: 1})
+		_, err := l.Policy.AlignBy.At(AlignInput{RetryAt: l.now.Add(delay), PlannedAt: l.now.Add(time.Hour), Now: l.now, Timeout: l.Policy.Timeout, K: 1})
 		if err != nil {
 			l.warn("alignment.expr", "fails for a retry in %s, planned in 1h: %s", document.FormatDuration(delay), err)
 			return
@@ -180,7 +180,7 @@ func (l *linter) gaps() {
 func (l *linter) sumOfDelays() time.Duration {
 	var total time.Duration
 	for k := 1; k <= l.Policy.MaxRetries(); k++ {
-		delay, _, _ := l.Policy.Retries.Delay(Occasion{K: k})
+		delay, _, _ := l.Policy.Retries.Delay(RetryInput{K: k})
 		total = min(total+max(0, delay), document.MaxDuration)
 	}
 	return total

@@ -58,7 +58,7 @@ func delaysOf(t testing.TB, p Policy, n int) string {
 	t.Helper()
 	var texts []string
 	for k := range n {
-		delay, retry, err := p.Retries.Delay(Occasion{K: k + 1})
+		delay, retry, err := p.Retries.Delay(RetryInput{K: k + 1})
 		switch {
 		case err != nil:
 			t.Fatal(err)

@@ -140,12 +140,12 @@ func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {
 func TestNDelaysAreNRetries(t *testing.T) {
 	delays := Delays{time.Second, time.Minute}
 	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
-		if got, retry, _ := delays.Delay(Occasion{K: k}); !retry || got != want {
+		if got, retry, _ := delays.Delay(RetryInput{K: k}); !retry || got != want {
 			t.Errorf("failure %d: %v, %v", k, got, retry)
 		}
 	}
 	for _, k := range []int{-1, 0, 3, 100} {
-		if got, retry, _ := delays.Delay(Occasion{K: k}); retry || got != 0 {
+		if got, retry, _ := delays.Delay(RetryInput{K: k}); retry || got != 0 {
 			t.Errorf("failure %d: %v, %v", k, got, retry)
 		}
 	}

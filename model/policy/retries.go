@@ -12,7 +12,7 @@ import (
 // Retries is a retry strategy: Delays, Backoff, AgeTable or *Expression. It is immutable and safe for concurrent use.
 type Retries interface {
 	// Delay returns how long to wait after a failure, or UntilPlanned; false: there is no retry for it. The error is one of an expression.
-	Delay(o Occasion) (delay time.Duration, retry bool, err error)
+	Delay(o RetryInput) (delay time.Duration, retry bool, err error)
 	// Count is the most retries that one cycle can have, or Unlimited.
 	Count() int
 	// document is the strategy as it stands in a canonical policy.
@@ -34,8 +34,8 @@ const (
 	neverRetry   = "never"
 )
 
-// Occasion is what a strategy may know of the failure that it is asked about.
-type Occasion struct {
+// RetryInput is what a strategy may know of the failure that it is asked about.
+type RetryInput struct {
 	K            int           // failures in this cycle, 1 is the first
 	Reason       string        // of the worker, or "timeout"
 	ErrorType    string        // likewise
@@ -47,7 +47,7 @@ type Occasion struct {
 type Delays []time.Duration
 
 // Delay returns the delay after failure k; false: there is no retry for it.
-func (d Delays) Delay(o Occasion) (time.Duration, bool, error) {
+func (d Delays) Delay(o RetryInput) (time.Duration, bool, error) {
 	if o.K < 1 || o.K > len(d) {
 		return 0, false, nil
 	}

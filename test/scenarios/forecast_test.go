@@ -19,7 +19,7 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	if err != nil {
 		q.t.Fatal(err)
 	}
-	gates, err := q.Store.Gates(q.t.Context())
+	gates, err := q.Store.Blockers(q.t.Context())
 	if err != nil {
 		q.t.Fatal(err)
 	}

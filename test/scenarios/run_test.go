@@ -40,7 +40,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if place, err := q.Store.Report().PlaceInLine(t.Context(), records["table"]); place.No != 1 || err != nil {
+		if place, err := q.Store.Report().QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
 		gauges, err := q.Store.Report().Gauges(t.Context())

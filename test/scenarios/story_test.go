@@ -274,7 +274,7 @@ func (s *story) signature(verb string, step step) string {
 	case verb != "lost":
 		return s.seen["error"]
 	}
-	return model.SignatureOf("tbl_1", said.ErrorType, said.Reason).ID()
+	return model.FingerprintOf("tbl_1", said.ErrorType, said.Reason).ID()
 }
 
 // fence fills in what belongs to the running attempt, or remembers that it has ended.

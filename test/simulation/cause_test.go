@@ -77,12 +77,12 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
 		return nil
 	}
-	want := model.SignatureOf(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
+	want := model.FingerprintOf(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
 	switch {
 	case m.Again:
 		want = ""
 	case p.message != nil && p.message.Type == model.MessageFailure:
-		want = model.SignatureOf(m.UID, p.message.ErrorType, p.message.Reason)
+		want = model.FingerprintOf(m.UID, p.message.ErrorType, p.message.Reason)
 	case p.message != nil:
 		return nil // it was deferred once too often
 	}
@@ -99,7 +99,7 @@ func (p *replay) checkCauses() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
 		is, was := p.after.causes[id], p.before.causes[id]
-		models, text := int(p.after.errors[id]), model.Signature(is["signature"])
+		models, text := int(p.after.errors[id]), model.Fingerprint(is["signature"])
 		switch {
 		case count(is["began"])-count(is["ended"]) != models:
 			return fmt.Errorf("%d models are failing by %s, began and ended: %v", models, id, is)

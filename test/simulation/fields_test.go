@@ -51,8 +51,8 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labelsOf(hash),
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
-			Cause: model.Cause(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
-			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Gate(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
+			Cause: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
+			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Blocker(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
 			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),

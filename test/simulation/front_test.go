@@ -19,10 +19,10 @@ type note struct {
 }
 
 // frontsOf reads noted fronts.
-func frontsOf(lines []string) (fronts []model.Front) {
+func frontsOf(lines []string) (fronts []model.HeadSample) {
 	for _, line := range lines {
 		words := append(strings.Fields(line), "")
-		front := model.Front{Ticket: count(words[0]), FirstSeen: time.UnixMilli(int64(count(words[1]))).UTC()}
+		front := model.HeadSample{Ticket: count(words[0]), FirstSeen: time.UnixMilli(int64(count(words[1]))).UTC()}
 		if words[2] != "" {
 			front.LastSeen = time.UnixMilli(int64(count(words[2]))).UTC()
 		}
@@ -61,7 +61,7 @@ func (p *replay) checkFront() error {
 }
 
 // checkNewFront checks a front that was added: whoever has a lower ticket, and was not handed back, must have left the list.
-func (p *replay) checkNewFront(before []model.Front, newest model.Front, since time.Time) error {
+func (p *replay) checkNewFront(before []model.HeadSample, newest model.HeadSample, since time.Time) error {
 	switch drawn := count(p.before.stats["start"]); {
 	case len(before) > 0 && newest.Ticket < before[len(before)-1].Ticket, p.note.ticket > 0 && len(before) > 0 && newest.Ticket == before[len(before)-1].Ticket:
 		return fmt.Errorf("the front went back: %q", p.after.front)
@@ -84,7 +84,7 @@ func (p *replay) checkNewFront(before []model.Front, newest model.Front, since t
 func (p *replay) taken(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
 	for _, noted := range p.fronts {
 		for _, clock := range append(slices.Clip(p.clock), p.now) {
-			decision := m.Lapse(model.Fronts{Noted: frontsOf(noted), At: clock}, at)
+			decision := m.ExpireOrExtend(model.HeadSamples{Noted: frontsOf(noted), At: clock}, at)
 			if says(decision, model.EventTaken, entry) && model.FormatTime(decision.Next.TakenAt) == entry["taken_at"] {
 				return decision, nil
 			}
@@ -100,7 +100,7 @@ func (p *replay) fair(m *model.Model, at time.Time) error {
 		return nil
 	}
 	waited := m.Policy.Timeout > 0 && m.Policy.QueueTimeout == 0 && m.ProcessingAt.IsZero() && m.TakenAt.IsZero()
-	seen := slices.ContainsFunc(frontsOf(p.fronts[0]), func(f model.Front) bool { return f.Ticket <= facts.ticket && f.LastSeen.After(m.StartedAt) })
+	seen := slices.ContainsFunc(frontsOf(p.fronts[0]), func(f model.HeadSample) bool { return f.Ticket <= facts.ticket && f.LastSeen.After(m.StartedAt) })
 	if waited && seen && at.Before(facts.left.Add(m.Policy.Timeout)) {
 		return fmt.Errorf("the attempt waited in line until %s, and fails before its timeout of %s has passed", facts.left, m.Policy.Timeout)
 	}
@@ -132,8 +132,8 @@ func (s renewing) Load(ctx context.Context, uids []string) (map[string]*store.Re
 // premature takes each attempt for taken when the front was seen last that stood before it.
 type premature struct{ store.Pool }
 
-func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
-	fronts, err := s.Store.Fronts(ctx)
+func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
+	fronts, err := s.Store.HeadSamples(ctx)
 	for i, front := range fronts.Noted {
 		if i > 0 {
 			fronts.Noted[i].FirstSeen = fronts.Noted[i-1].FirstSeen
@@ -146,8 +146,8 @@ func (s premature) Fronts(ctx context.Context) (model.Fronts, error) {
 // hollow says of each list with a front that it is empty, too.
 type hollow struct{ store.Pool }
 
-func (s hollow) NoteFront(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
-	return errors.Join(s.Store.NoteFront(ctx, ticket, since, patience), s.Store.NoteFront(ctx, 0, since, patience))
+func (s hollow) SampleHead(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
+	return errors.Join(s.Store.SampleHead(ctx, ticket, since, patience), s.Store.SampleHead(ctx, 0, since, patience))
 }
 
 // unseeing never looks at the input list, and never trims the outbox.

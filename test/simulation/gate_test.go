@@ -11,7 +11,7 @@ import (
 )
 
 // stops are the gates as the dispatcher has read them.
-func (p *replay) stops() *model.Gates {
+func (p *replay) stops() *model.Blockers {
 	if p.saw == nil {
 		return p.before.stops()
 	}
@@ -26,7 +26,7 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	if gate, _ := p.stops().Stop(m, at); gate != "" {
 		return model.Decision{}, fmt.Errorf("the gate %s is closed", gate)
 	}
-	if kind, _ := m.ParkedBy.Split(); kind == model.GateHold || kind == model.GateCalendar {
+	if kind, _ := m.ParkedBy.Split(); kind == model.BlockerHold || kind == model.BlockerCalendar {
 		return model.Decision{}, fmt.Errorf("the model is not due, it waits for %s", m.ParkedBy)
 	}
 	if event == model.EventLimited {
@@ -36,7 +36,7 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	if m.Parked() {
 		decision = m.Admit(at, entry["attempt_uid"])
 	} else {
-		decision = m.Wake(at, entry["attempt_uid"])
+		decision = m.StartOrSkip(at, entry["attempt_uid"])
 	}
 	if decision.Event != model.EventStart {
 		return decision, nil
@@ -62,7 +62,7 @@ func (p *replay) checkHolds(m *model.Model, at time.Time) error {
 
 // park asks for a model that waits for a gate: that must keep it.
 func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
-	gate := model.Gate(entry["parked_by"])
+	gate := model.Blocker(entry["parked_by"])
 	if m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == gate {
 		return model.Decision{}, errors.New("the model is not due")
 	}
@@ -70,13 +70,13 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (mo
 	kind, name := gate.Split()
 	closed := false
 	switch kind {
-	case model.GateHold, model.GateCalendar:
+	case model.BlockerHold, model.BlockerCalendar:
 		closed = gate == stop
-	case model.GateLimit:
+	case model.BlockerLimit:
 		closed = stop == "" && slices.ContainsFunc(p.stops().LimitsOf(m, at), func(l model.Limit) bool {
 			return l.Name == name && (l.Running > 0 || p.slots[name].Closed.After(at) && slices.Contains(strings.Fields(m.Reserved), name))
 		})
-	case model.GateCircuit:
+	case model.BlockerCircuit:
 		closed = stop == "" && m.CircuitKey() == name && p.wasOpen(name)
 	}
 	if !closed {
@@ -95,7 +95,7 @@ func (p *replay) release(m *model.Model, at time.Time) (model.Decision, error) {
 		return model.Decision{}, fmt.Errorf("the gate %s is closed", m.ParkedBy)
 	}
 	kind, name := m.ParkedBy.Split()
-	if hold := g.Hold(name); kind == model.GateHold && hold != nil {
+	if hold := g.Hold(name); kind == model.BlockerHold && hold != nil {
 		return m.Release(hold.StartsAt(m.UID), at), nil
 	}
 	return m.Release(at, at), nil

@@ -46,7 +46,7 @@ func (s *snapshot) checkIndexes(steers bool) error {
 		}
 	}
 	for name, state := range s.circuits {
-		if _, known := s.gates[string(model.NewGate(model.GateCircuit, name))]; state["opened_at"] != "" && !known {
+		if _, known := s.gates[string(model.NewBlocker(model.BlockerCircuit, name))]; state["opened_at"] != "" && !known {
 			return fmt.Errorf("the circuit of %s is open, and people are not told: %v", name, s.gates)
 		}
 	}
@@ -71,7 +71,7 @@ func (s *snapshot) checkKeys() error {
 		if m.Counted != "" && !m.Running() {
 			return fmt.Errorf("%s does not run, and is counted by %s", uid, m.Counted)
 		}
-		for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
+		for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 			if counted[name] == nil {
 				counted[name] = map[string]float64{}
 			}
@@ -104,7 +104,7 @@ func (s *snapshot) checkProbes() error {
 		switch {
 		case state["opened_at"] == "":
 			return fmt.Errorf("%s tries the circuit of %s, which is closed", probe, name)
-		case !slices.Contains(counted, string(model.NewGate(model.GateCircuit, name))):
+		case !slices.Contains(counted, string(model.NewBlocker(model.BlockerCircuit, name))):
 			return fmt.Errorf("%s is to try the circuit of %s, but it is no running model of that: %v", probe, name, s.models[probe])
 		}
 	}

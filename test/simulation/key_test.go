@@ -29,10 +29,10 @@ func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err e
 				return nil, err
 			}
 		}
-		counted = append(counted, string(model.NewGate(model.GateLimit, limit.Name)))
+		counted = append(counted, string(model.NewBlocker(model.BlockerLimit, limit.Name)))
 	}
 	if name := m.CircuitKey(); name != "" {
-		counted = append(counted, string(model.NewGate(model.GateCircuit, name)))
+		counted = append(counted, string(model.NewBlocker(model.BlockerCircuit, name)))
 		err = p.probe(m.UID, name, at)
 	}
 	return counted, err
@@ -68,19 +68,19 @@ func later(a, b time.Time) time.Time {
 // limit asks for a model that waits for a slot of its keys: the next one of each.
 func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
 	reserved := strings.Fields(entry["reserved"])
-	g, rooms := *p.stops(), model.Rooms{}
+	g, rooms := *p.stops(), model.Limiters{}
 	if len(reserved) == 0 { // any of them would let the retry through when its window has closed
 		for _, limit := range g.LimitsOf(m, at) {
 			reserved = append(reserved, limit.Name)
 		}
 	}
-	rooms.Learn(model.Rooms{Keys: map[string]*model.Room{}})
+	rooms.Learn(model.Limiters{Keys: map[string]*model.LimiterState{}})
 	for _, name := range reserved {
-		rooms.Keys[name] = &model.Room{Slots: p.slots[name]}
+		rooms.Keys[name] = &model.LimiterState{Slots: p.slots[name]}
 	}
 	decision := g.Wake(m, &rooms, "", at)
-	for _, take := range decision.Takes {
-		p.slots[take.Name] = take.Is
+	for _, take := range decision.Acquires {
+		p.slots[take.Name] = take.After
 	}
 	return decision, nil
 }
@@ -91,7 +91,7 @@ func (p *replay) runningOf(name string) (uids []string) {
 	maps.Copy(all, p.after.models)
 	for _, uid := range slices.Sorted(maps.Keys(all)) {
 		m := p.model(uid)
-		if m != nil && m.Running() && slices.Contains(model.CountedBy(m.Counted, model.GateLimit), name) {
+		if m != nil && m.Running() && slices.Contains(model.CountedBy(m.Counted, model.BlockerLimit), name) {
 			uids = append(uids, uid)
 		}
 	}
@@ -104,14 +104,14 @@ func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time)
 		return
 	}
 	p.frees = true
-	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
+	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		until, slots := decision.ClosedUntil, p.slots[name]
 		if open := later(slots.Closed, at); until.After(open) {
 			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until}
 			p.opens[name] = later(p.opens[name], until)
 		}
 	}
-	for _, name := range model.CountedBy(m.Counted, model.GateCircuit) {
+	for _, name := range model.CountedBy(m.Counted, model.BlockerCircuit) {
 		p.settleCircuit(m, name, decision.CircuitOutcome, at)
 	}
 }

@@ -79,8 +79,8 @@ type bursting struct {
 	closed map[string]time.Time
 }
 
-func (s bursting) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
-	rooms, err := s.Store.Rooms(ctx, limits, circuits, now)
+func (s bursting) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	rooms, err := s.Store.Limiters(ctx, limits, circuits, now)
 	for name, room := range rooms.Keys {
 		if room.Closed.After(now) {
 			s.closed[name], room.Closed = room.Closed, time.Time{}
@@ -92,8 +92,8 @@ func (s bursting) Rooms(ctx context.Context, limits, circuits []string, now time
 // lavish knows of nothing that runs, so that the script alone keeps it from starting too much.
 type lavish struct{ store.Pool }
 
-func (s lavish) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
-	rooms, err := s.Store.Rooms(ctx, limits, circuits, now)
+func (s lavish) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	rooms, err := s.Store.Limiters(ctx, limits, circuits, now)
 	for _, room := range rooms.Keys {
 		room.Running = 0
 	}
@@ -105,9 +105,9 @@ func (s bursting) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 		if item.Transition == nil {
 			continue
 		}
-		takes := item.Transition.Decision().Takes
+		takes := item.Transition.Decision().Acquires
 		for i := range takes {
-			for _, slots := range []*model.Slots{&takes[i].Was, &takes[i].Is} {
+			for _, slots := range []*model.Slots{&takes[i].Before, &takes[i].After} {
 				if slots.Closed.IsZero() { // as it stands in Redis
 					slots.Closed = s.closed[takes[i].Name]
 				}

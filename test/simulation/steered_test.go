@@ -29,14 +29,14 @@ const lastHold = "h4"
 const calendarName = "c1"
 
 // gateNames are all gates that there may be.
-var gateNames = func() (gates []model.Gate) {
+var gateNames = func() (gates []model.Blocker) {
 	for _, name := range append(slices.Clip(holdNames), lastHold) {
-		gates = append(gates, model.NewGate(model.GateHold, name))
+		gates = append(gates, model.NewBlocker(model.BlockerHold, name))
 	}
 	for _, name := range keyNames {
-		gates = append(gates, model.NewGate(model.GateLimit, name), model.NewGate(model.GateCircuit, name))
+		gates = append(gates, model.NewBlocker(model.BlockerLimit, name), model.NewBlocker(model.BlockerCircuit, name))
 	}
-	return append(gates, model.NewGate(model.GateCalendar, calendarName))
+	return append(gates, model.NewBlocker(model.BlockerCalendar, calendarName))
 }()
 
 // steered is what Redis holds of gates, keys, labels and bulks.
@@ -54,7 +54,7 @@ type steered struct {
 	openBulks                map[string]float64
 	bulks                    map[string]map[string]string
 
-	read *model.Gates // what holds, limits and calendars say; nil: nobody has asked
+	read *model.Blockers // what holds, limits and calendars say; nil: nobody has asked
 }
 
 // lookAround reads that. What no operator steers has indexes only.
@@ -104,11 +104,11 @@ func (r *server) lookAround(steers bool) (s steered) {
 }
 
 // stops reads what keeps models from starting.
-func (s *steered) stops() *model.Gates {
+func (s *steered) stops() *model.Blockers {
 	if s.read != nil {
 		return s.read
 	}
-	g := model.Gates{HoldChanges: s.holds["changes"], Limits: map[string]model.Limit{}, Calendars: map[string]schedule.Calendar{}}
+	g := model.Blockers{HoldChanges: s.holds["changes"], Limits: map[string]model.Limit{}, Calendars: map[string]schedule.Calendar{}}
 	for _, id := range slices.Sorted(maps.Keys(s.holds)) {
 		if id != "changes" {
 			g.Holds = append(g.Holds, readHold(id, s.holds[id]))

@@ -82,7 +82,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	if err := daemon.LoadScripts(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, gate := t.Context(), model.NewGate(model.GateHold, "h1")
+	ctx, gate := t.Context(), model.NewBlocker(model.BlockerHold, "h1")
 	change := func(s *store.Store) map[string]error {
 		_, released := s.Fleet().ReleaseHold(ctx, "h1", time.Minute, now)
 		_, limited := s.Fleet().RemoveLimit(ctx, "host=h", now)
@@ -94,22 +94,22 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		return map[string]error{
 			"hold": s.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Since: now}), "release": released, "limit set": s.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1}, now),
 			"limit rm": limited, "calendar put": s.Fleet().PutCalendar(ctx, calendar, now), "calendar rm": removed,
-			"circuit open": opened, "circuit open queue": turned, "circuit set": s.Fleet().SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).LookAtGate(ctx, gate, now)),
+			"circuit open": opened, "circuit open queue": turned, "circuit set": s.Fleet().SetQueueCircuit(ctx, model.DefaultQueueCircuit(), "me"), "circuit close": closed, "doctor": errors.Join(dropped, inspect.Of(s).RecheckBlocker(ctx, gate, now)),
 		}
 	}
 	look := func(s *store.Store) map[string]error {
 		_, unreadable, holds := s.Fleet().Holds(ctx)
-		_, gates := s.Gates(ctx)
+		_, gates := s.Blockers(ctx)
 		_, limits := s.Fleet().Limits(ctx)
 		_, uses := s.Fleet().LimitUses(ctx)
 		_, circuits := s.Fleet().Circuits(ctx)
 		_, queue := s.QueueCircuit(ctx)
 		_, calendars := s.Fleet().StoredCalendars(ctx)
-		_, rooms := s.Rooms(ctx, []string{"host=h"}, []string{"host=h"}, now)
-		_, parked := s.ParkedBy(ctx, []model.Gate{gate}, 1)
+		_, rooms := s.Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
+		_, parked := s.ParkedBy(ctx, []model.Blocker{gate}, 1)
 		_, counted := s.Fleet().CountParked(ctx, gate)
-		_, texts := inspect.Of(s).SteeringTexts(ctx, now)
-		_, state := inspect.Of(s).GateState(ctx, gate, now)
+		_, texts := inspect.Of(s).FlowTexts(ctx, now)
+		_, state := inspect.Of(s).BlockerState(ctx, gate, now)
 		return map[string]error{
 			"hold ls": errors.Join(holds, unreadable), "gates": gates, "limits": limits, "limit ls": uses, "circuit ls": errors.Join(circuits, queue), "calendar ls": calendars, "rooms": rooms,
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
@@ -118,7 +118,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	if err := users.Server.Client(t).Set(ctx, "q:model:text", "text", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := daemon.FreeLost(ctx, "host=h", &model.Room{Lapsed: []string{"m", "text"}}, now); err != nil {
+	if err := daemon.FreeLost(ctx, "host=h", &model.LimiterState{Lapsed: []string{"m", "text"}}, now); err != nil {
 		t.Errorf("a dispatcher frees slots: %v", err)
 	}
 	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for

@@ -27,12 +27,12 @@ func (c *checker) gates(ctx context.Context, names []string) error {
 
 // gate checks that models which wait for a gate do not wait for ever.
 func (c *checker) gate(ctx context.Context, name string) error {
-	gate := model.Gate(name)
+	gate := model.Blocker(name)
 	now, err := c.store.Now(ctx)
 	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
 		return err
 	}
-	state, err := inspect.Of(c.store).GateState(ctx, gate, now)
+	state, err := inspect.Of(c.store).BlockerState(ctx, gate, now)
 	if err != nil || state.Parked == 0 {
 		return err
 	}
@@ -45,7 +45,7 @@ func (c *checker) gate(ctx context.Context, name string) error {
 	default:
 		return nil
 	}
-	return c.repair(f, func() error { return inspect.Of(c.store).LookAtGate(ctx, gate, now) })
+	return c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) })
 }
 
 // gateLooks checks that dispatchers look at gates when they have to.
@@ -53,7 +53,7 @@ func (c *checker) gateLooks(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil
 	}
-	gate, at, found, err := inspect.Of(c.store).OldestLook(ctx)
+	gate, at, found, err := inspect.Of(c.store).OldestRecheck(ctx)
 	if err == nil && found && c.now.Sub(at) > maxGateLateness {
 		c.note(gateLate, c.store.Keys.Gates(), string(gate)+", to be looked at "+model.FormatTime(at))
 	}

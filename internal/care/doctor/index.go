@@ -17,7 +17,7 @@ var indexWrong = map[store.KeyKind]kind{
 
 // standings checks that a model stands in the indexes in which it says that it does.
 func (c *checker) standings(m *inspect.Inspection) (findings []Finding) {
-	for _, s := range m.Standings {
+	for _, s := range m.Indexes {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
 			continue
 		}
@@ -96,7 +96,7 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 // members checks that what stands in an index is a model that says so.
 func (c *checker) members(ctx context.Context, index store.Index) error {
 	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
-		strays, err := inspect.Of(c.store).Strays(ctx, index, uids)
+		strays, err := inspect.Of(c.store).Orphans(ctx, index, uids)
 		if err != nil || len(strays) == 0 {
 			return err
 		}

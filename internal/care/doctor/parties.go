@@ -13,42 +13,42 @@ const maxLateness = time.Minute
 
 // parties checks whether those live for whom something waits, and whether they keep up.
 func (c *checker) parties(ctx context.Context) error {
-	signs, err := c.store.Report().Signs(ctx)
+	signs, err := c.store.Report().Liveness(ctx)
 	if err != nil {
 		return err
 	}
-	gone := make(map[model.Party]bool)
+	gone := make(map[model.Role]bool)
 	for _, absence := range signs.Missing() {
 		if absence.Certain {
 			gone[absence.Party] = true
 			c.absent(absence, &signs)
 		}
 	}
-	if !gone[model.PartyDispatcher] {
+	if !gone[model.RoleDispatcher] {
 		c.lateness(&signs)
 	}
 	return nil
 }
 
 // absent reports a party that is gone, and what waits for it.
-func (c *checker) absent(absence model.Absence, signs *model.Signs) {
+func (c *checker) absent(absence model.Missing, signs *model.Liveness) {
 	k := c.store.Keys
 	switch absence.Party {
-	case model.PartyDispatcher:
+	case model.RoleDispatcher:
 		waits := "attempts past their deadline since " + model.FormatTime(signs.OldestDeadline)
 		if due := signs.OldestDue; !due.IsZero() && !due.After(signs.Now) {
 			waits = "models that are due since " + model.FormatTime(due)
 		}
 		c.note(dispatcherMissing.wanting(waits), k.Dispatchers(), absence.String())
-	case model.PartyPoller:
+	case model.RolePoller:
 		c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", signs.Messages)), k.Pollers(), absence.String())
-	case model.PartyWorker:
+	case model.RoleWorker:
 		c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", signs.Queued)), k.Input(), absence.String())
 	}
 }
 
 // lateness reports what nobody has started or ended although a dispatcher lives.
-func (c *checker) lateness(signs *model.Signs) {
+func (c *checker) lateness(signs *model.Liveness) {
 	k := c.store.Keys
 	late := func(at time.Time) bool { return !at.IsZero() && signs.Now.Sub(at) > maxLateness }
 	if late(signs.OldestDeadline) {

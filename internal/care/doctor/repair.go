@@ -124,7 +124,7 @@ func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect
 		if !c.mayRepair(findings) {
 			continue
 		}
-		if slices.ContainsFunc(m.Standings, func(s inspect.Standing) bool { return s.Is.Unknown }) {
+		if slices.ContainsFunc(m.Indexes, func(s inspect.IndexMembership) bool { return s.Is.Unknown }) {
 			conclude(findings, "one of its indexes has the wrong type, or it changed meanwhile")
 			continue
 		}

@@ -25,7 +25,7 @@ func steeringKinds(k store.Keys, key string) (unreadable, differs kind) {
 }
 
 // steeringName is where a finding about a hold, limit or calendar is: its name, and its part if there are several.
-func (c *checker) steeringName(one inspect.SteeringText) string {
+func (c *checker) steeringName(one inspect.FlowText) string {
 	if c.several {
 		return one.Key + " " + one.Name
 	}
@@ -34,7 +34,7 @@ func (c *checker) steeringName(one inspect.SteeringText) string {
 
 // steering checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) steering(ctx context.Context) error {
-	texts, err := inspect.Of(c.store).SteeringTexts(ctx, c.now)
+	texts, err := inspect.Of(c.store).FlowTexts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := steeringKinds(c.store.Keys, one.Key)
@@ -98,27 +98,27 @@ func (c *checker) steeringUnreadable() bool {
 }
 
 // difference is a hold, limit or calendar of this part that is not what the first has. Of one that is not there, the text is empty.
-type difference struct{ here, there inspect.SteeringText }
+type difference struct{ here, there inspect.FlowText }
 
 // steeringDiffers lists the differences. What is over here and there is none: each part forgets it by itself.
 func (c *checker) steeringDiffers(ctx context.Context) (differ []difference, err error) {
-	here, err := inspect.Of(c.store).SteeringTexts(ctx, c.now)
+	here, err := inspect.Of(c.store).FlowTexts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
-	there, err := inspect.Of(c.first.store).SteeringTexts(ctx, c.now)
+	there, err := inspect.Of(c.first.store).FlowTexts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
 	pairs := map[string]*difference{}
 	for _, one := range here {
-		pairs[one.Key+" "+one.Name] = &difference{here: one, there: inspect.SteeringText{Over: true}}
+		pairs[one.Key+" "+one.Name] = &difference{here: one, there: inspect.FlowText{Over: true}}
 	}
 	for _, one := range there {
 		key := c.ownKey(one.Key)
 		pair := pairs[key+" "+one.Name]
 		if pair == nil {
-			pair = &difference{here: inspect.SteeringText{Key: key, Name: one.Name, Over: true}}
+			pair = &difference{here: inspect.FlowText{Key: key, Name: one.Name, Over: true}}
 			pairs[key+" "+one.Name] = pair
 		}
 		pair.there = one
@@ -161,7 +161,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 		case d.there.Problem != "":
 			return "that of the first part cannot be read", nil
 		default:
-			return "", inspect.Of(c.store).CopySteering(ctx, d.there, c.first.store, c.now)
+			return "", inspect.Of(c.store).CopyFlowText(ctx, d.there, c.first.store, c.now)
 		}
 	})
 }

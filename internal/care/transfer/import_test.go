@@ -82,7 +82,7 @@ const whyImported = "imported: its attempt stayed behind"
 func TestAParkedModelWaitsForItsTimeWhereItIsImported(t *testing.T) {
 	to := open(t, testkit.Miniredis(t), "to", 1)
 	m := model.Model{UID: "m1", Payload: "{}", Policy: policy.Default()}
-	m.RefreshAt, m.ParkedBy, m.ParkedSince = now.Add(-time.Hour), model.NewGate(model.GateHold, "h1"), now.Add(-time.Minute)
+	m.RefreshAt, m.ParkedBy, m.ParkedSince = now.Add(-time.Hour), model.NewBlocker(model.BlockerHold, "h1"), now.Add(-time.Minute)
 	lines := `{"kind":"model","uid":"m1","state":{"parked_by":"hold:h1","parked_since":"2026-11-21T06:59:00.000Z","refresh_at":"2026-11-21T06:00:00.000Z"}}`
 	if line := newModelLine(&store.Export{Record: &store.Record{Model: m}}, nil, true); line.LeftBehind == "" {
 		t.Error("expected the line to say what stays behind")

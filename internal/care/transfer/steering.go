@@ -41,7 +41,7 @@ func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	texts, err := inspect.Of(part).SteeringTexts(ctx, now)
+	texts, err := inspect.Of(part).FlowTexts(ctx, now)
 	if err != nil {
 		return err
 	}

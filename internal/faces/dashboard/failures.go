@@ -22,7 +22,7 @@ type failures struct {
 
 // cause is one signature.
 type cause struct {
-	store.Signature
+	store.FailureGroup
 
 	Name        string // its text
 	Reason      string // an example
@@ -40,11 +40,11 @@ func readFailures(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	known, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) })
+	known, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().FailureGroups(ctx) })
 	if err != nil {
 		return nil, err
 	}
-	past, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().PastSignatures(ctx) })
+	past, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().PastFailureGroups(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +61,9 @@ func readFailures(ctx context.Context, v *visit) (any, error) {
 	return page, nil
 }
 
-func newCause(site *site, one store.Signature, now time.Time) cause {
+func newCause(site *site, one store.FailureGroup, now time.Time) cause {
 	shown := cause{
-		Signature: one, Name: cmp.Or(one.Text, one.ID), Reason: one.Reason, Since: newMoment(one.FirstAt, now), Last: newMoment(one.LastAt, now),
+		FailureGroup: one, Name: cmp.Or(one.Text, one.ID), Reason: one.Reason, Since: newMoment(one.FirstAt, now), Last: newMoment(one.LastAt, now),
 		Models: site.link("models", "l", model.SelectError+"="+one.ID),
 	}
 	if !one.PastAt.IsZero() {

@@ -29,8 +29,8 @@ type overview struct {
 	Never, Fresh, Late, Stale       int64
 	Starts, Results, Line, Lateness graph
 
-	Causes  []store.Signature // that of most models first
-	Unnamed int               // how many more there are
+	Causes  []store.FailureGroup // that of most models first
+	Unnamed int                  // how many more there are
 	Parties []party
 }
 
@@ -69,7 +69,7 @@ func readOverview(ctx context.Context, v *visit) (any, error) {
 		o.Findings = append(o.Findings, told)
 	}
 	if stats.Failing > 0 {
-		causes, err := v.queue.Report().SumSignatures(func(part *store.Store) ([]store.Signature, error) { return part.Report().Signatures(ctx) })
+		causes, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().FailureGroups(ctx) })
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func readParties(ctx context.Context, queue *store.Queue) ([]party, error) {
 		name string
 		age  time.Duration
 	}
-	signs := map[model.Party]map[string]time.Duration{}
+	signs := map[model.Role]map[string]time.Duration{}
 	err := queue.Each(func(part *store.Store) error {
 		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, one := range heartbeats {
@@ -130,8 +130,8 @@ func readParties(ctx context.Context, queue *store.Queue) ([]party, error) {
 		}
 		return err
 	})
-	parties := make([]party, len(model.Parties))
-	for i, of := range model.Parties {
+	parties := make([]party, len(model.Roles))
+	for i, of := range model.Roles {
 		var members []sign
 		for name, age := range signs[of] {
 			members = append(members, sign{name, age})

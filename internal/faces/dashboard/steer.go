@@ -51,7 +51,7 @@ func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string
 	if err != nil {
 		return "", err
 	}
-	gates, err := part.Gates(ctx)
+	gates, err := part.Blockers(ctx)
 	if err != nil {
 		return "", err
 	}

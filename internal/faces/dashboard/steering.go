@@ -42,10 +42,10 @@ func readSteering(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if page.Circuits, err = readCircuits(ctx, v, keys[model.GateCircuit], now); err != nil {
+	if page.Circuits, err = readCircuits(ctx, v, keys[model.BlockerCircuit], now); err != nil {
 		return nil, err
 	}
-	if page.Limits, err = readLimits(ctx, v, keys[model.GateLimit], now); err != nil {
+	if page.Limits, err = readLimits(ctx, v, keys[model.BlockerLimit], now); err != nil {
 		return nil, err
 	}
 	if page.Calendars, err = readCalendars(ctx, v, now); err != nil {
@@ -65,8 +65,8 @@ func readKeys(ctx context.Context, v *visit) (map[string][]string, error) {
 	if v.get("keys") == "all" {
 		return keys, nil
 	}
-	keys[model.GateCircuit] = []string{model.QueueCircuitKey}
-	for _, kind := range []string{model.GateCircuit, model.GateLimit} {
+	keys[model.BlockerCircuit] = []string{model.QueueCircuitKey}
+	for _, kind := range []string{model.BlockerCircuit, model.BlockerLimit} {
 		if asked := v.get("key"); isKey(asked) {
 			keys[kind] = append(keys[kind], asked)
 		}
@@ -81,8 +81,8 @@ func readKeys(ctx context.Context, v *visit) (map[string][]string, error) {
 			keys[kind] = append(keys[kind], name)
 		}
 	}
-	if len(keys[model.GateLimit]) == 0 {
-		keys[model.GateLimit] = []string{""} // which is the key of nothing: those that were set
+	if len(keys[model.BlockerLimit]) == 0 {
+		keys[model.BlockerLimit] = []string{""} // which is the key of nothing: those that were set
 	}
 	return keys, nil
 }

@@ -137,7 +137,7 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 		}
 	}
 	rest := sum.Parked
-	for _, kind := range model.GateKinds {
+	for _, kind := range model.BlockerKinds {
 		count(queueParked, sum.ParkedBy[kind], kind)
 		rest -= sum.ParkedBy[kind]
 	}
@@ -156,7 +156,7 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	count(queueLargest, largest)
 	tell(queueOldestDue, age(sum.OldestDue, sum.At))
 	tell(queueOutbox, age(sum.OldestNotice, sum.At))
-	for _, party := range model.Parties {
+	for _, party := range model.Roles {
 		count(queueLiving, sum.Living[party], string(party))
 	}
 }

@@ -64,7 +64,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		} // and dies
 		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
 		now := b.Clock.Now()
-		line, err := b.Store.Outbox().ReadLine(t.Context(), "ops", "ops", maxDigest)
+		line, err := b.Store.Outbox().ReadMailbox(t.Context(), "ops", "ops", maxDigest)
 		if err != nil || len(line.Notices) != 2 {
 			t.Fatal(line, err)
 		}

@@ -54,7 +54,7 @@ func (n *Notifier) Tell(ctx context.Context, name string) (more bool, err error)
 
 // tell takes the next message for a recipient in hand, sends it, and says what became of it.
 func (n *Notifier) tell(ctx context.Context, c *Channel, recipient string, now time.Time) error {
-	line, err := n.store.Outbox().ReadLine(ctx, c.Name, recipient, maxDigest)
+	line, err := n.store.Outbox().ReadMailbox(ctx, c.Name, recipient, maxDigest)
 	if err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func (n *Notifier) send(ctx context.Context, c *Channel, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if c.list != "" {
-		return n.store.Outbox().PushTold(ctx, c.list, m.texts)
+		return n.store.Outbox().PushToList(ctx, c.list, m.texts)
 	}
 	return c.sender.send(ctx, m)
 }
 
 // settle says what becomes of a line whose message was sent, or was not.
-func (n *Notifier) settle(c *Channel, line *store.Line, m *message, failed error, now time.Time) store.Settlement {
+func (n *Notifier) settle(c *Channel, line *store.Mailbox, m *message, failed error, now time.Time) store.Settlement {
 	next := line.Delivery
 	size := next.Size
 	next.By, next.Size, next.Error = "", 0, ""

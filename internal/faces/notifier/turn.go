@@ -72,7 +72,7 @@ func (c *Channel) retry(tries int, id string, now time.Time) (time.Time, bool) {
 	if c.retries == nil {
 		return time.Time{}, false
 	}
-	delay, again, err := c.retries.Delay(policy.Occasion{K: tries})
+	delay, again, err := c.retries.Delay(policy.RetryInput{K: tries})
 	if err != nil || !again || delay < 0 {
 		return time.Time{}, false
 	}

@@ -46,11 +46,11 @@ func TestEachStatusSaysWhatItMeans(t *testing.T) {
 		}
 	}
 	due := shownAs(model.StatusDue, model.State{RefreshAt: ago})
-	due.Signs = &model.Signs{Now: now, Queued: 3, Held: 2, Last: map[model.Party]time.Time{model.PartyDispatcher: now}}
+	due.Signs = &model.Liveness{Now: now, Queued: 3, Held: 2, Last: map[model.Role]time.Time{model.RoleDispatcher: now}}
 	if want := "due: waits for room in the input list (3 in line, 2 in the hands of workers) since 2h"; due.StatusText() != want {
 		t.Errorf("expected %q, found %q", want, due.StatusText())
 	}
-	due.Signs = &model.Signs{Now: now}
+	due.Signs = &model.Liveness{Now: now}
 	if want := "due: waits for a dispatcher since 2h; no dispatcher lives"; due.StatusText() != want || due.Missing() == nil || !due.Missing().Certain {
 		t.Errorf("expected %q, found %q", want, due.StatusText())
 	}

@@ -15,7 +15,7 @@ type Explanation struct {
 	Attempts []model.Attempt // that ended last, newest first
 	Forecast model.Forecast
 	// Gate is what the next start waits for, if nobody knows when that opens; "": none.
-	Gate model.Gate
+	Gate model.Blocker
 
 	narrator narrator
 }
@@ -32,13 +32,13 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	record := found.Record
 	e := &Explanation{Shown: found, Attempts: attempts, narrator: narrator{Shown: found, m: &record.Model, zone: ZoneOf(&record.Model)}}
 	s := &e.narrator
-	if s.steered, err = store.Report().Steered(ctx, s.m, s.Now); err != nil {
+	if s.steered, err = store.Report().Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
 	e.Forecast, e.Gate = s.steered.Gates.Forecast(s.m, s.Now)
 	s.gate = e.Gate
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
-		if s.place, err = store.Report().PlaceInLine(ctx, record); err != nil {
+		if s.place, err = store.Report().QueuePosition(ctx, record); err != nil {
 			return nil, err
 		}
 	}

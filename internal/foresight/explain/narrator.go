@@ -14,11 +14,11 @@ type narrator struct {
 	Shown
 	m     *model.Model
 	zone  *time.Location
-	place store.InLine    // of a queued attempt
-	alike store.Signature // by which the model is failing
+	place store.QueuePosition // of a queued attempt
+	alike store.FailureGroup  // by which the model is failing
 
-	steered store.Steered
-	gate    model.Gate // that the next start waits for, of which nobody knows when it opens; empty: none
+	steered store.Admission
+	gate    model.Blocker // that the next start waits for, of which nobody knows when it opens; empty: none
 }
 
 // clock is a time of day, with its day if that is not today.

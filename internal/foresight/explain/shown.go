@@ -17,15 +17,15 @@ type Shown struct {
 	Record    *store.Record
 	Status    model.Status
 	Now       time.Time
-	Signs     *model.Signs // of those that serve its queue; nil: not read
-	Rejection *Rejection   // nil: none, or nobody has looked
-	Reason    string       // why it is disabled, or failed last; only in lists
-	Because   string       // why it waits as it does; likewise
+	Signs     *model.Liveness // of those that serve its queue; nil: not read
+	Rejection *Rejection      // nil: none, or nobody has looked
+	Reason    string          // why it is disabled, or failed last; only in lists
+	Because   string          // why it waits as it does; likewise
 }
 
 // ReadSigns reads who serves the queue.
 func (s *Shown) ReadSigns(ctx context.Context, store *store.Store) error {
-	signs, err := store.Report().Signs(ctx)
+	signs, err := store.Report().Liveness(ctx)
 	s.Signs = &signs
 	return err
 }
@@ -83,9 +83,9 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 		}
 	}
 	reasons, err := part.Report().LastReasons(ctx, uids)
-	var gates model.Gates
+	var gates model.Blockers
 	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
-		gates, err = part.Gates(ctx)
+		gates, err = part.Blockers(ctx)
 	}
 	for i, one := range found {
 		found[i].Because = one.because(&gates, UTC)

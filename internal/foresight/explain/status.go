@@ -11,9 +11,9 @@ import (
 
 // Absence is a party that a model misses.
 type Absence struct {
-	Party   model.Party `json:"party"`
-	Reason  string      `json:"reason"`
-	Certain bool        `json:"certain"` // so long a silence has no other cause
+	Party   model.Role `json:"party"`
+	Reason  string     `json:"reason"`
+	Certain bool       `json:"certain"` // so long a silence has no other cause
 }
 
 // Missing is the party that the model misses; nil, which is null: none, or nobody has looked.
@@ -67,7 +67,7 @@ func (s Shown) StatusText() string {
 }
 
 // because tells why the model waits as it does, in a list and in its story alike.
-func (s Shown) because(gates *model.Gates, when func(time.Time) string) string {
+func (s Shown) because(gates *model.Blockers, when func(time.Time) string) string {
 	gate := s.Record.ParkedBy
 	kind, name := gate.Split()
 	switch opens, look := gates.Opens(gate, s.Now); {
@@ -79,7 +79,7 @@ func (s Shown) because(gates *model.Gates, when func(time.Time) string) string {
 		return string(gate) + " is over: a dispatcher lets it go"
 	case gate.Timed():
 		return StopText(gates, gate, look, when) + "; it starts once then"
-	case kind == model.GateLimit:
+	case kind == model.BlockerLimit:
 		return "waits for limit " + name
 	default:
 		return "waits for the circuit of " + name

@@ -31,10 +31,10 @@ func (s *narrator) stops() (lines []string) {
 
 // counted tells by which limits and circuit the running attempt is counted.
 func (s *narrator) counted() (lines []string) {
-	for _, key := range model.CountedBy(s.m.Counted, model.GateLimit) {
+	for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
 		lines = append(lines, "counted by "+s.limit(key))
 	}
-	for _, key := range model.CountedBy(s.m.Counted, model.GateCircuit) {
+	for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
 		text := "counted by the circuit of " + key
 		if c := s.steered.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
 			text = "is the probe: " + s.circuit(c)
@@ -50,7 +50,7 @@ func (s *narrator) parked() string {
 	switch {
 	case s.m.ParkedBy.Timed():
 		return s.because(&s.steered.Gates, s.when)
-	case kind == model.GateLimit:
+	case kind == model.BlockerLimit:
 		return "waits for " + s.limit(name) + s.inTurn()
 	case s.steered.Circuit == nil || !s.steered.Circuit.Open():
 		return string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
@@ -85,8 +85,8 @@ func (s *narrator) wouldStop() (lines []string) {
 		}
 	}
 	for _, name := range s.m.Policy.Closed {
-		if opens, until := gates.Opens(model.NewGate(model.GateCalendar, name), due); !opens {
-			lines = append(lines, "when it is due: "+StopText(gates, model.NewGate(model.GateCalendar, name), until, s.when))
+		if opens, until := gates.Opens(model.NewBlocker(model.BlockerCalendar, name), due); !opens {
+			lines = append(lines, "when it is due: "+StopText(gates, model.NewBlocker(model.BlockerCalendar, name), until, s.when))
 		}
 	}
 	for i := range s.steered.Limits {
@@ -102,9 +102,9 @@ func (s *narrator) wouldStop() (lines []string) {
 }
 
 // StopText tells of a hold or a calendar that is closed until an instant.
-func StopText(gates *model.Gates, gate model.Gate, until time.Time, when func(time.Time) string) string {
+func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when func(time.Time) string) string {
 	kind, name := gate.Split()
-	if hold := gates.Hold(name); kind == model.GateHold && hold != nil {
+	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
 	return "closed by the calendar " + name + " until " + when(until)

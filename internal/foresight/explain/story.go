@@ -175,7 +175,7 @@ func (s *narrator) present() []string {
 }
 
 // InLine tells how many are taken before a model, and how fast they go.
-func InLine(place store.InLine) string {
+func InLine(place store.QueuePosition) string {
 	text := nth(place.No) + " in line"
 	if place.Rate > 0 {
 		wait := place.Wait()

@@ -12,14 +12,14 @@ import (
 func BenchmarkModel(b *testing.B) {
 	m := put(b, "m1", seven, hourlyRule)
 	b.Run("forecast", func(b *testing.B) {
-		walker, counts := NewWalker(seven, seven.Add(24*time.Hour), model.Gates{}), NewCounts(seven, seven.Add(24*time.Hour))
+		walker, counts := NewWalker(seven, seven.Add(24*time.Hour), model.Blockers{}), NewCounts(seven, seven.Add(24*time.Hour))
 		b.ReportAllocs()
 		for b.Loop() {
 			walker.Starts(m, time.Minute, counts.Add)
 		}
 	})
 	b.Run("spread", func(b *testing.B) {
-		walker, counts := NewWalker(seven, seven.Add(24*time.Hour), model.Gates{}), NewCounts(seven, seven.Add(24*time.Hour))
+		walker, counts := NewWalker(seven, seven.Add(24*time.Hour), model.Blockers{}), NewCounts(seven, seven.Add(24*time.Hour))
 		b.ReportAllocs()
 		for b.Loop() {
 			walker.Starts(walker.Spread(m, 0), time.Minute, counts.Add)

@@ -10,9 +10,9 @@ import (
 const mostGates = 20
 
 // timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
-func timed(gate model.Gate) bool {
+func timed(gate model.Blocker) bool {
 	kind, _ := gate.Split()
-	return kind == model.GateHold || kind == model.GateCalendar
+	return kind == model.BlockerHold || kind == model.BlockerCalendar
 }
 
 // admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
@@ -39,7 +39,7 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 
 // passed is when a parked model starts whose gate opens at an instant.
 func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
-	decision, _ := w.gates.Pass(m, new(model.Rooms), "", opens) // of a hold or a calendar: it starts nothing
+	decision, _ := w.gates.Pass(m, new(model.Limiters), "", opens) // of a hold or a calendar: it starts nothing
 	if at := decision.Next.RefreshAt; at.After(opens) {
 		return at
 	}

@@ -9,12 +9,12 @@ import (
 // Walker tells when models start from now to the end of a period. It is not safe for concurrent use.
 type Walker struct {
 	now, to time.Time
-	gates   model.Gates
+	gates   model.Blockers
 	memory  memory
 }
 
 // NewWalker begins at now, and goes by the holds as they stand then.
-func NewWalker(now, to time.Time, gates model.Gates) *Walker {
+func NewWalker(now, to time.Time, gates model.Blockers) *Walker {
 	return &Walker{now: now, to: to, gates: gates, memory: memory{from: now, to: to}}
 }
 
@@ -82,7 +82,7 @@ func (w *Walker) AsksLength(m *model.Model) bool {
 	if m.Schedule == nil || m.Disabled {
 		return false
 	}
-	if m.Running() || m.Cause != model.CausePlanned || m.Due(w.now) || m.Policy.Timeout == 0 {
+	if m.Running() || m.Cause != model.TriggerPlanned || m.Due(w.now) || m.Policy.Timeout == 0 {
 		return true
 	}
 	shortest := w.memory.of(m).shortest()

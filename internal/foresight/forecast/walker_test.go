@@ -14,7 +14,7 @@ import (
 func starts(t *testing.T, m *model.Model, took time.Duration, holds ...model.Hold) string {
 	t.Helper()
 	var clocks []string
-	NewWalker(seven, clock(t, "12:00:00"), model.Gates{Holds: holds}).Starts(m, took, func(at time.Time) { clocks = append(clocks, strings.TrimSuffix(at.Format(time.TimeOnly), ":00")) })
+	NewWalker(seven, clock(t, "12:00:00"), model.Blockers{Holds: holds}).Starts(m, took, func(at time.Time) { clocks = append(clocks, strings.TrimSuffix(at.Format(time.TimeOnly), ":00")) })
 	return strings.Join(clocks, " ")
 }
 
@@ -61,7 +61,7 @@ func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
 	for i := range 50 {
 		m := put(t, fmt.Sprint("m", i), seven, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"90m"}`)
 		at := m.RefreshAt
-		NewWalker(seven, seven.Add(12*time.Hour), model.Gates{}).Starts(m, time.Minute, func(got time.Time) {
+		NewWalker(seven, seven.Add(12*time.Hour), model.Blockers{}).Starts(m, time.Minute, func(got time.Time) {
 			if !got.Equal(at) {
 				t.Errorf("m%d: %s, want %s", i, got, at)
 			}
@@ -74,7 +74,7 @@ func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
 }
 
 func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) {
-	w := NewWalker(seven, seven.Add(24*time.Hour), model.Gates{})
+	w := NewWalker(seven, seven.Add(24*time.Hour), model.Blockers{})
 	for fields, want := range map[string]bool{
 		hourlyRule: false,
 		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["1m"]}`:                 true,
@@ -89,7 +89,7 @@ func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) 
 }
 
 func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
-	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour), model.Gates{})
+	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour), model.Blockers{})
 	before := *m
 	other := w.Spread(m, 0)
 	if by := other.RefreshAt.Sub(clock(t, "08:00:00")); by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute {
@@ -116,9 +116,9 @@ func TestWhatAHoldStopsStartsOnceAtItsEnd(t *testing.T) {
 		return h
 	}
 	parked := put(t, "m1", seven.Add(-30*time.Minute), hourlyRule)
-	parked.State = parked.Park(model.NewGate(model.GateHold, "h1"), time.Time{}, seven).Next
+	parked.State = parked.Park(model.NewBlocker(model.BlockerHold, "h1"), time.Time{}, seven).Next
 	limited := put(t, "m1", seven.Add(-30*time.Minute), hourlyRule)
-	limited.State = limited.Park(model.NewGate(model.GateLimit, "host=h"), time.Time{}, seven).Next
+	limited.State = limited.Park(model.NewBlocker(model.BlockerLimit, "host=h"), time.Time{}, seven).Next
 	for name, test := range map[string]struct {
 		m     *model.Model
 		holds []model.Hold

@@ -83,7 +83,7 @@ func (r *runner) step() End {
 	case at.After(r.now):
 		r.now = at
 	}
-	decision := r.model.Wake(r.now, fmt.Sprintf("%d-%d", r.plan.Seed, r.run.Attempts+1))
+	decision := r.model.StartOrSkip(r.now, fmt.Sprintf("%d-%d", r.plan.Seed, r.run.Attempts+1))
 	if decision.Event != model.EventStart { // the end of the give-up window needs no outcome
 		r.take(decision)
 		return ""

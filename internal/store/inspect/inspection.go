@@ -26,8 +26,8 @@ type Inspection struct {
 
 	Due, Urgent, Running Membership
 	Ages, Late, Stale    Membership // by its freshness
-	// Standings are its places in the indexes in which it says that it stands, and in the one that was asked for.
-	Standings []Standing
+	// Indexes are its places in the indexes in which it says that it stands, and in the one that was asked for.
+	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
@@ -66,7 +66,7 @@ func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error)
 		}
 		all = append(all, inspections...)
 	}
-	return all, s.readStandings(ctx, all)
+	return all, s.readIndexes(ctx, all)
 }
 
 // pipelineBatch is how many models are read in one pipeline.
@@ -83,7 +83,7 @@ func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...st
 		asked := make([][]store.Index, len(chunk))
 		for i, m := range before {
 			asked[i] = beside
-			for _, standing := range standings(&m.Record.Model) {
+			for _, standing := range indexesOf(&m.Record.Model) {
 				asked[i] = append(slices.Clip(asked[i]), standing.Index)
 			}
 		}
@@ -109,7 +109,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
 		}
 		if asked != nil {
-			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendStanding(ctx, pipe, index, uid) })
+			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
 		}
 	}
 	if err := store.ExecReads(ctx, pipe); err != nil {
@@ -128,16 +128,16 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 
 // stand notes the places of a model. One of an index that it has joined since it was asked for is not known.
 func (c *Inspection) stand(asked []store.Index, replies []redis.Cmder) {
-	c.Standings = standings(&c.Record.Model)
-	for i := range c.Standings {
-		c.Standings[i].Is.Unknown = true
+	c.Indexes = indexesOf(&c.Record.Model)
+	for i := range c.Indexes {
+		c.Indexes[i].Is.Unknown = true
 	}
 	for i, index := range asked {
-		is := readStanding(replies[i])
-		if found, says := place(c.Standings, index); says {
+		is := readIndex(replies[i])
+		if found, says := place(c.Indexes, index); says {
 			found.Is = is
 		} else {
-			c.Standings = append(c.Standings, Standing{Index: index, Is: is})
+			c.Indexes = append(c.Indexes, IndexMembership{Index: index, Is: is})
 		}
 	}
 }

@@ -13,7 +13,7 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 	t.Helper()
 	p := policyOf(t, `{"limits":[{"key":"{policy}","rate":"6/m"}],"retries":["1m"]`+more+`}`)
 	for i := range n {
-		m := &Model{UID: string(rune('a' + i)), PolicyName: "p", State: State{RefreshAt: due, Cause: CauseRetry, AttemptNo: 1, FailingSince: due, TryingSince: due}}
+		m := &Model{UID: string(rune('a' + i)), PolicyName: "p", State: State{RefreshAt: due, Cause: TriggerRetry, AttemptNo: 1, FailingSince: due, TryingSince: due}}
 		if err := m.Resolve(p, schedule.Parse); err != nil {
 			t.Fatal(err)
 		}
@@ -24,15 +24,15 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 
 // No two models reserve one slot, though they are decided about in one round that has read the slots once.
 func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
-	gates, rooms, now := Gates{}, Rooms{}, slotsBegin
+	gates, rooms, now := Blockers{}, Limiters{}, slotsBegin
 	var slots []time.Time
 	var line Slots
 	for i, m := range waiting(t, 5, "", now) {
 		decision := gates.Wake(m, &rooms, "a", now)
-		if len(decision.Takes) != 1 || decision.Takes[0].Was != line {
-			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Takes, line)
+		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
+			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
 		}
-		line = decision.Takes[0].Is
+		line = decision.Acquires[0].After
 		if decision.Event == EventLimited {
 			slots = append(slots, decision.Next.RefreshAt)
 		}
@@ -47,9 +47,9 @@ func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
 // giving up. A planned refresh has no window.
 func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
 	const window = `,"retry_window":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0","give_up_after":"1h"`
-	gates, rooms, now := Gates{}, Rooms{}, slotsBegin.Add(45*time.Second)
+	gates, rooms, now := Blockers{}, Limiters{}, slotsBegin.Add(45*time.Second)
 	models := waiting(t, 4, window, now)
-	models[3].Cause = CausePlanned
+	models[3].Cause = TriggerPlanned
 	wants := []time.Time{{}, now.Add(10 * time.Second), slotsBegin.AddDate(0, 0, 1), now.Add(20 * time.Second)}
 	var line Slots
 	for i, m := range models {
@@ -60,9 +60,9 @@ func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
 			t.Errorf("model %d: %s for %s, want it to wait for %s", i, decision.Event, next.RefreshAt, wants[i])
 		case i == 2 && (next.Reserved != "" || next.Why != whyWindow || !next.TryingSince.Equal(now.Add(wants[i].Sub(now)))):
 			t.Errorf("it waits with the slots %q, as %q, and has tried since %s", next.Reserved, next.Why, next.TryingSince)
-		case len(decision.Takes) != 1 || decision.Takes[0].Was != line:
-			t.Errorf("model %d takes %+v, want slots as the one before has left them, %+v", i, decision.Takes, line)
+		case len(decision.Acquires) != 1 || decision.Acquires[0].Before != line:
+			t.Errorf("model %d takes %+v, want slots as the one before has left them, %+v", i, decision.Acquires, line)
 		}
-		line = decision.Takes[0].Is
+		line = decision.Acquires[0].After
 	}
 }

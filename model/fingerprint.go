@@ -11,25 +11,25 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Signature is what failures of one cause have in common: error type and reason, without what differs from model to model and from time to
-// time, such as "http_503: GET <url>: 503 Service Unavailable". At most MaxSignature bytes on one line.
-type Signature string
+// Fingerprint is what failures of one cause have in common: error type and reason, without what differs from model to model and from time to
+// time, such as "http_503: GET <url>: 503 Service Unavailable". At most MaxFingerprint bytes on one line.
+type Fingerprint string
 
 // Bounds of a signature.
 const (
-	MaxSignature  = 120  // bytes
-	maxUnblanked  = 1000 // bytes of a text that are looked at
-	signatureID   = 12   // hex digits
-	shortestHex   = 8    // letters and digits; of letters alone twice as many
-	longestCode   = 3    // digits of what is told apart: 503, exit code 137
-	shortestToken = 10   // letters and digits of an id that somebody has drawn
+	MaxFingerprint = 120  // bytes
+	maxUnblanked   = 1000 // bytes of a text that are looked at
+	signatureID    = 12   // hex digits
+	shortestHex    = 8    // letters and digits; of letters alone twice as many
+	longestCode    = 3    // digits of what is told apart: 503, exit code 137
+	shortestToken  = 10   // letters and digits of an id that somebody has drawn
 )
 
 // ErrorOther is the id of all signatures beyond those that a queue keeps apart.
 const ErrorOther = "other"
 
-// SignatureOf is the signature of a failure of a model.
-func SignatureOf(uid, errorType, reason string) Signature {
+// FingerprintOf is the signature of a failure of a model.
+func FingerprintOf(uid, errorType, reason string) Fingerprint {
 	codes := digits.FindAllString(errorType[:min(len(errorType), maxUnblanked)], -1)
 	codes = slices.DeleteFunc(codes, func(code string) bool { return len(code) > longestCode })
 	kind, text := blank(errorType, uid, codes), blank(reason, uid, codes)
@@ -39,11 +39,11 @@ func SignatureOf(uid, errorType, reason string) Signature {
 	default:
 		text = cmp.Or(text, kind, "no reason given")
 	}
-	return Signature(document.Shorten(text, MaxSignature))
+	return Fingerprint(document.Shorten(text, MaxFingerprint))
 }
 
 // ID is a short name of the signature, 12 hex digits.
-func (s Signature) ID() string {
+func (s Fingerprint) ID() string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])[:signatureID]
 }

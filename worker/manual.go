@@ -5,33 +5,33 @@ import (
 	"errors"
 )
 
-// Rounds is a pool that does nothing by itself: whoever holds it says when it takes attempts, tells what became of them and looks at their
+// ManualPool is a pool that does nothing by itself: whoever holds it says when it takes attempts, tells what became of them and looks at their
 // deadlines. It is for tests on a virtual clock, as package refreshdtest does them: a Pool looks around each second, which a year has
 // too many of. Its methods are called by one goroutine.
-type Rounds struct {
+type ManualPool struct {
 	session *session
 }
 
-// NewRounds returns such a pool for one queue. It gives no heartbeat but when it takes, so no other pool may serve the queue.
-func NewRounds(ctx context.Context, queue Queue, handler Handler, config Config) (*Rounds, error) {
+// NewManualPool returns such a pool for one queue. It gives no heartbeat but when it takes, so no other pool may serve the queue.
+func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Config) (*ManualPool, error) {
 	pool, err := New(queue, handler, config)
 	if err != nil {
 		return nil, err
 	}
-	return &Rounds{newSession(context.WithoutCancel(ctx), pool, queue, newSlots(&pool.config))}, nil
+	return &ManualPool{newSession(context.WithoutCancel(ctx), pool, queue, newSlots(&pool.config))}, nil
 }
 
 // Free is how many slots are free.
-func (r *Rounds) Free() int { return cap(r.session.slots.tokens) - len(r.session.slots.tokens) }
+func (r *ManualPool) Free() int { return cap(r.session.slots.tokens) - len(r.session.slots.tokens) }
 
 // Take takes the oldest entry of the input list, if there is one, and begins with it. There must be a free slot.
-func (r *Rounds) Take(ctx context.Context) error {
+func (r *ManualPool) Take(ctx context.Context) error {
 	_, err := r.session.takeOnce(ctx, 1)
 	return err
 }
 
 // Tell pushes what handlers have told, and compares the attempts in flight with Redis. It returns how many messages there were.
-func (r *Rounds) Tell(ctx context.Context) (told int, err error) {
+func (r *ManualPool) Tell(ctx context.Context) (told int, err error) {
 	s := r.session
 	for told = s.sender.len(); s.sender.len() > 0 && err == nil; {
 		err = s.sender.pushOnce(ctx)
@@ -40,7 +40,7 @@ func (r *Rounds) Tell(ctx context.Context) (told int, err error) {
 }
 
 // Rest waits until ctx ends, a handler has told something, or the deadline of an attempt has passed.
-func (r *Rounds) Rest(ctx context.Context) {
+func (r *ManualPool) Rest(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-r.session.sender.news:
@@ -49,7 +49,7 @@ func (r *Rounds) Rest(ctx context.Context) {
 }
 
 // Stop ends the contexts of all handlers, waits until they have returned, and hands back what they did not finish.
-func (r *Rounds) Stop(ctx context.Context) error {
+func (r *ManualPool) Stop(ctx context.Context) error {
 	r.session.cancel(ErrShutdown)
 	r.session.working.Wait()
 	defer r.session.resign(ctx)

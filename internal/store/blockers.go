@@ -18,21 +18,21 @@ import (
 
 var moveGates = Load("move-gates.lua")
 
-// gateCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
-type gateCache struct {
+// blockerCache keeps what the texts of holds, limits and calendars say: dispatchers read them once a round.
+type blockerCache struct {
 	mu    sync.Mutex
 	texts [3][]string
-	gates model.Gates
+	gates model.Blockers
 }
 
 // read reads fields and values of <queue>:holds, <queue>:limits and <queue>:calendars. What cannot be read stops nothing; doctor tells of it.
-func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
+func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.EqualFunc(texts[:], c.texts[:], slices.Equal) {
 		return c.gates
 	}
-	c.texts, c.gates = texts, model.Gates{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place}
+	c.texts, c.gates = texts, model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place}
 	if s.queue != nil {
 		c.gates.Parts = len(s.queue.Parts)
 	}
@@ -61,14 +61,14 @@ func (c *gateCache) read(s *Store, texts [3][]string) model.Gates {
 	return c.gates
 }
 
-// Gates reads what may keep models of the queue from starting.
-func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
+// Blockers reads what may keep models of the queue from starting.
+func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach([]string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}, func(key string) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err := ExecReads(ctx, pipe); err != nil {
-		return model.Gates{}, fmt.Errorf("read holds, limits and calendars: %w", err)
+		return model.Blockers{}, fmt.Errorf("read holds, limits and calendars: %w", err)
 	}
 	var texts [3][]string
 	for i, reply := range replies {
@@ -76,13 +76,13 @@ func (s *Store) Gates(ctx context.Context) (model.Gates, error) {
 			texts[i] = append(texts[i], name, reply.Val()[name])
 		}
 	}
-	return new(gateCache).read(s, texts), nil
+	return new(blockerCache).read(s, texts), nil
 }
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many, longest due first.
-func (s *Store) ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([][]string, error) {
+func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit int) ([][]string, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(gates, func(gate model.Gate) *redis.StringSliceCmd {
+	replies := SendEach(gates, func(gate model.Blocker) *redis.StringSliceCmd {
 		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit)-1)
 	})
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -95,45 +95,45 @@ func (s *Store) ParkedBy(ctx context.Context, gates []model.Gate, limit int) ([]
 	return uids, nil
 }
 
-// GateLook is what a dispatcher has found out about a gate.
-type GateLook struct {
-	Gate model.Gate
+// BlockerCheck is what a dispatcher has found out about a gate.
+type BlockerCheck struct {
+	Blocker model.Blocker
 	// Again is when it is to be looked at again.
 	Again time.Time
 	// Closed says that it lets nobody through. One that is open is forgotten when no model waits for it.
 	Closed bool
 }
 
-// MoveGates notes when gates are to be looked at again that this dispatcher alone looked at until an instant.
-func (s *Store) MoveGates(ctx context.Context, looks []GateLook, alone time.Time) error {
+// NoteBlockerChecks notes when gates are to be looked at again that this dispatcher alone looked at until an instant.
+func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alone time.Time) error {
 	if len(looks) == 0 {
 		return nil
 	}
 	keys, args := []string{s.Keys.Gates(), s.Keys.Holds()}, []any{Millis(alone)}
 	for _, look := range looks {
-		keys = append(keys, s.Keys.ParkedBy(string(look.Gate)))
+		keys = append(keys, s.Keys.ParkedBy(string(look.Blocker)))
 		stays, hold := "", ""
 		if look.Closed {
 			stays = "stays"
 		}
-		if kind, name := look.Gate.Split(); kind == model.GateHold {
+		if kind, name := look.Blocker.Split(); kind == model.BlockerHold {
 			hold = name
 		}
-		args = append(args, string(look.Gate), Millis(look.Again), stays, hold)
+		args = append(args, string(look.Blocker), Millis(look.Again), stays, hold)
 	}
 	_, err := Run(ctx, s.Clients.Write, moveGates, keys, args...).Int()
 	return Wrap(err, "note when gates are looked at again")
 }
 
-// mostGates bounds how many gates are looked at.
-const mostGates = 1000
+// maxBlockers bounds how many gates are looked at.
+const maxBlockers = 1000
 
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
 var CircuitFields = []string{"opened_at", "probe_at", "probe"}
 
-// Rooms reads what keys of limits have left at now, and the circuits of keys.
-func (s *Store) Rooms(ctx context.Context, limits, circuits []string, now time.Time) (model.Rooms, error) {
-	rooms := model.Rooms{Keys: map[string]*model.Room{}, Circuits: map[string]*model.CircuitState{}}
+// Limiters reads what keys of limits have left at now, and the circuits of keys.
+func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.Clients.Read.Pipeline()
 	running := SendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
 	lapsed := SendEach(limits, func(name string) *redis.StringSliceCmd {
@@ -145,7 +145,7 @@ func (s *Store) Rooms(ctx context.Context, limits, circuits []string, now time.T
 		return rooms, fmt.Errorf("read limits and circuits: %w", err)
 	}
 	for i, name := range limits {
-		rooms.Keys[name] = &model.Room{Running: int(running[i].Val()), Lapsed: lapsed[i].Val(), Slots: model.ParseSlots(slots[i].Val())}
+		rooms.Keys[name] = &model.LimiterState{Running: int(running[i].Val()), Lapsed: lapsed[i].Val(), Slots: model.ParseSlots(slots[i].Val())}
 	}
 	for i, name := range circuits {
 		rooms.Circuits[name] = ReadCircuit(NamedValues(CircuitFields, states[i].Val()))
@@ -158,14 +158,14 @@ const maxLapsed = 10
 
 // FreeLost frees those slots past their deadlines that no running attempt holds: nobody else would, as when the hash of a model was deleted by
 // hand. An attempt that runs keeps its slots until it has ended.
-func (s *Store) FreeLost(ctx context.Context, name string, room *model.Room, now time.Time) error {
+func (s *Store) FreeLost(ctx context.Context, name string, room *model.LimiterState, now time.Time) error {
 	records, err := s.Load(ctx, room.Lapsed)
 	if err != nil {
 		return err
 	}
 	index, batch := Index{KeyLimit, name}, Batch{Now: now}
 	for _, uid := range room.Lapsed {
-		if r := records[uid]; !slices.Contains(model.CountedBy(r.Counted, model.GateLimit), name) {
+		if r := records[uid]; !slices.Contains(model.CountedBy(r.Counted, model.BlockerLimit), name) {
 			batch.Items = append(batch.Items, Item{Transition: r.Leave(index)})
 		}
 	}
@@ -205,19 +205,19 @@ func ReadCircuit(fields map[string]string) *model.CircuitState {
 	return c
 }
 
-// Steered is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
-type Steered struct {
-	Gates   model.Gates
-	Limits  []model.Limit // of the model, in the order of their keys
-	Rooms   model.Rooms   // of these
-	Circuit *KeyCircuit   // that it has, or waits for; nil: none
+// Admission is what keeps a model from starting, or would, or counts its attempt, as it was at one instant.
+type Admission struct {
+	Gates   model.Blockers
+	Limits  []model.Limit  // of the model, in the order of their keys
+	Rooms   model.Limiters // of these
+	Circuit *KeyCircuit    // that it has, or waits for; nil: none
 	// Place is its place among the models that wait for its gate, from 1, of so many; 0: it waits for none.
 	Place, Waiting int64
 }
 
-// Steered reads that of a model at now. Of a model and a queue that use none of it there is little to read.
-func (s Report) Steered(ctx context.Context, m *model.Model, now time.Time) (w Steered, err error) {
-	if w.Gates, err = s.Gates(ctx); err != nil {
+// Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
+func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
+	if w.Gates, err = s.Blockers(ctx); err != nil {
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)
@@ -225,11 +225,11 @@ func (s Report) Steered(ctx context.Context, m *model.Model, now time.Time) (w S
 	for _, limit := range w.Limits {
 		names = append(names, limit.Name)
 	}
-	if w.Rooms, err = s.Rooms(ctx, names, nil, now); err != nil {
+	if w.Rooms, err = s.Limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()
-	if kind != model.GateCircuit {
+	if kind != model.BlockerCircuit {
 		key = ""
 	}
 	if key = cmp.Or(key, m.CircuitKey()); key != "" {

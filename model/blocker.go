@@ -7,33 +7,33 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Gate is what parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
-type Gate string
+// Blocker is what parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
+type Blocker string
 
 // The kinds of gates.
 const (
-	GateHold     = "hold"     // somebody has stopped it, see Hold
-	GateCalendar = "calendar" // a calendar that its policy names is closed
-	GateLimit    = "limit"    // as many of its key run as may
-	GateCircuit  = "circuit"  // too many of its key fail
+	BlockerHold     = "hold"     // somebody has stopped it, see Hold
+	BlockerCalendar = "calendar" // a calendar that its policy names is closed
+	BlockerLimit    = "limit"    // as many of its key run as may
+	BlockerCircuit  = "circuit"  // too many of its key fail
 )
 
-// GateKinds are all of them.
-var GateKinds = []string{GateHold, GateCalendar, GateLimit, GateCircuit}
+// BlockerKinds are all of them.
+var BlockerKinds = []string{BlockerHold, BlockerCalendar, BlockerLimit, BlockerCircuit}
 
-// NewGate is the gate of a kind with a name.
-func NewGate(kind, name string) Gate { return Gate(kind + ":" + name) }
+// NewBlocker is the gate of a kind with a name.
+func NewBlocker(kind, name string) Blocker { return Blocker(kind + ":" + name) }
 
 // Split returns kind and name.
-func (g Gate) Split() (kind, name string) {
+func (g Blocker) Split() (kind, name string) {
 	kind, name, _ = strings.Cut(string(g), ":")
 	return kind, name
 }
 
 // Park lets a model that is due wait for a gate, which a dispatcher is to look at by an instant. It is no failure, and what it waits counts
 // for nothing. One that is parked already moves to the gate.
-func (m *Model) Park(gate Gate, look, now time.Time) Decision {
-	decision := Decision{Event: EventParked, Next: m.State, Look: look}
+func (m *Model) Park(gate Blocker, look, now time.Time) Decision {
+	decision := Decision{Event: EventParked, Next: m.State, Recheck: look}
 	next := &decision.Next
 	if !m.Parked() {
 		next.ParkedSince = now
@@ -55,7 +55,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 	switch end := m.giveUpAt(next); {
 	case next.endsWindow() && !end.IsZero():
 		at = end
-	case next.Cause == CauseRetry:
+	case next.Cause == TriggerRetry:
 		at = m.opens(at)
 	}
 	next.wait(at, next.Cause, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
@@ -69,7 +69,7 @@ func (m *Model) Admit(now time.Time, attemptUID string) Decision {
 	if !released.Due(now) {
 		return m.Release(now, now)
 	}
-	return released.Wake(now, attemptUID)
+	return released.StartOrSkip(now, attemptUID)
 }
 
 // unpark ends the wait for a gate. The time in which nobody could try does not count towards the give-up window.

@@ -14,36 +14,36 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// SteeringText is a hold, limit or calendar as it is stored, which each part of a queue has alike.
-type SteeringText struct {
+// FlowText is a hold, limit or calendar as it is stored, which each part of a queue has alike.
+type FlowText struct {
 	Key, Name, Text string
 	Problem         string // why it cannot be read; empty: it can
 	Over            bool   // at the instant when it was read: it holds nothing any more, and is forgotten some time
 }
 
-// SteeringTexts reads holds, limits and calendars at now.
-func (s Part) SteeringTexts(ctx context.Context, now time.Time) ([]SteeringText, error) {
+// FlowTexts reads holds, limits and calendars at now.
+func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) {
 	keys := []string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}
 	pipe := s.Clients.Read.Pipeline()
 	replies := store.SendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read holds, limits and calendars: %w", err)
 	}
-	var all []SteeringText
+	var all []FlowText
 	for i, key := range keys {
 		fields := replies[i].Val()
 		if key == s.Keys.Holds() {
 			delete(fields, store.HoldChanges)
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			all = append(all, s.steeringText(key, name, fields[name], now))
+			all = append(all, s.flowText(key, name, fields[name], now))
 		}
 	}
 	return all, nil
 }
 
-func (s Part) steeringText(key, name, raw string, now time.Time) SteeringText {
-	one, err := SteeringText{Key: key, Name: name, Text: raw}, error(nil)
+func (s Part) flowText(key, name, raw string, now time.Time) FlowText {
+	one, err := FlowText{Key: key, Name: name, Text: raw}, error(nil)
 	switch key {
 	case s.Keys.Holds():
 		var hold model.Hold
@@ -65,8 +65,8 @@ func (s Part) steeringText(key, name, raw string, now time.Time) SteeringText {
 	return one
 }
 
-// CopySteering stores what another part of the queue has, and lets a dispatcher look at what waits for it.
-func (s Part) CopySteering(ctx context.Context, one SteeringText, other *store.Store, now time.Time) error {
+// CopyFlowText stores what another part of the queue has, and lets a dispatcher look at what waits for it.
+func (s Part) CopyFlowText(ctx context.Context, one FlowText, other *store.Store, now time.Time) error {
 	switch one.Key {
 	case other.Keys.Holds():
 		hold, err := store.ReadHold(one.Name, one.Text)

@@ -5,44 +5,44 @@ import (
 	"time"
 )
 
-// Cause is why refresh_at was set; while an attempt runs, why that one was started.
-type Cause string
+// Trigger is why refresh_at was set; while an attempt runs, why that one was started.
+type Trigger string
 
 const (
-	// CausePlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a one-shot
+	// TriggerPlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a one-shot
 	// that was saved.
-	CausePlanned Cause = ""
-	// CauseRetry is a retry after a failure. It is never skipped.
-	CauseRetry Cause = "retry"
-	// CauseHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, a save while an attempt ran. It is urgent.
-	CauseHand Cause = "hand"
-	// CauseRun is a run of one model: it is urgent too, and starts before all that CauseHand stands for, however many these are.
-	CauseRun Cause = "run"
-	// CauseDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
-	CauseDeferred Cause = "deferred"
-	// CauseGiveUp is the end of the give-up window: nothing starts then.
-	CauseGiveUp Cause = "give_up"
+	TriggerPlanned Trigger = ""
+	// TriggerRetry is a retry after a failure. It is never skipped.
+	TriggerRetry Trigger = "retry"
+	// TriggerHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, a save while an attempt ran. It is urgent.
+	TriggerHand Trigger = "hand"
+	// TriggerRun is a run of one model: it is urgent too, and starts before all that TriggerHand stands for, however many these are.
+	TriggerRun Trigger = "run"
+	// TriggerDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
+	TriggerDeferred Trigger = "deferred"
+	// TriggerGiveUp is the end of the give-up window: nothing starts then.
+	TriggerGiveUp Trigger = "give_up"
 )
 
 // started is the cause of an attempt that starts after all, though the model has waited for something else: where the circuit of the queue holds giving
 // up back, or a save has begun a new window.
-func (c Cause) started() Cause {
-	if c == CauseGiveUp {
-		return CauseRetry
+func (c Trigger) started() Trigger {
+	if c == TriggerGiveUp {
+		return TriggerRetry
 	}
 	return c
 }
 
 // wait sets when the model starts next, and why.
-func (s *State) wait(at time.Time, cause Cause, why string) {
+func (s *State) wait(at time.Time, cause Trigger, why string) {
 	s.RefreshAt, s.Cause, s.Why = at, cause, why
 	s.PlannedFor = time.Time{}
 	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
 }
 
-// atOnce makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.
-func (s *State) atOnce(now time.Time, why string) {
-	cause := CauseHand
+// dueNow makes the model due now, before the backlog. Somebody asks for it, so that no floor of a worker holds.
+func (s *State) dueNow(now time.Time, why string) {
+	cause := TriggerHand
 	if s.Urgent() {
 		cause = s.Cause
 	}
@@ -54,11 +54,11 @@ func (s *State) atOnce(now time.Time, why string) {
 func (s *State) Urgent() bool { return s.Waiting() && s.Cause.ByHand() && !s.Parked() }
 
 // ByHand reports whether somebody wants the start at once.
-func (c Cause) ByHand() bool { return c == CauseHand || c == CauseRun }
+func (c Trigger) ByHand() bool { return c == TriggerHand || c == TriggerRun }
 
 // endsWindow reports whether the model waits for the end of its give-up window. A release before this one told it by words alone.
 func (s *State) endsWindow() bool {
-	return s.Cause == CauseGiveUp || s.Cause == CausePlanned && strings.HasPrefix(s.Why, givesUpWords)
+	return s.Cause == TriggerGiveUp || s.Cause == TriggerPlanned && strings.HasPrefix(s.Why, givesUpWords)
 }
 
 // Stopper is who disabled a model.

@@ -48,14 +48,14 @@ func TestTheMissingPartyIsNamed(t *testing.T) {
 		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller lives", "poller"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Signs{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.DueAt(), OldestDeadline: test.model.DeadlineAt}
-			for party, seconds := range map[Party]int{PartyDispatcher: test.dispatcher, PartyPoller: test.poller, PartyWorker: test.pool} {
+			s := Liveness{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.DueAt(), OldestDeadline: test.model.DeadlineAt}
+			for party, seconds := range map[Role]int{RoleDispatcher: test.dispatcher, RolePoller: test.poller, RoleWorker: test.pool} {
 				if seconds != unknown {
 					s.Heartbeat(party, ago(seconds))
 				}
 			}
 			if test.front > 0 {
-				s.Queued, s.FrontStartedAt = 1, ago(test.front)
+				s.Queued, s.HeadStartedAt = 1, ago(test.front)
 			}
 			absence, misses := s.MissingFor(&test.model, test.model.Status(now, test.queued))
 			if misses != (test.want != "") || misses && absence.String() != test.want {
@@ -77,11 +77,11 @@ func TestTheMissingPartyIsNamed(t *testing.T) {
 func TestAModelThatADispatcherLeavesDueLacksRoom(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	m := State{RefreshAt: now.Add(-time.Minute)}
-	s := Signs{Now: now, Queued: 1}
+	s := Liveness{Now: now, Queued: 1}
 	if s.LacksRoom(&m) {
 		t.Error("expected a dispatcher to be missing, not room")
 	}
-	s.Heartbeat(PartyDispatcher, now)
+	s.Heartbeat(RoleDispatcher, now)
 	if !s.LacksRoom(&m) {
 		t.Error("expected no room")
 	}

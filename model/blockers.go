@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Gates are what may keep models of a queue from starting, as it was at one instant. The zero value keeps none.
-type Gates struct {
+// Blockers are what may keep models of a queue from starting, as it was at one instant. The zero value keeps none.
+type Blockers struct {
 	Holds []Hold
 	// HoldChanges tells this state of the holds from any other.
 	HoldChanges string
@@ -26,10 +26,10 @@ const lookAgain = 30 * time.Second
 const lookSoon = time.Second
 
 // Empty reports whether nothing is stopped whatever policies say.
-func (g *Gates) Empty() bool { return len(g.Holds) == 0 && len(g.QueueLimits) == 0 }
+func (g *Blockers) Empty() bool { return len(g.Holds) == 0 && len(g.QueueLimits) == 0 }
 
 // Hold finds a hold; nil: there is none of that name.
-func (g *Gates) Hold(id string) *Hold {
+func (g *Blockers) Hold(id string) *Hold {
 	for i := range g.Holds {
 		if g.Holds[i].ID == id {
 			return &g.Holds[i]
@@ -39,7 +39,7 @@ func (g *Gates) Hold(id string) *Hold {
 }
 
 // Needs are the keys that Wake has to know of a model: those of its limits, and that of its circuit; empty: none.
-func (g *Gates) Needs(m *Model, now time.Time) (limits []string, circuit string) {
+func (g *Blockers) Needs(m *Model, now time.Time) (limits []string, circuit string) {
 	if len(m.Policy.Limits) > 0 || len(g.QueueLimits) > 0 {
 		for _, limit := range g.LimitsOf(m, now) {
 			limits = append(limits, limit.Name)
@@ -50,23 +50,23 @@ func (g *Gates) Needs(m *Model, now time.Time) (limits []string, circuit string)
 
 // Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to look at that; empty: none. Of several
 // it is the one that ends last.
-func (g *Gates) Stop(m *Model, now time.Time) (gate Gate, look time.Time) {
+func (g *Blockers) Stop(m *Model, now time.Time) (gate Blocker, look time.Time) {
 	for i := range g.Holds {
 		hold := &g.Holds[i]
 		if !hold.Ended(now) && hold.look().After(look) && hold.Selector.Matches(m, StatusDue, now) {
-			gate, look = hold.Gate(), hold.look()
+			gate, look = hold.Blocker(), hold.look()
 		}
 	}
 	for _, name := range m.Policy.Closed {
 		if until, closed := g.closed(name, now); closed && until.After(look) {
-			gate, look = NewGate(GateCalendar, name), until
+			gate, look = NewBlocker(BlockerCalendar, name), until
 		}
 	}
 	return gate, look
 }
 
 // closed tells until when a calendar is closed. One that is not stored, or cannot say, closes nothing.
-func (g *Gates) closed(name string, now time.Time) (until time.Time, closed bool) {
+func (g *Blockers) closed(name string, now time.Time) (until time.Time, closed bool) {
 	calendar, stored := g.Calendars[name]
 	if !stored {
 		return until, false
@@ -75,9 +75,9 @@ func (g *Gates) closed(name string, now time.Time) (until time.Time, closed bool
 	return until, closed && err == nil
 }
 
-// Wake decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.Wake may do it parks, or
+// StartOrSkip decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.Wake may do it parks, or
 // waits for a slot. rooms tells what Needs has named, and is told what the model takes.
-func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) Decision {
+func (g *Blockers) Wake(m *Model, rooms *Limiters, attemptUID string, now time.Time) Decision {
 	if gate, look := g.Stop(m, now); gate != "" {
 		return m.Park(gate, look, now)
 	}
@@ -89,7 +89,7 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 			if !look.After(now) {
 				look = now.Add(lookAgain)
 			}
-			return m.Park(NewGate(GateCircuit, circuit), look, now)
+			return m.Park(NewBlocker(BlockerCircuit, circuit), look, now)
 		}
 	}
 	decision := m.admitted(now, attemptUID)
@@ -99,20 +99,20 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 	var counted []string
 	if limits := g.LimitsOf(m, now); len(limits) > 0 {
 		if name, full := rooms.full(limits); full {
-			return m.Park(NewGate(GateLimit, name), m.lookAtFull(name, now), now)
+			return m.Park(NewBlocker(BlockerLimit, name), m.lookAtFull(name, now), now)
 		}
 		held := strings.Fields(m.Reserved)
 		if name, opens := rooms.closed(limits, held, now); name != "" {
-			decision = m.Park(NewGate(GateLimit, name), opens, now)
-			decision.Takes = []Take{{Name: name, Was: rooms.key(name).Slots, Is: rooms.key(name).Slots}} // by a start that may be refused
+			decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
+			decision.Acquires = []Acquire{{Name: name, Before: rooms.key(name).Slots, After: rooms.key(name).Slots}} // by a start that may be refused
 			return decision
 		}
 		at, takes, holds := rooms.reserve(limits, held, now)
 		if at.After(now) {
-			if opens := m.opens(at); m.Cause.started() == CauseRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
+			if opens := m.opens(at); m.Cause.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
 				at, holds = opens, nil
 				for i := range takes {
-					takes[i].Is = takes[i].Was
+					takes[i].After = takes[i].Before
 				}
 			}
 			rooms.take(takes)
@@ -120,10 +120,10 @@ func (g *Gates) Wake(m *Model, rooms *Rooms, attemptUID string, now time.Time) D
 		}
 		rooms.start(limits, takes, held, m.RefreshAt, now)
 		rooms.take(takes)
-		counted, decision.Takes = names(GateLimit, takes), takes
+		counted, decision.Acquires = names(BlockerLimit, takes), takes
 	}
 	if circuit != "" {
-		counted = append(counted, string(NewGate(GateCircuit, circuit)))
+		counted = append(counted, string(NewBlocker(BlockerCircuit, circuit)))
 		if decision.Probe = probe; probe {
 			rooms.Circuits[circuit].Probe = m.UID
 		}
@@ -137,26 +137,26 @@ func (m *Model) admitted(now time.Time, attemptUID string) Decision {
 	if m.Parked() {
 		return m.Admit(now, attemptUID)
 	}
-	return m.Wake(now, attemptUID)
+	return m.StartOrSkip(now, attemptUID)
 }
 
 // lookAtFull is when a dispatcher is to look at a key that the model finds full.
 func (m *Model) lookAtFull(name string, now time.Time) time.Time {
-	if m.ParkedBy == NewGate(GateLimit, name) {
+	if m.ParkedBy == NewBlocker(BlockerLimit, name) {
 		return now.Add(lookAgain)
 	}
 	return now.Add(lookSoon)
 }
 
 // reserve lets a model wait for a slot of its keys, which nobody else gets, or for its retry window: then it holds none. What it waits does not count towards the give-up window.
-func (m *Model) reserve(at time.Time, takes []Take, holds []string, now time.Time) Decision {
+func (m *Model) reserve(at time.Time, takes []Acquire, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
 	m.notTried(next, at.Sub(now))
 	for _, take := range takes {
-		if take.Is != (Slots{}) {
-			decision.Takes = append(decision.Takes, Take{Name: take.Name, Was: take.Was, Is: take.Is})
+		if take.After != (Slots{}) {
+			decision.Acquires = append(decision.Acquires, Acquire{Name: take.Name, Before: take.Before, After: take.After})
 		}
 	}
 	why := whyWindow
@@ -170,14 +170,14 @@ func (m *Model) reserve(at time.Time, takes []Take, holds []string, now time.Tim
 
 // Opens tells of a gate that models wait for whether it lets any go on at now, and if not when to look again. What limits and circuits let go
 // on is decided model by model.
-func (g *Gates) Opens(gate Gate, now time.Time) (opens bool, look time.Time) {
+func (g *Blockers) Opens(gate Blocker, now time.Time) (opens bool, look time.Time) {
 	kind, name := gate.Split()
 	switch kind {
-	case GateHold:
+	case BlockerHold:
 		if hold := g.Hold(name); hold != nil && !hold.Ended(now) {
 			return false, hold.look()
 		}
-	case GateCalendar:
+	case BlockerCalendar:
 		if until, closed := g.closed(name, now); closed {
 			return false, until
 		}
@@ -186,14 +186,14 @@ func (g *Gates) Opens(gate Gate, now time.Time) (opens bool, look time.Time) {
 }
 
 // Pass decides about a model that waits for a gate which has opened. One that finds itself before the same gate again stays as it is: false.
-func (g *Gates) Pass(m *Model, rooms *Rooms, attemptUID string, now time.Time) (decision Decision, goes bool) {
+func (g *Blockers) Pass(m *Model, rooms *Limiters, attemptUID string, now time.Time) (decision Decision, goes bool) {
 	kind, name := m.ParkedBy.Split()
 	state := rooms.Circuits[name]
 	switch {
-	case kind == GateLimit, kind == GateCircuit && state != nil && state.Open():
+	case kind == BlockerLimit, kind == BlockerCircuit && state != nil && state.Open():
 		decision = g.Wake(m, rooms, attemptUID, now)
 		return decision, decision.Next.ParkedBy != m.ParkedBy
-	case kind == GateHold && g.Hold(name) != nil:
+	case kind == BlockerHold && g.Hold(name) != nil:
 		return m.Release(g.Hold(name).StartsAt(m.UID), now), true
 	default:
 		return m.Release(now, now), true

@@ -13,8 +13,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Standing is the place of a model in an index.
-type Standing struct {
+// IndexMembership is the place of a model in an index.
+type IndexMembership struct {
 	store.Index
 	// Says: the model says that it stands there, At with this score; zero: a set of a label has none.
 	Says bool
@@ -22,36 +22,36 @@ type Standing struct {
 	Is   Membership
 }
 
-// standings are the places in which a model says that it stands.
-func standings(m *model.Model) (all []Standing) {
+// indexesOf are the places in which a model says that it stands.
+func indexesOf(m *model.Model) (all []IndexMembership) {
 	add := func(kind store.KeyKind, name string, at time.Time) {
 		if !at.IsZero() {
-			all = append(all, Standing{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
+			all = append(all, IndexMembership{Index: store.Index{Kind: kind, Name: name}, Says: true, At: at})
 		}
 	}
 	add(store.KeyFailing, "", m.FailingSince)
 	add(store.KeyDisabled, "", m.DisabledSince())
 	add(store.KeyParked, "", m.ParkedAt())
 	add(store.KeyGate, string(m.ParkedBy), m.ParkedAt())
-	for _, name := range model.CountedBy(m.Counted, model.GateLimit) {
+	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}
 	for _, term := range model.LabelTerms(m.Labels) {
-		all = append(all, Standing{Index: store.Index{Kind: store.KeyLabel, Name: term}, Says: true})
+		all = append(all, IndexMembership{Index: store.Index{Kind: store.KeyLabel, Name: term}, Says: true})
 	}
 	return all
 }
 
-// sendStanding asks for the place of a uid in an index.
-func (s Part) sendStanding(ctx context.Context, pipe redis.Pipeliner, index store.Index, uid string) redis.Cmder {
+// sendIndex asks for the place of a uid in an index.
+func (s Part) sendIndex(ctx context.Context, pipe redis.Pipeliner, index store.Index, uid string) redis.Cmder {
 	if index.Scored() {
 		return pipe.ZScore(ctx, s.IndexKey(index), uid)
 	}
 	return pipe.SIsMember(ctx, s.IndexKey(index), uid)
 }
 
-// readStanding reads the reply.
-func readStanding(reply redis.Cmder) Membership {
+// readIndex reads the reply.
+func readIndex(reply redis.Cmder) Membership {
 	if is, set := reply.(*redis.BoolCmd); set {
 		in, err := is.Result()
 		return Membership{In: in, Unknown: err != nil}
@@ -60,35 +60,35 @@ func readStanding(reply redis.Cmder) Membership {
 	return newMembership(score)
 }
 
-// readStandings reads the places of models that stand in any index: the others cost nothing.
-func (s Part) readStandings(ctx context.Context, inspections []*Inspection) error {
+// readIndexes reads the places of models that stand in any index: the others cost nothing.
+func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error {
 	type asked struct {
 		uid string
-		*Standing
+		*IndexMembership
 	}
 	var all []asked
 	for _, m := range inspections {
-		m.Standings = standings(&m.Record.Model)
-		for i := range m.Standings {
-			all = append(all, asked{m.Record.UID, &m.Standings[i]})
+		m.Indexes = indexesOf(&m.Record.Model)
+		for i := range m.Indexes {
+			all = append(all, asked{m.Record.UID, &m.Indexes[i]})
 		}
 	}
 	for chunk := range slices.Chunk(all, store.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		replies := store.SendEach(chunk, func(one asked) redis.Cmder { return s.sendStanding(ctx, pipe, one.Index, one.uid) })
+		replies := store.SendEach(chunk, func(one asked) redis.Cmder { return s.sendIndex(ctx, pipe, one.Index, one.uid) })
 		if err := store.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
 		}
 		for i, reply := range replies {
-			chunk[i].Is = readStanding(reply)
+			chunk[i].Is = readIndex(reply)
 		}
 	}
 	return nil
 }
 
 // place finds the place of a model in an index.
-func place(all []Standing, index store.Index) (*Standing, bool) {
-	at := slices.IndexFunc(all, func(one Standing) bool { return one.Index == index })
+func place(all []IndexMembership, index store.Index) (*IndexMembership, bool) {
+	at := slices.IndexFunc(all, func(one IndexMembership) bool { return one.Index == index })
 	if at < 0 {
 		return nil, false
 	}
@@ -96,16 +96,16 @@ func place(all []Standing, index store.Index) (*Standing, bool) {
 }
 
 // Stands is the place of the model in an index that was asked for.
-func (c *Inspection) Stands(index store.Index) Standing {
-	if found, is := place(c.Standings, index); is {
+func (c *Inspection) Stands(index store.Index) IndexMembership {
+	if found, is := place(c.Indexes, index); is {
 		return *found
 	}
-	return Standing{Index: index, Is: Membership{Unknown: true}}
+	return IndexMembership{Index: index, Is: Membership{Unknown: true}}
 }
 
-// Strays picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
+// Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
 // what is picked is to be read again.
-func (s Part) Strays(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
+func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), index.Field()) })
 	if err := store.ExecReads(ctx, pipe); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// GateState is a gate, as it was at one instant.
-type GateState struct {
+// BlockerState is a gate, as it was at one instant.
+type BlockerState struct {
 	Parked int64     // models that wait for it
 	Listed bool      // a dispatcher looks at it, at Look
 	Look   time.Time // zero: it is not listed
@@ -22,39 +22,39 @@ type GateState struct {
 	Opens time.Time
 }
 
-// GateState reads a gate at now.
-func (s Part) GateState(ctx context.Context, gate model.Gate, now time.Time) (GateState, error) {
+// BlockerState reads a gate at now.
+func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Time) (BlockerState, error) {
 	kind, name := gate.Split()
 	pipe := s.Clients.Read.TxPipeline()
 	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates(), string(gate))
 	var text, slots *redis.StringCmd
 	var circuit *redis.SliceCmd
 	switch kind {
-	case model.GateHold:
+	case model.BlockerHold:
 		text = pipe.HGet(ctx, s.Keys.Holds(), name)
-	case model.GateCalendar:
+	case model.BlockerCalendar:
 		text = pipe.HGet(ctx, s.Keys.Calendars(), name)
-	case model.GateLimit:
+	case model.BlockerLimit:
 		slots = pipe.Get(ctx, s.Keys.Rate(name))
-	case model.GateCircuit:
+	case model.BlockerCircuit:
 		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), store.CircuitFields...)
 	}
 	if err := store.ExecReads(ctx, pipe); err != nil {
-		return GateState{}, fmt.Errorf("read a gate: %w", err)
+		return BlockerState{}, fmt.Errorf("read a gate: %w", err)
 	}
-	state := GateState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
+	state := BlockerState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
 	if state.Listed {
 		state.Look = time.UnixMilli(int64(score.Val())).UTC()
 	}
 	var opens time.Time
 	switch kind {
-	case model.GateHold:
+	case model.BlockerHold:
 		opens = holdOpens(text, name)
-	case model.GateCalendar:
+	case model.BlockerCalendar:
 		opens = calendarOpens(text, now)
-	case model.GateLimit:
+	case model.BlockerLimit:
 		opens = model.ParseSlots(slots.Val()).Closed
-	case model.GateCircuit:
+	case model.BlockerCircuit:
 		if c := store.ReadCircuit(store.NamedValues(store.CircuitFields, circuit.Val())); c.Open() {
 			opens = c.ProbeAt
 		}
@@ -87,18 +87,18 @@ func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
 	return until
 }
 
-// LookAtGate lets a dispatcher look at a gate at now.
-func (s Part) LookAtGate(ctx context.Context, gate model.Gate, now time.Time) error {
+// RecheckBlocker lets a dispatcher look at a gate at now.
+func (s Part) RecheckBlocker(ctx context.Context, gate model.Blocker, now time.Time) error {
 	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
 	return store.Wrap(err, "let a dispatcher look at a gate")
 }
 
-// OldestLook is the gate at which a dispatcher was to look first; false: there is none.
-func (s Part) OldestLook(ctx context.Context) (gate model.Gate, at time.Time, found bool, err error) {
+// OldestRecheck is the gate at which a dispatcher was to look first; false: there is none.
+func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Time, found bool, err error) {
 	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates(), 0, 0).Result()
 	if err != nil || len(first) == 0 {
 		return "", at, false, store.Wrap(err, "read when gates are looked at")
 	}
 	name, _ := first[0].Member.(string)
-	return model.Gate(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil
+	return model.Blocker(name), time.UnixMilli(int64(first[0].Score)).UTC(), true, nil
 }

@@ -38,7 +38,7 @@ func TestASignatureIsWhatFailuresOfOneCauseHaveInCommon(t *testing.T) {
 		{"t1", "E11000", "duplicate key", "E#: duplicate key"},
 		{"t1", "", strings.Repeat("ab ", 100), strings.Repeat("ab ", 39) + "…"},
 	} {
-		if got := SignatureOf(test.uid, test.errorType, test.reason); string(got) != test.want {
+		if got := FingerprintOf(test.uid, test.errorType, test.reason); string(got) != test.want {
 			t.Errorf("%s, %q: expected %q, found %q", test.errorType, test.reason, test.want, got)
 		}
 	}
@@ -46,7 +46,7 @@ func TestASignatureIsWhatFailuresOfOneCauseHaveInCommon(t *testing.T) {
 
 func TestTheIDOfASignatureIsShortAndItsOwn(t *testing.T) {
 	t.Parallel()
-	a, b := Signature("http_503: GET <url>").ID(), Signature("http_404: GET <url>").ID()
+	a, b := Fingerprint("http_503: GET <url>").ID(), Fingerprint("http_404: GET <url>").ID()
 	if a == b || a != "ae0d2b71080f" {
 		t.Errorf("expected ae0d2b71080f and another one, found %s and %s", a, b)
 	}
@@ -70,8 +70,8 @@ func FuzzSignature(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2])
 	}
 	f.Fuzz(func(t *testing.T, uid, errorType, reason string) {
-		got := SignatureOf(uid, errorType, reason)
-		if got != SignatureOf(uid, errorType, reason) || got == "" || len(got) > MaxSignature || !utf8.ValidString(string(got)) {
+		got := FingerprintOf(uid, errorType, reason)
+		if got != FingerprintOf(uid, errorType, reason) || got == "" || len(got) > MaxFingerprint || !utf8.ValidString(string(got)) {
 			t.Fatalf("found %q", got)
 		}
 		if strings.ContainsFunc(string(got), unicode.IsControl) || strings.Contains(string(got), "  ") {
@@ -83,14 +83,14 @@ func FuzzSignature(f *testing.F) {
 		// Other digits make no difference, but in what names a code.
 		if !anyDigit.MatchString(uid+errorType) && strings.TrimSpace(anyDigit.ReplaceAllString(document.OneLine(reason), "")) != "" && !namesCode.MatchString(reason) {
 			others := anyDigit.ReplaceAllStringFunc(reason, func(digit string) string { return string('1' + (digit[0]-'0'+3)%9) })
-			if other := SignatureOf(uid, errorType, others); !strings.Contains(strings.ToLower(reason), "0x") && other != got {
+			if other := FingerprintOf(uid, errorType, others); !strings.Contains(strings.ToLower(reason), "0x") && other != got {
 				t.Fatalf("%q is %q, but with other digits %q", reason, got, other)
 			}
 		}
 		// Neither does the uid.
 		if document.IsUID(uid) && uid != "load" && uid != "kaputt" {
 			const want = "load <uid>: kaputt (<uid>)"
-			if other := SignatureOf(uid, "", "load "+uid+": kaputt ("+uid+")"); other != want {
+			if other := FingerprintOf(uid, "", "load "+uid+": kaputt ("+uid+")"); other != want {
 				t.Fatalf("of %q expected %q, found %q", uid, want, other)
 			}
 		}

@@ -8,18 +8,18 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Party is one of the kinds of daemons that serve a queue.
-type Party string
+// Role is one of the kinds of daemons that serve a queue.
+type Role string
 
 // The parties.
 const (
-	PartyDispatcher Party = "dispatcher"
-	PartyPoller     Party = "poller"
-	PartyWorker     Party = "worker"
+	RoleDispatcher Role = "dispatcher"
+	RolePoller     Role = "poller"
+	RoleWorker     Role = "worker"
 )
 
-// Parties are all of them, in the order in which a model needs them.
-var Parties = []Party{PartyDispatcher, PartyWorker, PartyPoller}
+// Roles are all of them, in the order in which a model needs them.
+var Roles = []Role{RoleDispatcher, RoleWorker, RolePoller}
 
 const (
 	// fewTicks is how long something may wait before anybody is missed: a few ticks as they are by default.
@@ -32,33 +32,33 @@ const (
 	maxAhead = time.Second
 )
 
-// Signs are what one instant tells of those that serve a queue, or a part of it: their last heartbeats, and what waits for them.
-type Signs struct {
+// Liveness are what one instant tells of those that serve a queue, or a part of it: their last heartbeats, and what waits for them.
+type Liveness struct {
 	Now time.Time
 	// Last is the last heartbeat of any of a party; absent: none is known. Of the workers only those of our pools give any.
-	Last map[Party]time.Time
+	Last map[Role]time.Time
 
 	OldestDue, OldestDeadline time.Time // of the due set and the running set; zero: it is empty
 	Messages                  int64     // of workers and applications, that no poller has taken
 	Queued                    int64     // entries in the input list
 	Held                      int64     // running attempts that do not stand there: workers hold them
-	FrontStartedAt            time.Time // when the attempt at the front of the input list was started; zero: none, or it is over
+	HeadStartedAt             time.Time // when the attempt at the front of the input list was started; zero: none, or it is over
 }
 
 // Heartbeat notes a heartbeat of a party.
-func (s *Signs) Heartbeat(party Party, at time.Time) {
+func (s *Liveness) Heartbeat(party Role, at time.Time) {
 	if at.Sub(s.Now) > maxAhead || !at.After(s.Last[party]) {
 		return
 	}
 	if s.Last == nil {
-		s.Last = make(map[Party]time.Time, len(Parties))
+		s.Last = make(map[Role]time.Time, len(Roles))
 	}
 	s.Last[party] = at
 }
 
-// Absence is a party that something waits for, and that gives no sign of life.
-type Absence struct {
-	Party Party
+// Missing is a party that something waits for, and that gives no sign of life.
+type Missing struct {
+	Party Role
 	Known bool // a heartbeat is known
 	// Silence is how long there was no sign: no heartbeat of a dispatcher or poller, nothing taken by a worker. 0: there never was one.
 	Silence time.Duration
@@ -67,14 +67,14 @@ type Absence struct {
 }
 
 // String says who is missing in a clause, such as "no worker has taken anything for 59s".
-func (a Absence) String() string {
+func (a Missing) String() string {
 	unit := time.Second
 	if a.Silence >= time.Hour {
 		unit = time.Minute
 	}
 	silence := document.FormatDuration(a.Silence.Truncate(unit))
 	switch {
-	case a.Party == PartyWorker:
+	case a.Party == RoleWorker:
 		return "no worker has taken anything for " + silence
 	case !a.Known:
 		return fmt.Sprintf("no %s lives", a.Party)
@@ -84,7 +84,7 @@ func (a Absence) String() string {
 }
 
 // Missing lists the parties that something has waited for too long.
-func (s *Signs) Missing() (missing []Absence) {
+func (s *Liveness) Missing() (missing []Missing) {
 	oldest := s.OldestDeadline
 	if oldest.IsZero() || !s.OldestDue.IsZero() && s.OldestDue.Before(oldest) {
 		oldest = s.OldestDue
@@ -93,13 +93,13 @@ func (s *Signs) Missing() (missing []Absence) {
 }
 
 // Gone lists the parties that certainly do not live: dispatcher and poller also while nothing waits for them.
-func (s *Signs) Gone() []Absence {
-	return slices.DeleteFunc(join(s.without(PartyDispatcher), s.worker(), s.without(PartyPoller)), func(a Absence) bool { return !a.Certain })
+func (s *Liveness) Gone() []Missing {
+	return slices.DeleteFunc(join(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 
 // MissingFor returns the party that a model of this status misses; false: none. What waits for a poller may be about any model.
-func (s *Signs) MissingFor(m *State, status Status) (Absence, bool) {
-	var missing []Absence
+func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
+	var missing []Missing
 	switch status {
 	case StatusDue:
 		missing = s.dispatcher(m.RefreshAt)
@@ -114,17 +114,17 @@ func (s *Signs) MissingFor(m *State, status Status) (Absence, bool) {
 	}
 	missing = join(missing, s.poller())
 	if len(missing) == 0 {
-		return Absence{}, false
+		return Missing{}, false
 	}
 	return missing[0], true
 }
 
 // LacksRoom reports whether a model that is due waits for room in the input list: a dispatcher lives, and does not start it.
-func (s *Signs) LacksRoom(m *State) bool {
+func (s *Liveness) LacksRoom(m *State) bool {
 	return s.Queued > 0 && s.waited(m.RefreshAt) && len(s.dispatcher(m.RefreshAt)) == 0
 }
 
-func join(absences ...[]Absence) (all []Absence) {
+func join(absences ...[]Missing) (all []Missing) {
 	for _, absence := range absences {
 		all = append(all, absence...)
 	}
@@ -132,47 +132,49 @@ func join(absences ...[]Absence) (all []Absence) {
 }
 
 // waited reports whether something has waited for more than a few ticks.
-func (s *Signs) waited(since time.Time) bool { return !since.IsZero() && s.Now.Sub(since) > fewTicks }
+func (s *Liveness) waited(since time.Time) bool {
+	return !since.IsZero() && s.Now.Sub(since) > fewTicks
+}
 
 // dispatcher tells whether a dispatcher is missing for what is to be started, or to be ended, since an instant.
-func (s *Signs) dispatcher(since time.Time) []Absence {
+func (s *Liveness) dispatcher(since time.Time) []Missing {
 	if !s.waited(since) {
 		return nil
 	}
-	return s.without(PartyDispatcher)
+	return s.without(RoleDispatcher)
 }
 
-func (s *Signs) poller() []Absence {
+func (s *Liveness) poller() []Missing {
 	if s.Messages == 0 {
 		return nil
 	}
-	return s.without(PartyPoller)
+	return s.without(RolePoller)
 }
 
 // without tells whether a party has given no heartbeat for more than a few ticks.
-func (s *Signs) without(party Party) []Absence {
+func (s *Liveness) without(party Role) []Missing {
 	last, known := s.Last[party]
 	silence := s.Now.Sub(last)
 	switch {
 	case !known:
-		return []Absence{{Party: party, Certain: true}}
+		return []Missing{{Party: party, Certain: true}}
 	case silence <= fewTicks:
 		return nil
 	default:
-		return []Absence{{Party: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
+		return []Missing{{Party: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
 	}
 }
 
 // worker tells whether nobody takes what stands in line. Foreign workers give no heartbeat. But the list is first in, first out: while
 // workers hold nothing at all and its front waits, none takes anything.
-func (s *Signs) worker() []Absence {
-	if s.Queued == 0 || s.Held > 0 || !s.waited(s.FrontStartedAt) {
+func (s *Liveness) worker() []Missing {
+	if s.Queued == 0 || s.Held > 0 || !s.waited(s.HeadStartedAt) {
 		return nil
 	}
-	pool := s.without(PartyWorker)
+	pool := s.without(RoleWorker)
 	if len(pool) == 0 {
 		return nil // it is between two looks, or has just handed something back
 	}
-	wait := s.Now.Sub(s.FrontStartedAt)
-	return []Absence{{Party: PartyWorker, Known: pool[0].Known, Silence: wait, Certain: pool[0].Certain && wait > longWait}}
+	wait := s.Now.Sub(s.HeadStartedAt)
+	return []Missing{{Party: RoleWorker, Known: pool[0].Known, Silence: wait, Certain: pool[0].Certain && wait > longWait}}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Steer carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
+// ApplyQueueCommand carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
 // other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from whoever has lost the lane.
-func (s *Store) Steer(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
+func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
 	if handled, err := s.handled(ctx, c.ID, now); err != nil || handled {
 		return model.Duplicate, err
 	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.parts() {
-		is, err := part.steer(ctx, c, s.Fleet().orderOf(claimed), now)
+		is, err := part.applyQueueCommand(ctx, c, s.Fleet().orderOf(claimed), now)
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused
 		}
@@ -43,8 +43,8 @@ func (s *Store) handled(ctx context.Context, id string, now time.Time) (bool, er
 	return now.Add(-24*time.Hour).UnixMilli() < int64(at), Wrap(err, "look for the id of a command")
 }
 
-// steer carries out a command about the queue in one part; false: there was nothing to change.
-func (s *Store) steer(ctx context.Context, c *model.Command, by order, now time.Time) (bool, error) {
+// applyQueueCommand carries out a command about the queue in one part; false: there was nothing to change.
+func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by order, now time.Time) (bool, error) {
 	switch c.Type {
 	case model.CommandHold:
 		hold := c.HoldAt(now)

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Signature is what is known of a signature by which models are failing, or were within a day.
-type Signature struct {
+// FailureGroup is what is known of a signature by which models are failing, or were within a day.
+type FailureGroup struct {
 	ID                     string
 	Text                   string // empty: nothing is known of it but how many models there are
 	Reason, ErrorType, UID string // of the last failure
@@ -24,44 +24,44 @@ type Signature struct {
 	Began, Ended           int64 // how often a model began and ceased to fail by it
 }
 
-func newSignature(id string, models int64, hash map[string]string) Signature {
+func newFailureGroup(id string, models int64, hash map[string]string) FailureGroup {
 	at := func(field string) time.Time {
 		at, _ := time.Parse(time.RFC3339, hash[field]) // what is no time is none
 		return at.UTC()
 	}
-	return Signature{
+	return FailureGroup{
 		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
-		FirstAt: at("first_at"), LastAt: at("last_at"), Models: models, Failures: whole(hash["failures"]), Began: whole(hash["began"]), Ended: whole(hash["ended"]),
+		FirstAt: at("first_at"), LastAt: at("last_at"), Models: models, Failures: parseInt(hash["failures"]), Began: parseInt(hash["began"]), Ended: parseInt(hash["ended"]),
 	}
 }
 
-// Signatures reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
-func (s Report) Signatures(ctx context.Context) ([]Signature, error) {
+// FailureGroups reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
+func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
-	all, err := s.readSignatures(ctx, members)
+	all, err := s.readFailureGroups(ctx, members)
 	if err != nil {
 		return nil, err
 	}
 	return all, s.dropRecovered(ctx, all)
 }
 
-// PastSignatures reads by what models were failing within a day, and none is any more, the last one first.
-func (s Report) PastSignatures(ctx context.Context) ([]Signature, error) {
+// PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
+func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
 	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
-	all, err := s.readSignatures(ctx, members)
+	all, err := s.readFailureGroups(ctx, members)
 	for i := range all {
 		all[i].Models, all[i].PastAt = 0, time.UnixMilli(int64(members[i].Score)).UTC()
 	}
-	return slices.DeleteFunc(all, func(one Signature) bool { return one.Text == "" }), err
+	return slices.DeleteFunc(all, func(one FailureGroup) bool { return one.Text == "" }), err
 }
 
-func (s Report) readSignatures(ctx context.Context, members []redis.Z) ([]Signature, error) {
+func (s Report) readFailureGroups(ctx context.Context, members []redis.Z) ([]FailureGroup, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
@@ -69,15 +69,15 @@ func (s Report) readSignatures(ctx context.Context, members []redis.Z) ([]Signat
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
-	all := make([]Signature, len(members))
+	all := make([]FailureGroup, len(members))
 	for i, reply := range replies {
-		all[i] = newSignature(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
+		all[i] = newFailureGroup(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
 	}
 	return all, nil
 }
 
 // dropRecovered leaves those UIDs that are failing by their signature.
-func (s Report) dropRecovered(ctx context.Context, all []Signature) error {
+func (s Report) dropRecovered(ctx context.Context, all []FailureGroup) error {
 	pipe := s.Clients.Read.Pipeline()
 	replies := make([][]*redis.StringCmd, len(all))
 	for i, one := range all {
@@ -98,24 +98,24 @@ func (s Report) dropRecovered(ctx context.Context, all []Signature) error {
 	return nil
 }
 
-// ReadSignature reads what is known of one signature; false: nothing.
-func (s Report) ReadSignature(ctx context.Context, id string) (one Signature, known bool, err error) {
+// ReadFailureGroup reads what is known of one signature; false: nothing.
+func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors(), id), pipe.HGetAll(ctx, s.Keys.Error(id))
 	if err := ExecReads(ctx, pipe); err != nil {
 		return one, false, fmt.Errorf("read a signature: %w", err)
 	}
-	return newSignature(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil
+	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil
 }
 
 // FailingAlike reads what is known of a signature in all parts of the queue.
-func (s Report) FailingAlike(ctx context.Context, id string) (sum Signature, err error) {
+func (s Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, err error) {
 	parts := []*Store{s.Store}
 	if s.queue != nil {
 		parts = s.queue.Parts
 	}
 	for _, part := range parts {
-		one, known, err := part.Report().ReadSignature(ctx, id)
+		one, known, err := part.Report().ReadFailureGroup(ctx, id)
 		if err != nil {
 			return sum, err
 		}
@@ -127,7 +127,7 @@ func (s Report) FailingAlike(ctx context.Context, id string) (sum Signature, err
 }
 
 // Add adds what another part of the queue knows of the signature, or of another one: then the sample is that of the later failure.
-func (one *Signature) Add(other *Signature) {
+func (one *FailureGroup) Add(other *FailureGroup) {
 	if other.LastAt.After(one.LastAt) {
 		one.Text, one.Reason, one.ErrorType, one.UID, one.LastAt = other.Text, other.Reason, other.ErrorType, other.UID, other.LastAt
 	}
@@ -146,9 +146,9 @@ func (one *Signature) Add(other *Signature) {
 	one.UIDs = uids[:min(len(uids), 3)]
 }
 
-// SumSignatures adds up the parts of a queue, that of most models first.
-func (q QueueReport) SumSignatures(read func(*Store) ([]Signature, error)) ([]Signature, error) {
-	return sumOf(q.Queue, read, func(s *Signature) string { return s.ID }, (*Signature).Add, func(a, b Signature) int {
+// SumFailureGroups adds up the parts of a queue, that of most models first.
+func (q QueueReport) SumFailureGroups(read func(*Store) ([]FailureGroup, error)) ([]FailureGroup, error) {
+	return sumOf(q.Queue, read, func(s *FailureGroup) string { return s.ID }, (*FailureGroup).Add, func(a, b FailureGroup) int {
 		return cmp.Or(cmp.Compare(b.Models, a.Models), b.PastAt.Compare(a.PastAt), b.LastAt.Compare(a.LastAt), cmp.Compare(a.ID, b.ID))
 	})
 }
