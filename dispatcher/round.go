@@ -245,7 +245,7 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	if w.left == 0 {
 		return nil
 	}
-	return w.starts(record, w.due.Gates.Wake(&record.Model, &w.rooms, d.config.NewUID(), now))
+	return w.starts(record, w.due.Gates.StartOrPark(&record.Model, &w.rooms, d.config.NewUID(), now))
 }
 
 // expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the

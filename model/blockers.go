@@ -75,9 +75,9 @@ func (g *Blockers) closed(name string, now time.Time) (until time.Time, closed b
 	return until, closed && err == nil
 }
 
-// StartOrSkip decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.Wake may do it parks, or
+// StartOrPark decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.StartOrSkip may do it parks, or
 // waits for a slot. rooms tells what Needs has named, and is told what the model takes.
-func (g *Blockers) Wake(m *Model, rooms *Limiters, attemptUID string, now time.Time) Decision {
+func (g *Blockers) StartOrPark(m *Model, rooms *Limiters, attemptUID string, now time.Time) Decision {
 	if gate, look := g.Stop(m, now); gate != "" {
 		return m.Park(gate, look, now)
 	}
@@ -191,7 +191,7 @@ func (g *Blockers) Pass(m *Model, rooms *Limiters, attemptUID string, now time.T
 	state := rooms.Circuits[name]
 	switch {
 	case kind == BlockerLimit, kind == BlockerCircuit && state != nil && state.Open():
-		decision = g.Wake(m, rooms, attemptUID, now)
+		decision = g.StartOrPark(m, rooms, attemptUID, now)
 		return decision, decision.Next.ParkedBy != m.ParkedBy
 	case kind == BlockerHold && g.Hold(name) != nil:
 		return m.Release(g.Hold(name).StartsAt(m.UID), now), true

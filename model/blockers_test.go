@@ -28,7 +28,7 @@ func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
 	var slots []time.Time
 	var line Slots
 	for i, m := range waiting(t, 5, "", now) {
-		decision := gates.Wake(m, &rooms, "a", now)
+		decision := gates.StartOrPark(m, &rooms, "a", now)
 		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
 			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
 		}
@@ -53,7 +53,7 @@ func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
 	wants := []time.Time{{}, now.Add(10 * time.Second), slotsBegin.AddDate(0, 0, 1), now.Add(20 * time.Second)}
 	var line Slots
 	for i, m := range models {
-		decision := gates.Wake(m, &rooms, "a", now)
+		decision := gates.StartOrPark(m, &rooms, "a", now)
 		next := &decision.Next
 		switch {
 		case i == 0 && decision.Event != EventStart, i > 0 && (decision.Event != EventLimited || !next.RefreshAt.Equal(wants[i])):

@@ -113,7 +113,7 @@ func (s *startsOfAKey) round(now time.Time) {
 	})
 	for _, uid := range uids {
 		m := s.models[uid]
-		decision := s.gates.Wake(m, &s.rooms, "a-"+uid, now)
+		decision := s.gates.StartOrPark(m, &s.rooms, "a-"+uid, now)
 		m.State = decision.Next
 		if decision.Event == EventStart {
 			s.begun, s.order = append(s.begun, now), append(s.order, uid)

@@ -1,9 +1,9 @@
 -- Moves the claimed messages of a poller whose lease has expired to another poller, and forgets it. A heartbeat from
 -- the future is that of an expired one too: the clock was set back since, and whoever is alive gives a new one soon.
 --
--- KEYS[1] <queue>:pollers zset, owner -> last heartbeat in Unix ms
--- KEYS[2] <queue>:claimed:<owner> list of the expired one
--- KEYS[3] <queue>:claimed:<owner> list of the adopter
+-- KEYS[1] <queue>:pollers zset ZADD ZREM ZSCORE, owner -> last heartbeat in Unix ms
+-- KEYS[2] <queue>:claimed:<owner> list LLEN LMOVE of the expired one
+-- KEYS[3] <queue>:claimed:<owner> list LMOVE-to of the adopter
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner that has expired
 -- ARGV[3] its lease in ms

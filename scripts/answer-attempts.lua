@@ -2,8 +2,8 @@
 -- same step. It is not pushed when the entry does not stand there: it was pushed before, or the entry was requeued and
 -- others answer it.
 --
--- KEYS[1] <queue>-output list
--- KEYS[2] <queue>:taken:<owner> list
+-- KEYS[1] <queue>-output list RPUSH
+-- KEYS[2] <queue>:taken:<owner> list LREM
 -- ARGV[1..] per message: 1 = it ends an attempt, entry that it ends, message ("" = there is nothing to tell)
 -- Returns a code per message: 1 applied, 3 gone (not in the taken list; not pushed)
 -- include: check

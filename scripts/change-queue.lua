@@ -1,14 +1,15 @@
 -- Changes what operators set in a queue, unless any of that has changed since it was read. A change that a command asks
 -- for comes in the order of the commands, and once. So a request that arrives late, or again, undoes nothing.
 --
--- KEYS[1] what is changed, one of <queue>:holds hash, <queue>:limits hash, <queue>:calendars hash, <queue>:policies
---   hash, <queue>:circuit:queue hash
--- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
--- KEYS[3] <queue>:forwarded hash, changes -> how many there were; and the field of a part -> number of the last command
---   from there that was carried out here, and 1 = it has changed something, 2 = it has not
--- KEYS[4] <queue>:bulks zset, id -> since in Unix ms, of those that are not over
--- KEYS[5] <queue>:bulks_ended zset, id -> when it ended in Unix ms, of those that were over within a day
--- KEYS[6] <queue>:bulk:<name> hash, the bulk that begins
+-- KEYS[1] what is changed, one of <queue>:holds hash HDEL HINCRBY HSET, <queue>:limits hash HDEL HINCRBY HSET,
+--   <queue>:calendars hash HDEL HINCRBY HSET, <queue>:policies hash HDEL HINCRBY HSET, <queue>:circuit:queue hash HDEL
+--   HINCRBY HSET
+-- KEYS[2] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[3] <queue>:forwarded hash HGET HINCRBY HSET, changes -> how many there were; and the field of a part -> number
+--   of the last command from there that was carried out here, and 1 = it has changed something, 2 = it has not
+-- KEYS[4] <queue>:bulks zset ZADD, id -> since in Unix ms, of those that are not over
+-- KEYS[5] <queue>:bulks_ended zset ZREM, id -> when it ended in Unix ms, of those that were over within a day
+-- KEYS[6] <queue>:bulk:<name> hash DEL HSET, the bulk that begins
 -- ARGV[1] how many changes there were when it was read, "" = none
 -- ARGV[2] field of the part from which the command comes, "" = no command asks for it
 -- ARGV[3] number of the command

@@ -8,15 +8,15 @@
 -- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
 -- kept. Of either list no more is moved when the bytes are used up.
 --
--- KEYS[1] <queue>-control list
--- KEYS[2] <queue>-output list
--- KEYS[3] <queue>:claimed:<owner> list
--- KEYS[4] <queue>:claimed:control list, the lane
--- KEYS[5] <queue>:holder string, the poller that holds the lane
--- KEYS[6] <queue>:pollers zset, owner -> last heartbeat in Unix ms
--- KEYS[7] <queue>:forwarded hash, numbered -> number of the last command that was numbered; and number of a part ->
---   number of the last command that came from there
--- KEYS[8] <queue>:bulks zset, id -> since in Unix ms
+-- KEYS[1] <queue>-control list LLEN LPOP
+-- KEYS[2] <queue>-output list LLEN LPOP
+-- KEYS[3] <queue>:claimed:<owner> list LRANGE RPUSH
+-- KEYS[4] <queue>:claimed:control list LRANGE RPUSH, the lane
+-- KEYS[5] <queue>:holder string GET SET, the poller that holds the lane
+-- KEYS[6] <queue>:pollers zset ZADD ZSCORE, owner -> last heartbeat in Unix ms
+-- KEYS[7] <queue>:forwarded hash HGET HSET, numbered -> number of the last command that was numbered; and number of a
+--   part -> number of the last command that came from there
+-- KEYS[8] <queue>:bulks zset EXISTS, id -> since in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- ARGV[3] most entries that stand there for the owner

@@ -2,37 +2,41 @@
 -- applied only while its model and its message are as they were; a refused item changes nothing, and refuses the later
 -- items of its model, which were decided on top of it. What all models of the batch share is written once, at the end.
 --
--- KEYS[1] <queue>:due zset, uid -> refresh_at in Unix ms
--- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
--- KEYS[3] <queue>-input list
--- KEYS[4] <queue>:claimed:<owner> list
--- KEYS[5] <queue>:claimed:control list, the lane
--- KEYS[6] <queue>:holder string, the poller that holds the lane
--- KEYS[7] <queue>:rejected list
--- KEYS[8] <queue>:journal stream
--- KEYS[9] <queue>:outbox stream
--- KEYS[10] <queue>:stats hash
--- KEYS[11] <queue>:wake list
--- KEYS[12] <queue>:policies hash, name -> canonical JSON
--- KEYS[13] <queue>:policy_uses hash, inline policy -> "<models that use it> <number of its last change>", "?" models =
---   stored before they were counted; and changes, how many there were
--- KEYS[14] <queue>:urgent zset, uid -> refresh_at in Unix ms
--- KEYS[15] <queue>:created stream
--- KEYS[16] <queue>:commands zset, id of a command -> when it was handled in Unix ms
--- KEYS[17] <queue>:failing zset, uid -> failing_since in Unix ms
--- KEYS[18] <queue>:disabled zset, uid -> refresh_disabled_at in Unix ms
--- KEYS[19] <queue>:parked zset, uid -> refresh_at in Unix ms
--- KEYS[20] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
--- KEYS[21] <queue>:holds hash, id -> JSON; and changes, how many there were
--- KEYS[22] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
--- KEYS[23] <queue>:late zset, uid -> when it becomes stale in Unix ms, or the end of time of one that never succeeded
--- KEYS[24] <queue>:stale zset, uid -> since when it is stale in Unix ms
--- KEYS[25] <queue>:errors zset, id of a signature -> how many models are failing by it
--- KEYS[26] <queue>:past_errors zset, id of one by which no model is failing any more -> since when in Unix ms
--- KEYS[27..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash, <queue>:history:<uid> list,
---   <queue>:payload:<uid> string, <queue>:reply:<name> list; and behind them as many as more says, in the order in
---   which their words stand here: <queue>:limit:<name> zset, <queue>:rate:<name> string, <queue>:circuit:<key> hash,
---   <queue>:label:<name> set, <queue>:parked:<name> zset, three of <queue>:error:<name> hash
+-- KEYS[1] <queue>:due zset ZADD ZREM, uid -> refresh_at in Unix ms
+-- KEYS[2] <queue>:running zset ZADD ZREM ZSCORE, uid -> deadline_at in Unix ms
+-- KEYS[3] <queue>-input list LLEN LPOS LREM LSET RPUSH
+-- KEYS[4] <queue>:claimed:<owner> list LRANGE LREM LTRIM
+-- KEYS[5] <queue>:claimed:control list LRANGE LREM, the lane
+-- KEYS[6] <queue>:holder string GET, the poller that holds the lane
+-- KEYS[7] <queue>:rejected list LTRIM RPUSH
+-- KEYS[8] <queue>:journal stream XADD XTRIM
+-- KEYS[9] <queue>:outbox stream XADD
+-- KEYS[10] <queue>:stats hash HGET HINCRBY
+-- KEYS[11] <queue>:wake list LLEN RPUSH
+-- KEYS[12] <queue>:policies hash HDEL HSETNX, name -> canonical JSON
+-- KEYS[13] <queue>:policy_uses hash HDEL HGET HSET, inline policy -> "<models that use it> <number of its last
+--   change>", "?" models = stored before they were counted; and changes, how many there were
+-- KEYS[14] <queue>:urgent zset EXISTS ZADD ZREM, uid -> refresh_at in Unix ms
+-- KEYS[15] <queue>:created stream XADD XTRIM
+-- KEYS[16] <queue>:commands zset ZADD ZCOUNT ZREMRANGEBYRANK ZSCORE, id of a command -> when it was handled in Unix ms
+-- KEYS[17] <queue>:failing zset ZADD ZREM, uid -> failing_since in Unix ms
+-- KEYS[18] <queue>:disabled zset ZADD ZREM, uid -> refresh_disabled_at in Unix ms
+-- KEYS[19] <queue>:parked zset ZADD ZREM, uid -> refresh_at in Unix ms
+-- KEYS[20] <queue>:gates zset ZADD ZSCORE, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[21] <queue>:holds hash HGET, id -> JSON; and changes, how many there were
+-- KEYS[22] <queue>:stale_at zset ZADD ZREM, uid -> when its freshness changes next in Unix ms
+-- KEYS[23] <queue>:late zset ZADD ZREM, uid -> when it becomes stale in Unix ms, or the end of time of one that never
+--   succeeded
+-- KEYS[24] <queue>:stale zset ZADD ZREM, uid -> since when it is stale in Unix ms
+-- KEYS[25] <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, id of a signature -> how many models are failing by it
+-- KEYS[26] <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE, id of one by which no model is failing any
+--   more -> since when in Unix ms
+-- KEYS[27..] per item as many of these as the keys of its kind: <queue>:model:<uid> hash DEL HDEL HGET HMGET HSET,
+--   <queue>:history:<uid> list DEL LPUSH LSET LTRIM, <queue>:payload:<uid> string DEL SET, <queue>:reply:<name> list
+--   EXPIRE LTRIM RPUSH; and behind them as many as more says, in the order in which their words stand here:
+--   <queue>:limit:<name> zset ZADD ZCARD ZREM, <queue>:rate:<name> string GET SET, <queue>:circuit:<key> hash EXPIRE
+--   HDEL HINCRBY HMGET HSET, <queue>:label:<name> set SADD SREM, <queue>:parked:<name> zset ZADD ZCARD ZREM, three of
+--   <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET HSETNX PERSIST
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] most entries in input
 -- ARGV[3] journal cap, in entries, and of created likewise

@@ -1,9 +1,9 @@
 -- Takes a probe out of a circuit that no attempt makes any more, so that another model may try it. While the attempt is
 -- counted by the circuit, its end or its deadline settles it.
 --
--- KEYS[1] <queue>:circuit:<key> hash, as commit.lua writes it
--- KEYS[2] <queue>:model:<uid> hash, the model that is said to try it
--- KEYS[3] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[1] <queue>:circuit:<key> hash HDEL HGET, as commit.lua writes it
+-- KEYS[2] <queue>:model:<uid> hash HGET, the model that is said to try it
+-- KEYS[3] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
 -- ARGV[1] uid of that model
 -- ARGV[2] gate of the circuit
 -- ARGV[3] now in Unix ms

@@ -1,6 +1,6 @@
 -- Forgets limits that have ended, unless somebody has set them anew meanwhile.
 --
--- KEYS[1] <queue>:limits hash, key or template -> JSON
+-- KEYS[1] <queue>:limits hash HDEL HGET, key or template -> JSON
 -- ARGV[1..] per limit: its field, and its value as it was read
 -- Returns how many were forgotten
 local limits = KEYS[1]

@@ -21,16 +21,18 @@ type Entry struct {
 	Text  string
 }
 
-// Key is one key of a header: "<queue>:due zset".
+// Key is one key of a header: "<queue>:due zset ZADD ZREM".
 type Key struct {
 	Pattern, Type string
-	Place         int  // of its entry in KEYS, where one of several may stand
-	Item          bool // each item brings one
+	// Commands are what is done with it, upper case. LMOVE-to is LMOVE with the key as its target.
+	Commands []string
+	Place    int  // of its entry in KEYS, where one of several may stand
+	Item     bool // each item brings one
 }
 
 var (
 	entryPattern = regexp.MustCompile(`^(KEYS|ARGV)\[(\d+)(\.\.)?\] ?(.*)$`)
-	keyPattern   = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|set|stream|string)\b`)
+	keyPattern   = regexp.MustCompile(`(<queue>\S*) (list|hash|zset|set|stream|string)((?: [A-Z]+(?:-to)?)*)\b`)
 )
 
 // ReadHeader reads the header of a script. A line that begins with "--   " continues the entry before it.
@@ -72,7 +74,7 @@ func (h Header) Keys() (keys []Key) {
 // Keys are the keys that an entry names.
 func (e Entry) Keys() (keys []Key) {
 	for _, found := range keyPattern.FindAllStringSubmatch(e.Text, -1) {
-		keys = append(keys, Key{found[1], found[2], e.First, e.Open})
+		keys = append(keys, Key{found[1], found[2], strings.Fields(found[3]), e.First, e.Open})
 	}
 	return keys
 }

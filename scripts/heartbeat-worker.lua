@@ -1,6 +1,6 @@
 -- Gives a heartbeat of a worker pool, unless it is forgotten: then it has lost its entries and has to learn of that.
 --
--- KEYS[1] <queue>:workers zset, owner -> last heartbeat in Unix ms
+-- KEYS[1] <queue>:workers zset ZADD ZSCORE, owner -> last heartbeat in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- Returns {now in Unix ms, 1 = the owner is known, 0 = it is forgotten}

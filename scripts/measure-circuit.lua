@@ -1,11 +1,11 @@
 -- Sums up the attempts of the window of the circuit of the queue, forgets older ones, and opens or closes it. What
 -- somebody has opened is closed from its probe_at on. Off, it does nothing.
 --
--- KEYS[1] <queue>:circuit:queue hash
--- KEYS[2] <queue>:stats hash
--- KEYS[3] <queue>:journal stream
--- KEYS[4] <queue>:outbox stream
--- KEYS[5] <queue>:brake hash, the circuit as the release before kept it
+-- KEYS[1] <queue>:circuit:queue hash HDEL HEXISTS HINCRBY HMGET HSET HSETNX
+-- KEYS[2] <queue>:stats hash HDEL HGETALL HINCRBY
+-- KEYS[3] <queue>:journal stream XADD
+-- KEYS[4] <queue>:outbox stream XADD
+-- KEYS[5] <queue>:brake hash DEL EXISTS HMGET, the circuit as the release before kept it
 -- ARGV[1] now in Unix ms
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries; below 1: there is no journal

@@ -1,9 +1,10 @@
 -- Moves a bulk on: notes what became of a step of it, or that it is over. One that has begun anew meanwhile, is over or
 -- was moved by somebody else stays where it is. One that is over is kept for a day, and nobody is to carry it out.
 --
--- KEYS[1] <queue>:bulks zset, id -> since in Unix ms, of those that are not over
--- KEYS[2] <queue>:bulks_ended zset, id -> when it ended in Unix ms, of those that were over within a day
--- KEYS[3] <queue>:bulk:<name> hash
+-- KEYS[1] <queue>:bulks zset ZREM, id -> since in Unix ms, of those that are not over
+-- KEYS[2] <queue>:bulks_ended zset EXPIRE ZADD ZREMRANGEBYSCORE, id -> when it ended in Unix ms, of those that were
+--   over within a day
+-- KEYS[3] <queue>:bulk:<name> hash EXPIRE HDEL HMGET HSET
 -- ARGV[1] its id
 -- ARGV[2] since as it was read
 -- ARGV[3] step as it was read

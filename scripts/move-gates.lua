@@ -1,9 +1,9 @@
 -- Notes when gates are to be looked at again that a dispatcher has looked at. One that somebody has opened meanwhile
 -- stays due. A gate that no model waits for any more is forgotten, and so is a hold that is over.
 --
--- KEYS[1] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
--- KEYS[2] <queue>:holds hash, id -> JSON; and changes, how many there were
--- KEYS[3..] per gate its <queue>:parked:<name> zset
+-- KEYS[1] <queue>:gates zset ZADD ZREM ZSCORE, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[2] <queue>:holds hash HDEL HINCRBY, id -> JSON; and changes, how many there were
+-- KEYS[3..] per gate its <queue>:parked:<name> zset ZCARD
 -- ARGV[1] until when the dispatcher alone was to look at the gates, in Unix ms
 -- ARGV[2..] per gate: its name, when it is to be looked at again in Unix ms, "stays" = also if no model waits for it,
 --   "" = it is open, and the id of the hold that it was, "" = of none

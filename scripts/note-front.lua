@@ -3,9 +3,10 @@
 -- When there are too many, those before the newest eighth are thinned out: each that is dropped lies between two which
 -- were first seen within a while of each other, and what it was seen to hold up counts for the one before it.
 --
--- KEYS[1] <queue>:front list, "<ticket> <first seen> <last seen>" of an attempt, "<ticket> <seen>" of an empty list
--- KEYS[2] <queue>-input list
--- KEYS[3] <queue>:stats hash
+-- KEYS[1] <queue>:front list DEL LINDEX LLEN LPUSH LRANGE LSET LTRIM RPUSH, "<ticket> <first seen> <last seen>" of an
+--   attempt, "<ticket> <seen>" of an empty list
+-- KEYS[2] <queue>-input list LLEN
+-- KEYS[3] <queue>:stats hash HGET
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] ticket of the first attempt, "" = the input list is empty
 -- ARGV[3] since when it was looked at, in Unix ms: it was the first at some time since then

@@ -3,17 +3,17 @@
 -- decide about the same models: by the order of their names, each reads a page of its own when there is more than one
 -- page, and otherwise leaves what is there to those before it for a while.
 --
--- KEYS[1] <queue>:due zset, uid -> refresh_at in Unix ms
--- KEYS[2] <queue>:running zset, uid -> deadline_at in Unix ms
--- KEYS[3] <queue>-input list
--- KEYS[4] <queue>:dispatchers zset, owner -> last heartbeat in Unix ms
--- KEYS[5] <queue>:urgent zset, uid -> refresh_at in Unix ms
--- KEYS[6] <queue>:front list, what stood first in input
--- KEYS[7] <queue>:holds hash, id -> JSON; and changes, how many there were
--- KEYS[8] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
--- KEYS[9] <queue>:limits hash, key or template -> JSON
--- KEYS[10] <queue>:calendars hash, name -> JSON
--- KEYS[11] <queue>:stale_at zset, uid -> when its freshness changes next in Unix ms
+-- KEYS[1] <queue>:due zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
+-- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> deadline_at in Unix ms
+-- KEYS[3] <queue>-input list LLEN
+-- KEYS[4] <queue>:dispatchers zset ZADD ZRANGEBYSCORE ZREMRANGEBYSCORE, owner -> last heartbeat in Unix ms
+-- KEYS[5] <queue>:urgent zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
+-- KEYS[6] <queue>:front list LINDEX, what stood first in input
+-- KEYS[7] <queue>:holds hash HGETALL, id -> JSON; and changes, how many there were
+-- KEYS[8] <queue>:gates zset ZADD ZRANGEBYSCORE, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[9] <queue>:limits hash HGETALL, key or template -> JSON
+-- KEYS[10] <queue>:calendars hash HGETALL, name -> JSON
+-- KEYS[11] <queue>:stale_at zset EXISTS ZCOUNT ZRANGEBYSCORE, uid -> when its freshness changes next in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] most uids of each kind
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted

@@ -1,8 +1,9 @@
 -- Receives commands from another part of the queue, which has claimed them: each once, and in their order. To repeat it
 -- is safe, also late and by a poller that has lost the lane: what has come already is not pushed again.
 --
--- KEYS[1] <queue>-control list
--- KEYS[2] <queue>:forwarded hash, number of a part -> number of the last command that came from there; and numbered
+-- KEYS[1] <queue>-control list RPUSH
+-- KEYS[2] <queue>:forwarded hash HGET HSET, number of a part -> number of the last command that came from there; and
+--   numbered
 -- ARGV[1] number of the part that sends
 -- ARGV[2..] number and message of each command, the numbers growing
 -- Returns how many were pushed

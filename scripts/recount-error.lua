@@ -1,8 +1,9 @@
 -- Writes down how many models are failing by a signature, unless one has begun or ceased to since they were counted.
 --
--- KEYS[1] <queue>:errors zset, id of a signature -> how many models are failing by it
--- KEYS[2] <queue>:past_errors zset, id of one by which no model is failing any more -> since when in Unix ms
--- KEYS[3] <queue>:error:<name> hash, what is known of the signature
+-- KEYS[1] <queue>:errors zset ZADD ZREM ZSCORE, id of a signature -> how many models are failing by it
+-- KEYS[2] <queue>:past_errors zset EXPIRE ZADD ZREM, id of one by which no model is failing any more -> since when in
+--   Unix ms
+-- KEYS[3] <queue>:error:<name> hash EXPIRE HMGET PERSIST, what is known of the signature
 -- ARGV[1] id of the signature
 -- ARGV[2] how many models stood in errors before they were counted, 0 = none
 -- ARGV[3] what stood in the field began then, "" = nothing

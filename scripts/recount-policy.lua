@@ -1,8 +1,8 @@
 -- Writes down how many models use an inline policy, or forgets it when none does, unless a model has begun or ceased to
 -- use it since they were counted.
 --
--- KEYS[1] <queue>:policies hash, name -> canonical JSON
--- KEYS[2] <queue>:policy_uses hash, as commit.lua writes it
+-- KEYS[1] <queue>:policies hash HDEL, name -> canonical JSON
+-- KEYS[2] <queue>:policy_uses hash HDEL HGET HSET, as commit.lua writes it
 -- ARGV[1] inline policy
 -- ARGV[2] what stood in policy_uses before the models were counted, "" = nothing
 -- ARGV[3] what is to stand there, "" = no model uses the policy

@@ -1,9 +1,9 @@
 -- Moves the entries of a worker pool back to the head of the input list, in their order, and forgets the pool. Both
 -- happen at once, so that a pool which was only slow learns of it by its next heartbeat.
 --
--- KEYS[1] <queue>:workers zset, owner -> last heartbeat in Unix ms
--- KEYS[2] <queue>:taken:<owner> list
--- KEYS[3] <queue>-input list
+-- KEYS[1] <queue>:workers zset ZREM ZSCORE, owner -> last heartbeat in Unix ms
+-- KEYS[2] <queue>:taken:<owner> list LLEN LMOVE LREM
+-- KEYS[3] <queue>-input list LMOVE-to
 -- ARGV[1] owner
 -- ARGV[2] last heartbeat in Unix ms by which it was found expired, "" = the owner itself leaves
 -- ARGV[3..] entries to drop, because nobody is to work on them any more

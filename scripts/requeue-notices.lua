@@ -1,10 +1,10 @@
 -- Puts a message that could not be delivered back in the line of its recipient, behind what waits there. One that is no
 -- longer kept was requeued or dropped by somebody else, and is left alone.
 --
--- KEYS[1] <queue>:undelivered list
--- KEYS[2] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
--- KEYS[3] <queue>:notices:<name> list
--- KEYS[4] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
+-- KEYS[1] <queue>:undelivered list LREM
+-- KEYS[2] <queue>:recipients:<name> zset ZADD, recipient -> when it is told next in Unix ms
+-- KEYS[3] <queue>:notices:<name> list RPUSH
+-- KEYS[4] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
 -- ARGV[1] the message as it is kept
 -- ARGV[2] recipient
 -- ARGV[3] now in Unix ms

@@ -2,10 +2,10 @@
 -- that is no longer kept was requeued or dropped by somebody else, and is left alone. The id of a command is forgotten:
 -- it was refused, and shall be handled now.
 --
--- KEYS[1] <queue>:rejected list
--- KEYS[2] <queue>-output list
--- KEYS[3] <queue>-control list
--- KEYS[4] <queue>:commands zset, id of a command -> when it was handled in Unix ms
+-- KEYS[1] <queue>:rejected list LREM
+-- KEYS[2] <queue>-output list RPUSH
+-- KEYS[3] <queue>-control list RPUSH
+-- KEYS[4] <queue>:commands zset ZREM, id of a command -> when it was handled in Unix ms
 -- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
 --   none
 -- Returns how many were moved

@@ -1,11 +1,11 @@
 -- Puts entries of the outbox in the lines of those who are to be told, and acknowledges them. An entry that is not
 -- pending any more was routed by another notifier, and is left alone.
 --
--- KEYS[1] <queue>:outbox stream
--- KEYS[2] <queue>:stats hash
--- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
--- KEYS[4..] per notice <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms, and
---   <queue>:notices:<name> list
+-- KEYS[1] <queue>:outbox stream XACK
+-- KEYS[2] <queue>:stats hash HINCRBY
+-- KEYS[3] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
+-- KEYS[4..] per notice <queue>:recipients:<name> zset ZADD, recipient -> when it is told next in Unix ms, and
+--   <queue>:notices:<name> list LLEN RPUSH
 -- ARGV[1] consumer group
 -- ARGV[2] cap of a line, in notices
 -- ARGV[3..] per entry its id, how many routes of it lead to nobody, and how many are told; of each the recipient,

@@ -1,11 +1,11 @@
 -- Takes a message for a recipient in hand, or says what became of it: unless somebody else has done so since it was
 -- read. What is done with leaves the line of the recipient; what cannot be delivered is kept apart.
 --
--- KEYS[1] <queue>:recipients:<name> zset, recipient -> when it is told next in Unix ms
--- KEYS[2] <queue>:notices:<name> list
--- KEYS[3] <queue>:deliveries hash, recipient -> the message in hand, "" = none is, but something waits
--- KEYS[4] <queue>:undelivered list
--- KEYS[5] <queue>:stats hash
+-- KEYS[1] <queue>:recipients:<name> zset ZADD ZREM, recipient -> when it is told next in Unix ms
+-- KEYS[2] <queue>:notices:<name> list LINDEX LLEN LTRIM
+-- KEYS[3] <queue>:deliveries hash HDEL HGET HSET, recipient -> the message in hand, "" = none is, but something waits
+-- KEYS[4] <queue>:undelivered list LTRIM RPUSH
+-- KEYS[5] <queue>:stats hash HINCRBY
 -- ARGV[1] recipient
 -- ARGV[2] its delivery as it was read, "" = none
 -- ARGV[3] its delivery as it is to be, "" = none

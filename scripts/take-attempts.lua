@@ -2,9 +2,9 @@
 -- requeued. It is also a heartbeat. An owner that was forgotten gets nothing. To repeat it after a lost reply is safe:
 -- if more stand there than the owner knows of, nothing is moved and it gets all of them.
 --
--- KEYS[1] <queue>-input list
--- KEYS[2] <queue>:taken:<owner> list
--- KEYS[3] <queue>:workers zset, owner -> last heartbeat in Unix ms
+-- KEYS[1] <queue>-input list LLEN LMOVE
+-- KEYS[2] <queue>:taken:<owner> list LLEN LMOVE-to LRANGE
+-- KEYS[3] <queue>:workers zset ZADD ZSCORE, owner -> last heartbeat in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
 -- ARGV[3] 1 = a new owner, "" = one that has been here before

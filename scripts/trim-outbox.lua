@@ -1,7 +1,7 @@
 -- Removes from the outbox what all who read it have acknowledged, and what nobody has read in time.
 --
--- KEYS[1] <queue>:outbox stream
--- KEYS[2] <queue>:stats hash
+-- KEYS[1] <queue>:outbox stream XTRIM
+-- KEYS[2] <queue>:stats hash HINCRBY
 -- ARGV[1] id of the first entry that somebody has not acknowledged, "" = nobody reads
 -- ARGV[2] how long an entry is kept, in ms
 -- ARGV[3] cap, in entries

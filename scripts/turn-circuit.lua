@@ -1,12 +1,12 @@
 -- Opens or closes the circuit of a key by hand, unless somebody has turned it since it was read. It is told if it was
 -- not so before, with who did it and why. What it has counted is forgotten, and what waits for it is looked at at once.
 --
--- KEYS[1] <queue>:circuit:<name> hash
--- KEYS[2] <queue>:gates zset, gate -> when a dispatcher is to look at it in Unix ms
--- KEYS[3] <queue>:stats hash
--- KEYS[4] <queue>:journal stream
--- KEYS[5] <queue>:outbox stream
--- KEYS[6] <queue>:forwarded hash, changes -> how many there were of what operators set
+-- KEYS[1] <queue>:circuit:<name> hash HDEL HGET HINCRBY HSET HSETNX PEXPIRE
+-- KEYS[2] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
+-- KEYS[3] <queue>:stats hash HDEL HINCRBY HKEYS
+-- KEYS[4] <queue>:journal stream XADD
+-- KEYS[5] <queue>:outbox stream XADD
+-- KEYS[6] <queue>:forwarded hash HGET HINCRBY, changes -> how many there were of what operators set
 -- ARGV[1] opened or closed
 -- ARGV[2] its key; queue = that of the queue, which counts in stats
 -- ARGV[3] its gate

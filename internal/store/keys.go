@@ -233,7 +233,7 @@ func (k Keys) AllParts() Keys { return Keys{"{" + k.bare() + ":[0-9]*}"} }
 
 var partPattern = regexp.MustCompile(`^(\{.+):(0|[1-9][0-9]{0,3})\}$`)
 
-// parseInt are the keys of the queue of which this would be a part, by its name, and the number of the part; false: it cannot be one.
+// whole are the keys of the queue of which this would be a part, by its name, and the number of the part; false: it cannot be one.
 func (k Keys) whole() (whole Keys, place int, like bool) {
 	found := partPattern.FindStringSubmatch(k.queue)
 	if found == nil {

@@ -18,12 +18,18 @@ import (
 // ErrNotLoaded says that Redis does not know the scripts, and that this user may not load them.
 var ErrNotLoaded = errors.New("scripts are not loaded: is a dispatcher or a poller running?")
 
+// checkCall, which tests of this package set, looks at each call of a script: its digest, its keys and how many arguments it has.
+var checkCall func(digest string, keys []string, args int)
+
 // Load returns the script of a file.
 func Load(file string) *redis.Script { return redis.NewScript(scripts.Source(file)) }
 
 // Run runs a script by its digest. When Redis does not know it, as after a restart, run loads all scripts and tries once more. The text
 // never goes with a call (EVAL): a user who may run our scripts need not be one who may run any.
 func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args ...any) *redis.Cmd {
+	if checkCall != nil {
+		checkCall(script.Hash(), keys, len(args))
+	}
 	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
 	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
 		return reply

@@ -78,7 +78,7 @@ func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) (m
 	for _, name := range reserved {
 		rooms.Keys[name] = &model.LimiterState{Slots: p.slots[name]}
 	}
-	decision := g.Wake(m, &rooms, "", at)
+	decision := g.StartOrPark(m, &rooms, "", at)
 	for _, take := range decision.Acquires {
 		p.slots[take.Name] = take.After
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/scripts"
 )
 
 // part is what a role does: the scripts that it runs, and what it does besides.
@@ -61,19 +62,25 @@ func marked(mark string, keys []string) []string {
 func (p part) grants(keys store.Keys) ([]grant, error) {
 	passed, touched := map[string]bool{}, map[string]map[string]bool{} // command to its keys; true: more than the target of LMOVE
 	for _, run := range p.runs {
-		needs, err := store.NeedsOf(run.script, keys, run.owner)
-		if err != nil {
-			return nil, err
+		script, known := scripts.Sources()[run.script]
+		if !known {
+			return nil, fmt.Errorf("expected the file of a script, found %s", run.script)
 		}
-		for _, key := range needs.Keys {
-			passed[key] = true
-		}
-		for _, access := range needs.Accesses {
-			command := strings.ToLower(access.Command)
-			if touched[command] == nil {
-				touched[command] = map[string]bool{}
+		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever settles circuits cannot set that of the queue.
+		render := strings.NewReplacer("<queue>", keys.Queue(), "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
+		for _, key := range scripts.ReadHeader(script).Keys() {
+			pattern := render(key.Pattern)
+			passed[pattern] = true
+			if strings.Contains(script, "'TYPE'") { // it looks at the types of its keys
+				key.Commands = append(key.Commands, "TYPE")
 			}
-			touched[command][access.Key] = touched[command][access.Key] || !access.Target
+			for _, command := range key.Commands {
+				command, target := strings.CutSuffix(strings.ToLower(command), "-to")
+				if touched[command] == nil {
+					touched[command] = map[string]bool{}
+				}
+				touched[command][pattern] = touched[command][pattern] || !target
+			}
 		}
 	}
 	for _, never := range p.never {

@@ -12,8 +12,8 @@ import (
 func TestAPartThatDoesNotFitItsScriptsIsRefused(t *testing.T) {
 	keys, _ := store.NewKeys("q")
 	for want, part := range map[string]part{
-		"expected the file of a script, found none":       {runs: []run{{"no-such.lua", nobody}}},
-		"expected a script with get of q:due, found none": {runs: []run{{"read-due.lua", nobody}}, never: []grant{{[]string{"get"}, []string{"q:due"}}}},
+		"expected the file of a script, found no-such.lua": {runs: []run{{"no-such.lua", nobody}}},
+		"expected a script with get of q:due, found none":  {runs: []run{{"read-due.lua", nobody}}, never: []grant{{[]string{"get"}, []string{"q:due"}}}},
 	} {
 		if _, err := part.grants(keys); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("expected %q, found %v", want, err)
