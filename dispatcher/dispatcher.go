@@ -53,8 +53,8 @@ type Dispatcher struct {
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
-// close ends the connections, when Run has returned.
-func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, close func() error, err error) {
+// Call stop when Run has returned: it ends the connections.
+func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, stop func() error, err error) {
 	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
 	if err != nil {
 		return nil, nil, fmt.Errorf("dispatcher: %w", err)

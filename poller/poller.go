@@ -61,8 +61,8 @@ type bulks struct {
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
-// close ends the connections, when Run has returned.
-func Open(ctx context.Context, address, queue string, config Config) (d *Poller, close func() error, err error) {
+// Call stop when Run has returned: it ends the connections.
+func Open(ctx context.Context, address, queue string, config Config) (d *Poller, stop func() error, err error) {
 	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
 	if err != nil {
 		return nil, nil, fmt.Errorf("poller: %w", err)

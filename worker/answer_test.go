@@ -26,7 +26,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 			q.take = func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }
 		})
 		owners := r.workers()
-		_, err := r.Pool.Leave(t.Context(), owners[0]) // as another pool hands it back
+		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
 		r.must(err)
 		r.takeAs("other", 1)
 		b.result <- nil

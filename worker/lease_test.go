@@ -24,7 +24,7 @@ func brief() Config {
 // takeAs takes all entries under a name and does nothing more, as a pool does that dies.
 func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
-	taken, err := r.Pool.Take(context.Background(), store.TakeRequest{Owner: owner, New: true, Most: most})
+	taken, err := r.Take(context.Background(), store.TakeRequest{Owner: owner, New: true, Most: most})
 	r.must(err)
 	if len(taken.Entries) != most {
 		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)

@@ -92,7 +92,7 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking store.TakeRequest) (store.Taken, error) {
-			taken, err := r.Pool.Take(t.Context(), taking)
+			taken, err := r.Take(t.Context(), taking)
 			if lost++; lost%2 == 1 && err == nil {
 				return store.Taken{}, errBroken
 			}

@@ -146,7 +146,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	r.offer("m")
 	stop := make(chan func())
 	q.take = func(taking store.TakeRequest) (store.Taken, error) {
-		taken, err := r.Pool.Take(t.Context(), taking)
+		taken, err := r.Take(t.Context(), taking)
 		(<-stop)() // the reply is under way when the pool is told to stop
 		return taken, err
 	}

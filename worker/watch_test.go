@@ -17,7 +17,7 @@ import (
 func counting(r *queueFixture, checks chan struct{}) *faulty {
 	return &faulty{Queue: r, fences: func(uids []string) ([]store.Fence, time.Time, error) {
 		defer backoff.Signal(checks)
-		return r.Pool.Fences(context.Background(), uids)
+		return r.Fences(context.Background(), uids)
 	}}
 }
 
