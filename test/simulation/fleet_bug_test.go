@@ -11,9 +11,9 @@ import (
 // fleetBugs are those of freshness, of causes of failures, of what a hold takes back, and of what is moved.
 var fleetBugs = []bug{
 	{name: "stale is told twice", ages: true, store: func(s store.Pool) queue { return repeating{s} }},
-	{name: "an owner is told stale twice", ages: true, file: "commit.lua", mark: "outbox",
+	{name: "an owner is told stale twice", ages: true, mark: "outbox",
 		line: "notices[#notices + 1] = notice or nil if notice and entry[2] == 'became_stale' then notices[#notices + 1] = notice end"},
-	{name: "an owner is not told fresh beside recovered", slow: true, ages: true, file: "commit.lua", mark: "second"},
+	{name: "an owner is not told fresh beside recovered", slow: true, ages: true, mark: "second"},
 	{name: "a disabled model never goes stale", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(r *store.Record) bool { return r.Disabled }}
 	}},
@@ -21,8 +21,8 @@ var fleetBugs = []bug{
 	{name: "nobody looks at ages", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(*store.Record) bool { return true }}
 	}},
-	{name: "an age is not listed", ages: true, file: "commit.lua", mark: "ages"},
-	{name: "what is stale grows older", ages: true, file: "commit.lua", mark: "ages no more"},
+	{name: "an age is not listed", ages: true, mark: "ages"},
+	{name: "what is stale grows older", ages: true, mark: "ages no more"},
 	{name: "what has succeeded is listed as never", slow: true, ages: true, store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) {
 			if r.Freshness == model.FreshnessNever {
@@ -30,15 +30,15 @@ var fleetBugs = []bug{
 			}
 		}}
 	}},
-	{name: "what is late is not listed", ages: true, file: "commit.lua", mark: "late"},
-	{name: "what is fresh again is listed as late", ages: true, file: "commit.lua", mark: "late no more"},
-	{name: "what is stale is not listed", ages: true, file: "commit.lua", mark: "stale"},
-	{name: "what is fresh again is listed as stale", ages: true, file: "commit.lua", mark: "stale no more"},
+	{name: "what is late is not listed", ages: true, mark: "late"},
+	{name: "what is fresh again is listed as late", ages: true, mark: "late no more"},
+	{name: "what is stale is not listed", ages: true, mark: "stale"},
+	{name: "what is fresh again is listed as stale", ages: true, mark: "stale no more"},
 
-	{name: "a removed model is failing for ever", few: true, file: "commit.lua", mark: "sort", line: "if kind.error or kind.sound and not kind.remove then"},
-	{name: "a cause is never left", few: true, file: "commit.lua", mark: "leave the error", line: "if tonumber(redis.call('ZINCRBY', errors, 0, id)) > 0 then"},
-	{name: "a cause counts one model", slow: true, few: true, file: "commit.lua", mark: "join the error", line: "return tonumber(redis.call('ZADD', errors, 1, id))"},
-	{name: "causes have no end", few: true, file: "commit.lua", mark: "too many", line: "if id == 'other' then"},
+	{name: "a removed model is failing for ever", few: true, mark: "sort", line: "if kind.error or kind.sound and not kind.remove then"},
+	{name: "a cause is never left", few: true, mark: "leave the error", line: "if tonumber(redis.call('ZINCRBY', errors, 0, id)) > 0 then"},
+	{name: "a cause counts one model", slow: true, few: true, mark: "join the error", line: "return tonumber(redis.call('ZADD', errors, 1, id))"},
+	{name: "causes have no end", few: true, mark: "too many", line: "if id == 'other' then"},
 	{name: "what is wanted again counts as a failure", store: func(s store.Pool) queue {
 		return altered{s, func(r *store.Record) { r.Again = false }}
 	}},
@@ -50,9 +50,9 @@ var fleetBugs = []bug{
 
 	{name: "an import loses the counters", slow: true, moves: true, store: func(s store.Pool) queue { return losing{s} }},
 	{name: "an import enables a model", slow: true, moves: true, store: func(s store.Pool) queue { return enabling{s} }},
-	{name: "an import loses the history", moves: true, file: "commit.lua", mark: "past"},
-	{name: "an import keeps what was told before", moves: true, file: "commit.lua", mark: "past before"},
-	{name: "an import is written over what has changed", moves: true, slow: true, file: "commit.lua", mark: "fence",
+	{name: "an import loses the history", moves: true, mark: "past"},
+	{name: "an import keeps what was told before", moves: true, mark: "past before"},
+	{name: "an import is written over what has changed", moves: true, slow: true, mark: "fence",
 		line: "elseif refused[uid] or not attempts and ((is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid) or held and kind.fenced then"},
 
 	{name: "what is urgent waits behind gates", slow: true, steers: true, store: func(s store.Pool) queue { return calmer{s} }},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,9 +77,13 @@ func (r *server) client(repeats bool) *redis.Client {
 // are kept apart, it runs another one yet.
 func (r *server) plant(t testing.TB, planted bug) {
 	t.Helper()
+	file := ""
+	if planted.mark != "" {
+		file = planted.script(t, r.sources)
+	}
 	for name, honest := range r.sources {
 		text := honest
-		if name == planted.file {
+		if name == file {
 			text = replaceLine(t, text, planted.mark, planted.line)
 			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
 		}
@@ -87,6 +92,27 @@ func (r *server) plant(t testing.TB, planted bug) {
 			r.fewer[honest], r.fewer[digest(honest)] = text, digest(text)
 		}
 	}
+}
+
+// script finds the script with the bug, whichever include its mark stands in. Where several scripts have such a mark, commit.lua is meant.
+func (b bug) script(t testing.TB, sources map[string]string) string {
+	t.Helper()
+	if b.file != "" {
+		return b.file
+	}
+	var found []string
+	for name, text := range sources {
+		if strings.Contains(text, " --@ "+b.mark+"\n") {
+			found = append(found, name)
+		}
+	}
+	if slices.Contains(found, "commit.lua") {
+		return "commit.lua"
+	}
+	if len(found) != 1 {
+		t.Fatalf("expected the mark %q in one script, found it in %d: %s", b.mark, len(found), found)
+	}
+	return found[0]
 }
 
 // replaceLine puts another line in the place of the one that ends with a mark.
