@@ -55,10 +55,10 @@ func (m *Model) Release(at, now time.Time) Decision {
 	switch end := m.giveUpAt(next); {
 	case next.endsWindow() && !end.IsZero():
 		at = end
-	case next.Cause == TriggerRetry:
+	case next.Trigger == TriggerRetry:
 		at = m.opens(at)
 	}
-	next.wait(at, next.Cause, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
+	next.wait(at, next.Trigger, document.Shorten("released by "+string(m.ParkedBy), maxWhy))
 	return decision
 }
 

@@ -28,7 +28,7 @@ func TestWhatWasParkedDoesNotCountTowardsGivingUpWhoeverEndsIt(t *testing.T) {
 		},
 	} {
 		m := Model{UID: "m1", PolicyName: "p", Policy: usual, State: State{
-			AttemptNo: 1, FailingSince: began, TryingSince: began, RefreshAt: parked, Cause: TriggerRetry, ParkedBy: "hold:h1", ParkedSince: parked,
+			AttemptNo: 1, FailingSince: began, TryingSince: began, RefreshAt: parked, Trigger: TriggerRetry, ParkedBy: "hold:h1", ParkedSince: parked,
 		}}
 		next := end(&m).Next
 		if tried := now.Sub(next.TryingSince); next.Parked() || tried > 10*time.Minute {

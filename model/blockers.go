@@ -109,7 +109,7 @@ func (g *Blockers) StartOrPark(m *Model, rooms *Limiters, attemptUID string, now
 		}
 		at, takes, holds := rooms.reserve(limits, held, now)
 		if at.After(now) {
-			if opens := m.opens(at); m.Cause.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
+			if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
 				at, holds = opens, nil
 				for i := range takes {
 					takes[i].After = takes[i].Before
@@ -163,7 +163,7 @@ func (m *Model) reserve(at time.Time, takes []Acquire, holds []string, now time.
 	if len(holds) > 0 {
 		why = document.Shorten("limited by "+strings.Join(holds, ", "), maxWhy)
 	}
-	next.wait(at, next.Cause, why)
+	next.wait(at, next.Trigger, why)
 	next.Reserved = strings.Join(holds, " ")
 	return decision
 }

@@ -13,7 +13,7 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 	t.Helper()
 	p := policyOf(t, `{"limits":[{"key":"{policy}","rate":"6/m"}],"retries":["1m"]`+more+`}`)
 	for i := range n {
-		m := &Model{UID: string(rune('a' + i)), PolicyName: "p", State: State{RefreshAt: due, Cause: TriggerRetry, AttemptNo: 1, FailingSince: due, TryingSince: due}}
+		m := &Model{UID: string(rune('a' + i)), PolicyName: "p", State: State{RefreshAt: due, Trigger: TriggerRetry, AttemptNo: 1, FailingSince: due, TryingSince: due}}
 		if err := m.Resolve(p, schedule.Parse); err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
 	const window = `,"retry_window":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0","give_up_after":"1h"`
 	gates, rooms, now := Blockers{}, Limiters{}, slotsBegin.Add(45*time.Second)
 	models := waiting(t, 4, window, now)
-	models[3].Cause = TriggerPlanned
+	models[3].Trigger = TriggerPlanned
 	wants := []time.Time{{}, now.Add(10 * time.Second), slotsBegin.AddDate(0, 0, 1), now.Add(20 * time.Second)}
 	var line Slots
 	for i, m := range models {

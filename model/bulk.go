@@ -74,7 +74,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong
 		if b.Action == BulkRun {                                          // a thousand of them do not stand before the run of one
-			decision.Next.Cause = TriggerHand
+			decision.Next.Trigger = TriggerHand
 		}
 	}
 	return decision, outcome, true
@@ -84,5 +84,5 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 // tells of one that is over already.
 func (b *Bulk) started(m *Model) bool {
 	drawn := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since)
-	return drawn || m.Waiting() && m.Cause.ByHand() && !m.RefreshAt.Before(b.Since)
+	return drawn || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)
 }

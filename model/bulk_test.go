@@ -18,9 +18,9 @@ func TestABulkRunStartsWhatWasNotStartedSinceItBegan(t *testing.T) {
 		"it waits":                        {func(*Model) {}, Applied},
 		"it never ran":                    {func(m *Model) { m.Ticket = 0 }, Applied},
 		"it is due":                       {func(m *Model) { m.RefreshAt = before }, Applied},
-		"a hand has asked before":         {func(m *Model) { m.RefreshAt, m.Cause = before, TriggerHand }, Applied},
-		"a hand has asked since":          {func(m *Model) { m.RefreshAt, m.Cause = began, TriggerHand }, Already},
-		"it was parked then":              {func(m *Model) { m.RefreshAt, m.Cause, m.ParkedBy = began, TriggerHand, "hold:h" }, Already},
+		"a hand has asked before":         {func(m *Model) { m.RefreshAt, m.Trigger = before, TriggerHand }, Applied},
+		"a hand has asked since":          {func(m *Model) { m.RefreshAt, m.Trigger = began, TriggerHand }, Already},
+		"it was parked then":              {func(m *Model) { m.RefreshAt, m.Trigger, m.ParkedBy = began, TriggerHand, "hold:h" }, Already},
 		"it runs since before":            {func(m *Model) { m.AttemptUID, m.StartedAt = "x", before }, Busy},
 		"it runs since then":              {func(m *Model) { m.AttemptUID, m.StartedAt, m.Ticket = "x", began, 8 }, Already},
 		"it was started since and failed": {func(m *Model) { m.Ticket, m.FailingSince = 8, now }, Already},
@@ -31,7 +31,7 @@ func TestABulkRunStartsWhatWasNotStartedSinceItBegan(t *testing.T) {
 		c.change(&m)
 		bulk := Bulk{Action: BulkRun, Since: began, Ticket: 7, By: "ann"}
 		decision, outcome, picked := bulk.Decide(&m, m.Status(now, false), now)
-		if outcome != c.want || !picked || outcome == Applied && (decision.Event != EventRun || decision.By != "ann" || decision.Next.Cause != TriggerHand) {
+		if outcome != c.want || !picked || outcome == Applied && (decision.Event != EventRun || decision.By != "ann" || decision.Next.Trigger != TriggerHand) {
 			t.Errorf("%s: %q (picked: %v) of %+v, want %q", name, outcome, picked, decision, c.want)
 		}
 	}

@@ -175,7 +175,7 @@ func (m *Model) Run(force bool, now time.Time) (Decision, Outcome) {
 		next.enable(now) // whoever asks for an attempt gets one
 	}
 	next.dueNow(now, "run by hand")
-	next.Cause = TriggerRun
+	next.Trigger = TriggerRun
 	m.supersede(&decision, now)
 	return decision, Applied
 }
@@ -221,7 +221,7 @@ func (m *Model) Cancel(now time.Time) (Decision, Outcome) {
 		return Decision{}, Unchanged
 	}
 	decision := Decision{Event: EventCancel, Next: m.State}
-	decision.Next.wait(now, m.Cause.started(), "cancelled by hand")
+	decision.Next.wait(now, m.Trigger.started(), "cancelled by hand")
 	m.supersede(&decision, now)
 	return decision, Applied
 }

@@ -59,7 +59,7 @@ type Decision struct {
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
 	// Fingerprint is that of a failure by which the model is failing from now on; empty: there was none.
-	Signature Fingerprint
+	Fingerprint Fingerprint
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure

@@ -151,7 +151,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	if !stopped && (changed || m.Disabled || start && m.windowEnded(&m.State, now)) {
 		decision.Next.enable(now)
 	}
-	decision.Next.FailingSince, decision.Next.ErrorID = m.FailingSince, m.ErrorID // the cure is still to come
+	decision.Next.FailingSince, decision.Next.FingerprintID = m.FailingSince, m.FingerprintID // the cure is still to come
 	switch {
 	case stopped:
 		decision.Next.AttemptNo = 0
@@ -174,7 +174,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	} else {
 		decision.MustBeQueued = again || replaced
 		if asked { // if no worker takes it, the next one is what was asked for
-			next.Cause, next.PlannedFor = TriggerHand, time.Time{}
+			next.Trigger, next.PlannedFor = TriggerHand, time.Time{}
 		}
 	}
 	m.expectTimeout(next)
@@ -246,12 +246,12 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		next.dueNow(now, whyNow)
 	case next.Due(now), next.Parked():
 		m.unpark(next, now)
-		next.Why, next.Cause = "saved while due", next.Cause.started()
+		next.Why, next.Trigger = "saved while due", next.Trigger.started()
 	case start:
 		next.wait(now, TriggerPlanned, whyNow)
 		next.NotBefore = time.Time{}
 	default:
-		waits, cause := next.RefreshAt, next.Cause.started()
+		waits, cause := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
 			next.wait(waits, cause, "saved while waiting: none planned")

@@ -221,7 +221,7 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
-	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.Equal(clock("06:10")) || s.m.ErrorID == "" || s.m.FinalFailureAt.IsZero() {
+	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.Equal(clock("06:10")) || s.m.FingerprintID == "" || s.m.FinalFailureAt.IsZero() {
 		t.Errorf("until a success the model is failing, as it has not succeeded since, and keeps that it was given up, so that the recovery is told: %+v", s.m.State)
 	}
 }
@@ -257,7 +257,7 @@ func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 	} {
 		s := tell(t, definition, steps)
 		if !s.m.Urgent() {
-			t.Errorf("%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Cause)
+			t.Errorf("%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Trigger)
 		}
 	}
 	tell(t, skips, `06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw | 07:00 wake`).

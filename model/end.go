@@ -24,7 +24,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt = now
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
-	next.ErrorID = ""
+	next.FingerprintID = ""
 	m.continueAttempt(next, now)
 	decision.end(m, now, policy.Failure{}, changed)
 	return decision
@@ -101,8 +101,8 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
 	}
-	decision.Signature = FingerprintOf(m.UID, failure.ErrorType, failure.Reason)
-	next.ErrorID = decision.Signature.ID()
+	decision.Fingerprint = FingerprintOf(m.UID, failure.ErrorType, failure.Reason)
+	next.FingerprintID = decision.Fingerprint.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
 	next.wait(v.at, v.cause, v.why.String())
@@ -183,15 +183,15 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 	next.AttemptNo = max(0, next.AttemptNo-1)
 	next.Deferrals++
 	cause := TriggerDeferred
-	if event == EventInterrupted && m.Cause.ByHand() {
-		cause = m.Cause
+	if event == EventInterrupted && m.Trigger.ByHand() {
+		cause = m.Trigger
 	}
 	next.wait(now.Add(delay), cause, why)
 	if event == EventPostponed {
 		next.NotBefore = next.RefreshAt
 	}
 	if event == EventQueueTimeout { // nobody has begun it: what it was started for may be missed
-		next.Cause, next.PlannedFor = m.Cause, m.PlannedFor
+		next.Trigger, next.PlannedFor = m.Trigger, m.PlannedFor
 	}
 	m.boundWait(next, now)
 	if next.Again {

@@ -25,8 +25,8 @@ const (
 	shortestToken  = 10   // letters and digits of an id that somebody has drawn
 )
 
-// ErrorOther is the id of all signatures beyond those that a queue keeps apart.
-const ErrorOther = "other"
+// OtherFingerprint is the id of all signatures beyond those that a queue keeps apart.
+const OtherFingerprint = "other"
 
 // FingerprintOf is the signature of a failure of a model.
 func FingerprintOf(uid, errorType, reason string) Fingerprint {
@@ -48,14 +48,14 @@ func (s Fingerprint) ID() string {
 	return hex.EncodeToString(sum[:])[:signatureID]
 }
 
-var errorID = regexp.MustCompile(`^([0-9a-f]{12}|` + ErrorOther + `)$`)
+var errorID = regexp.MustCompile(`^([0-9a-f]{12}|` + OtherFingerprint + `)$`)
 
-// ValidateErrorID accepts the id of a signature.
-func ValidateErrorID(id string) error {
+// ValidateFingerprintID accepts the id of a signature.
+func ValidateFingerprintID(id string) error {
 	if errorID.MatchString(id) {
 		return nil
 	}
-	return document.Refuse(SelectError, "the id of a signature, 12 hex digits, or "+ErrorOther, document.Found(id))
+	return document.Refuse(SelectError, "the id of a signature, 12 hex digits, or "+OtherFingerprint, document.Found(id))
 }
 
 // blanks are what is taken for a value where a word begins, first match first, and what stands in its place.

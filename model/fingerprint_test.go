@@ -50,8 +50,8 @@ func TestTheIDOfASignatureIsShortAndItsOwn(t *testing.T) {
 	if a == b || a != "ae0d2b71080f" {
 		t.Errorf("expected ae0d2b71080f and another one, found %s and %s", a, b)
 	}
-	for id, valid := range map[string]bool{a: true, ErrorOther: true, "": false, "others": false, a + "0": false, strings.ToUpper(a): false} {
-		if err := ValidateErrorID(id); (err == nil) != valid {
+	for id, valid := range map[string]bool{a: true, OtherFingerprint: true, "": false, "others": false, a + "0": false, strings.ToUpper(a): false} {
+		if err := ValidateFingerprintID(id); (err == nil) != valid {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
@@ -77,7 +77,7 @@ func FuzzSignature(f *testing.F) {
 		if strings.ContainsFunc(string(got), unicode.IsControl) || strings.Contains(string(got), "  ") {
 			t.Fatalf("expected one line without control characters, found %q", got)
 		}
-		if ValidateErrorID(got.ID()) != nil {
+		if ValidateFingerprintID(got.ID()) != nil {
 			t.Fatalf("found the id %q", got.ID())
 		}
 		// Other digits make no difference, but in what names a code.

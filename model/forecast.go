@@ -13,7 +13,7 @@ type Forecast struct {
 	// Jitter is the share by which a delay may still vary. It follows from the uid of the attempt, which nobody knows before the start.
 	Jitter float64
 	// The attempt succeeds or fails as soon as it can, or it is lost: nobody answers before its deadline.
-	Success, Failure, Lost Branch
+	Success, Failure, TimedOut Branch
 	// GiveUp: no attempt comes before the end of the give-up window.
 	GiveUp Branch
 	// RuleError is what goes wrong in a rule, as in Model.
@@ -67,7 +67,7 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 	if lostAt.Before(now) {
 		lostAt = now // nobody has noticed yet
 	}
-	f.Lost = branch(lostAt, next.Expire(lostAt))
+	f.TimedOut = branch(lostAt, next.Expire(lostAt))
 	return f
 }
 

@@ -63,7 +63,7 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 		s := tell(t, test.definition, test.steps)
 		before := s.m
 		got := s.m.Forecast(clock(test.now))
-		told := []string{clockText(got.StartAt), got.Success.String(), got.Failure.String(), got.Lost.String(), got.GiveUp.String()}
+		told := []string{clockText(got.StartAt), got.Success.String(), got.Failure.String(), got.TimedOut.String(), got.GiveUp.String()}
 		if diff := cmp.Diff([]string{test.start, test.success, test.failure, test.lost, test.giveUp}, told); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.steps, diff)
 		}
@@ -92,8 +92,8 @@ func TestForecastsOfTwoPoliciesDifferWhereTheyDecideDifferently(t *testing.T) {
 			t.Errorf("%s has the forecast %+v, like another one", policy, other)
 		}
 	}
-	if same.Lost.At != clock("03:00") {
-		t.Errorf("lost at %s", same.Lost.At)
+	if same.TimedOut.At != clock("03:00") {
+		t.Errorf("lost at %s", same.TimedOut.At)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestTheForecastOfARunningAttemptComesTrue(t *testing.T) {
 		}
 		forecast := w.m.Forecast(w.now)
 		end := rapid.SampledFrom([]string{"success", "failure", "timeout"}).Draw(r, "end")
-		want := map[string]Branch{"success": forecast.Success, "failure": forecast.Failure, "timeout": forecast.Lost}[end]
+		want := map[string]Branch{"success": forecast.Success, "failure": forecast.Failure, "timeout": forecast.TimedOut}[end]
 		w.now = want.At
 		w.do(end, "")
 		if got := branch(w.now, w.decision); got != want {

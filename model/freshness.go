@@ -27,8 +27,8 @@ func (f Freshness) Kept() bool { return f == Fresh || f == FreshnessNever }
 // Watched reports whether the policy of the model promised something when it was decided about last.
 func (s *State) Watched() bool { return s.Freshness != "" }
 
-// AgesAt is when the freshness of the model changes next; zero: nothing of that is ahead.
-func (s *State) AgesAt() time.Time {
+// FreshnessAt is when the freshness of the model changes next; zero: nothing of that is ahead.
+func (s *State) FreshnessAt() time.Time {
 	if s.Freshness == FreshnessStale {
 		return time.Time{}
 	}
@@ -122,9 +122,9 @@ func (m *Model) changes(s *State) time.Time {
 	return s.freshFrom().Add(m.Policy.FreshWithin)
 }
 
-// Age decides about a model whose freshness is to change at now: it has become late or stale, unless its policy promises something else by
+// ChangeFreshness decides about a model whose freshness is to change at now: it has become late or stale, unless its policy promises something else by
 // now. What it does goes on.
-func (m *Model) Age(now time.Time) Decision {
+func (m *Model) ChangeFreshness(now time.Time) Decision {
 	decision := Decision{Event: EventWatch, Next: m.State}
 	if m.Policy.FreshWithin == 0 || m.freshFrom().IsZero() {
 		return decision

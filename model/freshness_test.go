@@ -23,7 +23,7 @@ func (w *watching) tell(step string) {
 	now, decision := clock(at), Decision{Event: EventStarted, Next: w.m.State}
 	switch what, rest, _ := strings.Cut(what, " "); what {
 	case "age":
-		decision = w.m.Age(now)
+		decision = w.m.ChangeFreshness(now)
 	case "success":
 		decision.Event, decision.Next.LastSuccessAt = EventSuccess, now
 	case "start":
@@ -121,7 +121,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{warned, "00:00 success | 00:30 policy " + none + " | 01:00 age", "not watched: 01:00 watch"},
 	} {
 		t.Run(test.policy+" "+test.steps, func(t *testing.T) {
-			w := &watching{t: t, m: Model{UID: "m", Policy: policyOf(t, "{"+test.policy+"}"), State: State{Cause: TriggerHand}}}
+			w := &watching{t: t, m: Model{UID: "m", Policy: policyOf(t, "{"+test.policy+"}"), State: State{Trigger: TriggerHand}}}
 			for _, step := range strings.Split(test.steps, " | ") {
 				w.tell(step)
 			}
@@ -145,7 +145,7 @@ func TestEachFreshnessHasItsIndexes(t *testing.T) {
 			s.StaleAt = at
 		}
 		var in []string
-		for i, instant := range []time.Time{s.AgesAt(), s.LateUntil(), s.StaleSince()} {
+		for i, instant := range []time.Time{s.FreshnessAt(), s.LateUntil(), s.StaleSince()} {
 			if instant.Equal(at) {
 				in = append(in, []string{"ages", "late", "stale"}[i])
 			}

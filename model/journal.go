@@ -156,7 +156,7 @@ func (s *State) UrgentAt() time.Time {
 	switch {
 	case !s.Urgent():
 		return time.Time{}
-	case s.Cause == TriggerRun:
+	case s.Trigger == TriggerRun:
 		return s.RefreshAt.Add(-RunAhead)
 	default:
 		return s.RefreshAt

@@ -58,7 +58,7 @@ func (s *Liveness) Heartbeat(party Role, at time.Time) {
 
 // Missing is a party that something waits for, and that gives no sign of life.
 type Missing struct {
-	Party Role
+	Role  Role
 	Known bool // a heartbeat is known
 	// Silence is how long there was no sign: no heartbeat of a dispatcher or poller, nothing taken by a worker. 0: there never was one.
 	Silence time.Duration
@@ -74,12 +74,12 @@ func (a Missing) String() string {
 	}
 	silence := document.FormatDuration(a.Silence.Truncate(unit))
 	switch {
-	case a.Party == RoleWorker:
+	case a.Role == RoleWorker:
 		return "no worker has taken anything for " + silence
 	case !a.Known:
-		return fmt.Sprintf("no %s lives", a.Party)
+		return fmt.Sprintf("no %s lives", a.Role)
 	default:
-		return fmt.Sprintf("no %s has given a sign of life for %s", a.Party, silence)
+		return fmt.Sprintf("no %s has given a sign of life for %s", a.Role, silence)
 	}
 }
 
@@ -157,11 +157,11 @@ func (s *Liveness) without(party Role) []Missing {
 	silence := s.Now.Sub(last)
 	switch {
 	case !known:
-		return []Missing{{Party: party, Certain: true}}
+		return []Missing{{Role: party, Certain: true}}
 	case silence <= fewTicks:
 		return nil
 	default:
-		return []Missing{{Party: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
+		return []Missing{{Role: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
 	}
 }
 
@@ -176,5 +176,5 @@ func (s *Liveness) worker() []Missing {
 		return nil // it is between two looks, or has just handed something back
 	}
 	wait := s.Now.Sub(s.HeadStartedAt)
-	return []Missing{{Party: RoleWorker, Known: pool[0].Known, Silence: wait, Certain: pool[0].Certain && wait > longWait}}
+	return []Missing{{Role: RoleWorker, Known: pool[0].Known, Silence: wait, Certain: pool[0].Certain && wait > longWait}}
 }

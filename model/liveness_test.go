@@ -64,7 +64,7 @@ func TestTheMissingPartyIsNamed(t *testing.T) {
 			var certain []string
 			for _, absence := range s.Missing() {
 				if absence.Certain {
-					certain = append(certain, string(absence.Party))
+					certain = append(certain, string(absence.Role))
 				}
 			}
 			if found := strings.Join(certain, " "); found != test.certain {

@@ -37,7 +37,7 @@ func (m *Model) planAnew(now time.Time) (Decision, Outcome) {
 // replannable reports whether the model waits for a planned refresh or for nothing. The end of the give-up window stands where a planned
 // refresh would have come too late, and one that is planned before it may come first.
 func (m *Model) replannable(now time.Time) bool {
-	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Cause == TriggerPlanned || m.endsWindow())
+	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Trigger == TriggerPlanned || m.endsWindow())
 }
 
 // waitsForPlanned reports whether what the model waits for is more than a planned refresh: it takes the place of a retry, ends the give-up window,

@@ -191,7 +191,7 @@ func (t term) check(value string) error {
 	case t.name == SelectStatus:
 		return checkStatus(value)
 	case t.name == SelectError:
-		return ValidateErrorID(value)
+		return ValidateFingerprintID(value)
 	case t.name == SelectUID && !uidGlob.MatchString(value):
 		return document.Refuse(t.name, "a uid, with * for any text and ? for any one character", document.Found(value))
 	case t.name == SelectPolicy && !document.IsUID(value):
@@ -248,7 +248,7 @@ func (m *Model) has(name, value string, status Status, _ time.Time) bool {
 	case SelectPolicy:
 		return cmp.Or(m.PolicyName, policy.DefaultName) == value
 	case SelectError:
-		return m.ErrorID == value
+		return m.FingerprintID == value
 	case SelectUID:
 		return matchGlob(value, m.UID)
 	default:

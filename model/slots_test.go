@@ -125,7 +125,7 @@ func (s *startsOfAKey) round(now time.Time) {
 func (s *startsOfAKey) add(n int, p policy.Policy, now time.Time) {
 	for range n {
 		uid := fmt.Sprintf("m%04d", len(s.models)+len(s.begun))
-		s.models[uid] = &Model{UID: uid, PolicyName: "p", Policy: p, State: State{RefreshAt: now, Cause: TriggerDeferred}}
+		s.models[uid] = &Model{UID: uid, PolicyName: "p", Policy: p, State: State{RefreshAt: now, Trigger: TriggerDeferred}}
 	}
 }
 

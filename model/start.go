@@ -19,7 +19,7 @@ func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 		decision.Next.wait(m.NotBefore, TriggerRetry, "held by the circuit, not before as asked")
 		return decision
 	}
-	if opens := m.opens(now); m.Cause.started() == TriggerRetry && opens.After(now) {
+	if opens := m.opens(now); m.Trigger.started() == TriggerRetry && opens.After(now) {
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		m.notTried(&decision.Next, opens.Sub(m.RefreshAt))
 		decision.Next.wait(opens, TriggerRetry, whyWindow)
@@ -53,7 +53,7 @@ func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 
 // isPlanned reports whether the model waits for a planned refresh, also a moved one, and not for a start that stands in for one.
 func (m *Model) isPlanned() bool {
-	if m.Cause != TriggerPlanned {
+	if m.Trigger != TriggerPlanned {
 		return false
 	}
 	planned, found := m.planned(m.RefreshAt.Add(-time.Millisecond))
@@ -71,7 +71,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next.AttemptUID, next.Traced = attemptUID, m.Traces
 	next.StartedAt, next.NotBefore = now, time.Time{}
 	next.PlannedFor, next.Reserved = time.Time{}, ""
-	if next.Cause = m.Cause.started(); m.Policy.Misfire.Limited && m.isPlanned() {
+	if next.Trigger = m.Trigger.started(); m.Policy.Misfire.Limited && m.isPlanned() {
 		next.PlannedFor = m.plannedFor()
 	}
 	if next.failingSince().IsZero() {

@@ -15,8 +15,8 @@ type State struct {
 	// While an attempt runs it is what a timeout at the deadline would decide.
 	RefreshAt time.Time
 	// Why says in at most 60 bytes why RefreshAt is what it is; Cause is the kind of that.
-	Why   string
-	Cause Trigger
+	Why     string
+	Trigger Trigger
 	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
 	// the policy skips what was missed.
 	PlannedFor time.Time
@@ -67,8 +67,8 @@ type State struct {
 
 	LastSuccessAt time.Time
 	FailingSince  time.Time // first failure since the last success
-	// ErrorID is the signature by which the model failed last, while it is failing: its id, or ErrorOther, as commit.lua decides.
-	ErrorID        string
+	// FingerprintID is the signature by which the model failed last, while it is failing: its id, or OtherFingerprint, as commit.lua decides.
+	FingerprintID  string
 	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
 	Deferrals      int       // postponed, interrupted or not begun attempts in a row
@@ -160,7 +160,7 @@ func (s *State) endAttempt() {
 // enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
-	s.AttemptNo, s.Deferrals, s.FailingSince, s.ErrorID = 0, 0, time.Time{}, ""
+	s.AttemptNo, s.Deferrals, s.FailingSince, s.FingerprintID = 0, 0, time.Time{}, ""
 	if !s.failingSince().IsZero() {
 		s.TryingSince = now
 	}

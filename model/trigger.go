@@ -35,7 +35,7 @@ func (c Trigger) started() Trigger {
 
 // wait sets when the model starts next, and why.
 func (s *State) wait(at time.Time, cause Trigger, why string) {
-	s.RefreshAt, s.Cause, s.Why = at, cause, why
+	s.RefreshAt, s.Trigger, s.Why = at, cause, why
 	s.PlannedFor = time.Time{}
 	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
 }
@@ -44,21 +44,21 @@ func (s *State) wait(at time.Time, cause Trigger, why string) {
 func (s *State) dueNow(now time.Time, why string) {
 	cause := TriggerHand
 	if s.Urgent() {
-		cause = s.Cause
+		cause = s.Trigger
 	}
 	s.wait(now, cause, why)
 	s.NotBefore = time.Time{}
 }
 
 // Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
-func (s *State) Urgent() bool { return s.Waiting() && s.Cause.ByHand() && !s.Parked() }
+func (s *State) Urgent() bool { return s.Waiting() && s.Trigger.ByHand() && !s.Parked() }
 
 // ByHand reports whether somebody wants the start at once.
 func (c Trigger) ByHand() bool { return c == TriggerHand || c == TriggerRun }
 
 // endsWindow reports whether the model waits for the end of its give-up window. A release before this one told it by words alone.
 func (s *State) endsWindow() bool {
-	return s.Cause == TriggerGiveUp || s.Cause == TriggerPlanned && strings.HasPrefix(s.Why, givesUpWords)
+	return s.Trigger == TriggerGiveUp || s.Trigger == TriggerPlanned && strings.HasPrefix(s.Why, givesUpWords)
 }
 
 // Stopper is who disabled a model.

@@ -60,7 +60,7 @@ func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
 		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
 	})
 	s := tell(t, inOffice+`}`, failed+"17:00 wake")
-	if s.decision.Event != EventSkipped || s.m.Cause != TriggerRetry {
-		t.Errorf("found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Cause)
+	if s.decision.Event != EventSkipped || s.m.Trigger != TriggerRetry {
+		t.Errorf("found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Trigger)
 	}
 }

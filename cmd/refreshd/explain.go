@@ -45,7 +45,7 @@ func (a *app) explain(ctx context.Context, store *store.Store, uids []string) er
 			UID: record.UID, Status: e.Status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
 			GivesUpAt: optional(record.GivesUpAt()), Missing: e.Missing(), WaitsFor: e.Gate, Story: e.Story(), Next: forecastView{
 				StartAt: optional(forecast.StartAt), Success: viewBranch(forecast.Success),
-				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.Lost), GiveUp: viewBranch(forecast.GiveUp),
+				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.TimedOut), GiveUp: viewBranch(forecast.GiveUp),
 			},
 		})
 	}

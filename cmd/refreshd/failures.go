@@ -47,7 +47,7 @@ func runFailuresCommand(a *app) *cobra.Command {
 			if same.By, err = a.wantedBy(); err != nil {
 				return err
 			}
-			if err := model.ValidateErrorID(ids[0]); err != nil {
+			if err := model.ValidateFingerprintID(ids[0]); err != nil {
 				return usageError{err}
 			}
 			wish.selector = model.SelectError + "=" + ids[0]
@@ -131,7 +131,7 @@ func (a *app) failures(ctx context.Context, queue *store.Queue, which *failuresF
 	}
 	groups, err := groupFailures(ctx, queue, selector, func(m *model.Model) string {
 		if !byKey {
-			return model.SelectError + "=" + m.ErrorID
+			return model.SelectError + "=" + m.FingerprintID
 		}
 		return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
 	})
@@ -196,7 +196,7 @@ func groupFailures(ctx context.Context, queue *store.Queue, selector model.Selec
 
 func (v *failureView) add(m *model.Model) {
 	v.Models++
-	v.errors[m.ErrorID]++
+	v.errors[m.FingerprintID]++
 	if m.FailingSince.Before(v.since) {
 		v.since = m.FailingSince
 	}
@@ -245,7 +245,7 @@ type signatureView struct {
 }
 
 func (a *app) showFailure(ctx context.Context, queue *store.Queue, ids []string) error {
-	if err := model.ValidateErrorID(ids[0]); err != nil {
+	if err := model.ValidateFingerprintID(ids[0]); err != nil {
 		return usageError{err}
 	}
 	found, err := queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {

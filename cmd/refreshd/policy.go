@@ -58,7 +58,7 @@ func policyGetCommand(a *app) *cobra.Command {
 	return a.eachPolicy("get FILE|-|NAME", "Show policies in their canonical form: YAML, or JSON with -o json",
 		func(i int, source definitions.Source) error {
 			if a.json() {
-				return a.printJSON(source.Policy.Whole())
+				return a.printJSON(source.Policy.Explicit())
 			}
 			if i > 0 {
 				fmt.Fprintln(a.stdout, "---")

@@ -121,7 +121,7 @@ func refreshFor(r *store.Record) string {
 	if r.RefreshAt.IsZero() && !r.Running() {
 		return ""
 	}
-	return cmp.Or(string(r.Cause), "planned")
+	return cmp.Or(string(r.Trigger), "planned")
 }
 
 // soleView is one model as -o json shows it alone: with who is missing to go on.

@@ -39,7 +39,7 @@ func (q *Queue) Findings() []Finding {
 		if gone.Parts < q.Parts {
 			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
 		}
-		found = append(found, Finding{Code: string(gone.Party) + "-missing", Text: text + ".", Command: "refreshd doctor"})
+		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Command: "refreshd doctor"})
 	}
 	found = append(found, q.held()...)
 	found = append(found, q.open()...)
@@ -66,10 +66,10 @@ func (q *Queue) Findings() []Finding {
 
 // notice is what is told of a party that is gone, without for how long.
 func (g *Gone) notice() string {
-	if g.Party == model.RoleWorker {
+	if g.Role == model.RoleWorker {
 		return "attempts wait, and no worker takes any"
 	}
-	return fmt.Sprintf("no %s lives", g.Party)
+	return fmt.Sprintf("no %s lives", g.Role)
 }
 
 func (q *Queue) held() (found []Finding) {

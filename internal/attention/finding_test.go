@@ -34,7 +34,7 @@ func circuit(key, by string, parked int64) store.KeyCircuit {
 func situations(t *testing.T) map[string]Queue {
 	gone := func(parts int, parties ...model.Role) (all []Gone) {
 		for _, party := range parties {
-			all = append(all, Gone{model.Missing{Party: party, Certain: true}, parts})
+			all = append(all, Gone{model.Missing{Role: party, Certain: true}, parts})
 		}
 		return all
 	}

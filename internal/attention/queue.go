@@ -39,7 +39,7 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	err = queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		for _, gone := range signs.Gone() {
-			parts[gone.Party] = append(parts[gone.Party], gone)
+			parts[gone.Role] = append(parts[gone.Role], gone)
 		}
 		return err
 	})

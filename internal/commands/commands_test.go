@@ -81,7 +81,7 @@ func (f *fleet) models() map[string]string {
 			f.t.Fatal(err)
 		}
 		if r := records[uid]; r.Exists {
-			all[uid] = fmt.Sprint(r.Payload, " ", r.Cause, " ", r.Disabled)
+			all[uid] = fmt.Sprint(r.Payload, " ", r.Trigger, " ", r.Disabled)
 		}
 	}
 	return all

@@ -48,7 +48,7 @@ func blockStyle(node *yaml.Node, depth int) {
 func English(p policy.Policy) string { return english.Print(p) }
 
 func canonicalJSON(p policy.Policy) []byte {
-	text, _ := json.Marshal(p.Whole()) // a policy always marshals
+	text, _ := json.Marshal(p.Explicit()) // a policy always marshals
 	return text
 }
 

@@ -35,7 +35,7 @@ func transition(line fields, t *store.Transition, now time.Time) {
 	}
 	line.time("refresh_at", d.Next.RefreshAt)
 	line.text("refresh_why", d.Next.Why)
-	line.text("refresh_for", string(d.Next.Cause))
+	line.text("refresh_for", string(d.Next.Trigger))
 	line.flag("final", d.Final)
 	line.flag("held", d.Held)
 	line.flag("late", d.Late)

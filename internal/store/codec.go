@@ -118,7 +118,7 @@ func (c *codec) definition(m *model.Model) {
 func (c *codec) state(m *model.Model) {
 	c.time(fieldRefreshAt, &m.RefreshAt)
 	c.text(fieldWhy, &m.Why)
-	c.text("refresh_for", (*string)(&m.Cause))
+	c.text("refresh_for", (*string)(&m.Trigger))
 	c.time("planned_for", &m.PlannedFor)
 	c.length("phase", &m.Phase)
 	c.time("not_before", &m.NotBefore)
@@ -148,7 +148,7 @@ func (c *codec) state(m *model.Model) {
 	c.number("progress", &m.Progress)
 	c.time("last_success_at", &m.LastSuccessAt)
 	c.time("failing_since", &m.FailingSince)
-	c.text(FieldError, &m.ErrorID)
+	c.text(FieldError, &m.FingerprintID)
 	c.time("final_failure_at", &m.FinalFailureAt)
 	c.text("last_attempt_uid", &m.LastAttemptUID)
 	c.number("deferrals", &m.Deferrals)

@@ -56,7 +56,7 @@ var freshnessCases = []eventCase{
 			":model:m1": but(dueModel, "policy", "p", "freshness", "fresh", "stale_at", "2026-11-21T06:00:00.000Z", "last_success_at", "2026-11-21T05:30:00.000Z"),
 			":stale_at": scores{"m1": six, "m2": six},
 		}),
-		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Age(b.now), b.now) },
+		act: func(b *bench, r *Record) *Transition { return r.Decide(r.ChangeFreshness(b.now), b.now) },
 		want: and(waitingKeys(), watched, keys{
 			":model:m1": but(dueModel, "rev", "8", "policy", "p", "freshness", "late", "stale_at", "2026-11-21T06:30:00.000Z", "last_success_at", "2026-11-21T05:30:00.000Z"),
 			":stale_at": scores{"m1": six + 30*minute, "m2": six},
@@ -72,7 +72,7 @@ var freshnessCases = []eventCase{
 			":model:m1": but(running, "policy", "p", "freshness", "late", "stale_at", "2026-11-21T06:00:00.000Z", "last_success_at", "2026-11-21T05:00:00.000Z"),
 			":stale_at": scores{"m1": six}, ":late": scores{"m1": six, "m2": six},
 		}),
-		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Age(b.now), b.now) },
+		act: func(b *bench, r *Record) *Transition { return r.Decide(r.ChangeFreshness(b.now), b.now) },
 		want: and(runningKeys(), watched, keys{
 			":model:m1": but(running, "rev", "9", "policy", "p", "freshness", "stale", "stale_at", "2026-11-21T06:00:00.000Z", "last_success_at", "2026-11-21T05:00:00.000Z"),
 			":late":     scores{"m2": six},
@@ -88,7 +88,7 @@ var freshnessCases = []eventCase{
 			":model:m1": but(dueModel, "freshness", "late", "stale_at", "2026-11-21T06:00:00.000Z", "fresh_since", "2026-11-21T05:00:00.000Z"),
 			":stale_at": scores{"m1": six, "m2": six}, ":late": scores{"m1": six, "m2": six},
 		}),
-		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Age(b.now), b.now) },
+		act: func(b *bench, r *Record) *Transition { return r.Decide(r.ChangeFreshness(b.now), b.now) },
 		want: and(waitingKeys(), keys{
 			":model:m1": but(dueModel, "rev", "8"),
 			":stale_at": scores{"m2": six}, ":late": scores{"m2": six},

@@ -22,8 +22,8 @@ type indexed struct {
 
 func indexedAs(s *model.State) indexed {
 	return indexed{
-		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.AgesAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
-		s.ParkedBy, s.Counted, s.ErrorID, s.Freshness,
+		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.FreshnessAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
+		s.ParkedBy, s.Counted, s.FingerprintID, s.Freshness,
 	}
 }
 
@@ -225,24 +225,24 @@ func (w *wording) labels(before, after map[string]string) {
 // fails reports whether the model fails by a signature from now on, once more or by another one, or by none any more. Of most transitions
 // neither is so.
 func (t *Transition) fails() (by, ends bool) {
-	was, is := t.was.errorID, t.decision.Next.ErrorID
+	was, is := t.was.errorID, t.decision.Next.FingerprintID
 	if t.removes() {
 		is = ""
 	}
-	return is != "" && (is != was || t.decision.Signature != ""), is == "" && was != ""
+	return is != "" && (is != was || t.decision.Fingerprint != ""), is == "" && was != ""
 }
 
 // failure tells by which signature the model fails, or that it fails no more.
 func (f *fleet) failure(t *Transition, fails bool, untold int) {
-	is := t.decision.Next.ErrorID
+	is := t.decision.Next.FingerprintID
 	if fails {
 		reason, errorType := "", ""
 		if ended := t.decision.Ended; ended != nil {
 			reason, errorType = ended.Reason, ended.ErrorType
 		}
-		f.list("error", []string{is, strconv.Itoa(untold), string(t.decision.Signature), reason, errorType})
+		f.list("error", []string{is, strconv.Itoa(untold), string(t.decision.Fingerprint), reason, errorType})
 	} else {
 		f.say("sound", "")
 	}
-	f.wording.keys = append(f.wording.keys, f.keys.Error(t.was.errorID), f.keys.Error(is), f.keys.Error(model.ErrorOther))
+	f.wording.keys = append(f.wording.keys, f.keys.Error(t.was.errorID), f.keys.Error(is), f.keys.Error(model.OtherFingerprint))
 }

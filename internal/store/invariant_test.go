@@ -123,19 +123,19 @@ func brokenInvariants(all keys) (broken list) {
 	for _, uid := range modelNames {
 		fields, _ := all[":model:"+uid].(hash)
 		m := NewRecord(uid, fields).Model
-		if m.ErrorID != "" {
-			wantErrors[m.ErrorID]++
+		if m.FingerprintID != "" {
+			wantErrors[m.FingerprintID]++
 		}
-		if (m.ErrorID == "") != m.FailingSince.IsZero() {
-			broken = append(broken, fmt.Sprintf("%s is failing since %v by %q", uid, m.FailingSince, m.ErrorID))
+		if (m.FingerprintID == "") != m.FailingSince.IsZero() {
+			broken = append(broken, fmt.Sprintf("%s is failing since %v by %q", uid, m.FailingSince, m.FingerprintID))
 		}
 		if m.AttemptUID != "" {
 			wantRunning[uid] = float64(m.DeadlineAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.ParkedBy != "" {
 			wantParked[uid] = float64(m.RefreshAt.UnixMilli())
-		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.TriggerRun {
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Trigger == model.TriggerRun {
 			wantUrgent[uid] = float64(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli())
-		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Cause == model.TriggerHand {
+		} else if !m.Disabled && !m.RefreshAt.IsZero() && m.Trigger == model.TriggerHand {
 			wantUrgent[uid] = float64(m.RefreshAt.UnixMilli())
 		} else if !m.Disabled && !m.RefreshAt.IsZero() {
 			wantDue[uid] = float64(m.RefreshAt.UnixMilli())

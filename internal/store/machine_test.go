@@ -270,10 +270,10 @@ func (c *clerk) age(record *Record, now time.Time) *Transition {
 	switch {
 	case !record.Exists:
 		return record.Remove()
-	case record.AgesAt().IsZero() || record.AgesAt().After(now):
+	case record.FreshnessAt().IsZero() || record.FreshnessAt().After(now):
 		return record.Mend()
 	default:
-		return record.Decide(record.Age(now), now)
+		return record.Decide(record.ChangeFreshness(now), now)
 	}
 }
 

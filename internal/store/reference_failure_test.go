@@ -10,8 +10,8 @@ import (
 
 // sort notes by which signature the model of a transition fails from now on, or that it fails no more.
 func (r *reference) sort(t *Transition, now time.Time) {
-	was, is := r.models[t.uid]["error"], t.decision.Next.ErrorID
-	fails := t.decision.Signature != ""
+	was, is := r.models[t.uid]["error"], t.decision.Next.FingerprintID
+	fails := t.decision.Fingerprint != ""
 	if !fails && is != "" && !t.removes() {
 		return
 	}
@@ -29,7 +29,7 @@ func (r *reference) sort(t *Transition, now time.Time) {
 		known = hash{"first_at": stamp(now)}
 	}
 	ended := t.decision.Ended
-	maps.Copy(known, hash{"signature": string(t.decision.Signature), "reason": ended.Reason, "error_type": ended.ErrorType, "uid": t.uid, "last_at": stamp(now)})
+	maps.Copy(known, hash{"signature": string(t.decision.Fingerprint), "reason": ended.Reason, "error_type": ended.ErrorType, "uid": t.uid, "last_at": stamp(now)})
 	add(known, "failures")
 	if r.signature[is] = known; was != is {
 		r.join(is, t.uid, now)

@@ -293,9 +293,9 @@ func (r *reference) write(owner string, item Item, now time.Time) {
 	due, urgent := next.RefreshAt, time.Time{}
 	if next.Disabled || next.AttemptUID != "" || next.ParkedBy != "" {
 		due = time.Time{}
-	} else if next.Cause == model.TriggerHand {
+	} else if next.Trigger == model.TriggerHand {
 		due, urgent = urgent, due
-	} else if next.Cause == model.TriggerRun {
+	} else if next.Trigger == model.TriggerRun {
 		due, urgent = urgent, due.AddDate(0, 0, -36500)
 	}
 	setScore(r.due, t.uid, due)

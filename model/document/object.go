@@ -106,8 +106,8 @@ func (d Object) Number(name string, low, high float64) (float64, bool, error) {
 	return n, true, nil
 }
 
-// Whole returns a field that is a whole number from low to high; false: the field is absent or null.
-func (d Object) Whole(name string, low, high int) (int, bool, error) {
+// Int returns a field that is a whole number from low to high; false: the field is absent or null.
+func (d Object) Int(name string, low, high int) (int, bool, error) {
 	if d.Fields[name] == nil {
 		return 0, false, nil
 	}

@@ -120,9 +120,9 @@ func (p *Policy) document() canonicalDocument {
 	return d
 }
 
-// Whole is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
+// Explicit is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
 // equal policy, whatever that is completed with.
-func (p Policy) Whole() any {
+func (p Policy) Explicit() any {
 	d := p.document()
 	d.QueueTimeout, d.GiveUpAfter, d.Spread = cmp.Or(d.QueueTimeout, none), cmp.Or(d.GiveUpAfter, none), cmp.Or(d.Spread, none)
 	d.RetryWindow, d.Misfire = cmp.Or(d.RetryWindow, none), p.Misfire.String()

@@ -106,7 +106,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 		if again, err := ParseStored(jsonOf(t, p.canonical())); err != nil || again.canonical() != p.canonical() {
 			t.Errorf("%s is read as %s, %v", p.canonical(), again.canonical(), err)
 		}
-		whole, err := json.Marshal(p.Whole())
+		whole, err := json.Marshal(p.Explicit())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
 		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
 		`"notify":["disabled","recovered","stale","fresh"],"failing_from":"none","email":"none","disabled_reason":""}`
-	if whole, err := json.Marshal(Default().Whole()); string(whole) != want || err != nil {
+	if whole, err := json.Marshal(Default().Explicit()); string(whole) != want || err != nil {
 		t.Errorf("got %s, %v", whole, err)
 	}
 }

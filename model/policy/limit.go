@@ -81,7 +81,7 @@ func ParseLimit(value any) (limit Limit, err error) {
 	if limit.Key, err = readKey(doc); err != nil {
 		return limit, err
 	}
-	if limit.Running, _, err = doc.Whole("running", 1, maxRunning); err != nil {
+	if limit.Running, _, err = doc.Int("running", 1, maxRunning); err != nil {
 		return limit, err
 	}
 	rate, err := doc.Text("rate")

@@ -79,7 +79,7 @@ func (p *Policy) readTold(doc document.Object) (err error) {
 	if saysNone(doc, "failing_from") {
 		return nil
 	}
-	p.FailingFrom, _, err = doc.Whole("failing_from", 1, maxFailingFrom)
+	p.FailingFrom, _, err = doc.Int("failing_from", 1, maxFailingFrom)
 	return err
 }
 

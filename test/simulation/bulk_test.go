@@ -39,7 +39,7 @@ func (p *replay) bulkRun(m *model.Model, at time.Time, entry map[string]string) 
 		return model.Decision{}, errors.New("the model does not exist")
 	}
 	decision, outcome, err := m.Execute(&model.Command{Type: model.CommandRun, UID: m.UID, By: entry["by"]}, model.Policies{}, true, at)
-	decision.Next.Cause = model.TriggerHand
+	decision.Next.Trigger = model.TriggerHand
 	if err != nil || outcome != model.Applied {
 		return decision, fmt.Errorf("it is refused: %s, %w", outcome, err)
 	}

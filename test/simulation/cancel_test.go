@@ -47,7 +47,7 @@ func (p *replay) checkCancelled(m *model.Model, decision model.Decision) error {
 	switch {
 	case is.AttemptNo != max(0, was.AttemptNo-1):
 		return fmt.Errorf("a cancelled attempt counts: it was number %d, the next is behind %d", was.AttemptNo, is.AttemptNo)
-	case is.ErrorID != was.ErrorID || !is.FailingSince.Equal(was.FailingSince) || is.Disabled || is.TotalRetries != was.TotalRetries:
+	case is.FingerprintID != was.FingerprintID || !is.FailingSince.Equal(was.FailingSince) || is.Disabled || is.TotalRetries != was.TotalRetries:
 		return fmt.Errorf("a cancelled attempt counts as a failure: %+v", is)
 	}
 	return nil

@@ -38,9 +38,9 @@ func (d *deed) most() int {
 
 // sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
 func (p *replay) sort(m *model.Model, decision *model.Decision) error {
-	was, is := "", decision.Next.ErrorID
+	was, is := "", decision.Next.FingerprintID
 	if m != nil {
-		was = m.ErrorID
+		was = m.FingerprintID
 	}
 	if decision.Event == model.EventRemove {
 		is = ""
@@ -52,11 +52,11 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) error {
 		p.failing = map[string]float64{}
 		maps.Copy(p.failing, p.before.errors)
 	}
-	if is != "" && (is != was || decision.Signature != "") {
+	if is != "" && (is != was || decision.Fingerprint != "") {
 		if _, known := p.failing[is]; is != was && !known && len(p.failing) >= p.most() {
-			is = model.ErrorOther
+			is = model.OtherFingerprint
 		}
-		decision.Next.ErrorID = is
+		decision.Next.FingerprintID = is
 		p.failures[is]++
 	}
 	if was == is {
@@ -86,8 +86,8 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
 	case p.message != nil:
 		return nil // it was deferred once too often
 	}
-	if decision.Signature != want || m.Again && decision.Next.ErrorID != m.ErrorID {
-		return fmt.Errorf("the failure counts for %q, want %q", decision.Signature, want)
+	if decision.Fingerprint != want || m.Again && decision.Next.FingerprintID != m.FingerprintID {
+		return fmt.Errorf("the failure counts for %q, want %q", decision.Fingerprint, want)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (p *replay) checkCauses() error {
 			return fmt.Errorf("%d models are failing by %s, began and ended: %v", models, id, is)
 		case !p.recovered[id] && count(is["failures"]) != count(was["failures"])+p.failures[id]:
 			return fmt.Errorf("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
-		case text != "" && id != model.ErrorOther && text.ID() != id:
+		case text != "" && id != model.OtherFingerprint && text.ID() != id:
 			return fmt.Errorf("%s is told to be %q", id, text)
 		case len(strings.Fields(is["uids"])) > 3:
 			return fmt.Errorf("of %s are named %q", id, is["uids"])

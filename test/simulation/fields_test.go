@@ -14,7 +14,7 @@ import (
 func fields(m *model.Model) map[string]string {
 	hash := map[string]string{
 		"refresh_at": model.FormatTime(m.RefreshAt), "refresh_why": m.Why,
-		"refresh_for": string(m.Cause), "planned_for": model.FormatTime(m.PlannedFor), "not_before": model.FormatTime(m.NotBefore),
+		"refresh_for": string(m.Trigger), "planned_for": model.FormatTime(m.PlannedFor), "not_before": model.FormatTime(m.NotBefore),
 		"reserved": m.Reserved, "counted_by": m.Counted,
 		"parked_by": string(m.ParkedBy), "parked_since": model.FormatTime(m.ParkedSince),
 		"attempt_uid": m.AttemptUID, "attempt_no": digits(m.AttemptNo),
@@ -25,7 +25,7 @@ func fields(m *model.Model) map[string]string {
 		"refresh_disabled_until_update": one(m.Disabled), "refresh_disabled_user_friendly_reason": m.DisabledReason,
 		"refresh_disabled_by": string(m.DisabledBy), "refresh_disabled_who": m.DisabledWho,
 		"refresh_disabled_at": model.FormatTime(m.DisabledAt),
-		"last_success_at":     model.FormatTime(m.LastSuccessAt), "failing_since": model.FormatTime(m.FailingSince), "error": m.ErrorID,
+		"last_success_at":     model.FormatTime(m.LastSuccessAt), "failing_since": model.FormatTime(m.FailingSince), "error": m.FingerprintID,
 		"final_failure_at": model.FormatTime(m.FinalFailureAt), "last_attempt_uid": m.LastAttemptUID,
 		"deferrals": digits(m.Deferrals), "trying_since": model.FormatTime(m.TryingSince),
 		"freshness": string(m.Freshness), "stale_at": model.FormatTime(m.StaleAt), "fresh_since": model.FormatTime(m.FreshSince),
@@ -51,7 +51,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labelsOf(hash),
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
-			Cause: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
+			Trigger: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
 			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Blocker(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
@@ -61,7 +61,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
 			DisabledBy: model.Stopper(hash["refresh_disabled_by"]), DisabledWho: hash["refresh_disabled_who"],
 			DisabledAt:    instant(hash["refresh_disabled_at"]),
-			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]), ErrorID: hash["error"],
+			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]), FingerprintID: hash["error"],
 			FinalFailureAt: instant(hash["final_failure_at"]), LastAttemptUID: hash["last_attempt_uid"],
 			Deferrals: count(hash["deferrals"]), TryingSince: instant(hash["trying_since"]),
 			UserFriendlyStatus: hash["user_friendly_status"], Progress: count(hash["progress"]),

@@ -72,10 +72,10 @@ func (p *replay) watch(m *model.Model, decision *model.Decision, at time.Time) {
 
 // growOld asks for a model whose age is to be told.
 func (p *replay) growOld(m *model.Model, at time.Time) (model.Decision, error) {
-	if m == nil || m.AgesAt().IsZero() || m.AgesAt().After(at) {
+	if m == nil || m.FreshnessAt().IsZero() || m.FreshnessAt().After(at) {
 		return model.Decision{}, errors.New("nothing is to be told of its age")
 	}
-	return m.Age(at), nil
+	return m.ChangeFreshness(at), nil
 }
 
 // grow checks what an entry tells of the age of a model, and notes it. It is told worse as soon as it is, once, and better by a success, or

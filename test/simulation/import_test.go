@@ -70,7 +70,7 @@ func (o *operatorRole) pack(ctx context.Context, uid string) error {
 	}
 	definition := map[string]any{"uid": uid, "payload": json.RawMessage(m.Payload), "rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "labels": m.Labels}
 	if p, found := own[m.PolicyName]; found {
-		definition["policy"] = p.Whole()
+		definition["policy"] = p.Explicit()
 	} else if m.PolicyName != "" {
 		return nil // its last model has changed meanwhile: an export names a policy that nobody has
 	}
@@ -201,7 +201,7 @@ func (p *replay) arrive(uid string) error {
 			delete(got, name)
 		}
 	}
-	if !maps.Equal(want, got) || m.Payload != line.payload || (m.ErrorID == "") != (line.hash["error"] == "") {
+	if !maps.Equal(want, got) || m.Payload != line.payload || (m.FingerprintID == "") != (line.hash["error"] == "") {
 		return fmt.Errorf("%s is imported as %v, and was exported as %v", uid, got, want)
 	}
 	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false

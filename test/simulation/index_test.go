@@ -33,8 +33,8 @@ func (s *snapshot) checkIndexes(steers bool) error {
 			want.parkedBy[gate][uid] = at
 		}
 		want.growOld(m)
-		if m.ErrorID != "" {
-			want.errors[m.ErrorID]++
+		if m.FingerprintID != "" {
+			want.errors[m.FingerprintID]++
 		}
 		for _, term := range model.LabelTerms(m.Labels) {
 			want.labels[term] = append(want.labels[term], uid)

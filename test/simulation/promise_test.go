@@ -29,7 +29,7 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 		if promised.stopped {
 			return errors.New("a hand has stopped the model, and nobody has enabled it")
 		}
-		if at.Before(promised.floor) && !m.Cause.ByHand() {
+		if at.Before(promised.floor) && !m.Trigger.ByHand() {
 			return fmt.Errorf("its worker has asked that nothing starts before %s", model.FormatTime(promised.floor))
 		}
 		promised.floor = time.Time{}
@@ -118,7 +118,7 @@ func (s *sight) due() (urgent, others []string) {
 		m := parse(uid, s.models[uid], "")
 		switch {
 		case !m.Due(s.now.Add(-turnOf * 10)):
-		case m.Cause.ByHand():
+		case m.Trigger.ByHand():
 			urgent = append(urgent, uid)
 		default:
 			others = append(others, uid)

@@ -67,10 +67,10 @@ func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.
 	said, next := p.policy(m.PolicyName), &decision.Next
 	switch decision.Event {
 	case model.EventStart:
-		if next.Cause == model.TriggerRetry && said.RetryWindow != "" && !windowOpen(at) {
+		if next.Trigger == model.TriggerRetry && said.RetryWindow != "" && !windowOpen(at) {
 			return errors.New("a retry starts outside of its window")
 		}
-		moved := !floor.IsZero() && m.Cause == model.TriggerPlanned && m.RefreshAt.Equal(floor) && !m.Parked() && m.Schedule != nil
+		moved := !floor.IsZero() && m.Trigger == model.TriggerPlanned && m.RefreshAt.Equal(floor) && !m.Parked() && m.Schedule != nil
 		if late := at.Sub(floor); moved && said.Misfire.Limited && late > said.Misfire.Younger {
 			return fmt.Errorf("a planned refresh that its worker has moved starts %s late: it is to be skipped", late)
 		}
@@ -88,8 +88,8 @@ func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decis
 		return nil
 	}
 	planned, found := m.Schedule.Next(at)
-	retries := said.Alignment == policy.UntilSuccess && next.Cause == model.TriggerRetry
-	if !found || planned.After(floor) || retries || next.RefreshAt.Equal(floor) || next.Cause == model.TriggerGiveUp && next.RefreshAt.Before(floor) {
+	retries := said.Alignment == policy.UntilSuccess && next.Trigger == model.TriggerRetry
+	if !found || planned.After(floor) || retries || next.RefreshAt.Equal(floor) || next.Trigger == model.TriggerGiveUp && next.RefreshAt.Before(floor) {
 		return nil
 	}
 	return fmt.Errorf("the planned refresh of %s, which its worker has moved to %s, is dropped: the model starts at %s", planned, floor, next.RefreshAt)

@@ -135,8 +135,8 @@ func (s impatient) Read(ctx context.Context, uids []string, commands []*model.Co
 		return snapshot, err
 	}
 	for _, record := range snapshot.Records {
-		if record.Cause == model.TriggerRetry && !record.Running() {
-			record.Cause, record.AttemptNo = model.TriggerPlanned, 0
+		if record.Trigger == model.TriggerRetry && !record.Running() {
+			record.Trigger, record.AttemptNo = model.TriggerPlanned, 0
 		}
 	}
 	return snapshot, err

@@ -38,7 +38,7 @@ func (c *checker) use(m *inspect.Inspection) {
 		u.example = m.Record.UID
 	}
 	c.used[m.Record.PolicyName] = u
-	if id := m.Record.ErrorID; id != "" {
+	if id := m.Record.FingerprintID; id != "" {
 		c.failing[id]++
 	}
 }
@@ -96,7 +96,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	}
 	findings = append(checkSet(dueWrong, uid, "due", m.Due, s.DueAt()), checkSet(urgentWrong, uid, "urgent", m.Urgent, s.UrgentAt())...)
 	findings = append(findings, checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
-	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.AgesAt())...)
+	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.FreshnessAt())...)
 	findings = append(findings, checkSet(lateWrong, uid, "late", m.Late, s.LateUntil())...)
 	findings = append(findings, checkSet(staleWrong, uid, "stale", m.Stale, s.StaleSince())...)
 	findings = append(findings, c.standings(m)...)

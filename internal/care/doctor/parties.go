@@ -20,7 +20,7 @@ func (c *checker) parties(ctx context.Context) error {
 	gone := make(map[model.Role]bool)
 	for _, absence := range signs.Missing() {
 		if absence.Certain {
-			gone[absence.Party] = true
+			gone[absence.Role] = true
 			c.absent(absence, &signs)
 		}
 	}
@@ -33,7 +33,7 @@ func (c *checker) parties(ctx context.Context) error {
 // absent reports a party that is gone, and what waits for it.
 func (c *checker) absent(absence model.Missing, signs *model.Liveness) {
 	k := c.store.Keys
-	switch absence.Party {
+	switch absence.Role {
 	case model.RoleDispatcher:
 		waits := "attempts past their deadline since " + model.FormatTime(signs.OldestDeadline)
 		if due := signs.OldestDue; !due.IsZero() && !due.After(signs.Now) {

@@ -110,7 +110,7 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 			continue
 		}
 		p.Name = ""
-		if err := lines.Encode(policyLine{kindPolicy, name, p.Whole()}); err != nil {
+		if err := lines.Encode(policyLine{kindPolicy, name, p.Explicit()}); err != nil {
 			return err
 		}
 		e.Policies++

@@ -55,7 +55,7 @@ func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) m
 		Rule: m.Rule, Timezone: m.Timezone, Dtstart: m.Dtstart, Labels: m.Labels,
 	}
 	if p, found := own[m.PolicyName]; found {
-		l.Policy = p.Whole()
+		l.Policy = p.Explicit()
 	} else if m.PolicyName != "" {
 		l.Policy = m.PolicyName
 	}

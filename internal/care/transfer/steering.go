@@ -99,7 +99,7 @@ func (e *entry) readLimit(fields map[string]any) error {
 		}
 	}
 	l := model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
-	if l.Running, _, err = doc.Whole("running", 1, model.MaxRunning); err != nil {
+	if l.Running, _, err = doc.Int("running", 1, model.MaxRunning); err != nil {
 		return err
 	}
 	if texts["rate"] != "" {

@@ -160,7 +160,7 @@ func full(t *testing.T) model.Model {
 // idle takes from a state what only a running attempt, a disabled or a parked model has.
 func idle(m model.Model) model.Model {
 	s := &m.State
-	m.Cause = model.TriggerRetry
+	m.Trigger = model.TriggerRetry
 	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Traced, s.Counted, s.Reserved = "", "", false, false, false, "", ""
 	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt, s.ProcessingAt = time.Time{}, time.Time{}
@@ -177,7 +177,7 @@ func fleet(t *testing.T) []model.Model {
 	disabled.Disabled, disabled.DisabledAt, disabled.DisabledReason = true, stopped.DisabledAt, stopped.DisabledReason
 	disabled.DisabledBy, disabled.DisabledWho = model.StoppedByHand, stopped.DisabledWho
 	shared.UID, shared.PolicyName, shared.Rule, shared.Dtstart = "m3", "nightly", "", ""
-	shared.Cause = model.TriggerHand
+	shared.Trigger = model.TriggerHand
 	return []model.Model{waiting, disabled, shared, {UID: "m0", Payload: "{}"}}
 }
 

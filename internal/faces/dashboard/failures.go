@@ -78,7 +78,7 @@ func newCause(site *site, one store.FailureGroup, now time.Time) cause {
 // runFailures begins a bulk that runs what fails by one cause.
 func runFailures(ctx context.Context, v *visit) (outcome, error) {
 	id := v.get("error")
-	if err := model.ValidateErrorID(id); err != nil {
+	if err := model.ValidateFingerprintID(id); err != nil {
 		return outcome{}, err
 	}
 	selector, err := model.ParseSelector(model.SelectError + "=" + id)

@@ -80,7 +80,7 @@ func readOverview(ctx context.Context, v *visit) (any, error) {
 		return nil, err
 	}
 	for i := range o.Parties {
-		o.Parties[i].Gone = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Party) == o.Parties[i].Name })
+		o.Parties[i].Gone = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Role) == o.Parties[i].Name })
 	}
 	o.draw(v.sampler.all(), stats.At)
 	return o, nil

@@ -239,7 +239,7 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 	default:
 		inner, err := document.ReadObject(value, "above", "within")
 		if err == nil {
-			c.digest.above, _, err = inner.Whole("above", 1, 1000)
+			c.digest.above, _, err = inner.Int("above", 1, 1000)
 		}
 		if err == nil {
 			c.digest.within, err = inner.Length("within", defaultWithin)

@@ -42,7 +42,7 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 			return nil, err
 		}
 	}
-	if id := record.ErrorID; id != "" {
+	if id := record.FingerprintID; id != "" {
 		if s.alike, err = store.Report().FailingAlike(ctx, id); err != nil {
 			return nil, err
 		}

@@ -66,7 +66,7 @@ func (s *narrator) forecast(f model.Forecast) []string {
 		begins,
 		"  if it succeeds: " + s.branch(f.Success),
 		"  if it fails: " + s.branch(f.Failure) + note,
-		"  if it is lost, at " + s.when(f.Lost.At) + ": " + s.branch(f.Lost) + note,
+		"  if it is lost, at " + s.when(f.TimedOut.At) + ": " + s.branch(f.TimedOut) + note,
 	}
 }
 

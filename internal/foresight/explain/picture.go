@@ -50,7 +50,7 @@ func (e *Explanation) Branches() (charts []chart.Chart) {
 		kind   chart.Kind
 		branch model.Branch
 	}{
-		{"if it succeeds", chart.Success, e.Forecast.Success}, {"if it fails", chart.Failure, e.Forecast.Failure}, {"if it is lost", chart.Timeout, e.Forecast.Lost},
+		{"if it succeeds", chart.Success, e.Forecast.Success}, {"if it fails", chart.Failure, e.Forecast.Failure}, {"if it is lost", chart.Timeout, e.Forecast.TimedOut},
 	} {
 		if !way.branch.Possible() {
 			continue

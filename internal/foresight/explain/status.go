@@ -25,7 +25,7 @@ func (s Shown) Missing() *Absence {
 	if !is {
 		return nil
 	}
-	return &Absence{absence.Party, absence.String(), absence.Certain}
+	return &Absence{absence.Role, absence.String(), absence.Certain}
 }
 
 // StatusText says what the status means for this model.

@@ -32,7 +32,7 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 // cause says who else is failing like the model.
 func (s *narrator) cause() string {
 	others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
-	return fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", cmp.Or(s.alike.Text, s.m.ErrorID), others, s.m.ErrorID)
+	return fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", cmp.Or(s.alike.Text, s.m.FingerprintID), others, s.m.FingerprintID)
 }
 
 func (s *narrator) identity() string {
@@ -165,7 +165,7 @@ func (s *narrator) present() []string {
 	if text := FreshnessText(s.m, s.when); text != "" {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
 	}
-	if s.m.ErrorID != "" {
+	if s.m.FingerprintID != "" {
 		lines = append(lines, s.cause())
 	}
 	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {

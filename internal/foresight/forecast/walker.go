@@ -82,7 +82,7 @@ func (w *Walker) AsksLength(m *model.Model) bool {
 	if m.Schedule == nil || m.Disabled {
 		return false
 	}
-	if m.Running() || m.Cause != model.TriggerPlanned || m.Due(w.now) || m.Policy.Timeout == 0 {
+	if m.Running() || m.Trigger != model.TriggerPlanned || m.Due(w.now) || m.Policy.Timeout == 0 {
 		return true
 	}
 	shortest := w.memory.of(m).shortest()

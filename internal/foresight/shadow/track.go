@@ -107,12 +107,12 @@ func (t *track) plannedBefore(at time.Time) time.Time {
 
 // plan lets a new cycle begin at a planned refresh; zero: nothing is planned.
 func (t *track) plan(at time.Time) {
-	t.model.RefreshAt, t.model.Cause, t.model.Why, t.model.AttemptNo = at, model.TriggerPlanned, "planned", 0
+	t.model.RefreshAt, t.model.Trigger, t.model.Why, t.model.AttemptNo = at, model.TriggerPlanned, "planned", 0
 }
 
 // next lets a give-up window end that ends before an instant, and reports whether the model waits for a start.
 func (t *track) next(until time.Time) bool {
-	for t.model.Waiting() && t.model.Cause == model.TriggerGiveUp && !t.model.RefreshAt.After(until) {
+	for t.model.Waiting() && t.model.Trigger == model.TriggerGiveUp && !t.model.RefreshAt.After(until) {
 		t.model.State = t.model.StartOrSkip(t.model.RefreshAt, "").Next
 	}
 	return t.model.Waiting()
@@ -127,7 +127,7 @@ func (t *track) judge(run Run, following time.Time) {
 			t.resume(run)
 			return
 		}
-		ours, retry := t.model.RefreshAt, t.model.Cause == model.TriggerRetry
+		ours, retry := t.model.RefreshAt, t.model.Trigger == model.TriggerRetry
 		if retry {
 			at = at.Add(t.shift)
 		}
@@ -216,7 +216,7 @@ func (t *track) extra(run Run, ours time.Time) {
 // pass lets our start go by that the old system has nothing for.
 func (t *track) pass() {
 	ours, kind := t.model.RefreshAt, Missed
-	if t.model.Cause == model.TriggerRetry {
+	if t.model.Trigger == model.TriggerRetry {
 		kind = NotRetried
 		ours = ours.Add(-t.shift)
 	}

@@ -22,7 +22,7 @@ func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 			return fmt.Errorf("read the signatures of models: %w", err)
 		}
 		for _, reply := range replies {
-			if id := reply.Val(); id != "" && model.ValidateErrorID(id) == nil {
+			if id := reply.Val(); id != "" && model.ValidateFingerprintID(id) == nil {
 				counts[id]++
 			}
 		}
