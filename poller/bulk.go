@@ -2,6 +2,7 @@ package poller
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -95,7 +96,10 @@ func (p *Poller) advance(ctx context.Context, bulks []*store.Bulk, now time.Time
 	for len(uids) > 0 {
 		s := bulkStep{Poller: p, bulks: bulks, allowed: allowed, now: now}
 		chunk := uids[:min(len(uids), p.config.Batch)]
-		if err := s.run(ctx, chunk); err != nil || s.lost {
+		if err := s.run(ctx, chunk); err != nil {
+			if errors.Is(err, errMoved) {
+				return nil
+			}
 			return err
 		}
 		left = append(left, s.left...)
@@ -119,163 +123,148 @@ func (p *Poller) advance(ctx context.Context, bulks []*store.Bulk, now time.Time
 	return nil
 }
 
-// bulkStep is a step of bulks over some models.
+// errMoved ends a step: somebody else has moved the bulk, so nothing more may be changed.
+var errMoved = errors.New("expected a bulk that nobody else moves")
+
+// errNotNow leaves a model to another step, as the rate lets nothing more through.
+var errNotNow = errors.New("the rate of the bulk is spent")
+
+// bulkStep is a step of bulks over some models. It is the store for store.Execute.
 type bulkStep struct {
 	*Poller
 	bulks   []*store.Bulk
 	allowed int // most models that may be changed
 	now     time.Time
 
-	noted bool     // what is about to be changed is written down
-	lost  bool     // somebody else has moved the bulk: nothing more may be changed
-	left  []string // uids to look at again
+	changes int               // that were decided since the models were read
+	queued  map[string]string // the input list, if it matters
+	noted   bool              // what is about to be changed is written down
+	left    []string          // uids to look at again
 }
 
-// pick is a model that a bulk picks, with what follows.
+// pick is what follows for a model from a bulk.
 type pick struct {
-	bulk    *store.Bulk
-	uid     string
-	outcome model.Outcome
-	item    store.Item // Applied
+	bulk       *store.Bulk
+	picked     bool
+	outcome    model.Outcome
+	transition *store.Transition // Applied
 }
 
 // run decides and commits about models, and counts what becomes of them.
 func (s *bulkStep) run(ctx context.Context, uids []string) error {
-	again := uids
-	for pass := 0; len(again) > 0 && pass < maxPasses; pass++ {
-		picks, handled, err := s.decide(ctx, again)
-		if err != nil {
-			return err
-		}
-		s.left = append(s.left, again[handled:]...)
-		if err := s.note(ctx, picks); err != nil || s.lost {
-			return err
-		}
-		if again, err = s.commit(ctx, picks); err != nil {
-			return err
+	var commands []*model.Command
+	var picks []pick
+	for _, uid := range uids {
+		for _, b := range s.bulks {
+			picks = append(picks, pick{bulk: b})
+			commands = append(commands, &model.Command{Type: model.CommandType(b.Action), UID: uid})
 		}
 	}
-	s.left = append(s.left, again...)
+	refused, err := store.Execute(ctx, s, commands, func(i int, snapshot *store.Snapshot, _ time.Time) (*store.Transition, error) {
+		return s.decide(&picks[i], snapshot.Records[commands[i].UID], commands[i].UID)
+	})
+	if err != nil {
+		return err
+	}
+	for i, reason := range refused {
+		s.count(&picks[i], commands[i].UID, reason)
+	}
+	s.left = slices.Compact(s.left)
 	for _, b := range s.bulks {
 		b.Seen += int64(len(uids) - len(s.left))
 	}
 	return nil
 }
 
-// decide decides about models as long as the rate lets it; handled is about how many.
-func (s *bulkStep) decide(ctx context.Context, uids []string) (picks []pick, handled int, err error) {
-	snapshot, queued, err := s.read(ctx, uids)
-	if err != nil {
-		return nil, 0, err
-	}
-	changes, tried := 0, s.bulks[0].Trying
-	if s.noted { // by this step itself
-		tried = nil
-	}
-	for i, uid := range uids {
-		record := snapshot.Records[uid]
-		for _, b := range s.bulks {
-			found, picked := s.decideModel(b, record, uid, queued)
-			if !picked {
-				continue
-			}
-			if found.item.Transition != nil {
-				if changes == s.allowed {
-					return picks, i, nil
-				}
-				changes++
-			} else if store.Harmless(found.outcome) && slices.Contains(tried, uid) { // whoever tried it has not heard that it was done
-				found.outcome = model.Applied
-			}
-			picks = append(picks, found)
-		}
-	}
-	return picks, len(uids), nil
-}
+// Now is the instant of the step.
+func (s *bulkStep) Now(context.Context) (time.Time, error) { return s.now, nil }
 
-// read reads models, with their payloads where entries may have to be taken back; and what stands in the input list if that matters.
-func (s *bulkStep) read(ctx context.Context, uids []string) (snapshot *store.Snapshot, queued map[string]string, err error) {
-	var commands []*model.Command
-	if s.bulks[0].Action != model.BulkReplan {
-		for _, uid := range uids {
-			commands = append(commands, &model.Command{Type: model.CommandType(s.bulks[0].Action), UID: uid})
-		}
+// Read reads models, with their payloads where entries may have to be taken back.
+func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Command) (snapshot *store.Snapshot, err error) {
+	s.changes = 0
+	if s.bulks[0].Action == model.BulkReplan {
+		commands = nil
 	}
 	if s.bulks[0].Selector.AsksQueued() {
-		if queued, err = s.store.Queued(ctx); err != nil {
-			return nil, nil, err
+		if s.queued, err = s.store.Queued(ctx); err != nil {
+			return nil, err
 		}
 	}
-	snapshot, err = s.store.Read(ctx, uids, commands)
-	return snapshot, queued, err
+	return s.store.Read(ctx, uids, commands)
 }
 
-func (s *bulkStep) decideModel(b *store.Bulk, record *store.Record, uid string, queued map[string]string) (pick, bool) {
+// Commit notes what it is about to change before it commits.
+func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
+	if err := s.note(ctx, batch.Items); err != nil {
+		return nil, err
+	}
+	batch.Owner = s.config.Owner
+	return s.store.Commit(ctx, batch)
+}
+
+// decide decides about a model as long as the rate lets it.
+func (s *bulkStep) decide(p *pick, record *store.Record, uid string) (*store.Transition, error) {
+	*p = s.decideModel(p.bulk, record, uid)
+	switch {
+	case p.transition == nil:
+		// Whoever tried it before has not heard that it was done. What this step has noted itself, it has heard of.
+		if p.picked && store.Harmless(p.outcome) && !s.noted && slices.Contains(s.bulks[0].Trying, uid) {
+			p.outcome = model.Applied
+		}
+	case s.changes == s.allowed:
+		return nil, errNotNow
+	default:
+		s.changes++
+	}
+	return p.transition, nil
+}
+
+func (s *bulkStep) decideModel(b *store.Bulk, record *store.Record, uid string) pick {
 	if !record.Exists { // one that is named is missed
 		_, own := s.store.Home(uid)
-		return pick{bulk: b, uid: uid, outcome: model.UnknownModel}, own && slices.Contains(b.Selector.Only(model.SelectUID), uid)
+		return pick{bulk: b, picked: own && slices.Contains(b.Selector.Only(model.SelectUID), uid), outcome: model.UnknownModel}
 	}
-	_, waits := queued[record.AttemptUID]
+	_, waits := s.queued[record.AttemptUID]
 	decision, outcome, picked := b.Decide(&record.Model, record.Status(s.now, waits), s.now)
-	found := pick{bulk: b, uid: uid, outcome: outcome}
+	found := pick{bulk: b, picked: picked, outcome: outcome}
 	if picked && outcome == model.Applied {
-		found.item = store.Item{Transition: record.Decide(decision, s.now)}
+		found.transition = record.Decide(decision, s.now)
 	}
-	return found, picked
+	return found
 }
 
 // note writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and whoever
 // repeats the step knows what was done by this bulk.
-func (s *bulkStep) note(ctx context.Context, picks []pick) error {
+func (s *bulkStep) note(ctx context.Context, items []store.Item) error {
 	b := s.bulks[0]
-	if b.Action == model.BulkReplan || s.noted {
+	if b.Action == model.BulkReplan || s.noted || len(items) == 0 {
 		return nil
 	}
-	changes := 0
-	for _, found := range picks {
-		if found.item.Transition != nil {
-			b.Trying = append(b.Trying, found.uid)
-			changes++
-		}
-	}
-	if changes == 0 {
-		return nil
+	for _, item := range items {
+		b.Trying = append(b.Trying, item.Transition.UID())
 	}
 	if s.noted = true; b.Rate.Count > 0 {
-		b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), changes)
+		b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), len(items))
 	}
 	moved, err := s.store.MoveBulk(ctx, b, s.now)
-	s.lost = !moved
+	if err == nil && !moved {
+		err = errMoved
+	}
 	return err
 }
 
-// commit commits what was decided, counts it, and returns the models to be decided about again.
-func (s *bulkStep) commit(ctx context.Context, picks []pick) (again []string, err error) {
-	batch, of := store.Batch{Now: s.now, Owner: s.config.Owner}, []pick{}
-	for _, found := range picks {
-		if found.item.Transition == nil {
-			found.bulk.Count(found.outcome)
-			continue
-		}
-		batch.Items, of = append(batch.Items, found.item), append(of, found)
-	}
-	codes, err := s.store.Commit(ctx, batch)
-	if err != nil {
-		return nil, err
-	}
-	for i, code := range codes {
-		found := of[i]
-		switch code {
-		case store.CodeApplied:
-			found.bulk.Count(model.Applied)
-			if found.bulk.Action != model.BulkReplan {
-				s.logbook.Applied(found.item.Transition, s.now)
-			}
-		case store.CodeBroken:
-			found.bulk.Count(model.Broken)
-		default:
-			again = append(again, found.uid)
+// count counts what became of a model that a bulk picks.
+func (s *bulkStep) count(p *pick, uid string, reason error) {
+	refusal, refused := errors.AsType[*store.Refusal](reason)
+	switch {
+	case refused && refusal.Code == store.CodeBroken:
+		p.bulk.Count(model.Broken)
+	case reason != nil:
+		s.left = append(s.left, uid)
+	case p.picked:
+		p.bulk.Count(p.outcome)
+		if p.transition != nil && p.bulk.Action != model.BulkReplan {
+			s.logbook.Applied(p.transition, s.now)
 		}
 	}
-	return again, nil
 }

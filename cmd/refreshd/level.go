@@ -2,12 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -156,10 +156,10 @@ type leveller struct {
 
 func (l *leveller) run(ctx context.Context) error {
 	return l.each(ctx, func(part *store.Store, records []*store.Record) error {
-		var picked []*store.Record
+		var picked []*model.Command
 		for _, record := range records {
 			if l.picks(record) {
-				picked = append(picked, record)
+				picked = append(picked, &model.Command{UID: record.UID})
 			}
 		}
 		if err := l.apply(ctx, part, picked); err != nil {
@@ -169,57 +169,34 @@ func (l *leveller) run(ctx context.Context) error {
 	})
 }
 
-// apply decides and commits about models. What has changed meanwhile is read and decided again.
-func (l *leveller) apply(ctx context.Context, part *store.Store, records []*store.Record) error {
-	for pass := 0; len(records) > 0; pass++ {
-		now, err := part.Now(ctx)
-		if err != nil {
-			return err
-		}
-		again, err := l.commit(ctx, part, records, now)
-		if err != nil || len(again) == 0 {
-			return err
-		}
-		if pass == commands.MaxPasses {
-			l.left += len(again)
-			return nil
-		}
-		found, err := part.Load(ctx, again)
-		if err != nil {
-			return err
-		}
-		records = records[:0]
-		for _, uid := range again {
-			if found[uid].Exists && !found[uid].Broken {
-				records = append(records, found[uid])
-			}
-		}
-	}
-	return nil
-}
+var errBusy = errors.New("the model waits for something else than a planned refresh")
 
-// commit returns the uids of those that have changed since they were read.
-func (l *leveller) commit(ctx context.Context, part *store.Store, records []*store.Record, now time.Time) (again []string, err error) {
-	batch, left := store.Batch{Now: now}, 0
-	for _, record := range records {
+func (l *leveller) apply(ctx context.Context, part *store.Store, picked []*model.Command) error {
+	changes := make([]bool, len(picked))
+	refused, err := store.Execute(ctx, part, picked, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+		changes[i] = false
+		record := snapshot.Records[picked[i].UID]
+		if !record.Exists || record.Broken {
+			return nil, nil
+		}
 		decision, outcome := record.Level(l.phase(&record.Model), now)
 		switch outcome {
 		case model.Applied:
-			decision.By = l.by
-			batch.Items = append(batch.Items, store.Item{Transition: record.Decide(decision, now)})
+			changes[i], decision.By = true, l.by
+			return record.Decide(decision, now), nil
 		case model.Busy:
-			left++
+			return nil, errBusy
+		default:
+			return nil, nil
 		}
-	}
-	l.left += left
-	codes, err := part.Commit(ctx, batch)
-	for i, code := range codes {
+	})
+	for i, reason := range refused {
 		switch {
-		case code == store.CodeApplied:
+		case reason != nil:
+			l.left++
+		case changes[i]:
 			l.changed++
-		case code.Retry():
-			again = append(again, batch.Items[i].Transition.UID())
 		}
 	}
-	return again, err
+	return err
 }

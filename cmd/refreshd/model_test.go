@@ -177,7 +177,7 @@ func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
 		want  string
 	}{
 		"once":            {1, commands.ResultUpdated},
-		"again and again": {commands.MaxPasses, commands.ResultRefused},
+		"again and again": {store.MaxPasses, commands.ResultRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := testkit.Redis(t)

@@ -151,7 +151,7 @@ func TestCommandsOfWhichACallFailsAreToldAndCanBeRepeated(t *testing.T) {
 
 // restless is a part whose models change between reading and committing, so many times.
 type restless struct {
-	Executor
+	store.Executor
 	change func()
 	left   int
 }
@@ -165,7 +165,7 @@ func (r *restless) Commit(ctx context.Context, batch store.Batch) ([]store.Code,
 }
 
 func TestWhatChangedMeanwhileIsDecidedAgainSoManyTimes(t *testing.T) {
-	for changes, refused := range map[int]bool{0: false, 1: false, MaxPasses - 1: false, MaxPasses: true} {
+	for changes, refused := range map[int]bool{0: false, 1: false, store.MaxPasses - 1: false, store.MaxPasses: true} {
 		f := open(t, testkit.Miniredis(t))
 		payload := 10
 		part := &restless{Executor: f.Of("m0"), left: changes, change: func() {

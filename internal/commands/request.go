@@ -3,7 +3,6 @@ package commands
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,13 +13,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
-
-// Executor is what it takes to carry out commands. *store.Store is one.
-type Executor interface {
-	Now(ctx context.Context) (time.Time, error)
-	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
-	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
-}
 
 // Request is one command for one model, and what became of it.
 type Request struct {
@@ -33,8 +25,6 @@ type Request struct {
 	Refused error
 	Next    time.Time    // the refresh_at that follows
 	Saved   *model.Model // what a put made of the model; nil: nothing
-	taken   string       // the attempt of the model that a worker was found to have
-	done    bool
 }
 
 // The results of a command.
@@ -51,16 +41,12 @@ var resultOf = map[model.CommandType]string{
 	model.CommandEnable: "enabled", model.CommandDisable: "disabled",
 }
 
-const (
-	// BatchSize is how many commands are decided and applied at once.
-	BatchSize = 500
-	// MaxPasses bounds how often a command is decided again because its model changed meanwhile.
-	MaxPasses = 50
-)
+// BatchSize is how many commands are decided and applied at once.
+const BatchSize = 500
 
 // Refuse ends a request with a reason: nothing happened.
 func (r *Request) Refuse(err error) {
-	r.Result, r.Refused, r.done = ResultRefused, err, true
+	r.Result, r.Refused = ResultRefused, err
 }
 
 // Problem is why the command was refused, with its position.
@@ -93,102 +79,49 @@ func ExecuteAll(ctx context.Context, queue *store.Queue, requests []*Request) er
 	return parts.Wait()
 }
 
-// Execute carries out requests, at most BatchSize of them: it reads the models, lets package model decide, and commits all decisions in one
-// script. What changed meanwhile is decided again. An error is a failure of Redis; it is then unknown which of the requests were carried
-// out.
-func Execute(ctx context.Context, store Executor, requests []*Request) error {
-	pending := slices.DeleteFunc(slices.Clone(requests), func(r *Request) bool { return r.done })
-	for range MaxPasses {
-		if len(pending) == 0 {
-			return nil
-		}
-		if err := pass(ctx, store, pending); err != nil {
-			return err
-		}
-		pending = slices.DeleteFunc(pending, func(r *Request) bool { return r.done })
-	}
-	for _, request := range pending {
-		request.Refuse(fmt.Errorf("expected the model to stand still for a moment, found it changed %d times", MaxPasses))
-	}
-	return nil
-}
-
-// pass decides and commits requests once. Those that are not done then are to be decided again.
-func pass(ctx context.Context, queue Executor, requests []*Request) error {
-	now, err := queue.Now(ctx)
-	if err != nil {
-		return err
-	}
-	uids, commands := make([]string, len(requests)), make([]*model.Command, len(requests))
+// Execute carries out requests that are not refused, at most BatchSize of them, see store.Execute.
+func Execute(ctx context.Context, on store.Executor, requests []*Request) error {
+	requests = slices.DeleteFunc(slices.Clone(requests), func(r *Request) bool { return r.Refused != nil })
+	commands := make([]*model.Command, len(requests))
 	for i, request := range requests {
-		uids[i], commands[i] = request.Command.UID, &request.Command
+		commands[i] = &request.Command
 	}
-	snapshot, err := queue.Read(ctx, uids, commands)
-	if err != nil {
-		return err
-	}
-	batch := store.Batch{Now: now}
-	var changing []*Request
-	for _, request := range requests {
-		if transition := request.decide(snapshot, now); transition != nil {
-			changing, batch.Items = append(changing, request), append(batch.Items, store.Item{Transition: transition})
+	refused, err := store.Execute(ctx, on, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+		return requests[i].decide(snapshot, now)
+	})
+	for i, reason := range refused {
+		if reason != nil {
+			requests[i].Refuse(reason)
 		}
 	}
-	codes, err := queue.Commit(ctx, batch)
-	if err != nil {
-		return err
-	}
-	retry := make(map[string]bool)
-	for i, code := range codes {
-		switch request := changing[i]; {
-		case code == store.CodeBroken || code == store.CodeBlocked:
-			request.Refuse(errors.New(batch.Items[i].Misfit))
-		case code.Retry():
-			if code == store.CodeTaken {
-				request.taken = batch.Items[i].Transition.AttemptUID()
-			}
-			retry[request.Command.UID] = true
-		default:
-			request.done = true
-		}
-	}
-	for _, request := range requests {
-		// What changes nothing may have been decided on top of a refused decision, and falls with it.
-		if retry[request.Command.UID] && !slices.Contains(changing, request) {
-			request.done = false
-		}
-	}
-	return nil
+	return err
 }
 
-// decide settles the request or returns the transition that would carry it out. It may be called again until the Request is done.
-func (r *Request) decide(snapshot *store.Snapshot, now time.Time) *store.Transition {
+// decide returns the transition that would carry out the request; nil: there is nothing to do.
+func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 	record := snapshot.Records[r.Command.UID]
 	existed := record.Exists
-	record.Taken = r.taken != "" && r.taken == record.AttemptUID
 	decision, outcome, err := record.Execute(&r.Command, snapshot.Policies, existed, now)
-	r.Result, r.Refused, r.Saved = resultOf[r.Command.Type], nil, nil
+	r.Result, r.Saved = resultOf[r.Command.Type], nil
 	switch {
 	case err != nil:
-		r.Refuse(err)
+		return nil, err
 	case outcome == model.UnknownModel:
-		r.Refuse(explain.ErrUnknownModel)
+		return nil, explain.ErrUnknownModel
 	case outcome == model.Busy:
-		r.Refuse(errors.New("expected an idle model, found an attempt queued or running; --force supersedes it"))
+		return nil, errors.New("expected an idle model, found an attempt queued or running; --force supersedes it")
 	case outcome == model.Stopped:
-		r.Refuse(errors.New("expected a model that was not disabled by hand, found one; enable it, or run it with --force"))
+		return nil, errors.New("expected a model that was not disabled by hand, found one; enable it, or run it with --force")
 	case outcome == model.Unchanged:
-		r.Result, r.Next, r.done = ResultUnchanged, record.RefreshAt, true
+		r.Result, r.Next = ResultUnchanged, record.RefreshAt
+		return nil, nil
 	case r.Command.Type == model.CommandPut && !existed:
 		r.Result = ResultCreated
-	}
-	if r.done {
-		return nil
 	}
 	transition := snapshot.Apply(&r.Command, decision, now)
 	r.Next = record.RefreshAt // the record has moved on with the decision
 	if r.Command.Type == model.CommandPut {
 		r.Saved = new(record.Model)
 	}
-	return transition
+	return transition, nil
 }

@@ -39,8 +39,6 @@ func (c Count) All() int { return c.Created + c.Replaced + c.Unchanged + c.Refus
 const (
 	// importBatch is how many models are decided and committed at once.
 	importBatch = 500
-	// maxPasses bounds how often a model is decided again because it changed meanwhile.
-	maxPasses = 50
 	// sideBySide is how many parts of a queue are asked at a time.
 	sideBySide = 4
 )
@@ -76,11 +74,10 @@ func (i *Import) Read(ctx context.Context, name string, in io.Reader) error {
 type task struct {
 	entry
 
-	err      error // why it was refused; nil: it was not
-	done     bool
-	existed  bool
-	applied  bool
-	takenUID string // the attempt of the model that a worker was found to have
+	err     error // why it was refused; nil: it was not
+	done    bool
+	existed bool
+	applied bool
 }
 
 func (t *task) uid() string { return t.moved.UID }
