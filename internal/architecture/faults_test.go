@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const faultNumbers = "../../docs/faults.md"
@@ -19,7 +17,7 @@ func TestEachFaultHasItsNumbersInTheDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range unnumbered(string(document), testsOf(readTree(t, os.DirFS("../..")))) {
+	for _, place := range unnumbered(string(document), testsOf(repository(t))) {
 		t.Error(place)
 	}
 	requireProofs(t)
@@ -57,25 +55,4 @@ func concludes(test *ast.FuncDecl) (found bool) {
 		return !found
 	})
 	return found
-}
-
-func TestAFaultWithoutNumbersIsFound(t *testing.T) {
-	tests := testsOf(readTree(t, mapTree(map[string]string{
-		"test/faults/a_test.go": `package faults
-func TestKill(t *testing.T) { d := on(t); d.conclude() }
-func TestPause(t *testing.T) { d := on(t); y, _ := d.conclude(); y.check() }
-func TestOther(t *testing.T) { d := on(t); d.settle() }`,
-		"model/a_test.go": "package model\nfunc TestModel(t *testing.T) { d.conclude() }",
-	})))
-	for document, want := range map[string][]string{
-		"| kill | `TestKill` | 5 |\n| pause | `TestPause` | 6 |\nAlso `TestOther`.": nil,
-		"`TestKill`":                            {"docs/faults.md: expected the numbers of TestPause, found none"},
-		"TestKill and `TestPause`":              {"docs/faults.md: expected the numbers of TestKill, found none"},
-		"`TestKill` `TestPause` `TestModel`":    {"docs/faults.md: expected a test of package faults, found TestModel"},
-		"`TestKill`\n`TestPause`\n`TestPauses`": {"docs/faults.md: expected a test of package faults, found TestPauses"},
-	} {
-		if diff := cmp.Diff(want, unnumbered(document, tests)); diff != "" {
-			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
-		}
-	}
 }

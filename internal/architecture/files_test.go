@@ -7,8 +7,10 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -20,6 +22,18 @@ type file struct {
 }
 
 var positions = token.NewFileSet()
+
+var (
+	readRepository sync.Once
+	repositoryRead []file
+)
+
+// repository returns the sources of this repository, which are read once for all tests.
+func repository(t *testing.T) []file {
+	t.Helper()
+	readRepository.Do(func() { repositoryRead = readTree(t, os.DirFS("../..")) })
+	return repositoryRead
+}
 
 // readTree reads the Go and Lua sources below tree.
 func readTree(t *testing.T, tree fs.FS) []file {

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const glossary = "../../docs/glossary.md"
@@ -23,7 +21,7 @@ func TestEachWordStandsInTheGlossaryOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range unexplained(string(document), readTree(t, os.DirFS("../.."))) {
+	for _, place := range unexplained(string(document), repository(t)) {
 		t.Error(place)
 	}
 }
@@ -143,43 +141,11 @@ func isWord(text string) bool {
 	return len(text) > 1 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLower(r) && r != '_' && r != ' ' })
 }
 
-func TestAWordThatTheGlossaryLacksIsFound(t *testing.T) {
-	files := readTree(t, mapTree(map[string]string{
-		"internal/store/keys.go":    "package store\nvar a, b = \"-input\", \":model:\"",
-		"internal/store/codec.go":   "package store\nfunc f() { c.text(\"rrule\", &m.Rule); c.other(\"x\", 1) }",
-		"model/event.go":            "package model\ntype Event string\nconst EventStart Event = \"start\"\nconst hidden = \"hidden\"\nvar Layout = \"2006\"",
-		"model/history.go":          "package model\ntype Attempt struct { Delay int `json:\"delay_ms,omitempty\"`; none int `json:\"-\"` }",
-		"poller/round.go":           "package poller\nfunc f() { log.Int(\"left\", 1); flags.Int(\"batch\", 1, \"help\") }",
-		"poller/a_test.go":          "package poller\nfunc f() { log.Int(\"seeds\", 1) }",
-		"internal/trials/demo/a.go": "package demo\nfunc f() { log.Int(\"times\", 1) }",
-	}))
-	const head = "| word | meaning | where |\n|---|---|---|\n"
-	row := func(word string) string { return "| " + word + " | means | `model.Event` |\n" }
-	all := row("`delay_ms`") + row("input") + row("left") + row("model") + row("`rrule`") + row("start")
-	for document, want := range map[string][]string{
-		head + all:                                       nil,
-		head + all + row("zone"):                         nil,
-		head + all + row("`start`"):                      {"start: expected one row, found another"},
-		head + all + row("key"):                          {"key: expected the alphabet, found it behind start"},
-		head + all + "| zone |  | x |\n":                 {"zone: expected a meaning, found none"},
-		head + all + "| zone | means | `model.Zone` |\n": {"expected a name of the repository, found model.Zone"},
-		head + all + "| zone | `model/event.go` | `model/zone.go`, `zone.lua` |\n":   {"expected a source of the repository, found model/zone.go", "expected a source of the repository, found zone.lua"},
-		head + strings.Replace(all, row("left"), "", 1):                              {"left: expected a row, as poller/round.go has the word"},
-		head + strings.Replace(all, row("input"), row("input list"), 1):              {"input: expected a row, as internal/store/keys.go has the word"},
-		head + strings.Replace(all, row("`delay_ms`"), row("delay ms"), 1):           {"delay_ms: expected a row, as model/history.go has the word"},
-		head + strings.Replace(all, row("`rrule`")+row("start"), row("starting"), 1): {"rrule: expected a row, as internal/store/codec.go has the word", "start: expected a row, as model/event.go has the word"},
-	} {
-		if diff := cmp.Diff(want, unexplained(document, files)); diff != "" {
-			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
-		}
-	}
-}
-
 // retired are words that the code once had for what the glossary names otherwise.
 var retired = strings.Fields(`trouble desk obey foresight reckoning chronos patient ward attend surroundings rig lie proof sleepy silent crew thin`)
 
 func TestRetiredWordsAreNoNames(t *testing.T) {
-	for _, place := range retiredIn(readTree(t, os.DirFS("../.."))) {
+	for _, place := range retiredIn(repository(t)) {
 		t.Error(place)
 	}
 }
@@ -225,24 +191,4 @@ func partsOf(name string) (words []string) {
 		}
 	}
 	return words
-}
-
-func TestARetiredWordIsFound(t *testing.T) {
-	got := retiredIn(readTree(t, mapTree(map[string]string{
-		"doctor/model.go":     "package doctor\ntype sickPatients []int\nfunc (w wardrobe) forward(attended, linesOfText int) { isSilent := \"patient\"; _ = isSilent }",
-		"doctor/crew.go":      "package doctor",
-		"doctor/thin_test.go": "package doctor\nvar patient int",
-		"scripts/lie.lua":     "return 1",
-		"doctor/crewman.go":   "package doctor",
-	})))
-	want := []string{
-		"doctor/crew.go: expected a file without the retired word crew",
-		"doctor/model.go: expected a name without the retired word patient, found sickPatients",
-		"doctor/model.go: expected a name without the retired word silent, found isSilent",
-		"doctor/thin_test.go: expected a file without the retired word thin",
-		"scripts/lie.lua: expected a file without the retired word lie",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("places (-want +got):\n%s", diff)
-	}
 }

@@ -10,7 +10,7 @@ func TestEachPromiseNamesATestThatHoldsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range untested(string(document), map[string]int{"G%d": 24}, testsOf(readTree(t, os.DirFS("../..")))) {
+	for _, place := range untested(string(document), map[string]int{"G%d": 24}, testsOf(repository(t))) {
 		t.Error(place)
 	}
 	requireProofs(t)

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -83,7 +81,7 @@ func TestEachFunctionThatAJourneyRunsIsOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := readTree(t, os.DirFS("../.."))
+	files := repository(t)
 	before := travel(t, files, 0)
 	for i, title := range stages {
 		after := travel(t, files, i+1)
@@ -163,29 +161,4 @@ func unlisted(document, title string, before, after map[string]int) (places []st
 		}
 	}
 	return places
-}
-
-func TestAFunctionThatAJourneyRunsWithoutARowIsFound(t *testing.T) {
-	files := readTree(t, mapTree(map[string]string{
-		"poller/round.go":        "package poller\nfunc (p *Poller) Run() {\n}\nfunc idle() {}\n",
-		"internal/store/keys.go": "package store\nfunc (k Keys) Due() {}\nfunc text() {}\nfunc Claim() {}\n",
-		"model/rule.go":          "package model\nfunc Fail() {}\n",
-		"model/policy/vary.go":   "package policy\nfunc Vary() {}\n",
-	}))
-	const module = "github.com/refreshd/refreshd/"
-	before := runsOf("mode: count\n"+module+"internal/store/keys.go:4.14,4.15 1 2\n", files)
-	after := runsOf("mode: count\n"+module+"poller/round.go:2.24,3.2 1 1\n"+module+"internal/store/keys.go:2.22,2.23 1 1\n"+module+"internal/store/keys.go:3.13,3.14 1 5\n"+
-		module+"internal/store/keys.go:4.14,4.15 1 3\n"+module+"model/rule.go:2.13,2.14 1 0\n", files)
-	const helpers = "\n### What only converts or formats\n\n`store.text`\n"
-	for document, want := range map[string][]string{
-		"### A put\n`poller.Poller.Run` `store.Claim` `policy.Vary`\n" + helpers: nil,
-		"### A put\n`poller.Poller.Run`\n### Other\n`store.Claim`\n" + helpers:   {"A put: expected a row or a helper, as it runs store.Claim"},
-		"### A put\n`poller.Poller.Run` `store.Claim`\n":                         {"A put: expected a row or a helper, as it runs store.text"},
-		"### A put\n`poller.Poller.Run` `store.Claim` `model.Fail`\n" + helpers:  {"A put: expected what it runs, found model.Fail"},
-		"### A put\n`poller.Poller.Run` `store.Claim` `poller.idle`\n" + helpers: {"A put: expected what it runs, found poller.idle"},
-	} {
-		if diff := cmp.Diff(want, unlisted(document, "A put", before, after)); diff != "" {
-			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
-		}
-	}
 }

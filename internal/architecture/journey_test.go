@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -173,38 +171,4 @@ func (j journey) faults() (places []string) {
 		done[step] = true
 	}
 	return places
-}
-
-func TestAPageThatNamesWhatIsNotThereIsFound(t *testing.T) {
-	tree := mapTree(map[string]string{
-		"internal/store/store.go":         "package store\ntype Store struct{ Keys int }\nfunc (s *Store) Read() {}\nfunc decode() {}",
-		"scripts/read-due.lua":            "return 1",
-		"model/model.go":                  "package model\nfunc (m Model) Start() {}\ntype Model struct{}",
-		"model/model_test.go":             "package model\nfunc Helper() {}",
-		"dispatcher/round.go":             "package dispatcher\nfunc Round() {}",
-		"internal/foresight/chart/svg.go": "package chart\nfunc Draw() {}",
-	})
-	files := readTree(t, tree)
-	row := func(step, name string) string {
-		return "| " + step + " | `" + name + "` | does | `store.Store.Keys` |\n"
-	}
-	const title = "### A due model\n\n| step | function | what it does | asks |\n|---|---|---|---|\n"
-	round, read, start := row("read", "dispatcher.Round"), row("read", "store.Store.Read"), row("read", "model.Model.Start")
-	for document, want := range map[string][]string{
-		title + round + read + start:                                 nil,
-		title + round + read + start + row("decide", "store.decode"): nil,
-		"| `scripts` | x |\n| `model`, `internal/foresight/chart` | y |\n`store.Store` `time.Now` `doc.go` `read-due.lua`": nil,
-		"`store.Store.Write`": {"expected a name of the repository, found store.Store.Write"},
-		"`model.Helper`":      {"expected a name of the repository, found model.Helper"},
-		"`read.lua`":          {"expected a script, found read.lua"},
-		"| `scripts` | x |\n| `model`, `shed` | y |\n":             {"expected a room, found `shed`"},
-		title + strings.Repeat(round, 26):                          {"A due model: expected at most 25 functions, found 26"},
-		title + round + start + read:                               {"A due model: read: expected to go down from model, found store"},
-		title + round + row("decide", "model.Model.Start") + round: {"A due model: expected each step once, found read again"},
-		title + round + row("read", "chart.Draw"):                  {"A due model: read: expected one of the rooms " + fmt.Sprint(storeys) + ", found chart"},
-	} {
-		if diff := cmp.Diff(want, astray(document, files, tree)); diff != "" {
-			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
-		}
-	}
 }

@@ -2,18 +2,15 @@ package architecture
 
 import (
 	"go/ast"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
-	for _, place := range unusable(readTree(t, os.DirFS("../.."))) {
+	for _, place := range unusable(repository(t)) {
 		t.Error(place)
 	}
 }
@@ -120,40 +117,6 @@ func identifier(expression ast.Expr) string {
 		return name.Name
 	}
 	return ""
-}
-
-func TestAPublicDeclarationThatNeedsAnInternalTypeIsFound(t *testing.T) {
-	files := readTree(t, mapTree(map[string]string{
-		"loop/loop.go": `package loop
-import ("time"; "x/internal/faces/health"; pace "x/internal/backoff")
-type Config struct { Tick, Tock time.Duration; Progress *health.Progress; retry *pace.Backoff }
-type Loop struct { health.State }
-type hidden struct { Progress health.Progress }
-func New(func() health.State) (*Loop, error) { return nil, health.Err }
-func (l *Loop) Pace() []pace.Backoff { return nil }
-func (l *Loop) pace() pace.Backoff { return l.retry }
-var Default pace.Config
-`,
-		"open/open.go": `package open
-import "x/internal/faces/health"
-func Open(address string) (*Loop, error) { return nil, nil }
-func New(func() health.State) (*Loop, error) { return nil, nil }
-func Other(func() health.State) (*Loop, error) { return nil, nil }
-`,
-		"internal/loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress }",
-		"loop/loop_test.go":     "package loop\nimport \"x/internal/faces/health\"\ntype Test struct { Progress health.Progress }",
-	}))
-	want := []string{
-		"loop/loop.go: expected only public types in Config Progress, found health.Progress",
-		"loop/loop.go: expected only public types in Default, found pace.Config",
-		"loop/loop.go: expected only public types in Loop (embedded), found health.State",
-		"loop/loop.go: expected only public types in New, found health.State",
-		"loop/loop.go: expected only public types in Pace, found pace.Backoff",
-		"open/open.go: expected only public types in Other, found health.State",
-	}
-	if diff := cmp.Diff(want, unusable(files)); diff != "" {
-		t.Errorf("places (-want +got):\n%s", diff)
-	}
 }
 
 // receiverOf is the name of the type of which a function is a method.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -26,7 +24,7 @@ func TestEachRuleOfTheSourcesNamesATestThatAlwaysRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range untested(string(document), sources, testsOf(readTree(t, os.DirFS("../..")))) {
+	for _, place := range untested(string(document), sources, testsOf(repository(t))) {
 		t.Error(place)
 	}
 	requireProofs(t)
@@ -156,57 +154,4 @@ func calls(expression ast.Expr, of, function string) bool {
 		return calls(e.X, of, function)
 	}
 	return false
-}
-
-// TestARuleWithoutItsTestIsFound checks documents with one fault each, for sources of two rules.
-func TestARuleWithoutItsTestIsFound(t *testing.T) {
-	tests := testsOf(readTree(t, mapTree(map[string]string{
-		"model/a_test.go": `package model
-func TestRuns(t *testing.T) { t.Run("x", func(t *testing.T) { long.Only(t) }) }
-func TestIsLongOnlySometimes(t *testing.T) { n := 1; if long.Enabled() { n = 9 } }
-func TestSleepsUnlessLong(t *testing.T) { if !long.Enabled() && !ci { t.Skip("slow") } }
-func TestIsLongAsAWhole(t *testing.T) { t.Parallel(); long.Only(t) }
-func TestSleeps(t *testing.T) { t.SkipNow() }
-func TestMain(m *testing.M) {}
-func (s suite) TestOfASuite(t *testing.T) {}
-func helper(t *testing.T) {}`,
-		"model/a.go":             "package model\nfunc TestInNoTestFile() {}",
-		"test/wire/wire_test.go": "package wire\nfunc TestSpeaks(t *testing.T) {}",
-	})))
-	const head, first, second = "# Rules\n\n| rule | in short | proven by |\n|---|---|---|\n", "| bug 1 | no bug | `model.TestRuns` |\n",
-		"| bug 2 | nor this | not ours: somebody else's |\n"
-	const form = "expected `package.TestName` or not ours: reason, found "
-	for document, want := range map[string][]string{
-		head + first + second: nil,
-		head + second + first: nil,
-		head + first + "| bug 2 | x | `model.TestRuns`, `wire.TestSpeaks`, `model.TestIsLongOnlySometimes` |\n": nil,
-
-		// The rows
-		"":                            {"bug 1: expected one row, found 0", "bug 2: expected one row, found 0"},
-		head + first:                  {"bug 2: expected one row, found 0"},
-		head + first + first + second: {"bug 1: expected one row, found 2"},
-		head + first + second + "| bug 3 | x | `model.TestRuns` |\n": {"bug 3: expected a number of the sources, found another"},
-		head + first + second + "| S0-1 | x | `model.TestRuns` |\n":  {"S0-1: expected a number of the sources, found another"},
-		head + first + "bug 2 is proven by `model.TestRuns`\n":       {"bug 2: expected one row, found 0"},
-		head + first + "| bug 2 |  | `model.TestRuns` |\n":           {"bug 2: expected the rule in a few words, found none"},
-
-		// The tests
-		head + first + "| bug 2 | x |  |\n":                                     {`bug 2: ` + form + `""`},
-		head + first + "| bug 2 | x | not ours |\n":                             {`bug 2: ` + form + `"not ours"`},
-		head + first + "| bug 2 | x | not ours:  |\n":                           {`bug 2: ` + form + `"not ours: "`},
-		head + first + "| bug 2 | x | model.TestRuns |\n":                       {`bug 2: ` + form + `"model.TestRuns"`},
-		head + first + "| bug 2 | x | `model.TestRuns`, and so on |\n":          {`bug 2: ` + form + `"and so on"`},
-		head + first + "| bug 2 | x | `model.TestWalks` |\n":                    {"bug 2: expected a test, found none of the name `model.TestWalks`"},
-		head + first + "| bug 2 | x | `wire.TestRuns` |\n":                      {"bug 2: expected a test, found none of the name `wire.TestRuns`"},
-		head + first + "| bug 2 | x | `model.TestInNoTestFile` |\n":             {"bug 2: expected a test, found none of the name `model.TestInNoTestFile`"},
-		head + first + "| bug 2 | x | `model.TestMain`, `model.helper` |\n":     {"bug 2: expected a test, found none of the name `model.TestMain`", "bug 2: expected a test, found none of the name `model.helper`"},
-		head + first + "| bug 2 | x | `model.TestOfASuite` |\n":                 {"bug 2: expected a test, found none of the name `model.TestOfASuite`"},
-		head + first + "| bug 2 | x | `model.TestRuns`, `model.TestSleeps` |\n": {"bug 2: expected a test that always runs, found `model.TestSleeps`, which skips itself"},
-		head + first + "| bug 2 | x | `model.TestSleepsUnlessLong` |\n":         {"bug 2: expected a test that always runs, found `model.TestSleepsUnlessLong`, which skips itself"},
-		head + first + "| bug 2 | x | `model.TestIsLongAsAWhole` |\n":           {"bug 2: expected a test that always runs, found `model.TestIsLongAsAWhole`, which skips itself"},
-	} {
-		if diff := cmp.Diff(want, untested(document, map[string]int{"bug %d": 2}, tests)); diff != "" {
-			t.Errorf("%s\nplaces (-want +got):\n%s", document, diff)
-		}
-	}
 }

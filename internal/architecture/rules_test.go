@@ -3,15 +3,11 @@ package architecture
 import (
 	"fmt"
 	"go/ast"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // A rule reads all sources and returns one line for each place that breaks it.
@@ -25,7 +21,7 @@ var rules = map[string]rule{
 }
 
 func TestRepositoryKeepsItsRules(t *testing.T) {
-	files := readTree(t, os.DirFS("../.."))
+	files := repository(t)
 	for name, broken := range rules {
 		t.Run(name, func(t *testing.T) {
 			for _, place := range broken(files) {
@@ -149,59 +145,4 @@ func packagesHaveNouns(files []file) (places []string) {
 		}
 	}
 	return places
-}
-
-// TestRulesCanFail breaks each rule once, with a file beside it that does not.
-func TestRulesCanFail(t *testing.T) {
-	tests := []struct {
-		rule    string
-		sources map[string]string
-		want    []string
-	}{
-		{"a line of a script fits the screen", map[string]string{
-			"scripts/long.lua":  "return 1\n--" + strings.Repeat("-", 119),
-			"scripts/short.lua": strings.Repeat("return 1\n", 400) + strings.Repeat("-", 120),
-		}, []string{"scripts/long.lua:2: expected at most 120 columns, found 121"}},
-
-		{"a key is written in internal/store/keys.go only", map[string]string{
-			"internal/store/keys.go": "package store\nvar a, b = \"-input\", \":model:\"",
-			"worker/worker.go":       "package worker\nvar key = \"bigtables-input\"",
-			"worker/help.go":         "package worker\nconst help = \"takes attempts from <queue>-input\"",
-			"worker/help_test.go":    "package worker\nvar key = \"bigtables-input\"",
-			"scripts/built.lua":      "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
-			"scripts/declared.lua":   "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
-		}, []string{
-			`scripts/built.lua: expected keys to come from internal/store/keys.go, found ":model:" in ":model:"`,
-			`worker/worker.go: expected keys to come from internal/store/keys.go, found "-input" in "bigtables-input"`,
-		}},
-
-		{"the domain starts no goroutine", map[string]string{
-			"model/busy.go":  "package model\nfunc f() { go f() }",
-			"poller/busy.go": "package poller\nfunc f() { go f() }",
-		}, []string{"model/busy.go:2:12: the model package decides and never acts"}},
-
-		{"a package is named after what it holds", map[string]string{
-			"internal/util/x.go":  "package util",
-			"internal/clock/x.go": "package clock",
-		}, []string{"internal/util/x.go: expected the name of a thing, found package util"}},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			got := rules[test.rule](readTree(t, mapTree(test.sources)))
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("places (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if len(tests) != len(rules) {
-		t.Errorf("%d of %d rules were broken, want all", len(tests), len(rules))
-	}
-}
-
-func mapTree(sources map[string]string) fstest.MapFS {
-	tree := fstest.MapFS{}
-	for name, text := range sources {
-		tree[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return tree
 }

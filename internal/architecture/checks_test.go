@@ -1,0 +1,69 @@
+package architecture
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func mapTree(sources map[string]string) fstest.MapFS {
+	tree := fstest.MapFS{}
+	for name, text := range sources {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return tree
+}
+
+// TestEachCheckFindsItsFault gives each check of this package a small tree with a few faults, beside places that have none.
+func TestEachCheckFindsItsFault(t *testing.T) {
+	tree := mapTree(map[string]string{
+		"scripts/long.lua":       "return 1\n--" + strings.Repeat("-", 119),
+		"scripts/built.lua":      "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
+		"scripts/declared.lua":   "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
+		"scripts/include/a.lua":  strings.Repeat("\n", 101),
+		"internal/store/keys.go": "package store\nvar a, b = \"-input\", \":model:\"\nfunc text() {\n}\nfunc Claim() {\n}\n",
+		"worker/worker.go":       "package worker\nvar key = \"bigtables-input\"\nconst help = \"takes from <queue>-input\"",
+		"internal/util/x.go":     "package util",
+		"internal/ears/x.go":     "package ears\nfunc (w wardrobe) f(isSilent int) {}",
+		"model/busy.go":          "package model\nfunc f() { go f() }\nconst EventStart Event = \"start\"",
+		"model/a_test.go":        "package model\nfunc TestRuns(t *testing.T) {}\nfunc TestSleeps(t *testing.T) { t.Parallel(); long.Only(t) }",
+		"test/faults/a_test.go":  "package faults\nfunc TestKill(t *testing.T) { d.conclude() }\nfunc TestOther(t *testing.T) { d.settle() }",
+		"loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress; hidden health.Progress }\n" +
+			"type Loop struct { health.State }\nfunc New() health.State { return nil }\nfunc (l *hidden) Pace() health.State { return nil }",
+	})
+	files := readTree(t, tree)
+	tests := testsOf(files)
+	const head = "| word | meaning | where |\n|---|---|---|\n"
+	glossary := head + "| input | means | `model.Even` |\n| input | means | `x.lua` |\n| a |  | x |\n"
+	journey := "### A put\n| step | function | what it does | asks |\n"
+	climbs := journey + "| read | `model.f` | x | y |\n| read | `store.Claim` | x | y |\n| decide | `store.text` | x | y |\n| read | `store.text` | x | y |\n| read | `util.f` | x | y |\n"
+	for name, check := range map[string]struct{ want, got []string }{
+		"lines of scripts":  {[]string{"scripts/long.lua:2:"}, scriptsAreNarrow(files)},
+		"keys":              {[]string{"scripts/built.lua:", "worker/worker.go:"}, keysAreInOnePlace(files)},
+		"goroutines":        {[]string{"model/busy.go:2:"}, domainStartsNoGoroutine(files)},
+		"names of packages": {[]string{"internal/util/x.go:"}, packagesHaveNouns(files)},
+		"retired words":     {[]string{"internal/ears/x.go: expected a name without the retired word silent"}, retiredIn(files)},
+		"public types":      {[]string{"in Config Progress,", "in Loop (embedded),", "in New,"}, unusable(files)},
+		"words": {[]string{"input: expected one row", "a: expected the alphabet", "found model.Even", "found x.lua", "model: expected a row", "start: expected a row"},
+			unexplained(glossary, files)},
+		"meanings": {[]string{"a: expected a meaning", "model: expected a row", "input: expected a row", "start: expected a row"}, unexplained(head+"| a |  | x |\n", files)},
+		"rules": {[]string{"bug 1: expected a test that always runs", "bug 3: expected `package.TestName`", "bug 9: expected a test, found none", "bug 2: expected one row", "bug 9: expected a number"},
+			untested("| rule | in short | tests |\n|---|---|---|\n| bug 1 | x | `model.TestRuns`, `model.TestSleeps` |\n| bug 3 | x | TestRuns |\n| bug 9 | x | `model.TestNone` |\n", map[string]int{"bug %d": 3}, tests)},
+		"numbers of faults": {[]string{"the numbers of TestKill", "found TestNone"}, unnumbered("`TestOther` `TestNone`", tests)},
+		"pages":             {[]string{"a script, found b.lua", "a name of the repository, found model.None", "a room, found `shed`"}, astray("`b.lua` `model.None`\n| `shed` | x |\n", files, tree)},
+		"journeys":          {[]string{"a name of the repository", "read: expected to go down from model", "one of the rooms", "expected each step once"}, astray(climbs, files, tree)},
+		"long journeys":     {[]string{"at most 25 functions, found 26"}, astray(journey+strings.Repeat("| read | `model.f` | x | y |\n", 26), files, tree)},
+		"functions": {[]string{"as it runs store.Claim", "found store.text"},
+			unlisted("### A put\n`store.text`\n", "A put", nil, runsOf("github.com/refreshd/refreshd/internal/store/keys.go:5.14,6.2 1 1\n", files))},
+		"sizes": {[]string{"scripts/include/a.lua: expected at most 100, found 101", "lines of model/busy.go is within its limit"},
+			outgrown(sizesOf(files), map[string]int{"lines of model/busy.go": 500})},
+	} {
+		missing := slices.DeleteFunc(slices.Clone(check.want), func(text string) bool {
+			return slices.ContainsFunc(check.got, func(place string) bool { return strings.Contains(place, text) })
+		})
+		if len(missing) > 0 || len(check.got) != len(check.want) {
+			t.Errorf("%s: expected %q, found %q", name, check.want, check.got)
+		}
+	}
+}
