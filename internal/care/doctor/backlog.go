@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/model"
 )
 

@@ -12,9 +12,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
 // Options tune a check. The zero value is usable, but for the clock.

@@ -26,8 +26,10 @@ type damage struct {
 	severity   Severity
 	where      string
 	repairable bool // --repair promises it
-	plant      func(ctx context.Context, q *queue, r redis.UniversalClient, k store.Keys)
+	plant      plant
 }
+
+type plant func(ctx context.Context, q *queue, r redis.UniversalClient, k store.Keys)
 
 type (
 	ctx  = context.Context
@@ -35,70 +37,55 @@ type (
 	keys = store.Keys
 )
 
+// sends plants a damage with a command. An argument may be a function that names a key.
+func sends(args ...any) plant {
+	return func(ctx ctx, q *queue, r rds, k keys) {
+		sent := slices.Clone(args)
+		for i, arg := range args {
+			if key, is := arg.(func(keys) string); is {
+				sent[i] = key(k)
+			}
+		}
+		q.ok(r.Do(ctx, sent...).Err())
+	}
+}
+
+func (p plant) then(args ...any) plant {
+	return func(ctx ctx, q *queue, r rds, k keys) {
+		p(ctx, q, r, k)
+		sends(args...)(ctx, q, r, k)
+	}
+}
+
+// of is the key of a name.
+func of(key func(keys, string) string, name string) func(keys) string {
+	return func(k keys) string { return key(k, name) }
+}
+
 // busyPolicy is the inline policy of the model "busy".
 const busyPolicy = "inline-fac19c5cb7e9f5a5"
 
 var damages = map[string]damage{
-	"a waiting model is missing in the due set": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
-	}},
-	"a waiting model stands at another time": {"due-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZIncrBy(ctx, k.Due(), 1, "idle").Err())
-	}},
-	"a running model is missing in the running set": {"running-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Running(), "busy").Err())
-	}},
-	"a running model stands in the due set": {"due-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e15, Member: "busy"}).Err())
-	}},
-	"an idle model stands in the running set": {"running-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "idle"}).Err())
-	}},
-	"a model that nobody watches grows old": {"stale-at-wrong", Error, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "idle"}).Err())
-	}},
-	"a fresh model stands among the late ones": {"late-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "off"}).Err())
-	}},
-	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z").Err())
-	}},
-	"a disabled model stands in the due set": {"due-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "off"}).Err())
-	}},
-	"a disabled model has a refresh_at": {"disabled-busy", Error, "off", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("off"), "refresh_at", "2026-11-22T00:00:00.000Z").Err())
-	}},
-	"an attempt without a deadline": {"attempt-torn", Error, "busy", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Model("busy"), "deadline_at").Err())
-	}},
-	"a deadline without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "deadline_at", "2026-11-22T00:00:00.000Z").Err())
-	}},
-	"a start without an attempt": {"attempt-torn", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "started_at", "2026-11-22T00:00:00.000Z").Err())
-	}},
-	"a uid in the due set without a model": {"due-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Due(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
-	}},
-	"a uid in the running set without a model": {"running-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Running(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
-	}},
-	"a uid in the stale_at set without a model": {"stale-at-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.StaleAt(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
-	}},
-	"a uid in the late set without a model": {"late-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Late(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
-	}},
-	"a uid in the stale set without a model": {"stale-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Stale(), redis.Z{Score: 1e13, Member: "ghost"}).Err())
-	}},
-	"a payload without a model": {"payload-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Payload("ghost"), "{}", 0).Err())
-	}},
-	"a bulk that is gone": {"bulk-orphan", Warning, "bigtables:bulks ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "ghost"}).Err())
-	}},
+	"a waiting model is missing in the due set":     {"due-wrong", Error, "idle", true, sends("ZREM", keys.Due, "idle")},
+	"a waiting model stands at another time":        {"due-wrong", Error, "idle", true, sends("ZINCRBY", keys.Due, 1, "idle")},
+	"a running model is missing in the running set": {"running-wrong", Error, "busy", true, sends("ZREM", keys.Running, "busy")},
+	"a running model stands in the due set":         {"due-wrong", Error, "busy", true, sends("ZADD", keys.Due, 1e15, "busy")},
+	"an idle model stands in the running set":       {"running-wrong", Error, "idle", true, sends("ZADD", keys.Running, 1e13, "idle")},
+	"a model that nobody watches grows old":         {"stale-at-wrong", Error, "idle", true, sends("ZADD", keys.StaleAt, 1e13, "idle")},
+	"a fresh model stands among the late ones":      {"late-wrong", Error, "off", true, sends("ZADD", keys.Late, 1e13, "off")},
+	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, sends("HSET", of(keys.Model, "busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z")},
+	"a disabled model stands in the due set":        {"due-wrong", Error, "off", true, sends("ZADD", keys.Due, 1e13, "off")},
+	"a disabled model has a refresh_at":             {"disabled-busy", Error, "off", false, sends("HSET", of(keys.Model, "off"), "refresh_at", "2026-11-22T00:00:00.000Z")},
+	"an attempt without a deadline":                 {"attempt-torn", Error, "busy", false, sends("HDEL", of(keys.Model, "busy"), "deadline_at")},
+	"a deadline without an attempt":                 {"attempt-torn", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "deadline_at", "2026-11-22T00:00:00.000Z")},
+	"a start without an attempt":                    {"attempt-torn", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "started_at", "2026-11-22T00:00:00.000Z")},
+	"a uid in the due set without a model":          {"due-orphan", Error, "ghost", true, sends("ZADD", keys.Due, 1e13, "ghost")},
+	"a uid in the running set without a model":      {"running-orphan", Error, "ghost", true, sends("ZADD", keys.Running, 1e13, "ghost")},
+	"a uid in the stale_at set without a model":     {"stale-at-orphan", Error, "ghost", true, sends("ZADD", keys.StaleAt, 1e13, "ghost")},
+	"a uid in the late set without a model":         {"late-orphan", Error, "ghost", true, sends("ZADD", keys.Late, 1e13, "ghost")},
+	"a uid in the stale set without a model":        {"stale-orphan", Error, "ghost", true, sends("ZADD", keys.Stale, 1e13, "ghost")},
+	"a payload without a model":                     {"payload-orphan", Error, "ghost", true, sends("SET", of(keys.Payload, "ghost"), "{}")},
+	"a bulk that is gone":                           {"bulk-orphan", Warning, "bigtables:bulks ghost", true, sends("ZADD", keys.Bulks, 1e12, "ghost")},
 	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds, k keys) {
 		q.begin("x")
 		_, err := q.Store.Fleet().CancelBulk(ctx, "x")
@@ -109,144 +96,66 @@ var damages = map[string]damage{
 		q.begin("x")
 		q.ok(r.ZRem(ctx, k.Bulks(), "x").Err())
 	}},
-	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Bulk("x"), "text", 0).Err())
-	}},
+	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, sends("SET", of(keys.Bulk, "x"), "text")},
 	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.begin("x")
 		q.ok(r.HSet(ctx, k.Bulk("x"), "action", "polish").Err())
 	}},
-	"a signature that is counted too often": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Errors(), redis.Z{Score: 2, Member: "0123456789ab"}).Err())
-		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2").Err())
-	}},
-	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").Err())
-		q.ok(r.ZAdd(ctx, k.Failing(), redis.Z{Score: 1795240800000, Member: "idle"}).Err())
-	}},
-	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Error("0123456789ab"), "began", "2", "ended", "2").Err())
-	}},
-	"a signature of another type": {"key-type", Error, "bigtables:error:0123456789ab", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Error("0123456789ab"), "text", 0).Err())
-	}},
-	"a history without a model": {"history-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.History("ghost"), "{}").Err())
-	}},
-	"a model of another type": {"key-type", Error, "bigtables:model:ghost", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Model("ghost"), "text", 0).Err())
-	}},
-	"a field that is no time": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "refresh_at", "soon").Err())
-	}},
-	"a field that is no number": {"model-field", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "attempt_no", "-1").Err())
-	}},
-	"a rule that cannot be read": {"model-schedule", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "rrule", "FREQ=NEVER").Err())
-	}},
-	"a policy that is not stored": {"policy-missing", Error, "vanished", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "policy", "vanished").Err())
-	}},
-	"a policy that cannot be read": {"policy-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Policies(), "odd", `{"retries":"for ever"}`).Err())
-	}},
+	"a signature that is counted too often": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("ZADD", keys.Errors, 2, "0123456789ab").
+		then("HSET", of(keys.Error, "0123456789ab"), "began", "2")},
+	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", of(keys.Model, "idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").
+		then("ZADD", keys.Failing, 1795240800000, "idle")},
+	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", of(keys.Error, "0123456789ab"), "began", "2", "ended", "2")},
+	"a signature of another type":                              {"key-type", Error, "bigtables:error:0123456789ab", false, sends("SET", of(keys.Error, "0123456789ab"), "text")},
+	"a history without a model":                                {"history-orphan", Error, "ghost", true, sends("RPUSH", of(keys.History, "ghost"), "{}")},
+	"a model of another type":                                  {"key-type", Error, "bigtables:model:ghost", false, sends("SET", of(keys.Model, "ghost"), "text")},
+	"a field that is no time":                                  {"model-field", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "refresh_at", "soon")},
+	"a field that is no number":                                {"model-field", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "attempt_no", "-1")},
+	"a rule that cannot be read":                               {"model-schedule", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "rrule", "FREQ=NEVER")},
+	"a policy that is not stored":                              {"policy-missing", Error, "vanished", false, sends("HSET", of(keys.Model, "idle"), "policy", "vanished")},
+	"a policy that cannot be read":                             {"policy-unreadable", Error, "odd", false, sends("HSET", keys.Policies, "odd", `{"retries":"for ever"}`)},
 	"an inline policy that no model uses": {"policy-unused", Info, policy.Default().ContentName(), true, func(ctx ctx, q *queue, r rds, k keys) {
 		unused, err := json.Marshal(policy.Default())
 		q.ok(err)
 		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
 	}},
-	"a count of an inline policy that is gone": {"policy-unused", Info, "inline-gone", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.PolicyUses(), "inline-gone", "2 7").Err())
-	}},
-	"an inline policy that was stored before uses were counted": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.PolicyUses(), busyPolicy).Err())
-	}},
-	"an inline policy that is counted too often": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "2 7").Err())
-	}},
-	"a count that is no number": {"policy-uses", Warning, busyPolicy, true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.PolicyUses(), busyPolicy, "many").Err())
-	}},
-	"a model without payload": {"payload-missing", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Del(ctx, k.Payload("idle")).Err())
-	}},
-	"a payload that is no object": {"payload-unreadable", Error, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Payload("idle"), "[]", 0).Err())
-	}},
-	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Del(ctx, k.Payload("idle")).Err())
-		q.ok(r.RPush(ctx, k.Payload("idle"), "{}").Err())
-	}},
-	"a model without revision": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Model("idle"), "rev").Err())
-	}},
-	"a revision that is no number": {"model-rev", Warning, "idle", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("idle"), "rev", "x").Err())
-	}},
-	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at").Err())
-		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
-	}},
-	"a queue key of another type": {"key-type", Error, "bigtables-control", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Control(), "text", 0).Err())
-	}},
-	"a reply list of another type": {"key-type", Error, "bigtables:reply:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Reply("mine"), "text", 0).Err())
-	}},
-	"a history of another type": {"key-type", Error, "bigtables:history:idle", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.History("idle"), "text", 0).Err())
-	}},
-	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Told("mine"), "text", 0).Err())
-	}},
-	"an entry of an attempt that is over": {"input-stale", Warning, "busy", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.LPush(ctx, k.Input(), `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`).Err())
-	}},
-	"an entry of a model that is gone": {"input-stale", Warning, "gone", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Input(), `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`).Err())
-	}},
-	"an entry that is no JSON": {"input-unreadable", Warning, "bigtables-input", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Input(), "garbage").Err())
-	}},
-	"claimed messages of an unknown poller": {"claimed-orphan", Error, "bigtables:claimed:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
-	}},
-	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Claimed("lost"), "o{}").Err())
-		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(-2 * minute).UnixMilli()), Member: "lost"}).Err())
-	}},
-	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
-	}},
-	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.LMove(ctx, k.Input(), k.Taken("lost"), "LEFT", "RIGHT").Err())
-		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: 1, Member: "lost"}).Err())
-	}},
-	"a poller with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:pollers", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Pollers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
-	}},
-	"a worker pool with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:workers", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Workers(), redis.Z{Score: float64(fixture.Start.Add(time.Hour).UnixMilli()), Member: "lost"}).Err())
-	}},
-	"more wake calls than one": {"wake-long", Warning, "bigtables:wake", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Wake(), "1", "1", "1").Err())
-	}},
-	"rejected messages": {"rejected", Warning, "bigtables:rejected", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Rejected(), `{"reason":"because"}`).Err())
-	}},
-	"an open circuit of the queue": {"circuit-open", Warning, "bigtables:circuit:queue", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.QueueCircuit(), "on", "1", "opened_at", "2026-11-21T00:00:00.000Z").Err())
-	}},
+	"a count of an inline policy that is gone":                  {"policy-unused", Info, "inline-gone", true, sends("HSET", keys.PolicyUses, "inline-gone", "2 7")},
+	"an inline policy that was stored before uses were counted": {"policy-uses", Warning, busyPolicy, true, sends("HDEL", keys.PolicyUses, busyPolicy)},
+	"an inline policy that is counted too often":                {"policy-uses", Warning, busyPolicy, true, sends("HSET", keys.PolicyUses, busyPolicy, "2 7")},
+	"a count that is no number":                                 {"policy-uses", Warning, busyPolicy, true, sends("HSET", keys.PolicyUses, busyPolicy, "many")},
+	"a model without payload":                                   {"payload-missing", Error, "idle", false, sends("DEL", of(keys.Payload, "idle"))},
+	"a payload that is no object":                               {"payload-unreadable", Error, "idle", false, sends("SET", of(keys.Payload, "idle"), "[]")},
+	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, sends("DEL", of(keys.Payload, "idle")).
+		then("RPUSH", of(keys.Payload, "idle"), "{}")},
+	"a model without revision":     {"model-rev", Warning, "idle", true, sends("HDEL", of(keys.Model, "idle"), "rev")},
+	"a revision that is no number": {"model-rev", Warning, "idle", true, sends("HSET", of(keys.Model, "idle"), "rev", "x")},
+	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, sends("HDEL", of(keys.Model, "idle"), "refresh_at").
+		then("ZREM", keys.Due, "idle")},
+	"a queue key of another type":                {"key-type", Error, "bigtables-control", false, sends("SET", keys.Control, "text")},
+	"a reply list of another type":               {"key-type", Error, "bigtables:reply:mine", false, sends("SET", of(keys.Reply, "mine"), "text")},
+	"a history of another type":                  {"key-type", Error, "bigtables:history:idle", false, sends("SET", of(keys.History, "idle"), "text")},
+	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, sends("SET", of(keys.Told, "mine"), "text")},
+	"an entry of an attempt that is over":        {"input-stale", Warning, "busy", true, sends("LPUSH", keys.Input, `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`)},
+	"an entry of a model that is gone":           {"input-stale", Warning, "gone", true, sends("RPUSH", keys.Input, `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`)},
+	"an entry that is no JSON":                   {"input-unreadable", Warning, "bigtables-input", false, sends("RPUSH", keys.Input, "garbage")},
+	"claimed messages of an unknown poller":      {"claimed-orphan", Error, "bigtables:claimed:lost", true, sends("RPUSH", of(keys.Claimed, "lost"), "o{}")},
+	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, sends("RPUSH", of(keys.Claimed, "lost"), "o{}").
+		then("ZADD", keys.Pollers, float64(fixture.Start.Add(-2*minute).UnixMilli()), "lost")},
+	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, sends("LMOVE", keys.Input, of(keys.Taken, "lost"), "LEFT", "RIGHT")},
+	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, sends("LMOVE", keys.Input, of(keys.Taken, "lost"), "LEFT", "RIGHT").
+		then("ZADD", keys.Workers, 1, "lost")},
+	"a poller with a heartbeat from the future":      {"heartbeat-ahead", Warning, "bigtables:pollers", true, sends("ZADD", keys.Pollers, float64(fixture.Start.Add(time.Hour).UnixMilli()), "lost")},
+	"a worker pool with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:workers", true, sends("ZADD", keys.Workers, float64(fixture.Start.Add(time.Hour).UnixMilli()), "lost")},
+	"more wake calls than one":                       {"wake-long", Warning, "bigtables:wake", true, sends("RPUSH", keys.Wake, "1", "1", "1")},
+	"rejected messages":                              {"rejected", Warning, "bigtables:rejected", false, sends("RPUSH", keys.Rejected, `{"reason":"because"}`)},
+	"an open circuit of the queue":                   {"circuit-open", Warning, "bigtables:circuit:queue", false, sends("HSET", keys.QueueCircuit, "on", "1", "opened_at", "2026-11-21T00:00:00.000Z")},
 	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits))}}).Err())
 	}},
 	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
 	}},
-	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Undelivered(), "{}").Err())
-	}},
+	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, sends("RPUSH", keys.Undelivered, "{}")},
 	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
 		pipe := r.Pipeline()
 		for range manyNotices + 1 {

@@ -55,19 +55,7 @@ var (
 	modelIdle      = kind{"model-idle", Warning, "a refresh_at, as the schedule goes on at ", "refreshd model run <where>"}
 	attemptTorn    = kind{"attempt-torn", Error, "attempt_uid, started_at and deadline_at together or not at all", "refreshd model run --force <where>"}
 	disabledBusy   = kind{"disabled-busy", Error, "a disabled model without attempt and refresh_at", "refreshd model enable <where>, or disable"}
-	dueWrong       = kind{"due-wrong", Error, "in the due set at its refresh_at ", repairSets}
-	urgentWrong    = kind{"urgent-wrong", Error, "in the urgent set at its refresh_at ", repairSets}
-	runningWrong   = kind{"running-wrong", Error, "in the running set at its deadline_at ", repairSets}
-	staleAtWrong   = kind{"stale-at-wrong", Error, "among those whose freshness changes, at its stale_at ", repairSets}
-	lateWrong      = kind{"late-wrong", Error, "among the late ones, at its stale_at ", repairSets}
-	staleWrong     = kind{"stale-wrong", Error, "among the stale ones, at its stale_at ", repairSets}
 	parkedTorn     = kind{"parked-torn", Error, "parked_by of a model that waits", "refreshd model run --force <where>"}
-	failingWrong   = kind{"failing-wrong", Error, "in ", repairIndexes}
-	disabledWrong  = kind{"disabled-wrong", Error, "in ", repairIndexes}
-	parkedWrong    = kind{"parked-wrong", Error, "in ", repairIndexes}
-	gateWrong      = kind{"gate-wrong", Error, "in ", repairIndexes}
-	limitWrong     = kind{"limit-wrong", Error, "in ", repairIndexes}
-	labelWrong     = kind{"label-wrong", Error, "in ", repairIndexes}
 	payloadMissing = kind{"payload-missing", Error, "a payload, at least {}", "save the model again"}
 	payloadObject  = kind{"payload-unreadable", Error, "a JSON object", "save the model again"}
 )
@@ -86,12 +74,6 @@ var (
 var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
 	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}
-	dueOrphan       = kind{"due-orphan", Error, "a model for it", repairOrphan}
-	urgentOrphan    = kind{"urgent-orphan", Error, "a model for it", repairOrphan}
-	runningOrphan   = kind{"running-orphan", Error, "a model for it", repairOrphan}
-	staleAtOrphan   = kind{"stale-at-orphan", Error, "a model for it", repairOrphan}
-	lateOrphan      = kind{"late-orphan", Error, "a model for it", repairOrphan}
-	staleOrphan     = kind{"stale-orphan", Error, "a model for it", repairOrphan}
 	indexOrphan     = kind{"index-orphan", Error, "a model for it", repairOrphan}
 	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
 	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}

@@ -3,20 +3,21 @@ package doctor
 import (
 	"context"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 
-// indexWrong is what is said of a model that does not stand where it says, by the index.
-var indexWrong = map[store.KeyKind]kind{
-	store.KeyFailing: failingWrong, store.KeyDisabled: disabledWrong, store.KeyParked: parkedWrong, store.KeyGate: gateWrong,
-	store.KeyLimit: limitWrong, store.KeyLabel: labelWrong,
+// indexCodes are the codes of a model that does not stand where it says, by the index.
+var indexCodes = map[store.KeyKind]string{
+	store.KeyFailing: "failing-wrong", store.KeyDisabled: "disabled-wrong", store.KeyParked: "parked-wrong", store.KeyGate: "gate-wrong",
+	store.KeyLimit: "limit-wrong", store.KeyLabel: "label-wrong",
 }
 
-// standings checks that a model stands in the indexes in which it says that it does.
-func (c *checker) standings(m *inspect.Inspection) (findings []Finding) {
+func indexWrong(of store.KeyKind) kind { return kind{indexCodes[of], Error, "in ", repairIndexes} }
+
+// memberships checks that a model stands in the indexes in which it says that it does.
+func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
 	for _, s := range m.Indexes {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
 			continue
@@ -28,7 +29,7 @@ func (c *checker) standings(m *inspect.Inspection) (findings []Finding) {
 		if s.Is.In {
 			found = "there at " + formatScore(s.Is.Score)
 		}
-		findings = append(findings, indexWrong[s.Kind].wanting(where).at(m.Record.UID, found))
+		findings = append(findings, indexWrong(s.Kind).wanting(where).at(m.Record.UID, found))
 	}
 	return findings
 }
@@ -113,7 +114,7 @@ func (c *checker) stray(m *inspect.Inspection, index store.Index) []Finding {
 	case !m.Record.Exists:
 		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
 	default:
-		f := indexWrong[index.Kind].at(m.Record.UID, "it stands there")
+		f := indexWrong(index.Kind).at(m.Record.UID, "it stands there")
 		f.Want = "not in " + key
 		return []Finding{f}
 	}

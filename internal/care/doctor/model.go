@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -94,12 +93,10 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	findings = append(checkSet(dueWrong, uid, "due", m.Due, s.DueAt()), checkSet(urgentWrong, uid, "urgent", m.Urgent, s.UrgentAt())...)
-	findings = append(findings, checkSet(runningWrong, uid, "running", m.Running, s.DeadlineAt)...)
-	findings = append(findings, checkSet(staleAtWrong, uid, "stale_at", m.Ages, s.FreshnessAt())...)
-	findings = append(findings, checkSet(lateWrong, uid, "late", m.Late, s.LateUntil())...)
-	findings = append(findings, checkSet(staleWrong, uid, "stale", m.Stale, s.StaleSince())...)
-	findings = append(findings, c.standings(m)...)
+	for _, set := range timeSets {
+		findings = append(findings, set.check(m)...)
+	}
+	findings = append(findings, c.memberships(m)...)
 	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
 		return findings
 	}
@@ -121,20 +118,6 @@ func present(fields ...field) (names []string) {
 		}
 	}
 	return names
-}
-
-// checkSet checks that a uid stands in a set at a time; zero: not at all.
-func checkSet(k kind, uid, set string, is inspect.Membership, at time.Time) []Finding {
-	f := k.wanting(model.FormatTime(at)).at(uid, "it is not there")
-	switch {
-	case is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at):
-		return nil
-	case at.IsZero():
-		f.Want, f.Found = "not in the "+set+" set", "it stands there at "+formatScore(is.Score)
-	case is.In:
-		f.Found = "there at " + formatScore(is.Score)
-	}
-	return []Finding{f}
 }
 
 // formatScore renders a score of a set as a time, if it is one.

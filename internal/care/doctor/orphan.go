@@ -22,43 +22,19 @@ func orphanParts(m *inspect.Inspection, comeBy kind) (findings []Finding) {
 	if m.Record.Exists {
 		return nil
 	}
-	for _, part := range []struct {
-		kind  kind
-		what  string
-		there bool
-	}{ // in the order of the walk
-		{payloadOrphan, "a payload", m.Payload},
-		{historyOrphan, "a history", m.History},
-		{dueOrphan, "a place in the due set", m.Due.In},
-		{urgentOrphan, "a place in the urgent set", m.Urgent.In},
-		{runningOrphan, "a place in the running set", m.Running.In},
-		{staleAtOrphan, "a place in the stale_at set", m.Ages.In},
-		{lateOrphan, "a place in the late set", m.Late.In},
-		{staleOrphan, "a place in the stale set", m.Stale.In},
-	} {
-		if part.there {
-			findings = append(findings, part.kind.at(m.Record.UID, "none, but "+part.what))
+	note := func(k kind, there bool, what string) {
+		if there {
+			findings = append(findings, k.at(m.Record.UID, "none, but "+what))
 		}
+	}
+	note(payloadOrphan, m.Payload, "a payload") // in the order of the walk
+	note(historyOrphan, m.History, "a history")
+	for _, set := range timeSets {
+		is, _ := set.place(m)
+		note(set.orphan, is.In, "a place in the "+set.name+" set")
 	}
 	if len(findings) > 0 && findings[0].Code != comeBy.code {
 		return nil
 	}
 	return findings
-}
-
-// sets checks that what stands in the due and running sets exists. What models say about the sets is checked with the models.
-func (c *checker) sets(ctx context.Context) error {
-	k := c.store.Keys
-	for key, part := range map[string]kind{
-		k.Due(): dueOrphan, k.Urgent(): urgentOrphan, k.Running(): runningOrphan, k.StaleAt(): staleAtOrphan, k.Late(): lateOrphan, k.Stale(): staleOrphan,
-	} {
-		if c.wrongType[key] {
-			continue
-		}
-		check := c.orphans(part)
-		if err := inspect.Of(c.store).EachMember(ctx, key, func(uids []string) error { return check(ctx, uids) }); err != nil {
-			return err
-		}
-	}
-	return nil
 }

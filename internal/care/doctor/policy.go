@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )

@@ -4,45 +4,35 @@ import (
 	"context"
 	"slices"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
-// What --repair promises. Every other repair is left to a person.
-const (
-	repairSets    = "--repair writes its places in all sets anew from the model"
-	repairRev     = "--repair gives it one"
-	repairOrphan  = "--repair removes it"
-	repairInput   = "--repair removes it; workers drop it"
-	repairClaimed = "--repair lists it again, and the next poller takes over its messages"
-	repairTaken   = "--repair hands its attempts back"
-	repairAhead   = "--repair makes it one of now; an owner that lives gives a new one"
-	repairWake    = "--repair leaves one"
-	repairUses    = "--repair writes down how many they are"
-	repairFirst   = "--repair writes what the first part has"
-	repairIndexes = "--repair writes all its places anew from the model"
-	repairGate    = "--repair lets a dispatcher look at it at once"
-	repairProbe   = "--repair lets another model try it"
-	repairBulk    = "--repair lists it again, and a poller goes on with it"
+// What --repair promises, and what is said when the promise was kept. Every other repair is left to a person.
+var (
+	repairSets    = promise("writes its places in all sets anew from the model", "its places in all sets written anew")
+	repairRev     = promise("gives it one", "it has one now")
+	repairOrphan  = promise("removes it", "removed")
+	repairInput   = promise("removes it; workers drop it", "removed")
+	repairClaimed = promise("lists it again, and the next poller takes over its messages", "listed again; the next poller takes over its messages")
+	repairTaken   = promise("hands its attempts back", "attempts that still count are handed back")
+	repairAhead   = promise("makes it one of now; an owner that lives gives a new one", "it is one of now")
+	repairWake    = promise("leaves one", "one is left")
+	repairUses    = promise("writes down how many they are", "written down")
+	repairFirst   = promise("writes what the first part has", "it is that of the first part")
+	repairIndexes = promise("writes all its places anew from the model", "all its places are written anew")
+	repairGate    = promise("lets a dispatcher look at it at once", "a dispatcher looks at it at once")
+	repairProbe   = promise("lets another model try it", "another model may try it")
+	repairBulk    = promise("lists it again, and a poller goes on with it", "listed again; a poller goes on with it")
 )
 
-// repaired is what is said when a promise was kept.
-var repaired = map[string]string{
-	repairSets:    "mended: its places in all sets written anew",
-	repairRev:     "mended: it has one now",
-	repairOrphan:  "mended: removed",
-	repairInput:   "mended: removed",
-	repairClaimed: "mended: listed again; the next poller takes over its messages",
-	repairTaken:   "mended: attempts that still count are handed back",
-	repairAhead:   "mended: it is one of now",
-	repairWake:    "mended: one is left",
-	repairUses:    "mended: written down",
-	repairFirst:   "mended: it is that of the first part",
-	repairIndexes: "mended: all its places are written anew",
-	repairGate:    "mended: a dispatcher looks at it at once",
-	repairProbe:   "mended: another model may try it",
-	repairBulk:    "mended: listed again; a poller goes on with it",
+// repaired is what is said of a kept promise, by the promise.
+var repaired = map[string]string{}
+
+func promise(repair, kept string) string {
+	repair = "--repair " + repair
+	repaired[repair] = "mended: " + kept
+	return repair
 }
 
 func (f Finding) repairable() bool { return repaired[f.Repair] != "" }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -106,145 +105,55 @@ func (q *queue) steer() {
 	}
 }
 
-func in(score float64, uid string) redis.Z { return redis.Z{Score: score, Member: uid} }
-
 // steeredDamages are planted into a queue that is steered.
 var steeredDamages = map[string]damage{
-	"a failing model is missing in the failing set": {"failing-wrong", Error, "fails", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Failing(), "fails").Err())
-	}},
-	"a failing model stands at another time": {"failing-wrong", Error, "fails", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZIncrBy(ctx, k.Failing(), 1, "fails").Err())
-	}},
-	"a model that does not fail stands in the failing set": {"failing-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Failing(), in(1e12, "held")).Err())
-	}},
-	"a disabled model is missing in the disabled set": {"disabled-wrong", Error, "off", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Disabled(), "off").Err())
-	}},
-	"an enabled model stands in the disabled set": {"disabled-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Disabled(), in(1e12, "held")).Err())
-	}},
-	"a parked model is missing in the parked set": {"parked-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Parked(), "held").Err())
-	}},
-	"a running model stands in the parked set": {"parked-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Parked(), in(1e12, "running")).Err())
-	}},
-	"a parked model does not wait for its gate": {"gate-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.ParkedBy("hold:h1"), "held").Err())
-	}},
-	"a model waits for a second gate": {"gate-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.ParkedBy("limit:tenant=t1"), in(1e12, "held")).Err())
-	}},
-	"a running model is not counted by its limit": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Limit("tenant=t1"), "running").Err())
-	}},
-	"a running model is counted until another deadline": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZIncrBy(ctx, k.Limit("tenant=t1"), 1, "running").Err())
-	}},
-	"a limit counts an idle model": {"limit-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Limit("tenant=t1"), in(1e13, "held")).Err())
-	}},
-	"a limit counts a running model of another key": {"limit-wrong", Error, "running", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Limit("tenant=t7"), in(1e13, "running")).Err())
-	}},
-	"a model is missing in the set of its label": {"label-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.SRem(ctx, k.Label("tenant=t4"), "held").Err())
-	}},
-	"a model stands in the set of a label that it has not": {"label-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.SAdd(ctx, k.Label("tenant=t1"), "held").Err())
-	}},
-	"a uid in the failing set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Failing(), in(1e12, "ghost")).Err())
-	}},
-	"a uid in the disabled set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Disabled(), in(1e12, "ghost")).Err())
-	}},
-	"a uid in the parked set without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Parked(), in(1e12, "ghost")).Err())
-	}},
-	"a uid at a gate without a model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.ParkedBy("hold:h1"), in(1e12, "ghost")).Err())
-	}},
-	"a limit that counts what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Limit("tenant=t9"), in(1e13, "ghost")).Err())
-	}},
-	"a limit that counts what is no model, past its deadline": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Limit("tenant=t9"), in(1e12, "ghost")).Err())
-	}},
-	"a limit counts an idle model, past its deadline": {"limit-wrong", Error, "held", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Limit("tenant=t1"), in(1e12, "held")).Err())
-	}},
-	"a label of what is no model": {"index-orphan", Error, "ghost", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.SAdd(ctx, k.Label("tenant=t1"), "ghost").Err())
-	}},
-	"a running model that is parked": {"parked-torn", Error, "running", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Model("running"), "parked_by", "hold:h1").Err())
-	}},
-	"a gate that nobody looks at": {"gate-lost", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZRem(ctx, k.Gates(), "hold:h1").Err())
-	}},
-	"a gate that is looked at when its hold is long over": {"gate-forgotten", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZIncrBy(ctx, k.Gates(), 6*60_000, "hold:h1").Err())
-	}},
-	"a gate of a hold that is gone": {"gate-forgotten", Error, "hold:h1", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Holds(), "h1").Err())
-	}},
-	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Calendars(), "shut").Err())
-		q.ok(r.HDel(ctx, k.Policies(), "shut").Err())
-		q.ok(r.HDel(ctx, k.Model("closed"), "policy").Err())
-	}},
-	"a gate of a limit that is looked at too late": {"gate-forgotten", Error, "limit:tenant=t1", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Gates(), in(1e13, "limit:tenant=t1")).Err())
-	}},
-	"a gate of a circuit that is looked at too late": {"gate-forgotten", Error, "circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Gates(), in(1e13, "circuit:host=bad")).Err())
-	}},
-	"gates that no dispatcher looks at": {"gate-late", Warning, "bigtables:gates", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.ZAdd(ctx, k.Gates(), in(float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")).Err())
-	}},
-	"a probe that nobody makes": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "ghost").Err())
-	}},
-	"a probe of a model that waits": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "cut").Err())
-	}},
-	"a probe of a model that runs for another key": {"probe-lost", Error, "bigtables:circuit:host=bad", true, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Circuit("host=bad"), "probe", "running").Err())
-	}},
-	"a hold that is no JSON": {"hold-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Holds(), "odd", "{").Err())
-	}},
-	"a hold of an unknown selector": {"hold-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Holds(), "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`).Err())
-	}},
-	"a limit that cannot be read": {"limit-unreadable", Error, "host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Limits(), "host=x", `{"rate":"often"}`).Err())
-	}},
-	"a calendar that cannot be read": {"calendar-unreadable", Error, "odd", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HSet(ctx, k.Calendars(), "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`).Err())
-	}},
-	"a policy that names a calendar which is not stored": {"calendar-missing", Warning, "p", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.HDel(ctx, k.Calendars(), "nightly").Err())
-	}},
-	"a label set of another type": {"key-type", Error, "bigtables:label:tenant=t4", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Del(ctx, k.Label("tenant=t4")).Err())
-		q.ok(r.Set(ctx, k.Label("tenant=t4"), "text", 0).Err())
-	}},
-	"a limit of another type": {"key-type", Error, "bigtables:limit:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Limit("host=x"), "text", 0).Err())
-	}},
-	"a rate of another type": {"key-type", Error, "bigtables:rate:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.RPush(ctx, k.Rate("host=x"), "text").Err())
-	}},
-	"a circuit of another type": {"key-type", Error, "bigtables:circuit:host=x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.Circuit("host=x"), "text", 0).Err())
-	}},
-	"a gate of another type": {"key-type", Error, "bigtables:parked:hold:x", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.Set(ctx, k.ParkedBy("hold:x"), "text", 0).Err())
-	}},
+	"a failing model is missing in the failing set":           {"failing-wrong", Error, "fails", true, sends("ZREM", keys.Failing, "fails")},
+	"a failing model stands at another time":                  {"failing-wrong", Error, "fails", true, sends("ZINCRBY", keys.Failing, 1, "fails")},
+	"a model that does not fail stands in the failing set":    {"failing-wrong", Error, "held", true, sends("ZADD", keys.Failing, 1e12, "held")},
+	"a disabled model is missing in the disabled set":         {"disabled-wrong", Error, "off", true, sends("ZREM", keys.Disabled, "off")},
+	"an enabled model stands in the disabled set":             {"disabled-wrong", Error, "held", true, sends("ZADD", keys.Disabled, 1e12, "held")},
+	"a parked model is missing in the parked set":             {"parked-wrong", Error, "held", true, sends("ZREM", keys.Parked, "held")},
+	"a running model stands in the parked set":                {"parked-wrong", Error, "running", true, sends("ZADD", keys.Parked, 1e12, "running")},
+	"a parked model does not wait for its gate":               {"gate-wrong", Error, "held", true, sends("ZREM", of(keys.ParkedBy, "hold:h1"), "held")},
+	"a model waits for a second gate":                         {"gate-wrong", Error, "held", true, sends("ZADD", of(keys.ParkedBy, "limit:tenant=t1"), 1e12, "held")},
+	"a running model is not counted by its limit":             {"limit-wrong", Error, "running", true, sends("ZREM", of(keys.Limit, "tenant=t1"), "running")},
+	"a running model is counted until another deadline":       {"limit-wrong", Error, "running", true, sends("ZINCRBY", of(keys.Limit, "tenant=t1"), 1, "running")},
+	"a limit counts an idle model":                            {"limit-wrong", Error, "held", true, sends("ZADD", of(keys.Limit, "tenant=t1"), 1e13, "held")},
+	"a limit counts a running model of another key":           {"limit-wrong", Error, "running", true, sends("ZADD", of(keys.Limit, "tenant=t7"), 1e13, "running")},
+	"a model is missing in the set of its label":              {"label-wrong", Error, "held", true, sends("SREM", of(keys.Label, "tenant=t4"), "held")},
+	"a model stands in the set of a label that it has not":    {"label-wrong", Error, "held", true, sends("SADD", of(keys.Label, "tenant=t1"), "held")},
+	"a uid in the failing set without a model":                {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Failing, 1e12, "ghost")},
+	"a uid in the disabled set without a model":               {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Disabled, 1e12, "ghost")},
+	"a uid in the parked set without a model":                 {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Parked, 1e12, "ghost")},
+	"a uid at a gate without a model":                         {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.ParkedBy, "hold:h1"), 1e12, "ghost")},
+	"a limit that counts what is no model":                    {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.Limit, "tenant=t9"), 1e13, "ghost")},
+	"a limit that counts what is no model, past its deadline": {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.Limit, "tenant=t9"), 1e12, "ghost")},
+	"a limit counts an idle model, past its deadline":         {"limit-wrong", Error, "held", true, sends("ZADD", of(keys.Limit, "tenant=t1"), 1e12, "held")},
+	"a label of what is no model":                             {"index-orphan", Error, "ghost", true, sends("SADD", of(keys.Label, "tenant=t1"), "ghost")},
+	"a running model that is parked":                          {"parked-torn", Error, "running", false, sends("HSET", of(keys.Model, "running"), "parked_by", "hold:h1")},
+	"a gate that nobody looks at":                             {"gate-lost", Error, "hold:h1", true, sends("ZREM", keys.Gates, "hold:h1")},
+	"a gate that is looked at when its hold is long over":     {"gate-forgotten", Error, "hold:h1", true, sends("ZINCRBY", keys.Gates, 6*60_000, "hold:h1")},
+	"a gate of a hold that is gone":                           {"gate-forgotten", Error, "hold:h1", true, sends("HDEL", keys.Holds, "h1")},
+	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, sends("HDEL", keys.Calendars, "shut").
+		then("HDEL", keys.Policies, "shut").
+		then("HDEL", of(keys.Model, "closed"), "policy")},
+	"a gate of a limit that is looked at too late":       {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Gates, 1e13, "limit:tenant=t1")},
+	"a gate of a circuit that is looked at too late":     {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Gates, 1e13, "circuit:host=bad")},
+	"gates that no dispatcher looks at":                  {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Gates, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
+	"a probe that nobody makes":                          {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "ghost")},
+	"a probe of a model that waits":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "cut")},
+	"a probe of a model that runs for another key":       {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "running")},
+	"a hold that is no JSON":                             {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", "{")},
+	"a hold of an unknown selector":                      {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`)},
+	"a limit that cannot be read":                        {"limit-unreadable", Error, "host=x", false, sends("HSET", keys.Limits, "host=x", `{"rate":"often"}`)},
+	"a calendar that cannot be read":                     {"calendar-unreadable", Error, "odd", false, sends("HSET", keys.Calendars, "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`)},
+	"a policy that names a calendar which is not stored": {"calendar-missing", Warning, "p", false, sends("HDEL", keys.Calendars, "nightly")},
+	"a label set of another type": {"key-type", Error, "bigtables:label:tenant=t4", false, sends("DEL", of(keys.Label, "tenant=t4")).
+		then("SET", of(keys.Label, "tenant=t4"), "text")},
+	"a limit of another type":   {"key-type", Error, "bigtables:limit:host=x", false, sends("SET", of(keys.Limit, "host=x"), "text")},
+	"a rate of another type":    {"key-type", Error, "bigtables:rate:host=x", false, sends("RPUSH", of(keys.Rate, "host=x"), "text")},
+	"a circuit of another type": {"key-type", Error, "bigtables:circuit:host=x", false, sends("SET", of(keys.Circuit, "host=x"), "text")},
+	"a gate of another type":    {"key-type", Error, "bigtables:parked:hold:x", false, sends("SET", of(keys.ParkedBy, "hold:x"), "text")},
 }
 
 func TestEachKindOfDamageOfASteeredQueueIsFoundAndRepairedIfThatIsPromised(t *testing.T) {

@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 

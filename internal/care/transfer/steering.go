@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
