@@ -8,21 +8,21 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// action is something that a form does.
+// action is done by a form.
 type action struct {
 	path string // below the base of the queue
-	do   func(ctx context.Context, v *visit) (outcome, error)
+	do   func(ctx context.Context, req *request) (outcome, error)
 }
 
-// outcome is what became of an action that was done.
+// outcome is the result of an action.
 type outcome struct {
-	told string // in words
-	next string // the address of the page that shows them; "": the page of the form
+	text string // for people
+	next string // the address of the page that shows it; "": the page of the form
 }
 
 // actions are all that can be done.
 var actions = []action{
-	{"model/run", steer(model.CommandRun)}, {"model/enable", steer(model.CommandEnable)}, {"model/disable", steer(model.CommandDisable)},
+	{"model/run", change(model.CommandRun)}, {"model/enable", change(model.CommandEnable)}, {"model/disable", change(model.CommandDisable)},
 	{"model/hold", holdModel}, {"model/release", releaseHold},
 	{"failures/run", runFailures},
 	{"hold/put", putHold},
@@ -36,7 +36,7 @@ var actions = []action{
 	{"rejected/drop", dropRejected},
 }
 
-// act carries an action out, and leads to a page that tells what became of it.
+// act carries an action out, and leads to a page that shows its outcome.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {
 	if d.config.ReadOnly {
 		http.Error(w, "this dashboard only shows (--read-only), and nothing was done", http.StatusForbidden)
@@ -46,21 +46,25 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		http.Error(w, "expected a form of at most 256 KiB, and nothing was done", http.StatusBadRequest)
 		return
 	}
-	if entryOf(r.Context()) != byBearer && !sameText(r.PostForm.Get("csrf"), d.csrf) {
+	if credentialOf(r.Context()) != byBearer && !sameText(r.PostForm.Get("csrf"), d.csrf) {
 		http.Error(w, "this form is older than the dashboard or not of it, and nothing was done: load its page again", http.StatusForbidden)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, d.visit(site, r.PostForm))
-	told, next := telling{Text: done.told}, done.next
+	done, err := action.do(ctx, d.newRequest(site, r.PostForm))
+	one, next := flash{Text: done.text}, done.next
 	if err != nil {
-		told = telling{Text: inWords(err), Failed: true}
+		one = flash{Text: inWords(err), Failed: true}
 	}
 	if next == "" {
 		next = backTo(site, r.PostForm.Get("back"))
 	}
-	d.lead(w, r, next, told)
+	sign := "?"
+	if strings.Contains(next, "?") {
+		sign = "&"
+	}
+	http.Redirect(w, r, next+sign+"flash="+d.flashes.keep(one), http.StatusSeeOther)
 }
 
 // backTo is the page of a form, if it is one of this queue.
@@ -68,17 +72,5 @@ func backTo(site *site, address string) string {
 	if strings.HasPrefix(address, site.base+"/") && !strings.ContainsAny(address, "\\\r\n") {
 		return address
 	}
-	return site.link("")
-}
-
-// lead sends a browser to a page that tells something once.
-func (d *Dashboard) lead(w http.ResponseWriter, r *http.Request, address string, told telling) {
-	if told.Text != "" {
-		sign := "?"
-		if strings.Contains(address, "?") {
-			sign = "&"
-		}
-		address += sign + "told=" + d.tellings.keep(told)
-	}
-	http.Redirect(w, r, address, http.StatusSeeOther)
+	return site.Link("")
 }

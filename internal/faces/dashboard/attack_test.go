@@ -48,7 +48,7 @@ func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
 	// As somebody types.
 	tab.Go(f.url("playground"))
 	tab.Fill("text", attack("typed"))
-	tab.Await("document.querySelector('#playground-result .told.bad')")
+	tab.Await("document.querySelector('#playground-result .flash.bad')")
 }
 
 // attacked are all pages of a hostile fleet, and those whose address is an attack.
@@ -58,7 +58,7 @@ func attacked() []string {
 		"policy?name=hostile", "playground?policy=hostile",
 	}
 	for _, field := range []string{"models?l=", "models?l=uid%3D", "models?sort=", "models?after=", "model?uid=", "policy?name=", "steering?key=", "rejected?from=", "playground?text=", "playground?policy=",
-		"playground?example=", "playground?answers=", "?told=", "failures?told="} {
+		"playground?example=", "playground?answers=", "?flash=", "failures?flash="} {
 		pages = append(pages, field+url.QueryEscape(attack(field)))
 	}
 	return pages

@@ -127,7 +127,7 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 					name, value, _ := strings.Cut(pair, "=")
 					fields = append(fields, name, strings.ReplaceAll(value, "\x00", "="))
 				}
-				told := d.told(home+action.path, fields...)
+				told := d.flashOf(home+action.path, fields...)
 				if failed := strings.Contains(told, errBroken.Error()); failed != (n > 0) {
 					t.Errorf("expected a failure: %t, found %s", n > 0, told)
 				}
@@ -140,17 +140,17 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 }
 
 // told presses a button, and returns what the dashboard will tell of it.
-func (d *visitor) told(path string, fields ...string) string {
+func (d *visitor) flashOf(path string, fields ...string) string {
 	d.t.Helper()
 	form := map[string][]string{"csrf": {d.dashboard.csrf}}
 	for i := 0; i < len(fields); i += 2 {
 		form[fields[i]] = []string{fields[i+1]}
 	}
 	d.ask(d.request("POST", path, form))
-	d.dashboard.tellings.mu.Lock()
-	defer d.dashboard.tellings.mu.Unlock()
-	if len(d.dashboard.tellings.order) == 0 {
+	d.dashboard.flashes.mu.Lock()
+	defer d.dashboard.flashes.mu.Unlock()
+	if len(d.dashboard.flashes.order) == 0 {
 		d.t.Fatalf("%s: expected something told", path)
 	}
-	return d.dashboard.tellings.byID[d.dashboard.tellings.order[len(d.dashboard.tellings.order)-1]].Text
+	return d.dashboard.flashes.byID[d.dashboard.flashes.order[len(d.dashboard.flashes.order)-1]].Text
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
@@ -12,24 +11,22 @@ import (
 type calendar struct {
 	schedule.Calendar
 
-	Length      string
 	Closed      bool
-	From, Until moment
+	From, Until time.Time
 	Problem     string
 }
 
-func readCalendars(ctx context.Context, v *visit, now time.Time) ([]calendar, error) {
-	stored, err := v.queue.Parts[0].Fleet().StoredCalendars(ctx)
+func readCalendars(ctx context.Context, req *request, now time.Time) ([]calendar, error) {
+	stored, err := req.queue.Parts[0].Fleet().StoredCalendars(ctx)
 	calendars := make([]calendar, len(stored))
 	for i, one := range stored {
-		c := calendar{Calendar: one, Length: document.FormatDuration(one.For)}
-		until, closed, failed := one.ClosedUntil(now)
-		if failed != nil {
+		c := calendar{Calendar: one}
+		var failed error
+		if c.Until, c.Closed, failed = one.ClosedUntil(now); failed != nil {
 			c.Problem = failed.Error()
-		} else if c.Closed, c.Until = closed, newMoment(until, now); !closed {
-			if next, found, failed := one.NextClosed(now); failed == nil && found {
-				c.From, c.Until = newMoment(next.From, now), newMoment(next.Until, now)
-			}
+		} else if !c.Closed {
+			next, _, _ := one.NextClosed(now) // nothing: never
+			c.From, c.Until = next.From, next.Until
 		}
 		calendars[i] = c
 	}

@@ -2,8 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"slices"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -15,29 +13,30 @@ import (
 type circuit struct {
 	store.KeyCircuit
 
-	State        string
-	Since, Probe moment
-	Attempts     []string // what the last ones have come to, oldest first: failed or answered
-	Queue        bool     // it is that of the whole queue
+	State string
 }
 
-// mostAttempts is how many of the last attempts are drawn.
-const mostAttempts = 20
+// Attempts are the last ones, oldest first: failed or answered.
+func (c *circuit) Attempts() (words []string) {
+	for _, failed := range c.Recent[max(0, len(c.Recent)-maxAttempts):] {
+		words = append(words, map[bool]string{true: "failed", false: "answered"}[failed == '1'])
+	}
+	return words
+}
 
-func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) ([]circuit, error) {
-	slices.Sort(keys)
-	sums, err := v.queue.Fleet().Circuits(ctx, slices.Compact(keys)...)
+// maxAttempts is how many of the last attempts are drawn.
+const maxAttempts = 20
+
+func readCircuits(ctx context.Context, req *request, keys []string) ([]circuit, error) {
+	found, err := req.queue.Fleet().Circuits(ctx, keys...)
 	if err != nil {
 		return nil, err
 	}
-	circuits := make([]circuit, len(sums))
-	for i, sum := range sums {
-		c := circuit{KeyCircuit: sum, State: "closed", Since: newMoment(sum.OpenedAt, now), Probe: newMoment(sum.ProbeAt, now), Queue: sum.Key == model.QueueCircuitKey}
-		for _, failed := range sum.Recent[max(0, len(sum.Recent)-mostAttempts):] {
-			c.Attempts = append(c.Attempts, map[bool]string{true: "failed", false: "answered"}[failed == '1'])
-		}
-		if c.Queue && !sum.Open() {
-			status, err := v.queue.Fleet().QueueCircuit(ctx)
+	circuits := make([]circuit, len(found))
+	for i, one := range found {
+		c := circuit{KeyCircuit: one, State: "closed"}
+		if one.Key == model.QueueCircuitKey && !one.Open() {
+			status, err := req.queue.Fleet().QueueCircuit(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -45,7 +44,7 @@ func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) (
 				c.State = "off"
 			}
 		}
-		if sum.Open() {
+		if one.Open() {
 			c.State = "open"
 		}
 		circuits[i] = c
@@ -53,11 +52,11 @@ func readCircuits(ctx context.Context, v *visit, keys []string, now time.Time) (
 	return circuits, nil
 }
 
-func openCircuit(ctx context.Context, v *visit) (outcome, error) {
-	key, after := v.get("key"), policy.DefaultProbe
+func openCircuit(ctx context.Context, req *request) (outcome, error) {
+	key, after := req.get("key"), policy.DefaultProbe
 	switch {
 	case key == model.QueueCircuitKey:
-		status, err := v.queue.Parts[0].QueueCircuit(ctx)
+		status, err := req.queue.Parts[0].QueueCircuit(ctx)
 		if err != nil {
 			return outcome{}, err
 		}
@@ -65,24 +64,24 @@ func openCircuit(ctx context.Context, v *visit) (outcome, error) {
 	case !isKey(key):
 		return outcome{}, document.Refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
 	}
-	if text := v.get("probe"); text != "" {
+	if text := req.get("probe"); text != "" {
 		var err error
 		if after, err = document.ParseDuration(text); err != nil || after <= 0 {
 			return outcome{}, document.Refuse("probe", "a length of time such as 5m", document.Found(text))
 		}
 	}
-	_, err := v.queue.Fleet().OpenCircuit(ctx, key, v.by, v.get("reason"), after)
-	return outcome{told: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: v.link("steering", "key", key)}, err
+	_, err := req.queue.Fleet().OpenCircuit(ctx, key, req.by, req.get("reason"), after)
+	return outcome{text: "The circuit " + key + " is open, for " + document.FormatDuration(after) + " at least.", next: req.Link("steering", "key", key)}, err
 }
 
-func closeCircuit(ctx context.Context, v *visit) (outcome, error) {
-	key := v.get("key")
+func closeCircuit(ctx context.Context, req *request) (outcome, error) {
+	key := req.get("key")
 	if key != model.QueueCircuitKey && !isKey(key) {
 		return outcome{}, document.Refuse("key", "that of an open circuit", document.Found(key))
 	}
-	closed, err := v.queue.Fleet().CloseCircuit(ctx, key, v.by)
+	closed, err := req.queue.Fleet().CloseCircuit(ctx, key, req.by)
 	if err == nil && !closed {
 		err = document.Refuse("key", "that of an open circuit", document.Found(key))
 	}
-	return outcome{told: "The circuit " + key + " is closed: its models start again.", next: v.link("steering", "key", key)}, err
+	return outcome{text: "The circuit " + key + " is closed: its models start again.", next: req.Link("steering", "key", key)}, err
 }

@@ -46,7 +46,7 @@ type Config struct {
 // DefaultListen is where a dashboard is served if nobody says where.
 const DefaultListen = "127.0.0.1:8090"
 
-const leastToken = 16 // bytes
+const minToken = 16 // bytes
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
@@ -75,8 +75,8 @@ func (c Config) Validate() error {
 	switch {
 	case err != nil:
 		return document.Refuse("listen", "an address such as "+DefaultListen, document.Found(c.Listen))
-	case c.Token != "" && len(c.Token) < leastToken:
-		return fmt.Errorf("token: expected at least %d bytes, found %d", leastToken, len(c.Token))
+	case c.Token != "" && len(c.Token) < minToken:
+		return fmt.Errorf("token: expected at least %d bytes, found %d", minToken, len(c.Token))
 	case c.Token == "" && !isLoopback(host):
 		return document.Refuse("listen", "an address of loopback, or a token beside it", document.Found(c.Listen)+" and no token")
 	case c.By != document.Shorten(c.By, model.MaxBy):

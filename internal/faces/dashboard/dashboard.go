@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	html "html/template"
 	"net"
 	"net/http"
 	"net/url"
@@ -18,44 +19,44 @@ import (
 
 // Dashboard serves the pages of queues over HTTP.
 type Dashboard struct {
-	config   Config
-	listener net.Listener
-	shown    shown
-	theming  map[string]*template // by the path of the page
-	csrf     string               // stands in each form, and is new with each process
-	tellings tellings
-	door     door
-	streams  streams
-	ending   chan struct{} // closed when it is told to stop: streams, which would go on for ever, end
-	plays    chan struct{} // holds one for each simulation that runs
+	config    Config
+	listener  net.Listener
+	sites     sites
+	templates map[string]*html.Template // by the file of the page
+	csrf      string                    // stands in each form, and is new with each process
+	flashes   *flashes
+	auth      auth
+	streams   *streams
+	ending    chan struct{} // closed by Run when it stops, to end streams
+	plays     chan struct{} // holds one for each simulation that runs
 }
 
 // site is the pages of one queue.
 type site struct {
 	queue   *store.Queue
 	base    string             // of its addresses, as in /q/bigtables
-	observe func() func(error) // nil: nobody is told
+	observe func() func(error) // nil: nothing is called
 	sampler sampler
 }
 
-// shown are the sites, in the order of their names. It is safe for concurrent use.
-type shown struct {
-	mu    sync.Mutex
-	sites []*site // guarded by mu; a slice that was handed out is not changed
+// sites are in the order of their names. It is safe for concurrent use.
+type sites struct {
+	mu   sync.Mutex
+	list []*site // guarded by mu; replaced, never changed
 }
 
-func (s *shown) all() []*site {
+func (s *sites) all() []*site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sites
+	return s.list
 }
 
-func (s *shown) add(queue *store.Queue, observe func() func(error)) *site {
+func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe}
-	s.sites = append(slices.Clone(s.sites), one)
-	slices.SortFunc(s.sites, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
+	s.list = append(slices.Clone(s.list), one)
+	slices.SortFunc(s.list, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
 	return one
 }
 
@@ -77,14 +78,19 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	d := &Dashboard{config: config, csrf: rand.Text(), ending: make(chan struct{}), door: door{token: config.Token, clock: config.Clock, proxies: config.TrustedProxies}, plays: make(chan struct{}, mostPlays)}
-	d.streams.tick, d.streams.clock = config.Tick, config.Clock
-	for _, queue := range queues {
-		d.shown.add(queue, d.config.Observe)
+	templates, err := parseTemplates()
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	d.theming, err = parseTemplates()
-	return d, err
+	d := &Dashboard{
+		config: config, templates: templates, csrf: rand.Text(), flashes: newFlashes(), streams: newStreams(config.Tick, config.Clock),
+		auth:   auth{token: config.Token, clock: config.Clock, proxies: config.TrustedProxies},
+		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
+	}
+	for _, queue := range queues {
+		d.sites.add(queue, config.Observe)
+	}
+	return d, nil
 }
 
 // URL is the address for a browser.
@@ -96,8 +102,11 @@ func (d *Dashboard) Close() { _ = d.listener.Close() }
 // Show adds the pages of one more queue, and reads its counters until ctx ends. observe takes the place of Config.Observe. A queue is
 // added once: its pages stay until the dashboard ends.
 func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func() func(error)) {
-	d.sample(ctx, d.shown.add(queue, observe))
+	d.sample(ctx, d.sites.add(queue, observe))
 }
+
+// writeTime bounds an answer that is no stream.
+const writeTime = 30 * time.Second
 
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
 func (d *Dashboard) Run(ctx context.Context) error {
@@ -108,7 +117,7 @@ func (d *Dashboard) Run(ctx context.Context) error {
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	var running sync.WaitGroup
-	for _, site := range d.shown.all() {
+	for _, site := range d.sites.all() {
 		running.Go(func() { d.sample(sampling, site) })
 	}
 	served := make(chan error, 1)
@@ -119,7 +128,7 @@ func (d *Dashboard) Run(ctx context.Context) error {
 	case <-ctx.Done():
 		close(d.ending)
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.config.Grace)
-		_ = server.Shutdown(grace) // what it leaves is closed below
+		_ = server.Shutdown(grace) // the rest is closed below
 		cancel()
 		_ = server.Close()
 		err = <-served
@@ -132,17 +141,4 @@ func (d *Dashboard) Run(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("serve the dashboard: %w", err)
-}
-
-// writeTime bounds an answer that is no stream.
-const writeTime = 30 * time.Second
-
-// site is that of a name; nil: none.
-func (d *Dashboard) site(name string) *site {
-	for _, site := range d.shown.all() {
-		if site.queue.Name == name {
-			return site
-		}
-	}
-	return nil
 }

@@ -8,7 +8,7 @@
 //
 //	var nounPage = page{path: "noun", title: "Nouns", read: readNouns, live: []string{"noun-list"}, nav: true}
 //
-//	func readNouns(ctx context.Context, v *visit) (any, error)   // v.queue, v.query; what it returns is .Data of the template
+//	func readNouns(ctx context.Context, req *request) (any, error)   // req.queue, req.query; its result is .Data of the template
 //
 // noun.html defines "content", and each live fragment by its own name. A fragment stands in the page as
 //
@@ -26,8 +26,8 @@
 //
 //	{path: "noun/cut", do: cutNoun}
 //
-//	func cutNoun(ctx context.Context, v *visit) (outcome, error)  // v.query are the fields of the form
+//	func cutNoun(ctx context.Context, req *request) (outcome, error)  // req.query are the fields of the form
 //
-// The outcome says in words what became of it, and which page comes next: that page shows the words. An error is shown in words on the
+// The outcome has a text for people, and the page that shows it. An error is shown in words on the
 // page that the form says in its field back. An action is refused with --read-only before do is asked. Offer a form only where {{if not .ReadOnly}}.
 package dashboard

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -12,72 +11,49 @@ import (
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
 
-// failures are the causes by which models fail.
+// failures are the groups of failing models, largest first.
 type failures struct {
-	Causes  []cause
-	Unnamed int   // how many more there are
-	Models  int64 // that fail by those that are named
-	Past    []cause
+	Now     time.Time
+	Groups  []store.FailureGroup
+	Unnamed int   // groups that are not shown
+	Models  int64 // in those that are
+	Past    []store.FailureGroup
 }
 
-// cause is one signature.
-type cause struct {
-	store.FailureGroup
+// maxGroups is how many groups a page shows of each kind.
+const maxGroups = 100
 
-	Name        string // its text
-	Reason      string // an example
-	Since, Last moment
-	Share       int64 // of the largest, in percent
-	Models      string
-	Examples    []link
-}
+// Share is how many models a group has beside the largest, in percent.
+func (f *failures) Share(models int64) int64 { return max(1, 100*models/max(1, f.Groups[0].Models)) }
 
-// mostFailures is how many causes a page shows of each kind.
-const mostFailures = 100
-
-func readFailures(ctx context.Context, v *visit) (any, error) {
-	now, err := v.queue.Parts[0].Now(ctx)
+func readFailures(ctx context.Context, req *request) (any, error) {
+	now, err := req.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	known, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().FailureGroups(ctx) })
+	groups, err := readGroups(ctx, req, store.Report.FailureGroups)
 	if err != nil {
 		return nil, err
 	}
-	past, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().PastFailureGroups(ctx) })
+	past, err := readGroups(ctx, req, store.Report.PastFailureGroups)
 	if err != nil {
 		return nil, err
 	}
-	page := &failures{Unnamed: max(0, len(known)-mostFailures)}
-	for _, one := range known[:min(len(known), mostFailures)] {
-		shown := newCause(v.site, one, now)
-		shown.Share = max(1, 100*one.Models/max(1, known[0].Models))
-		page.Causes = append(page.Causes, shown)
-		page.Models += one.Models
-	}
-	for _, one := range past[:min(len(past), mostFailures)] {
-		page.Past = append(page.Past, newCause(v.site, one, now))
+	page := &failures{Now: now, Groups: groups[:min(len(groups), maxGroups)], Past: past[:min(len(past), maxGroups)]}
+	page.Unnamed = len(groups) - len(page.Groups)
+	for _, group := range page.Groups {
+		page.Models += group.Models
 	}
 	return page, nil
 }
 
-func newCause(site *site, one store.FailureGroup, now time.Time) cause {
-	shown := cause{
-		FailureGroup: one, Name: cmp.Or(one.Text, one.ID), Reason: one.Reason, Since: newMoment(one.FirstAt, now), Last: newMoment(one.LastAt, now),
-		Models: site.link("models", "l", model.SelectError+"="+one.ID),
-	}
-	if !one.PastAt.IsZero() {
-		shown.Last = newMoment(one.PastAt, now)
-	}
-	for _, uid := range one.UIDs {
-		shown.Examples = append(shown.Examples, link{Text: uid, Address: site.link("model", "uid", uid)})
-	}
-	return shown
+func readGroups(ctx context.Context, req *request, read func(store.Report, context.Context) ([]store.FailureGroup, error)) ([]store.FailureGroup, error) {
+	return req.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return read(part.Report(), ctx) })
 }
 
-// runFailures begins a bulk that runs what fails by one cause.
-func runFailures(ctx context.Context, v *visit) (outcome, error) {
-	id := v.get("error")
+// runFailures begins a bulk that runs the models of one group.
+func runFailures(ctx context.Context, req *request) (outcome, error) {
+	id := req.get("error")
 	if err := model.ValidateFingerprintID(id); err != nil {
 		return outcome{}, err
 	}
@@ -85,10 +61,10 @@ func runFailures(ctx context.Context, v *visit) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	wish := model.Bulk{Action: model.BulkRun, Selector: selector, By: v.by}
-	if wish.Rate, err = model.ParseBulkRate(v.get("rate")); err != nil {
+	wish := model.Bulk{Action: model.BulkRun, Selector: selector, By: req.by}
+	if wish.Rate, err = model.ParseBulkRate(req.get("rate")); err != nil {
 		return outcome{}, err
 	}
-	bulk, err := v.queue.Fleet().BeginNewBulk(ctx, wish)
-	return outcome{told: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: v.link("steering")}, err
+	bulk, err := req.queue.Fleet().BeginNewBulk(ctx, wish)
+	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: req.Link("steering")}, err
 }

@@ -146,7 +146,7 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 	}
 	f.work()
 	f.Clock.Turn(by)
-	if err := takeSample(f.t.Context(), f.dashboard.shown.sites[0]); err != nil {
+	if err := takeSample(f.t.Context(), f.dashboard.sites.list[0]); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// largestForm is how large a form may be, in bytes. A policy may have 64 KiB.
-const largestForm = 256 << 10
+// maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
+const maxForm = 256 << 10
 
 // policyOfContent lets a page load nothing but what this server sends. Pictures of attempts have a policy of their own.
 const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
@@ -41,7 +41,7 @@ func (d *Dashboard) known(next http.Handler) http.Handler {
 			http.Error(w, "expected the name localhost, an address of loopback or a name of --host, found another", http.StatusMisdirectedRequest)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, largestForm)
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -133,7 +133,7 @@ func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
 
 func TestAFormThatIsTooLargeDoesNothing(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {d.dashboard.csrf}, "reason": {strings.Repeat("x", largestForm)}}))
+	response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {d.dashboard.csrf}, "reason": {strings.Repeat("x", maxForm)}}))
 	if response.StatusCode != 400 || !strings.Contains(text, "at most 256 KiB, and nothing was done") {
 		t.Errorf("expected 400, found %s %s", response.Status, text)
 	}
@@ -222,7 +222,7 @@ func TestWrongTokensAreBounded(t *testing.T) {
 		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {token}}))
 		return response.StatusCode
 	}
-	for range mostTries {
+	for range maxTries {
 		if got := try("wrong"); got != 403 {
 			t.Fatalf("expected 403, found %d", got)
 		}
@@ -257,7 +257,7 @@ func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
 		{"10.0.0.1:99", []string{"10.0.0.3, 10.0.0.2"}, "10.0.0.3"},
 		{"10.0.0.1:99", []string{"nonsense"}, "nonsense"},
 	} {
-		d := door{proxies: proxies}
+		d := auth{proxies: proxies}
 		if got := d.client(&http.Request{RemoteAddr: test.remote, Header: http.Header{"X-Forwarded-For": test.forwarded}}); got != test.want {
 			t.Errorf("%s, forwarded for %q: expected %s, found %s", test.remote, test.forwarded, test.want, got)
 		}
@@ -275,7 +275,7 @@ func TestClientsBehindATrustedProxyAreCountedApart(t *testing.T) {
 		response, _ := d.ask(request)
 		return response.StatusCode
 	}
-	for range mostTries {
+	for range maxTries {
 		try("192.0.2.1")
 	}
 	if one, other := try("192.0.2.1"), try("192.0.2.2"); one != 429 || other != 403 {
@@ -304,8 +304,8 @@ func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
 		t.Errorf("expected the other one signed in, found %d", got)
 	}
 	d.Clock.Turn(sessionTime)
-	d.dashboard.door.end(d.dashboard.door.session())
-	if left := len(d.dashboard.door.ended); left != 1 {
+	d.dashboard.auth.end(d.dashboard.auth.session())
+	if left := len(d.dashboard.auth.ended); left != 1 {
 		t.Errorf("expected what is over forgotten, found %d", left)
 	}
 }

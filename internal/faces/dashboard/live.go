@@ -12,42 +12,41 @@ import (
 )
 
 const (
-	// mostStreams is how many open pages are served at the same time.
-	mostStreams = 200
-	// mostOfClient is how many of them one client may have.
-	mostOfClient = 10
-	// streamTime is how long one stream lasts. The browser begins another: so one that a gone browser has left ends as well.
+	// maxStreams is how many open pages are served at the same time.
+	maxStreams = 200
+	// maxOfClient is how many of them one client may have.
+	maxOfClient = 10
+	// streamTime is how long one stream lasts. The browser then opens another, so that the stream of a lost browser ends too.
 	streamTime = 30 * time.Minute
 	// sendTime bounds one write to a browser that takes nothing.
 	sendTime = 10 * time.Second
+	// restFactor is how many times as long as it read a reader rests, unless its tick is longer: expensive pages are read less often.
+	restFactor = 9
 )
 
-// restFactor is how many times as long as a reading took a reader rests, if that is longer than its tick: pages that are dear to read are
-// read less often.
-const restFactor = 9
-
-// longAgo is a deadline that has passed, on any clock.
-var longAgo = time.Unix(1, 0)
-
-// streams are the open pages. Those of one address share a reader, which ends with the last of them. It is safe for concurrent use.
+// streams are the open pages. Those of one address share a subscription, which ends with the last of them. It is safe for concurrent use.
 type streams struct {
 	tick  time.Duration
 	clock func() time.Time
 
 	mu      sync.Mutex
-	open    int              // guarded by mu
-	clients map[string]int   // guarded by mu: open pages by client
-	readers map[string]*look // guarded by mu: by address
+	open    int                      // guarded by mu
+	clients map[string]int           // guarded by mu: open pages by client
+	readers map[string]*subscription // guarded by mu: by address
 	running sync.WaitGroup
 }
 
-// look reads one page again and again for all who have it open.
-type look struct {
-	seen chan struct{} // closed when newer fragments are there; guarded by mu of the streams
-	sent []fragment    // guarded by mu of the streams: the last ones
-	no   int           // guarded by mu of the streams: how many times fragments differed
-	by   int           // guarded by mu of the streams: open pages
-	stop context.CancelFunc
+func newStreams(tick time.Duration, clock func() time.Time) *streams {
+	return &streams{tick: tick, clock: clock, clients: map[string]int{}, readers: map[string]*subscription{}}
+}
+
+// subscription reads one page again and again for all who have it open. Its fields are guarded by mu of the streams.
+type subscription struct {
+	changed chan struct{} // closed when newer fragments are there
+	sent    []fragment    // the last ones
+	no      int           // how many times fragments differed
+	open    int           // pages
+	stop    context.CancelFunc
 }
 
 // fragment is a part of a page.
@@ -61,46 +60,40 @@ type fragment struct {
 type read func(ctx context.Context) ([]fragment, error)
 
 // join opens a page; nil: too many are open.
-func (s *streams) join(ctx context.Context, client, address string, read read) *look {
+func (s *streams) join(ctx context.Context, client, address string, read read) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == mostStreams || s.clients[client] == mostOfClient {
+	if s.open == maxStreams || s.clients[client] == maxOfClient {
 		return nil
-	}
-	if s.clients == nil {
-		s.clients = map[string]int{}
 	}
 	s.open++
 	s.clients[client]++
 	one := s.readers[address]
 	if one == nil {
-		looking, stop := context.WithCancel(ctx)
-		one = &look{seen: make(chan struct{}), stop: stop}
-		if s.readers == nil {
-			s.readers = map[string]*look{}
-		}
+		ctx, stop := context.WithCancel(ctx)
+		one = &subscription{changed: make(chan struct{}), stop: stop}
 		s.readers[address] = one
-		s.running.Go(func() { s.follow(looking, one, read) })
+		s.running.Go(func() { s.follow(ctx, one, read) })
 	}
-	one.by++
+	one.open++
 	return one
 }
 
-func (s *streams) leave(client, address string, one *look) {
+func (s *streams) leave(client, address string, one *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
 	if s.clients[client]--; s.clients[client] == 0 {
 		delete(s.clients, client)
 	}
-	if one.by--; one.by == 0 {
+	if one.open--; one.open == 0 {
 		one.stop()
 		delete(s.readers, address)
 	}
 }
 
-// follow reads at once, and then each tick. A reading that fails changes nothing: the pages show what was known.
-func (s *streams) follow(ctx context.Context, one *look, read read) {
+// follow reads at once, and then each tick. A reading that fails changes nothing.
+func (s *streams) follow(ctx context.Context, one *subscription, read read) {
 	for ctx.Err() == nil {
 		begun := s.clock()
 		if fragments, err := read(ctx); err == nil {
@@ -113,28 +106,27 @@ func (s *streams) follow(ctx context.Context, one *look, read read) {
 	}
 }
 
-func (s *streams) publish(one *look, fragments []fragment) {
+func (s *streams) publish(one *subscription, fragments []fragment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := false
 	for i := range fragments {
-		fragments[i].no = one.no + 1
 		if i < len(one.sent) && one.sent[i].HTML == fragments[i].HTML {
 			fragments[i].no = one.sent[i].no
-			continue
+		} else {
+			fragments[i].no, changed = one.no+1, true
 		}
-		changed = true
 	}
 	if changed {
 		one.no++
 		one.sent = fragments
-		close(one.seen)
-		one.seen = make(chan struct{})
+		close(one.changed)
+		one.changed = make(chan struct{})
 	}
 }
 
-// since returns the fragments that have changed since a reading, the number of the last one, and what is closed at the next.
-func (s *streams) since(one *look, no int) (changed []fragment, last int, next <-chan struct{}) {
+// since returns the fragments that have changed since a reading, the number of the last one, and a channel that is closed at the next.
+func (s *streams) since(one *subscription, no int) (changed []fragment, last int, next <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, fragment := range one.sent {
@@ -142,7 +134,7 @@ func (s *streams) since(one *look, no int) (changed []fragment, last int, next <
 			changed = append(changed, fragment)
 		}
 	}
-	return changed, one.no, one.seen
+	return changed, one.no, one.changed
 }
 
 // wait returns when all readers have ended.
@@ -150,8 +142,8 @@ func (s *streams) wait() { s.running.Wait() }
 
 // stream sends the fragments of a page that change, for as long as it is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	query := without(r.URL.Query(), "told")
-	client, address := d.door.client(r), here(site, page, query)
+	query := withoutFlash(r.URL.Query())
+	client, address := d.auth.client(r), here(site, page, query)
 	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, query) })
 	if one == nil {
 		w.Header().Set("Retry-After", "60")
@@ -160,7 +152,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	}
 	defer d.streams.leave(client, address, one)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // a proxy is not to wait for more
+	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for more
 	out := http.NewResponseController(w)
 	ctx, cancel := context.WithTimeout(r.Context(), streamTime)
 	defer cancel()
@@ -168,17 +160,17 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	defer alive.Stop()
 	_ = out.SetWriteDeadline(time.Time{}) // that of a page would end it
 	send := func(text string) bool {
-		stuck := time.AfterFunc(sendTime, func() { _ = out.SetWriteDeadline(longAgo) })
+		stuck := time.AfterFunc(sendTime, func() { _ = out.SetWriteDeadline(time.Unix(1, 0)) }) // which has passed on any clock
 		defer stuck.Stop()
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	for no, going := 0, send(": open\n\n"); going; {
+	for no, sending := 0, send(": open\n\n"); sending; {
 		changed, last, next := d.streams.since(one, no)
 		no = last
 		for _, fragment := range changed {
-			text, _ := json.Marshal(fragment) // texts can be written
-			going = going && send("event: fragment\ndata: "+string(text)+"\n\n")
+			text, _ := json.Marshal(fragment) // strings always marshal
+			sending = sending && send("event: fragment\ndata: "+string(text)+"\n\n")
 		}
 		select {
 		case <-ctx.Done():
@@ -187,7 +179,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 			return
 		case <-next:
 		case <-alive.C:
-			going = going && send(": still\n\n")
+			sending = sending && send(": still\n\n")
 		}
 	}
 }
@@ -198,13 +190,13 @@ func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, query
 	defer cancel()
 	f := d.frame(site, page, query)
 	var err error
-	if f.Data, err = page.read(ctx, d.visit(site, query)); err != nil {
+	if f.Data, err = page.read(ctx, d.newRequest(site, query)); err != nil {
 		return nil, err
 	}
 	fragments := make([]fragment, len(page.live))
 	for i, name := range page.live {
 		var text bytes.Buffer
-		if err := d.theming[page.file].ExecuteTemplate(&text, name, f); err != nil {
+		if err := d.templates[page.file].ExecuteTemplate(&text, name, f); err != nil {
 			d.config.Log.Error().Err(err).Msg("rendering a fragment failed")
 			return nil, err
 		}

@@ -94,7 +94,7 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 }
 
 func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
-	s := streams{tick: time.Millisecond, clock: time.Now}
+	s := newStreams(time.Millisecond, time.Now)
 	var reads atomic.Int64
 	seen := make(chan struct{}, 1000)
 	read := func(context.Context) ([]fragment, error) {
@@ -121,7 +121,7 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 }
 
 func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
-	s := streams{tick: time.Millisecond, clock: time.Now}
+	s := newStreams(time.Millisecond, time.Now)
 	answers := make(chan error)
 	one := s.join(t.Context(), "one", "/a", func(ctx context.Context) ([]fragment, error) {
 		select {
@@ -150,13 +150,13 @@ func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 
 func TestOpenPagesAreBounded(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	d.dashboard.streams.open = mostStreams
+	d.dashboard.streams.open = maxStreams
 	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 || response.Header.Get("Retry-After") == "" {
 		t.Errorf("expected 503, found %s", response.Status)
 	}
 	d.dashboard.streams.open = 0
 	var open []*viewing
-	for range mostOfClient {
+	for range maxOfClient {
 		open = append(open, d.view(home+"live/"))
 	}
 	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 {

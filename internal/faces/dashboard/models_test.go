@@ -55,8 +55,8 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 				t.Errorf("%s: expected %d models, each once, found %d", path, want, len(all))
 			}
 			for _, page := range pages {
-				if len(page) > mostRows {
-					t.Errorf("%s: expected at most %d on a page, found %d", path, mostRows, len(page))
+				if len(page) > maxRows {
+					t.Errorf("%s: expected at most %d on a page, found %d", path, maxRows, len(page))
 				}
 			}
 		}
@@ -159,13 +159,13 @@ func TestWhatBecameOfAnActionIsToldOnce(t *testing.T) {
 	path := response.Header.Get("Location")
 	expect(t, d.page(path), "a is disabled until somebody enables it.")
 	expectNone(t, d.page(path), "a is disabled until somebody enables it.")
-	expectNone(t, d.page(home+"?told=Pay+here"), "Pay here")
+	expectNone(t, d.page(home+"?flash=Pay+here"), "Pay here")
 }
 
 func TestAFormLeadsBackToPagesOfItsQueueOnly(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	for back, want := range map[string]string{
-		home + "models?l=a%3Db": home + "models?l=a%3Db&told=", "https://example.com/": home + "?told=", "//example.com/q/bigtables/": home + "?told=", "/q/bigtables": home + "?told=",
+		home + "models?l=a%3Db": home + "models?l=a%3Db&flash=", "https://example.com/": home + "?flash=", "//example.com/q/bigtables/": home + "?flash=", "/q/bigtables": home + "?flash=",
 	} {
 		response, _ := d.ask(d.request("POST", home+"model/release", url.Values{"csrf": {d.dashboard.csrf}, "id": {"x"}, "back": {back}}))
 		if got := response.Header.Get("Location"); !strings.HasPrefix(got, want) {
@@ -188,7 +188,7 @@ func TestNoTextOfAUserBecomesMarkup(t *testing.T) {
 		d.press(home+"model/hold", "uid", "a", "reason", evil)
 		d.press(home+"model/disable", "uid", "a", "reason", evil)
 		for _, path := range []string{"", "models", "model?uid=a", "models?l=" + url.QueryEscape(evil), "models?sort=" + url.QueryEscape(evil), "models?after=" + url.QueryEscape(evil),
-			"model?uid=" + url.QueryEscape(evil), "model/past.svg?uid=a", "?told=" + url.QueryEscape(evil)} {
+			"model?uid=" + url.QueryEscape(evil), "model/past.svg?uid=a", "?flash=" + url.QueryEscape(evil)} {
 			_, page := d.status(home + path)
 			expectNone(t, page, "<script>", "<img src=x", "'><")
 		}

@@ -23,12 +23,11 @@ func clock(at time.Time, zone *time.Location) string {
 }
 
 func newMoment(at, now time.Time) moment {
-	if at.IsZero() {
-		return moment{}
-	}
 	away := at.Sub(now)
 	length, _, _ := strings.Cut(words.Roughly(away.Abs()), " ")
 	switch {
+	case at.IsZero():
+		return moment{}
 	case away.Abs() < time.Minute && away <= 0:
 		length = "just now"
 	case away.Abs() < time.Minute:

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,74 +16,71 @@ import (
 
 var overviewPage = page{
 	path: "", title: "Overview", nav: true, file: "overview", read: readOverview,
-	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-causes", "overview-parties"},
+	live: []string{"overview-findings", "overview-numbers", "overview-rates", "overview-causes", "overview-processes"},
 }
 
 // overview is a queue at a glance.
 type overview struct {
 	At       string
 	Clock    string // the same in UTC
-	Findings []finding
+	Findings []link // of which some have no page
 	Stats    store.Stats
-	Oldest   string // how long the model waits that is due for longest
+	Oldest   string // how long the oldest due model waits
 
 	Never, Fresh, Late, Stale       int64
 	Starts, Results, Line, Lateness graph
 
-	Causes  []store.FailureGroup // that of most models first
-	Unnamed int                  // how many more there are
-	Parties []party
+	Groups    []store.FailureGroup // largest first
+	Unnamed   int                  // how many more there are
+	Processes []process
 }
 
-// finding is what is stopped or wrong, with the page that shows more; "": this one does.
-type finding struct{ Text, Address string }
-
-// party are those of one kind that serve the queue.
-type party struct {
+// process are the daemons and workers of one role.
+type process struct {
 	Name    string
-	Gone    bool // it is missed
-	Living  int
+	Missing bool
+	Alive   int
 	Members []string
 	Unnamed int
 }
 
 const (
-	mostCauses  = 5
-	mostMembers = 5
+	maxCauses  = 5
+	maxMembers = 5
 )
 
-func readOverview(ctx context.Context, v *visit) (any, error) {
-	queue, err := attention.Read(ctx, v.queue)
+func readOverview(ctx context.Context, req *request) (any, error) {
+	queue, err := attention.Read(ctx, req.queue)
 	if err != nil {
 		return nil, err
 	}
 	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(waits(&queue.Gauges)), Never: stats.Freshness[model.FreshnessNever],
+		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Gauges)), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {
-		told := finding{Text: one.Text}
+		found := link{Text: one.Text}
 		if one.Page != "" {
-			told.Address = v.link(one.Page, one.Fields...)
+			found.Address = req.Link(one.Page, one.Fields...)
 		}
-		o.Findings = append(o.Findings, told)
+		o.Findings = append(o.Findings, found)
 	}
 	if stats.Failing > 0 {
-		causes, err := v.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return part.Report().FailureGroups(ctx) })
+		groups, err := readGroups(ctx, req, store.Report.FailureGroups)
 		if err != nil {
 			return nil, err
 		}
-		o.Causes = causes[:min(len(causes), mostCauses)]
-		o.Unnamed = len(causes) - len(o.Causes)
+		o.Groups = groups[:min(len(groups), maxCauses)]
+		o.Unnamed = len(groups) - len(o.Groups)
 	}
-	if o.Parties, err = readParties(ctx, v.queue); err != nil {
+	if o.Processes, err = readProcesses(ctx, req.queue); err != nil {
 		return nil, err
 	}
-	for i := range o.Parties {
-		o.Parties[i].Gone = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Role) == o.Parties[i].Name })
+	for i := range o.Processes {
+		o.Processes[i].Missing = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Role) == o.Processes[i].Name })
 	}
-	o.draw(v.sampler.all(), stats.At)
+	o.draw(req.sampler.all(), stats.At)
 	return o, nil
 }
 
@@ -110,47 +108,47 @@ func resultText(results []perMinute, count func(perMinute) int64) string {
 	return fmt.Sprintf("%d succeeded, %d failed, %d timed out", count(results[0]), count(results[1]), count(results[2]))
 }
 
-// readParties reads who gives signs of life.
-func readParties(ctx context.Context, queue *store.Queue) ([]party, error) {
-	type sign struct {
-		name string
-		age  time.Duration
-	}
-	signs := map[model.Role]map[string]time.Duration{}
+// readProcesses reads the heartbeats of a queue by their roles. In a queue of several parts a process counts by its last one.
+func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
+	ages := map[model.Role]map[string]time.Duration{}
 	err := queue.Each(func(part *store.Store) error {
 		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, one := range heartbeats {
-			if signs[one.Of] == nil {
-				signs[one.Of] = map[string]time.Duration{}
+			if ages[one.Of] == nil {
+				ages[one.Of] = map[string]time.Duration{}
 			}
-			age, known := signs[one.Of][one.Owner]
-			if newer := max(0, now.Sub(one.At)); !known || newer < age {
-				signs[one.Of][one.Owner] = newer
+			age := max(0, now.Sub(one.At))
+			if known, is := ages[one.Of][one.Owner]; !is || age < known {
+				ages[one.Of][one.Owner] = age
 			}
 		}
 		return err
 	})
-	parties := make([]party, len(model.Roles))
-	for i, of := range model.Roles {
-		var members []sign
-		for name, age := range signs[of] {
-			members = append(members, sign{name, age})
-			if age <= model.LongestSilence {
-				parties[i].Living++
-			}
-		}
-		slices.SortFunc(members, func(a, b sign) int {
-			return cmp.Or(cmp.Compare(a.age/time.Minute, b.age/time.Minute), cmp.Compare(a.name, b.name))
-		})
-		parties[i].Name = string(of)
-		for _, one := range members[:min(len(members), mostMembers)] {
-			text := one.name
-			if one.age > model.LongestSilence {
-				text += " (silent for " + words.Roughly(one.age) + ")"
-			}
-			parties[i].Members = append(parties[i].Members, text)
-		}
-		parties[i].Unnamed = len(members) - len(parties[i].Members)
+	processes := make([]process, len(model.Roles))
+	for i, role := range model.Roles {
+		processes[i] = newProcess(role, ages[role])
 	}
-	return parties, err
+	return processes, err
+}
+
+func newProcess(role model.Role, ages map[string]time.Duration) process {
+	p := process{Name: string(role)}
+	names := slices.SortedFunc(maps.Keys(ages), func(a, b string) int {
+		return cmp.Or(cmp.Compare(ages[a]/time.Minute, ages[b]/time.Minute), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		alive := ages[name] <= model.LongestSilence
+		if alive {
+			p.Alive++
+		}
+		switch {
+		case i >= maxMembers:
+			p.Unnamed++
+		case !alive:
+			p.Members = append(p.Members, name+" (silent for "+words.Roughly(ages[name])+")")
+		default:
+			p.Members = append(p.Members, name)
+		}
+	}
+	return p
 }

@@ -14,13 +14,13 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","refresh":"now","policy":{"timeout":"1h","retries":["1h"],"fresh_within":"2h"}`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c"`)
-		if err := takeSample(t.Context(), d.dashboard.shown.sites[0]); err != nil {
+		if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
 			t.Fatal(err)
 		}
 		d.start()
 		d.answer("failure", "a", `"reason":"503 Service Unavailable"`, `"error_type":"http_503"`)
 		d.Clock.Turn(time.Minute)
-		if err := takeSample(t.Context(), d.dashboard.shown.sites[0]); err != nil {
+		if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
 			t.Fatal(err)
 		}
 		page := d.page(home)

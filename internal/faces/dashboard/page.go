@@ -8,9 +8,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	html "html/template"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // page is one of the pages of a queue.
@@ -21,8 +28,8 @@ type page struct {
 	// under is the path of the page that the navigation shows as the current one; "": its own.
 	under string
 	file  string // of its template, without .html
-	// read reads what the page shows. What it returns is .Data of the template.
-	read func(ctx context.Context, v *visit) (any, error)
+	// read reads the page. What it returns is .Data of the template.
+	read func(ctx context.Context, req *request) (any, error)
 	// live are the fragments that are sent again when they differ.
 	live []string
 	// drawn: it holds pictures that are drawn for it alone, as data.
@@ -36,8 +43,13 @@ var pages = []*page{
 	&overviewPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
 }
 
-// template is that of one page, with the layout.
-type template = html.Template
+// pattern is the page in a pattern of a mux.
+func (p *page) pattern() string {
+	if p.path == "" {
+		return "{$}"
+	}
+	return p.path
+}
 
 //go:embed *.html
 var templateFiles embed.FS
@@ -46,12 +58,12 @@ var templateFiles embed.FS
 var staticFiles embed.FS
 
 // parseTemplates returns the templates of all pages by their files, each with the layout.
-func parseTemplates() (map[string]*template, error) {
+func parseTemplates() (map[string]*html.Template, error) {
 	layout, err := html.New("").Funcs(functions).ParseFS(templateFiles, "layout.html")
 	if err != nil {
 		return nil, fmt.Errorf("read the layout: %w", err)
 	}
-	parsed := map[string]*template{}
+	parsed := map[string]*html.Template{}
 	files := []string{"login", "problem"}
 	for _, page := range pages {
 		files = append(files, page.file)
@@ -70,17 +82,23 @@ func parseTemplates() (map[string]*template, error) {
 }
 
 // functions are what templates can call.
-var functions = html.FuncMap{"static": staticPath}
+var functions = html.FuncMap{
+	"static": staticPath, "moment": newMoment, "labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
+	"indented": indented, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
+	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
+}
 
-// staticPath is the address of a file, which changes with what it holds: browsers keep it.
+// staticPath is the address of a file, which changes with its content: browsers keep it.
 func staticPath(name string) (string, error) {
 	text, err := staticFiles.ReadFile("static/" + name)
 	sum := sha256.Sum256(text)
 	return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 }
 
-// frame is what a template gets.
+// frame is the input of a template.
 type frame struct {
+	*site
+
 	Title    string
 	Base     string // of the addresses of the queue
 	Queue    string
@@ -90,8 +108,8 @@ type frame struct {
 	Session  bool   // there is a token, so that one can sign out
 	CSRF     string // stands in each form, see the template guard
 	Here     string // the address of this page, for the field back of a form
-	Stream   string // where the live fragments come from; "": nothing is live
-	Told     *telling
+	Stream   string // the address of the live fragments; "": nothing is live
+	Flash    *flash
 	Problem  string // why the page cannot be shown
 	Data     any    // what read of the page has returned
 	Zone     string // of the times on the page; "": there are none
@@ -105,100 +123,91 @@ type link struct {
 
 func (d *Dashboard) frame(site *site, page *page, query url.Values) *frame {
 	f := &frame{
-		Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: d.config.ReadOnly, Session: d.config.Token != "", CSRF: d.csrf,
-		Here: here(site, page, query),
+		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: d.config.ReadOnly, Session: d.config.Token != "", CSRF: d.csrf,
+		Here: here(site, page, query), Zone: "UTC",
 	}
 	for _, other := range pages {
 		if other.nav {
-			f.Links = append(f.Links, link{other.title, site.link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
+			f.Links = append(f.Links, link{other.title, site.Link(other.path), other.path == page.path || page.under != "" && other.path == page.under})
 		}
 	}
-	if sites := d.shown.all(); len(sites) > 1 {
+	if sites := d.sites.all(); len(sites) > 1 {
 		for _, other := range sites {
-			f.Queues = append(f.Queues, link{other.queue.Name, other.link(""), other == site})
+			f.Queues = append(f.Queues, link{other.queue.Name, other.Link(""), other == site})
 		}
 	}
 	return f
 }
 
-// here is the address of a page without what is told only once.
+// here is the address of a page without its flash, which is shown once.
 func here(site *site, page *page, query url.Values) string {
-	address := site.link(page.path)
-	if rest := without(query, "told"); len(rest) > 0 {
+	address := site.Link(page.path)
+	if rest := withoutFlash(query); len(rest) > 0 {
 		address += "?" + rest.Encode()
 	}
 	return address
 }
 
-func without(query url.Values, name string) url.Values {
-	rest := url.Values{}
-	for key, values := range query {
-		if key != name {
-			rest[key] = values
-		}
-	}
+func withoutFlash(query url.Values) url.Values {
+	rest := maps.Clone(query)
+	delete(rest, "flash")
 	return rest
 }
 
 // Handler serves all addresses.
 func (d *Dashboard) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /static/", keepable(http.FileServerFS(staticFiles)))
+	mux.Handle("GET /static/", cached(http.FileServerFS(staticFiles)))
 	mux.HandleFunc("GET /login", d.login)
 	mux.HandleFunc("POST /login", d.login)
 	mux.HandleFunc("POST /logout", d.logout)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, d.shown.all()[0].link(""), http.StatusSeeOther)
+		http.Redirect(w, r, d.sites.all()[0].Link(""), http.StatusSeeOther)
 	})
+	mux.HandleFunc("GET /", d.absent)
+	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *site)) {
+		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
+			for _, site := range d.sites.all() {
+				if site.queue.Name == r.PathValue("queue") {
+					do(w, r, site)
+					return
+				}
+			}
+			d.absent(w, r)
+		})
+	}
 	for _, page := range pages {
-		at := page.path
-		if at == "" {
-			at = "{$}"
-		}
-		show := d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) })
-		mux.HandleFunc("GET /q/{queue}/"+at, show)
+		show := func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }
+		onSite(http.MethodGet, page.pattern(), show)
 		if page.form {
-			mux.HandleFunc("POST /q/{queue}/"+at, show)
+			onSite(http.MethodPost, page.pattern(), show)
 		}
 		if page.live != nil {
-			mux.HandleFunc("GET /q/{queue}/live/"+at, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) }))
+			onSite(http.MethodGet, "live/"+page.pattern(), func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) })
 		}
 	}
-	mux.HandleFunc("GET /", d.absent)
 	for _, picture := range pictures {
-		mux.HandleFunc("GET /q/{queue}/"+picture.path, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.draw(w, r, site, &picture) }))
+		onSite(http.MethodGet, picture.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.draw(w, r, site, &picture) })
 	}
 	for _, action := range actions {
-		mux.HandleFunc("POST /q/{queue}/"+action.path, d.onSite(func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) }))
+		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) })
 	}
 	return d.guard(mux)
 }
 
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	f := &frame{Title: "Not found", Here: "/", Session: d.config.Token != "", Problem: "There is no such page, or no such queue in this dashboard."}
-	for _, site := range d.shown.all() {
-		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.link("")})
+	for _, site := range d.sites.all() {
+		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.Link("")})
 	}
 	d.render(w, http.StatusNotFound, "problem", f)
 }
 
-func keepable(files http.Handler) http.Handler {
+func cached(files http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=86400")
 		files.ServeHTTP(w, r)
 	})
-}
-
-// onSite finds the queue that an address names.
-func (d *Dashboard) onSite(do func(http.ResponseWriter, *http.Request, *site)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		site := d.site(r.PathValue("queue"))
-		if site == nil {
-			d.absent(w, r)
-			return
-		}
-		do(w, r, site)
-	}
 }
 
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
@@ -214,36 +223,28 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 		}
 		query = r.PostForm
 	}
-	f.Told = d.tellings.take(query.Get("told"))
+	f.Flash = d.flashes.take(query.Get("flash"))
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, site.base+"/", site.base+"/live/", 1)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var err error
-	if f.Data, err = page.read(ctx, d.visit(site, query)); err != nil {
-		d.showProblem(w, f, err)
+	if f.Data, err = page.read(ctx, d.newRequest(site, query)); err != nil {
+		f.Problem, f.Stream, f.Zone = inWords(err), "", ""
+		d.render(w, statusOf(err), "problem", f)
 		return
 	}
-	if own, is := f.Data.(interface{ heading() string }); is {
-		f.Title = own.heading()
-	}
-	f.Zone = "UTC"
-	if own, is := f.Data.(interface{ zone() string }); is {
-		f.Zone = own.zone()
+	if own, is := f.Data.(interface{ heading() (title, zone string) }); is {
+		f.Title, f.Zone = own.heading()
 	}
 	d.render(w, http.StatusOK, page.file, f)
-}
-
-func (d *Dashboard) showProblem(w http.ResponseWriter, f *frame, err error) {
-	f.Problem, f.Stream = inWords(err), ""
-	d.render(w, statusOf(err), "problem", f)
 }
 
 // render writes a whole page. A template that fails has written nothing.
 func (d *Dashboard) render(w http.ResponseWriter, status int, file string, f *frame) {
 	var text bytes.Buffer
-	if err := d.theming[file].ExecuteTemplate(&text, "layout", f); err != nil {
+	if err := d.templates[file].ExecuteTemplate(&text, "layout", f); err != nil {
 		d.config.Log.Error().Err(err).Msg("rendering a page failed")
 		http.Error(w, "the page could not be rendered; the log tells why", http.StatusInternalServerError)
 		return

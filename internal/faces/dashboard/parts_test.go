@@ -22,7 +22,7 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := sitAt(t, q, "{bigtables}", q.Redis, nil)
-		queue := d.dashboard.shown.sites[0].queue
+		queue := d.dashboard.sites.list[0].queue
 		var models strings.Builder
 		for n := range 60 {
 			fmt.Fprintf(&models, "{uid: m%02d, rrule: every day at 6 AM}\n---\n", n)

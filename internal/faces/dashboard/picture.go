@@ -10,7 +10,7 @@ import (
 // picture is an SVG that a page shows with <img>, under an address of its own.
 type picture struct {
 	path string // below the base of the queue
-	draw func(ctx context.Context, v *visit, w io.Writer) error
+	draw func(ctx context.Context, req *request, w io.Writer) error
 }
 
 // pictures are all of them.
@@ -23,7 +23,7 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var text bytes.Buffer
-	if err := picture.draw(ctx, d.visit(site, r.URL.Query()), &text); err != nil {
+	if err := picture.draw(ctx, d.newRequest(site, r.URL.Query()), &text); err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
 	}

@@ -24,39 +24,44 @@ var playgroundPage = page{path: "playground", title: "Playground", nav: true, fi
 // playground is a policy that somebody tries. Nothing of it is stored.
 type playground struct {
 	Text     string
-	Answers  []answer
-	Examples []link
+	Answers  []*answer
+	Answer   *answer // the chosen one
+	Examples []example
 	*played
 }
 
-// answer is what workers are taken to answer.
+// answer is how workers answer in a simulation.
 type answer struct {
 	Name, Text string
-	Chosen     bool
 
 	outcomes func() simulate.Outcomes
+}
+
+func listed(outcomes ...simulate.Outcome) func() simulate.Outcomes {
+	return func() simulate.Outcomes { return simulate.Listed(outcomes) }
 }
 
 func always(o simulate.Outcome) func() simulate.Outcomes {
 	return func() simulate.Outcomes { return simulate.Always(o) }
 }
 
-var failed = simulate.Outcome{Result: simulate.Failure, After: time.Minute}
+var (
+	failed    = simulate.Outcome{Result: simulate.Failure, After: time.Minute}
+	succeeded = simulate.Outcome{Result: simulate.Success, After: 2 * time.Minute}
+)
 
-// answers are all that can be chosen; the first one is what is usual.
-var answers = []answer{
-	{Name: "fails", Text: "every attempt fails after a minute", outcomes: always(failed)},
-	{Name: "recovers", Text: "three attempts fail, then one succeeds", outcomes: func() simulate.Outcomes {
-		return simulate.Listed([]simulate.Outcome{failed, failed, failed, {Result: simulate.Success, After: 2 * time.Minute}})
-	}},
-	{Name: "lost", Text: "no worker answers", outcomes: always(simulate.Outcome{Result: simulate.Lost})},
-	{Name: "succeeds", Text: "every attempt succeeds after two minutes", outcomes: func() simulate.Outcomes {
-		return simulate.Listed(slices.Repeat([]simulate.Outcome{{Result: simulate.Success, After: 2 * time.Minute}}, 6))
-	}},
+// answers are all that can be chosen; the first one is the default.
+var answers = []*answer{
+	{"fails", "every attempt fails after a minute", always(failed)},
+	{"recovers", "three attempts fail, then one succeeds", listed(failed, failed, failed, succeeded)},
+	{"lost", "no worker answers", always(simulate.Outcome{Result: simulate.Lost})},
+	{"succeeds", "every attempt succeeds after two minutes", listed(slices.Repeat([]simulate.Outcome{succeeded}, 6)...)},
 }
 
-// examples are policies to begin with.
-var examples = []struct{ name, title, text string }{
+// example is a policy to begin with.
+type example struct{ Name, Title, text string }
+
+var examples = []example{
 	{"english", "in English", `- This policy is called twice-daily
 - Refresh the feed twice per day at 6 AM and 4 PM in the time zone Europe/Berlin
 - Allow 1 hour for a response
@@ -80,49 +85,45 @@ on_exhausted: next_planned
 }
 
 const (
-	// largestPlay is how large a policy may be that somebody tries, in bytes.
-	largestPlay = 64 << 10
+	// maxPlay is how large a policy may be that somebody tries, in bytes.
+	maxPlay = 64 << 10
 	// playTime bounds a simulation, and playLimit its attempts: as many as have a row each in the picture.
 	playTime  = 2 * time.Second
 	playLimit = 24
-	// mostPlays is how many simulations run at the same time.
-	mostPlays = 2
+	// maxPlays is how many simulations run at the same time.
+	maxPlays = 2
 )
 
-func readPlayground(ctx context.Context, v *visit) (any, error) {
-	page := &playground{Text: v.get("text"), Answers: slices.Clone(answers)}
-	chosen := max(0, slices.IndexFunc(answers, func(a answer) bool { return a.Name == v.get("answers") }))
-	page.Answers[chosen].Chosen = true
-	for _, example := range examples {
-		page.Examples = append(page.Examples, link{Text: example.title, Address: v.link("playground", "example", example.name)})
-		if page.Text == "" && example.name == cmp.Or(v.get("example"), examples[0].name) {
-			page.Text = example.text
-		}
-	}
-	if name := v.get("policy"); name != "" && v.get("text") == "" {
-		p, err := storedNow(ctx, v.queue.Parts[0], name)
+func readPlayground(ctx context.Context, req *request) (any, error) {
+	page := &playground{Text: req.get("text"), Answers: answers, Examples: examples, played: &played{}}
+	page.Answer = answers[max(0, slices.IndexFunc(answers, func(a *answer) bool { return a.Name == req.get("answers") }))]
+	switch name := req.get("policy"); {
+	case page.Text != "":
+	case name != "":
+		p, err := readStored(ctx, req.queue.Parts[0], name)
 		if err != nil {
 			return nil, err
 		}
 		page.Text = definitions.English(p)
+	default:
+		page.Text = examples[max(0, slices.IndexFunc(examples, func(e example) bool { return e.Name == req.get("example") }))].text
 	}
-	page.played = &played{}
 	switch docs, err := definitions.ReadPolicies("your text", strings.NewReader(page.Text)); {
-	case len(page.Text) > largestPlay:
+	case len(page.Text) > maxPlay:
 		page.Problem, page.Text = document.Refuse("text", "at most 64 KiB", fmt.Sprintf("%d bytes", len(page.Text))).Error(), ""
 	case err != nil:
 		page.Problem = err.Error()
 	case len(docs) != 1:
 		page.Problem = fmt.Sprintf("your text: expected one policy or model, found %d", len(docs))
 	default:
-		if page.played, err = v.play(ctx, docs[0], "your text", false, answers[chosen].Name); err != nil {
+		if page.played, err = play(ctx, req, docs[0], "your text", false, page.Answer); err != nil {
 			return nil, err
 		}
 	}
 	return page, nil
 }
 
-// played is what a policy says and would do.
+// played is a policy in words, and a simulation of it.
 type played struct {
 	Problem       string
 	Warnings      []string
@@ -136,31 +137,31 @@ type played struct {
 // Played is itself: for templates, in which it is embedded.
 func (p *played) Played() *played { return p }
 
-// play reads a policy or model and simulates it. What is wrong with it is told as a problem.
-func (v *visit) play(ctx context.Context, doc definitions.Document, from string, stored bool, how string) (*played, error) {
+// play reads a policy or model and simulates it. Errors in it become a problem.
+func play(ctx context.Context, req *request, doc definitions.Document, from string, stored bool, answer *answer) (*played, error) {
 	select {
-	case v.plays <- struct{}{}:
-		defer func() { <-v.plays }()
+	case req.plays <- struct{}{}:
+		defer func() { <-req.plays }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	store := v.queue.Parts[0]
+	store := req.queue.Parts[0]
 	now, err := store.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var failed error
 	usual := func() policy.Policy {
-		p, err := storedNow(ctx, store, policy.DefaultName)
-		if err == nil {
+		p, err := readStored(ctx, store, policy.DefaultName)
+		switch {
+		case err == nil:
 			return p
-		}
-		if !errors.Is(err, errAbsent) {
+		case !errors.Is(err, errAbsent):
 			failed = err
 		}
 		return policy.Default()
 	}
-	subject, err := definitions.ReadSubject(doc, from, stored, usual, func(name string) (policy.Policy, error) { return storedNow(ctx, store, name) })
+	subject, err := definitions.ReadSubject(doc, from, stored, usual, func(name string) (policy.Policy, error) { return readStored(ctx, store, name) })
 	if failed != nil {
 		return nil, failed
 	}
@@ -176,12 +177,11 @@ func (v *visit) play(ctx context.Context, doc definitions.Document, from string,
 		return nil, err
 	}
 	shown.YAML = yaml.String()
-	return shown, shown.simulate(v, subject, how, now)
+	return shown, shown.simulate(req.clock, subject, answer, now)
 }
 
-// simulate draws what would happen from now on.
-func (p *played) simulate(v *visit, subject definitions.Subject, how string, now time.Time) error {
-	chosen := answers[max(0, slices.IndexFunc(answers, func(a answer) bool { return a.Name == how }))]
+// simulate draws the attempts from now on. clock is that of this process.
+func (p *played) simulate(clock func() time.Time, subject definitions.Subject, answer *answer, now time.Time) error {
 	plan := simulate.Plan{Start: now.Truncate(time.Second), Limit: playLimit, Seed: 1}
 	m, err := simulate.NewModel(subject.Definition, subject.Policy, plan.Start)
 	if err != nil {
@@ -195,9 +195,9 @@ func (p *played) simulate(v *visit, subject definitions.Subject, how string, now
 	if err != nil {
 		zone = time.UTC
 	}
-	next, ends := chosen.outcomes(), v.clock().Add(playTime)
+	next, ends := answer.outcomes(), clock().Add(playTime)
 	run := simulate.Simulate(*m, func() (simulate.Outcome, bool) {
-		if v.clock().After(ends) {
+		if clock().After(ends) {
 			return simulate.Outcome{}, false
 		}
 		return next()
@@ -209,6 +209,6 @@ func (p *played) simulate(v *visit, subject definitions.Subject, how string, now
 	}
 	p.Picture = html.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())) //nolint:gosec // base64 has no markup
 	p.Table = table.String()
-	p.About = fmt.Sprintf("What would happen from now on if %s: %d attempts. The table below says the same.", chosen.Text, run.Attempts)
+	p.About = fmt.Sprintf("What would happen from now on if %s: %d attempts. The table below says the same.", answer.Text, run.Attempts)
 	return nil
 }

@@ -19,23 +19,21 @@ var (
 type policies struct {
 	Policies []policyRow
 	Counted  int  // models that were looked at
-	All      bool // which are all there are
+	All      bool // there are no others
 	Inline   int  // of them have a policy of their own
 }
 
-// policyRow is one of them.
 type policyRow struct {
 	Name, Timeout, Retries, Rule string
 	Readable                     bool
-	Link, ModelsLink             string
 	Models                       int
 }
 
-// mostCounted is how many models are looked at for the count of those that use a policy.
-const mostCounted = 2000
+// maxCounted bounds the models that are looked at to count those of each policy.
+const maxCounted = 2000
 
-func readPolicies(ctx context.Context, v *visit) (any, error) {
-	store := v.queue.Parts[0]
+func readPolicies(ctx context.Context, req *request) (any, error) {
+	store := req.queue.Parts[0]
 	names, err := store.Report().PolicyNames(ctx)
 	if err != nil {
 		return nil, err
@@ -44,7 +42,7 @@ func readPolicies(ctx context.Context, v *visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	uses, counted, all, err := v.queue.Report().CountPolicies(ctx, mostCounted)
+	uses, counted, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +53,7 @@ func readPolicies(ctx context.Context, v *visit) (any, error) {
 		}
 	}
 	for _, name := range names {
-		row := policyRow{Name: name, Models: uses[name], Link: v.link("policy", "name", name), ModelsLink: v.link("models", "l", "policy="+name)}
+		row := policyRow{Name: name, Models: uses[name]}
 		if p, readable := stored[name]; readable {
 			row.Readable = true
 			row.Timeout, row.Retries, row.Rule = definitions.Brief(p)
@@ -65,21 +63,18 @@ func readPolicies(ctx context.Context, v *visit) (any, error) {
 	return page, nil
 }
 
-// storedPolicy is one policy with what it would do.
+// storedPolicy is one policy with a simulation.
 type storedPolicy struct {
 	*played
 
-	Name       string
-	Models     int
-	Counted    int
-	All        bool
-	ModelsLink string
-	EditLink   string
+	Name   string
+	Models int
+	All    bool // Models counts all that there are
 }
 
-func readPolicy(ctx context.Context, v *visit) (any, error) {
-	name := v.get("name")
-	text, found, err := v.queue.Parts[0].Report().PolicyText(ctx, name)
+func readPolicy(ctx context.Context, req *request) (any, error) {
+	name := req.get("name")
+	text, found, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
 	if err == nil && !found {
 		err = fmt.Errorf("policy %q: %w", name, errAbsent)
 	}
@@ -87,22 +82,22 @@ func readPolicy(ctx context.Context, v *visit) (any, error) {
 		return nil, err
 	}
 	doc := definitions.Document{Position: func(string) string { return "stored policy " + name }}
-	page := &storedPolicy{Name: name, ModelsLink: v.link("models", "l", "policy="+name), EditLink: v.link("playground", "policy", name)}
+	page := &storedPolicy{Name: name}
 	if err := json.Unmarshal([]byte(text), &doc.Value); err != nil {
 		page.played = &played{Problem: doc.At(fmt.Errorf("expected JSON: %w", err)).Error()}
 		return page, nil
 	}
-	uses, counted, all, err := v.queue.Report().CountPolicies(ctx, mostCounted)
+	uses, _, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
 	if err != nil {
 		return nil, err
 	}
-	page.Models, page.Counted, page.All = uses[name], counted, all
-	page.played, err = v.play(ctx, doc, name, true, "")
+	page.Models, page.All = uses[name], all
+	page.played, err = play(ctx, req, doc, name, true, answers[0])
 	return page, err
 }
 
-// storedNow reads a policy that must be stored.
-func storedNow(ctx context.Context, store *store.Store, name string) (policy.Policy, error) {
+// readStored reads a policy that must be stored.
+func readStored(ctx context.Context, store *store.Store, name string) (policy.Policy, error) {
 	found, err := store.Policies(ctx, []string{name})
 	p, is := found[name]
 	if err == nil && !is {

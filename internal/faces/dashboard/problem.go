@@ -12,20 +12,20 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// readTime bounds what is read of Redis for one page, or done by one action.
+// readTime bounds the reads of one page, or one action.
 const readTime = 20 * time.Second
 
-// errAbsent is a policy that a page is about and that is not stored.
+// errAbsent says that the policy of a page is not stored.
 var errAbsent = errors.New("expected one that is stored, found none of that name")
 
-// inWords is an error as people are told it, on one line.
+// inWords is an error for people, on one line.
 func inWords(err error) string {
 	const notAllowed = "the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. ("
 	text := document.OneLine(err.Error())
 	switch {
 	case store.Refused(err):
 		return "Redis refused it: " + notAllowed + text + ")"
-	case strings.Contains(text, "EXECABORT"): // it keeps to itself why
+	case strings.Contains(text, "EXECABORT"): // Redis does not say why
 		return "Redis refused it, and nothing was done: most likely " + notAllowed + text + ")"
 	case errors.Is(err, context.DeadlineExceeded):
 		return "Redis did not answer in time, and it is unknown what was done: look at the page again. (" + text + ")"

@@ -19,76 +19,75 @@ var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "r
 
 // rejections are the rejected messages of a page, newest first.
 type rejections struct {
+	Now          time.Time
 	Messages     []rejection
-	Total, From  int
-	Newer, Older string // addresses; "": there are none
+	Total        int
+	Newer, Older string // where these pages begin; "": there are none
 }
 
 // rejection is a rejected message.
-type rejection struct {
-	ID, Source, UID, Reason string
-	At                      moment
-	Link                    string // of the model that it names
-	Text                    string // what can be shown of it
-	Size                    string // in bytes, if not all of it is kept
-	Whole                   bool   // it can be requeued
-}
+type rejection struct{ store.Rejected }
 
 const (
 	// rejectedAPage is how many messages a page shows.
 	rejectedAPage = 25
-	// mostRaw is how much of a message is shown, in bytes.
-	mostRaw = 2000
+	// maxRaw is how much of a message is shown, in bytes.
+	maxRaw = 2000
 )
 
-func readRejected(ctx context.Context, v *visit) (any, error) {
-	now, err := v.queue.Parts[0].Now(ctx)
+func readRejected(ctx context.Context, req *request) (any, error) {
+	now, err := req.now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	parts, err := v.queue.Fleet().Rejected(ctx, func(*store.Rejected) bool { return true })
+	parts, err := req.queue.Fleet().Rejected(ctx, func(*store.Rejected) bool { return true })
 	if err != nil {
 		return nil, err
 	}
-	var all []store.Rejected
+	var all []rejection
 	for _, part := range parts {
-		all = append(all, part.Entries...)
+		for _, entry := range part.Entries {
+			all = append(all, rejection{entry})
+		}
 	}
 	slices.Reverse(all)
-	slices.SortStableFunc(all, func(a, b store.Rejected) int { return strings.Compare(b.At, a.At) })
-	from, _ := strconv.Atoi(v.get("from")) // what is no number begins in front
+	slices.SortStableFunc(all, func(a, b rejection) int { return strings.Compare(b.At, a.At) })
+	from, _ := strconv.Atoi(req.get("from")) // other texts begin in front
 	from = max(0, min(from, len(all)))
-	page := &rejections{Total: len(all), From: from}
-	for i := range all[from:min(len(all), from+rejectedAPage)] {
-		page.Messages = append(page.Messages, newRejection(v.site, &all[from+i], now))
-	}
+	to := min(len(all), from+rejectedAPage)
+	page := &rejections{Now: now, Total: len(all), Messages: all[from:to]}
 	if from > 0 {
-		page.Newer = v.link("rejected", "from", strconv.Itoa(max(0, from-rejectedAPage)))
+		page.Newer = strconv.Itoa(max(0, from-rejectedAPage))
 	}
-	if from+rejectedAPage < len(all) {
-		page.Older = v.link("rejected", "from", strconv.Itoa(from+rejectedAPage))
+	if to < len(all) {
+		page.Older = strconv.Itoa(to)
 	}
 	return page, nil
 }
 
-func newRejection(site *site, r *store.Rejected, now time.Time) rejection {
-	raw := r.Raw
-	if r.RawBase64 != "" {
-		decoded, _ := base64.StdEncoding.DecodeString(r.RawBase64) // what of it is none is not shown
-		raw = string(decoded)
-	}
-	_, err := r.Message()
-	shown := rejection{ID: r.ID(), Source: r.Source, UID: r.UID, Reason: r.Reason, Text: visible(raw, mostRaw), Size: r.Bytes, Whole: err == nil}
-	if r.UID != "" {
-		shown.Link = site.link("model", "uid", r.UID)
-	}
-	if at, err := time.Parse(time.RFC3339, r.At); err == nil {
-		shown.At = newMoment(at, now)
-	}
-	return shown
+// Time is when it was rejected; zero: unknown.
+func (r *rejection) Time() time.Time {
+	at, _ := time.Parse(time.RFC3339, r.At)
+	return at
 }
 
-// visible shows bytes of anybody: what is no letter, sign or space is told by its number, so that nothing hides or turns the direction of writing.
+// Whole: it can be requeued.
+func (r *rejection) Whole() bool {
+	_, err := r.Message()
+	return err == nil
+}
+
+// Text is the beginning of the message, made visible.
+func (r *rejection) Text() string {
+	raw := r.Raw
+	if r.RawBase64 != "" {
+		decoded, _ := base64.StdEncoding.DecodeString(r.RawBase64) // up to an error
+		raw = string(decoded)
+	}
+	return visible(raw, maxRaw)
+}
+
+// visible shows bytes of anybody: a character that does not print is shown by its number, so that nothing hides or turns the direction of writing.
 func visible(raw string, most int) string {
 	var shown strings.Builder
 	for i := 0; i < len(raw); {
@@ -110,8 +109,8 @@ func visible(raw string, most int) string {
 }
 
 // requeueRejected moves a rejected message back to the list that it came from.
-func requeueRejected(ctx context.Context, v *visit) (outcome, error) {
-	return changeRejected(ctx, v, "is requeued: look whether it is rejected again.", func(part *store.Store, entries []store.Rejected) (int, error) {
+func requeueRejected(ctx context.Context, req *request) (outcome, error) {
+	return changeRejected(ctx, req, "is requeued: look whether it is rejected again.", func(part *store.Store, entries []store.Rejected) (int, error) {
 		for i := range entries {
 			if _, err := entries[i].Message(); err != nil {
 				return 0, err
@@ -121,18 +120,18 @@ func requeueRejected(ctx context.Context, v *visit) (outcome, error) {
 	})
 }
 
-func dropRejected(ctx context.Context, v *visit) (outcome, error) {
-	return changeRejected(ctx, v, "is forgotten.", func(part *store.Store, entries []store.Rejected) (int, error) {
+func dropRejected(ctx context.Context, req *request) (outcome, error) {
+	return changeRejected(ctx, req, "is forgotten.", func(part *store.Store, entries []store.Rejected) (int, error) {
 		return part.Fleet().DropRejected(ctx, entries)
 	})
 }
 
-func changeRejected(ctx context.Context, v *visit, told string, change func(*store.Store, []store.Rejected) (int, error)) (outcome, error) {
-	if err := v.queue.RequireWhole(); err != nil {
+func changeRejected(ctx context.Context, req *request, text string, change func(*store.Store, []store.Rejected) (int, error)) (outcome, error) {
+	if err := req.queue.RequireWhole(); err != nil {
 		return outcome{}, err
 	}
-	id := v.get("id")
-	found, err := v.queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return r.ID() == id })
+	id := req.get("id")
+	found, err := req.queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return r.ID() == id })
 	if err != nil {
 		return outcome{}, err
 	}
@@ -140,11 +139,11 @@ func changeRejected(ctx context.Context, v *visit, told string, change func(*sto
 	for _, part := range found {
 		count, err := change(part.Part, part.Entries)
 		if done += count; err != nil {
-			return outcome{}, v.queue.PartError(part.Part, err)
+			return outcome{}, req.queue.PartError(part.Part, err)
 		}
 	}
 	if done == 0 {
 		return outcome{}, document.Refuse("id", "that of a rejected message that is kept", document.Found(id))
 	}
-	return outcome{told: "The message " + id + " " + told}, nil
+	return outcome{text: "The message " + id + " " + text}, nil
 }

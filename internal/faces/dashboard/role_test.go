@@ -18,7 +18,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	for _, path := range []string{"", "models", "models?sort=due", "models?sort=failing", "models?l=tenant%3Dt1", "model?uid=a", "model/past.svg?uid=a", "model/next.svg?uid=a"} {
 		d.page(home + path)
 	}
-	if err := takeSample(t.Context(), d.dashboard.shown.sites[0]); err != nil {
+	if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
 		t.Error(err)
 	}
 	users.ExpectNoRefusal(t)

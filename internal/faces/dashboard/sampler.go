@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ type sample struct {
 	at      time.Time
 	counted [len(counted)]int64
 	line    int64         // attempts that no worker has taken
-	late    time.Duration // how long the model waits that is due for longest
+	late    time.Duration // how long the oldest due model waits
 }
 
 // sampler keeps the samples of an hour. It is safe for concurrent use.
@@ -32,20 +33,17 @@ type sampler struct {
 func (s *sampler) add(one sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := 0
-	for old < len(s.samples) && one.at.Sub(s.samples[old].at) > kept {
-		old++
-	}
+	s.samples = slices.DeleteFunc(s.samples, func(old sample) bool { return one.at.Sub(old.at) > kept })
 	if last := len(s.samples) - 1; last >= 0 && !one.at.After(s.samples[last].at) {
-		old = len(s.samples) // the clock has been set back: what was before tells no rates
+		s.samples = nil // the clock has been set back: older samples give no rates
 	}
-	s.samples = append(s.samples[old:], one)
+	s.samples = append(s.samples, one)
 }
 
 func (s *sampler) all() []sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]sample{}, s.samples...)
+	return slices.Clone(s.samples)
 }
 
 // sample reads the counters of a queue until ctx ends. A reading that fails leaves a gap.
@@ -70,20 +68,20 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 func takeSample(ctx context.Context, site *site) error {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	stats, err := site.queue.Report().Gauges(ctx)
+	gauges, err := site.queue.Report().Gauges(ctx)
 	if err != nil {
 		return err
 	}
-	one := sample{at: stats.At, line: stats.Input, late: waits(&stats)}
+	one := sample{at: gauges.At, line: gauges.Input, late: oldestWait(&gauges)}
 	for i, name := range counted {
-		one.counted[i] = stats.Counters[name]
+		one.counted[i] = gauges.Counters[name]
 	}
 	site.sampler.add(one)
 	return nil
 }
 
-// waits is how long the model waits that is due for longest; 0: none is due.
-func waits(g *store.Gauges) time.Duration {
+// oldestWait is how long the oldest due model waits; 0: none is due.
+func oldestWait(g *store.Gauges) time.Duration {
 	if g.OldestDue.IsZero() {
 		return 0
 	}

@@ -14,31 +14,31 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// steer is the action that carries out a command about one model.
-func steer(kind model.CommandType) func(context.Context, *visit) (outcome, error) {
-	return func(ctx context.Context, v *visit) (outcome, error) {
-		uid, err := v.uidOf()
+// change is the action that carries out a command about one model.
+func change(kind model.CommandType) func(context.Context, *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		uid, err := req.uid()
 		if err != nil {
 			return outcome{}, err
 		}
-		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: v.by, Force: v.get("force") != "", Reason: v.get("reason")}}
-		if err := commands.ExecuteAll(ctx, v.queue, []*commands.Request{request}); err != nil {
+		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: req.by, Force: req.get("force") != "", Reason: req.get("reason")}}
+		if err := commands.ExecuteAll(ctx, req.queue, []*commands.Request{request}); err != nil {
 			return outcome{}, err
 		}
-		done := outcome{next: v.link("model", "uid", uid)}
+		done := outcome{next: req.Link("model", "uid", uid)}
 		if errors.Is(request.Refused, explain.ErrUnknownModel) {
-			done.next = v.link("models")
+			done.next = req.Link("models")
 		}
 		if request.Refused != nil {
 			return done, fmt.Errorf("%s: %w", uid, request.Refused)
 		}
-		done.told, err = v.becameOf(ctx, request)
+		done.text, err = req.describe(ctx, request)
 		return done, err
 	}
 }
 
-// becameOf says in words what a command has done.
-func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string, error) {
+// describe says in words what a command has done.
+func (req *request) describe(ctx context.Context, request *commands.Request) (string, error) {
 	uid := request.Command.UID
 	if request.Result == commands.ResultUnchanged {
 		return uid + ": nothing had to be changed.", nil
@@ -46,12 +46,12 @@ func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string
 	if request.Command.Type == model.CommandDisable {
 		return uid + " is disabled until somebody enables it.", nil
 	}
-	part := v.queue.Of(uid)
+	part := req.queue.Of(uid)
 	found, err := explain.ReadModel(ctx, part, uid)
 	if err != nil {
 		return "", err
 	}
-	gates, err := part.Blockers(ctx)
+	blockers, err := part.Blockers(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -63,30 +63,30 @@ func (v *visit) becameOf(ctx context.Context, request *commands.Request) (string
 		return clock(at, explain.ZoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
 	}
 	if m := &found.Record.Model; m.Waiting() {
-		if gate, until := gates.Stop(m, found.Now); gate != "" {
-			return text + ", and does not start yet: " + explain.StopText(&gates, gate, until, when) + ".", nil
+		if blocker, until := blockers.Stop(m, found.Now); blocker != "" {
+			return text + ", and does not start yet: " + explain.StopText(&blockers, blocker, until, when) + ".", nil
 		}
 	}
 	return text + ". Now it is " + found.StatusText() + ".", nil
 }
 
-func holdModel(ctx context.Context, v *visit) (outcome, error) {
-	uid, err := v.uidOf()
+func holdModel(ctx context.Context, req *request) (outcome, error) {
+	uid, err := req.uid()
 	if err != nil {
 		return outcome{}, err
 	}
-	v.query.Set("selector", model.SelectUID+"="+uid)
-	v.query.Set("end", v.get("for"))
-	done, err := putHold(ctx, v)
-	return outcome{told: uid + " is held. " + done.told, next: v.link("model", "uid", uid)}, err
+	req.query.Set("selector", model.SelectUID+"="+uid)
+	req.query.Set("end", req.get("for"))
+	done, err := putHold(ctx, req)
+	return outcome{text: uid + " is held. " + done.text, next: req.Link("model", "uid", uid)}, err
 }
 
-func releaseHold(ctx context.Context, v *visit) (outcome, error) {
-	id := v.get("id")
+func releaseHold(ctx context.Context, req *request) (outcome, error) {
+	id := req.get("id")
 	if err := document.ValidateID("id", id); err != nil {
 		return outcome{}, err
 	}
-	holds, problem, err := v.queue.Parts[0].Fleet().Holds(ctx)
+	holds, problem, err := req.queue.Parts[0].Fleet().Holds(ctx)
 	if err := cmp.Or(err, problem); err != nil {
 		return outcome{}, err
 	}
@@ -96,9 +96,9 @@ func releaseHold(ctx context.Context, v *visit) (outcome, error) {
 			within = holds[i].Within
 		}
 	}
-	released, err := v.queue.Fleet().ReleaseHold(ctx, id, within)
+	released, err := req.queue.Fleet().ReleaseHold(ctx, id, within)
 	if err == nil && !released {
 		err = fmt.Errorf("%s: expected a hold, found that it has ended", id)
 	}
-	return outcome{told: "The hold " + id + " is released: what waits for it starts once."}, err
+	return outcome{text: "The hold " + id + " is released: what waits for it starts once."}, err
 }

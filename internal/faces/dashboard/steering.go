@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -15,74 +17,80 @@ var steeringPage = page{
 
 // steering is what keeps models from starting, and what is done to many at once.
 type steering struct {
-	Holds     []hold
+	Now       time.Time
+	Holds     []store.HoldSum
 	Circuits  []circuit
-	Limits    []limit
+	Limits    []store.LimitUse
 	Calendars []calendar
-	Bulks     []bulk
+	Bulks     []store.Bulk // what goes on first, and the newest of it
 
-	Asked    string // the key that was asked for
-	All      bool   // all keys of limits and circuits are shown, not only those for which models wait
-	AllLink  string
-	SomeLink string
+	Key string // that was asked for
+	All bool   // all keys of limits and circuits are shown, not only those for which models wait
 }
 
-func readSteering(ctx context.Context, v *visit) (any, error) {
-	now, err := v.queue.Parts[0].Now(ctx)
+// maxBulks is how many bulks a page shows.
+const maxBulks = 50
+
+func readSteering(ctx context.Context, req *request) (any, error) {
+	page := &steering{Key: req.get("key"), All: req.get("keys") == "all"}
+	fleet := req.queue.Fleet()
+	var err error
+	if page.Now, err = req.now(ctx); err != nil {
+		return nil, err
+	}
+	if page.Holds, err = fleet.Holds(ctx); err != nil {
+		return nil, err
+	}
+	keys, err := readKeys(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	page := &steering{
-		Asked: v.get("key"), All: v.get("keys") == "all", AllLink: v.link("steering", "keys", "all"), SomeLink: v.link("steering"),
-	}
-	if page.Holds, err = readHolds(ctx, v, now); err != nil {
+	if page.Circuits, err = readCircuits(ctx, req, keys[model.BlockerCircuit]); err != nil {
 		return nil, err
 	}
-	keys, err := readKeys(ctx, v)
-	if err != nil {
+	if page.Limits, err = fleet.LimitUses(ctx, keys[model.BlockerLimit]...); err != nil {
 		return nil, err
 	}
-	if page.Circuits, err = readCircuits(ctx, v, keys[model.BlockerCircuit], now); err != nil {
+	page.Limits = slices.DeleteFunc(page.Limits, func(l store.LimitUse) bool { return l.Limit.Name == "" })
+	if page.Calendars, err = readCalendars(ctx, req, page.Now); err != nil {
 		return nil, err
 	}
-	if page.Limits, err = readLimits(ctx, v, keys[model.BlockerLimit], now); err != nil {
-		return nil, err
-	}
-	if page.Calendars, err = readCalendars(ctx, v, now); err != nil {
-		return nil, err
-	}
-	page.Bulks, err = readBulks(ctx, v, now)
+	page.Bulks, err = fleet.Bulks(ctx)
+	slices.Reverse(page.Bulks)
+	page.Bulks = page.Bulks[:min(len(page.Bulks), maxBulks)]
 	return page, err
 }
 
-// mostGates is how many gates for which models wait are looked at in each part. All keys there are would take a walk over the keys of Redis.
-const mostGates = 200
+// maxBlockers bounds the blockers that are read in each part. All keys there are would take a walk over the keys of Redis.
+const maxBlockers = 200
 
-// readKeys lists by the kind of their gates the keys that a page shows: the one that was asked for, and those for which models wait; or none, which means
+// readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait; or none, which means
 // all.
-func readKeys(ctx context.Context, v *visit) (map[string][]string, error) {
+func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 	keys := map[string][]string{}
-	if v.get("keys") == "all" {
+	if req.get("keys") == "all" {
 		return keys, nil
 	}
 	keys[model.BlockerCircuit] = []string{model.QueueCircuitKey}
-	for _, kind := range []string{model.BlockerCircuit, model.BlockerLimit} {
-		if asked := v.get("key"); isKey(asked) {
-			keys[kind] = append(keys[kind], asked)
-		}
+	if key := req.get("key"); isKey(key) {
+		keys[model.BlockerCircuit], keys[model.BlockerLimit] = append(keys[model.BlockerCircuit], key), []string{key}
 	}
-	for _, part := range v.queue.Parts {
-		gates, err := part.Fleet().WaitedFor(ctx, mostGates)
+	for _, part := range req.queue.Parts {
+		blockers, err := part.Fleet().WaitedFor(ctx, maxBlockers)
 		if err != nil {
-			return nil, v.queue.PartError(part, err)
+			return nil, req.queue.PartError(part, err)
 		}
-		for _, gate := range gates {
-			kind, name := gate.Split()
-			keys[kind] = append(keys[kind], name)
+		for _, blocker := range blockers {
+			kind, key := blocker.Split()
+			keys[kind] = append(keys[kind], key)
 		}
 	}
 	if len(keys[model.BlockerLimit]) == 0 {
 		keys[model.BlockerLimit] = []string{""} // which is the key of nothing: those that were set
+	}
+	for kind := range keys {
+		slices.Sort(keys[kind])
+		keys[kind] = slices.Compact(keys[kind])
 	}
 	return keys, nil
 }

@@ -17,7 +17,7 @@ function replace(fragment) {
   if (within >= 0) place.querySelectorAll("a, button, summary, input, select, textarea, [tabindex]")[within]?.focus({ preventScroll: true });
 }
 
-function look() {
+function subscribe() {
   const should = wanted && !document.hidden;
   if (should && !source) {
     source = new EventSource(address);
@@ -32,8 +32,8 @@ function look() {
 }
 
 button.hidden = false;
-button.addEventListener("click", () => { wanted = !wanted; look(); });
-document.addEventListener("visibilitychange", look);
+button.addEventListener("click", () => { wanted = !wanted; subscribe(); });
+document.addEventListener("visibilitychange", subscribe);
 addEventListener("pagehide", () => { source?.close(); source = null; });
-addEventListener("pageshow", look);
-look();
+addEventListener("pageshow", subscribe);
+subscribe();

@@ -42,7 +42,7 @@ func TestAQueueIsChosenByItsLink(t *testing.T) {
 	f := newFleet(t, Config{})
 	showToo(t, f.dashboard, f.client, store.Config{Queue: "banners", Clock: f.Clock.Now})
 	tab := browser.Open(t)
-	f.eventually("two queues", func() bool { return len(f.dashboard.shown.all()) == 2 })
+	f.eventually("two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
 	tab.Go(f.url("models"))
 	tab.Look()
 	tab.Follow("banners")

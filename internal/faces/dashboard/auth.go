@@ -1,0 +1,220 @@
+package dashboard
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	sessionCookie = "refreshd_dashboard"
+	sessionTime   = 12 * time.Hour
+
+	maxTries    = 10   // wrong tokens of one address in a tryWindow
+	maxTriesAll = 1000 // of all addresses
+	tryWindow   = time.Minute
+)
+
+// auth decides who may look.
+type auth struct {
+	token   string // "": everybody
+	clock   func() time.Time
+	proxies []netip.Prefix
+
+	mu    sync.Mutex
+	since time.Time            // guarded by mu: when the window began
+	wrong map[string]int       // guarded by mu: wrong tokens by address
+	all   int                  // guarded by mu
+	ended map[string]time.Time // guarded by mu: sessions that were ended, until they would have expired
+}
+
+// client is the address of who sends a request: the last one that is no trusted proxy.
+func (a *auth) client(r *http.Request) string {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, next := range slices.Backward(forwarded) {
+		if !a.isProxy(address) || strings.TrimSpace(next) == "" {
+			break
+		}
+		address = strings.TrimSpace(next)
+	}
+	return address
+}
+
+func (a *auth) isProxy(address string) bool {
+	parsed, err := netip.ParseAddr(address)
+	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(parsed.Unmap()) })
+}
+
+// credential is what a request has shown.
+type credential int
+
+const (
+	anonymous credential = iota
+	byCookie             // or no token is asked for
+	byBearer             // a program: no other site can misuse it
+)
+
+type credentialKey struct{}
+
+func credentialOf(ctx context.Context) credential {
+	shown, _ := ctx.Value(credentialKey{}).(credential)
+	return shown
+}
+
+// authenticate reads the credential of a request; false: too many wrong ones came from there.
+func (a *auth) authenticate(r *http.Request) (shown credential, may bool) {
+	if a.token == "" {
+		return byCookie, true
+	}
+	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
+		right, may := a.check(r, token)
+		if right {
+			return byBearer, true
+		}
+		return anonymous, may
+	}
+	if cookie, err := r.Cookie(sessionCookie); err == nil && a.isSession(cookie.Value) {
+		return byCookie, true
+	}
+	return anonymous, true
+}
+
+// check compares a token; false, false: too many wrong ones came from there. The right one is never refused.
+func (a *auth) check(r *http.Request, token string) (right, may bool) {
+	if sameText(a.sign("token"+token), a.sign("token"+a.token)) {
+		return true, true
+	}
+	address := a.client(r)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now := a.clock(); now.Sub(a.since) >= tryWindow {
+		a.since, a.wrong, a.all = now, map[string]int{}, 0
+	}
+	if a.wrong[address] >= maxTries || a.all >= maxTriesAll {
+		return false, false
+	}
+	a.wrong[address]++
+	a.all++
+	return false, true
+}
+
+// session is a text that only this token makes.
+func (a *auth) session() string {
+	text := strconv.FormatInt(a.clock().Add(sessionTime).Unix(), 10) + "." + rand.Text()
+	return text + "." + a.sign("session"+text)
+}
+
+func (a *auth) isSession(text string) bool {
+	a.mu.Lock()
+	_, ended := a.ended[text]
+	a.mu.Unlock()
+	return a.clock().Before(a.expiry(text)) && !ended
+}
+
+// expiry is when a session expires; zero: this token has not made it.
+func (a *auth) expiry(text string) time.Time {
+	at := max(0, strings.LastIndexByte(text, '.'))
+	ends, _, _ := strings.Cut(text, ".")
+	seconds, err := strconv.ParseInt(ends, 10, 64)
+	if err != nil || !sameText(text[at:], "."+a.sign("session"+text[:at])) {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
+}
+
+func (a *auth) end(text string) {
+	if !a.isSession(text) {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ended == nil {
+		a.ended = map[string]time.Time{}
+	}
+	maps.DeleteFunc(a.ended, func(_ string, ends time.Time) bool { return !a.clock().Before(ends) })
+	a.ended[text] = a.expiry(text)
+}
+
+func (a *auth) sign(text string) string {
+	mac := hmac.New(sha256.New, []byte(a.token))
+	mac.Write([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// signedIn passes requests with a credential, and those for the sign-in page and its files.
+func (d *Dashboard) signedIn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown, may := d.auth.authenticate(r)
+		switch {
+		case !may:
+			tooMany(w)
+		case shown != anonymous:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), credentialKey{}, shown)))
+		case r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
+			next.ServeHTTP(w, r)
+		case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+		default:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "expected the token of the dashboard, as Authorization: Bearer TOKEN or by /login", http.StatusUnauthorized)
+		}
+	})
+}
+
+func tooMany(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(tryWindow.Seconds())))
+	http.Error(w, "too many wrong tokens: wait a minute", http.StatusTooManyRequests)
+}
+
+// login shows the form, and takes what it sends.
+func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
+	if d.config.Token == "" {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	}
+	shown, status := frame{Title: "Sign in"}, http.StatusOK
+	if r.Method == http.MethodPost {
+		right, may := d.auth.check(r, r.PostFormValue("token"))
+		if right {
+			setSession(w, r, d.auth.session(), int(sessionTime.Seconds()))
+			http.Redirect(w, r, "/", http.StatusSeeOther)
+			return
+		}
+		if !may {
+			tooMany(w)
+			return
+		}
+		shown.Problem, status = "This is not the token of the dashboard.", http.StatusForbidden
+	}
+	d.render(w, status, "login", &shown)
+}
+
+func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
+	if cookie, err := r.Cookie(sessionCookie); err == nil {
+		d.auth.end(cookie.Value)
+	}
+	setSession(w, r, "", -1)
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}
+
+func setSession(w http.ResponseWriter, r *http.Request, text string, age int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: sessionCookie, Value: text, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: r.Header.Get("X-Forwarded-Proto") == "https", // a proxy in front speaks TLS, this server never does
+	})
+}
