@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/user"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -15,8 +16,11 @@ import (
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/faces/traces"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -202,6 +206,38 @@ func (a *app) withClients(do func(*store.Clients) error) error {
 func (a *app) onQueue(do func(ctx context.Context, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
 		return a.withQueue(command.Context(), func(queue *store.Queue) error { return do(command.Context(), queue, args) })
+	}
+}
+
+// withOperator runs do with somebody who asks something of a queue that answers.
+func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error) error {
+	by, err := a.wantedBy()
+	if err != nil {
+		return err
+	}
+	return a.withQueue(ctx, func(queue *store.Queue) error { return do(operate.Operator{Queue: queue, By: by}) })
+}
+
+// wantedBy is who asks: the flag --by says, or the name of the user does.
+func (a *app) wantedBy() (string, error) {
+	if a.by != "" {
+		return operate.ReadBy(a.by)
+	}
+	if who, err := user.Current(); err == nil { // there is none in many containers
+		return document.Shorten(who.Username, model.MaxBy), nil
+	}
+	return document.Shorten(a.getenv("USER"), model.MaxBy), nil
+}
+
+// bindBy adds the flag that says who wants a command.
+func (a *app) bindBy(flags *pflag.FlagSet) {
+	flags.StringVar(&a.by, "by", "", "`NAME` of who wants it, for the journal (default your user's name)")
+}
+
+// operates is the body of a command that asks something of a queue.
+func (a *app) operates(do func(ctx context.Context, o operate.Operator, args []string) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		return a.withOperator(command.Context(), func(o operate.Operator) error { return do(command.Context(), o, args) })
 	}
 }
 

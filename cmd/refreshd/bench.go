@@ -157,7 +157,7 @@ func terminated(daemon *exec.Cmd) bool {
 	return known && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-func benchPairs(r *bench.Report) [][2]string {
+func benchPairs(r *bench.Report) [][2]any {
 	number := func(n *float64, unit string) string {
 		if n == nil {
 			return "unknown: this Redis does not tell"
@@ -170,7 +170,7 @@ func benchPairs(r *bench.Report) [][2]string {
 		}
 		return fmt.Sprintf("%.1f ms half of them, %.1f ms 99 %%, %.1f ms at most", s.P50, s.P99, s.Max)
 	}
-	return [][2]string{
+	return [][2]any{
 		{"redis", r.RedisVersion}, {"models", strconv.Itoa(r.Models)}, {"cycles", strconv.Itoa(r.Cycles)},
 		{"cycles a second", strconv.FormatFloat(r.CyclesPerSecond, 'f', 0, 64)},
 		{"CPU of Redis", number(r.RedisCPU, " µs a cycle")}, {"CPU of the daemons", number(&r.DaemonCPU, " µs a cycle")},

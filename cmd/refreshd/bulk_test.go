@@ -85,8 +85,8 @@ func TestWrongWishesAboutManyModelsAreRefused(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	c.fleet()
 	for line, want := range map[string]string{
-		"model rm -l tenant=t1":                       "-l: expected --yes, as models are removed",
-		"model run --selector=":                       "-l: expected --yes, as all models of the queue are picked",
+		"model rm -l tenant=t1":                       "--selector: expected --yes, as models are removed",
+		"model run --selector=":                       "--selector: expected --yes, as all models of the queue are picked",
 		"model run a -l tenant=t1":                    "expected uids or a selector, found both",
 		"model run a --rate 1/s":                      "--rate: expected -l with it, found uids",
 		"model run":                                   "expected the uid of a model, found none",

@@ -70,7 +70,7 @@ func (a *app) showConformance(report conformance.Report, took time.Duration) err
 		} else {
 			verdict, text = "FAILS", c.Text+" (found: "+c.Found+")"
 		}
-		t.row(c.Scenario, string(c.Level), verdict, text)
+		t.Row(c.Scenario, string(c.Level), verdict, text)
 	}
 	if err := t.Flush(); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -50,8 +51,8 @@ func runFailuresCommand(a *app) *cobra.Command {
 			if err := model.ValidateFingerprintID(ids[0]); err != nil {
 				return usageError{err}
 			}
-			wish.selector = model.SelectError + "=" + ids[0]
-			return a.steerMany(ctx, queue, &wish, &same, nil)
+			wish.selector, wish.yes = model.SelectError+"="+ids[0], true
+			return a.changeMany(ctx, operate.Operator{Queue: queue, By: same.By}, &wish, &same)
 		}),
 	}
 	wish.bindBounds(command.Flags())
@@ -212,7 +213,7 @@ func (a *app) printFailures(views []failureView) error {
 	}
 	t := a.newTable("MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON")
 	for _, v := range views {
-		t.row(strconv.FormatInt(v.Models, 10), cmp.Or(v.By, "-"), instant(v.Since), instant(v.Last), cmp.Or(strings.Join(v.UIDs, " "), "-"),
+		t.Row(strconv.FormatInt(v.Models, 10), cmp.Or(v.By, "-"), instant(v.Since), instant(v.Last), cmp.Or(strings.Join(v.UIDs, " "), "-"),
 			v.cause())
 	}
 	return t.Flush()
@@ -268,7 +269,7 @@ func (a *app) showFailure(ctx context.Context, queue *store.Queue, ids []string)
 	}
 	v.UIDs = v.Examples[:min(len(v.Examples), 3)]
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return a.print(v, [][2]string{
+	return a.print(v, [][2]any{
 		{"error", v.Error}, {"signature", v.Signature}, {"models", count(v.Models) + "  that are failing by it now"}, {"since", model.FormatTime(one.FirstAt)},
 		{"last", model.FormatTime(one.LastAt)}, {"reason", v.Reason}, {"error type", v.ErrorType}, {"of", one.UID}, {"failures", count(v.Failures)},
 		{"began", count(v.Began) + "  times a model began to fail by it"}, {"ended", count(v.Ended) + "  times one ceased to"},
@@ -285,7 +286,7 @@ func failingBy(ctx context.Context, queue *store.Queue, id string) ([]string, er
 	uids := []string{}
 	err = explain.EachPicked(ctx, queue, selector, func(found []explain.Shown) error {
 		for _, one := range found {
-			if uids = append(uids, one.Record.UID); len(uids) == mostNamed {
+			if uids = append(uids, one.Record.UID); len(uids) == 10 {
 				return errEnough
 			}
 		}

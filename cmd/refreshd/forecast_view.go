@@ -148,7 +148,7 @@ func (a *app) outlookTable(o *outlook) error {
 	if o.disabled+o.parked > 0 {
 		idle = fmt.Sprintf("%d disabled, %d parked now", o.disabled, o.parked)
 	}
-	err := a.print(nil, [][2]string{
+	err := a.print(nil, [][2]any{
 		{"models", strconv.Itoa(o.models)}, {"stopped", idle}, {"starts", strconv.Itoa(o.counts.Total())}, {"drain", o.drainText()},
 		{"load", o.loadText(o.counts)}, {"backlog", o.backlogText(o.counts)}, {o.spreadName(), o.loadText(o.spread)},
 	})
@@ -162,7 +162,7 @@ func (a *app) outlookTable(o *outlook) error {
 	fmt.Fprintln(a.stdout)
 	worst := a.newTable("WORST MINUTES", "STARTS")
 	for _, minute := range o.counts.Worst(mostGroups) {
-		worst.row(shortTime(o.counts.At(minute)), strconv.Itoa(o.counts.PerMinute[minute]))
+		worst.Row(shortTime(o.counts.At(minute)), strconv.Itoa(o.counts.PerMinute[minute]))
 	}
 	if err := worst.Flush(); err != nil || o.by == "" {
 		return err
@@ -170,7 +170,7 @@ func (a *app) outlookTable(o *outlook) error {
 	fmt.Fprintln(a.stdout)
 	groups := a.newTable("AT THE PEAK, BY "+strings.ToUpper(o.by), "STARTS")
 	for _, group := range o.groups {
-		groups.row(group.Name, strconv.Itoa(group.Starts))
+		groups.Row(group.Name, strconv.Itoa(group.Starts))
 	}
 	return groups.Flush()
 }
@@ -202,7 +202,7 @@ func (a *app) printBars(c *forecast.Counts) error {
 		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at whole hours, or what they are long
 		row := &forecast.Counts{PerMinute: c.PerMinute[from:to]}
 		bar := strings.Repeat("#", (row.Most()*barLength+most-1)/most)
-		t.row(shortTime(c.At(from)), strconv.Itoa(row.Total()), strconv.Itoa(row.Most()), bar)
+		t.Row(shortTime(c.At(from)), strconv.Itoa(row.Total()), strconv.Itoa(row.Most()), bar)
 	}
 	return t.Flush()
 }

@@ -100,14 +100,14 @@ func (a *app) printFreshness(v *freshnessView) error {
 	fmt.Fprintf(a.stdout, "%s: %s\n", v.At, v.freshnessShare)
 	t := a.newTable()
 	if len(v.Worst) > 0 {
-		t.row("UID", "STALE FOR", "LAST SUCCESS", "WHY")
+		t.Row("UID", "STALE FOR", "LAST SUCCESS", "WHY")
 	}
 	for _, one := range v.Worst {
 		last := "never"
 		if one.LastSuccessAt != nil {
 			last = *one.LastSuccessAt
 		}
-		t.row(one.UID, one.For, last, one.Why)
+		t.Row(one.UID, one.For, last, one.Why)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -115,9 +115,9 @@ func (a *app) printFreshness(v *freshnessView) error {
 	t = a.newTable()
 	for i, bucket := range v.Histogram {
 		if i == 0 {
-			t.row("SUCCESS WITHIN", "MODELS", "")
+			t.Row("SUCCESS WITHIN", "MODELS", "")
 		}
-		t.row(bucket.UpTo, strconv.FormatInt(bucket.Models, 10), strings.Repeat("#", int(40*bucket.Models/max(1, v.Watched))))
+		t.Row(bucket.UpTo, strconv.FormatInt(bucket.Models, 10), strings.Repeat("#", int(40*bucket.Models/max(1, v.Watched))))
 	}
 	return t.Flush()
 }

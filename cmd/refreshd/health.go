@@ -56,7 +56,7 @@ func (a *app) askHealth(ctx context.Context, address string, timeout time.Durati
 	if err != nil {
 		return fmt.Errorf("ask for health: %w", err)
 	}
-	if err := a.print(report, [][2]string{{"status", report.Status}}); err != nil {
+	if err := a.print(report, [][2]any{{"status", report.Status}}); err != nil {
 		return err
 	}
 	if report.Status != "ok" {

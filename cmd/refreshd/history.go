@@ -101,7 +101,7 @@ func (a *app) historyTable(attempts []model.Attempt) error {
 		if told {
 			waited = wait.String()
 		}
-		table.row(model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, waited, took.String(), next, attempt.Why, attempt.Reason)
+		table.Row(model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, waited, took.String(), next, attempt.Why, attempt.Reason)
 	}
 	return table.Flush()
 }

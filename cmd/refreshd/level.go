@@ -125,22 +125,22 @@ func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.
 }
 
 // levelPairs is what has become of it, for people.
-func (s *fleet) levelPairs(v levelView, plan *forecast.Plan, f levelFlags) [][2]string {
-	pairs := [][2]string{}
+func (s *fleet) levelPairs(v levelView, plan *forecast.Plan, f levelFlags) [][2]any {
+	pairs := [][2]any{}
 	if plan != nil {
-		pairs = append(pairs, [][2]string{
+		pairs = append(pairs, [][2]any{
 			{"models", fmt.Sprintf("%d may be moved, %d get another phase", v.Models, v.Moves)}, {"drain", s.drainText()},
 			{"before", s.loadText(plan.Before)}, {"after", s.loadText(plan.After)},
 		}...)
 	}
 	switch {
 	case f.apply || f.clear:
-		pairs = append(pairs, [2]string{"changed", words.Count(v.Changed, "model", "models")},
-			[2]string{"left", mark(v.Left > 0, words.Count(v.Left, "model that waits", "models that wait")+" for something else than a planned refresh; run it again")})
+		pairs = append(pairs, [2]any{"changed", words.Count(v.Changed, "model", "models")},
+			[2]any{"left", mark(v.Left > 0, words.Count(v.Left, "model that waits", "models that wait")+" for something else than a planned refresh; run it again")})
 	case v.Moves > 0:
-		pairs = append(pairs, [2]string{"next", "--apply stores it"})
+		pairs = append(pairs, [2]any{"next", "--apply stores it"})
 	default:
-		pairs = append(pairs, [2]string{"next", "nothing: it would come no more evenly"})
+		pairs = append(pairs, [2]any{"next", "nothing: it would come no more evenly"})
 	}
 	return pairs
 }

@@ -14,7 +14,11 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
 
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 const (
@@ -48,7 +52,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	return a.exitCode(root.ExecuteContext(ctx))
+	command, err := root.ExecuteContextC(ctx)
+	return a.exitCode(command, err)
 }
 
 // usageError is the wrong use of a command that a parser of flags cannot notice.
@@ -69,7 +74,7 @@ func oneOf(flag, text string, known []string) error {
 // errReported ends a command whose failures have been told one by one.
 var errReported = errors.New("failed, as told above")
 
-func (a *app) exitCode(err error) int {
+func (a *app) exitCode(command *cobra.Command, err error) int {
 	switch {
 	case err == nil:
 		return exitDone
@@ -78,12 +83,27 @@ func (a *app) exitCode(err error) int {
 	case errors.Is(err, errDiffers):
 		return exitDiffer
 	}
+	if refusal, is := errors.AsType[operate.Refusal](err); is {
+		err = usageError{nameFlag(command, refusal)}
+	}
 	a.complain(err.Error())
 	if _, wrong := errors.AsType[usageError](err); wrong || !a.entered {
 		a.complain("--help tells more")
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// nameFlag names the flag that holds a refused value as people write it.
+func nameFlag(command *cobra.Command, err error) error {
+	refused, is := errors.AsType[*document.Error](err)
+	if !is {
+		return err
+	}
+	if field, _, _ := strings.Cut(refused.Field, "."); command.Flags().Lookup(field) != nil {
+		refused.Field = "--" + refused.Field
+	}
+	return refused
 }
 
 func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }

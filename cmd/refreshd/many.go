@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -64,68 +62,25 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 
 var errBoth = errors.New("expected uids or a selector, found both")
 
-// wish reads what is to be done to the models.
-func (m *many) wish(same *model.Command) (wish model.Bulk, err error) {
-	wish = model.Bulk{Action: model.BulkAction(same.Type), Force: same.Force, Reason: same.Reason, By: same.By}
-	if wish.Selector, err = model.ParseSelector(m.selector); err != nil {
-		return wish, usageError{err}
-	}
-	if wish.Rate, err = model.ParseBulkRate(m.rate); err != nil {
-		return wish, usagef("--%w", err)
-	}
-	switch {
-	case m.yes || m.dryRun:
-	case wish.Selector.All():
-		err = usagef("-l: expected --yes, as all models of the queue are picked, found none; --dry-run tells how many they are")
-	case wish.Action == model.BulkRemove:
-		err = usagef("-l: expected --yes, as models are removed, found none; --dry-run tells how many they are")
-	}
-	return wish, err
-}
-
-// steerMany begins a bulk, and tells how far it is until it is over.
-func (a *app) steerMany(ctx context.Context, queue *store.Queue, m *many, same *model.Command, uids []string) error {
-	if len(uids) > 0 {
-		return usageError{errBoth}
-	}
-	wish, err := m.wish(same)
-	if err != nil {
-		return err
-	}
+// changeMany begins a bulk, and tells how far it is until it is over.
+func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
 	if m.dryRun {
-		return a.tryBulk(ctx, queue, wish.Selector)
-	}
-	id, err := queue.Fleet().BeginNewBulk(ctx, wish)
-	if err != nil {
-		return err
-	}
-	return a.follow(ctx, queue, id)
-}
-
-// mostNamed is how many models a dry run names.
-const mostNamed = 10
-
-// trial is what a dry run finds, as -o json shows it.
-type trial struct {
-	Selector string   `json:"selector"`
-	Models   int      `json:"models"`
-	Examples []string `json:"examples"` // at most ten uids
-}
-
-// tryBulk tells what a selector picks now.
-func (a *app) tryBulk(ctx context.Context, queue *store.Queue, selector model.Selector) error {
-	found := trial{Selector: selector.String(), Examples: []string{}}
-	err := explain.EachPicked(ctx, queue, selector, func(picked []explain.Shown) error {
-		found.Models += len(picked)
-		for _, one := range picked[:min(len(picked), mostNamed-len(found.Examples))] {
-			found.Examples = append(found.Examples, one.Record.UID)
+		found, err := o.Select(ctx, m.selector)
+		if err != nil {
+			return err
 		}
-		return nil
+		return a.printSelected(found)
+	}
+	id, err := o.BeginBulk(ctx, operate.BulkRequest{
+		Action: same.Type, Selector: m.selector, Rate: m.rate, Reason: same.Reason, Force: same.Force, Sure: m.yes,
 	})
 	if err != nil {
 		return err
 	}
-	slices.Sort(found.Examples)
+	return a.follow(ctx, o, id)
+}
+
+func (a *app) printSelected(found operate.Selected) error {
 	if a.json() {
 		return a.printJSON(found)
 	}

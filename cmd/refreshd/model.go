@@ -11,6 +11,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -49,7 +50,7 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 				return err
 			}
 			if many.chosen() {
-				return a.steerMany(ctx, queue, &many, same, uids)
+				return a.changeMany(ctx, operate.Operator{Queue: queue, By: same.By}, &many, same)
 			}
 			tally := newTally(a)
 			for chunk := range slices.Chunk(uids, commands.BatchSize) {

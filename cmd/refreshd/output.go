@@ -1,18 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -53,34 +50,59 @@ func (a *app) draw(charts ...chart.Chart) error {
 
 func (a *app) json() bool { return a.output == outputJSON }
 
-// printJSON prints one object over several lines, for people and programs alike.
-func (a *app) printJSON(value any) error {
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
-}
+// printJSON prints one object over several lines.
+func (a *app) printJSON(value any) error { return print.JSON(a.stdout, value) }
 
 // print prints one object, for people as pairs of a name and a value; one without a value is left out.
-func (a *app) print(object any, pairs [][2]string) error {
+func (a *app) print(object any, pairs [][2]any) error {
 	if a.json() {
 		return a.printJSON(object)
 	}
-	t := a.newTable()
-	for _, pair := range pairs {
-		if pair[1] != "" {
-			t.row(pair[:]...)
-		}
-	}
-	return t.Flush()
+	return print.Pairs(a.stdout, pairs)
 }
 
-// printJSONLine prints one object on one line, for lists.
-func printJSONLine(to io.Writer, value any) error {
-	encoder := json.NewEncoder(to)
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
+// printText prints one object, for people as the text that it has.
+func (a *app) printText(object fmt.Stringer) error {
+	if a.json() {
+		return a.printJSON(object)
+	}
+	_, err := fmt.Fprintln(a.stdout, object)
+	return err
 }
+
+// printLine prints an object of a list on a line, for people as a text.
+func (a *app) printLine(object any, text string) error {
+	if a.json() {
+		return print.JSONLine(a.stdout, object)
+	}
+	_, err := fmt.Fprintln(a.stdout, plain(text))
+	return err
+}
+
+// printList prints one object a line, for people as a table.
+func printList[T any](a *app, list []T, header []any, row func(*T) []any) error {
+	table := a.newTable(header...)
+	for i := range list {
+		if !a.json() {
+			table.Row(row(&list[i])...)
+		} else if err := print.JSONLine(a.stdout, list[i]); err != nil {
+			return err
+		}
+	}
+	if a.json() {
+		return nil
+	}
+	return table.Flush()
+}
+
+func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdout, header...) }
+
+// plain makes a text that may come from outside safe to show on a terminal.
+func plain(text string) string { return print.Plain(text) }
+
+var distance, roughly = words.Distance, words.Roughly
+
+func printJSONLine(to io.Writer, value any) error { return print.JSONLine(to, value) }
 
 func printJSONLines[T any](to io.Writer, list []T, view func(*T) any) error {
 	for i := range list {
@@ -91,28 +113,6 @@ func printJSONLines[T any](to io.Writer, list []T, view func(*T) any) error {
 	return nil
 }
 
-// table aligns the columns of what it prints.
-type table struct{ *tabwriter.Writer }
-
-// newTable begins a table. It prints nothing before Flush.
-func (a *app) newTable(header ...string) table {
-	t := table{tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)}
-	if len(header) > 0 {
-		t.row(header...)
-	}
-	return t
-}
-
-func (t table) row(cells ...string) {
-	for i, cell := range cells {
-		cells[i] = plain(cell)
-	}
-	fmt.Fprintln(t, strings.Join(cells, "\t"))
-}
-
-// plain makes a text that may come from outside safe to show on a terminal.
-func plain(text string) string { return document.OneLine(text) }
-
 // optional renders a time for JSON; nil, which is null: none.
 func optional(at time.Time) *string {
 	if at.IsZero() {
@@ -120,5 +120,3 @@ func optional(at time.Time) *string {
 	}
 	return new(model.FormatTime(at))
 }
-
-var distance, roughly = words.Distance, words.Roughly

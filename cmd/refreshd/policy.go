@@ -157,10 +157,10 @@ func (a *app) diffPolicies(ctx context.Context, from []string) error {
 		table = a.newTable("no difference")
 	}
 	for _, d := range differences {
-		table.row(d.Field, definitions.Text(d.Old), definitions.Text(d.New))
+		table.Row(d.Field, definitions.Text(d.Old), definitions.Text(d.New))
 	}
 	if plan != nil {
-		table.row(plan.String())
+		table.Row(plan.String())
 	}
 	return table.Flush()
 }
@@ -225,10 +225,10 @@ func (a *app) lsPolicies(ctx context.Context, queue *store.Queue, _ []string) er
 				return err
 			}
 		case p == nil:
-			table.row(name, "cannot be read", "", "")
+			table.Row(name, "cannot be read", "", "")
 		default:
 			timeout, retries, rule := definitions.Brief(*p)
-			table.row(p.Name, timeout, retries, rule)
+			table.Row(p.Name, timeout, retries, rule)
 		}
 	}
 	if a.json() {

@@ -1,16 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 )
 
 func queueCommand(a *app) *cobra.Command {
@@ -34,26 +31,22 @@ All commands and daemons find the parts by the name of the queue. To look at one
 			if parts < 1 || parts > store.MaxParts {
 				return usagef("--parts: expected 1 to %d, found %d", store.MaxParts, parts)
 			}
-			return a.createQueue(command.Context(), parts)
+			err := a.withClients(func(clients *store.Clients) error {
+				return store.Create(command.Context(), clients, a.storeConfig(), parts)
+			})
+			if err != nil {
+				return err
+			}
+			return a.withOperator(command.Context(), a.showQueue)
 		},
 	}
 	command.Flags().IntVar(&parts, "parts", 0, "`N` parts, for ever")
 	return command
 }
 
-func (a *app) createQueue(ctx context.Context, parts int) error {
-	err := a.withClients(func(clients *store.Clients) error { return store.Create(ctx, clients, a.storeConfig(), parts) })
-	if err != nil {
-		return err
-	}
-	return a.withQueue(ctx, a.showQueue)
-}
-
 func queueSetCommand(a *app) *cobra.Command {
-	var wire model.Wire
-	var payload string
-	var force bool
-	var above int
+	var r operate.SettingsRequest
+	above := 0
 	command := &cobra.Command{
 		Use: "set", Short: "Say how messages call the model and the attempt, and where the payload stands in them", Args: cobra.NoArgs,
 		Long: `Say how the messages of a queue call the model and the attempt, and where the payload stands in an attempt: its fields at the top
@@ -68,86 +61,50 @@ at any time.
 
 Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if wire.ModelName+wire.AttemptName+payload == "" && !command.Flags().Changed("new-error-above") {
-				return usagef("queue set: expected --model-name, --attempt-name, --payload or --new-error-above, found none")
+			if command.Flags().Changed("new-error-above") {
+				r.NewErrorAbove = &above
 			}
-			if payload != "" {
-				if err := oneOf("payload", payload, payloadPlaces); err != nil {
+			if err := r.Validate(); err != nil {
+				return err
+			}
+			return a.withOperator(command.Context(), func(o operate.Operator) error {
+				if err := o.SetQueue(command.Context(), r); err != nil {
 					return err
 				}
-			}
-			if above < 0 {
-				return usagef("--new-error-above: expected 0 or more, found %d", above)
-			}
-			return a.withQueue(command.Context(), func(queue *store.Queue) error {
-				err := queue.SetWire(command.Context(), changedWire(queue.Wire, wire, payload), force)
-				if refused, is := errors.AsType[*document.Error](err); is && refused.Field == "queue" && !force {
-					err = fmt.Errorf("%w; --force sets it all the same", err)
-				}
-				if err == nil && command.Flags().Changed("new-error-above") {
-					err = queue.SetNewErrorAbove(command.Context(), above)
-				}
-				if err != nil {
-					return err
-				}
-				return a.showQueue(queue)
+				return a.showQueue(o)
 			})
 		},
 	}
-	command.Flags().IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
-	command.Flags().StringVar(&wire.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
-	command.Flags().StringVar(&wire.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
-	command.Flags().StringVar(&payload, "payload", "", "`PLACE` of the payload: top or nested")
-	command.Flags().BoolVar(&force, "force", false, "also while the queue is used")
-	_ = command.RegisterFlagCompletionFunc("payload", cobra.FixedCompletions(payloadPlaces, cobra.ShellCompDirectiveNoFileComp))
+	flags := command.Flags()
+	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
+	flags.StringVar(&r.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")
+	flags.StringVar(&r.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
+	flags.StringVar(&r.Payload, "payload", "", "`PLACE` of the payload: top or nested")
+	flags.BoolVar(&r.Force, "force", false, "also while the queue is used")
+	_ = command.RegisterFlagCompletionFunc("payload", cobra.FixedCompletions(operate.PayloadPlaces, cobra.ShellCompDirectiveNoFileComp))
 	return command
-}
-
-var payloadPlaces = []string{store.PayloadTop, store.PayloadNested}
-
-// changedWire is how messages are written when some of it is changed.
-func changedWire(wire, change model.Wire, payload string) model.Wire {
-	wire.ModelName, wire.AttemptName = cmp.Or(change.ModelName, wire.ModelName), cmp.Or(change.AttemptName, wire.AttemptName)
-	if payload != "" {
-		wire.Nested = payload == store.PayloadNested
-	}
-	return wire
 }
 
 func queueShowCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
-		RunE: a.onQueue(func(_ context.Context, queue *store.Queue, _ []string) error { return a.showQueue(queue) }),
+		RunE: a.operates(func(_ context.Context, o operate.Operator, _ []string) error { return a.showQueue(o) }),
 	}
 }
 
-// queueView is a queue as -o json shows it.
-type queueView struct {
-	Queue       string `json:"queue"`
-	Parts       int    `json:"parts"`
-	ModelName   string `json:"model_name"`
-	AttemptName string `json:"attempt_name"`
-	Payload     string `json:"payload"` // top or nested
-	// NewErrorAbove is how many models one cause of failures may stop before the operators are told; 0: they never are.
-	NewErrorAbove int `json:"new_error_above"`
-}
-
-func (a *app) showQueue(queue *store.Queue) error {
-	count, wire, payload := len(queue.Parts), queue.Wire.WithDefaults(), store.PayloadTop
-	if wire.Nested {
-		payload = store.PayloadNested
-	}
+func (a *app) showQueue(o operate.Operator) error {
+	s := o.Settings()
 	if a.json() {
-		return a.printJSON(queueView{queue.Name, count, wire.ModelName, wire.AttemptName, payload, queue.NewErrorAbove()})
+		return a.printJSON(s)
 	}
-	first, last := queue.Parts[0].Keys.Queue(), queue.Parts[count-1].Keys.Queue()
+	first, last := o.Queue.Parts[0].Keys.Queue(), o.Queue.Parts[s.Parts-1].Keys.Queue()
 	text := "1 part, " + first
-	if count > 1 {
-		text = fmt.Sprintf("%d parts, %s to %s", count, first, last)
+	if s.Parts > 1 {
+		text = fmt.Sprintf("%d parts, %s to %s", s.Parts, first, last)
 	}
-	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", queue.Name, text, wire.ModelName, wire.AttemptName, payload)
-	if above := queue.NewErrorAbove(); err == nil && above != (store.Config{}).WithDefaults().NewErrorAbove {
-		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", above)
+	_, err := fmt.Fprintf(a.stdout, "%s: %s\nmodel: %s, attempt: %s, payload: %s\n", s.Queue, text, s.ModelName, s.AttemptName, s.Payload)
+	if err == nil && s.NewErrorAbove != (store.Config{}).WithDefaults().NewErrorAbove {
+		_, err = fmt.Fprintf(a.stdout, "new causes of failures: told above %d models; 0: never\n", s.NewErrorAbove)
 	}
 	return err
 }

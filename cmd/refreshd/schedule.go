@@ -170,11 +170,11 @@ func (a *app) printOccurrences(found *occurrences) error {
 	table := a.newTable("TIME", "DAY", "NOTE")
 	for _, at := range found.times {
 		at = at.In(found.zone)
-		cells := []string{at.Format(time.RFC3339), at.Format("Mon")}
+		cells := []any{at.Format(time.RFC3339), at.Format("Mon")}
 		if note := found.schedule.Note(at); note != "" {
 			cells = append(cells, note)
 		}
-		table.row(cells...)
+		table.Row(cells...)
 	}
 	if len(found.times) > 0 {
 		if err := table.Flush(); err != nil {

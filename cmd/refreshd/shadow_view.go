@@ -158,7 +158,7 @@ func (a *app) tableShadow(r *shadow.Report, zone *time.Location, within time.Dur
 	kinds := a.newTable("KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST")
 	for _, sum := range r.Sums {
 		most := strings.TrimPrefix(differenceText(sum.Most, zone), string(sum.Kind)+" ")
-		kinds.row(string(sum.Kind), fmt.Sprint(sum.Count), fmt.Sprint(sum.Models), meanings[sum.Kind], most)
+		kinds.Row(string(sum.Kind), fmt.Sprint(sum.Count), fmt.Sprint(sum.Models), meanings[sum.Kind], most)
 	}
 	if err := kinds.Flush(); err != nil || len(r.Differing) == 0 {
 		return err
@@ -167,7 +167,7 @@ func (a *app) tableShadow(r *shadow.Report, zone *time.Location, within time.Dur
 	models := a.newTable("MODEL", "RUNS", "AGREE", "DIFFER")
 	for i, m := range r.Differing {
 		if i == mostShadowed {
-			models.row(fmt.Sprintf("and %d more: -o json has them all", len(r.Differing)-i))
+			models.Row(fmt.Sprintf("and %d more: -o json has them all", len(r.Differing)-i))
 			break
 		}
 		var counts []string
@@ -176,7 +176,7 @@ func (a *app) tableShadow(r *shadow.Report, zone *time.Location, within time.Dur
 				counts = append(counts, fmt.Sprintf("%s %d", kind, n))
 			}
 		}
-		models.row(m.UID, fmt.Sprint(m.Runs), fmt.Sprint(m.Agreed), strings.Join(counts, ", "))
+		models.Row(m.UID, fmt.Sprint(m.Runs), fmt.Sprint(m.Agreed), strings.Join(counts, ", "))
 	}
 	return models.Flush()
 }

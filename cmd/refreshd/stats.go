@@ -114,10 +114,10 @@ func (v *statsView) tellFindings(to io.Writer) {
 	fmt.Fprintln(to)
 }
 
-func (v statsView) pairs() [][2]string {
+func (v statsView) pairs() [][2]any {
 	count := func(n int64) string { return strconv.FormatInt(n, 10) }
 	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", v.Causes, words.Count(int(v.Failing), "model is failing", "models are failing")))
-	pairs := [][2]string{
+	pairs := [][2]any{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", count(v.Due) + "  to be started now"}, {"urgent", count(v.Urgent) + "  of them, asked for at once and started first"}, {"waiting", count(v.Waiting) + "  for their time"},
 		{"running", count(v.Running) + "  queued or in the hands of workers"},
@@ -134,10 +134,10 @@ func (v statsView) pairs() [][2]string {
 		{"retries", v.summary()},
 	}
 	for _, walk := range v.Replanning {
-		pairs = append(pairs, [2]string{"replanning", walk.String()})
+		pairs = append(pairs, [2]any{"replanning", walk.String()})
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Counters)) {
-		pairs = append(pairs, [2]string{"counted " + name, count(v.Counters[name])})
+		pairs = append(pairs, [2]any{"counted " + name, count(v.Counters[name])})
 	}
 	return pairs
 }

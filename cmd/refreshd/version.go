@@ -21,7 +21,7 @@ func versionCommand(a *app) *cobra.Command {
 		Use: "version", Short: "Show what this binary was built from", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			v := readVersion()
-			return a.print(v, [][2]string{
+			return a.print(v, [][2]any{
 				{"refreshd", v.Version}, {"go", v.Go},
 				{"commit", cmp.Or(v.short(), "unknown: go run, -buildvcs=false and linked work trees do not tell")},
 				{"changed", mark(v.Changed, "since the commit")},

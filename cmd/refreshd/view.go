@@ -134,11 +134,11 @@ type soleView struct {
 func viewSole(s explain.Shown) soleView { return soleView{viewModel(s), s.Missing()} }
 
 // pairs is the model for people: what is set, and what it means.
-func pairsOf(s explain.Shown) [][2]string {
+func pairsOf(s explain.Shown) [][2]any {
 	v, r := viewModel(s), s.Record
 	policy, _ := json.Marshal(v.InForce) // a policy always marshals
 	when := func(at time.Time) string { return when(at, s.Now, r.Zone()) }
-	return [][2]string{
+	return [][2]any{
 		{"uid", v.UID}, {"status", s.StatusText()}, {"fault", v.Fault},
 		{"refresh at", when(r.RefreshAt)}, {"because", v.RefreshWhy}, {"not before", when(r.NotBefore)}, {"planned at", when(r.Planned(s.Now))},
 		{"phase", v.Phase}, {"parked by", string(v.ParkedBy)}, {"parked since", when(r.ParkedSince)},

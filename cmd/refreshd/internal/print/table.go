@@ -1,0 +1,56 @@
+package print
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Table aligns the columns of what it writes.
+type Table struct{ *tabwriter.Writer }
+
+// NewTable begins a table. It writes nothing before Flush.
+func NewTable(to io.Writer, header ...any) Table {
+	t := Table{tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)}
+	if len(header) > 0 {
+		t.Row(header...)
+	}
+	return t
+}
+
+// Row adds a line. A time that is not set is shown as -.
+func (t Table) Row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, cell := range cells {
+		if texts[i] = text(cell); cell == (time.Time{}) {
+			texts[i] = "-"
+		}
+	}
+	fmt.Fprintln(t, strings.Join(texts, "\t"))
+}
+
+// Pairs writes the fields of one result for people: a name and a value on each line. What has no value is left out.
+func Pairs(to io.Writer, pairs [][2]any) error {
+	t := NewTable(to)
+	for _, pair := range pairs {
+		if value := text(pair[1]); value != "" {
+			t.Row(pair[0], value)
+		}
+	}
+	return t.Flush()
+}
+
+func text(value any) string {
+	if at, is := value.(time.Time); is {
+		return model.FormatTime(at)
+	}
+	return Plain(fmt.Sprint(value))
+}
+
+// Plain makes a text that may come from outside safe to show on a terminal.
+func Plain(text string) string { return document.OneLine(text) }

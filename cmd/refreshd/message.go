@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+func rejectedCommand(a *app) *cobra.Command {
+	uid := ""
+	list := &cobra.Command{
+		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+			found, err := o.Rejected(ctx, uid)
+			if err != nil {
+				return err
+			}
+			return printList(a, found, []any{"ID", "AT", "FROM", "UID", "REASON", "MESSAGE"}, func(r *operate.Rejected) []any {
+				from := r.Source
+				if len(o.Queue.Parts) > 1 {
+					from = r.Queue + " " + from
+				}
+				return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60)}
+			})
+		}),
+	}
+	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
+	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list,
+		a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", "a rejected", operate.Operator.RequeueRejected),
+		a.changeMessages("drop", "Forget rejected messages", "a rejected", operate.Operator.DropRejected))
+	for _, change := range command.Commands() {
+		if change != list {
+			change.ValidArgsFunction = a.completeRejected
+		}
+	}
+	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
+such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
+more than 16 KiB only the beginning is kept; it can only be dropped.
+
+A message is named by its ID, which ls shows. Two that are alike in all have one ID.`
+	return command
+}
+
+func undeliveredCommand(a *app) *cobra.Command {
+	list := &cobra.Command{
+		Use: "ls", Short: "List messages that could not be delivered, oldest first", Args: cobra.NoArgs,
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+			found, err := o.Undelivered(ctx)
+			if err != nil {
+				return err
+			}
+			return printList(a, found, []any{"ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON"}, func(u *operate.Undelivered) []any {
+				return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
+			})
+		}),
+	}
+	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them", list,
+		a.changeMessages("requeue", "Tell the recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
+		a.changeMessages("drop", "Forget messages that could not be delivered", "an undelivered", operate.Operator.DropUndelivered))
+	command.Long = `A message of the notifier that was refused for good, or failed too often, is kept, the last 1,000, with the reason. Once the reason is mended, it may be
+requeued: it goes to the line of its recipient, who is told at once.
+
+A message is named by its ID, which ls shows.`
+	return command
+}
+
+// changeMessages is a command about messages that are kept until a person decides. kind is as in "a rejected".
+func (a *app) changeMessages(
+	use, short, kind string, change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
+) *cobra.Command {
+	var m operate.Messages
+	command := &cobra.Command{
+		Use: use + " [ID...|--all]", Short: short,
+		Args: func(_ *cobra.Command, ids []string) error {
+			m.IDs = ids
+			return m.Validate(kind)
+		},
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+			changed, err := change(o, ctx, m)
+			if err != nil {
+				return err
+			}
+			for _, refused := range changed.Refused {
+				a.complain(refused.Error())
+			}
+			if _, err := fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages")); err != nil || len(changed.Refused) == 0 {
+				return err
+			}
+			return errReported
+		}),
+	}
+	command.Flags().BoolVar(&m.All, "all", false, "all that are kept")
+	return command
+}
+
+func (a *app) completeRejected(command *cobra.Command, given []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(command.Context(), time.Second)
+	defer cancel()
+	if a.settle(command) != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	_ = a.withOperator(ctx, func(o operate.Operator) error { // without Redis there is nothing to offer
+		found, err := o.Rejected(ctx, "")
+		for _, r := range found {
+			if !slices.Contains(given, r.ID) {
+				ids = append(ids, r.ID+"\t"+plain(r.UID+" "+r.Reason))
+			}
+		}
+		return err
+	})
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

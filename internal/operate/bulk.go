@@ -1,0 +1,158 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// BulkRequest asks that the same is done to all models which a selector picks.
+type BulkRequest struct {
+	Action   model.CommandType // run, enable, disable or remove
+	Selector string            // empty: all models
+	Rate     string            // empty: no bound
+	Reason   string            // of disable, for the owners
+	Force    bool              // of run
+	Sure     bool              // it may be about all models, or remove them
+}
+
+// Bulk is how far pollers have come with a bulk; in a queue of several parts, in all of them.
+type Bulk struct {
+	ID       string           `json:"id"`
+	Action   model.BulkAction `json:"action"`
+	Selector string           `json:"selector"` // empty: all models
+	Rate     string           `json:"rate"`     // in each part; empty: no bound
+	Force    bool             `json:"force"`
+	By       string           `json:"by"`
+	State    store.BulkState  `json:"state"`
+	Since    time.Time        `json:"since"`
+	EndedAt  time.Time        `json:"ended_at"`
+	Size     int64            `json:"size"`   // about how many models it meets; 0: nobody knows
+	Seen     int64            `json:"seen"`   // models that were looked at
+	Picked   int64            `json:"picked"` // those of them that the selector picks
+	Done     int64            `json:"done"`   // those of them that were changed
+	Refused  int64            `json:"refused"`
+	// Others counts those that were not changed, by the reason: refused ones, and those of which nothing had to be changed.
+	Others  map[model.Outcome]int64 `json:"others"`
+	Problem string                  `json:"problem"`
+}
+
+// String tells a bulk in a line.
+func (b *Bulk) String() string {
+	text := fmt.Sprintf("%s %s: %s seen, %d picked, %d done", b.ID, b.State, words.Count(int(b.Seen), "model", "models"), b.Picked, b.Done)
+	for _, outcome := range slices.Sorted(maps.Keys(b.Others)) {
+		text += fmt.Sprintf(", %d %s", b.Others[outcome], strings.ReplaceAll(string(outcome), "_", " "))
+	}
+	return text
+}
+
+func newBulk(b *store.Bulk) Bulk {
+	found := Bulk{
+		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: b.Since,
+		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem,
+	}
+	if found.State.Over() {
+		found.EndedAt = b.EndedAt
+	}
+	return found
+}
+
+// BeginBulk begins a bulk, which pollers carry out.
+func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err error) {
+	wish := model.Bulk{Action: model.BulkAction(r.Action), Force: r.Force, Reason: r.Reason, By: o.By}
+	if wish.Selector, err = model.ParseSelector(r.Selector); err != nil {
+		return "", refused(err)
+	}
+	if wish.Rate, err = model.ParseBulkRate(r.Rate); err != nil {
+		return "", refused(err)
+	}
+	switch {
+	case r.Sure:
+	case wish.Selector.All():
+		return "", refuse("selector", "--yes, as all models of the queue are picked", "none; --dry-run tells how many they are")
+	case wish.Action == model.BulkRemove:
+		return "", refuse("selector", "--yes, as models are removed", "none; --dry-run tells how many they are")
+	}
+	return o.Queue.Fleet().BeginNewBulk(ctx, wish)
+}
+
+// Bulk reads a bulk that goes on, or was over within a day.
+func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
+	bulk, found, err := o.Queue.Fleet().FindBulk(ctx, id)
+	if err == nil && !found {
+		err = fmt.Errorf("%s: expected the id of a bulk that is not over, or was within a day, found none of that name", document.OneLine(id))
+	}
+	return newBulk(&bulk), err
+}
+
+// Bulks lists the bulks that were over within a day, and then those that go on.
+func (o Operator) Bulks(ctx context.Context) ([]Bulk, error) {
+	found, err := o.Queue.Fleet().Bulks(ctx)
+	bulks := make([]Bulk, len(found))
+	for i := range found {
+		bulks[i] = newBulk(&found[i])
+	}
+	return bulks, err
+}
+
+// CancelBulk ends a bulk. What it has done stays done.
+func (o Operator) CancelBulk(ctx context.Context, id string) (Bulk, error) {
+	cancelled, err := o.Queue.Fleet().CancelBulk(ctx, id)
+	if err != nil {
+		return Bulk{}, err
+	}
+	bulk, err := o.Bulk(ctx, id)
+	if err == nil && !cancelled {
+		err = fmt.Errorf("%s: expected a bulk that is not over, found it %s", bulk.ID, bulk.State)
+	}
+	return bulk, err
+}
+
+// MissingPollers lists the parts of the queue in which no poller lives, so that a bulk waits.
+func (o Operator) MissingPollers(ctx context.Context) (parts []string, err error) {
+	err = o.Queue.Each(func(part *store.Store) error {
+		signs, err := part.Report().Liveness(ctx)
+		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
+			parts = append(parts, part.Keys.Queue())
+		}
+		return err
+	})
+	return parts, err
+}
+
+// maxExamples is how many models are named of many.
+const maxExamples = 10
+
+// Selected tells which models a selector picks now.
+type Selected struct {
+	Selector string   `json:"selector"`
+	Models   int      `json:"models"`
+	Examples []string `json:"examples"` // at most ten uids
+}
+
+// Select counts the models that a selector picks.
+func (o Operator) Select(ctx context.Context, selector string) (found Selected, err error) {
+	picks, err := model.ParseSelector(selector)
+	if err != nil {
+		return found, refused(err)
+	}
+	found.Selector = picks.String()
+	err = explain.EachPicked(ctx, o.Queue, picks, func(picked []explain.Shown) error {
+		found.Models += len(picked)
+		for _, one := range picked[:min(len(picked), maxExamples-len(found.Examples))] {
+			found.Examples = append(found.Examples, one.Record.UID)
+		}
+		return nil
+	})
+	slices.Sort(found.Examples)
+	return found, err
+}

@@ -1,0 +1,173 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Circuit is the circuit of a key; in a queue of several parts, the one that opened first.
+type Circuit struct {
+	Key      string    `json:"key"`
+	Open     bool      `json:"open"`
+	OpenedAt time.Time `json:"opened_at"`
+	ProbeAt  time.Time `json:"probe_at"`
+	Probe    string    `json:"probe"`  // the model that tries it
+	Recent   string    `json:"recent"` // the last attempts, oldest first: 1 has failed, 0 was answered
+	Opened   int64     `json:"opened"` // how often
+	By       string    `json:"by"`
+	Reason   string    `json:"reason"`
+	Parked   int64     `json:"parked"`
+	*QueueCircuit
+	*OpenParts
+}
+
+// QueueCircuit is what the circuit of a queue has beside those of other keys.
+type QueueCircuit struct {
+	On        bool          `json:"on"`
+	Share     float64       `json:"share"`
+	Window    time.Duration `json:"window"`
+	Min       int           `json:"min"`
+	Successes int64         `json:"successes"`
+	Failures  int64         `json:"failures"`
+}
+
+// OpenParts tells in how many parts of several a circuit is open.
+type OpenParts struct {
+	Parts     int `json:"parts"`
+	OpenParts int `json:"open_parts"`
+}
+
+// State is open, closed or off.
+func (c *Circuit) State() string {
+	switch {
+	case c.Open:
+		return "open"
+	case c.QueueCircuit != nil && !c.On:
+		return "off"
+	default:
+		return "closed"
+	}
+}
+
+// Circuits reads the circuits of these keys; without keys, of all that have counted anything within a week, open ones first.
+func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, error) {
+	found, err := o.Queue.Fleet().Circuits(ctx, keys...)
+	if err != nil {
+		return nil, err
+	}
+	circuits := make([]Circuit, len(found))
+	for i, f := range found {
+		c := Circuit{Key: f.Key, Open: f.Open(), Recent: f.Recent, Opened: f.Opened, Parked: f.Parked}
+		if c.Open {
+			c.OpenedAt, c.ProbeAt, c.Probe, c.By, c.Reason = f.OpenedAt, f.ProbeAt, f.Probe, f.By, f.Reason
+		}
+		if len(o.Queue.Parts) > 1 {
+			c.OpenParts = &OpenParts{len(o.Queue.Parts), f.OpenParts}
+		}
+		if c.Key == model.QueueCircuitKey {
+			s, err := o.Queue.Fleet().QueueCircuit(ctx)
+			if err != nil {
+				return nil, err
+			}
+			c.QueueCircuit = &QueueCircuit{s.On, s.Share, s.Window, s.Min, s.Successes, s.Failures}
+		}
+		circuits[i] = c
+	}
+	return circuits, nil
+}
+
+// Circuit reads the circuit of a key.
+func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
+	circuits, err := o.Circuits(ctx, key)
+	if err != nil {
+		return Circuit{}, err
+	}
+	return circuits[0], nil
+}
+
+// OpenCircuit opens the circuit of a key until a probe is answered, for a time at least. Without one, that is the usual one, or the window of the
+// circuit of the queue.
+func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
+	switch after = policy.DefaultProbe; {
+	case key == model.QueueCircuitKey:
+		status, err := o.Queue.Parts[0].QueueCircuit(ctx)
+		if err != nil {
+			return 0, err
+		}
+		after = status.Window
+	case strings.HasPrefix(key, "{") || !strings.Contains(key, "="):
+		return 0, refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
+	}
+	if probe != "" {
+		if after, err = document.ParseDuration(probe); err != nil || after <= 0 {
+			return 0, refuse("probe", "a length of time such as 5m", document.Found(probe))
+		}
+	}
+	_, err = o.Queue.Fleet().OpenCircuit(ctx, key, o.By, reason, after)
+	return after, err
+}
+
+// CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
+func (o Operator) CloseCircuit(ctx context.Context, key string) error {
+	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
+	if err == nil && !closed && key != model.QueueCircuitKey {
+		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", document.OneLine(key))
+	}
+	return err
+}
+
+// CircuitSettings change when the circuit of the queue opens. What is empty stays as it is.
+type CircuitSettings struct {
+	On, Off       bool
+	Share, Window string
+	Min           int
+}
+
+// SetCircuit sets when the circuit of the queue opens, and switches it on or off.
+func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings) error {
+	if key != model.QueueCircuitKey {
+		return refuse("key", model.QueueCircuitKey+", as the circuits of other keys are set in policies", document.Found(key))
+	}
+	status, err := o.Queue.Parts[0].QueueCircuit(ctx)
+	if err != nil {
+		return err
+	}
+	circuit := status.QueueCircuit
+	circuit.On = (circuit.On || s.On) && !s.Off
+	if s.Share != "" {
+		if circuit.Share, err = parseShare(s.Share); err != nil {
+			return err
+		}
+	}
+	if s.Window != "" {
+		if circuit.Window, err = document.ParseDuration(s.Window); err != nil {
+			return refusedAt("window", err)
+		}
+	}
+	circuit.Min = cmp.Or(s.Min, circuit.Min)
+	if err := circuit.Validate(); err != nil {
+		return refused(err)
+	}
+	return o.Queue.Fleet().SetQueueCircuit(ctx, circuit, o.By)
+}
+
+// parseShare reads "50%" or "0.5".
+func parseShare(text string) (float64, error) {
+	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return 0, refuse("share", "a share such as 50% or 0.5", document.Found(text))
+	}
+	if percent {
+		share /= 100
+	}
+	return share, nil
+}

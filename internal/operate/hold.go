@@ -1,0 +1,141 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Hold is a hold in all parts of a queue.
+type Hold struct {
+	ID       string        `json:"id"`
+	Selector string        `json:"selector"` // empty: the whole queue
+	Since    time.Time     `json:"since"`
+	Until    time.Time     `json:"until"` // zero: until somebody releases it
+	Within   time.Duration `json:"within"`
+	Reason   string        `json:"reason"`
+	By       string        `json:"by"`
+	Ended    bool          `json:"ended"`  // its models are being let go
+	Parked   int64         `json:"parked"` // models that wait for it
+}
+
+func newHold(h *store.HoldSum) Hold {
+	return Hold{h.ID, h.Selector.String(), h.Since, h.Until, h.Within, h.Reason, h.By, h.Released, h.Parked}
+}
+
+// HoldRequest is a hold as somebody asks for it.
+type HoldRequest struct {
+	ID       string // empty: a new one
+	Selector string // empty: the whole queue
+	Reason   string
+	Within   string // over which the starts at its end are spread; empty: all at once
+	Ending   Ending
+	Cancel   bool // also take back the attempts that are queued or running
+}
+
+// Hold keeps models from starting. bulk is the one that takes back their attempts; empty: nobody asked for it.
+func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ Hold, bulk string, err error) {
+	hold, err := o.readHold(ctx, r)
+	if err != nil {
+		return Hold{}, "", err
+	}
+	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
+		return Hold{}, "", fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
+	}
+	if r.Cancel {
+		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
+	}
+	return newHold(&store.HoldSum{Hold: hold}), bulk, err
+}
+
+func (o Operator) readHold(ctx context.Context, r HoldRequest) (hold model.Hold, err error) {
+	hold = model.Hold{ID: cmp.Or(r.ID, store.NewHoldID()), Reason: r.Reason, By: o.By}
+	if r.Reason == "" {
+		return hold, refuse("reason", "why, for whoever wonders", "nothing")
+	}
+	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
+		return hold, err
+	}
+	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
+		return hold, refused(err)
+	}
+	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
+		return hold, err
+	}
+	if hold.Within, err = readWithin(r.Within); err != nil {
+		return hold, err
+	}
+	return hold, refused(hold.Validate())
+}
+
+func readWithin(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	within, err := document.ParseDuration(text)
+	if err != nil || within < 0 || within > model.MaxWithin {
+		return 0, refuse("within", "0s to "+document.FormatDuration(model.MaxWithin), document.Found(text))
+	}
+	return within, nil
+}
+
+// Holds lists the holds, the oldest first.
+func (o Operator) Holds(ctx context.Context) ([]Hold, error) {
+	found, err := o.Queue.Fleet().Holds(ctx)
+	holds := make([]Hold, len(found))
+	for i := range found {
+		holds[i] = newHold(&found[i])
+	}
+	return holds, err
+}
+
+// Release ends a hold: its models start once, spread over a time, or as the hold says. Without an id it is the one of the whole queue, or the
+// only one.
+func (o Operator) Release(ctx context.Context, id, within string) (hold Hold, err error) {
+	spread, err := readWithin(within)
+	if err != nil {
+		return hold, err
+	}
+	if hold, err = o.findHold(ctx, id); err != nil {
+		return hold, err
+	}
+	if within != "" {
+		hold.Within = spread
+	}
+	released, err := o.Queue.Fleet().ReleaseHold(ctx, hold.ID, hold.Within)
+	if err == nil && !released {
+		err = fmt.Errorf("%s: expected a hold, found that it has ended", hold.ID)
+	}
+	return hold, err
+}
+
+func (o Operator) findHold(ctx context.Context, id string) (Hold, error) {
+	holds, err := o.Holds(ctx)
+	if err != nil {
+		return Hold{}, err
+	}
+	holds = slices.DeleteFunc(holds, func(h Hold) bool { return h.Ended || id != "" && h.ID != id })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h Hold) bool { return h.Selector != "" }); len(whole) == 1 {
+		holds = whole
+	}
+	switch {
+	case len(holds) == 1:
+		return holds[0], nil
+	case len(holds) == 0 && id != "":
+		return Hold{}, fmt.Errorf("%s: expected the id of a hold, found none of that name; refreshd hold ls shows them", document.OneLine(id))
+	case len(holds) == 0:
+		return Hold{}, fmt.Errorf("expected a hold, found none")
+	}
+	var names []string
+	for _, hold := range holds {
+		names = append(names, hold.ID)
+	}
+	return Hold{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
+}

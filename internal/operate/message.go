@@ -1,0 +1,158 @@
+package operate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// Messages name some of the messages that are kept until a person decides: by their IDs, or all.
+type Messages struct {
+	IDs []string
+	All bool
+}
+
+// Validate refuses both and neither. kind is as in "a rejected".
+func (m Messages) Validate(kind string) error {
+	if m.All == (len(m.IDs) > 0) {
+		return refuse("", "the ID of "+kind+" message, or several, or --all", map[bool]string{true: "both", false: "neither"}[m.All])
+	}
+	return nil
+}
+
+// Changed is what became of messages.
+type Changed struct {
+	Done    int
+	Refused []error // the others: each says why
+}
+
+// pick returns those of the kept messages that are named, and removes their IDs from those that are not found yet.
+func pick[T any](m Messages, missing *[]string, kept []T, id func(*T) string) []T {
+	return slices.DeleteFunc(kept, func(one T) bool {
+		own := id(&one)
+		*missing = slices.DeleteFunc(*missing, func(other string) bool { return other == own })
+		return !m.All && !slices.Contains(m.IDs, own)
+	})
+}
+
+// change does something with messages in each part of the queue.
+func (o Operator) change(m Messages, kind string, do func(part *store.Store, missing *[]string, changed *Changed) (int, error)) (changed Changed, err error) {
+	if err := m.Validate(kind); err != nil {
+		return changed, err
+	}
+	if err := o.Queue.RequireWhole(); err != nil {
+		return changed, err
+	}
+	missing := slices.Clone(m.IDs)
+	err = o.Queue.Each(func(part *store.Store) error {
+		count, err := do(part, &missing, &changed)
+		changed.Done += count
+		return err
+	})
+	for _, id := range missing {
+		changed.Refused = append(changed.Refused, fmt.Errorf("%s: expected the ID of %s message, found none of that ID", id, kind))
+	}
+	return changed, err
+}
+
+// Rejected is a message that could not be handled.
+type Rejected struct {
+	ID    string `json:"id"`
+	Queue string `json:"queue"` // the queue, or the part of it, in which it is kept
+	UID   string `json:"uid"`
+	Raw   string `json:"raw"`
+	store.Rejected
+}
+
+// Rejected lists the rejected messages about a model, or all, the oldest first.
+func (o Operator) Rejected(ctx context.Context, uid string) (all []Rejected, err error) {
+	err = o.Queue.Each(func(part *store.Store) error {
+		entries, err := part.Fleet().Rejected(ctx)
+		for _, entry := range entries {
+			if uid == "" || entry.UID == uid {
+				all = append(all, Rejected{entry.ID(), part.Keys.Queue(), entry.UID, entry.Raw, entry})
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// RequeueRejected moves rejected messages back to the lists that they came from. One that is not kept whole stays.
+func (o Operator) RequeueRejected(ctx context.Context, m Messages) (Changed, error) {
+	return o.change(m, "a rejected", func(part *store.Store, missing *[]string, changed *Changed) (int, error) {
+		entries, err := part.Fleet().Rejected(ctx)
+		if err != nil {
+			return 0, err
+		}
+		entries = slices.DeleteFunc(pick(m, missing, entries, (*store.Rejected).ID), func(r store.Rejected) bool {
+			_, err := r.Message()
+			if err != nil {
+				changed.Refused = append(changed.Refused, fmt.Errorf("%s: %w", r.ID(), err))
+			}
+			return err != nil
+		})
+		return part.Fleet().RequeueRejected(ctx, entries)
+	})
+}
+
+// DropRejected forgets rejected messages.
+func (o Operator) DropRejected(ctx context.Context, m Messages) (Changed, error) {
+	return o.change(m, "a rejected", func(part *store.Store, missing *[]string, _ *Changed) (int, error) {
+		entries, err := part.Fleet().Rejected(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return part.Fleet().DropRejected(ctx, pick(m, missing, entries, (*store.Rejected).ID))
+	})
+}
+
+// Undelivered is a message of the notifier that could not be delivered.
+type Undelivered struct {
+	ID        string            `json:"id"`
+	Queue     string            `json:"queue"` // the queue, or the part of it, in which it is kept
+	At        string            `json:"at"`
+	Recipient string            `json:"recipient"`
+	Tries     int               `json:"tries"`
+	Reason    string            `json:"reason"`
+	Notices   []json.RawMessage `json:"notices"`
+}
+
+// Undelivered lists the messages that could not be delivered, the oldest first.
+func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error) {
+	err = o.Queue.Each(func(part *store.Store) error {
+		kept, err := part.Outbox().Undelivered(ctx)
+		for _, one := range kept {
+			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue(), At: one.At, Recipient: one.Recipient, Tries: one.Tries, Reason: one.Reason}
+			for _, notice := range one.Notices {
+				found.Notices = append(found.Notices, json.RawMessage(notice))
+			}
+			all = append(all, found)
+		}
+		return err
+	})
+	return all, err
+}
+
+// RequeueUndelivered tells the recipients again.
+func (o Operator) RequeueUndelivered(ctx context.Context, m Messages) (Changed, error) {
+	return o.changeUndelivered(ctx, m, store.Outbox.RequeueUndelivered)
+}
+
+// DropUndelivered forgets messages that could not be delivered.
+func (o Operator) DropUndelivered(ctx context.Context, m Messages) (Changed, error) {
+	return o.changeUndelivered(ctx, m, store.Outbox.DropUndelivered)
+}
+
+func (o Operator) changeUndelivered(ctx context.Context, m Messages, do func(store.Outbox, context.Context, []store.Undelivered) (int, error)) (Changed, error) {
+	return o.change(m, "an undelivered", func(part *store.Store, missing *[]string, _ *Changed) (int, error) {
+		all, err := part.Outbox().Undelivered(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return do(part.Outbox(), ctx, pick(m, missing, all, (*store.Undelivered).ID))
+	})
+}

@@ -1,0 +1,79 @@
+// Package operate carries out what an operator asks of a queue. Each verb is written once: it reads texts as a person gave them, refuses with the
+// field that is wrong, and returns a result whose JSON tags say how programs see it. The command line and the dashboard call it.
+package operate
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Operator is somebody who asks something of a queue.
+type Operator struct {
+	Queue *store.Queue
+	By    string // who asks, for the journal; empty: nobody says
+}
+
+// Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.
+type Refusal struct{ error }
+
+func (r Refusal) Unwrap() error { return r.error }
+
+func refuse(field, want, found string) error { return Refusal{document.Refuse(field, want, found)} }
+
+func refusef(format string, values ...any) error { return Refusal{fmt.Errorf(format, values...)} }
+
+// refused makes a Refusal of an error.
+func refused(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Refusal{err}
+}
+
+// refusedAt makes a Refusal of an error at a field.
+func refusedAt(field string, err error) error { return refused(document.Place(err, field)) }
+
+// ReadBy checks the name of who asks.
+func ReadBy(text string) (string, error) {
+	if text != document.Shorten(text, model.MaxBy) {
+		return "", refuse("by", fmt.Sprintf("at most %d bytes on one line", model.MaxBy), document.Found(text))
+	}
+	return text, nil
+}
+
+// Ending says when something ends: at a time, after a length of time, or either. All empty: when somebody ends it.
+type Ending struct {
+	Until string // RFC 3339
+	For   string // a length of time
+	End   string // one or the other
+}
+
+// at is when what begins at now ends; zero: nobody says.
+func (e Ending) at(now time.Time) (time.Time, error) {
+	if e.Until != "" && e.For != "" {
+		return time.Time{}, refuse("until", "it or --for", "both")
+	}
+	for _, length := range []string{e.For, e.End} {
+		if duration, err := document.ParseDuration(length); length != "" && err == nil && duration > 0 {
+			return now.Add(duration), nil
+		}
+	}
+	field, text, want := "until", e.Until, "an RFC 3339 time after "+model.FormatTime(now)
+	switch {
+	case e.For != "":
+		return time.Time{}, refuse("for", "a length of time such as 2h", document.Found(e.For))
+	case e.End != "":
+		field, text, want = "end", e.End, "a length of time such as 2h, or "+want
+	case e.Until == "":
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || !at.After(now) {
+		return at, refuse(field, want, document.Found(text))
+	}
+	return at.UTC().Truncate(time.Millisecond), nil
+}
