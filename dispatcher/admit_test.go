@@ -21,7 +21,7 @@ func TestHandsGetAtMostHalfOfTheRoomWhileOthersAreDue(t *testing.T) {
 		t.Errorf("want every other place for hands, got %v", started)
 	}
 	for room, want := range map[int]int{0: 0, 4: 2, 7: 4, 8: 4} {
-		d.odd = false
+		d.oddTurn = false
 		if hands, _ := d.admit(urgent, due, room, 0); len(hands) != want {
 			t.Errorf("room %d: want %d of hands, got %q", room, want, hands)
 		}

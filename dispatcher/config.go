@@ -30,7 +30,7 @@ type Config struct {
 	Backoff time.Duration
 	// NewUID makes the uid of an attempt, at least 128 random bits. Defaults to crypto/rand, 26 letters and digits.
 	NewUID func() string
-	// Log receives one line per round that changed anything, every error, sampled, and what becomes of models: final failures and lost
+	// Log receives one line per round that changed anything, every error, sampled, and what becomes of models: final failures and timed-out
 	// attempts as warnings, sampled, and each transition at debug level. Defaults to none.
 	Log *zerolog.Logger
 	// Clock tells how long errors last, for the log only. Defaults to none.

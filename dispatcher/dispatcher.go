@@ -24,14 +24,14 @@ type Store interface {
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
 	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	HeadSamples(ctx context.Context) (model.HeadSamples, error)
-	ParkedBy(ctx context.Context, gates []model.Blocker, limit int) ([][]string, error)
+	ParkedBy(ctx context.Context, blockers []model.Blocker, limit int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
-	FreeLost(ctx context.Context, limit string, room *model.LimiterState, now time.Time) error
-	NoteBlockerChecks(ctx context.Context, looks []store.BlockerCheck, alone time.Time) error
+	FreeLost(ctx context.Context, limit string, state *model.LimiterState, now time.Time) error
+	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	Retire(ctx context.Context, owner string) error
-	Forget(ctx context.Context, uid string, gate model.Blocker) error
+	Forget(ctx context.Context, uid string, blocker model.Blocker) error
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)
@@ -43,13 +43,13 @@ type Dispatcher struct {
 	config   Config
 	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
-	looked   time.Time       // when the front of the input list was looked at, on the same clock; run goroutine only
-	pace     pace            // run goroutine only
-	odd      bool            // what is urgent has got the last odd place; run goroutine only
+	sampled  time.Time       // when the head of the input list was sampled, on the same clock; run goroutine only
+	window   window          // run goroutine only
+	oddTurn  bool            // urgent models got the last odd place; run goroutine only
 	faults   backoff.Sampler // of models; run goroutine only
 	logbook  *logbook.Logbook
-	steered  bool // models of the last round were counted by keys; run goroutine only
-	called   bool // it was woken by a call, which the others did not get; run goroutine only
+	counted  bool // models of the last round are counted by limits or circuits; run goroutine only
+	notified bool // this one was notified, and the others were not; run goroutine only
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
@@ -71,7 +71,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store: store, config: config, pace: newPace(config.MaxQueued), logbook: logbook.New("dispatcher", config.Log)}, nil
+	return &Dispatcher{store: store, config: config, window: newWindow(config.MaxQueued), logbook: logbook.New("dispatcher", config.Log)}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and
@@ -97,7 +97,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			sleep = round.Sleep
 			d.report(round)
 		}
-		d.called = backoff.Rest(ctx, sleep, wake)
+		d.notified = backoff.Rest(ctx, sleep, wake)
 	}
 	d.retire(ctx)
 	return nil

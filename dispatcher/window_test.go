@@ -1,72 +1,50 @@
-package dispatcher_test
+package dispatcher
 
 import (
 	"testing"
 	"time"
-
-	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
-// A retry of 07:01 is held up until its window, which ends at 08:00, has closed.
-func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
-	const usual = `{"timeout":"5h","retries":["1m","1m"],"give_up_after":"3h","retry_window":"FREQ=DAILY;BYHOUR=7"`
-	for name, test := range map[string]struct {
-		policy string
-		uids   []string
-		holdUp func(b *bundle) // before the retry is due
-		letGo  func(b *bundle) // after the window has closed
+func TestTheWindowGrowsByDrainAndShrinksWhenItsFrontWaitsForLong(t *testing.T) {
+	const most, timeout = 300, 10 * time.Second
+	at := func(ms int) time.Time { return time.UnixMilli(1_000_000).Add(time.Duration(ms) * time.Millisecond) }
+	w := newWindow(most)
+	for _, step := range []struct {
+		what string
+		next func(window) window
+		want int
 	}{
-		"a dispatcher that was away": {policy: usual + `}`},
-		"a hold":                     {policy: usual + `}`, holdUp: func(b *bundle) { b.hold("h1", "", b.now().Add(70*time.Minute)) }},
-		"a limit": {
-			policy: usual + `,"limits":[{"key":"{host(input_url)}","running":1}]}`,
-			uids:   []string{"t1/m01"}, // which runs meanwhile
-			letGo:  func(b *bundle) { b.finish("t1/m01") },
-		},
-		"a circuit whose probe it is": {
-			policy: usual + `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 10","probe":"1h"}}`,
-			holdUp: func(b *bundle) {
-				if _, err := b.Store.Fleet().OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now()); err != nil {
-					b.t.Fatal(err)
-				}
-			},
-		},
+		{"empty, and never filled", func(w window) window { return w.drain(0, most) }, 100},
+		{"filled and drained", func(w window) window { return w.fill(at(0)).drain(0, most) }, 200},
+		{"empty still", func(w window) window { return w.drain(0, most) }, 200},
+		{"filled, and little taken", func(w window) window { return w.fill(at(5)).drain(151, most) }, 200},
+		{"filled, and drained, at its end", func(w window) window { return w.fill(at(10)).drain(150, most) }, 300},
+		{"the front waits a tenth", func(w window) window { return w.waited(at(0), timeout, at(1000)) }, 300},
+		{"the front waits longer", func(w window) window { return w.waited(at(0), timeout, at(1001)) }, 150},
+		{"another that was started before the cut", func(w window) window { return w.waited(at(900), timeout, at(9000)) }, 150},
+		{"one that was started after it", func(w window) window { return w.waited(at(2000), timeout, at(9000)) }, 75},
+		{"one without a timeout", func(w window) window { return w.waited(at(9500), 0, at(99_000)) }, 75},
 	} {
-		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
-				d := b.dispatcher(b.Store, dispatcher.Config{})
-				b.fleet(test.policy, append([]string{"t1/m00"}, test.uids...)...)
-				b.settle(d)
-				b.failWith(policy.Failure{Reason: "503"}, "t1/m00")
-				if test.holdUp != nil || test.uids != nil {
-					b.settle(d)
-					if test.holdUp != nil {
-						test.holdUp(b)
-					}
-					b.Clock.Turn(time.Minute)
-					b.settle(d)
-				}
-				b.Clock.Turn(71 * time.Minute)
-				if test.letGo != nil {
-					test.letGo(b)
-				}
-				b.settle(d)
-				opens := fixture.Start.AddDate(0, 0, 1)
-				if hash := b.Model("t1/m00"); hash["attempt_uid"] != "" || hash["refresh_at"] != opens.Format("2006-01-02T15:04:05.000Z") || hash["refresh_for"] != "retry" {
-					t.Errorf("want the retry waiting for %s, got %v", opens, hash)
-				}
-				b.Clock.Turn(opens.Sub(b.now()))
-				b.settle(d)
-				b.Clock.Turn(time.Second)
-				b.settle(d)
-				if hash := b.Model("t1/m00"); hash["attempt_no"] != "2" {
-					t.Errorf("want the second attempt when the window opens, got %v", hash)
-				}
-			})
-		})
+		if w = step.next(w); w.size != step.want {
+			t.Fatalf("%s: want a window of %d, got %d", step.what, step.want, w.size)
+		}
+	}
+	if w = newWindow(1).waited(at(0), timeout, at(5000)); w.size != 1 {
+		t.Errorf("want a window of one at least, got %d", w.size)
+	}
+}
+
+func TestAWindowThatMayGrowIsLookedAtOftenForAWhileOnly(t *testing.T) {
+	at := time.UnixMilli(1_000_000)
+	w := newWindow(1000)
+	if w.mayGrow(1000, time.Second, at) {
+		t.Error("want a window that was never filled left alone")
+	}
+	w = w.fill(at).fill(at.Add(500 * time.Millisecond))
+	if !w.mayGrow(1000, time.Second, at.Add(999*time.Millisecond)) || w.mayGrow(1000, time.Second, at.Add(time.Second)) {
+		t.Error("want it looked at for a second from when it was filled first")
+	}
+	if w.mayGrow(100, time.Second, at) {
+		t.Error("want a window that is as large as it may be left alone")
 	}
 }

@@ -56,7 +56,7 @@ func (c Config) Validate() error {
 	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
 		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
 	case c.Owner == store.LaneOwner:
-		return fmt.Errorf("owner: expected a name other than that of the lane of commands, found %q", c.Owner)
+		return fmt.Errorf("owner: expected another name than that of the list of commands, found %q", c.Owner)
 	case c.Batch < 2 || c.Batch > 1000:
 		return fmt.Errorf("batch: expected 2 to 1000, found %d", c.Batch)
 	case c.Tick < 10*time.Millisecond || c.Tick > time.Minute:

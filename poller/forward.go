@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// forward passes commands about models of other parts of the queue on to these, where they are applied, and returns what is to be decided
-// or settled here. Those whose part does not answer are left out: they stay in the lane, and keep their order.
+// forward passes commands about models of other parts on to these parts. It returns what is to be decided or settled here. Commands whose part
+// does not answer are left out: they stay claimed, and keep their order.
 func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
 	var commands []store.Forwarded
 	for _, m := range messages {
@@ -34,21 +34,30 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 	return rest
 }
 
-// forwardOnce returns the parts that have their commands. When one does not answer, all are left alone for twice as long as was waited for it:
-// results come first.
-func (p *Poller) forwardOnce(ctx context.Context, commands []store.Forwarded, now time.Time) map[store.Keys]bool {
+// forwardOnce returns the parts that have their commands.
+func (p *Poller) forwardOnce(ctx context.Context, commands []store.Forwarded, now time.Time) (done map[store.Keys]bool) {
+	p.attempt(ctx, now, "poller: commands wait for another part of the queue", func(ctx context.Context) (err error) {
+		done, err = p.store.Forward(ctx, commands)
+		return err
+	})
+	return done
+}
+
+// attempt does something that may need other parts of the queue, within a tick; false: not now. After an error all of that is left alone for
+// twice as long as was waited for it: results come first.
+func (p *Poller) attempt(ctx context.Context, now time.Time, waits string, do func(context.Context) error) bool {
 	tick := p.config.Tick
 	if left := p.unreachable.Sub(now); left > 0 && left <= 3*tick { // more: the clock was set back
-		return nil
+		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, tick)
 	defer cancel()
-	done, err := p.store.Forward(ctx, commands)
+	err := do(ctx)
 	if err != nil {
 		p.unreachable = now.Add(3 * tick)
-		if count, tell := p.waits.Sample(err.Error(), now); tell {
-			p.config.Log.Warn().Err(err).Int("like_this", count).Msg("poller: commands wait for another part of the queue")
+		if count, tell := p.errors.Sample(err.Error(), now); tell {
+			p.config.Log.Warn().Err(err).Int("like_this", count).Msg(waits)
 		}
 	}
-	return done
+	return err == nil
 }

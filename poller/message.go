@@ -3,7 +3,6 @@ package poller
 import (
 	"cmp"
 	"errors"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -19,18 +18,17 @@ type message struct {
 	home store.Keys // the part of the queue in which its model lives
 	own  bool       // that is this part, or the message is about no model
 
-	steered bool // a command about the queue, which is carried out: it is counted by its type
+	applied bool   // a command about the queue, which was applied: it is counted by its type
+	taken   string // the attempt of its model that a worker was found to have
 
-	taken string // the attempt of its model that a worker was found to have
-
-	// Why the message changes no model; an empty counter: it is still to be decided, and no reason: it is only counted.
+	// Why the message changes no model. An empty counter: it is still to be decided. No reason: it is only counted.
 	counter string
 	reason  error
 
 	replies string // the name of the list on which the sender of the command is told; empty: on none
 }
 
-// decode reads a message of a queue; its store tells how messages are written, where models live, and where commands are replied to.
+// decode reads a message of a queue.
 func decode(claimed store.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
@@ -75,19 +73,13 @@ func refusal(err error) (counter string, reason error) {
 
 // uid is the model that the message is about; empty: it cannot be read.
 func (m *message) uid() string {
-	uid, _ := m.subject()
-	return uid
-}
-
-// subject is what can be read of whom the message is about, for the log: it may be unusable.
-func (m *message) subject() (uid, attemptUID string) {
 	switch {
 	case m.command != nil:
-		return m.command.UID, ""
+		return m.command.UID
 	case m.result != nil:
-		return m.result.UID, m.result.AttemptUID
+		return m.result.UID
 	default:
-		return "", ""
+		return ""
 	}
 }
 
@@ -103,70 +95,4 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 		}
 	}
 	return uids, commands
-}
-
-// decide turns the message into an item to commit.
-func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
-	item, reason := store.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
-	if m.counter == "" {
-		reason = m.decideModel(&item, snapshot, now)
-	}
-	if reason != nil {
-		item.Reason = reason.Error()
-	}
-	if m.command != nil && m.counter != model.CounterForwarded {
-		m.reply(&item, reason, now)
-	}
-	return item
-}
-
-// reply lets the item note the id of its command, and tell the sender of that what became of it, if it asks for either.
-func (m *message) reply(item *store.Item, reason error, now time.Time) {
-	outcome := model.Outcome(item.Counter)
-	if m.steered && outcome != model.Duplicate {
-		outcome = model.Applied
-	}
-	if outcome != model.Duplicate { // a duplicate was noted when it was none
-		item.CommandID = m.command.ID
-	}
-	if m.replies != "" {
-		item.Reply = store.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
-	}
-}
-
-// decideModel decides what the message does to its model. It returns why it cannot be handled; nil: it can, or is only counted.
-func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now time.Time) (reason error) {
-	record := snapshot.Records[item.UID]
-	record.Taken = m.taken != "" && m.taken == record.AttemptUID
-	var decision model.Decision
-	var outcome model.Outcome
-	var err error
-	field := "uid"
-	switch {
-	case record.Broken: // refused by the commit, which says what the key holds
-		item.Transition = record.Mend()
-		return nil
-	case m.command != nil:
-		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
-	case !record.Exists:
-		field, outcome = record.Wire.WithDefaults().ModelName, model.UnknownModel
-	default:
-		decision, outcome = record.Handle(*m.result, now)
-	}
-	item.Counter = string(outcome)
-	switch {
-	case err != nil:
-		item.Counter, reason = refusal(err)
-	case outcome == model.UnknownModel && !m.own:
-		reason = document.Refuse(field, "in "+m.home.Output()+", as reply_to said", document.Found(item.UID))
-	case outcome == model.UnknownModel:
-		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
-	case outcome == model.Busy:
-		reason = document.Refuse("run", "an idle model", "an attempt queued or running; force supersedes it")
-	case outcome == model.Stopped:
-		reason = document.Refuse("run", "a model that was not disabled by hand", "one; enable it, or force the run")
-	case outcome == model.Applied:
-		item.Transition = record.Decide(decision, now)
-	}
-	return reason
 }

@@ -34,7 +34,7 @@ func TestCommandsAreAppliedInTheOrderInWhichTheyWerePushed(t *testing.T) {
 		meanwhile := func() {
 			b.Command(saved("a", 2))
 			b.Command(`{"type":"remove","uid":"b"}`)
-			if round := b.roundOf(second); round.Claimed != 0 || round.HoldsLane {
+			if round := b.roundOf(second); round.Claimed != 0 || round.Leads {
 				t.Errorf("want nothing claimed by the second, got %+v", round)
 			}
 		}
@@ -62,11 +62,11 @@ func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 		b.Command(saved("a", 2))
 		other := b.poller(b.Store, poller.Config{Owner: "other", Lease: 10 * time.Second})
 		b.Clock.Turn(9999 * time.Millisecond)
-		if round := b.roundOf(other); round.HoldsLane {
+		if round := b.roundOf(other); round.Leads {
 			t.Error("want the lane left to its holder within the lease")
 		}
 		b.Clock.Turn(time.Millisecond)
-		if round := b.roundOf(other); round.Claimed != 1 || !round.HoldsLane {
+		if round := b.roundOf(other); round.Claimed != 1 || !round.Leads {
 			t.Errorf("want the older command finished first, got %+v", round)
 		}
 		if got := b.payload("a"); got != `{"n":1}` {

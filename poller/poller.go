@@ -47,7 +47,7 @@ type Poller struct {
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
 	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
-	waits       backoff.Sampler // of commands for these; run goroutine only
+	errors      backoff.Sampler // run goroutine only
 
 	bulks bulks // run goroutine only
 }
@@ -57,7 +57,6 @@ type bulks struct {
 	stepped time.Time // when the last one was taken, on the clock of Redis
 	failed  bool      // it failed
 	last    string    // id of the bulk that it was about
-	errors  backoff.Sampler
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
@@ -109,7 +108,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			// Nothing else is to be done: the next step follows at once.
 		case round.Claimed == round.Waiting:
 			backoff.Signal(output.asked)
-			if round.HoldsLane && round.Waiting == 0 { // to any other poller a command would be a call for nothing
+			if round.Leads && round.Waiting == 0 { // any other poller would be called for nothing
 				backoff.Signal(control.asked)
 			}
 			backoff.Rest(ctx, p.config.Tick, ready)

@@ -108,7 +108,7 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 			b.result("success", "d", `"changed":false`),
 		)
 		got := b.round()
-		want := poller.Round{Claimed: 15, Applied: 4, Settled: 11, Rejected: 9, HoldsLane: true}
+		want := poller.Round{Claimed: 15, Applied: 4, Settled: 11, Rejected: 9, Leads: true}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}

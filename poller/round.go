@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Round is what one round of a poller did.
@@ -19,8 +20,8 @@ type Round struct {
 	Rejected int // of Settled: kept in rejected
 	Left     int // messages still claimed; the next round decides them again
 	Waiting  int // of Left: commands for another part of the queue, or for all of them, of which one does not answer; and what needs a key of another type
-	// HoldsLane says that commands are this poller's to apply.
-	HoldsLane bool
+	// Leads says that this poller applies the commands.
+	Leads bool
 	// Bulks says that another step of a bulk can be taken at once.
 	Bulks bool
 }
@@ -35,14 +36,14 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	for _, misfit := range claim.Misfits {
-		p.tellMisfit(misfit, claim.Now)
+		p.logMisfit(misfit, claim.Now)
 	}
-	round := Round{Claimed: len(claim.Messages), HoldsLane: claim.HoldsLane}
+	round := Round{Claimed: len(claim.Messages), Leads: claim.HoldsLane}
 	pending := make([]*message, len(claim.Messages))
 	for i, entry := range claim.Messages {
 		pending[i] = decode(entry, p.store)
 	}
-	pending = p.steer(ctx, p.forward(ctx, pending, claim.Now), claim.Now)
+	pending = p.applyQueueCommands(ctx, p.forward(ctx, pending, claim.Now), claim.Now)
 	round.Waiting = len(claim.Messages) - len(pending)
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
 		if pending, err = p.pass(ctx, pending, claim.Now, &round); err != nil {
@@ -70,7 +71,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	codes, err := p.store.Commit(ctx, batch)
 	blocked := map[string]bool{} // models
 	for i, code := range codes {
-		p.tellMisfit(batch.Items[i].Misfit, now)
+		p.logMisfit(batch.Items[i].Misfit, now)
 		switch uid := messages[i].uid(); {
 		case code == store.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
 			blocked[uid] = true
@@ -94,12 +95,78 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	return again, err
 }
 
-// tellMisfit tells of a key of another type than it should be, if there is one, once in a while.
-func (p *Poller) tellMisfit(misfit string, now time.Time) {
-	if misfit == "" { // not even counted: the sampler counts by texts, and this would be one
+// decide turns the message into an item to commit.
+func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
+	item, reason := store.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
+	if m.counter == "" {
+		reason = m.decideModel(&item, snapshot, now)
+	}
+	if reason != nil {
+		item.Reason = reason.Error()
+	}
+	if m.command != nil && m.counter != model.CounterForwarded {
+		m.reply(&item, reason, now)
+	}
+	return item
+}
+
+// reply notes the id of the command, and the outcome for its sender, if it asks for either.
+func (m *message) reply(item *store.Item, reason error, now time.Time) {
+	outcome := model.Outcome(item.Counter)
+	if m.applied && outcome != model.Duplicate {
+		outcome = model.Applied
+	}
+	if outcome != model.Duplicate { // a duplicate was noted when it was none
+		item.CommandID = m.command.ID
+	}
+	if m.replies != "" {
+		item.Reply = store.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
+	}
+}
+
+// decideModel decides what the message does to its model. It returns why the message cannot be handled, if it cannot.
+func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now time.Time) (reason error) {
+	record := snapshot.Records[item.UID]
+	record.Taken = m.taken != "" && m.taken == record.AttemptUID
+	var decision model.Decision
+	var outcome model.Outcome
+	var err error
+	field := "uid"
+	switch {
+	case record.Broken: // refused by the commit, which says what the key holds
+		item.Transition = record.Mend()
+		return nil
+	case m.command != nil:
+		decision, outcome, err = record.Execute(m.command, snapshot.Policies, record.Exists, now)
+	case !record.Exists:
+		field, outcome = record.Wire.WithDefaults().ModelName, model.UnknownModel
+	default:
+		decision, outcome = record.Handle(*m.result, now)
+	}
+	item.Counter = string(outcome)
+	switch {
+	case err != nil:
+		item.Counter, reason = refusal(err)
+	case outcome == model.UnknownModel && !m.own:
+		reason = document.Refuse(field, "in "+m.home.Output()+", as reply_to said", document.Found(item.UID))
+	case outcome == model.UnknownModel:
+		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
+	case outcome == model.Busy:
+		reason = document.Refuse("run", "an idle model", "an attempt queued or running; force supersedes it")
+	case outcome == model.Stopped:
+		reason = document.Refuse("run", "a model that was not disabled by hand", "one; enable it, or force the run")
+	case outcome == model.Applied:
+		item.Transition = record.Decide(decision, now)
+	}
+	return reason
+}
+
+// logMisfit logs a key of the wrong type, sampled; an empty text is none.
+func (p *Poller) logMisfit(misfit string, now time.Time) {
+	if misfit == "" {
 		return
 	}
-	if count, tell := p.waits.Sample(misfit, now); tell {
+	if count, tell := p.errors.Sample(misfit, now); tell {
 		p.config.Log.Error().Str("misfit", misfit).Int("like_this", count).Msg("poller: a key is of another type")
 	}
 }
@@ -117,16 +184,17 @@ func (r *Round) count(item store.Item) {
 	}
 }
 
-// log tells what became of a model, or of a message that cannot be handled.
+// log logs what became of a model, or of a message that cannot be handled.
 func (p *Poller) log(item store.Item, m *message, now time.Time) {
 	switch {
 	case item.Transition != nil:
 		p.logbook.Applied(item.Transition, now)
 	case item.Reason != "":
-		uid, attemptUID := m.subject()
-		p.logbook.Rejected(logbook.Rejection{
-			UID: uid, AttemptUID: attemptUID, Command: m.claimed.FromControl(), Counter: item.Counter, Reason: item.Reason,
-		}, now)
+		rejection := logbook.Rejection{UID: m.uid(), Command: m.claimed.FromControl(), Counter: item.Counter, Reason: item.Reason}
+		if m.result != nil {
+			rejection.AttemptUID = m.result.AttemptUID
+		}
+		p.logbook.Rejected(rejection, now)
 	}
 }
 
@@ -145,7 +213,7 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
 		if misfit, is := store.Misfit(err); is {
-			p.tellMisfit(misfit, now)
+			p.logMisfit(misfit, now)
 			continue
 		}
 		if err != nil {
