@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,24 +17,46 @@ import (
 
 const glossary = "../../docs/glossary.md"
 
+// maxWords is how many words a reader can be asked to know.
+const maxWords = 200
+
 func TestEachWordStandsInTheGlossaryOnce(t *testing.T) {
 	document, err := os.ReadFile(glossary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, place := range unexplained(string(document), repository(t)) {
+	var others strings.Builder
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pages {
+		if text, err := os.ReadFile(page); err != nil {
+			t.Fatal(err)
+		} else if page != glossary {
+			others.Write(text)
+		}
+	}
+	for _, place := range unexplained(string(document), others.String(), repository(t)) {
 		t.Error(place)
+	}
+	if found := len(row.FindAllString(string(document), -1)) - 2; found > maxWords {
+		t.Errorf("expected at most %d words, found %d", maxWords, found)
 	}
 }
 
 // qualified is a name of Go code in a document, such as `model.State`.
 var qualified = regexp.MustCompile("`([a-z]+(?:\\.[A-Z][A-Za-z]*){1,2})`")
 
+// anyWord is a word of a document, or the name of a field.
+var anyWord = regexp.MustCompile(`\w+`)
+
 // sourceName is a file in a document, such as `model/why.go` or `commit.lua`.
 var sourceName = regexp.MustCompile("`([a-z/_-]+\\.(?:go|lua))`")
 
-// unexplained returns one line for each word that the glossary lacks, has twice or out of order, and for each name in it that does not exist.
-func unexplained(document string, files []file) (places []string) {
+// unexplained returns one line for each word that stands in the glossary twice or out of order, for each name in it that does not exist, and for
+// each word that neither it nor another document has.
+func unexplained(document, others string, files []file) (places []string) {
 	seen, last := map[string]bool{}, ""
 	for _, cells := range row.FindAllStringSubmatch(document, -1) {
 		word, meaning := strings.Trim(cells[1], "`"), cells[2]
@@ -62,17 +85,20 @@ func unexplained(document string, files []file) (places []string) {
 			places = append(places, "expected a source of the repository, found "+match[1])
 		}
 	}
+	for _, word := range anyWord.FindAllString(others, -1) {
+		seen[word] = true
+	}
 	wanted := wordsOf(files)
 	for _, word := range slices.Sorted(maps.Keys(wanted)) {
 		if !seen[word] {
-			places = append(places, fmt.Sprintf("%s: expected a row, as %s has the word", word, wanted[word]))
+			places = append(places, fmt.Sprintf("%s: expected a row or another document, as %s has the word", word, wanted[word]))
 		}
 	}
 	return places
 }
 
-// wordsOf returns the words that people meet in Redis and in the log, with a file that has them: parts of keys, fields of the hash, of
-// the history and of policies, events, counters, and fields of log lines.
+// wordsOf returns the words that people meet in Redis, with a file that has them: parts of keys, fields of the hash, of the history and of
+// policies, events and counters.
 func wordsOf(files []file) map[string]string {
 	words := map[string]string{}
 	for _, f := range files {
@@ -106,19 +132,13 @@ func wordsOf(files []file) map[string]string {
 					add(name)
 				}
 			case *ast.CallExpr:
-				if stores := f.path == "internal/store/codec.go" || f.path == "internal/store/journal.go"; stores && called(node, "text", "time", "number", "flag") ||
-					isLogged(directory) && called(node, "Str", "Int", "Bool", "Time", "Dur", "AnErr") {
+				if (f.path == "internal/store/codec.go" || f.path == "internal/store/journal.go") && called(node, "text", "time", "number", "flag") {
 					add(unquote(node.Args[0]))
 				}
 			}
 		})
 	}
 	return words
-}
-
-// isLogged reports whether the lines that a package logs are those of a daemon.
-func isLogged(directory string) bool {
-	return slices.Contains([]string{"cmd/refreshd", "dispatcher", "poller", "worker", "internal/backoff", "internal/faces/health"}, directory)
 }
 
 // called reports whether a call is that of a method of one of the names, with a name and a value.
@@ -136,9 +156,9 @@ func unquote(expression ast.Expr) string {
 	return text
 }
 
-// isWord reports whether a text is one name, or words in lower case.
+// isWord reports whether a text is one name in lower case.
 func isWord(text string) bool {
-	return len(text) > 1 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLower(r) && r != '_' && r != ' ' })
+	return len(text) > 1 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLower(r) && r != '_' })
 }
 
 // retired are words that the code once had for what the glossary names otherwise.
