@@ -92,7 +92,7 @@ func (b *bench) round(n *Notifier) {
 	for _, name := range slices.Sorted(channelNames(n)) {
 		for more := true; more; {
 			var err error
-			if more, err = n.Tell(b.t.Context(), name); err != nil {
+			if more, err = n.Deliver(b.t.Context(), name); err != nil {
 				b.t.Fatal(err)
 			}
 		}

@@ -20,13 +20,13 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Routes says who is told of what: channels, and which entries of the outbox go to which of them. It belongs to one process: Close ends it.
+// Routes says which entries of the outbox go to which channels. It belongs to one process: Close ends it.
 type Routes struct {
 	channels map[string]*Channel
 	routes   []route
 }
 
-// Channel is one way of telling people or programs.
+// Channel is one way to reach people or programs.
 type Channel struct {
 	Name string
 
@@ -41,7 +41,7 @@ type Channel struct {
 	closed  atomic.Int64 // until when a server asked to be left alone, in Unix ms
 }
 
-// route is which entries go to which channels.
+// route sends events to channels.
 type route struct {
 	events   []string // sorted
 	channels []string
@@ -51,7 +51,7 @@ type route struct {
 // addressee is who gets the e-mail of a channel.
 type addressee struct {
 	recipient policy.Recipient
-	byPolicy  bool // whoever the policy of the model says
+	byPolicy  bool // the policy of the model says it
 }
 
 // events are what a route may name, by whether they are about a model. They are those of the outbox.
@@ -61,7 +61,7 @@ var events = map[string]bool{
 	"circuit_opened": false, "circuit_closed": false, "new_error": false,
 }
 
-// Secrets finds what a file of routes only refers to.
+// Secrets finds a secret to which a file of routes refers.
 type Secrets func(name string) string
 
 // Read reads a file of routes, in YAML or JSON. An error names the line and the field; it never holds a secret.
@@ -91,13 +91,13 @@ func (r *Routes) read(value any, environment Secrets) error {
 	if err != nil {
 		return err
 	}
-	channels, ok := doc.Fields["channels"].(map[string]any)
-	if !ok || len(channels) == 0 {
+	channels, _ := doc.Fields["channels"].(map[string]any)
+	if len(channels) == 0 {
 		return document.Refuse("channels", "an object with at least one channel", document.Found(doc.Fields["channels"]))
 	}
 	for _, name := range slices.Sorted(maps.Keys(channels)) {
 		if !channelName.MatchString(name) {
-			return document.Refuse("channels", "names of 1-40 lower-case letters, digits, _ or -", document.Found(name))
+			return document.Refuse("channels", "names of "+channelCharacters, document.Found(name))
 		}
 		channel, err := readChannel(name, channels[name], environment)
 		if err != nil {
@@ -105,8 +105,8 @@ func (r *Routes) read(value any, environment Secrets) error {
 		}
 		r.channels[name] = channel
 	}
-	routes, ok := doc.Fields["routes"].([]any)
-	if !ok || len(routes) == 0 {
+	routes, _ := doc.Fields["routes"].([]any)
+	if len(routes) == 0 {
 		return document.Refuse("routes", "a list of at least one route", document.Found(doc.Fields["routes"]))
 	}
 	for i, value := range routes {
@@ -119,25 +119,19 @@ func (r *Routes) read(value any, environment Secrets) error {
 
 var channelName = regexp.MustCompile(`^[a-z0-9_-]{1,40}$`)
 
+const channelCharacters = "1-40 lower-case letters, digits, _ or -"
+
 func (r *Routes) readRoute(value any) error {
 	doc, err := document.ReadObject(value, "events", "channels", "models")
 	if err != nil {
 		return err
 	}
 	var to route
-	if to.events, err = doc.Words("events"); err != nil {
+	if to.events, err = readNames(doc, "events", slices.Sorted(maps.Keys(events))); err != nil {
 		return err
 	}
-	if to.channels, err = doc.Words("channels"); err != nil {
+	if to.channels, err = readNames(doc, "channels", slices.Sorted(maps.Keys(r.channels))); err != nil {
 		return err
-	}
-	known := slices.Sorted(maps.Keys(events))
-	if i := slices.IndexFunc(to.events, func(event string) bool { return !slices.Contains(known, event) }); i >= 0 || len(to.events) == 0 {
-		return document.Refuse("events", "a list of "+strings.Join(known, ", "), document.Found(wrongOf(to.events, i)))
-	}
-	unknown := slices.IndexFunc(to.channels, func(name string) bool { return r.channels[name] == nil })
-	if unknown >= 0 || len(to.channels) == 0 {
-		return document.Refuse("channels", "a list of "+strings.Join(slices.Sorted(maps.Keys(r.channels)), ", "), document.Found(wrongOf(to.channels, unknown)))
 	}
 	selector, err := doc.Text("models")
 	if err != nil {
@@ -157,22 +151,29 @@ func (r *Routes) readRoute(value any) error {
 	return nil
 }
 
-// wrongOf is what is wrong in a list; of an empty one that it is.
-func wrongOf(list []string, i int) any {
-	if i < 0 {
-		return nil
+// readNames reads a list of at least one known name.
+func readNames(doc document.Object, field string, known []string) ([]string, error) {
+	names, err := doc.Words(field)
+	if err != nil {
+		return nil, err
 	}
-	return list[i]
+	var wrong any // nil: the list is empty
+	if i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) }); i >= 0 {
+		wrong = names[i]
+	}
+	if wrong != nil || len(names) == 0 {
+		return nil, document.Refuse(field, "a list of "+strings.Join(known, ", "), document.Found(wrong))
+	}
+	return names, nil
 }
 
-var channelFields = []string{
-	"webhook", "email", "list", "secret", "tls", "user", "password", "ca", "from", "to", "templates", "gather", "digest", "retries", "jitter", "timeout",
-}
+// The kinds of channels, in their order, and the fields that only one of them has.
+var (
+	kinds  = []string{"webhook", "email", "list"}
+	onlyOf = map[string][]string{"webhook": {"secret"}, "email": {"tls", "user", "password", "ca", "from", "to", "templates"}}
 
-// onlyOf are the fields that only one kind of channel has.
-var onlyOf = map[string][]string{
-	"webhook": {"secret"}, "email": {"tls", "user", "password", "ca", "from", "to", "templates"}, "list": {},
-}
+	channelFields = slices.Concat(kinds, onlyOf["webhook"], onlyOf["email"], []string{"gather", "digest", "retries", "jitter", "timeout"})
+)
 
 func readChannel(name string, value any, environment Secrets) (*Channel, error) {
 	doc, err := document.ReadObject(value, channelFields...)
@@ -184,14 +185,13 @@ func readChannel(name string, value any, environment Secrets) (*Channel, error) 
 		return nil, err
 	}
 	kind := ""
-	for _, one := range []string{"webhook", "email", "list"} {
-		if doc.Fields[one] == nil {
-			continue
-		}
-		if kind != "" {
+	for _, one := range kinds {
+		if doc.Fields[one] != nil && kind != "" {
 			return nil, document.Refuse(one, "one of webhook, email and list", "a second")
 		}
-		kind = one
+		if doc.Fields[one] != nil {
+			kind = one
+		}
 	}
 	for other, fields := range onlyOf {
 		for _, field := range fields {
@@ -221,33 +221,12 @@ const (
 )
 
 // defaultRetries try for some eleven hours.
-var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxAsked), "count": "14"}
+var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxRetryAfter), "count": "14"}
 
 // readCommon reads when messages are sent, and sent again.
 func (c *Channel) readCommon(doc document.Object) (err error) {
-	c.digest = digest{1, defaultWithin}
-	if doc.Fields["list"] != nil {
-		c.digest.above = 0
-	}
-	switch value := doc.Fields["digest"].(type) {
-	case nil:
-	case string:
-		if value != "none" {
-			return document.Refuse("digest", "{above: N, within: DURATION} or none", document.Found(value))
-		}
-		c.digest.above = 0
-	default:
-		inner, err := document.ReadObject(value, "above", "within")
-		if err == nil {
-			c.digest.above, _, err = inner.Int("above", 1, 1000)
-		}
-		if err == nil {
-			c.digest.within, err = inner.Length("within", defaultWithin)
-		}
-		if err != nil {
-			return document.Place(err, "digest")
-		}
-		c.digest.above = max(1, c.digest.above)
+	if c.digest, err = readDigest(doc); err != nil {
+		return err
 	}
 	gather := defaultGather
 	if c.digest.above == 0 {
@@ -273,6 +252,32 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 	return err
 }
 
+func readDigest(doc document.Object) (d digest, err error) {
+	d = digest{1, defaultWithin}
+	switch value := doc.Fields["digest"].(type) {
+	case nil:
+		if doc.Fields["list"] != nil {
+			d.above = 0
+		}
+	case string:
+		if value != "none" {
+			err = document.Refuse("digest", "{above: N, within: DURATION} or none", document.Found(value))
+		}
+		d.above = 0
+	default:
+		inner, err := document.ReadObject(value, "above", "within")
+		if err == nil {
+			d.above, _, err = inner.Int("above", 1, 1000)
+		}
+		if err == nil {
+			d.within, err = inner.Length("within", defaultWithin)
+		}
+		d.above = max(1, d.above)
+		return d, document.Place(err, "digest")
+	}
+	return d, err
+}
+
 func (c *Channel) readWebhook(doc document.Object, environment Secrets) error {
 	text, err := doc.Text("webhook")
 	if err != nil {
@@ -294,19 +299,18 @@ func (c *Channel) readWebhook(doc document.Object, environment Secrets) error {
 	return nil
 }
 
-// readSecret reads what a field refers to, in the environment or in a file; empty: there is no such field.
+// readSecret reads the secret to which a field refers, in the environment or in a file; empty: there is no such field.
 func readSecret(doc document.Object, field string, environment Secrets) (string, error) {
 	value := doc.Fields[field]
 	if value == nil {
 		return "", nil
 	}
-	const want = "{env: NAME} or {file: PATH}"
 	inner, is := value.(map[string]any)
 	name, byName := inner["env"].(string)
 	path, byFile := inner["file"].(string)
 	switch {
 	case !is || len(inner) != 1 || !byName && !byFile:
-		return "", document.Refuse(field, want, "something else") // perhaps the secret itself
+		return "", document.Refuse(field, "{env: NAME} or {file: PATH}", "something else") // perhaps the secret itself
 	case byName:
 		if secret := environment(name); secret != "" {
 			return secret, nil
@@ -320,30 +324,28 @@ func readSecret(doc document.Object, field string, environment Secrets) (string,
 	return strings.TrimSpace(string(text)), nil
 }
 
-func (c *Channel) readEmail(doc document.Object, environment Secrets) error {
-	settings := smtpSettings{timeout: c.timeout}
+func (c *Channel) readEmail(doc document.Object, environment Secrets) (err error) {
+	s := smtpSettings{timeout: c.timeout}
 	var directory string
-	for field, text := range map[string]*string{"email": &settings.server, "user": &settings.user, "ca": &settings.authorities, "from": &settings.from, "templates": &directory} {
-		var err error
+	for field, text := range map[string]*string{"email": &s.server, "user": &s.user, "ca": &s.authorities, "from": &s.from, "templates": &directory} {
 		if *text, err = doc.Text(field); err != nil {
 			return err
 		}
 	}
-	var err error
-	if settings.security, err = doc.OneOf("tls", "starttls", "starttls", "tls", "none"); err != nil {
+	if s.security, err = doc.OneOf("tls", "starttls", "starttls", "tls", "none"); err != nil {
 		return err
 	}
-	if settings.password, err = readSecret(doc, "password", environment); err != nil {
+	if s.password, err = readSecret(doc, "password", environment); err != nil {
 		return err
 	}
-	if (settings.user == "") != (settings.password == "") || settings.user != "" && settings.security == "none" {
+	if (s.user == "") != (s.password == "") || s.user != "" && s.security == "none" {
 		return document.Refuse("user", "user and password together, and never without TLS", "something else")
 	}
-	from, valid := policy.ParseAddress(settings.from)
+	from, valid := policy.ParseAddress(s.from)
 	if !valid {
 		return document.Refuse("from", "an e-mail address", document.Found(doc.Fields["from"]))
 	}
-	settings.from = from
+	s.from = from
 	if c.to, err = readAddressee(doc.Fields["to"]); err != nil {
 		return document.Place(err, "to")
 	}
@@ -351,16 +353,12 @@ func (c *Channel) readEmail(doc document.Object, environment Secrets) error {
 	if err != nil {
 		return document.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
 	}
-	sender, err := newEmail(settings, letters)
-	c.sender = sender
+	c.sender, err = newEmail(s, letters)
 	return err
 }
 
-// toPolicy is how a channel says that the policies of the models say who gets its e-mail.
-const toPolicy = "policy"
-
 func readAddressee(value any) (addressee, error) {
-	if value == toPolicy {
+	if value == "policy" {
 		return addressee{byPolicy: true}, nil
 	}
 	to, err := policy.ReadRecipient(value)
@@ -373,7 +371,7 @@ func readAddressee(value any) (addressee, error) {
 func (c *Channel) readList(doc document.Object) error {
 	name, err := doc.Text("list")
 	if err == nil && !channelName.MatchString(name) {
-		err = document.Refuse("list", "a name of 1-40 lower-case letters, digits, _ or -", document.Found(name))
+		err = document.Refuse("list", "a name of "+channelCharacters, document.Found(name))
 	}
 	c.list = cmp.Or(name, c.Name)
 	return err

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Notice is what is told: the fields of an entry of the outbox, with its id and queue.
+// Notice is an entry of the outbox: its fields, with its id and queue.
 type Notice map[string]string
 
 // The fields of every notice. The others are those of the entry.
@@ -28,9 +29,7 @@ const (
 // noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
 func noticeOf(queue, dashboard string, entry store.OutboxEntry) Notice {
 	n := make(Notice, len(entry.Fields)+3)
-	for name, value := range entry.Fields {
-		n[name] = value
-	}
+	maps.Copy(n, entry.Fields)
 	n[fieldID], n[fieldQueue] = queue+"/"+entry.ID, queue
 	if uid := n[fieldUID]; dashboard != "" && uid != "" {
 		n[fieldLink] = dashboard + "/model?" + url.Values{"uid": {uid}}.Encode()
@@ -52,7 +51,7 @@ func (n Notice) clean() Notice {
 	return clean
 }
 
-// message is what a recipient gets at once: one notice, or a digest of several. The same notices are the same message.
+// message is one notice for a recipient, or a digest of several. The same notices are the same message.
 type message struct {
 	at      time.Time
 	address string // of the recipient within its channel; empty: the channel has one
@@ -63,12 +62,12 @@ type message struct {
 func newMessage(address string, texts []string, at time.Time) message {
 	m := message{at: at, address: address, texts: texts, notices: make([]Notice, len(texts))}
 	for i, text := range texts {
-		_ = json.Unmarshal([]byte(text), &m.notices[i]) // what cannot be read has no fields
+		_ = json.Unmarshal([]byte(text), &m.notices[i]) // an unreadable one has no fields
 	}
 	return m
 }
 
-// id names the message the same in every try, so that whoever gets it twice can tell.
+// id is the same in every try, so that a recipient can recognize a repetition.
 func (m *message) id() string {
 	hash := sha256.New()
 	for _, notice := range m.notices {

@@ -1,8 +1,8 @@
-// Package notifier tells people and programs what the outbox holds: by webhook, by e-mail, or in a list of Redis. Each notice is delivered at
+// Package notifier brings the entries of the outbox to people and programs: by webhook, by e-mail, or in a list of Redis. Each notice is delivered at
 // least once.
 //
-// A notifier keeps no state; any number may run side by side. It routes each entry of the outbox to the lines of its recipients, in one script that
-// also acknowledges it. What a line holds is told in order, as one message or as a digest, and tried again until it is delivered or given up.
+// A notifier keeps no state; any number may run side by side. It routes each entry of the outbox to the mailboxes of its recipients, in one script
+// that also acknowledges it. A mailbox is delivered in order, as one message or as a digest, with retries until it succeeds or is given up.
 package notifier
 
 import (
@@ -21,20 +21,19 @@ import (
 
 // Config tunes a notifier. The zero value is usable.
 type Config struct {
-	// Tick is how often the outbox and the lines are looked at, 10 ms to 1 min. Defaults to 1 s.
+	// Tick is how often the outbox and the mailboxes are read, 10 ms to 1 min. Defaults to 1 s.
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
-	// Adopt is after how long entries are taken over that a notifier has read and not routed. Defaults to 30 s.
+	// Adopt is after how long another notifier takes over entries that were read and not routed. Defaults to 30 s.
 	Adopt time.Duration
 	// Dashboard is the address of the queue in the dashboard, such as https://refreshd.example.com/q/bigtables, for links. Defaults to none.
 	Dashboard string
-	// Log receives what could not be delivered, and every error, sampled. Defaults to none.
+	// Log receives messages that could not be delivered, and every error, sampled. Defaults to none.
 	Log *zerolog.Logger
-	// Clock tells how long errors last, for the log only. Defaults to none.
+	// Clock measures how long errors last, for the log only. Defaults to none.
 	Clock func() time.Time
-	// Observe is called when a round begins, and what it returns when that round has ended. Both must be quick. Defaults to
-	// nil: nobody is told.
+	// Observe is called when a round begins, and its result when that round has ended. Both must be quick. Defaults to none.
 	Observe func() (ended func(error))
 }
 
@@ -72,7 +71,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// Notifier tells of one queue.
+// Notifier delivers the notices of one queue.
 type Notifier struct {
 	store  *store.Store
 	routes *Routes
@@ -90,14 +89,14 @@ func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
 	return &Notifier{store: store, routes: routes, config: config, owner: strings.ToLower(rand.Text())}, nil
 }
 
-// Run works until ctx ends, and then returns nil: what is being sent is sent first. Errors of Redis are logged and waited out, for ever. Each
-// channel goes its own pace, so that one that does not answer holds no other one up.
+// Run works until ctx ends, sends what it has in hand, and returns nil. Errors of Redis are logged and retried for ever. Each channel has a loop of
+// its own, so that one that does not answer holds up no other.
 func (n *Notifier) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	n.config.Observe()(nil) // it lives before the first round has ended
 	for _, channel := range n.routes.channels {
 		running.Go(func() {
-			n.loop(ctx, "telling by "+channel.Name, func(ctx context.Context) (bool, error) { return n.Tell(ctx, channel.Name) })
+			n.loop(ctx, "delivering by "+channel.Name, func(ctx context.Context) (bool, error) { return n.Deliver(ctx, channel.Name) })
 		})
 	}
 	n.loop(ctx, "routing", func(ctx context.Context) (more bool, err error) {
@@ -115,7 +114,7 @@ func (n *Notifier) loop(ctx context.Context, what string, round func(context.Con
 		Part: "notifier", What: what, First: n.config.Backoff, Max: n.config.Tick, Log: n.config.Log, Clock: n.config.Clock,
 	})
 	for ctx.Err() == nil {
-		// A round that has begun is finished: to be cut off in the middle would only leave its end unknown.
+		// A round that has begun is finished: cut off in the middle, its outcome would be unknown.
 		more, err := round(context.WithoutCancel(ctx))
 		pause := retry.After(err)
 		if err == nil && !more {

@@ -34,7 +34,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := n.Tell(t.Context(), "all"); err != nil {
+	if _, err := n.Deliver(t.Context(), "all"); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := foreign.LPop(t.Context(), b.Store.Keys.Told("all")).Result(); err != nil || !strings.Contains(text, `"uid":"m1"`) {

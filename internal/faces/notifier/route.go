@@ -14,8 +14,8 @@ import (
 // routeBatch is how many entries are routed at once.
 const routeBatch = 500
 
-// Route routes entries of the outbox to the lines of their recipients: first those that a dead notifier has left, then new ones. more: there may be
-// others.
+// Route routes entries of the outbox to the mailboxes of their recipients: first those that a dead notifier has left, then new ones. more: there may
+// be others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	entries, err := n.store.Outbox().AdoptOutbox(ctx, n.config.Adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
@@ -46,7 +46,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	return true, err
 }
 
-// route says who is told of an entry, and from when on. The model is that of the entry; nil: it is about none.
+// route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
 func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.Time) store.Routed {
 	routed := store.Routed{ID: entry.ID}
 	notice := noticeOf(n.store.Keys.Queue(), n.config.Dashboard, entry).text()
@@ -65,25 +65,25 @@ func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.
 			}
 			recipient += " " + address
 		} else if channel.divided() {
-			recipient += " " + lineOf(entry)
+			recipient += " " + mailboxOf(entry)
 		}
 		routed.Told = append(routed.Told, store.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: notice})
 	}
 	return routed
 }
 
-// divided reports whether the channel has several lines, so that several messages are sent at once: those of a webhook without a digest.
+// divided reports whether the channel has several mailboxes, so that several messages are sent at once: a webhook without a digest.
 func (c *Channel) divided() bool {
 	_, posts := c.sender.(*webhook)
 	return posts && c.digest.above == 0
 }
 
-// lineOf is the line of an entry in a divided channel. All entries about one model stand in one, and so do those about one key: they are told in
-// their order.
-func lineOf(entry store.OutboxEntry) string {
+// mailboxOf is the mailbox of an entry in a divided channel. All entries about one model share one, and so do those about one key: they keep their
+// order.
+func mailboxOf(entry store.OutboxEntry) string {
 	hash := fnv.New32a()
 	_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
-	return strconv.Itoa(int(hash.Sum32() % sideBySide))
+	return strconv.Itoa(int(hash.Sum32() % maxAtOnce))
 }
 
 // channelsFor are the channels to which an entry goes, each once.

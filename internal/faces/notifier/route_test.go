@@ -68,7 +68,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		if err != nil || len(line.Notices) != 2 {
 			t.Fatal(line, err)
 		}
-		next, _ := b.routes.channels["ops"].turn(line.Delivery, len(line.Notices), now)
+		next, _ := b.routes.channels["ops"].next(line.Delivery, len(line.Notices), now)
 		next.By = "a dead one"
 		if taken, err := b.Store.Outbox().Settle(t.Context(), line, store.Settlement{Delivery: next, Next: now.Add(30 * time.Second), At: now}); err != nil || !taken {
 			t.Fatal(taken, err)

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 )
 
-// webhook posts messages as Standard Webhooks does: https://www.standardwebhooks.com.
+// webhook posts messages by Standard Webhooks: https://www.standardwebhooks.com.
 type webhook struct {
 	url    string
 	secret []byte
@@ -93,17 +94,16 @@ func (w *webhook) send(ctx context.Context, m message) error {
 	if _, final := errors.AsType[finalError](err); err == nil || final || !found {
 		return err
 	}
-	return laterError{err, asked}
+	return retryAfterError{err, asked}
 }
 
-// judge says what an answer means. One that blames the request is final, unless it is about how much or how soon.
+// judge reads a status. One that blames the request is final, unless it is about how much or how soon.
 func judge(status int) error {
 	if status >= 200 && status < 300 {
 		return nil
 	}
 	err := fmt.Errorf("HTTP %d", status)
-	switch {
-	case status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == http.StatusTooManyRequests, status >= 500:
+	if status >= 500 || slices.Contains([]int{http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests}, status) {
 		return err
 	}
 	return finalError{err}
@@ -111,15 +111,15 @@ func judge(status int) error {
 
 func (w *webhook) close() { w.client.CloseIdleConnections() }
 
-// finalError is that of a message which no further try would deliver.
+// finalError says that no further try would deliver a message.
 type finalError struct{ error }
 
 func (e finalError) Unwrap() error { return e.error }
 
-// laterError is that of a message which the server wants no sooner than it says.
-type laterError struct {
+// retryAfterError says when the server may be tried again.
+type retryAfterError struct {
 	error
 	asked backoff.Asked
 }
 
-func (e laterError) Unwrap() error { return e.error }
+func (e retryAfterError) Unwrap() error { return e.error }

@@ -31,7 +31,7 @@ func TestWhatARecipientIsToldNext(t *testing.T) {
 			after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
 	} {
 		c := &Channel{sender: hook, digest: digest{test.above, 5 * time.Minute}}
-		after, until := c.turn(test.before, test.waiting, now)
+		after, until := c.next(test.before, test.waiting, now)
 		wait := time.Duration(0)
 		if !until.IsZero() {
 			wait = until.Sub(now)

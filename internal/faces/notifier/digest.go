@@ -11,16 +11,16 @@ import (
 
 // digest bounds how many messages one recipient gets.
 type digest struct {
-	above  int // messages within the time; what is more becomes one message. 0: each notice is a message of its own
+	above  int // messages within the time; more notices become one message. 0: each notice is a message of its own
 	within time.Duration
 }
 
-// mostInList is how many notices go into a list at once.
-const mostInList = 100
+// maxInList is how many notices go into a list at once.
+const maxInList = 100
 
-// turn decides what a recipient is told at now, of so many notices that wait: what the delivery is from now on, of which Size notices are told, or
-// until when they wait. Neither: nothing waits, and the delivery is forgotten.
-func (c *Channel) turn(d store.Delivery, waiting int, now time.Time) (next store.Delivery, until time.Time) {
+// next decides about the notices that wait for a recipient: how the delivery goes on, with the next Size notices as its message, or until when they
+// wait. Neither: nothing waits, and the delivery is forgotten.
+func (c *Channel) next(d store.Delivery, waiting int, now time.Time) (next store.Delivery, until time.Time) {
 	switch {
 	case waiting == 0:
 		return store.Delivery{}, time.Time{}
@@ -29,7 +29,7 @@ func (c *Channel) turn(d store.Delivery, waiting int, now time.Time) (next store
 		return d, time.Time{}
 	case c.digest.above == 0:
 		if d.Size = 1; c.list != "" {
-			d.Size = min(waiting, mostInList)
+			d.Size = min(waiting, maxInList)
 		}
 		return d, time.Time{}
 	}
@@ -47,24 +47,17 @@ func (c *Channel) turn(d store.Delivery, waiting int, now time.Time) (next store
 	return d, time.Time{}
 }
 
-// maxAsked is the longest that a server is left alone because it asks for it: the longest pause of the built-in retries. What is longer may be
-// a mistake, and would keep people from being told.
-const maxAsked = 2 * time.Hour
+// maxRetryAfter bounds Retry-After: the longest pause of the built-in retries. A longer one may be a mistake.
+const maxRetryAfter = 2 * time.Hour
 
-// asked is the first instant at which the server that answered at now by an error may be told anything.
-func asked(failed error, now time.Time) time.Time {
-	later, is := errors.AsType[laterError](failed)
+// retryFloor is the first instant at which the server that failed at now may be sent anything.
+func retryFloor(failed error, now time.Time) time.Time {
+	later, is := errors.AsType[retryAfterError](failed)
 	if !is {
 		return now
 	}
-	at := later.asked.At(now)
-	switch {
-	case at.Before(now):
-		return now
-	case at.After(now.Add(maxAsked)):
-		return now.Add(maxAsked)
-	}
-	return at
+	wait := min(max(0, later.asked.At(now).Sub(now)), maxRetryAfter)
+	return now.Add(wait)
 }
 
 // retry is when a message is tried again that has failed so many times; false: never.
