@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"context"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,12 +16,13 @@ import (
 // bug is a planted bug: another line of a script, or another store.
 type bug struct {
 	name  string
-	mark  string // of the line of a script or an include, which ends with it: --@ mark
-	file  string // of the script, where the mark does not tell
-	line  string // what stands there instead
-	store func(store.Pool) queue
-	slow  bool   // it takes seconds to be found
-	first uint64 // the seed to begin with, where none of the first finds it; 0: 1
+	mark  string                 // of the line of a script or an include, which ends with it: --@ mark
+	file  string                 // of the script, where the mark does not tell
+	line  string                 // what stands there instead
+	lie   liar                   // what the store says else, or
+	store func(store.Pool) queue // another store
+	slow  bool                   // it takes seconds to be found
+	first uint64                 // the seed to begin with, where none of the first finds it; 0: 1
 
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
@@ -43,7 +43,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the entry to take back is not looked for", slow: true, mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", slow: true, mark: "take back"},
 	{name: "the high-water mark is forgotten", slow: true, mark: "full", line: "elseif false then",
-		store: func(s store.Pool) queue { return roomy{s} }},
+		lie: liar{due: func(d *store.Due) { d.Queued = 0 }}},
 	{name: "a wrong score for due", mark: "due", line: "due_at[uid] = due_ms == '' and '' or due_ms + 1"},
 	{name: "the deadline is not scored", mark: "deadline"},
 	{name: "a model leaves no set", mark: "leave a set"},
@@ -122,7 +122,7 @@ var bugs = slices.Concat([]bug{
 	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
 	{name: "a poller that has come back is adopted", slow: true, file: "adopt-messages.lua", mark: "expired", line: "if not seen then"},
 	{name: "living pollers are adopted", slow: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
-	{name: "living pools are requeued", pools: true, slow: true, store: func(s store.Pool) queue { return hastyRequeuer{s} }},
+	{name: "living pools are requeued", pools: true, slow: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
 	{name: "the circuit of the queue never opens", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
 	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "open", line: "if not opened and count.failed > 0 then"},
 	{name: "the circuit of the queue never closes", queueCircuit: true, slow: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
@@ -130,9 +130,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a measurement closes at once what somebody has opened", slow: true, queueCircuit: true, mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, mark: "told once", line: "if false then"},
 	{name: "what was counted before somebody opened the circuit closes it", queueCircuit: true, slow: true, file: "turn-circuit.lua", mark: "forget"},
-	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, store: func(s store.Pool) queue {
-		return altered{s, func(r *store.Record) { r.QueueCircuit.Open = false }}
-	}},
+	{name: "nobody looks at the circuit of the queue", queueCircuit: true, slow: true, lie: liar{record: func(r *store.Record) { r.QueueCircuit.Open = false }}},
 
 	// Fair to the owner
 	{name: "an update of a taken attempt counts as applied to its entry", mark: "taken",
@@ -141,213 +139,50 @@ var bugs = slices.Concat([]bug{
 	{name: "an update leaves the entry as it was", mark: "in its place"},
 	{name: "an update sends the entry to the end of the line", slow: true, mark: "in its place",
 		line: "redis.call('LREM', input, 1, back) redis.call('RPUSH', input, push)"},
-	{name: "what an outdated attempt reports counts", slow: true, store: func(s store.Pool) queue {
-		return altered{s, func(r *store.Record) { r.Outdated = false }}
-	}},
-	{name: "a save lifts what a hand has stopped", slow: true, store: func(s store.Pool) queue {
-		return altered{s, func(r *store.Record) {
-			if r.Disabled {
-				r.DisabledBy = model.StoppedByPolicy
-			}
-		}}
-	}},
+	{name: "what an outdated attempt reports counts", slow: true, lie: liar{record: func(r *store.Record) { r.Outdated = false }}},
+	{name: "a save lifts what a hand has stopped", slow: true, lie: liar{record: func(r *store.Record) {
+		if r.Disabled {
+			r.DisabledBy = model.StoppedByPolicy
+		}
+	}}},
 	{name: "a model is in both sets", slow: true, mark: "calm"},
 	{name: "what is urgent is due only", mark: "urgent", line: "urgent_at[uid] = '' due_at[uid] = due_ms .. urgent_ms"},
 	{name: "what is urgent is never read", slow: true, file: "read-due.lua", mark: "urgent", line: "local is_urgent = {}"},
-	{name: "what is urgent comes last", hands: true, slow: true, store: func(s store.Pool) queue { return calmer{s} }},
-	{name: "what is urgent fills the room", hands: true, slow: true, store: func(s store.Pool) queue { return hurried{s} }},
-	{name: "the floor of a worker is forgotten", floors: true, rules: true, slow: true, store: func(s store.Pool) queue {
-		return altered{s, func(r *store.Record) { r.NotBefore = time.Time{} }}
-	}},
+	{name: "what is urgent comes last", hands: true, slow: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
+	{name: "what is urgent fills the room", hands: true, slow: true, lie: liar{due: func(d *store.Due) {
+		if len(d.Urgent) > 0 {
+			d.Due = nil
+		}
+	}}},
+	{name: "the floor of a worker is forgotten", floors: true, rules: true, slow: true, lie: liar{record: func(r *store.Record) { r.NotBefore = time.Time{} }}},
 
-	{name: "the clock of a dispatcher is fast", store: func(s store.Pool) queue { return fastDispatcher{s} }},
-	{name: "the clock of a poller is fast", store: func(s store.Pool) queue { return fastPoller{s} }},
+	{name: "the clock of a dispatcher is fast", lie: liar{due: func(d *store.Due) { d.Now = d.Now.Add(2 * time.Second) }}},
+	{name: "the clock of a poller is fast", lie: liar{claim: func(c *store.Claim) { c.Now = c.Now.Add(2 * time.Second) }}},
 
 	{name: "a start draws the ticket of another", mark: "ticket"},
 	{name: "the front is not noted", mark: "front"},
 	{name: "the front stands still", slow: true, mark: "still in front"},
 	{name: "nothing waits though much does", slow: true, mark: "waits", line: "if newest == 0 or last == '' then",
 		store: func(s store.Pool) queue { return hollow{s} }},
-	{name: "a deadline is spent in line twice", waits: true, slow: true, store: func(s store.Pool) queue { return renewing{s} }},
+	{name: "a deadline is spent in line twice", waits: true, slow: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
 	{name: "an attempt counts as taken too early", waits: true, slow: true, store: func(s store.Pool) queue { return premature{s} }},
 
-	{name: "taking back is forgotten", slow: true, store: func(s store.Pool) queue { return takesNothingBack{s} }},
+	{name: "taking back is forgotten", slow: true, lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
 	{name: "nobody looks into the input list", slow: true, mark: "taken", line: "elseif kind.must then"},
-	{name: "the fence is that of whoever answers", slow: true, store: func(s store.Pool) queue { return &believer{Pool: s} }},
-	{name: "what was claimed is taken for handled", store: func(s store.Pool) queue { return unclaimed{s} }},
+	{name: "the fence is that of whoever answers", slow: true, store: hearsay(believesMessage)},
+	{name: "what was claimed is taken for handled", lie: liar{commit: func(i *store.Item) { i.Message = store.Claimed{} }}},
 	{name: "messages are settled before they are decided", slow: true, store: func(s store.Pool) queue { return hasty{s} }},
 	{name: "a walk forgets its step when it is killed", rules: true, slow: true, store: func(s store.Pool) queue { return &forgetful{Pool: s} }},
-	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s store.Pool) queue { return relapsing{s, new(int)} }},
-	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, store: func(s store.Pool) queue { return impatient{s} }},
-	{name: "a start that is not due", slow: true, store: func(s store.Pool) queue { return early{s} }},
+	{name: "a bulk starts twice after a kill", slow: true, rules: true, store: func(s store.Pool) queue { return relapsing{liar{Pool: s, bulk: startedAfterwards}, new(int)} }},
+	{name: "a model that waits for a retry is planned anew", rules: true, slow: true, lie: liar{read: func(r *store.Record, commands []*model.Command) {
+		if commands == nil && r.Trigger == model.TriggerRetry && !r.Running() {
+			r.Trigger, r.AttemptNo = model.TriggerPlanned, 0
+		}
+	}}},
+	{name: "a start that is not due", slow: true, lie: liar{due: func(d *store.Due) {
+		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
+	}}},
 }, steeredBugs, fleetBugs, timedBugs)
-
-// takesNothingBack leaves withdrawn attempts in the input list.
-type takesNothingBack struct{ store.Pool }
-
-func (s takesNothingBack) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	for _, item := range batch.Items {
-		if item.Transition != nil {
-			item.Transition.TakeBack = ""
-		}
-	}
-	return s.Store.Commit(ctx, batch)
-}
-
-// believer takes the uid of a message for that of the running attempt.
-type believer struct {
-	store.Pool
-	claimed []store.Claimed
-}
-
-func (s *believer) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (claim store.Claim, err error) {
-	claim, err = s.Store.Claim(ctx, owner, limit, lease)
-	s.claimed = claim.Messages
-	return claim, err
-}
-
-func (s *believer) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	for _, claimed := range s.claimed {
-		message, decodeErr := model.DecodeMessage([]byte(claimed.Raw()))
-		if err != nil || decodeErr != nil || claimed.FromControl() || snapshot.Records[message.UID] == nil {
-			continue
-		}
-		if record := snapshot.Records[message.UID]; record.LastAttemptUID == message.AttemptUID {
-			record.LastAttemptUID = ""
-			*record = store.Record{Model: record.Model} // a duplicate is of a model that nobody knows
-		}
-	}
-	return snapshot, err
-}
-
-// unclaimed applies without the message that asked for it.
-type unclaimed struct{ store.Pool }
-
-func (s unclaimed) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	for i, item := range batch.Items {
-		if item.Transition != nil {
-			batch.Items[i].Message = store.Claimed{}
-		}
-	}
-	return s.Store.Commit(ctx, batch)
-}
-
-// hasty counts every message as unchanged as soon as it is claimed.
-type hasty struct{ store.Pool }
-
-func (s hasty) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, limit, lease)
-	batch := store.Batch{Now: claim.Now, Owner: owner}
-	for _, entry := range claim.Messages {
-		batch.Items = append(batch.Items, store.Item{Message: entry, Counter: "unchanged"})
-	}
-	if _, settleErr := s.Commit(ctx, batch); settleErr != nil {
-		return store.Claim{}, settleErr
-	}
-	return claim, err
-}
-
-// roomy sees an empty input list.
-type roomy struct{ store.Pool }
-
-func (s roomy) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Queued = 0
-	return due, err
-}
-
-// early reads the clock an hour fast.
-type early struct{ store.Pool }
-
-func (s early) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Now = due.Now.Add(time.Hour)
-	due.Due, due.Expired = []string{"m1", "m2", "m3"}, nil
-	return due, err
-}
-
-// fastDispatcher reads the clock two seconds fast.
-type fastDispatcher struct{ store.Pool }
-
-func (s fastDispatcher) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Now = due.Now.Add(2 * time.Second)
-	return due, err
-}
-
-// fastPoller does so too.
-type fastPoller struct{ store.Pool }
-
-func (s fastPoller) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, limit, lease)
-	claim.Now = claim.Now.Add(2 * time.Second)
-	return claim, err
-}
-
-// hastyHeir takes pollers for dead after half their lease.
-type hastyHeir struct{ store.Pool }
-
-func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
-	return s.Store.ExpiredPollers(ctx, now, lease/2)
-}
-
-func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
-	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
-}
-
-// hastyRequeuer takes worker pools for dead after half their lease.
-type hastyRequeuer struct{ store.Pool }
-
-func (s hastyRequeuer) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	return s.Store.Pool().ExpiredWorkers(ctx, now, lease/2)
-}
-
-// altered decides about other models than those that are stored.
-type altered struct {
-	store.Pool
-	alter func(*store.Record)
-}
-
-func (s altered) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
-	records, err := s.Store.Load(ctx, uids)
-	s.all(records)
-	return records, err
-}
-
-func (s altered) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	if err == nil {
-		s.all(snapshot.Records)
-	}
-	return snapshot, err
-}
-
-func (s altered) all(records map[string]*store.Record) {
-	for _, record := range records {
-		s.alter(record)
-	}
-}
-
-// calmer starts what is urgent behind the rest.
-type calmer struct{ store.Pool }
-
-func (s calmer) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Due, due.Urgent = append(due.Due, due.Urgent...), nil
-	return due, err
-}
-
-// hurried starts nothing else while anything is urgent.
-type hurried struct{ store.Pool }
-
-func (s hurried) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	if len(due.Urgent) > 0 {
-		due.Due = nil
-	}
-	return due, err
-}
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600

@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -81,25 +79,3 @@ func (p *replay) checkBulk() error {
 }
 
 func (p *replay) noteBulk() { p.oracle.bulks, _ = p.passBulks() }
-
-// relapsing forgets what was started before a step was repeated, and is over by then. Each step is repeated: what it has done is not noted when
-// it is told so first.
-type relapsing struct {
-	store.Pool
-	moves *int
-}
-
-func (s relapsing) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
-	for i := range bulks {
-		bulks[i].Ticket = math.MaxInt
-	}
-	return bulks, err
-}
-
-func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
-	if *s.moves++; *s.moves%4 != 0 {
-		return false, errors.New("the connection is lost")
-	}
-	return s.Store.MoveBulk(ctx, bulk, now)
-}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -88,67 +87,3 @@ func (p *replay) checkLateResults() error {
 
 // superseded are the events that take the fence from an attempt which nobody has answered.
 var superseded = map[model.Event]bool{model.EventCancel: true, model.EventDisable: true, model.EventRun: true}
-
-// countingCancels lets what a hold takes back count as an attempt.
-type countingCancels struct{ store.Pool }
-
-func (s countingCancels) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	if err == nil && len(commands) > 0 && commands[0].Type == model.CommandType(model.BulkCancel) {
-		for _, record := range snapshot.Records {
-			record.AttemptNo++
-		}
-	}
-	return snapshot, err
-}
-
-// forgiving believes a result of an idle model, whatever attempt it is of.
-type forgiving struct {
-	store.Pool
-	claimed []store.Claimed
-}
-
-func (s *forgiving) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (claim store.Claim, err error) {
-	claim, err = s.Store.Claim(ctx, owner, limit, lease)
-	s.claimed = claim.Messages
-	return claim, err
-}
-
-func (s *forgiving) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	for _, claimed := range s.claimed {
-		message, decodeErr := model.DecodeMessage([]byte(claimed.Raw()))
-		if err != nil || decodeErr != nil || claimed.FromControl() || snapshot.Records[message.UID] == nil {
-			continue
-		}
-		record := snapshot.Records[message.UID]
-		if record.Exists && !record.Running() && record.LastAttemptUID != message.AttemptUID && !record.Disabled {
-			record.AttemptUID, record.StartedAt, record.DeadlineAt = message.AttemptUID, record.RefreshAt, model.Never
-		}
-	}
-	return snapshot, err
-}
-
-// cancelsAnything takes back also what was started since a hold began.
-type cancelsAnything struct{ store.Pool }
-
-func (s cancelsAnything) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
-	for i := range bulks {
-		if bulks[i].Action == model.BulkCancel {
-			bulks[i].Ticket = 1 << 40
-		}
-	}
-	return bulks, err
-}
-
-// halfHearted looks at one model less than there are when a hold takes back what runs.
-type halfHearted struct{ store.Pool }
-
-func (s halfHearted) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
-	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
-	if len(uids) > 1 && len(selector.Only(model.SelectStatus)) > 0 {
-		uids = uids[1:]
-	}
-	return uids, to, err
-}

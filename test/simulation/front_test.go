@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -116,38 +115,6 @@ func (p *replay) leave() {
 			facts.left = p.now
 		}
 	}
-}
-
-// renewing lets each deadline be spent in line as often as it passes.
-type renewing struct{ store.Pool }
-
-func (s renewing) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
-	records, err := s.Store.Load(ctx, uids)
-	for _, record := range records {
-		record.TakenAt = time.Time{}
-	}
-	return records, err
-}
-
-// premature takes each attempt for taken when the front was seen last that stood before it.
-type premature struct{ store.Pool }
-
-func (s premature) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
-	fronts, err := s.Store.HeadSamples(ctx)
-	for i, front := range fronts.Noted {
-		if i > 0 {
-			fronts.Noted[i].FirstSeen = fronts.Noted[i-1].FirstSeen
-		}
-		fronts.At = front.FirstSeen
-	}
-	return fronts, err
-}
-
-// hollow says of each list with a front that it is empty, too.
-type hollow struct{ store.Pool }
-
-func (s hollow) SampleHead(ctx context.Context, ticket int, since time.Time, patience time.Duration) error {
-	return errors.Join(s.Store.SampleHead(ctx, ticket, since, patience), s.Store.SampleHead(ctx, 0, since, patience))
 }
 
 // unseeing never looks at the input list, and never trims the outbox.

@@ -215,28 +215,3 @@ func (p *replay) arrive(uid string) error {
 	p.promises[uid] = promise{stopped: m.Disabled && m.DisabledBy == model.StoppedByHand}
 	return nil
 }
-
-// losing exports models without what they have counted.
-type losing struct{ store.Pool }
-
-func (s losing) Export(ctx context.Context, uids []string) ([]store.Export, error) {
-	exports, err := s.Store.Report().Export(ctx, uids)
-	for _, one := range exports {
-		one.Record.TotalRetries, one.Record.SuccessfulRetries, one.Record.RetriedCycles = 0, 0, 0
-	}
-	return exports, err
-}
-
-// enabling exports models as if nobody had disabled them.
-type enabling struct{ store.Pool }
-
-func (s enabling) Export(ctx context.Context, uids []string) ([]store.Export, error) {
-	exports, err := s.Store.Report().Export(ctx, uids)
-	for _, one := range exports {
-		if state := &one.Record.State; state.Disabled {
-			state.Disabled, state.DisabledAt, state.DisabledBy, state.DisabledReason, state.DisabledWho = false, time.Time{}, "", "", ""
-			state.RefreshAt = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-		}
-	}
-	return exports, err
-}

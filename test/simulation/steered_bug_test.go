@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"context"
-	"time"
-
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -14,11 +11,11 @@ var steeredBugs = []bug{
 	{name: "a slot is leaked by a kill", steers: true, mark: "take the key", line: "redis.call('ZADD', limit, '+inf', uid)"},
 	{name: "a start takes one of two keys", slow: true, steers: true, mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', limit, running_ms, uid) end"},
-	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "full key", store: func(s store.Pool) queue { return lavish{s} }},
+	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "full key", lie: knowsNothingRunning},
 	{name: "what is past its deadline holds no slot", steers: true, keyed: singlePolicy, mark: "full key",
-		line: "is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most)", store: func(s store.Pool) queue { return lavish{s} }},
+		line: "is = is or most ~= '' and redis.call('ZCOUNT', limit, fleet.ms, '+inf') >= tonumber(most)", lie: knowsNothingRunning},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "slot"},
-	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: func(s store.Pool) queue { return bursting{s, map[string]time.Time{}} }},
+	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, slow: true, store: bursting},
 	{name: "who is told to wait loses his place", steers: true, keyed: ratedPolicy, slow: true, first: 600, mark: "close the key",
 		line: "redis.call('SET', rate, string.format('%.0f %.0f', till, till), 'PX', lasts)"},
 	{name: "a start takes no slot", steers: true, mark: "take the slot"},
@@ -26,13 +23,11 @@ var steeredBugs = []bug{
 	{name: "what goes on holds its key no longer", slow: true, steers: true, mark: "extend", line: "next_key('limit')"},
 
 	{name: "a start ignores the changes of holds", steers: true, mark: "hold"},
-	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, store: func(s store.Pool) queue {
-		return altered{s, func(r *store.Record) {
-			if r.Parked() {
-				r.ParkedSince = model.Never
-			}
-		}}
-	}},
+	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, lie: liar{record: func(r *store.Record) {
+		if r.Parked() {
+			r.ParkedSince = model.Never
+		}
+	}}},
 	{name: "a parked model is forgotten", steers: true, mark: "look"},
 	{name: "a gate is forgotten with its models", slow: true, steers: true, mark: "models wait", line: "if true then"},
 	{name: "a gate that was opened meanwhile is closed", steers: true, deeds: holding, slow: true, mark: "opened meanwhile", line: "if true then"},
@@ -57,62 +52,7 @@ var steeredBugs = []bug{
 	{name: "a command is carried out behind a later one", steers: true, deeds: sending, slow: true, mark: "in order", line: "if false then"},
 	{name: "a command is carried out twice", steers: true, deeds: sending, slow: true, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, mark: "change"},
-	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, store: func(s store.Pool) queue { return forgettingStarts{s} }},
+	{name: "a bulk that steers starts twice after a kill", steers: true, slow: true, lie: liar{bulk: func(b *store.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
 	{name: "two pollers move a bulk", steers: true, deeds: walking, slow: true, mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, slow: true, file: "move-bulk.lua", mark: "end"},
-}
-
-// forgettingStarts does not know what was started since a bulk began.
-type forgettingStarts struct{ store.Pool }
-
-func (s forgettingStarts) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
-	for i := range bulks {
-		bulks[i].Since, bulks[i].Ticket = model.Never, 1<<40
-	}
-	return bulks, err
-}
-
-// bursting starts who holds a slot though its key is closed.
-type bursting struct {
-	store.Pool
-	closed map[string]time.Time
-}
-
-func (s bursting) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	rooms, err := s.Store.Limiters(ctx, limits, circuits, now)
-	for name, room := range rooms.Keys {
-		if room.Closed.After(now) {
-			s.closed[name], room.Closed = room.Closed, time.Time{}
-		}
-	}
-	return rooms, err
-}
-
-// lavish knows of nothing that runs, so that the script alone keeps it from starting too much.
-type lavish struct{ store.Pool }
-
-func (s lavish) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	rooms, err := s.Store.Limiters(ctx, limits, circuits, now)
-	for _, room := range rooms.Keys {
-		room.Running = 0
-	}
-	return rooms, err
-}
-
-func (s bursting) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	for _, item := range batch.Items {
-		if item.Transition == nil {
-			continue
-		}
-		takes := item.Transition.Decision().Acquires
-		for i := range takes {
-			for _, slots := range []*model.Slots{&takes[i].Before, &takes[i].After} {
-				if slots.Closed.IsZero() { // as it stands in Redis
-					slots.Closed = s.closed[takes[i].Name]
-				}
-			}
-		}
-	}
-	return s.Store.Commit(ctx, batch)
 }

@@ -1,14 +1,12 @@
 package simulation
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -113,38 +111,5 @@ var timedBugs = []bug{
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: func(s store.Pool) queue {
-		return delaying{s, map[string]bool{}}
-	}},
-}
-
-// delaying forgets that a payload was replaced when the attempt asks to be tried again.
-type delaying struct {
-	store.Pool
-	later map[string]bool // such attempts
-}
-
-func (s delaying) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
-	claim, err := s.Store.Claim(ctx, owner, limit, lease)
-	for _, entry := range claim.Messages {
-		if message, err := model.DecodeMessage([]byte(entry.Raw())); err == nil && (message.Type == model.MessagePostponed || message.Type == model.MessageInterrupted) {
-			s.later[message.AttemptUID] = true
-		}
-	}
-	return claim, err
-}
-
-func (s delaying) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	if err == nil {
-		for _, record := range snapshot.Records {
-			record.Outdated = record.Outdated && !s.later[record.AttemptUID]
-		}
-	}
-	return snapshot, err
-}
-
-// believing lets the daemons believe what the bug says of models.
-func believing(s *store.Store, believed func(*model.Model)) queue {
-	return altered{s.Pool(), func(r *store.Record) { believed(&r.Model) }}
+	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: hearsay(delaysOutdated)},
 }

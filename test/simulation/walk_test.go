@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -101,43 +99,4 @@ func (p *replay) checkWalk() error {
 		}
 	}
 	return nil
-}
-
-// forgetful notes how far a walk is before it has committed.
-type forgetful struct {
-	store.Pool
-	bulks []store.Bulk
-}
-
-func (s *forgetful) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
-	s.bulks = slices.Clone(bulks)
-	return bulks, err
-}
-
-func (s *forgetful) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
-	uids, to, err := s.Store.WalkModels(ctx, selector, from, least)
-	for i := range s.bulks {
-		if err == nil {
-			s.bulks[i].Place = to
-			_, err = s.MoveBulk(ctx, &s.bulks[i], s.bulks[i].Since)
-		}
-	}
-	return uids, to, err
-}
-
-// impatient takes a model that waits for a retry for one that waits for a planned refresh.
-type impatient struct{ store.Pool }
-
-func (s impatient) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
-	snapshot, err := s.Store.Read(ctx, uids, commands)
-	if err != nil || commands != nil {
-		return snapshot, err
-	}
-	for _, record := range snapshot.Records {
-		if record.Trigger == model.TriggerRetry && !record.Running() {
-			record.Trigger, record.AttemptNo = model.TriggerPlanned, 0
-		}
-	}
-	return snapshot, err
 }

@@ -63,12 +63,8 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
 		queue: r.store.Pool(), uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
-	if planted.store != nil {
-		w.queue = planted.store(r.store.Pool())
-	}
-	if w.believed = planted.believed; w.believed != nil {
-		w.queue = believing(r.store, w.believed)
-	}
+	w.believed = planted.believed
+	w.queue = planted.wrap(r.store.Pool())
 	if w.temper = newTemper(w.rng, planted); w.temper.hands {
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
