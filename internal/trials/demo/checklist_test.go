@@ -9,112 +9,56 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-func journal(entries ...model.JournalEntry) *evidence {
-	ev := &evidence{journal: make(map[string][]model.JournalEntry), notices: make(map[string][]policy.Notice)}
-	for _, e := range entries {
-		ev.journal[e.UID] = append(ev.journal[e.UID], e)
+// happened is an entry of the journal; what else it has is set by change.
+func happened(event model.Event, no int, change ...func(*model.JournalEntry)) model.JournalEntry {
+	e := model.JournalEntry{Event: event, AttemptNo: no, At: seven}
+	for _, set := range change {
+		set(&e)
 	}
-	return ev
+	return e
 }
 
-func happened(uid string, event model.Event, no int) model.JournalEntry {
-	return model.JournalEntry{UID: uid, Event: event, AttemptNo: no, At: seven}
+func final(e *model.JournalEntry)     { e.Final = true }
+func explained(e *model.JournalEntry) { e.DisabledReason = "The feed is gone" }
+func asAsked(e *model.JournalEntry)   { e.Why = "retry 1/2 +2s as asked" }
+
+func after(wait time.Duration) func(*model.JournalEntry) {
+	return func(e *model.JournalEntry) { e.At = e.At.Add(wait) }
 }
 
-func TestABehaviourNeedsAllItsStepsInOrder(t *testing.T) {
-	first, second := happened("m", model.EventFailure, 1), happened("m", model.EventFailure, 2)
-	between, third := happened("m", model.EventStart, 3), happened("m", model.EventSuccess, 3)
-	b := behaviour{uid: "m", steps: []step{
-		{event: model.EventFailure, attempt: 1}, {event: model.EventFailure, attempt: 2}, {event: model.EventSuccess, attempt: 3},
-	}}
-	tests := []struct {
-		name    string
-		entries []model.JournalEntry
-		want    bool
+// TestABehaviourIsSeenWhenAllItsEvidenceIsThere looks at behaviours with and without a part of their evidence.
+func TestABehaviourIsSeenWhenAllItsEvidenceIsThere(t *testing.T) {
+	const failure, start, success, withdrawn = model.EventFailure, model.EventStart, model.EventSuccess, model.EventWithdrawn
+	first, second, third := happened(failure, 1), happened(failure, 2), happened(success, 3)
+	gaveUp, recovers := happened(failure, 1, final, explained), []model.JournalEntry{happened(failure, 1, final, explained), happened(model.EventUpdate, 0), happened(success, 1)}
+	disabled, recovered := policy.NoticeDisabled, policy.NoticeRecovered
+	for name, test := range map[string]struct {
+		uid, text string
+		journal   []model.JournalEntry
+		notices   []policy.Notice
+		want      bool
 	}{
-		{"all in order", []model.JournalEntry{first, second, between, third}, true},
-		{"one missing", []model.JournalEntry{first, between, third}, false},
-		{"wrong order", []model.JournalEntry{second, first, third}, false},
-		{"of another model", []model.JournalEntry{first, second, happened("n", model.EventSuccess, 3)}, false},
-		{"nothing", nil, false},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if got := b.seen(journal(test.entries...)); got != test.want {
-				t.Errorf("seen = %t, want %t", got, test.want)
+		"all in order":             {uidFlaky, "503 twice", []model.JournalEntry{first, second, happened(start, 3), third}, nil, true},
+		"one missing":              {uidFlaky, "503 twice", []model.JournalEntry{first, third}, nil, false},
+		"wrong order":              {uidFlaky, "503 twice", []model.JournalEntry{second, first, third}, nil, false},
+		"nothing":                  {uidFlaky, "503 twice", nil, nil, false},
+		"the whole pause":          {uidBusy, "not asked again", []model.JournalEntry{happened(failure, 1, asAsked), happened(start, 2, after(busyFor)), happened(success, 2)}, nil, true},
+		"a shorter pause":          {uidBusy, "not asked again", []model.JournalEntry{happened(failure, 1, asAsked), happened(start, 2, after(busyFor-1)), happened(success, 2)}, nil, false},
+		"the same number":          {uidManual, "taken back", []model.JournalEntry{happened(withdrawn, 2), happened(start, 2), happened(success, 2)}, nil, true},
+		"another number":           {uidManual, "taken back", []model.JournalEntry{happened(withdrawn, 2), happened(start, 3), happened(success, 3)}, nil, false},
+		"a reason, and told":       {uidGone, "disabled", []model.JournalEntry{gaveUp}, []policy.Notice{disabled}, true},
+		"no reason":                {uidGone, "disabled", []model.JournalEntry{happened(failure, 1, final)}, []policy.Notice{disabled}, false},
+		"told nobody":              {uidGone, "disabled", []model.JournalEntry{gaveUp}, nil, false},
+		"recovered, and told":      {uidMoved, "recovers", recovers, []policy.Notice{disabled, recovered}, true},
+		"recovered, and told once": {uidMoved, "recovers", recovers, []policy.Notice{disabled}, false},
+		"disabled twice":           {uidMoved, "recovers", recovers, []policy.Notice{disabled, disabled}, false},
+	} {
+		ev := &evidence{journal: map[string][]model.JournalEntry{test.uid: test.journal}, notices: map[string][]policy.Notice{test.uid: test.notices}}
+		for i := range behaviours {
+			if b := &behaviours[i]; b.uid == test.uid && strings.Contains(b.text, test.text) && b.seen(ev) != test.want {
+				t.Errorf("%s: seen = %t, want %t", name, !test.want, test.want)
 			}
-		})
-	}
-}
-
-// behaviourOf returns the behaviour of a model whose text has a word.
-func behaviourOf(t *testing.T, uid, word string) *behaviour {
-	t.Helper()
-	for i := range behaviours {
-		if b := &behaviours[i]; b.uid == uid && strings.Contains(b.text, word) {
-			return b
 		}
-	}
-	t.Fatalf("no behaviour of %s says %q", uid, word)
-	return nil
-}
-
-func TestABusyFeedCountsAsNotAskedAgainOnlyAfterTheWholePause(t *testing.T) {
-	asked := happened(uidBusy, model.EventFailure, 1)
-	asked.Why = "retry 1/2 +2s as asked"
-	for wait, want := range map[time.Duration]bool{busyFor: true, busyFor - time.Millisecond: false} {
-		again := happened(uidBusy, model.EventStart, 2)
-		again.At = asked.At.Add(wait)
-		if got := behaviourOf(t, uidBusy, "not asked again").seen(journal(asked, again, happened(uidBusy, model.EventSuccess, 2))); got != want {
-			t.Errorf("not asked again for %s = %t, want %t", wait, got, want)
-		}
-	}
-}
-
-func TestTakenBackIsNotCountedOnlyWhenTheAttemptKeepsItsNumber(t *testing.T) {
-	b := behaviourOf(t, uidManual, "taken back")
-	for no, want := range map[int]bool{2: true, 3: false} {
-		seen := b.seen(journal(happened(uidManual, model.EventWithdrawn, 2), happened(uidManual, model.EventStart, no), happened(uidManual, model.EventSuccess, no)))
-		if seen != want {
-			t.Errorf("start as attempt %d after attempt 2 was withdrawn: seen = %t, want %t", no, seen, want)
-		}
-	}
-}
-
-func TestGivingUpCountsOnlyWithAReasonForTheOwner(t *testing.T) {
-	gave := happened(uidGone, model.EventFailure, 1)
-	gave.Final = true
-	unexplained := journal(gave)
-	unexplained.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
-	if behaviourOf(t, uidGone, "disabled").seen(unexplained) {
-		t.Error("a final failure without a reason was accepted")
-	}
-	gave.DisabledReason = "The feed is gone"
-	if behaviourOf(t, uidGone, "disabled").seen(journal(gave)) {
-		t.Error("a final failure of which nobody was told was accepted")
-	}
-	told := journal(gave)
-	told.notices[uidGone] = []policy.Notice{policy.NoticeDisabled}
-	if !behaviourOf(t, uidGone, "disabled").seen(told) {
-		t.Error("a final failure with reason and notification was not accepted")
-	}
-}
-
-func TestRecoveryCountsOnlyWhenTheOwnerIsTold(t *testing.T) {
-	gave := happened(uidMoved, model.EventFailure, 1)
-	gave.Final, gave.DisabledReason = true, "The feed was not found"
-	ev := journal(gave, happened(uidMoved, model.EventUpdate, 0), happened(uidMoved, model.EventSuccess, 1))
-	ev.notices[uidMoved] = []policy.Notice{policy.NoticeDisabled}
-	if behaviourOf(t, uidMoved, "recovers").seen(ev) {
-		t.Error("a recovery of which nobody was told was accepted")
-	}
-	ev.notices[uidMoved] = append(ev.notices[uidMoved], policy.NoticeDisabled)
-	if behaviourOf(t, uidMoved, "recovers").seen(ev) {
-		t.Error("a second final failure was accepted as a recovery")
-	}
-	ev.notices[uidMoved][1] = policy.NoticeRecovered
-	if !behaviourOf(t, uidMoved, "recovers").seen(ev) {
-		t.Error("a recovery with its notification was not accepted")
 	}
 }
 
@@ -130,7 +74,7 @@ func TestTickStaysAndEvidenceIsNoLongerKeptWhenAllIsSeen(t *testing.T) {
 	for i := range c.ticked {
 		c.ticked[i] = true
 	}
-	c.transition(happened("m", model.EventStart, 1))
+	c.transition(happened(model.EventStart, 1))
 	c.notice(model.Notification{UID: "m"})
 	if len(c.evidence.journal)+len(c.evidence.notices) != 0 {
 		t.Error("a complete checklist keeps on collecting, for ever in a demo without end")

