@@ -10,7 +10,7 @@ import (
 // Blocker is what parks models: a kind and a name, such as hold:h1 or limit:host=example.com. Empty: none.
 type Blocker string
 
-// The kinds of gates.
+// The kinds of blockers.
 const (
 	BlockerHold     = "hold"     // somebody has stopped it, see Hold
 	BlockerCalendar = "calendar" // a calendar that its policy names is closed
@@ -21,24 +21,24 @@ const (
 // BlockerKinds are all of them.
 var BlockerKinds = []string{BlockerHold, BlockerCalendar, BlockerLimit, BlockerCircuit}
 
-// NewBlocker is the gate of a kind with a name.
+// NewBlocker is the blocker of a kind with a name.
 func NewBlocker(kind, name string) Blocker { return Blocker(kind + ":" + name) }
 
 // Split returns kind and name.
-func (g Blocker) Split() (kind, name string) {
-	kind, name, _ = strings.Cut(string(g), ":")
+func (b Blocker) Split() (kind, name string) {
+	kind, name, _ = strings.Cut(string(b), ":")
 	return kind, name
 }
 
-// Park lets a model that is due wait for a gate, which a dispatcher is to look at by an instant. It is no failure, and what it waits counts
-// for nothing. One that is parked already moves to the gate.
-func (m *Model) Park(gate Blocker, look, now time.Time) Decision {
-	decision := Decision{Event: EventParked, Next: m.State, Recheck: look}
+// Park lets a model that is due wait for a blocker, which a dispatcher is to recheck at by an instant. It is no failure, and what it waits counts
+// for nothing. One that is parked already moves to the blocker.
+func (m *Model) Park(blocker Blocker, recheck, now time.Time) Decision {
+	decision := Decision{Event: EventParked, Next: m.State, Recheck: recheck}
 	next := &decision.Next
 	if !m.Parked() {
 		next.ParkedSince = now
 	}
-	next.ParkedBy = gate
+	next.ParkedBy = blocker
 	return decision
 }
 
@@ -62,7 +62,7 @@ func (m *Model) Release(at, now time.Time) Decision {
 	return decision
 }
 
-// Admit lets a parked model through its gate: it does at now what it was due for.
+// Admit lets a parked model through its blocker: it does at now what it was due for.
 func (m *Model) Admit(now time.Time, attemptUID string) Decision {
 	released := *m
 	released.State = m.Release(now, now).Next
@@ -72,7 +72,7 @@ func (m *Model) Admit(now time.Time, attemptUID string) Decision {
 	return released.StartOrSkip(now, attemptUID)
 }
 
-// unpark ends the wait for a gate. The time in which nobody could try does not count towards the give-up window.
+// unpark ends the wait for a blocker. Parked time does not count towards giving up.
 func (m *Model) unpark(next *State, now time.Time) {
 	if !next.Parked() {
 		return

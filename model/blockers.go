@@ -19,55 +19,55 @@ type Blockers struct {
 	Part, Parts int              // the part of the queue; 0 parts: it has one
 }
 
-// lookAgain is when a dispatcher looks at a gate by itself that others tell it of.
-const lookAgain = 30 * time.Second
+// recheckLater is when a dispatcher checks a blocker again that nobody reported as open.
+const recheckLater = 30 * time.Second
 
-// lookSoon is the same of a key that was found full: it may have been freed since, when nobody waited for it yet.
-const lookSoon = time.Second
+// recheckSoon is the same for a limit that was just found full: a slot may be free already.
+const recheckSoon = time.Second
 
 // Empty reports whether nothing is stopped whatever policies say.
-func (g *Blockers) Empty() bool { return len(g.Holds) == 0 && len(g.QueueLimits) == 0 }
+func (b *Blockers) Empty() bool { return len(b.Holds) == 0 && len(b.QueueLimits) == 0 }
 
 // Hold finds a hold; nil: there is none of that name.
-func (g *Blockers) Hold(id string) *Hold {
-	for i := range g.Holds {
-		if g.Holds[i].ID == id {
-			return &g.Holds[i]
+func (b *Blockers) Hold(id string) *Hold {
+	for i := range b.Holds {
+		if b.Holds[i].ID == id {
+			return &b.Holds[i]
 		}
 	}
 	return nil
 }
 
 // Needs are the keys that Wake has to know of a model: those of its limits, and that of its circuit; empty: none.
-func (g *Blockers) Needs(m *Model, now time.Time) (limits []string, circuit string) {
-	if len(m.Policy.Limits) > 0 || len(g.QueueLimits) > 0 {
-		for _, limit := range g.LimitsOf(m, now) {
+func (b *Blockers) Needs(m *Model, now time.Time) (limits []string, circuit string) {
+	if len(m.Policy.Limits) > 0 || len(b.QueueLimits) > 0 {
+		for _, limit := range b.LimitsOf(m, now) {
 			limits = append(limits, limit.Name)
 		}
 	}
 	return limits, m.CircuitKey()
 }
 
-// Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to look at that; empty: none. Of several
+// Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to recheck at that; empty: none. Of several
 // it is the one that ends last.
-func (g *Blockers) Stop(m *Model, now time.Time) (gate Blocker, look time.Time) {
-	for i := range g.Holds {
-		hold := &g.Holds[i]
-		if !hold.Ended(now) && hold.look().After(look) && hold.Selector.Matches(m, StatusDue, now) {
-			gate, look = hold.Blocker(), hold.look()
+func (b *Blockers) Stop(m *Model, now time.Time) (blocker Blocker, recheck time.Time) {
+	for i := range b.Holds {
+		hold := &b.Holds[i]
+		if !hold.Ended(now) && hold.recheck().After(recheck) && hold.Selector.Matches(m, StatusDue, now) {
+			blocker, recheck = hold.Blocker(), hold.recheck()
 		}
 	}
 	for _, name := range m.Policy.Closed {
-		if until, closed := g.closed(name, now); closed && until.After(look) {
-			gate, look = NewBlocker(BlockerCalendar, name), until
+		if until, closed := b.closed(name, now); closed && until.After(recheck) {
+			blocker, recheck = NewBlocker(BlockerCalendar, name), until
 		}
 	}
-	return gate, look
+	return blocker, recheck
 }
 
-// closed tells until when a calendar is closed. One that is not stored, or cannot say, closes nothing.
-func (g *Blockers) closed(name string, now time.Time) (until time.Time, closed bool) {
-	calendar, stored := g.Calendars[name]
+// closed ignores a calendar that is not stored, or whose rule fails.
+func (b *Blockers) closed(name string, now time.Time) (until time.Time, closed bool) {
+	calendar, stored := b.Calendars[name]
 	if !stored {
 		return until, false
 	}
@@ -75,88 +75,83 @@ func (g *Blockers) closed(name string, now time.Time) (until time.Time, closed b
 	return until, closed && err == nil
 }
 
-// StartOrPark decides what a model does at now that is due, or waits for a gate which may let it go on. Beside what Model.StartOrSkip may do it parks, or
-// waits for a slot. rooms tells what Needs has named, and is told what the model takes.
-func (g *Blockers) StartOrPark(m *Model, rooms *Limiters, attemptUID string, now time.Time) Decision {
-	if gate, look := g.Stop(m, now); gate != "" {
-		return m.Park(gate, look, now)
+// StartOrPark decides what a model does at now that is due or parked: what Model.StartOrSkip decides, or it parks, or it waits for a slot.
+// limiters knows the keys that Needs has named, and learns what the model takes of them.
+func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, now time.Time) Decision {
+	if blocker, recheck := b.Stop(m, now); blocker != "" {
+		return m.Park(blocker, recheck, now)
 	}
 	probe := false
 	circuit := m.CircuitKey()
-	if state := rooms.Circuits[circuit]; circuit != "" && state != nil && state.Open() {
+	if state := limiters.Circuits[circuit]; circuit != "" && state != nil && state.Open() {
 		if probe = state.Probes(now); !probe {
-			look := state.ProbeAt
-			if !look.After(now) {
-				look = now.Add(lookAgain)
+			recheck := state.ProbeAt
+			if !recheck.After(now) {
+				recheck = now.Add(recheckLater)
 			}
-			return m.Park(NewBlocker(BlockerCircuit, circuit), look, now)
+			return m.Park(NewBlocker(BlockerCircuit, circuit), recheck, now)
 		}
 	}
-	decision := m.admitted(now, attemptUID)
+	start := m.StartOrSkip
+	if m.Parked() {
+		start = m.Admit
+	}
+	decision := start(now, attemptUID)
 	if decision.Event != EventStart {
 		return decision
 	}
 	var counted []string
-	if limits := g.LimitsOf(m, now); len(limits) > 0 {
-		if name, full := rooms.full(limits); full {
-			return m.Park(NewBlocker(BlockerLimit, name), m.lookAtFull(name, now), now)
+	if limits := b.LimitsOf(m, now); len(limits) > 0 {
+		if name, full := limiters.full(limits); full {
+			return m.Park(NewBlocker(BlockerLimit, name), m.recheckFull(name, now), now)
 		}
 		held := strings.Fields(m.Reserved)
-		if name, opens := rooms.closed(limits, held, now); name != "" {
+		if name, opens := limiters.closed(limits, held, now); name != "" {
 			decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
-			decision.Acquires = []Acquire{{Name: name, Before: rooms.key(name).Slots, After: rooms.key(name).Slots}} // by a start that may be refused
+			decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
 			return decision
 		}
-		at, takes, holds := rooms.reserve(limits, held, now)
+		at, acquires, holds := limiters.reserve(limits, held, now)
 		if at.After(now) {
 			if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
 				at, holds = opens, nil
-				for i := range takes {
-					takes[i].After = takes[i].Before
+				for i := range acquires {
+					acquires[i].After = acquires[i].Before
 				}
 			}
-			rooms.take(takes)
-			return m.reserve(at, takes, holds, now)
+			limiters.acquire(acquires)
+			return m.reserve(at, acquires, holds, now)
 		}
-		rooms.start(limits, takes, held, m.RefreshAt, now)
-		rooms.take(takes)
-		counted, decision.Acquires = names(BlockerLimit, takes), takes
+		limiters.start(limits, acquires, held, m.RefreshAt, now)
+		limiters.acquire(acquires)
+		counted, decision.Acquires = names(BlockerLimit, acquires), acquires
 	}
 	if circuit != "" {
 		counted = append(counted, string(NewBlocker(BlockerCircuit, circuit)))
 		if decision.Probe = probe; probe {
-			rooms.Circuits[circuit].Probe = m.UID
+			limiters.Circuits[circuit].Probe = m.UID
 		}
 	}
 	decision.Next.Counted = strings.Join(counted, " ")
 	return decision
 }
 
-// admitted is Wake of a model that is due, and Admit of one that is parked.
-func (m *Model) admitted(now time.Time, attemptUID string) Decision {
-	if m.Parked() {
-		return m.Admit(now, attemptUID)
-	}
-	return m.StartOrSkip(now, attemptUID)
-}
-
-// lookAtFull is when a dispatcher is to look at a key that the model finds full.
-func (m *Model) lookAtFull(name string, now time.Time) time.Time {
+func (m *Model) recheckFull(name string, now time.Time) time.Time {
 	if m.ParkedBy == NewBlocker(BlockerLimit, name) {
-		return now.Add(lookAgain)
+		return now.Add(recheckLater)
 	}
-	return now.Add(lookSoon)
+	return now.Add(recheckSoon)
 }
 
-// reserve lets a model wait for a slot of its keys, which nobody else gets, or for its retry window: then it holds none. What it waits does not count towards the give-up window.
-func (m *Model) reserve(at time.Time, takes []Acquire, holds []string, now time.Time) Decision {
+// reserve lets a model wait for a slot that nobody else gets, or for its retry window. The wait does not count towards giving up.
+func (m *Model) reserve(at time.Time, acquires []Acquire, holds []string, now time.Time) Decision {
 	decision := Decision{Event: EventLimited, Next: m.State}
 	next := &decision.Next
 	m.unpark(next, now)
 	m.notTried(next, at.Sub(now))
-	for _, take := range takes {
-		if take.After != (Slots{}) {
-			decision.Acquires = append(decision.Acquires, Acquire{Name: take.Name, Before: take.Before, After: take.After})
+	for _, acquire := range acquires {
+		if acquire.After != (Slots{}) {
+			decision.Acquires = append(decision.Acquires, Acquire{Name: acquire.Name, Before: acquire.Before, After: acquire.After})
 		}
 	}
 	why := whyWindow
@@ -168,34 +163,75 @@ func (m *Model) reserve(at time.Time, takes []Acquire, holds []string, now time.
 	return decision
 }
 
-// Opens tells of a gate that models wait for whether it lets any go on at now, and if not when to look again. What limits and circuits let go
-// on is decided model by model.
-func (g *Blockers) Opens(gate Blocker, now time.Time) (opens bool, look time.Time) {
-	kind, name := gate.Split()
+// Opens reports whether a blocker may let models go on at now, and if not when to check again. Of limits and circuits Pass decides for each model.
+func (b *Blockers) Opens(blocker Blocker, now time.Time) (opens bool, recheck time.Time) {
+	kind, name := blocker.Split()
 	switch kind {
 	case BlockerHold:
-		if hold := g.Hold(name); hold != nil && !hold.Ended(now) {
-			return false, hold.look()
+		if hold := b.Hold(name); hold != nil && !hold.Ended(now) {
+			return false, hold.recheck()
 		}
 	case BlockerCalendar:
-		if until, closed := g.closed(name, now); closed {
+		if until, closed := b.closed(name, now); closed {
 			return false, until
 		}
 	}
 	return true, time.Time{}
 }
 
-// Pass decides about a model that waits for a gate which has opened. One that finds itself before the same gate again stays as it is: false.
-func (g *Blockers) Pass(m *Model, rooms *Limiters, attemptUID string, now time.Time) (decision Decision, goes bool) {
+// Pass decides about a model whose blocker has opened. false: the same blocker stops it again, and it stays as it is.
+func (b *Blockers) Pass(m *Model, limiters *Limiters, attemptUID string, now time.Time) (decision Decision, goes bool) {
 	kind, name := m.ParkedBy.Split()
-	state := rooms.Circuits[name]
+	state := limiters.Circuits[name]
 	switch {
 	case kind == BlockerLimit, kind == BlockerCircuit && state != nil && state.Open():
-		decision = g.StartOrPark(m, rooms, attemptUID, now)
+		decision = b.StartOrPark(m, limiters, attemptUID, now)
 		return decision, decision.Next.ParkedBy != m.ParkedBy
-	case kind == BlockerHold && g.Hold(name) != nil:
-		return m.Release(g.Hold(name).StartsAt(m.UID), now), true
+	case kind == BlockerHold && b.Hold(name) != nil:
+		return m.Release(b.Hold(name).StartsAt(m.UID), now), true
 	default:
 		return m.Release(now, now), true
 	}
+}
+
+// maxBlockers bounds how many blockers a start may meet one after the other.
+const maxBlockers = 20
+
+// Timed reports whether a blocker opens at a known time, if ever. Limits and circuits depend on how attempts end.
+func (b Blocker) Timed() bool {
+	kind, _ := b.Split()
+	return kind == BlockerHold || kind == BlockerCalendar
+}
+
+// Forecast is Model.Forecast behind the holds and calendars that stop the model. A blocker that opens at no known time is returned; then StartAt is
+// zero, and the rest assumes that it opens at once.
+func (b *Blockers) Forecast(m *Model, now time.Time) (f Forecast, blocker Blocker) {
+	next := *m
+	for at, n := now, 0; next.Waiting() && n < maxBlockers; n++ {
+		if !next.Parked() {
+			if next.RefreshAt.After(at) {
+				at = next.RefreshAt
+			}
+			by, recheck := b.Stop(&next, at)
+			if by == "" {
+				break
+			}
+			next.State = next.Park(by, recheck, at).Next
+		}
+		opens, recheck := b.Opens(next.ParkedBy, at)
+		if !next.ParkedBy.Timed() || recheck.Equal(Never) {
+			blocker = next.ParkedBy
+			next.State = next.Release(at, at).Next
+			break
+		}
+		if !opens {
+			at = recheck
+		}
+		decision, _ := b.Pass(&next, new(Limiters), "", at) // of a hold or a calendar: it starts nothing
+		next.State = decision.Next
+	}
+	if f = next.Forecast(now); blocker != "" {
+		f.StartAt = time.Time{}
+	}
+	return f, blocker
 }

@@ -80,8 +80,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	return decision, outcome, true
 }
 
-// started reports whether an attempt of the model was started since the bulk began, or waits to be started at once since then. Its ticket
-// tells of one that is over already.
+// started reports whether the model was started, or asked to start at once, since the bulk began. The ticket shows attempts that are over.
 func (b *Bulk) started(m *Model) bool {
 	drawn := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since)
 	return drawn || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)

@@ -2,6 +2,8 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -54,7 +56,6 @@ func DecodeCommand(raw []byte) (Command, error) {
 	return command, asRejection(err)
 }
 
-// readCommand reads a command, and first what each command may say of itself.
 func readCommand(doc document.Object) (Command, error) {
 	var command Command
 	err := cmp.Or(into((*string)(&command.Type), doc.Text, "type"), command.readID(doc), into(&command.ReplyTo, doc.Text, "reply_to"),
@@ -88,7 +89,7 @@ func readCommand(doc document.Object) (Command, error) {
 	}
 }
 
-// readID accepts what could be the uid of a model. An empty one is refused: many commands would be the same.
+// readID refuses an empty id: many commands would share it.
 func (c *Command) readID(doc document.Object) error {
 	id, err := doc.Text("command_id")
 	if err == nil && doc.Fields["command_id"] != nil {
@@ -226,8 +227,7 @@ func (m *Model) Cancel(now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// supersede takes the fence from a running attempt, which then counts for nothing, and ends the row of deferred ones. Nobody has answered it:
-// what still comes of it is stale and no duplicate.
+// supersede ends a running attempt that then counts for nothing. Its result is stale, not a duplicate.
 func (m *Model) supersede(decision *Decision, now time.Time) {
 	if !m.Running() {
 		return
@@ -236,4 +236,40 @@ func (m *Model) supersede(decision *Decision, now time.Time) {
 	decision.Next.Deferrals = 0
 	decision.end(m, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
 	decision.Next.LastAttemptUID = m.LastAttemptUID
+}
+
+type reply struct {
+	ID      string `json:"command_id,omitempty"`
+	UID     string `json:"uid,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Outcome string `json:"outcome"`
+	// Of what was refused: where it is counted, why, and that in its parts if it has any.
+	Counter  string `json:"counter,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+	Field    string `json:"field,omitempty"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+	At       string `json:"at"`
+}
+
+const maxReason = 1000
+
+// Reply renders what became of the command at now as one JSON object, in which Applied, Unchanged and Duplicate are called by their names
+// and any other outcome is refused, for a reason.
+func (c *Command) Reply(outcome Outcome, reason error, now time.Time) string {
+	r := reply{ID: c.ID, Type: document.Shorten(string(c.Type), document.MaxFound), At: FormatTime(now)}
+	if document.IsUID(c.UID) {
+		r.UID = c.UID
+	}
+	switch outcome {
+	case Applied, Unchanged, Duplicate:
+		r.Outcome = string(cmp.Or(outcome, "applied"))
+	default:
+		r.Outcome, r.Counter, r.Reason = "refused", string(outcome), document.Shorten(reason.Error(), maxReason)
+		if refused, is := errors.AsType[*document.Error](reason); is {
+			r.Field, r.Expected, r.Found = document.Shorten(refused.Field, maxReason), document.Shorten(refused.Want, maxReason), refused.Found
+		}
+	}
+	text, _ := json.Marshal(r) // texts only
+	return string(text)
 }

@@ -16,14 +16,13 @@ const (
 	EventTimeout   Event = "timeout"   // a deadline passed: a failure
 	EventWithdrawn Event = "withdrawn" // a deadline passed before any worker took the attempt: not counted
 
-	EventTaken Event = "taken" // a deadline passed that had been spent in line: the attempt gets its full timeout
-
+	EventTaken        Event = "taken"         // a deadline passed in line: the attempt gets its full timeout
 	EventQueueTimeout Event = "queue_timeout" // taken, but not begun in time: not counted
 	EventSkipped      Event = "skipped"       // a planned refresh was missed and is not made up for, or a retry waits for its window again
 	EventGiveUp       Event = "give_up"       // the give-up window ended while the model waited
-	EventParked       Event = "parked"        // due, but a gate is closed: it waits for that
+	EventParked       Event = "parked"        // due, but a blocker stops it
 	EventLimited      Event = "limited"       // due, but its key starts as often as it may: it waits for a slot
-	EventReleased     Event = "released"      // the gate that it waited for has opened
+	EventReleased     Event = "released"      // its blocker has opened
 	EventReplan       Event = "replan"        // the rule of its policy was changed: planned anew
 	EventLevel        Event = "level"         // its phase was changed
 
@@ -89,7 +88,7 @@ type Decision struct {
 	CircuitOutcome CircuitOutcome
 	// ClosedUntil is until when the keys of the attempt that has ended are closed, as its worker asks; zero: they are not.
 	ClosedUntil time.Time
-	// Recheck is when a dispatcher is to look at the gate that parks the model.
+	// Recheck is when a dispatcher checks the blocker of the model again.
 	Recheck time.Time
 	// Past are all entries of the history, newest first, in place of those that there are (import only); nil: they stay.
 	Past []string
@@ -102,7 +101,6 @@ type Decision struct {
 // maxWhy keeps refresh_why inside the compact encoding of a Redis hash (64 bytes a value).
 const maxWhy = 60
 
-// end closes the running attempt: the record of it is completed with the state that follows.
 func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed *bool) {
 	before := &m.State
 	d.Next.endAttempt()
@@ -140,8 +138,7 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 	}
 }
 
-// TakesBack reports whether the entry of the attempt that was running does not stand in the input list any longer as it did: no worker has
-// ended the attempt, or the entry is changed.
+// TakesBack reports whether the entry of the running attempt must leave the input list, or change in its place.
 func (d *Decision) TakesBack() bool {
 	switch d.Event {
 	case EventTimeout, EventWithdrawn, EventOutdated, EventRun, EventCancel, EventDisable, EventRemove, EventImport:
@@ -161,7 +158,6 @@ func (d *Decision) CountedAttempt() int {
 	return 0
 }
 
-// addNotice sets what the owner is told, unless the policy wants nobody to be told of it.
 func (d *Decision) addNotice(notice policy.Notice, policy *policy.Policy) {
 	d.Notice, d.Muted = notice, !policy.Tells(notice)
 }

@@ -163,8 +163,8 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	return decision, Applied, nil
 }
 
-// renew lets a running attempt work on what was saved. While it is queued, its entry says so in its place. Once a worker has it, the model
-// starts again when it ends, if that is wanted; and what it reports about a payload that was replaced counts for nothing.
+// renew gives a running attempt what was saved. A queued entry is replaced in its place. Once a worker has it, the model starts again when it
+// ends, and a result about the old payload does not count.
 func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	next, replaced := &decision.Next, m.Payload != before.Payload
 	next.AttemptNo = max(1, next.AttemptNo)
@@ -183,7 +183,6 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	}
 }
 
-// define resolves a definition against what is stored: the anchor of the schedule is fixed once.
 func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
@@ -194,7 +193,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 			return nil, err
 		}
 	}
-	if err := saved.validateLoose(d); err != nil {
+	if err := saved.validateScheduleFields(d); err != nil {
 		return nil, err
 	}
 	if err := schedule.CheckZone(d.Timezone); err != nil {
@@ -213,8 +212,8 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 	return &saved, saved.Resolve(policy, schedule.Parse)
 }
 
-// validateLoose refuses what says something about a schedule that is not there.
-func (m *Model) validateLoose(d Definition) error {
+// validateScheduleFields refuses fields of a schedule where there is no rule.
+func (m *Model) validateScheduleFields(d Definition) error {
 	switch {
 	case !m.OneShot():
 		return nil
@@ -235,10 +234,9 @@ func (m *Model) sameDefinition(other *Model) bool {
 // PolicyKey is the name under which the policy is stored: a model that names none has the policy `default`.
 func (m *Model) PolicyKey() string { return cmp.Or(m.PolicyName, policy.DefaultName) }
 
-// whyNow is refresh_why of a model that a save starts.
 const whyNow = "saved: refresh now"
 
-// resume sets when the saved model refreshes next: before the backlog if somebody asks for it. What is due already stays due.
+// resume sets the next refresh of a saved model. A model that is due stays due.
 func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	switch {
 	case asked:

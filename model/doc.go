@@ -5,7 +5,7 @@
 // returns a [Decision]: the next state and what is to be recorded with it. The caller stores it, or drops it if the state has
 // changed meanwhile.
 //
-//   - Time: [Model.Wake] of a due model, [Model.Expire] and [Model.Withdraw] at a deadline.
+//   - Time: [Model.StartOrSkip] of a due model, [Model.Expire] and [Model.Withdraw] at a deadline.
 //   - A message of a worker: [Model.Handle], for the current attempt only.
 //   - A [Command] of an application: put, remove, run, enable, disable.
 //

@@ -30,7 +30,6 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	return decision
 }
 
-// continueAttempt sets what follows an attempt about which nothing more is to be done: the one that was asked for meanwhile, or the planned one.
 func (m *Model) continueAttempt(next *State, now time.Time) {
 	if next.Again {
 		next.dueNow(now, whyAgain)
@@ -39,8 +38,7 @@ func (m *Model) continueAttempt(next *State, now time.Time) {
 	}
 }
 
-// plan sets refresh_at to the next planned refresh after now; if none is left, the model is finished. A planned refresh that comes before
-// the floor of a worker moves to it.
+// plan sets refresh_at to the next planned refresh after now, not before NotBefore. Without one the model is finished.
 func (m *Model) plan(next *State, now time.Time) {
 	planned, found, moved := m.plannedFrom(now, next.NotBefore)
 	why := "planned"
@@ -59,10 +57,9 @@ func (m *Model) plan(next *State, now time.Time) {
 	next.wait(planned, TriggerPlanned, why)
 }
 
-// whyMoved is said of a planned refresh that would have come before the floor of a worker.
 const whyMoved = ", moved as asked"
 
-// plannedFrom is the next planned refresh strictly after now, moved to the floor of a worker that it would come before. false: none.
+// plannedFrom is the next planned refresh strictly after now, moved to the floor if it would come before it.
 func (m *Model) plannedFrom(now, floor time.Time) (at time.Time, found, moved bool) {
 	planned, found := m.planned(now)
 	if found && planned.Before(floor) {
@@ -116,8 +113,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	return decision
 }
 
-// outdated ends an attempt whose payload was replaced while it was processed. It is recorded with what it reported, and neither counted
-// nor punished: the owner has already replaced what it worked on.
+// outdated ends an attempt whose payload was replaced meanwhile. It is recorded and does not count.
 func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) Decision {
 	decision := Decision{Event: EventOutdated, Next: m.State}
 	next := &decision.Next
@@ -127,7 +123,6 @@ func (m *Model) outdated(failure policy.Failure, changed *bool, now time.Time) D
 	return decision
 }
 
-// disable ends the refreshing of a model by a final failure, with a reason for its owner.
 func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Time) {
 	next := &decision.Next
 	next.Disabled, next.DisabledAt, next.DisabledBy = true, now, StoppedByPolicy
@@ -138,7 +133,7 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 	decision.addNotice(policy.NoticeDisabled, &m.Policy)
 }
 
-// ownersReason is what the owner of a disabled model reads: the worker's own words, those of the policy, or a plain sentence.
+// ownersReason prefers the worker's own words, then those of the policy.
 func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
 	workers := document.Shorten(failure.UserFriendlyReason, document.MaxText)
 	if own := cmp.Or(workers, m.Policy.DisabledReason); own != "" {
@@ -157,7 +152,7 @@ func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
 	return document.Shorten(text, document.MaxText)
 }
 
-// maxDeferrals is how many postponed, interrupted or not begun attempts in a row are free; the next one is a failure.
+// maxDeferrals is how many deferred attempts in a row are free; the next one is a failure.
 const maxDeferrals = 10
 
 // Postpone ends an attempt that the worker asks to try again after a delay.
@@ -170,7 +165,6 @@ func (m *Model) Interrupt(now time.Time) Decision {
 	return m.deferAttempt(EventInterrupted, 0, "interrupted: again at once", now)
 }
 
-// deferAttempt ends an attempt that does not count, unless too many before it did not count either.
 func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now time.Time) Decision {
 	if m.Outdated {
 		return m.outdated(policy.Failure{}, nil, now)

@@ -2,10 +2,13 @@ package model
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,7 +64,7 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 	return e, nil
 }
 
-// nameOf is the name under which a uid stands: that of the queue, unless only the other one stands there.
+// nameOf falls back to the other name if only that one is present.
 func (e *Entry) nameOf(name, other string) string {
 	if _, found := e.fields[name]; !found && e.fields[other] != nil {
 		return other
@@ -98,7 +101,6 @@ func (e *Entry) read(name string, value any) error {
 	return nil
 }
 
-// readTime reads an RFC 3339 time; null and "" are absent.
 func (e *Entry) readTime(name string, at *time.Time) error {
 	var text string
 	if err := e.read(name, &text); err != nil || text == "" {
@@ -109,5 +111,92 @@ func (e *Entry) readTime(name string, at *time.Time) error {
 		return fmt.Errorf("%s: expected an RFC 3339 time, found %s", name, document.Found(text))
 	}
 	*at = parsed.UTC()
+	return nil
+}
+
+// Entry renders the entry of the input list for the running attempt: the two uids, the payload beside them as the queue wants it, and
+// fields that a worker may ignore. It follows from the state and the queue alone, byte for byte, because an entry is taken back by its value.
+// Empty: no attempt is running.
+func (m *Model) Entry() string { return m.entry(&m.State) }
+
+func (m *Model) entry(s *State) string {
+	if !s.Running() {
+		return ""
+	}
+	text := make([]byte, 0, len(m.Payload)+256)
+	wire := m.Wire.WithDefaults()
+	text = append(text, `{"`+wire.ModelName+`":`+document.Quote(m.UID)+`,"`+wire.AttemptName+`":`+document.Quote(s.AttemptUID)...)
+	if m.Wire.Nested {
+		text = append(append(text, `,"payload":`...), cmp.Or(m.Payload, "{}")...)
+	} else if fields := strings.TrimSuffix(strings.TrimPrefix(m.Payload, "{"), "}"); fields != "" {
+		text = append(append(text, ','), fields...)
+	}
+	text = append(text, `,"attempt_no":`+strconv.Itoa(s.AttemptNo)+`,"deadline_at":"`+FormatTime(s.EntryDeadlineAt)...)
+	if !s.EntryPlannedAt.IsZero() {
+		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
+	}
+	if m.ReplyTo != "" {
+		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes
+	}
+	if s.Traced {
+		text = append(text, `","traceparent":"`+Traceparent(s.AttemptUID, SpanSchedule)...)
+	}
+	return string(append(text, `"}`...))
+}
+
+// canonicalPayload sorts keys and drops spaces, so that equal payloads are equal texts.
+func canonicalPayload(value any) (string, error) {
+	if value == nil {
+		return "{}", nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return "", document.Refuse("payload", "an object", document.Found(value))
+	}
+	if err := checkValue(fields, "payload", maxDepth); err != nil {
+		return "", err
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(fields); err != nil {
+		return "", document.Refuse("payload", "values that JSON can hold", err.Error())
+	}
+	payload := strings.TrimSpace(text.String())
+	if len(payload) > maxPayload {
+		return "", document.Refuse("payload", fmt.Sprintf("at most %d bytes of JSON", maxPayload), fmt.Sprintf("%d", len(payload)))
+	}
+	return payload, nil
+}
+
+// maxPayload bounds a payload in bytes: each attempt carries it through the input list.
+const maxPayload = 64 << 10
+
+// maxDepth bounds nesting: many JSON readers give up at some depth.
+const maxDepth = 100
+
+// checkValue refuses what many JSON readers cannot read.
+func checkValue(value any, field string, depth int) error {
+	if depth == 0 {
+		return document.Refuse("payload", fmt.Sprintf("values at most %d levels deep", maxDepth), "more")
+	}
+	switch v := value.(type) {
+	case json.Number:
+		if _, err := v.Float64(); err != nil {
+			return document.Refuse(field, "a number that a float64 can hold", document.Found(v))
+		}
+	case []any:
+		for i, item := range v {
+			if err := checkValue(item, fmt.Sprintf("%s[%d]", field, i), depth-1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := checkValue(v[name], field+"."+document.Shorten(name, document.MaxFound), depth-1); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

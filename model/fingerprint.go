@@ -58,7 +58,7 @@ func ValidateFingerprintID(id string) error {
 	return document.Refuse(SelectError, "the id of a signature, 12 hex digits, or "+OtherFingerprint, document.Found(id))
 }
 
-// blanks are what is taken for a value where a word begins, first match first, and what stands in its place.
+// blanks replace values at the beginning of a word. The first match wins.
 var blanks = []struct {
 	pattern *regexp.Regexp
 	name    string
@@ -80,7 +80,6 @@ var (
 	codeBefore    = regexp.MustCompile(`(?i)\b(http(/#)?|status|code)[ :=]{1,2}$`)
 )
 
-// blanker writes a text with names in the place of its values.
 type blanker struct {
 	uid   string
 	codes []string // numbers that stay
@@ -88,7 +87,7 @@ type blanker struct {
 	out   strings.Builder
 }
 
-// blank puts names in the place of the values in a text, and one space in that of several.
+// blank replaces the values in a text by names, and runs of spaces by one.
 func blank(text, uid string, codes []string) string {
 	text = strings.Join(strings.Fields(document.OneLine(text[:min(len(text), maxUnblanked)])), " ")
 	b := blanker{uid: uid, codes: codes, alone: wordPattern.FindString(text) == text}
@@ -102,12 +101,11 @@ func blank(text, uid string, codes []string) string {
 	return b.out.String()
 }
 
-// inWord reports whether a byte is part of a word. All beyond ASCII are.
 func inWord(c byte) bool {
 	return c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// next writes what a text begins with, and returns how much of the text that is.
+// next writes the beginning of a text and returns its length.
 func (b *blanker) next(text string) int {
 	length, name := valueAt(text)
 	if n := len(b.uid); n > 0 && n >= length && strings.HasPrefix(text, b.uid) && (n == len(text) || !inWord(text[n])) {
@@ -120,7 +118,6 @@ func (b *blanker) next(text string) int {
 	return length
 }
 
-// rest writes a word, or a part of one, or what is none.
 func (b *blanker) rest(text string) int {
 	word := wordPattern.FindString(text)
 	if word == "" {
@@ -131,7 +128,6 @@ func (b *blanker) rest(text string) int {
 	return len(word)
 }
 
-// valueAt is how long the value is with which a text begins, and what stands in its place; 0: it begins with none.
 func valueAt(text string) (length int, name string) {
 	for _, one := range blanks {
 		if length := len(one.pattern.FindString(text)); length > 0 {
@@ -147,7 +143,7 @@ func valueAt(text string) (length int, name string) {
 	return 0, ""
 }
 
-// quoted is how long the quotation is with which a text begins; 0: it begins with none.
+// quoted returns the length of a quotation at the beginning of a text, or 0.
 func quoted(text string) int {
 	if strings.IndexByte("\"'`", text[0]) < 0 {
 		return 0
@@ -160,8 +156,7 @@ func quoted(text string) int {
 	return 0
 }
 
-// word is a word without its digits, or the name of what it is. A number stays that the error type names too, that is said to be a code, or
-// that is all that is said.
+// word replaces digits, except in a code: a number of the error type, one behind "status" or "code", or one that stands alone.
 func (b *blanker) word(word string) string {
 	groups := len(digits.FindAllString(word, -1))
 	before := b.out.String()

@@ -54,7 +54,7 @@ func (s *State) StaleSince() time.Time {
 	return s.StaleAt
 }
 
-// freshFrom is what the age of a model counts from: its last success, and before the first one when it began to be watched.
+// freshFrom is the last success, or when the model began to be watched.
 func (s *State) freshFrom() time.Time {
 	if s.LastSuccessAt.IsZero() {
 		return s.FreshSince
@@ -94,7 +94,6 @@ func (m *Model) Watch(decision *Decision, now time.Time) {
 	decision.TellsFresh = decision.WasFreshness == FreshnessStale && next.Freshness.Kept() && m.Policy.Tells(policy.NoticeFresh)
 }
 
-// freshness is what a model is at now by its policy, which promises something.
 func (m *Model) freshness(s *State, now time.Time) Freshness {
 	switch age := now.Sub(s.freshFrom()); {
 	case age >= m.Policy.FreshWithin:
@@ -106,7 +105,6 @@ func (m *Model) freshness(s *State, now time.Time) Freshness {
 	}
 }
 
-// punctual is what a model is called that is neither late nor stale.
 func (s *State) punctual() Freshness {
 	if s.LastSuccessAt.IsZero() {
 		return FreshnessNever
@@ -114,7 +112,7 @@ func (s *State) punctual() Freshness {
 	return Fresh
 }
 
-// changes is when what was told last changes by the policy, or has changed to stale.
+// changes is when the freshness changes next, or became stale.
 func (m *Model) changes(s *State) time.Time {
 	if s.Freshness.Kept() && m.Policy.WarnWithin > 0 {
 		return s.freshFrom().Add(m.Policy.WarnWithin)
@@ -140,7 +138,6 @@ func (m *Model) ChangeFreshness(now time.Time) Decision {
 	return decision
 }
 
-// watchAnew watches the model as its policy says now. To do it again changes nothing.
 func (m *Model) watchAnew(now time.Time) (Decision, Outcome) {
 	decision := Decision{Event: EventWatch, Next: m.State}
 	next := &decision.Next

@@ -13,7 +13,6 @@ type HeadSample struct {
 	LastSeen  time.Time // it surely stood in the list until then; zero: the list was empty
 }
 
-// passes reports whether an attempt has left the list when this was its front.
 func (f HeadSample) passes(ticket int) bool {
 	return f.Ticket > ticket || f.Ticket == ticket && f.LastSeen.IsZero()
 }
@@ -37,7 +36,6 @@ func (f HeadSamples) TakenAt(s *State) time.Time {
 	return f.Noted[after].FirstSeen
 }
 
-// lately is the time over which a rate is told.
 const lately = time.Minute
 
 // Rate is how many attempts a second have left the list of late, while it was not empty; 0: not known.

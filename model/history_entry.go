@@ -11,8 +11,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// attemptEntry is how an Attempt stands in the history: a JSON object with these fields in this order, of which a model keeps ten. So
-// lengths are whole milliseconds, times are lengths from the end of the attempt, and what follows from the rest is left out.
+// attemptEntry is an Attempt in the history. Lengths are milliseconds, times are lengths from the end, and what follows from the rest is left
+// out.
 type attemptEntry struct {
 	At        string         `json:"at"`        // EndedAt
 	Took      int64          `json:"took"`      // since StartedAt; negative when the clock was set back
@@ -116,10 +116,8 @@ func ParseAttempt(text string) (Attempt, error) {
 	return a, nil
 }
 
-// delayed is when a retry starts that nothing else moves.
 func (a *Attempt) delayed() time.Time { return a.EndedAt.Add(a.Delay + a.Jitter) }
 
-// expectedOverlap is how a retry that was considered overlaps with the planned refresh.
 func (a *Attempt) expectedOverlap() policy.Overlap {
 	switch {
 	case a.PlannedAt.IsZero():
@@ -131,7 +129,7 @@ func (a *Attempt) expectedOverlap() policy.Overlap {
 	}
 }
 
-// expectedWhy is what a retry says of which there is nothing else to say.
+// expectedWhy is the text of a plain retry, which need not be stored.
 func (a *Attempt) expectedWhy(retries int) string {
 	return why{
 		basis: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
@@ -139,7 +137,7 @@ func (a *Attempt) expectedWhy(retries int) string {
 	}.String()
 }
 
-// retries is how many retries the policy allows, as Why tells; false: Why says more than what follows.
+// retries reads from Why how many retries the policy allows; false: Why is not the expected text.
 func (a *Attempt) retries() (int, bool) {
 	if a.Overlap == "" {
 		return 0, false
@@ -152,7 +150,6 @@ func (a *Attempt) retries() (int, bool) {
 	return retries, retries != 0 && a.expectedWhy(retries) == a.Why
 }
 
-// entryWriter writes the fields of a JSON object behind its first.
 type entryWriter struct{ text []byte }
 
 func (w *entryWriter) name(name string) {
@@ -201,7 +198,6 @@ func (w *entryWriter) strings(name string, values []string) {
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// after is the instant so many milliseconds after another; zero: there is none.
 func after(at time.Time, length *int64) time.Time {
 	if length == nil {
 		return time.Time{}

@@ -46,8 +46,7 @@ func (h *Hold) Blocker() Blocker { return NewBlocker(BlockerHold, h.ID) }
 // Ended reports whether the hold is over at now.
 func (h *Hold) Ended(now time.Time) bool { return !h.Until.IsZero() && !h.Until.After(now) }
 
-// look is when a dispatcher is to look at the gate of the hold.
-func (h *Hold) look() time.Time {
+func (h *Hold) recheck() time.Time {
 	if h.Until.IsZero() {
 		return Never
 	}

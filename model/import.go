@@ -32,13 +32,11 @@ func (s *State) LeftBehind() string {
 	}
 }
 
-// whyLeftBehind is refresh_why of a model whose attempt was running when it was exported.
 const whyLeftBehind = "imported: its attempt stayed behind"
 
 // Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; exists says
 // whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
-// answers to the queue that it came from: the model is due at once, and nothing is counted, as if the attempt had been withdrawn. So does
-// the gate of a parked model, and the slots of limits that one has: it waits for its time, and is parked again by what is here.
+// answers to the queue that it came from: the model is due at once, and nothing is counted. So do the blocker of a parked model and its slots.
 func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
 	saved, err := m.arrive(moved, policy)
 	if err != nil {
@@ -60,7 +58,6 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 	return Decision{Event: EventImport, Next: saved.State, Definition: saved, Past: append([]string{}, moved.Past...)}, Applied, nil
 }
 
-// arrive is the model as it was exported, with its definition in force.
 func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
@@ -78,11 +75,11 @@ func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
 	return &saved, document.Place(saved.validateImported(), "state")
 }
 
-// validateImported refuses a state that no transition leaves: see the invariants of State.
+// validateImported refuses a state that breaks the invariants of State.
 func (s *State) validateImported() error {
-	running, whole := s.Running(), !s.StartedAt.IsZero() && !s.DeadlineAt.IsZero()
+	running, complete := s.Running(), !s.StartedAt.IsZero() && !s.DeadlineAt.IsZero()
 	switch {
-	case running && !whole:
+	case running && !complete:
 		return document.Refuse("attempt_uid", "started_at and deadline_at beside it", "not both")
 	case !running && (!s.StartedAt.IsZero() || !s.DeadlineAt.IsZero()):
 		return document.Refuse("attempt_uid", "an attempt, as started_at or deadline_at is given", "nothing")

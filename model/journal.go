@@ -2,10 +2,7 @@ package model
 
 import (
 	"cmp"
-	"strconv"
 	"time"
-
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Two events that no model takes part in.
@@ -77,50 +74,7 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	return e, true
 }
 
-// Notification is what the owner of a model is told, as the outbox keeps it until it is delivered.
-type Notification struct {
-	UID       string
-	Notice    policy.Notice
-	At        time.Time
-	AttemptNo int
-	Reason    string // of a disabled model, or of the last failure of a failing one
-	ErrorType string // of a failing one
-	Why       string // of both
-	// LastSuccessAt is that of a stale model; zero: it never succeeded.
-	LastSuccessAt time.Time
-}
-
-// Notifications returns what the owner of a model is told of a decision at now, mostly nothing.
-func (d *Decision) Notifications(uid string, now time.Time) (all []Notification) {
-	if d.Notice != policy.NoticeNone && !d.Muted {
-		all = append(all, d.notification(d.Notice, uid, now))
-	}
-	if d.TellsFresh {
-		all = append(all, d.notification(policy.NoticeFresh, uid, now))
-	}
-	if d.TellsFailing {
-		all = append(all, d.notification(policy.NoticeFailing, uid, now))
-	}
-	return all
-}
-
-func (d *Decision) notification(notice policy.Notice, uid string, now time.Time) Notification {
-	n := Notification{UID: uid, Notice: notice, At: now, AttemptNo: d.Next.AttemptNo}
-	if d.Ended != nil {
-		n.AttemptNo = d.Ended.AttemptNo
-	}
-	switch notice {
-	case policy.NoticeDisabled:
-		n.Reason, n.Why = d.Next.DisabledReason, d.Next.Why
-	case policy.NoticeFailing:
-		n.Reason, n.ErrorType, n.Why = d.Ended.Reason, d.Ended.ErrorType, d.Next.Why
-	case policy.NoticeStale:
-		n.LastSuccessAt = d.Next.LastSuccessAt
-	}
-	return n
-}
-
-// wakeWithin is how soon something must happen for a sleeping dispatcher to be woken: it looks by itself once a second.
+// wakeWithin is the tick of a dispatcher that is not woken.
 const wakeWithin = time.Second
 
 // NotifiesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
@@ -161,75 +115,4 @@ func (s *State) UrgentAt() time.Time {
 	default:
 		return s.RefreshAt
 	}
-}
-
-// The counters that are not named after an event or an outcome.
-const (
-	CounterRetry        = "retry"             // starts that were not the first run of their cycle
-	CounterUnchanged    = "success_unchanged" // successes that found nothing new
-	CounterExhausted    = "exhausted"         // failures after the last retry
-	CounterFinalFailure = "final_failure"     // models disabled by a failure
-	CounterRecovered    = "recovered"         // successes after a final failure
-	CounterLate         = "late"              // results after the deadline, before anybody had noticed
-	CounterPolicyError  = "policy_error"      // decisions whose policy or rule could not say when
-	CounterHeld         = "held"              // final failures that the circuit of the queue held back
-	CounterFreshAgain   = "fresh_again"       // models that were late or stale and are no longer
-	CounterIgnored      = "ignored_fields"    // fields of workers' messages that could not be used
-
-	CounterRetries       = "total_retries"      // retries that have ended
-	CounterRetriesHelped = "successful_retries" // those of them that succeeded
-	CounterRetriedCycles = "retried_cycles"     // cycles that needed a retry
-)
-
-// Counters names what a decision at now adds one to.
-func (d *Decision) Counters(circuit QueueCircuit, now time.Time) []string {
-	if d.Event == EventMend {
-		return nil
-	}
-	names := []string{string(d.Event)}
-	add := func(name string, counts bool) {
-		if counts {
-			names = append(names, name)
-		}
-	}
-	no := d.CountedAttempt()
-	success := d.Event == EventSuccess
-	add(CounterRetry, d.Event == EventStart && d.Next.AttemptNo > 1)
-	add(CounterUnchanged, success && d.Ended != nil && d.Ended.Changed != nil && !*d.Ended.Changed)
-	add(CounterExhausted, d.Exhausted)
-	add(CounterFinalFailure, d.Final)
-	add(CounterRecovered, d.Notice == policy.NoticeRecovered)
-	add(CounterLate, d.Late)
-	add(CounterPolicyError, d.PolicyError != "")
-	add(CounterRetries, no > 1)
-	add(CounterRetriesHelped, no > 1 && success)
-	add(CounterRetriedCycles, no == 2)
-	add(CounterHeld, d.Held)
-	add(CounterFreshAgain, d.Next.Freshness.Kept() && (d.WasFreshness == FreshnessLate || d.WasFreshness == FreshnessStale))
-	for range d.Ignored {
-		add(CounterIgnored, true)
-	}
-	add(circuit.Counter(success, now), no > 0 && circuit.On)
-	return names
-}
-
-// Attempts that have ended are counted for the circuit of the queue in tenths of its window: QueueCircuitSucceeded and QueueCircuitFailed, each
-// followed by when the tenth began, in Unix ms. So a counter grows old by itself, also when the window was another one then. QueueCircuitPrefix
-// begins both, and no counter that is meant for people.
-const (
-	QueueCircuitPrefix    = "@"
-	QueueCircuitSucceeded = "@ok."
-	QueueCircuitFailed    = "@failed."
-)
-
-// Counter names the counter of an attempt that ended at now. The circuit has a window.
-func (c QueueCircuit) Counter(success bool, now time.Time) string {
-	if c.Window <= 0 {
-		return ""
-	}
-	prefix := QueueCircuitFailed
-	if success {
-		prefix = QueueCircuitSucceeded
-	}
-	return prefix + strconv.FormatInt(now.Truncate(c.Window/10).UnixMilli(), 10)
 }

@@ -34,7 +34,6 @@ func ValidateLabel(name, value string) error {
 	}
 }
 
-// readLabels reads the labels of a definition; nil: it has none.
 func readLabels(doc document.Object) (map[string]string, error) {
 	value := doc.Fields["labels"]
 	if value == nil {

@@ -52,17 +52,17 @@ type QueueLimit struct {
 	Limit
 }
 
-// Ended reports whether the limit is not in force at now any more.
+// Ended reports whether the limit is over at now.
 func (l *Limit) Ended(now time.Time) bool { return !l.Until.IsZero() && !l.Until.After(now) }
 
-// Ended names the limits set at run time that are not in force at now any more.
-func (g *Blockers) Ended(now time.Time) (names []string) {
-	for name, limit := range g.Limits {
+// Ended names the limits set at run time that are over at now.
+func (b *Blockers) Ended(now time.Time) (names []string) {
+	for name, limit := range b.Limits {
 		if limit.Ended(now) {
 			names = append(names, name)
 		}
 	}
-	for _, limit := range g.QueueLimits {
+	for _, limit := range b.QueueLimits {
 		if limit.Ended(now) {
 			names = append(names, limit.Name)
 		}
@@ -70,7 +70,7 @@ func (g *Blockers) Ended(now time.Time) (names []string) {
 	return names
 }
 
-// part is what one part of a queue may have of a limit: each has a share, and at least one attempt.
+// part is the share of one part of a queue, at least one attempt.
 func (l Limit) part(place, parts int) Limit {
 	if parts < 2 {
 		return l
@@ -89,29 +89,27 @@ func (l Limit) part(place, parts int) Limit {
 	return l
 }
 
-// LimitsOf are the limits of a model that are in force at now, in the order of their keys: those of its policy, those of the queue, and in
-// their place what was set for a key at run time.
-func (g *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
-	if len(m.Policy.Limits)+len(g.QueueLimits) == 0 {
+// LimitsOf are the limits of a model in force at now, by their keys: of its policy and of the queue, or as set for a key at run time.
+func (b *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
+	if len(m.Policy.Limits)+len(b.QueueLimits) == 0 {
 		return nil
 	}
-	add := func(limit policy.Limit) {
-		name := limit.Key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
-		if name == "" || slices.ContainsFunc(limits, func(other Limit) bool { return other.Name == name }) {
+	add := func(key policy.Key, limit Limit) {
+		limit.Name = key.Of(m.Payload, m.Labels, m.PolicyKey())
+		if limit.Name == "" || slices.ContainsFunc(limits, func(other Limit) bool { return other.Name == limit.Name }) {
 			return
 		}
-		l := Limit{Name: name, Running: limit.Running, Rate: limit.Rate}
-		if own, set := g.Limits[name]; set && !own.Ended(now) {
-			l = own
+		if own, set := b.Limits[limit.Name]; set && !own.Ended(now) {
+			limit = own
 		}
-		limits = append(limits, l.part(g.Part, g.Parts))
+		limits = append(limits, limit.part(b.Part, b.Parts))
 	}
 	for _, limit := range m.Policy.Limits {
-		add(limit)
+		add(limit.Key, Limit{Running: limit.Running, Rate: limit.Rate})
 	}
-	for _, limit := range g.QueueLimits {
+	for _, limit := range b.QueueLimits {
 		if !limit.Ended(now) {
-			add(policy.Limit{Key: limit.Key, Running: limit.Running, Rate: limit.Rate})
+			add(limit.Key, Limit{Running: limit.Running, Rate: limit.Rate})
 		}
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return cmp.Compare(a.Name, b.Name) })
@@ -125,106 +123,104 @@ type LimiterState struct {
 	Slots
 }
 
-// Limiters are what a dispatcher knows of keys within a round: what it has read, and what it has decided since. It belongs to one goroutine.
+// Limiters are what a dispatcher knows of keys within a round: what it read and what it has decided since. It belongs to one goroutine.
 type Limiters struct {
 	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
 }
 
-// Learn adds what was read of keys that nothing is known of yet.
-func (r *Limiters) Learn(other Limiters) {
-	if r.Keys == nil {
-		r.Keys, r.Circuits = map[string]*LimiterState{}, map[string]*CircuitState{}
+// Learn adds the state of keys that are not known yet.
+func (l *Limiters) Learn(other Limiters) {
+	if l.Keys == nil {
+		l.Keys, l.Circuits = map[string]*LimiterState{}, map[string]*CircuitState{}
 	}
-	for name, room := range other.Keys {
-		if r.Keys[name] == nil {
-			r.Keys[name] = room
-		}
-	}
-	for name, state := range other.Circuits {
-		if r.Circuits[name] == nil {
-			r.Circuits[name] = state
+	learn(l.Keys, other.Keys)
+	learn(l.Circuits, other.Circuits)
+}
+
+func learn[T any](known, read map[string]*T) {
+	for name, state := range read {
+		if known[name] == nil {
+			known[name] = state
 		}
 	}
 }
 
-func (r *Limiters) key(name string) *LimiterState {
-	if r.Keys[name] == nil {
-		r.Learn(Limiters{Keys: map[string]*LimiterState{name: {}}})
+func (l *Limiters) key(name string) *LimiterState {
+	if l.Keys[name] == nil {
+		l.Learn(Limiters{Keys: map[string]*LimiterState{name: {}}})
 	}
-	return r.Keys[name]
+	return l.Keys[name]
 }
 
-// Acquire is what a start takes of a key, or who waits reserves of it: all of it or nothing.
+// Acquire is what a start takes of a key, or a waiting model reserves of it: all of it or nothing.
 type Acquire struct {
 	Name          string // the key
 	Limit         int    // attempts that may run, this one included; 0: any number
 	Before, After Slots  // as they were read, and as they are from now on
 }
 
-// full finds a limit that lets no more attempts run.
-func (r *Limiters) full(limits []Limit) (name string, full bool) {
+func (l *Limiters) full(limits []Limit) (name string, full bool) {
 	for _, limit := range limits {
-		if limit.Running > 0 && r.key(limit.Name).Running >= limit.Running {
+		if limit.Running > 0 && l.key(limit.Name).Running >= limit.Running {
 			return limit.Name, true
 		}
 	}
 	return "", false
 }
 
-// closed finds the key that opens last of those that are closed, though a slot of them is held.
-func (r *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
+// closed finds, among the keys of which a slot is held, the closed one that opens last.
+func (l *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
-		if at := r.key(limit.Name).opens(); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
+		if at := l.key(limit.Name).opens(); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
 			name, opens = limit.Name, at
 		}
 	}
 	return name, opens
 }
 
-// reserve is what it takes to hold a slot of all keys, and the first instant from now on that none of them comes after.
-func (r *Limiters) reserve(limits []Limit, held []string, now time.Time) (at time.Time, takes []Acquire, holds []string) {
+// reserve finds the first instant at which all keys have a slot.
+func (l *Limiters) reserve(limits []Limit, held []string, now time.Time) (at time.Time, acquires []Acquire, holds []string) {
 	at = now
 	for _, limit := range limits {
-		room, interval := r.key(limit.Name), limit.Rate.Interval()
-		take := Acquire{limit.Name, limit.Running, room.Slots, room.Slots}
+		state, interval := l.key(limit.Name), limit.Rate.Interval()
+		acquire := Acquire{limit.Name, limit.Running, state.Slots, state.Slots}
 		switch {
 		case slices.Contains(held, limit.Name):
 			holds = append(holds, limit.Name)
-		case interval > 0 || room.Free.After(now) || room.Closed.After(now):
+		case interval > 0 || state.Free.After(now) || state.Closed.After(now):
 			var slot time.Time
-			slot, take.After = room.reserve(interval, now)
+			slot, acquire.After = state.reserve(interval, now)
 			at, holds = latest(at, slot), append(holds, limit.Name)
 		}
-		takes = append(takes, take)
+		acquires = append(acquires, acquire)
 	}
-	return wholeMillis(at), takes, holds
+	return ceilMillis(at), acquires, holds
 }
 
-// start adds what a start takes of keys of which slots are held, since an instant or from now on.
-func (r *Limiters) start(limits []Limit, takes []Acquire, held []string, since, now time.Time) {
+// start uses the slots of a start: held ones since an instant, others from now on.
+func (l *Limiters) start(limits []Limit, acquires []Acquire, held []string, since, now time.Time) {
 	for i, limit := range limits {
 		slot := now
 		if since.Before(now) && slices.Contains(held, limit.Name) {
 			slot = since
 		}
 		if interval := limit.Rate.Interval(); interval > 0 {
-			takes[i].After = takes[i].After.start(slot, interval, now)
+			acquires[i].After = acquires[i].After.start(slot, interval, now)
 		}
-		r.key(limit.Name).Running++
+		l.key(limit.Name).Running++
 	}
 }
 
-func (r *Limiters) take(takes []Acquire) {
-	for _, take := range takes {
-		r.key(take.Name).Slots = take.After
+func (l *Limiters) acquire(acquires []Acquire) {
+	for _, acquire := range acquires {
+		l.key(acquire.Name).Slots = acquire.After
 	}
 }
 
-// names joins what an attempt is counted by.
-func names(kind string, takes []Acquire) (all []string) {
-	for _, take := range takes {
-		all = append(all, string(NewBlocker(kind, take.Name)))
+func names(kind string, acquires []Acquire) (all []string) {
+	for _, acquire := range acquires {
+		all = append(all, string(NewBlocker(kind, acquire.Name)))
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 // Role is one of the kinds of daemons that serve a queue.
 type Role string
 
-// The parties.
+// The roles.
 const (
 	RoleDispatcher Role = "dispatcher"
 	RolePoller     Role = "poller"
@@ -24,7 +24,7 @@ var Roles = []Role{RoleDispatcher, RoleWorker, RolePoller}
 const (
 	// fewTicks is how long something may wait before anybody is missed: a few ticks as they are by default.
 	fewTicks = 5 * time.Second
-	// LongestSilence is how old the last heartbeat of a party may be whatever its settings: the longest tick is a minute, and a round takes a while.
+	// LongestSilence is how old the last heartbeat of a role may be whatever its settings: the longest tick is a minute, and a round takes a while.
 	LongestSilence = 70 * time.Second
 	// longWait is how long attempts stand in line before it is certain that no worker takes them.
 	longWait = time.Minute
@@ -35,7 +35,7 @@ const (
 // Liveness are what one instant tells of those that serve a queue, or a part of it: their last heartbeats, and what waits for them.
 type Liveness struct {
 	Now time.Time
-	// Last is the last heartbeat of any of a party; absent: none is known. Of the workers only those of our pools give any.
+	// Last is the last heartbeat of any of a role; absent: none is known. Of the workers only those of our pools give any.
 	Last map[Role]time.Time
 
 	OldestDue, OldestDeadline time.Time // of the due set and the running set; zero: it is empty
@@ -45,18 +45,18 @@ type Liveness struct {
 	HeadStartedAt             time.Time // when the attempt at the front of the input list was started; zero: none, or it is over
 }
 
-// Heartbeat notes a heartbeat of a party.
-func (s *Liveness) Heartbeat(party Role, at time.Time) {
-	if at.Sub(s.Now) > maxAhead || !at.After(s.Last[party]) {
+// Heartbeat notes a heartbeat of a process.
+func (s *Liveness) Heartbeat(role Role, at time.Time) {
+	if at.Sub(s.Now) > maxAhead || !at.After(s.Last[role]) {
 		return
 	}
 	if s.Last == nil {
 		s.Last = make(map[Role]time.Time, len(Roles))
 	}
-	s.Last[party] = at
+	s.Last[role] = at
 }
 
-// Missing is a party that something waits for, and that gives no sign of life.
+// Missing is a role that something waits for, and that gives no sign of life.
 type Missing struct {
 	Role  Role
 	Known bool // a heartbeat is known
@@ -83,36 +83,36 @@ func (a Missing) String() string {
 	}
 }
 
-// Missing lists the parties that something has waited for too long.
+// Missing lists the roles that something has waited for too long.
 func (s *Liveness) Missing() (missing []Missing) {
 	oldest := s.OldestDeadline
 	if oldest.IsZero() || !s.OldestDue.IsZero() && s.OldestDue.Before(oldest) {
 		oldest = s.OldestDue
 	}
-	return join(s.dispatcher(oldest), s.worker(), s.poller())
+	return slices.Concat(s.dispatcher(oldest), s.worker(), s.poller())
 }
 
-// Gone lists the parties that certainly do not live: dispatcher and poller also while nothing waits for them.
+// Gone lists the roles that certainly do not live: dispatcher and poller also while nothing waits for them.
 func (s *Liveness) Gone() []Missing {
-	return slices.DeleteFunc(join(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
+	return slices.DeleteFunc(slices.Concat(s.without(RoleDispatcher), s.worker(), s.without(RolePoller)), func(a Missing) bool { return !a.Certain })
 }
 
-// MissingFor returns the party that a model of this status misses; false: none. What waits for a poller may be about any model.
+// MissingFor returns the role that a model of this status misses; false: none. What waits for a poller may be about any model.
 func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
 	var missing []Missing
 	switch status {
 	case StatusDue:
 		missing = s.dispatcher(m.RefreshAt)
 		if s.waited(m.RefreshAt) {
-			missing = join(missing, s.worker()) // a dispatcher that lives and starts nothing has no room
+			missing = slices.Concat(missing, s.worker()) // a dispatcher that lives and starts nothing has no room
 		}
 	case StatusQueued:
-		missing = join(s.worker(), s.dispatcher(m.DeadlineAt))
+		missing = slices.Concat(s.worker(), s.dispatcher(m.DeadlineAt))
 	case StatusProcessing:
 		missing = s.dispatcher(m.DeadlineAt)
 	case StatusScheduled, StatusFinished, StatusDisabled:
 	}
-	missing = join(missing, s.poller())
+	missing = slices.Concat(missing, s.poller())
 	if len(missing) == 0 {
 		return Missing{}, false
 	}
@@ -124,19 +124,10 @@ func (s *Liveness) LacksRoom(m *State) bool {
 	return s.Queued > 0 && s.waited(m.RefreshAt) && len(s.dispatcher(m.RefreshAt)) == 0
 }
 
-func join(absences ...[]Missing) (all []Missing) {
-	for _, absence := range absences {
-		all = append(all, absence...)
-	}
-	return all
-}
-
-// waited reports whether something has waited for more than a few ticks.
 func (s *Liveness) waited(since time.Time) bool {
 	return !since.IsZero() && s.Now.Sub(since) > fewTicks
 }
 
-// dispatcher tells whether a dispatcher is missing for what is to be started, or to be ended, since an instant.
 func (s *Liveness) dispatcher(since time.Time) []Missing {
 	if !s.waited(since) {
 		return nil
@@ -151,22 +142,22 @@ func (s *Liveness) poller() []Missing {
 	return s.without(RolePoller)
 }
 
-// without tells whether a party has given no heartbeat for more than a few ticks.
-func (s *Liveness) without(party Role) []Missing {
-	last, known := s.Last[party]
+// without returns the role if it has given no heartbeat for more than a few ticks.
+func (s *Liveness) without(role Role) []Missing {
+	last, known := s.Last[role]
 	silence := s.Now.Sub(last)
 	switch {
 	case !known:
-		return []Missing{{Role: party, Certain: true}}
+		return []Missing{{Role: role, Certain: true}}
 	case silence <= fewTicks:
 		return nil
 	default:
-		return []Missing{{Role: party, Known: true, Silence: silence, Certain: silence > LongestSilence}}
+		return []Missing{{Role: role, Known: true, Silence: silence, Certain: silence > LongestSilence}}
 	}
 }
 
-// worker tells whether nobody takes what stands in line. Foreign workers give no heartbeat. But the list is first in, first out: while
-// workers hold nothing at all and its front waits, none takes anything.
+// worker reports that nobody takes from the input list. Other workers give no heartbeat, but while none holds an attempt and the head waits,
+// none takes.
 func (s *Liveness) worker() []Missing {
 	if s.Queued == 0 || s.Held > 0 || !s.waited(s.HeadStartedAt) {
 		return nil

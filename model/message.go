@@ -78,7 +78,6 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	return message, asRejection(err)
 }
 
-// asRejection files a refused field under malformed; a *Rejection passes unchanged.
 func asRejection(err error) error {
 	var rejection *Rejection
 	switch {
@@ -91,21 +90,24 @@ func asRejection(err error) error {
 	}
 }
 
-// decodeObject reads raw as exactly one JSON object; numbers keep their digits.
 func decodeObject(raw []byte) (document.Object, error) {
 	if !utf8.Valid(raw) {
-		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "a JSON object in UTF-8", document.Found(string(raw)))}
+		return document.Object{}, malformed("a JSON object in UTF-8", document.Found(string(raw)))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
-		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "a JSON object", document.Found(string(raw)))}
+		return document.Object{}, malformed("a JSON object", document.Found(string(raw)))
 	}
 	if behind := raw[decoder.InputOffset():]; len(bytes.TrimLeft(behind, " \t\r\n")) > 0 {
-		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", "one JSON object", "more behind it")}
+		return document.Object{}, malformed("one JSON object", "more behind it")
 	}
 	return document.Object{Fields: fields}, nil
+}
+
+func malformed(want, found string) *Rejection {
+	return &Rejection{CounterMalformed, document.Refuse("", want, found)}
 }
 
 func readMessage(doc document.Object, wire Wire) (Message, error) {
@@ -150,8 +152,7 @@ func into[T any](place *T, read func(name string) (T, error), name string) (err 
 	return err
 }
 
-// readUIDs reads the model and the fence. A worker may send back what it was given, and a payload may use what is no name of the queue: such
-// a field is read only where those of the queue are absent.
+// readUIDs reads both uids. A payload may use the names that are not the queue's own, so those are read only where the own ones are absent.
 func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
 	stands := func(name string) bool { return doc.Fields[name] != nil }
 	models := wire.modelNames()
@@ -168,8 +169,7 @@ func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
 	return cmp.Or(err, failed)
 }
 
-// agreed reads a uid that may stand under several names. A missing, empty or contradicting one is an error, and is never compared; what was
-// found first is told all the same.
+// agreed reads a uid that may have several names. With an error, the first one found is returned all the same.
 func agreed(doc document.Object, names []string, what string) (uid string, err error) {
 	at := ""
 	for _, name := range names {
@@ -189,7 +189,7 @@ func agreed(doc document.Object, names []string, what string) (uid string, err e
 	return uid, nil
 }
 
-// optional reads a field that the message can do without. What cannot be used is left out and named: a result counts for what it says.
+// optional reads a field; one that cannot be used is listed in Ignored.
 func optional[T any](m *Message, place *T, read func(name string) (T, error), name string) {
 	value, err := read(name)
 	if err != nil {
@@ -209,7 +209,6 @@ func (m *Message) readFailure(doc document.Object) {
 
 const fieldRetryAfter = "retry_after"
 
-// readRetryAfter accepts seconds, any duration text, an RFC 3339 time, or a date of HTTP.
 func (m *Message) readRetryAfter(doc document.Object) {
 	optional(m, &m.RetryAfter, func(name string) (wait time.Duration, err error) {
 		text, found, err := doc.Scalar(name)
@@ -230,10 +229,9 @@ func (m *Message) readRetryAfter(doc document.Object) {
 	}, fieldRetryAfter)
 }
 
-// instantLayouts are those of RFC 3339, and the three of RFC 9110, in which servers write Retry-After.
+// instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).
 var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
 
-// readInstant reads a time in whole milliseconds; zero: it is none.
 func readInstant(text string) time.Time {
 	for _, layout := range instantLayouts {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -243,11 +241,9 @@ func readInstant(text string) time.Time {
 	return time.Time{}
 }
 
-// maxRetryAfter bounds how far a worker may push its model into the future.
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// wait resolves at now what a worker wishes with retry_after, which only the clock can judge if it names an instant. An attempt that is
-// postponed to nobody knows when is tried again after a safe delay.
+// wait resolves retry_after at now. A postponed attempt without a usable one is tried again after a safe delay.
 func (m *Message) wait(now time.Time) {
 	if !m.RetryAt.IsZero() {
 		m.RetryAfter = max(0, m.RetryAt.Sub(now))
@@ -345,7 +341,6 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// report stores what the owner may see while the attempt runs; it is no transition.
 func (m *Model) report(message Message) Decision {
 	decision := Decision{Event: EventStatus, Next: m.State}
 	if message.Status != "" {

@@ -79,10 +79,9 @@ func (m *Model) ReadAs(after time.Time) (schedule.Understood, error) {
 	return schedule.ReadAs(cmp.Or(m.Rule, m.Policy.Rule), m.Zone(), cmp.Or(m.Dtstart, m.Policy.Dtstart), after)
 }
 
-// faultDelay is how long a model waits whose schedule cannot be read or evaluated; it is never lost and never runs wild.
+// faultDelay is how long a model waits whose schedule cannot be used.
 const faultDelay = time.Hour
 
-// planned returns the next occurrence of the schedule strictly after an instant; false: there is none.
 func (m *Model) planned(after time.Time) (time.Time, bool) {
 	switch {
 	case m.OneShot():
@@ -102,7 +101,6 @@ func (m *Model) planned(after time.Time) (time.Time, bool) {
 	return next, found
 }
 
-// opens returns when the retry window opens first, from an instant on.
 func (m *Model) opens(at time.Time) time.Time {
 	opens, err := m.Window.Open(at)
 	if err != nil {

@@ -19,8 +19,6 @@ func (t CommandType) OfQueue() bool {
 	return t == CommandHold || t == CommandRelease || t == CommandRequeue
 }
 
-// readHold reads {"type":"hold","id":"…","selector":"…","reason":"…","until":"…" or "for":"2h","within":"10m"}. When it begins, and its end if
-// that counts from there, HoldAt says.
 func (c *Command) readHold(doc document.Object) error {
 	doc, err := document.ReadObject(doc.Fields, "id", "selector", "reason", "until", "for", "within")
 	if err != nil {
@@ -60,7 +58,6 @@ func (c *Command) HoldAt(now time.Time) Hold {
 	return hold
 }
 
-// readRelease reads {"type":"release","id":"…","within":"10m"}.
 func (c *Command) readRelease(doc document.Object) error {
 	doc, err := document.ReadObject(doc.Fields, "id", "within")
 	if err != nil {
@@ -76,7 +73,7 @@ func (c *Command) readRelease(doc document.Object) error {
 	return document.ValidateID("id", c.Hold.ID)
 }
 
-// readRequeue reads {"type":"requeue","uid":"…"}; without a uid it is about all rejected messages.
+// readRequeue without a uid is about all rejected messages.
 func (c *Command) readRequeue(doc document.Object) error {
 	doc, err := document.ReadObject(doc.Fields, "uid")
 	if err == nil {

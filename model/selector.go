@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -18,7 +17,6 @@ type Selector struct {
 	terms []term // in their order, each once
 }
 
-// term is one condition: the value that a model has under a name is one of these, or none of them.
 type term struct {
 	name   string
 	not    bool
@@ -33,7 +31,6 @@ const (
 	SelectError  = "error"  // the signature of its failure
 )
 
-// reservedNames are those names.
 var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID}
 
 // Statuses that only a selector knows.
@@ -56,7 +53,6 @@ var SelectStatuses = []string{
 	string(StatusBroken),
 }
 
-// Bounds of a selector.
 const (
 	maxSelector = 1000 // bytes
 	maxTerms    = 20
@@ -138,7 +134,6 @@ func (s Selector) Only(name string) (values []string) {
 	return values
 }
 
-// values are all that stand under a name.
 func (s Selector) values(name string) (values []string) {
 	for _, t := range s.terms {
 		if t.name == name {
@@ -185,7 +180,6 @@ func (s Selector) Validate() error {
 	return nil
 }
 
-// check refuses a value that no model can have.
 func (t term) check(value string) error {
 	switch {
 	case t.name == SelectStatus:
@@ -207,8 +201,7 @@ func (t term) check(value string) error {
 }
 
 func checkStatus(value string) error {
-	switch {
-	case slices.Contains(SelectStatuses, value):
+	if slices.Contains(SelectStatuses, value) {
 		return nil
 	}
 	found := document.Found(value)
@@ -218,7 +211,7 @@ func checkStatus(value string) error {
 	return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
 }
 
-// contradicts refuses two terms of which only one can hold: a model has one policy, and one value of a label.
+// contradicts refuses two values where a model has only one.
 func (t term) contradicts(other term) error {
 	single := t.name != SelectStatus && t.name != SelectUID
 	if !single || t.name != other.name || t.not || other.not {
@@ -233,20 +226,19 @@ func (t term) contradicts(other term) error {
 
 // Matches reports whether the selector picks a model that has this status at now, see State.Status. Unless AsksQueued, queued and
 // processing may be taken for each other.
-func (s Selector) Matches(m *Model, status Status, now time.Time) bool {
+func (s Selector) Matches(m *Model, status Status, _ time.Time) bool {
 	return !slices.ContainsFunc(s.terms, func(t term) bool {
-		has := slices.ContainsFunc(t.values, func(value string) bool { return m.has(t.name, value, status, now) })
+		has := slices.ContainsFunc(t.values, func(value string) bool { return m.has(t.name, value, status) })
 		return has == t.not
 	})
 }
 
-// has reports whether one value of a term holds of the model.
-func (m *Model) has(name, value string, status Status, _ time.Time) bool {
+func (m *Model) has(name, value string, status Status) bool {
 	switch name {
 	case SelectStatus:
 		return m.hasStatus(Status(value), status)
 	case SelectPolicy:
-		return cmp.Or(m.PolicyName, policy.DefaultName) == value
+		return m.PolicyKey() == value
 	case SelectError:
 		return m.FingerprintID == value
 	case SelectUID:
@@ -269,7 +261,7 @@ func (m *Model) hasStatus(wanted, status Status) bool {
 	}
 }
 
-// matchGlob reports whether a text is like a pattern, in which * stands for any text and ? for any one byte.
+// matchGlob knows * for any text and ? for any one byte.
 func matchGlob(pattern, text string) bool {
 	star, from := -1, 0 // of the last star, and where the text behind it began
 	p, t := 0, 0

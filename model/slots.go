@@ -13,11 +13,10 @@ type Slots struct {
 	Closed time.Time // until then nothing starts, whatever is reserved; zero: it is open
 }
 
-// evenly is by how much too soon starts may come: that many starts after one another take as many intervals, less this. Without it each start
-// that a round has delayed by a millisecond would delay all behind it.
+// evenly is how much too soon a start may come. Without it a start delayed by a millisecond would delay all behind it.
 const evenly = 100 * time.Millisecond
 
-// lineKept is for how long the end of the line is remembered while models hold slots that have passed.
+// lineKept is how long the end of the line is remembered.
 const lineKept = time.Hour
 
 // ParseSlots reads what String has written. What cannot be read is zero.
@@ -35,23 +34,21 @@ func (s Slots) String() string {
 	return text
 }
 
-// reserve gives the next free slot away.
 func (s Slots) reserve(interval time.Duration, now time.Time) (slot time.Time, after Slots) {
 	slot = latest(s.Free, s.Closed, now)
-	return slot, Slots{wholeMicros(slot.Add(interval)), s.Closed}
+	return slot, Slots{ceilMicros(slot.Add(interval)), s.Closed}
 }
 
-// start closes the key for an interval, when the holder of a slot starts. If he is late, so are those behind him, and the end of the line moves.
+// start closes the key for an interval. A late start moves the whole line.
 func (s Slots) start(slot time.Time, interval time.Duration, now time.Time) (after Slots) {
 	place := latest(s.Closed, slot)
 	late := max(0, now.Sub(place)-evenly)
-	after.Closed = wholeMicros(place.Add(late + interval))
+	after.Closed = ceilMicros(place.Add(late + interval))
 	after.Free = latest(s.Free.Add(late), after.Closed)
 	return after
 }
 
-// opens is the first instant in whole milliseconds at which the key is open.
-func (s Slots) opens() time.Time { return wholeMillis(s.Closed) }
+func (s Slots) opens() time.Time { return ceilMillis(s.Closed) }
 
 // Last is from when on nobody needs to know of the slots any more.
 func (s Slots) Last() time.Time {
@@ -70,13 +67,12 @@ func latest(at time.Time, others ...time.Time) time.Time {
 	return at
 }
 
-// wholeMillis rounds up to what a score and a state can hold.
-func wholeMillis(at time.Time) time.Time {
+// ceilMillis rounds up to what a score can hold.
+func ceilMillis(at time.Time) time.Time {
 	return at.Add(time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// wholeMicros rounds up to what is stored.
-func wholeMicros(at time.Time) time.Time {
+func ceilMicros(at time.Time) time.Time {
 	return at.Add(time.Microsecond - 1).Truncate(time.Microsecond)
 }
 

@@ -149,7 +149,7 @@ func TestStartsOfAKeyComeInTheOrderOfTheirSlotsAndNeverInABurstWheneverADispatch
 		}
 		for range 10 * len(s.models) {
 			s.round(now)
-			now = wholeMillis(now.Add(interval))
+			now = ceilMillis(now.Add(interval))
 		}
 		if len(s.models) > 0 {
 			t.Fatalf("%d never started", len(s.models))

@@ -37,11 +37,10 @@ func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 	return decision
 }
 
-// whyWindow is refresh_why of a retry that was held up until its window had closed, whoever held it up.
 const whyWindow = "the retry window has closed: waits for it again"
 
-// missed reports whether the model is due for a planned refresh that is too old for its policy. next is the planned refresh to
-// wait for; without one the old refresh is not missed.
+// missed reports whether the model is due for a planned refresh that is too old for its policy. next is the one to wait for; without one
+// nothing is missed.
 func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	rule, at := m.Policy.Misfire, m.plannedFor()
 	if !rule.Limited || at.IsZero() || now.Sub(at) <= rule.Younger || !m.isPlanned() {
@@ -51,7 +50,7 @@ func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
 	return next, found && next.After(now)
 }
 
-// isPlanned reports whether the model waits for a planned refresh, also a moved one, and not for a start that stands in for one.
+// isPlanned reports whether the model waits for a planned refresh, also a moved one.
 func (m *Model) isPlanned() bool {
 	if m.Trigger != TriggerPlanned {
 		return false
@@ -60,7 +59,6 @@ func (m *Model) isPlanned() bool {
 	return !m.PlannedFor.IsZero() || found && (planned.Equal(m.RefreshAt) || m.RefreshAt.Equal(m.NotBefore))
 }
 
-// plannedFor is the planned refresh that the model is due for: that of an attempt which nobody took, or refresh_at.
 func (s *State) plannedFor() time.Time { return cmp.Or(s.PlannedFor, s.RefreshAt) }
 
 // Start begins an attempt under a new uid. refresh_at becomes what a timeout at the deadline would decide, so it never lies before
@@ -102,8 +100,7 @@ func (m *Model) Begin(now time.Time, worker string) (Decision, bool) {
 	return decision, true
 }
 
-// deadline is when work that begins at now counts as timed out. Without a timeout that is the next planned refresh, which then
-// takes the place of the attempt, or the end of the give-up window, or at the latest ten years from now.
+// deadline without a timeout is the next planned refresh, the end of the give-up window, or ten years from now.
 func (m *Model) deadline(s *State, now time.Time) time.Time {
 	if m.Policy.Timeout > 0 {
 		return now.Add(m.Policy.Timeout)
@@ -118,7 +115,6 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 	return deadline
 }
 
-// expectTimeout sets refresh_at to what a timeout at the deadline would decide.
 func (m *Model) expectTimeout(next *State) {
 	failure, text := policy.TimedOut(), "if lost: "
 	switch {
@@ -140,7 +136,7 @@ func (m *Model) expectTimeout(next *State) {
 	next.Why = document.Shorten(text+lost.why.String(), maxWhy)
 }
 
-// awaitsBegin reports whether the deadline of the attempt is that of the queue: no worker has said `started` yet.
+// awaitsBegin reports whether the queue timeout counts: no worker has said `started`.
 func (m *Model) awaitsBegin(s *State) bool {
 	return m.Policy.QueueTimeout > 0 && s.ProcessingAt.IsZero()
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"strings"
 	"time"
 )
 
@@ -95,7 +96,7 @@ func (s *State) Running() bool { return s.AttemptUID != "" }
 // among the parked.
 func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
 
-// Parked reports whether the model waits for a gate instead of its time.
+// Parked reports whether the model waits for a blocker instead of its time.
 func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
 
 // Due reports whether an attempt is to be started at now.
@@ -146,7 +147,6 @@ func (s *State) DisabledSince() time.Time {
 	return cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
 }
 
-// endAttempt forgets the running attempt and remembers its uid.
 func (s *State) endAttempt() {
 	s.LastAttemptUID = s.AttemptUID
 	s.AttemptUID, s.Worker = "", ""
@@ -157,7 +157,7 @@ func (s *State) endAttempt() {
 	s.Counted = ""
 }
 
-// enable ends a disabled state; the cycle of attempts and the give-up window begin anew, and what failed before is over.
+// enable begins the cycle of attempts and the give-up window anew.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
 	s.AttemptNo, s.Deferrals, s.FailingSince, s.FingerprintID = 0, 0, time.Time{}, ""
@@ -166,7 +166,6 @@ func (s *State) enable(now time.Time) {
 	}
 }
 
-// countRetry counts an attempt that has ended in success or failure as number attemptNo of its cycle. Each cycle passes its second attempt once.
 func (s *State) countRetry(attemptNo int, success bool) {
 	if attemptNo < 2 {
 		return
@@ -179,3 +178,82 @@ func (s *State) countRetry(attemptNo int, success bool) {
 		s.RetriedCycles++
 	}
 }
+
+// Trigger is why refresh_at was set; while an attempt runs, why that one was started.
+type Trigger string
+
+const (
+	// TriggerPlanned is a planned refresh, also one that takes the place of a retry, and what stands in for one: the start of a one-shot
+	// that was saved.
+	TriggerPlanned Trigger = ""
+	// TriggerRetry is a retry after a failure. It is never skipped.
+	TriggerRetry Trigger = "retry"
+	// TriggerHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, a save while an attempt ran. It is urgent.
+	TriggerHand Trigger = "hand"
+	// TriggerRun is a run of one model: it is urgent too, and starts before all that TriggerHand stands for, however many these are.
+	TriggerRun Trigger = "run"
+	// TriggerDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
+	TriggerDeferred Trigger = "deferred"
+	// TriggerGiveUp is the end of the give-up window: nothing starts then.
+	TriggerGiveUp Trigger = "give_up"
+)
+
+// started is the trigger of an attempt that starts although the model waited for the end of its window.
+func (c Trigger) started() Trigger {
+	if c == TriggerGiveUp {
+		return TriggerRetry
+	}
+	return c
+}
+
+func (s *State) wait(at time.Time, cause Trigger, why string) {
+	s.RefreshAt, s.Trigger, s.Why = at, cause, why
+	s.PlannedFor = time.Time{}
+	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
+}
+
+// dueNow makes the model due before the backlog. A person asks, so NotBefore does not hold.
+func (s *State) dueNow(now time.Time, why string) {
+	cause := TriggerHand
+	if s.Urgent() {
+		cause = s.Trigger
+	}
+	s.wait(now, cause, why)
+	s.NotBefore = time.Time{}
+}
+
+// Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
+func (s *State) Urgent() bool { return s.Waiting() && s.Trigger.ByHand() && !s.Parked() }
+
+// ByHand reports whether somebody wants the start at once.
+func (c Trigger) ByHand() bool { return c == TriggerHand || c == TriggerRun }
+
+// endsWindow reports whether the model waits for the end of its window. An earlier release told it by Why alone.
+func (s *State) endsWindow() bool {
+	return s.Trigger == TriggerGiveUp || s.Trigger == TriggerPlanned && strings.HasPrefix(s.Why, givesUpWords)
+}
+
+// Stopper is who disabled a model.
+type Stopper string
+
+// The two that may disable a model.
+const (
+	StoppedByHand   Stopper = "hand"   // until it is enabled, whatever is saved meanwhile
+	StoppedByPolicy Stopper = "policy" // a final failure: until a save that changes something
+)
+
+// StoppedBy tells who disabled the model; empty: it is enabled. A release before this one told it by words alone.
+func (s *State) StoppedBy() Stopper {
+	switch {
+	case !s.Disabled:
+		return ""
+	case s.DisabledBy != "":
+		return s.DisabledBy
+	case s.Why == whyDisabled:
+		return StoppedByHand
+	default:
+		return StoppedByPolicy
+	}
+}
+
+const whyDisabled = "disabled by hand"

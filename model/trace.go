@@ -44,7 +44,6 @@ func ValidateTraceparent(text string) error {
 	return document.Refuse(traceparentName, "a traceparent of W3C Trace Context", document.Found(text))
 }
 
-// traceparentName is the field of entries and results.
 const traceparentName = "traceparent"
 
 // SpanWithin is the span that a traceparent names; empty: it is none of the trace of that attempt.

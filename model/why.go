@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// why holds the facts on which the failure rule decided. String renders them as refresh_why.
+// why holds the facts behind a decision of the failure rule. String renders refresh_why.
 type why struct {
 	basis      basis
 	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited
@@ -28,7 +28,6 @@ type why struct {
 	ownTime            bool // the expression of the alignment names a time that is neither
 }
 
-// basis is the case of the failure rule that decided.
 type basis int
 
 const (
@@ -86,7 +85,6 @@ func (w why) text() string {
 	}
 }
 
-// timing says how long the delay is, and how the retry was aligned with the schedule.
 func (w why) timing() string {
 	text := delayText(w.delay)
 	if w.jitter != 0 {
@@ -139,5 +137,28 @@ func givesUpText(window time.Duration) string {
 	return givesUpWords + noSuccessText(window)
 }
 
-// givesUpWords begin refresh_why of a model that waits for the end of its give-up window.
 const givesUpWords = "gives up then: "
+
+// align joins a retry with the schedule. When the expression of the policy fails, policyError says why, and the named alignment decides.
+func (m *Model) align(j policy.AlignInput, overlap policy.Overlap, asked time.Duration) (at time.Time, plannedFirst bool, policyError string) {
+	if aligner := m.Policy.AlignBy; aligner != nil && overlap != policy.NonePlanned {
+		j.ErrorType, j.Reason = document.Shorten(j.ErrorType, document.MaxText), document.Shorten(j.Reason, document.MaxText) // as the history keeps them
+		chosen, err := aligner.At(j)
+		switch floor := j.Now.Add(asked); {
+		case err != nil:
+			policyError = document.Shorten(err.Error(), document.MaxText)
+		case chosen.Equal(j.PlannedAt):
+			return j.PlannedAt, true, ""
+		case chosen.Equal(j.RetryAt):
+			return j.RetryAt, false, ""
+		case chosen.Before(floor):
+			return m.opens(floor), false, ""
+		default:
+			return m.opens(chosen), false, ""
+		}
+	}
+	if m.Policy.Alignment.PrefersPlanned(overlap) {
+		return j.PlannedAt, true, policyError
+	}
+	return j.RetryAt, false, policyError
+}

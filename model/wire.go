@@ -21,7 +21,6 @@ type Wire struct {
 	Nested bool
 }
 
-// The names of every queue that says nothing, and those that results may always use.
 const (
 	defaultModelName   = "big_table_uid"
 	defaultAttemptName = "refresh_attempt_uid"
@@ -42,12 +41,12 @@ func (w Wire) WithDefaults() Wire {
 	return w
 }
 
-// modelNames are the fields of a result that may hold the uid of the model; that of the queue is the first.
+// modelNames may hold the uid of the model in a result, the queue's own first.
 func (w Wire) modelNames() []string {
 	return []string{w.WithDefaults().ModelName, defaultModelName, shortModelName}
 }
 
-// attemptNames are the fields of a result that may hold the uid of the attempt; those that no payload may use are the first, and how many.
+// attemptNames may hold the uid of the attempt in a result. The first ones, so many, are reserved in payloads.
 func (w Wire) attemptNames() (names []string, reserved int) {
 	if own := w.WithDefaults().AttemptName; own != defaultAttemptName {
 		return []string{own, shortAttemptName, defaultAttemptName, otherAttemptName}, 1
@@ -55,7 +54,6 @@ func (w Wire) attemptNames() (names []string, reserved int) {
 	return []string{defaultAttemptName, otherAttemptName, shortAttemptName}, 2
 }
 
-// ownFields are the fields of entries and results that have one name in all queues.
 var ownFields = []string{
 	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName, "v",
 	"changed", "reason", "error_type", "retryable", "retry_after", "user_friendly_reason", "status", "progress", "worker", "processing_id",
@@ -81,7 +79,7 @@ func refuseName(field, name string, others []string) error {
 	return document.Refuse(field, `1 to 64 letters, digits and _ as in "banner_uid", and no name that means something else`, document.Found(name))
 }
 
-// reserved are the names that a payload must not use, in upper case either: many JSON readers, Go's own among them, take both for the same field.
+// reserved names may not stand in a payload, in any case: many JSON readers ignore case.
 func (w Wire) reserved() []string {
 	if w.Nested {
 		return nil
@@ -94,7 +92,6 @@ func (w Wire) reserved() []string {
 	return append(names, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName)
 }
 
-// refuseReserved refuses a payload that uses a reserved name.
 func (w Wire) refuseReserved(payload string) error {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal([]byte(payload), &fields) // it is canonical

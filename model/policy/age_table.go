@@ -44,7 +44,6 @@ func (t AgeTable) document() any {
 	return map[string]any{"by_age": rows}
 }
 
-// maxAgeRows bounds a table: it is walked at each failure.
 const maxAgeRows = 50
 
 func parseAgeTable(fields map[string]any) (AgeTable, error) {

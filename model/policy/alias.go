@@ -7,8 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// aliases are the names of another scheduler for what a policy says in its own words, in the order in which they are read: of two
-// names for one thing the second is an unknown field.
+// aliases are names of another scheduler, in the order in which they are read. Of two names for one thing the second is an unknown field.
 var aliases = []struct {
 	alias, name string
 	inRetries   bool // name is a field of retries
@@ -24,11 +23,9 @@ var aliases = []struct {
 	{"jitterEnabled", "jitter", false, zeroIfFalse},
 }
 
-// fieldAliases are other names for fields of a policy, which mean the same and come with no defaults: those of the origin, and a usual one.
 var fieldAliases = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment", "circuit_breaker": "circuit"}
 
-// ofSource reports whether a policy writes its retries as the documents do that refreshd comes from: as retry_intervals, `simple`, the short form, or
-// beside one line that begins with RRULE:, as in an array of PHP. There a list that is used up ends in the final failure, if nothing else is said.
+// ofSource reports whether retries are written as in the source documents. There a list that is used up ends in the final failure.
 func ofSource(value any) bool {
 	fields, _ := value.(map[string]any)
 	rule, _ := fields["rrule"].(string)
@@ -44,7 +41,6 @@ func ofSource(value any) bool {
 	}
 }
 
-// originAlignments are the names of the origin for alignments.
 var originAlignments = map[string]Alignment{
 	"retry_align_planned": AlignPlanned,
 	"retry_at":            UntilSuccess, "retry_until_success": UntilSuccess,
@@ -67,7 +63,6 @@ func resolveNames(value any, aliases map[string]string) any {
 	return value
 }
 
-// resolveOrigin rewrites the names of the origin.
 func resolveOrigin(value any) any {
 	value = resolveNames(value, fieldAliases)
 	fields, _ := value.(map[string]any)
@@ -80,12 +75,11 @@ func resolveOrigin(value any) any {
 	return value
 }
 
-// strategyAliases are other names for the fields of a strategy.
 var strategyAliases = map[string]string{
 	"curvature": "factor", "max_delay": "cap", "max_retry": "count", "max_retries": "count",
 }
 
-// resolveStrategy rewrites the other names in a strategy. `simple` waits always its longest delay, of which it knows no other: it is fixed at that.
+// resolveStrategy rewrites other names. `simple` always waits its longest delay.
 func resolveStrategy(fields map[string]any) map[string]any {
 	fields = maps.Clone(fields)
 	for alias, name := range strategyAliases {
@@ -105,11 +99,9 @@ func resolveStrategy(fields map[string]any) map[string]any {
 	return fields
 }
 
-// strategySimple and none are strategies of another system.
 const strategySimple = "simple"
 
-// resolveAliases rewrites a policy that uses aliases, and completes it with the defaults of the scheduler that they come from. Any
-// other value passes unchanged. What cannot be read is left for the reader to refuse by its own name.
+// resolveAliases rewrites a policy that uses aliases, and adds the defaults of the scheduler that they come from.
 func resolveAliases(value any) any {
 	fields, _ := value.(map[string]any)
 	found := false
@@ -153,7 +145,6 @@ func resolveAliases(value any) any {
 	return fields
 }
 
-// inMilliseconds reads a bare number as milliseconds.
 func inMilliseconds(value any) any {
 	text, ok := document.ScalarText(value)
 	if !ok || strings.Trim(text, "0123456789") != "" {

@@ -1,6 +1,18 @@
 package policy
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/vm"
+)
 
 // Alignment is how a retry is joined with the schedule.
 type Alignment string
@@ -60,4 +72,85 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 	default:
 		return overlap != Before
 	}
+}
+
+// Aligner is an alignment written as a formula over a Juncture: retry_at, planned_at and now are times, timeout is a length (0: none), and
+// 5m or 1h30m outside of quotes are lengths too. It returns when the next attempt starts. Like an Expression it has no loops, no clock and
+// no side effects.
+type Aligner struct {
+	Text    string
+	program *vm.Program
+
+	patterns int // instructions of the patterns of matches
+}
+
+// AlignInput is a failure whose retry is to be joined with the schedule.
+type AlignInput struct {
+	RetryAt   time.Time     `expr:"retry_at"`   // when the retry alone would start
+	PlannedAt time.Time     `expr:"planned_at"` // the next planned refresh
+	Now       time.Time     `expr:"now"`
+	Timeout   time.Duration `expr:"timeout"`
+	K         int           `expr:"k"` // failures in this cycle, 1 is the first
+	ErrorType string        `expr:"error_type"`
+	Reason    string        `expr:"reason"`
+}
+
+// At returns when the next attempt starts: in whole milliseconds, not before now and within ten years. Its error is a policy_error.
+func (a *Aligner) At(j AlignInput) (time.Time, error) {
+	j.RetryAt, j.PlannedAt, j.Now = j.RetryAt.UTC(), j.PlannedAt.UTC(), j.Now.UTC()
+	result, err := expr.Run(a.program, j)
+	if err != nil {
+		reason, _, _ := strings.Cut(err.Error(), "\n")
+		return time.Time{}, errors.New(reason)
+	}
+	at, ok := result.(time.Time)
+	switch {
+	case !ok:
+		return time.Time{}, fmt.Errorf("expected a time such as retry_at or planned_at, found %T", result)
+	case at.Before(j.Now) || at.After(j.Now.Add(document.MaxDuration)):
+		return time.Time{}, fmt.Errorf("expected a time from now to ten years on, found %s", at.UTC().Format(time.RFC3339))
+	default:
+		return at.Truncate(time.Millisecond), nil
+	}
+}
+
+func parseAligner(fields map[string]any) (*Aligner, error) {
+	text, err := readExpression(fields)
+	if err != nil {
+		return nil, err
+	}
+	program, patterns, err := compileExpression(text, spellLengths(text), "retry_at, planned_at, now, timeout, k, error_type and reason, which returns a time",
+		expr.Env(AlignInput{}), expr.AsKind(reflect.Struct), expr.EnableBuiltin("duration"))
+	if err != nil {
+		return nil, err
+	}
+	return &Aligner{strings.Clone(text), program, patterns}, nil
+}
+
+var (
+	// expressionWord matches what may hold digits: texts, comments, names, and numbers with what stands right behind them.
+	expressionWord = regexp.MustCompile("(?s)\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|//[^\\n]*|/\\*.*?\\*/|[A-Za-z_$][\\w$]*|\\d[\\w.]*")
+	lengthLiteral  = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$`)
+)
+
+// spellLengths gives the lengths of time in an expression, such as 5m or 1w, a form that its language knows.
+func spellLengths(text string) string {
+	return expressionWord.ReplaceAllStringFunc(text, func(word string) string {
+		if !lengthLiteral.MatchString(word) {
+			return word
+		}
+		length, err := document.ParseDuration(word)
+		if err != nil {
+			return word // which the compiler refuses
+		}
+		return fmt.Sprintf(`duration("%dms")`, length.Milliseconds())
+	})
+}
+
+// AlignmentName is how retries are joined with the schedule, in a word or two.
+func (p *Policy) AlignmentName() string {
+	if p.AlignBy != nil {
+		return "aligned by expression"
+	}
+	return string(p.Alignment)
 }

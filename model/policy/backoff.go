@@ -60,7 +60,6 @@ func fibonacci(k int) float64 {
 	return number
 }
 
-// limit caps a delay, which may be infinite, and makes it whole milliseconds.
 func (b Backoff) limit(delay float64) time.Duration {
 	longest := document.MaxDuration
 	if b.Cap > 0 {
@@ -147,8 +146,7 @@ func (b *Backoff) readFactor(doc document.Object) error {
 // Annotation begins the short form where it stands above a function in Go.
 const Annotation = "//ftl:retry "
 
-// parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling up to it with one, unlimited without
-// count. A number without a unit at the front is the count.
+// parseShortForm reads "[<count>] <min> [<max>]": fixed without max, doubling with it, unlimited without count.
 func parseShortForm(text string) (Retries, error) {
 	refused := document.Refuse("retries", `"[<count>] <min> [<max>]" such as "10 5s 10m", or a list`, document.Found(text))
 	words := strings.Fields(strings.TrimPrefix(text, Annotation))

@@ -19,7 +19,6 @@ type Circuit struct {
 	Probe        time.Duration // from the opening to an attempt that may close it, 1 second to 1 day
 }
 
-// Bounds of a circuit.
 const (
 	maxCircuitOf = 100
 	minProbe     = time.Second
@@ -29,14 +28,12 @@ const (
 // DefaultProbe is the probe of a circuit that names none.
 const DefaultProbe = 5 * time.Minute
 
-// Groups of error types that `on` may name.
 const (
 	groupNetwork = "network"
 	groupTimeout = "timeout"
 )
 
-// groups are the error types of each group: what our workers and ourselves send, and the names that other workers usually give. A
-// server that answers too slowly for a worker is one of the network: the group timeout is about deadlines.
+// groups are the error types of each group, of our workers and of others. The group timeout is about deadlines.
 var groups = map[string][]string{
 	groupNetwork: {groupNetwork, "stalled", "too_slow", "truncated", "NetworkError"},
 	groupTimeout: {ReasonTimeout, "TimeoutError"},
@@ -49,10 +46,9 @@ var (
 	statusClass = regexp.MustCompile(`^(?:http_)?([1-5])xx$`)
 )
 
-// statusPrefix begins the error types of failures that are a status of HTTP.
 const statusPrefix = "http_"
 
-// statusType is the error type of a status of HTTP that stands alone, "http_429" for "429". Any other text passes unchanged.
+// statusType returns "http_429" for "429", and any other text unchanged.
 func statusType(text string) string {
 	if statusCode.MatchString(text) {
 		return statusPrefix + text
@@ -75,7 +71,6 @@ func (c *Circuit) Counts(errorType string) bool {
 	})
 }
 
-// circuitDocument is the canonical form of a circuit.
 type circuitDocument struct {
 	Key       string   `json:"key"`
 	OpenAfter string   `json:"open_after"`
@@ -137,7 +132,6 @@ func (c *Circuit) readOpenAfter(doc document.Object) error {
 	return nil
 }
 
-// readFailures reads the list `on`: error types, groups, and statuses of HTTP as they are spoken.
 func readFailures(value any) ([]string, error) {
 	list, ok := value.([]any)
 	switch {

@@ -66,7 +66,6 @@ func (c *Classes) Delay(errorType string) (time.Duration, bool) {
 	return delay, found && delay != NeverRetry
 }
 
-// maxClasses bounds each list of error types.
 const maxClasses = 200
 
 func (c *Classes) read(doc document.Object) (err error) {
@@ -150,7 +149,6 @@ func parseClassDelay(field string, value any) (time.Duration, error) {
 	return parseDelay(field, value)
 }
 
-// delaysDocument renders Delays; a map marshals in the order of its keys.
 func (c *Classes) delaysDocument() map[string]string {
 	texts := make(map[string]string, len(c.Delays))
 	for name, delay := range c.Delays {

@@ -12,8 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// canonicalDocument is the canonical form of a policy: fixed order, canonical durations. As it is stored, what every policy has is
-// written, and of the rest what says nothing is left out: ParseStored reads that as nothing, whatever the policy `default` says.
+// canonicalDocument is the canonical form of a policy: fixed order, canonical durations. A field that is left out says nothing, whatever the
+// policy `default` says.
 type canonicalDocument struct {
 	Name            string      `json:"name,omitempty"`
 	Rule            string      `json:"rrule,omitempty"`
@@ -44,7 +44,6 @@ type canonicalDocument struct {
 	DisabledReason  *string     `json:"disabled_reason,omitempty"`
 }
 
-// fieldNames are the names that a policy may have, in their canonical order.
 var fieldNames = []string{
 	"name", "rrule", "timezone", "dtstart", "timeout", "queue_timeout", "retries", "jitter", "alignment", "on_exhausted",
 	"give_up_after", "retry_on", "never_retry", "delays_by_error", "retry_window", "misfire", "spread",
@@ -146,7 +145,6 @@ func (p Policy) Explicit() any {
 	return d
 }
 
-// told lists what the owner is told of.
 func (p *Policy) told() *[]Notice {
 	told := slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) })
 	return &told
@@ -220,7 +218,6 @@ func (p *Policy) readTimes(doc document.Object) error {
 	return nil
 }
 
-// saysNone reports whether a field holds the word for nothing of its kind.
 func saysNone(doc document.Object, field string) bool {
 	text, ok := doc.Fields[field].(string)
 	return ok && strings.EqualFold(strings.TrimSpace(text), none)

@@ -89,8 +89,8 @@ func (d Draft) Complete(usual Policy) (Policy, error) {
 	return p, p.CheckSize()
 }
 
-// inherited are the fields that a policy takes from the policy `default`, and what else it takes or leaves with each. A schedule is
-// never taken: it would run what is to be refreshed by hand alone.
+// inherited are the fields that a policy takes from the policy `default`. A schedule is never taken: it would run what is refreshed by hand
+// alone.
 var inherited = []struct {
 	fields []string // the first gives its name to what is taken, if none is named
 	take   func(p *Policy, usual *Policy)
@@ -149,7 +149,6 @@ func (d Draft) Missing() (fields []string) {
 	return fields
 }
 
-// maxPolicyBytes bounds the canonical JSON of a policy.
 const maxPolicyBytes = 16 << 10
 
 // CheckSize refuses a policy that is too large to be stored.

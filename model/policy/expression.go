@@ -40,8 +40,7 @@ func (p *Policy) CompiledSize() int {
 	return size
 }
 
-// occasionEnv is the Occasion as an expression sees it.
-type occasionEnv struct {
+type retryEnv struct {
 	K            int     `expr:"k"`
 	Reason       string  `expr:"reason"`
 	ErrorType    string  `expr:"error_type"`
@@ -55,20 +54,18 @@ const (
 	maxExpressionNodes = 200
 )
 
-// expressionFunctions are the functions of the language that an expression may use: none that loops, and none that asks the clock.
+// expressionFunctions are the allowed functions: none loops, and none asks the clock.
 var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "trim", "upper"}
 
-// parseExpression compiles an expression of delays. Every refusal is a *document.Error.
 func parseExpression(text string) (*Expression, error) {
-	program, patterns, err := compileExpression(text, text, "k, reason, error_type, queue_depth and seconds_since_success", expr.Env(occasionEnv{}))
+	program, patterns, err := compileExpression(text, text, "k, reason, error_type, queue_depth and seconds_since_success", expr.Env(retryEnv{}))
 	if err != nil {
 		return nil, err
 	}
 	return &Expression{strings.Clone(text), program, patterns}, nil
 }
 
-// compileExpression compiles what is meant by a text, over the variables of an environment. patterns is how many instructions the
-// patterns of matches have.
+// compileExpression compiles the meaning of a text. patterns counts the instructions of its patterns.
 func compileExpression(text, meant, variables string, environment ...expr.Option) (program *vm.Program, patterns int, err error) {
 	if len(text) > maxExpression {
 		return nil, 0, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
@@ -143,14 +140,13 @@ func (b *expressionBounds) visitMatches(n *ast.BinaryNode) {
 	}
 }
 
-// refuse keeps the first reason.
 func (b *expressionBounds) refuse(reason string) {
 	if b.err == nil {
 		b.err = errors.New(reason)
 	}
 }
 
-// isScalar reports whether a value is a number, a truth, or a time or length of time: those do not grow.
+// isScalar reports whether a value cannot grow.
 func isScalar(node ast.Node) bool {
 	switch node.Type().Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:
@@ -160,8 +156,7 @@ func isScalar(node ast.Node) bool {
 	}
 }
 
-// composes reports whether a value may be longer than what it is made of, which is not known before. Such a value under a name could be
-// doubled again and again: 40 names make a terabyte.
+// composes reports whether a value may be longer than its parts. Under a name it could double again and again: 40 names make a terabyte.
 func composes(value ast.Node) bool {
 	named := ast.Find(value, func(node ast.Node) bool { _, name := node.(*ast.IdentifierNode); return name })
 	grows := ast.Find(value, func(node ast.Node) bool {
@@ -179,7 +174,6 @@ func composes(value ast.Node) bool {
 	return named != nil && grows != nil
 }
 
-// instructions is the length of the program of a pattern; 0 for one that the compiler refuses.
 func instructions(pattern string) int {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -194,7 +188,7 @@ func instructions(pattern string) int {
 
 // Delay evaluates the expression. Its error is a policy_error.
 func (e *Expression) Delay(o RetryInput) (time.Duration, bool, error) {
-	result, err := expr.Run(e.program, occasionEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
+	result, err := expr.Run(e.program, retryEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
 		return 0, false, errors.New(reason)
@@ -239,7 +233,6 @@ func parseExpressionField(fields map[string]any) (*Expression, error) {
 	return parseExpression(text)
 }
 
-// readExpression reads the text of {expr: …}.
 func readExpression(fields map[string]any) (string, error) {
 	doc, err := document.ReadObject(fields, "expr")
 	if err != nil {

@@ -72,7 +72,7 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 		`nil`:             "expected a duration or false, found <nil>",
 		`{"delay": 5}`:    "expected a duration or false, found map[string]interface {}",
 		`[5]`:             "expected a duration or false, found []interface {}",
-		`$env`:            "expected a duration or false, found policy.occasionEnv",
+		`$env`:            "expected a duration or false, found policy.retryEnv",
 		`-1`:              notSeconds + "-1",
 		`-0.001`:          notSeconds + "-0.001",
 		`0 / 0`:           notSeconds + "NaN",

@@ -1,12 +1,12 @@
 package policy
 
 import (
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// minFresh is the shortest time after which a model may become late or stale.
 const minFresh = time.Second
 
 // WatchesAlike reports whether models become late and stale at the same times under both policies.
@@ -43,7 +43,6 @@ func (p *Policy) checkFreshness() error {
 	}
 }
 
-// lengthWithin reads a duration that is there, from low to high.
 func lengthWithin(doc document.Object, field string, low, high time.Duration) (time.Duration, error) {
 	length, err := doc.Length(field, 0)
 	if err == nil && (length < low || length > high) {
@@ -51,4 +50,63 @@ func lengthWithin(doc document.Object, field string, low, high time.Duration) (t
 		return 0, document.Refuse(field, want, document.Found(doc.Fields[field]))
 	}
 	return length, err
+}
+
+// Misfire is what becomes of a planned refresh whose time passed while nothing ran. Retries, one-shots and runs by hand are not
+// planned: they always run. The zero value runs every missed refresh, once however many were missed.
+type Misfire struct {
+	Limited bool          // a refresh that is late by more than Younger is skipped, if another one is planned
+	Younger time.Duration // 0 and above
+}
+
+const (
+	misfireRunOnce = "run_once"
+	misfireSkip    = "skip"
+	misfireYounger = "run_if_younger_than"
+)
+
+// misfireGrace is how late a refresh may start before `skip` takes it for missed: longer than any tick or full list should last.
+const misfireGrace = time.Minute
+
+// Skips reports whether every missed refresh is skipped.
+func (m Misfire) Skips() bool { return m.Limited && m.Younger == misfireGrace }
+
+func (m Misfire) String() string {
+	switch {
+	case !m.Limited:
+		return misfireRunOnce
+	case m.Skips():
+		return misfireSkip
+	default:
+		return misfireYounger + " " + document.FormatDuration(m.Younger)
+	}
+}
+
+func (m *Misfire) read(doc document.Object) error {
+	value := doc.Fields["misfire"]
+	if fields, ok := value.(map[string]any); ok { // {run_if_younger_than: 1h}, as YAML invites to write it
+		inner, err := document.ReadObject(fields, misfireYounger)
+		if err != nil {
+			return document.Place(err, "misfire")
+		}
+		text, _, err := inner.Scalar(misfireYounger)
+		if err != nil {
+			return document.Place(err, "misfire")
+		}
+		value = misfireYounger + " " + text
+	}
+	text, ok := value.(string)
+	name, length, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch {
+	case value == nil, name == misfireRunOnce && length == "":
+		return nil
+	case name == misfireSkip && length == "":
+		*m = Misfire{Limited: true, Younger: misfireGrace}
+		return nil
+	case !ok || name != misfireYounger || length == "":
+		return document.Refuse("misfire", misfireRunOnce+", "+misfireSkip+` or "`+misfireYounger+` 1h"`, document.Found(value))
+	}
+	younger, err := document.DurationAt("misfire", strings.TrimPrefix(length, "than "))
+	*m = Misfire{Limited: true, Younger: younger}
+	return err
 }

@@ -1,6 +1,11 @@
 package policy
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"net/netip"
+	"net/url"
 	"regexp"
 	"strings"
 
@@ -26,7 +31,6 @@ const (
 	KeyPolicy                // {policy}: the name of the policy
 )
 
-// The words of a template.
 const (
 	wordHost   = "host"
 	wordLabel  = "label"
@@ -38,7 +42,6 @@ const (
 	labelPattern = `([a-z][a-z0-9_.-]{0,31})`
 )
 
-// keyPattern captures the field of a host, the name of a label, or a field (`policy` too).
 var keyPattern = regexp.MustCompile(`^\{ *(?:host\( *` + fieldPattern + ` *\)|label\.` + labelPattern + `|` + fieldPattern + `) *\}$`)
 
 const wantKey = "one of {host(FIELD)}, {label.NAME}, {FIELD} and {policy}, with a FIELD of the payload"
@@ -72,10 +75,8 @@ func parseKey(text string) (Key, bool) {
 	}
 }
 
-// bareKey is a key whose braces or first word may be wrong.
 var bareKey = regexp.MustCompile(`^\W*([A-Za-z]+)([(.].*?\)?)\W*$`)
 
-// nearKey is the key that was most likely meant.
 func nearKey(text string) (Key, bool) {
 	if len(text) > document.MaxFound {
 		return Key{}, false
@@ -135,4 +136,120 @@ func (k Key) Of(payload string, labels map[string]string, policy string) string 
 		return ""
 	}
 	return k.Name() + "=" + keyValue(value)
+}
+
+const keyCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:/@+-"
+
+const (
+	maxKeyValue  = 100 // bytes of a value that stands in a key as it is
+	maxKeyBegins = 40  // bytes of the beginning of any other
+)
+
+// keyValue makes a value fit for a Redis key. Any other value is its allowed beginning, `~` and 12 hex digits of its SHA-256; no plain value
+// has a `~`.
+func keyValue(value string) string {
+	allowed := len(value) - len(strings.TrimLeft(value, keyCharacters))
+	if allowed == len(value) && len(value) <= maxKeyValue {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return value[:min(allowed, maxKeyBegins)] + "~" + hex.EncodeToString(sum[:6])
+}
+
+// hostOf is the host of an absolute URL in lower case, without user, port and final dot; an IP address in its shortest form.
+func hostOf(text string) string {
+	if text == "" {
+		return ""
+	}
+	parsed, err := url.Parse(strings.TrimSpace(text))
+	if err != nil {
+		return ""
+	}
+	host := strings.TrimSuffix(parsed.Hostname(), ".")
+	if address, err := netip.ParseAddr(host); err == nil {
+		return address.Unmap().String()
+	}
+	return strings.ToLower(host)
+}
+
+// scalarField is a text or number at the top of a JSON object, or empty. It reads no further than it must, mostly without memory.
+func scalarField(object, name string) string {
+	raw := rawField(object, name)
+	switch {
+	case raw == "":
+		return ""
+	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
+		return raw
+	case raw[0] != '"':
+		return ""
+	case strings.IndexByte(raw, '\\') < 0:
+		return raw[1 : len(raw)-1]
+	}
+	text := ""
+	if json.Unmarshal([]byte(raw), &text) != nil {
+		return ""
+	}
+	return text
+}
+
+const jsonBlanks = " \t\r\n"
+
+func rawField(object, name string) string {
+	rest := strings.TrimPrefix(strings.TrimLeft(object, jsonBlanks), "{")
+	for {
+		key, after := cutJSON(strings.TrimLeft(rest, jsonBlanks+","))
+		if key == "" || key[0] != '"' {
+			return ""
+		}
+		value, after := cutJSON(strings.TrimLeft(after, jsonBlanks+":"))
+		if value == "" {
+			return ""
+		}
+		if key[1:len(key)-1] == name {
+			return value
+		}
+		rest = after
+	}
+}
+
+func cutJSON(text string) (value, rest string) {
+	end, depth := 0, 0
+	for end < len(text) {
+		switch text[end] {
+		case '"':
+			length := quotedLength(text[end:])
+			if length == 0 {
+				return "", ""
+			}
+			end += length - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		default:
+			if depth == 0 {
+				end += len(text[end:]) - len(strings.TrimLeft(text[end:], "0123456789+-.Eaeflnrstu")) // a number, true, false or null
+				return text[:end], text[end:]
+			}
+		}
+		if end++; depth <= 0 {
+			break
+		}
+	}
+	if depth != 0 {
+		return "", ""
+	}
+	return text[:end], text[end:]
+}
+
+func quotedLength(text string) int {
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return 0
 }

@@ -2,8 +2,10 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Limit bounds what models with the same key may do at the same time. It says Running or Rate, or both.
@@ -13,20 +15,17 @@ type Limit struct {
 	Rate    Rate // of starts; the zero value: any
 }
 
-// Bounds of limits.
 const (
 	maxLimits  = 4
 	maxRunning = 100_000
 )
 
-// limitDocument is the canonical form of a limit.
 type limitDocument struct {
 	Key     string `json:"key"`
 	Running int    `json:"running,omitempty"`
 	Rate    string `json:"rate,omitempty"`
 }
 
-// limitAliases are other names for the fields of a limit.
 var limitAliases = map[string]string{"concurrency": "running"}
 
 func (p *Policy) limitsDocument() []limitDocument {
@@ -106,4 +105,62 @@ func readKey(doc document.Object) (Key, error) {
 	}
 	key, err := ParseKey(text)
 	return key, document.Place(err, "key")
+}
+
+const maxClosed = 8
+
+func (p *Policy) readClosed(doc document.Object) error {
+	if saysNone(doc, "closed") {
+		return nil
+	}
+	names, err := doc.Words("closed")
+	if err != nil {
+		return err
+	}
+	for i, name := range names {
+		if err := schedule.CheckCalendarName(fmt.Sprintf("closed[%d]", i), name); err != nil {
+			return err
+		}
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > maxClosed {
+		return document.Refuse("closed", fmt.Sprintf("at most %d calendars", maxClosed), fmt.Sprint(len(names)))
+	}
+	if len(names) > 0 {
+		p.Closed = names
+	}
+	return nil
+}
+
+// RetryAfterScope is what is held back until the time that a worker asks for with retry_after.
+type RetryAfterScope string
+
+const (
+	// ScopeAuto is ScopeKey for the status 429 of HTTP when the policy has limits, else ScopeModel.
+	ScopeAuto RetryAfterScope = ""
+	// ScopeModel holds back the model that failed.
+	ScopeModel RetryAfterScope = "model"
+	// ScopeKey closes the keys of the model's limits too.
+	ScopeKey RetryAfterScope = "key"
+)
+
+const scopeAuto = "auto"
+
+const tooManyRequests = statusPrefix + "429"
+
+// RetryAfterClosesKeys reports whether a failure of an error type, whose worker asks for a retry_after, closes the keys of the
+// policy's limits until then.
+func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
+	if p.RetryAfterScope == ScopeAuto {
+		return len(p.Limits) > 0 && statusType(errorType) == tooManyRequests
+	}
+	return p.RetryAfterScope == ScopeKey
+}
+
+func (p *Policy) readRetryAfterScope(doc document.Object) error {
+	scope, err := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey))
+	if p.RetryAfterScope = RetryAfterScope(scope); scope == scopeAuto {
+		p.RetryAfterScope = ScopeAuto
+	}
+	return err
 }

@@ -53,7 +53,6 @@ func (l *linter) warn(field, format string, args ...any) {
 	l.warnings = append(l.warnings, Warning{field, fmt.Sprintf(format, args...)})
 }
 
-// retries warns of retries that may never end.
 func (l *linter) retries() {
 	p := l.Policy
 	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
@@ -61,10 +60,8 @@ func (l *linter) retries() {
 	}
 }
 
-// triedFailures is how many failures an expression is tried on.
 const triedFailures = 100
 
-// expression tries an expression on a cycle of failures.
 func (l *linter) expression() {
 	expression, ok := l.Policy.Retries.(*Expression)
 	if !ok {
@@ -85,7 +82,6 @@ func (l *linter) expression() {
 	}
 }
 
-// aligner tries an alignment by expression on a retry before and after a planned refresh.
 func (l *linter) aligner() {
 	if l.Policy.AlignBy == nil {
 		return
@@ -99,7 +95,6 @@ func (l *linter) aligner() {
 	}
 }
 
-// probe warns of a circuit that waits longer for its probe than its models may for a success.
 func (l *linter) probe() {
 	p := l.Policy
 	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
@@ -108,10 +103,8 @@ func (l *linter) probe() {
 	}
 }
 
-// endingSoon is how near the last planned refresh must be to be worth a warning.
 const endingSoon = 30 * 24 * time.Hour
 
-// future warns of a schedule that is over, or soon will be.
 func (l *linter) future() {
 	if _, found := l.Schedule.Next(l.now); !found {
 		l.warn("rrule", "has no occurrence after now")
@@ -145,7 +138,6 @@ func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
 // sampledGaps is how many intervals are looked at: two weeks of hours, a year of days. Of rare ones ten years are enough.
 const sampledGaps = 366
 
-// gaps warns of numbers that do not fit into the time between two planned refreshes.
 func (l *linter) gaps() {
 	shortest, longest, found := l.gapsBetween()
 	if !found {
@@ -176,7 +168,6 @@ func (l *linter) gaps() {
 	}
 }
 
-// sumOfDelays adds up the delays of a whole cycle; 0 where there is no last one.
 func (l *linter) sumOfDelays() time.Duration {
 	var total time.Duration
 	for k := 1; k <= l.Policy.MaxRetries(); k++ {
@@ -220,10 +211,8 @@ func (l *linter) phase(anchored bool) {
 	}
 }
 
-// lintedDays is how far ahead changes of the clocks are looked at: two years.
 const lintedDays = 2 * 366
 
-// clockChanges warns of occurrences that a change of the clocks moves, or that come twice on the clock.
 func (l *linter) clockChanges() {
 	var notes []string
 	for _, change := range l.Schedule.ClockChanges(l.now, lintedDays) {

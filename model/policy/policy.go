@@ -89,7 +89,6 @@ func (p Policy) ContentName() string {
 	return inlinePrefix + hex.EncodeToString(sum[:8])
 }
 
-// inlinePrefix begins the names of inline policies, and of no other.
 const inlinePrefix = "inline-"
 
 // IsInline reports whether a name is that of an inline policy: one that was saved with a model, under its content.

@@ -41,10 +41,9 @@ var (
 	recipientLabel = regexp.MustCompile(`^` + labelPattern + `$`)
 )
 
-// maxAddress is the length of an e-mail address that every server takes, in bytes.
 const maxAddress = 254
 
-// plainAddress holds nothing that could end a header or a command of SMTP, nor begin another one.
+// plainAddress allows nothing that could end a header or a command of SMTP.
 var plainAddress = regexp.MustCompile(`^` + atoms + `(?:\.` + atoms + `)*@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*$`)
 
 const atoms = `[A-Za-z0-9!#$%&'*+/=?^_{|}~-]+`
@@ -83,5 +82,4 @@ func (p *Policy) readTold(doc document.Object) (err error) {
 	return err
 }
 
-// maxFailingFrom is more than the runs of a cycle that anybody counts.
 const maxFailingFrom = 1000

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -28,7 +29,6 @@ const UntilPlanned time.Duration = -1
 // NeverRetry is the delay of an error class that is not retried.
 const NeverRetry time.Duration = -2
 
-// How the delays that are no durations are written.
 const (
 	untilPlanned = "next"
 	neverRetry   = "never"
@@ -93,7 +93,7 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	return retries, 0, err
 }
 
-// refuseRetries says how retries are written. A bare number could be how many or how soon, so it is asked which.
+// refuseRetries asks what a bare number means: how many, or how soon.
 func refuseRetries(value any) error {
 	want := wantRetries
 	if text, ok := document.ScalarText(value); ok && text != "" && strings.Trim(text, "0123456789") == "" {
@@ -103,7 +103,6 @@ func refuseRetries(value any) error {
 	return document.Refuse("retries", want, document.Found(value))
 }
 
-// wantRetries names each form in which retries can be written.
 const wantRetries = `a list such as [0, 1m, 5m], {strategy: exponential, base: 1m}, {by_age: [...]}, {expr: "..."} or "10 5s 10m"`
 
 func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err error) {
@@ -129,7 +128,6 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 	return retries, jitter, nil
 }
 
-// strategyJitter is the jitter of a strategy that names none.
 const strategyJitter = 0.2
 
 func parseDelays(list []any) (Delays, error) {
@@ -147,7 +145,6 @@ func parseDelays(list []any) (Delays, error) {
 	return delays, nil
 }
 
-// maxRetries bounds the retries of one cycle that a policy may write down.
 const maxRetries = 1000
 
 // parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next`.
@@ -176,4 +173,31 @@ func readCount(d document.Object) (int, error) {
 		return 0, document.Refuse("count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields["count"]))
 	}
 	return n, nil
+}
+
+// Vary moves a delay by up to share of itself, up or down: derived from the uid of the attempt, so that every decision can be
+// computed again and explained. A zero delay stays zero. The result is whole milliseconds.
+func Vary(delay time.Duration, share float64, attemptUID string) time.Duration {
+	if delay <= 0 || share == 0 {
+		return delay
+	}
+	by := share * (2*Fraction("jitter", attemptUID) - 1)
+	return (delay + time.Duration(by*float64(delay))).Truncate(time.Millisecond)
+}
+
+// Fraction maps a text to a number from 0 up to but not including 1, evenly and always the same. The purpose keeps numbers for
+// different uses of one text apart.
+func Fraction(purpose, text string) float64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(purpose)) // a hash takes everything
+	_, _ = hash.Write([]byte{0})
+	_, _ = hash.Write([]byte(text))
+	return float64(mix(hash.Sum64())>>11) / (1 << 53)
+}
+
+// mix spreads the differences of similar texts over all bits, which FNV alone does not (the finalizer of MurmurHash3).
+func mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
 }

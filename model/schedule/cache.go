@@ -15,7 +15,7 @@ type Cache struct {
 
 type scheduleText struct{ rule, timezone, dtstart string }
 
-// maxGeneration bounds each of the two maps. When recent is full it becomes previous, and what was in previous is dropped.
+// maxGeneration bounds each of the two maps.
 const maxGeneration = 4096
 
 // Get returns the schedule that Parse would return, or its error, which is not kept.

@@ -28,7 +28,6 @@ func (s *Schedule) Note(at time.Time) string {
 	return strings.Join(notes, "; ")
 }
 
-// names tells whether a rule that has not ended at an instant names a wall time.
 func (s *Schedule) names(wall, at int64) bool {
 	b := budget(maxSteps)
 	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.ends() && rule.names(wall, &b) })
@@ -43,7 +42,6 @@ func noteOfGap(wall, shown int64) string {
 
 func dateText(wall int64) string { return time.Unix(wall, 0).UTC().Format(time.DateOnly) }
 
-// timeOfDay renders the time of day, with seconds when there are any.
 func timeOfDay(wall int64) string {
 	if wall%60 == 0 {
 		return time.Unix(wall, 0).UTC().Format("15:04")
@@ -70,4 +68,61 @@ func (s *Schedule) Ends() (last time.Time, ends bool) {
 		return !more
 	})
 	return time.Unix(end, 0).UTC(), true
+}
+
+const maxSampled = 500
+
+// ClockChange is an occurrence that a change of the clocks moves, or that comes twice on the clock.
+type ClockChange struct {
+	Day  string // on which it happens, as 2006-01-02
+	Note string // what becomes of the occurrence, see Note
+}
+
+// ClockChanges returns the first occurrence that each change of the clocks within some days moves or doubles, of what does not run in each hour.
+func (s *Schedule) ClockChanges(after time.Time, days int64) (changes []ClockChange) {
+	if s.zone.loc == time.UTC {
+		return nil
+	}
+	from := after.Unix()
+	for to := from + daySeconds; to < from+days*daySeconds; to += daySeconds {
+		if s.zone.offset(to-daySeconds) == s.zone.offset(to) {
+			continue
+		}
+		if change, found := s.around(s.zone.changed(to-daySeconds, to)); found {
+			changes = append(changes, change)
+		}
+	}
+	return changes
+}
+
+// around finds the first occurrence that a change of the clocks moves. Skipped times run in the hour after it, doubled ones in the hour before.
+func (s *Schedule) around(change int64) (ClockChange, bool) {
+	from, to := change, change+s.zone.offset(change)-s.zone.offset(change-1)
+	if to < from {
+		from, to = to, from
+	}
+	at, end := time.Unix(from-1, 0), time.Unix(to, 0)
+	for range maxSampled {
+		next, found := s.Next(at)
+		if !found || !next.Before(end) {
+			break
+		}
+		shown, skipped := next.Unix()+s.zone.offset(next.Unix()), next.Unix()+s.zone.offset(next.Unix()-longestChange)
+		if note := s.Note(next); note != "" && !s.hourly(shown, next.Unix()) && !s.hourly(skipped, next.Unix()) {
+			return ClockChange{next.In(s.zone.loc).Format(time.DateOnly), note}, true
+		}
+		at = next
+	}
+	return ClockChange{}, false
+}
+
+// hourly reports whether a rule names this minute in each hour of the day.
+func (s *Schedule) hourly(wall, at int64) bool {
+	first := wall - floorMod(wall, daySeconds) + floorMod(wall, hourSeconds)
+	for hour := range int64(24) {
+		if !s.names(first+hour*hourSeconds, at) {
+			return false
+		}
+	}
+	return true
 }

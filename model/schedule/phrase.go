@@ -15,7 +15,7 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// readEnglish reads a schedule of which each word is taken by a rule below or is on the list of fillers; what is left refuses the whole.
+// readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.
 func readEnglish(text string) (Reading, error) {
 	rest, timezone := cutZone(text)
 	rest = respell(rest)
@@ -45,10 +45,9 @@ func readPhrase(text string) (p phrase, lines []rrule.ROption) {
 	return p, lines
 }
 
-// betweenPhrases matches between a time of day and the days of another phrase.
 var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
 
-// readSeveral reads phrases that are joined: "weekdays at 8:00 and weekends at 10:00". What else one says could belong to all.
+// readSeveral reads "weekdays at 8:00 and weekends at 10:00".
 func readSeveral(text string) (lines []rrule.ROption, ok bool) {
 	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(text, "$1;$2"), ";") {
 		p, more := readPhrase(part)
@@ -59,7 +58,6 @@ func readSeveral(text string) (lines []rrule.ROption, ok bool) {
 	return lines, true
 }
 
-// simple tells whether a phrase names its days and its times, and nothing else.
 func (p *phrase) simple() bool {
 	return p.reason == "" && p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval+p.count == 0 &&
 		p.start == "" && p.until.IsZero() && len(p.ordinals)+len(p.dates)+len(p.exceptDays) == 0
@@ -78,7 +76,6 @@ func lengthRule(text string) (rule string, ok bool) {
 	return elapsedRule(every)
 }
 
-// phrase is a schedule in English, taken apart.
 type phrase struct {
 	words  []phraseWord // those still to be read
 	reason string       // of a refusal: nothing counts behind it
@@ -119,7 +116,6 @@ type phraseDate struct {
 
 func (p *phrase) refuse(reason string) { p.reason = cmp.Or(p.reason, reason) }
 
-// parse reads the words in any order that keeps together what belongs together.
 func (p *phrase) parse() {
 	for len(p.words) > 0 && p.reason == "" {
 		switch word := p.words[0]; {
@@ -164,7 +160,6 @@ func (p *phrase) at(kind wordKind) bool { return len(p.words) > 0 && p.words[0].
 
 func (p *phrase) atText(text string) bool { return len(p.words) > 0 && p.words[0].text == text }
 
-// takeTo takes "to" between two words of a kind.
 func (p *phrase) takeTo(kind wordKind) bool {
 	if !p.atText("to") || len(p.words) < 2 || p.words[1].kind != kind {
 		return false
@@ -174,7 +169,6 @@ func (p *phrase) takeTo(kind wordKind) bool {
 	return true
 }
 
-// takeAll takes the words of a kind, and refuses what stands there twice.
 func (p *phrase) takeAll(kind wordKind) (all []int) {
 	for p.at(kind) {
 		word := p.skip()
@@ -232,7 +226,6 @@ func (p *phrase) takeFrom() {
 	}
 }
 
-// takeStart takes the date from which the schedule counts, or the time of day from which hours and minutes do.
 func (p *phrase) takeStart() {
 	switch {
 	case p.start != "" || p.first != nil:
@@ -402,5 +395,4 @@ var phraseExamples = []string{
 	"every day at 6:00 Berlin time",
 }
 
-// phrasebook is made of them when the first phrase is refused.
 var phrasebook = sync.OnceValue(func() *words.Phrasebook { return words.NewPhrasebook(phraseExamples) })

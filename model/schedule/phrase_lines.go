@@ -36,7 +36,7 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
-// onClocks tells whether a pace is one of the clock, because days, months, or times are named beside it. "Every hour of every day" names none.
+// onClocks reports whether a pace counts on the clock, as days, months or times are named. "Every hour of every day" names none.
 func (p *phrase) onClocks() bool {
 	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
 	return p.unit != "" && !eachDay || p.someDays() || len(p.first)+len(p.past)+len(p.between) > 0
@@ -105,7 +105,6 @@ func (p *phrase) paceClocks() {
 	slices.Sort(p.clocks)
 }
 
-// times checks how often, or chooses the times of day that nobody has named.
 func (p *phrase) times() {
 	if len(p.clocks) == 0 {
 		p.clocks = midnight
@@ -222,7 +221,6 @@ func (p *phrase) quarter() rrule.ROption {
 
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
-// year chooses days of some months, or the first or last of the year.
 func (p *phrase) year(months []int) rrule.ROption {
 	switch {
 	case len(months) > 0 && !p.every:
@@ -238,7 +236,7 @@ func (p *phrase) year(months []int) rrule.ROption {
 	return p.choice(rrule.YEARLY, months)
 }
 
-// datesOfYear takes one line for the months that share their days.
+// datesOfYear joins months that share their days.
 func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	switch {
 	case !p.every || p.unit != "" && p.unit != "year":
@@ -281,7 +279,6 @@ func (p *phrase) choice(freq rrule.Frequency, months []int) rrule.ROption {
 	return rrule.ROption{Freq: freq, Bymonth: months, Bymonthday: ordinals}
 }
 
-// daysOfMonth sorts numbers of days, the last one behind the others.
 func (p *phrase) daysOfMonth(ordinals []int) []int {
 	limit := 31
 	if p.workdays {
@@ -299,7 +296,6 @@ func (p *phrase) daysOfMonth(ordinals []int) []int {
 	return ordinals
 }
 
-// ordinalDays writes each weekday with each number; 0 is none.
 func (p *phrase) ordinalDays(ordinals ...int) (days []rrule.Weekday) {
 	for _, n := range ordinals {
 		for _, day := range p.weekdays {

@@ -26,10 +26,9 @@ func RuleEnglish(rule string) (text string, ok bool) {
 	return text, true
 }
 
-// maxSpokenClocks bounds the times of day that a person would name.
 const maxSpokenClocks = 24
 
-// speak says lines that have an end in common. What it says of others is wrong or empty.
+// speak is wrong or empty for lines that do not end together.
 func speak(lines []*ruleLine) string {
 	var said []string
 	times := map[string][]int{} // by their days
@@ -58,7 +57,6 @@ func speak(lines []*ruleLine) string {
 	return text
 }
 
-// spokenTimes says "06:00", or ":15" of each hour.
 func spokenTimes(clocks []int, ofHour bool) (times []string) {
 	for _, clock := range clocks {
 		text := fmt.Sprintf("%02d:%02d", clock/60, clock%60)
@@ -70,7 +68,6 @@ func spokenTimes(clocks []int, ofHour bool) (times []string) {
 	return times
 }
 
-// spokenEvery says "every hour" and "every 2 hours".
 func spokenEvery(interval int, unit string) string {
 	if interval <= 1 {
 		return "every " + unit
@@ -133,7 +130,6 @@ func speakYear(o *rrule.ROption, months []string) string {
 	}
 }
 
-// spokenWeekdays says "weekday" or "Monday and Friday".
 func spokenWeekdays(days []rrule.Weekday) string {
 	switch {
 	case slices.Equal(days, weekdays[:5]):
@@ -145,7 +141,7 @@ func spokenWeekdays(days []rrule.Weekday) string {
 	return words.List(names)
 }
 
-// splitDays takes "1MO" and "3MO" apart into their different numbers and their different days.
+// splitDays splits "1MO" and "3MO" into ordinals and names.
 func splitDays(days []rrule.Weekday) (ordinals, names []string) {
 	for _, day := range days {
 		ordinal := spokenOrdinal(day.N())
@@ -160,7 +156,6 @@ func splitDays(days []rrule.Weekday) (ordinals, names []string) {
 	return ordinals, names
 }
 
-// spokenOrdinal says "first" or "last".
 func spokenOrdinal(n int) string {
 	if n < 0 {
 		return "last"
@@ -190,4 +185,53 @@ func spokenChoice(o *rrule.ROption) string {
 		list = append(list, said)
 	}
 	return words.List(list)
+}
+
+// Understood is how a schedule was read, for those who wrote it in their own words.
+type Understood struct {
+	Sentence string   `json:"sentence"`           // one sentence, or the rule where English has no words for it
+	Timezone string   `json:"timezone,omitempty"` // of the wall clocks in both; empty: there is no rule
+	Next     []string `json:"next,omitempty"`     // the next three occurrences, such as "Tue 2026-11-24 06:00"; fewer when it ends
+}
+
+const shownNext = 3
+
+// ReadAs tells how a rule was read, and when it occurs after an instant, of whose day midnight stands for an empty dtstart. Errors are those of Parse.
+func ReadAs(rule, timezone, dtstart string, after time.Time) (u Understood, err error) {
+	if dtstart == "" {
+		if dtstart, err = Midnight(after, timezone); err != nil {
+			return u, err
+		}
+	}
+	compiled, err := Parse(rule, timezone, dtstart)
+	if err != nil {
+		return u, err
+	}
+	u = Understood{Sentence: "by the rule " + strings.Join(strings.Fields(rule), " "), Timezone: compiled.zone.loc.String()}
+	if sentence, ok := RuleEnglish(rule); ok {
+		u.Sentence = sentence
+	}
+	for len(u.Next) < shownNext {
+		next, ok, err := compiled.Evaluate(after)
+		if err != nil || !ok {
+			return u, err
+		}
+		layout := "Mon 2006-01-02 15:04"
+		if next.Second() != 0 {
+			layout += ":05"
+		}
+		u.Next, after = append(u.Next, next.In(compiled.zone.loc).Format(layout)), next
+	}
+	return u, nil
+}
+
+func (u Understood) String() string {
+	if u.Timezone == "" {
+		return u.Sentence
+	}
+	next := words.List(u.Next)
+	if len(u.Next) == 0 {
+		next = "never again"
+	}
+	return u.Sentence + " (" + u.Timezone + "); next: " + next
 }

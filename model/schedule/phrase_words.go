@@ -35,7 +35,6 @@ const (
 	intervalWord                 // "other" and "2", as in "every 2 days"
 )
 
-// fillers are the words that carry no meaning, wherever they stand.
 var fillers = strings.Fields("refresh refreshes refreshed on the of in per a an and only o'clock")
 
 // unclear are words that people use in different ways, or that name no time, with what to write instead.
@@ -48,7 +47,6 @@ var unclear = map[string]string{
 	"holidays": "the days, or a calendar of the policy (closed)",
 }
 
-// phraseReader turns the text of a phrase into words. A reason is why it cannot.
 type phraseReader struct {
 	fields  []string
 	words   []phraseWord
@@ -58,7 +56,6 @@ type phraseReader struct {
 	reason  string
 }
 
-// maxPhrase bounds a phrase, in words.
 const maxPhrase = 64
 
 const monthPattern = `(jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*`
@@ -117,7 +114,6 @@ func atoi(digits string) int {
 	return n
 }
 
-// readWords leaves out the fillers, and what only separates words.
 func readWords(text string) (read []phraseWord, reason string) {
 	var r phraseReader
 	for _, field := range words.Cut(strings.ReplaceAll(text, ": ", " ")) {
@@ -215,7 +211,6 @@ func (r *phraseReader) readNumber(field string) {
 	}
 }
 
-// readClock reads what follows an hour: ":30", "pm", ":30 pm" or nothing.
 func (r *phraseReader) readClock(field string, hour int, rest string) {
 	minute, ok := 0, true
 	if after, colon := strings.CutPrefix(rest, ":"); colon {

@@ -26,7 +26,6 @@ type recurrence interface {
 	end(last int64)
 }
 
-// newRecurrence prepares a rule for a zone and the wall time of dtstart.
 func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, error) {
 	until := int64(horizon - 1)
 	if r.hasUntil {
@@ -38,8 +37,7 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 	return newCalendar(r, z, dtstart, until, b)
 }
 
-// probe asks a rule for its first occurrences. A rule that has no more of them ends with the last one, so that nobody searches for another.
-// dearest is the most steps that one of them took; found: there is one at all.
+// probe asks a rule for its first occurrences, and ends it with the last of them. dearest is the most steps that one took.
 func probe(r recurrence, b *budget) (dearest int, found bool) {
 	at := int64(-endless)
 	for range probes {
@@ -57,7 +55,6 @@ func probe(r recurrence, b *budget) (dearest int, found bool) {
 	return dearest, found
 }
 
-// filtersDays tells whether a rule has a part that chooses days.
 func filtersDays(o *rrule.ROption) bool {
 	return len(o.Bymonth)+len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byweekday) > 0
 }
@@ -66,7 +63,6 @@ func filtersTimes(o *rrule.ROption) bool {
 	return len(o.Byhour)+len(o.Byminute)+len(o.Bysecond) > 0
 }
 
-// lasting is how long a rule lasts.
 type lasting struct{ until int64 } // the last instant
 
 func (l *lasting) ends() int64 { return l.until }
@@ -113,11 +109,9 @@ type calendar struct {
 	known atomic.Pointer[stretch] // the last one that took many steps to find; nil: none
 }
 
-// stretch is a time without occurrences: none comes after its beginning and before its end, which is an occurrence of the rule or of the
-// set that it belongs to, or endless. Seldom rules have long ones, so that what is dear to search is searched once.
+// stretch is a time without occurrences between an instant and the next one. Long ones are dear to search, so the last is remembered.
 type stretch struct{ after, end int64 }
 
-// worthKeeping is the number of steps from which on a stretch is remembered.
 const worthKeeping = 16
 
 func newCalendar(r *ruleLine, z zone, dtstart, until int64, b *budget) (*calendar, error) {
@@ -170,7 +164,6 @@ func orDefault(list []int, value int) []int {
 	return []int{value}
 }
 
-// last returns the instant of occurrence number count. The number of occurrences is bounded by the reader of rules.
 func (c *calendar) last(count int, b *budget) int64 {
 	at := int64(-endless)
 	for range count {
@@ -211,9 +204,8 @@ func (c *calendar) next(after, before int64, b *budget) int64 {
 	return next
 }
 
-// search finds the next instant of the wall times up to a day, or endless. Wall times rise from one call to the next, and so do their instants, but for
-// one case: the wall times inside a gap run behind the gap, among those that the clocks really show there. Two wall times can even fall
-// on one instant there, which then is one occurrence.
+// search finds the next instant up to a day, or endless. Instants rise with wall times, except that times inside a gap run behind it, among
+// those that the clocks show there; two of them may fall on one instant.
 func (c *calendar) search(after, last int64, b *budget) int64 {
 	b.take(c.zone.steps())
 	best, view := int64(endless), c.zone.outlook(max(after, c.dtstart-longestChange))
@@ -230,7 +222,6 @@ func (c *calendar) names(wall int64, b *budget) bool {
 	return ok && next == wall
 }
 
-// instantAfter returns the first instant later than after that belongs to a wall time after wall, up to a day, or endless.
 func (c *calendar) instantAfter(wall, after, last int64, b *budget) int64 {
 	best := int64(endless)
 	for {
@@ -251,7 +242,6 @@ func (c *calendar) instantAfter(wall, after, last int64, b *budget) int64 {
 	}
 }
 
-// wallAfter returns the first wall time of the rule after another, on the last day at the latest.
 func (c *calendar) wallAfter(wall, last int64, b *budget) (int64, bool) {
 	from := max(wall+1, c.dtstart)
 	if len(c.chosen) > 0 {

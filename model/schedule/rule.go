@@ -28,13 +28,11 @@ type ruleLine struct {
 	seen  []string
 }
 
-// refuse names a part of the line, or the line as a whole when part is empty.
 func (r *ruleLine) refuse(part, want, found string) error {
 	return &document.Error{Field: strings.TrimSpace(r.field + " " + part), Want: want, Found: found}
 }
 
-// readRule reads the parts of an RRULE, e.g. "FREQ=DAILY;BYHOUR=6,16". It is stricter than the library, which lets pass what
-// makes it panic, loop for ever or mean something else.
+// readRule is stricter than the library, which accepts what makes it panic, loop for ever or mean something else.
 func readRule(field, text string, z zone) (*ruleLine, error) {
 	r := &ruleLine{field: field, zone: z}
 	r.Interval = 1
@@ -158,10 +156,8 @@ func (r *ruleLine) readUntil(value string) error {
 	return nil
 }
 
-// weekdays is in the order of the library, which begins on Monday.
 var weekdays = []rrule.Weekday{rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA, rrule.SU}
 
-// readDay reads "MO" or "-1FR".
 func readDay(text string) (day rrule.Weekday, ok bool) {
 	if len(text) < 2 {
 		return day, false
@@ -195,5 +191,68 @@ func (r *ruleLine) readWeekStart(value string) error {
 		return r.refuse("WKST", "one weekday such as MO", document.Found(value))
 	}
 	r.Wkst = day
+	return nil
+}
+
+// check refuses contradictions, and combinations in which the library panics, never ends or drops a part.
+func (r *ruleLine) check() error {
+	if !slices.Contains(r.seen, "FREQ") {
+		return r.refuse("FREQ", "a frequency such as FREQ=DAILY", "none")
+	}
+	if r.Count > 0 && r.hasUntil {
+		return r.refuse("", "COUNT or UNTIL", "both")
+	}
+	if n := max(1, len(r.Byhour)) * max(1, len(r.Byminute)) * max(1, len(r.Bysecond)); n > maxTimes {
+		return r.refuse("", "at most "+strconv.Itoa(maxTimes)+" combinations of BYHOUR, BYMINUTE and BYSECOND", strconv.Itoa(n))
+	}
+	if err := r.checkOrdinals(); err != nil {
+		return err
+	}
+	return r.checkPositions()
+}
+
+// checkOrdinals refuses days with and without a number together, which the library reads against RFC 5545, and numbers that are too high.
+func (r *ruleLine) checkOrdinals() error {
+	numbered, limit := 0, r.maxOrdinal()
+	for _, day := range r.Byweekday {
+		if day.N() == 0 {
+			continue
+		}
+		numbered++
+		if limit == 0 {
+			return r.refuse("BYDAY", "days without a number, which need FREQ=MONTHLY, or FREQ=YEARLY without BYWEEKNO", document.Found(day.String()))
+		}
+		if day.N() > limit || day.N() < -limit {
+			return r.refuse("BYDAY", "a number from 1 to "+strconv.Itoa(limit)+", or from -"+strconv.Itoa(limit)+" to -1", document.Found(day.String()))
+		}
+	}
+	if numbered > 0 && numbered < len(r.Byweekday) {
+		return r.refuse("BYDAY", "days that all have a number or all have none; use two RRULE lines", "both kinds")
+	}
+	return nil
+}
+
+// maxOrdinal is the highest number of a weekday in the period; 0: days have none.
+func (r *ruleLine) maxOrdinal() int {
+	switch {
+	case r.Freq == rrule.MONTHLY, r.Freq == rrule.YEARLY && len(r.Bymonth) > 0 && len(r.Byweekno) == 0:
+		return 5
+	case r.Freq == rrule.YEARLY && len(r.Byweekno) == 0:
+		return 53
+	default:
+		return 0
+	}
+}
+
+func (r *ruleLine) checkPositions() error {
+	if len(r.Bysetpos) == 0 {
+		return nil
+	}
+	if r.Freq > rrule.DAILY {
+		return r.refuse("BYSETPOS", "FREQ=DAILY or longer; name the minutes or seconds themselves", "FREQ="+r.Freq.String())
+	}
+	if !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
+		return r.refuse("BYSETPOS", "another BY part to choose from", "none")
+	}
 	return nil
 }

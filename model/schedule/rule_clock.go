@@ -7,8 +7,7 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// dayClock says at which seconds of a day a rule occurs: BYHOUR, BYMINUTE and BYSECOND, and for rules finer than a day the
-// INTERVAL, which counts on from day to day in slots of one hour, minute or second.
+// dayClock says at which seconds of a day a rule occurs. The INTERVAL of rules finer than a day counts on from day to day.
 type dayClock struct {
 	hours, minutes, seconds uint64 // bit n is set when n is allowed
 
@@ -17,7 +16,6 @@ type dayClock struct {
 	phase int64 // the number of one slot that counts, since 1970
 }
 
-// newDayClock takes the options of a rule with its defaults filled in, and the wall time of dtstart.
 func newDayClock(option *rrule.ROption, dtstart int64) dayClock {
 	c := dayClock{
 		hours: bitsOf(option.Byhour, 24), minutes: bitsOf(option.Byminute, 60), seconds: bitsOf(option.Bysecond, 60),
@@ -30,10 +28,8 @@ func newDayClock(option *rrule.ROption, dtstart int64) dayClock {
 	return c
 }
 
-// midnight is a list for BYHOUR, BYMINUTE or BYSECOND.
 var midnight = []int{0}
 
-// slotSeconds is the length of one period of a frequency finer than a day, and 1 for the others.
 func slotSeconds(freq rrule.Frequency) int64 {
 	switch freq {
 	case rrule.HOURLY:
@@ -81,26 +77,22 @@ func (c *dayClock) from(day, second int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// dayAfter returns the next day on which a slot begins that counts.
 func (c *dayClock) dayAfter(day int64) int64 {
 	slots := daySeconds / c.slot
 	from := (day + 1) * slots
 	return floorDiv(from+floorMod(c.phase-from, c.every), slots)
 }
 
-// count returns at how many seconds of each day the rule occurs. The INTERVAL must not be the clock's business.
 func (c *dayClock) count() int {
 	return bits.OnesCount64(c.hours) * bits.OnesCount64(c.minutes) * bits.OnesCount64(c.seconds)
 }
 
-// at returns one of these seconds by its number, from 0.
 func (c *dayClock) at(number int) int64 {
 	seconds := bits.OnesCount64(c.seconds)
 	minutes := bits.OnesCount64(c.minutes) * seconds
 	return member(c.hours, number/minutes)*hourSeconds + member(c.minutes, number%minutes/seconds)*60 + member(c.seconds, number%seconds)
 }
 
-// member returns a number that is allowed by its place among them, from 0.
 func member(set uint64, place int) int64 {
 	for range place {
 		set &= set - 1
@@ -113,8 +105,7 @@ func ahead(set uint64, n int64) int64 {
 	return n + int64(bits.TrailingZeros64(set>>n))
 }
 
-// meets tells whether the slots that the INTERVAL reaches ever fall into the allowed hours, minutes and seconds. Only what
-// INTERVAL and the day have in common keeps the slots of all days apart, so a day with that INTERVAL answers for all days.
+// meets reports whether the INTERVAL ever falls into the allowed times. What it has in common with the day decides that for all days.
 func (c *dayClock) meets(b *budget) bool {
 	common := *c
 	common.every = gcd(c.every, daySeconds/c.slot)

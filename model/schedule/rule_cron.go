@@ -24,7 +24,6 @@ func looksLikeCron(text string) bool {
 	return len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")
 }
 
-// onlyCron tells whether a field has only characters of cron, apart from names.
 func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LWH#~()") == "" }
 
 const fiveFields = "five cron fields (minute, hour, day of month, month, day of week)"
@@ -137,7 +136,6 @@ func cronFrequency(o rrule.ROption) rrule.Frequency {
 	}
 }
 
-// dateExists tells whether one of the months ever has one of the days.
 func dateExists(months, days cronSet) bool {
 	for month := 1; month <= 12; month++ {
 		last := time.Date(2000, time.Month(month)+1, 0, 0, 0, 0, 0, time.UTC).Day() // a leap year

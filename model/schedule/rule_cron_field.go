@@ -11,7 +11,6 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// cronField is one of the five fields of a cron expression.
 type cronField struct {
 	place       int // 1 to 5
 	name        string
@@ -27,7 +26,6 @@ var cronFields = [5]cronField{
 	{5, "day of week", 0, 6, []string{"SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"}}, // and 7, Sunday again
 }
 
-// cronSet is what a field allows.
 type cronSet struct {
 	field *cronField
 	bits  uint64 // bit n is set when n is allowed
@@ -63,7 +61,6 @@ func (s cronSet) weekdays() (days []rrule.Weekday) {
 	return days
 }
 
-// read reads a field: a list of numbers, names, ranges and steps.
 func (f *cronField) read(text string) (cronSet, error) {
 	set := cronSet{field: f, star: text == "*" || text == "*/1", wild: strings.Contains(text, "*")}
 	for item := range strings.SplitSeq(strings.ToUpper(text), ",") {
@@ -120,7 +117,6 @@ func (f *cronField) value(text string) (n int, ok bool) {
 	return n, ok && n >= f.first && (n <= f.last || f.place == 5 && n == 7)
 }
 
-// want says what belongs into the field in place of an item.
 func (f *cronField) want(item string) string {
 	want := fmt.Sprintf("numbers from %d to %d", f.first, f.last)
 	if f.names != nil {
@@ -135,7 +131,6 @@ func (f *cronField) want(item string) string {
 
 const nearestWeekday = "there is no W; write one RRULE line each for FREQ=MONTHLY;BYMONTHDAY=15;BYDAY=MO,TU,WE,TH,FR, for BYMONTHDAY=14;BYDAY=FR and for BYMONTHDAY=16;BYDAY=MO"
 
-// hint says what to write for something that only some crons know.
 func (f *cronField) hint(item string) string {
 	switch {
 	case strings.Contains(item, "?"):

@@ -7,7 +7,6 @@ import (
 	"github.com/teambition/rrule-go"
 )
 
-// date is one day of the calendar.
 type date struct {
 	day         int64 // since 1970
 	year, month int
@@ -16,9 +15,7 @@ type date struct {
 	weekday     int // from Monday, 0
 }
 
-// dateOf is time.Time.Date, YearDay and Weekday in one, since most steps of a search are this (Neri and Schneider, Euclidean affine
-// functions and their application to calendar algorithms, 2023). It counts years from March on, so that the day which not every
-// year has is the last one. The day must lie in the years that rules have, give or take a century.
+// dateOf is time.Time.Date, YearDay and Weekday in one, since most steps are this (Neri and Schneider, Euclidean affine functions, 2023).
 func dateOf(day int64) date {
 	const fromMarch0 = 719_468 // days from March 1 of the year 0 to 1970
 	quarters := 4*uint32(day+fromMarch0) + 3
@@ -54,7 +51,6 @@ func leap(year int) int {
 	return 0
 }
 
-// firstOfMonth returns the first day of a month, which may lie outside of 1 to 12.
 func firstOfMonth(year, month int) int64 {
 	return floorDiv(time.Date(year, time.Month(month), 1, 0, 0, 0, 0, time.UTC).Unix(), daySeconds)
 }
@@ -70,7 +66,6 @@ func (n *numbers) add(number int) {
 	set[number/64] |= 1 << (number % 64)
 }
 
-// has tells whether a number is in the list, when the highest number is size.
 func (n *numbers) has(number, size int) bool {
 	return has(&n.fromStart, number) || has(&n.fromEnd, size+1-number)
 }
@@ -163,7 +158,6 @@ func (f *dayFilter) wait(d *date) int64 {
 	}
 }
 
-// monthAfter returns the first day of the next month that is allowed.
 func (f *dayFilter) monthAfter(d *date) int64 {
 	month := d.month + 1
 	if later := f.months >> month; later != 0 {
@@ -172,7 +166,6 @@ func (f *dayFilter) monthAfter(d *date) int64 {
 	return firstOfMonth(d.year+1, bits.TrailingZeros64(f.months&^1))
 }
 
-// hasOrdinal tells whether the day is such as the second or the last of its weekday.
 func (f *dayFilter) hasOrdinal(d *date) bool {
 	number, length := d.monthDay, d.monthLength()
 	if f.inYear {
@@ -212,8 +205,7 @@ func (f *dayFilter) inWeeks(d *date) bool {
 	}
 }
 
-// lastWeekBefore returns the number of the last week of the year before. It is that of the library, which calls a 52nd week the 53rd
-// where the last days of it are the first two or three of a year, and the year before began late in its own week.
+// lastWeekBefore counts as the library does, which calls some 52nd weeks the 53rd.
 func lastWeekBefore(year, first, firstWeekday, weekStart int) int {
 	before := 365 + leap(year-1)
 	since := int(floorMod(int64(firstWeekday-before-weekStart), 7)) // days from the beginning of the week to that of the year before

@@ -2,13 +2,14 @@ package schedule
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/teambition/rrule-go"
 )
 
-// dayRule yields the days of a rule: those that its BY parts name, in each INTERVALth day, week, month or year from dtstart on. The
-// library can neither be interrupted nor counted while it searches, so it is not asked: the calendar is looked at directly, in steps.
+// dayRule yields the days of a rule, in each INTERVALth period from dtstart on. The library cannot be interrupted, so the calendar is searched
+// here.
 type dayRule struct {
 	filter dayFilter
 	months bool  // base, step and span are in months since year 0, else in days since 1970
@@ -23,7 +24,6 @@ const (
 	horizonYear = 2300
 )
 
-// newDayRule takes the options of a rule with its defaults filled in, and the wall time of dtstart.
 func newDayRule(option *rrule.ROption, dtstart int64) dayRule {
 	d := dayRule{filter: newDayFilter(option), base: floorDiv(dtstart, daySeconds), step: int64(option.Interval), span: 1}
 	year, month, _ := time.Unix(dtstart, 0).UTC().Date()
@@ -45,7 +45,6 @@ func newDayRule(option *rrule.ROption, dtstart int64) dayRule {
 // lastDay returns the last day that clocks can show at an instant: none is a day ahead.
 func lastDay(at int64) int64 { return floorDiv(at, daySeconds) + 1 }
 
-// from returns the first day of the rule that is neither before a day nor after the last.
 func (d *dayRule) from(day, last int64, b *budget) (int64, bool) {
 	for day <= last && b.step() {
 		at := dateOf(day)
@@ -103,4 +102,73 @@ func (d *dayRule) dayOf(unit int64) int64 {
 		return firstOfMonth(0, int(unit)+1)
 	}
 	return unit
+}
+
+// positions are the numbers of BYSETPOS. They choose among the times of one period, the days of which are seen as a whole.
+type positions []int
+
+const longestPeriod = 366
+
+func (p positions) reach(size int) bool {
+	return slices.ContainsFunc(p, func(position int) bool { return max(position, -position) <= size })
+}
+
+// from returns the first wall time, not before another, that the positions choose; the search ends with the period of the last day.
+func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {
+	day, ok := days.from(floorDiv(wall, daySeconds), last, b)
+	for ok {
+		begin, end := days.period(day)
+		if chosen, found := p.choose(begin, end, wall, days, clock, b); found {
+			return chosen, true
+		}
+		day, ok = days.from(end+1, last, b)
+	}
+	return 0, false
+}
+
+func (p positions) choose(begin, end, wall int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {
+	b.take(len(p))
+	var list [longestPeriod]int64
+	best, times := int64(endless), clock.count()
+	first := days.first(list[:0], begin, end, daysOf(slices.Max(p), times), b)
+	last := days.last(first[len(first):], begin, end, daysOf(-slices.Min(p), times), b)
+	for _, position := range p {
+		set, index := first, position-1
+		if position < 0 {
+			set, index = last, len(last)*times+position
+		}
+		if index < 0 || index >= len(set)*times {
+			continue
+		}
+		if at := set[index/times]*daySeconds + clock.at(index%times); at >= wall {
+			best = min(best, at)
+		}
+	}
+	return best, best != endless
+}
+
+func daysOf(wanted, times int) int { return (max(wanted, 0) + times - 1) / times }
+
+func (d *dayRule) first(to []int64, begin, end int64, most int, b *budget) []int64 {
+	for len(to) < most {
+		day, ok := d.from(begin, end, b)
+		if !ok {
+			break
+		}
+		to, begin = append(to, day), day+1
+	}
+	return to
+}
+
+// last appends the last ones, and perhaps some before them. It looks farther and farther back, as they mostly are among the last days.
+func (d *dayRule) last(to []int64, begin, end int64, want int, b *budget) []int64 {
+	if want == 0 {
+		return to
+	}
+	for from := end - int64(8*want); ; from = end - 4*(end-from) {
+		found := d.first(to, max(from, begin), end, longestPeriod, b)
+		if from <= begin || len(found) >= want {
+			return found
+		}
+	}
 }

@@ -64,7 +64,6 @@ func (s *Schedule) Begun(by time.Time) (time.Time, bool, error) {
 	})
 }
 
-// next is the occurrence that runs first after an instant, and when that is.
 func (s Spread) next(after time.Time, b *budget) (at, shifted time.Time, found bool) {
 	at, found = s.Schedule.ask(s.before(after, b), b)
 	for found {
@@ -77,8 +76,8 @@ func (s Spread) next(after time.Time, b *budget) (at, shifted time.Time, found b
 	return time.Time{}, time.Time{}, false
 }
 
-// before returns an instant before the only occurrence that can have begun by after and be shifted past it: the last one. Where
-// many lie within the length of the spread, it searches for that one instead of walking through all.
+// before returns an instant before the last occurrence that can have begun by after. Where many lie within the spread it searches instead of
+// walking.
 func (s Spread) before(after time.Time, b *budget) time.Time {
 	longest := max(s.Length, s.By).Truncate(time.Second) + time.Second
 	at, found := s.Schedule.ask(after.Add(-longest), b)

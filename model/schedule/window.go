@@ -31,7 +31,6 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 	return &Window{starts, length, z}, err
 }
 
-// windowField is where the rule of a window stands in a policy.
 const windowField = "retry_window"
 
 // atWindow tells an error about the rule as one about the window.
@@ -45,7 +44,6 @@ func atWindow(err error) error {
 	return &moved
 }
 
-// windowRule completes the rule to one that names the start of each opening.
 func windowRule(rule string) (text string, length time.Duration, err error) {
 	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
 	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
@@ -95,8 +93,7 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 	return opens, nil
 }
 
-// holds reports whether an opening that began at most its length ago still lasts. An opening whose beginning the clocks skipped began
-// late, but ends when they show its end.
+// holds reports whether an opening still lasts. One whose beginning the clocks skipped began late, but ends in time.
 func (w *Window) holds(at time.Time, b *budget) bool {
 	began, found := w.starts.ask(at.Add(-w.length), b)
 	for found && !began.After(at) {
@@ -108,11 +105,9 @@ func (w *Window) holds(at time.Time, b *budget) bool {
 	return false
 }
 
-// wall is what the clocks show at an instant, in seconds since 1970.
 func (w *Window) wall(at time.Time) int64 { return at.Unix() + w.zone.offset(at.Unix()) }
 
-// shownFirst returns when the clocks first showed what they show at an instant. It is another one in the night in which they go
-// back: an opening comes once there, but its hours last twice.
+// shownFirst returns when the clocks first showed what they show at an instant: earlier in the night in which they go back.
 func (w *Window) shownFirst(at time.Time) time.Time {
 	first, _, _ := w.zone.resolve(w.wall(at))
 	return at.Add(time.Duration(first-at.Unix()) * time.Second)

@@ -17,15 +17,12 @@ const (
 	daySeconds  = 86_400
 )
 
-// zone converts between the wall clocks of one time zone and instants.
 type zone struct{ loc *time.Location }
 
-// loadedZones holds a *time.Location by name, because time.LoadLocation reads a file each time. Only names that exist get
-// in, so that it is bounded by the zone database.
+// loadedZones caches zones by name; only names that exist get in, so it is bounded.
 var loadedZones sync.Map
 
-// loadZone returns the zone of an IANA name; the empty name is UTC. Names which mean "the zone of this machine" are refused:
-// they would mean something else on the next one.
+// loadZone refuses names of "the zone of this machine": they mean something else on the next one.
 func loadZone(name string) (zone, error) {
 	if name == "" || name == "UTC" {
 		return zone{time.UTC}, nil
@@ -81,10 +78,8 @@ func cutZone(sentence string) (rest, name string) {
 	return sentence, ""
 }
 
-// maxCity is how many words the name of a city has at most.
 const maxCity = 3
 
-// zoneOf finds "UTC", "Europe/Berlin" and, as a city, "new_york" in the zone database.
 func zoneOf(text string, city bool) string {
 	lower := strings.ToLower(text)
 	switch {
@@ -127,7 +122,6 @@ func (z zone) offset(at int64) int64 {
 	return int64(offset)
 }
 
-// steps is what one look at the clocks costs, which are several offsets.
 func (z zone) steps() int {
 	if z.loc == time.UTC {
 		return 1
@@ -135,8 +129,7 @@ func (z zone) steps() int {
 	return 5
 }
 
-// changed returns the instant, later than from and not later than to, at which the clocks got the offset that they have at to.
-// They must have had another one at from.
+// changed returns when, between from and to, the clocks got the offset that they have at to.
 func (z zone) changed(from, to int64) int64 {
 	old := z.offset(from)
 	return firstThat(from, to, func(at int64) bool { return z.offset(at) != old })

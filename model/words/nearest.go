@@ -80,10 +80,8 @@ func (b *Phrasebook) Near(text string) string {
 	return best
 }
 
-// misspelt is how much of a word may differ that is meant to be another one.
 const misspelt = 1.0 / 3
 
-// costOf is the cost of making a known sentence.
 func costOf(changes [][]float64, known []int) float64 {
 	cost := edits(len(changes), len(known), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][known[j]] })
 	if len(changes) > 0 {
@@ -130,8 +128,7 @@ func isNumber(word string) bool {
 	return written || word != "" && strings.Trim(word, "0123456789.:") == ""
 }
 
-// edits is the edit distance of two sequences of these lengths, at most 25. change is the cost of taking element i of the first
-// for element j of the second.
+// edits is the edit distance of two sequences of at most 25 elements.
 func edits(from, to int, removing, adding float64, change func(i, j int) float64) float64 {
 	var row [max(maxWords, maxWordRunes) + 1]float64
 	for j := range to + 1 {
@@ -146,4 +143,22 @@ func edits(from, to int, removing, adding float64, change func(i, j int) float64
 		}
 	}
 	return row[to]
+}
+
+// maxChange is how much of a word may be mistyped.
+const maxChange = 0.34
+
+// NearestWord returns the known word that a mistyped one was most likely meant to be; empty: it is like none of them.
+func NearestWord(mistyped string, known []string) string {
+	best, least := "", maxChange
+	for _, word := range known {
+		change := wordChange(mistyped, word)
+		if len(mistyped) > 2 && strings.HasPrefix(word, mistyped) { // the rest was left out
+			change = min(change, maxChange-0.01)
+		}
+		if change < least {
+			best, least = word, change
+		}
+	}
+	return best
 }

@@ -17,7 +17,6 @@ var tens = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety
 var Firsts = strings.Fields("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth " +
 	"fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth")
 
-// numbers are the numbers that may be written as words.
 var numbers = func() map[string]int {
 	all := map[string]int{"a": 1, "an": 1}
 	for i, word := range tens {

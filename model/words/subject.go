@@ -10,7 +10,6 @@ var Nouns = strings.Split("big tables|big table|bigtables|bigtable|models|model|
 	"product feeds|product feed|feeds|feed|search indexes|search index|indexes|index|reports|report|pages|page|cache|catalog|data|datasets|dataset|"+
 	"files|file|images|image|imports|import|exports|export|materialized views|materialized view|views|view|everything|it|them", "|")
 
-// articles are what may stand before one of them.
 var articles = strings.Fields("the a an this these that its my our all each every")
 
 // NounPattern matches, as alternatives of a regular expression, one of the nouns with an article or without.

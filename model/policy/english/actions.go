@@ -2,6 +2,7 @@ package english
 
 import (
 	"cmp"
+	"regexp"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/policy"
@@ -12,8 +13,8 @@ var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
 		"On the second failure, retry after 1 minute", (*draft).retryAfter},
-	{`wait <planned><else>`, "Wait until the next scheduled refresh", goOn(func(o *outcome) { o.wait = true })},
-	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", goOn(func(o *outcome) { o.reset = true })},
+	{`wait <planned><else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
+	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", thenSchedule(func(o *outcome) { o.reset = true })},
 	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
 	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", (*draft).giveUpNow},
 	{`give up with the reason <text> / (?:disable|stop) <the model> with (?:the reason )?<text>`,
@@ -31,7 +32,6 @@ const (
 	neverRetry  = "never"
 )
 
-// retry returns an action that sets the delay of the failure at hand.
 func retry(delay string) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		switch {
@@ -53,8 +53,8 @@ func (d *draft) retryAfter(slots []string) {
 	retry(d.duration(d.at.field, slots[0]))(d, nil)
 }
 
-// goOn returns an action that notes of the failure at hand, or else of the last one, that the model goes on with its schedule.
-func goOn(note func(*outcome)) func(*draft, []string) {
+// thenSchedule returns an action that lets the model go on with its schedule after the failure at hand, or else after the last one.
+func thenSchedule(note func(*outcome)) func(*draft, []string) {
 	return func(d *draft, _ []string) {
 		if d.at == nil {
 			d.end(nextPlanned)
@@ -75,7 +75,6 @@ func (d *draft) giveUp([]string) {
 	}
 }
 
-// giveUpNow is giveUp where it is said of which failure.
 func (d *draft) giveUpNow(slots []string) {
 	if d.at == nil {
 		d.fail(errNotKnown)
@@ -101,7 +100,6 @@ func (d *draft) mark(slots []string) {
 	d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
-// notifyDisabled says of the failure at hand that it is the last.
 func (d *draft) notifyDisabled(slots []string) {
 	if notices := d.events(slots[1]); len(notices) != 1 || notices[0] != policy.NoticeDisabled {
 		d.fail(errNotKnown)
@@ -118,4 +116,25 @@ func cutFullStop(text string) string {
 		return text
 	}
 	return strings.TrimSuffix(text, ".")
+}
+
+var states = map[string]policy.Notice{"disabled": policy.NoticeDisabled, "gives up": policy.NoticeDisabled, "recovers": policy.NoticeRecovered,
+	"recovered": policy.NoticeRecovered, "has recovered": policy.NoticeRecovered, "stale": policy.NoticeStale, "fresh again": policy.NoticeFresh}
+
+var (
+	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)
+	toState     = regexp.MustCompile(`(?i)^(?:(?:(?:the|its) )?(?:auto-?)?refresh(?:ing|es)? )?(?:(?:is|was|has been|gets|becomes) )?`)
+)
+
+func (d *draft) events(text string) (notices []policy.Notice) {
+	for _, part := range betweenAll.Split(text, -1) {
+		state := toState.ReplaceAllString(d.cutSubject(beforeState.ReplaceAllString(part, "")), "")
+		notice, known := states[strings.ToLower(state)]
+		if !known {
+			d.fail(errNotKnown)
+			return nil
+		}
+		notices = append(notices, notice)
+	}
+	return notices
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// draft is a policy while its sentences are read.
 type draft struct {
 	doc      map[string]any
 	lines    map[string]int
@@ -72,7 +71,7 @@ func (d *draft) readAll(text string) {
 	d.retries()
 }
 
-// fail notes why the text is refused; nil: nothing is wrong.
+// fail keeps the first refusal.
 func (d *draft) fail(err error) {
 	if d.err == nil {
 		d.err = err
@@ -119,7 +118,6 @@ func (d *draft) read(s *sentence) {
 	d.act(s.text)
 }
 
-// odd names the first word that the nearest sentence has not.
 func (s *sentence) odd(nearest string) string {
 	known := words.Cut(nearest)
 	for _, word := range words.Cut(s.text) {
@@ -131,7 +129,6 @@ func (s *sentence) odd(nearest string) string {
 	return ""
 }
 
-// openBlock lets the following actions belong to the sentence at hand, if it ends with a colon.
 func (d *draft) openBlock() {
 	if d.now.opens {
 		d.block = block{heading: d.now.level}
@@ -154,7 +151,6 @@ func (d *draft) inBlock(s *sentence) bool {
 	return s.level.indent >= d.block.heading.indent && (d.block.flat || !same)
 }
 
-// maxActions bounds what one sentence may join with "and".
 const maxActions = 10
 
 // act reads an action, or several that are joined with "and".
@@ -175,7 +171,6 @@ func (d *draft) act(text string) {
 	d.fail(errNotKnown)
 }
 
-// set sets a field that only one sentence may set.
 func (d *draft) set(field string, value any) {
 	if d.lines[field] > 0 {
 		d.twice(field, d.now.line, d.now.original())
@@ -183,7 +178,6 @@ func (d *draft) set(field string, value any) {
 	d.doc[field], d.lines[field] = value, d.now.line
 }
 
-// setInner sets an entry of a field that several sentences set together: of kind retries.by_age, or delays_by_error.
 func (d *draft) setInner(field, path string) {
 	if d.lines[path] > 0 {
 		d.refuse("one sentence about it, which is in line "+number(d.lines[path]), "a second: "+d.found())
@@ -192,12 +186,10 @@ func (d *draft) setInner(field, path string) {
 	d.lines[field] = cmp.Or(d.lines[field], d.now.line)
 }
 
-// twice refuses a second sentence about a field.
 func (d *draft) twice(field string, line int, found string) {
 	d.fail(refuse(line, "one sentence about "+subjects[field]+", which is in line "+number(d.lines[field]), "a second: "+document.Found(found)))
 }
 
-// subjects are what the fields are about, in words.
 var subjects = map[string]string{
 	"name": "the name", "rrule": "the schedule", "timezone": "the time zone", "dtstart": "the start of the schedule",
 	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
@@ -218,7 +210,6 @@ func (d *draft) exhausted(what string) {
 	}
 }
 
-// notify adds a notice to those that the owner gets.
 func (d *draft) notify(notice policy.Notice) {
 	d.mail()
 	before, found := d.doc["notify"].([]any)
@@ -238,21 +229,18 @@ func (d *draft) notify(notice policy.Notice) {
 
 var mailWord = regexp.MustCompile(`(?i)\be-?mail\b`)
 
-// mail notes whether the sentence at hand says e-mail.
 func (d *draft) mail() { d.mails = d.mails || mailWord.MatchString(d.now.text) }
 
 func (d *draft) refuse(want, found string) { d.fail(refuse(d.now.line, want, found)) }
 
 func (d *draft) found() string { return document.Found(d.now.original()) }
 
-// duration reads a duration in words as a canonical one. A refusal is about field.
 func (d *draft) duration(field, text string) string {
 	length, err := words.ParseDuration(text)
 	d.fail(d.place(err, field))
 	return document.FormatDuration(length)
 }
 
-// place puts the line at hand, and the field, before a refusal of the model.
 func (d *draft) place(err error, field string) error {
 	var refused *document.Error
 	if !errors.As(err, &refused) {

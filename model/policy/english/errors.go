@@ -10,8 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// knownErrors are the error types that refreshd and its workers say themselves and the word for those that are permanent. In prose another
-// one has the form of an identifier, or stands in quotes: "purpose" is none.
+// knownErrors are the error types of refreshd and its workers. Others look like identifiers or stand in quotes.
 var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start")
 
 var (

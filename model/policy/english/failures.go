@@ -8,7 +8,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// outcome is what the sentences about one failure say together.
 type outcome struct {
 	line  int    // of the first of them
 	field string // that the delay belongs to
@@ -85,7 +84,6 @@ func (d *draft) listFailures(order []int) {
 	}
 }
 
-// gap refuses failure k where that of number want is missing.
 func (d *draft) gap(want, k int) {
 	expected := "the " + words.FormatOrdinal(want) + " failure"
 	if want > 1 {

@@ -1,6 +1,13 @@
 package english
 
-import "maps"
+import (
+	"fmt"
+	"maps"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
+)
 
 // What the sentences about limits and the circuit mean, which set the parts of one field together.
 
@@ -14,7 +21,6 @@ func (d *draft) limitRate(slots []string) { d.addLimit(slots[2], "", inDigits(sl
 
 func inDigits(count string) string { return number(countOf(count)) }
 
-// addLimit adds a limit; a part that is empty was not said.
 func (d *draft) addLimit(key, running, count, per string) {
 	limits, _ := d.doc["limits"].([]any)
 	if d.lines["limits"] > 0 && len(limits) == 0 {
@@ -45,7 +51,6 @@ func (d *draft) circuitProbe(slots []string) {
 	d.setCircuit("circuit.probe", map[string]any{"probe": d.duration("circuit.probe", slots[0])})
 }
 
-// setCircuit sets parts of the circuit, which only one sentence may say.
 func (d *draft) setCircuit(path string, parts map[string]any) {
 	circuit, found := d.doc["circuit"].(map[string]any)
 	if !found && d.lines["circuit"] > 0 {
@@ -57,4 +62,55 @@ func (d *draft) setCircuit(path string, parts map[string]any) {
 	}
 	maps.Copy(circuit, parts)
 	d.setInner("circuit", path)
+}
+
+func (out *printer) limits(p *policy.Policy) {
+	if len(p.Limits) == 0 {
+		out.sayUsual("Set no limits")
+	}
+	for _, limit := range p.Limits {
+		running := fmt.Sprintf("un at most %d at a time", limit.Running)
+		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, document.FormatDurationInWords(limit.Rate.Per))
+		switch {
+		case limit.Rate.Count == 0:
+			out.say("R%s for each %s", running, limit.Key)
+		case limit.Running == 0:
+			out.say("S%s for each %s", rate, limit.Key)
+		default:
+			out.say("R%s and s%s for each %s", running, rate, limit.Key)
+		}
+	}
+	switch p.RetryAfterScope {
+	case policy.ScopeModel:
+		out.say("Let a retry_after close no keys")
+	case policy.ScopeKey:
+		out.say("Let a retry_after close keys")
+	default:
+		out.sayUsual("Let a retry_after close keys only after http_429")
+	}
+}
+
+func (out *printer) circuit(p *policy.Policy) {
+	c := p.Circuit
+	if c == nil {
+		out.sayUsual("Open no circuit")
+		return
+	}
+	out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
+	if c.On != nil {
+		out.say("Count only %s for the circuit", names(c.On, bareFailure))
+	}
+	out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
+}
+
+func (out *printer) promises(p *policy.Policy) {
+	if len(p.Closed) == 0 {
+		out.sayUsual("Stay closed on no calendar")
+	} else {
+		out.say("Stay closed on %s", names(p.Closed, bareCalendar))
+	}
+	out.length("Keep the model fresh within %s", p.FreshWithin, "Promise no freshness")
+	if p.WarnWithin > 0 {
+		out.say("Warn after %s without a success", document.FormatDurationInWords(p.WarnWithin))
+	}
 }

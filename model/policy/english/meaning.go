@@ -44,7 +44,6 @@ var (
 	dayIn        = regexp.MustCompile(`(?i)days?(?:[-_]|$)|^(?:mon|tue|wed|thu|fri|sat|sun)[-_]|week|month|year|hour`)
 )
 
-// isCalendar reports whether a name can be nothing but that of a calendar: "Sundays" is none.
 func isCalendar(name string) bool {
 	return calendarName.MatchString(name) && (!dayIn.MatchString(name) || strings.EqualFold(name, "holidays"))
 }
@@ -116,7 +115,6 @@ func (d *draft) vary(slots []string) {
 
 func (d *draft) window(slots []string) { d.set("retry_window", d.now.restore(slots[0])) }
 
-// upToAge reads one row of the table of delays by age; several make the table.
 func (d *draft) upToAge(slots []string) {
 	table, _ := d.doc["retries"].(map[string]any)
 	rows, isTable := table["by_age"].([]any)
@@ -183,7 +181,6 @@ func (d *draft) headFailure(slots []string) {
 	d.atFailure(k)
 }
 
-// atFailure lets the actions that follow be about one failure.
 func (d *draft) atFailure(k int) {
 	if before := d.failures[k]; before != nil {
 		d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())

@@ -9,14 +9,13 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// form is what a sentence says, and what that means. Nothing of a pattern fits any word: each is a known one or stands in a slot that is read on.
+// form is a pattern of sentences and its meaning. No pattern accepts any word: each is known or stands in a slot that is read on.
 type form struct {
 	patterns string // one fits, between slashes; with slots such as <duration>
 	example  string // what an error suggests
 	apply    func(d *draft, slots []string)
 }
 
-// slotPatterns are the parts of a pattern that a form captures. Those that begin with a quote have been cut out by takeQuotes.
 var slotPatterns = strings.NewReplacer(
 	// Read on by a grammar of their own
 	"<schedule>", `(.+)`, // of package schedule
@@ -87,7 +86,6 @@ type compiled struct {
 	*regexp.Regexp
 }
 
-// compile compiles the patterns of forms, each with what must follow it.
 func compile(forms []form, end string) (all []compiled) {
 	for i := range forms {
 		for _, pattern := range betweenPatterns.Split(forms[i].patterns, -1) {
@@ -99,7 +97,6 @@ func compile(forms []form, end string) (all []compiled) {
 
 var betweenPatterns = regexp.MustCompile(`\s+/\s+`)
 
-// match returns the form of a text and what its slots hold; nil: there is none.
 func match(grammar []compiled, text string) (f *form, slots []string) {
 	for _, c := range grammar {
 		if found := c.FindStringSubmatch(text); found != nil {
@@ -117,7 +114,6 @@ var (
 	traitGrammar = sync.OnceValue(func() []compiled { return compile(traits, `(?:|[,:]?(?: and then| and| but| then)? (.+))$`) })
 )
 
-// knownSentences are one sentence of each form, and those of the retry list for each of the first ordinals.
 var knownSentences = sync.OnceValue(func() *words.Phrasebook {
 	var examples []string
 	for _, f := range slices.Concat(sentences, actions) {

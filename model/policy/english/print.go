@@ -45,7 +45,6 @@ func (out *printer) sayUsual(sentence string) { out.usual = append(out.usual, se
 
 func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
-// length says a sentence about a duration, or another one if it is zero.
 func (out *printer) length(format string, length time.Duration, without string) {
 	if length == 0 {
 		out.sayUsual(without)
@@ -54,7 +53,6 @@ func (out *printer) length(format string, length time.Duration, without string) 
 	out.say(format, document.FormatDurationInWords(length))
 }
 
-// text says a sentence about a text, unless it is empty.
 func (out *printer) text(format, text string, quote func(string) string) {
 	if text != "" {
 		out.say(format, quote(text))
@@ -105,7 +103,6 @@ func (out *printer) time(p *policy.Policy) {
 	}
 }
 
-// alignments say how retries and the schedule go together.
 var alignments = map[policy.Alignment]string{
 	policy.AlignPlanned:   "Skip retries that overlap with a scheduled refresh",
 	policy.UntilSuccess:   "Retry until success, whatever is scheduled",
@@ -141,7 +138,6 @@ func (out *printer) retries(p *policy.Policy) {
 	}
 }
 
-// sharedLine is how many sentences about late failures stand on one line.
 const sharedLine = 10
 
 func (out *printer) delays(delays policy.Delays) {
@@ -155,7 +151,6 @@ func (out *printer) delays(delays policy.Delays) {
 	}
 }
 
-// action is what follows a failure with a delay.
 func action(delay time.Duration) string {
 	switch delay {
 	case policy.UntilPlanned:
@@ -188,7 +183,6 @@ func (out *printer) backoff(b policy.Backoff) {
 	out.say("%s", sentence)
 }
 
-// errors says what the kind of an error changes.
 func (out *printer) errors(p *policy.Policy) {
 	if p.Classes.RetryOn != nil {
 		out.say("Retry only on %s", names(p.Classes.RetryOn, bareName))
@@ -217,7 +211,6 @@ func names(list []string, bare func(string) string) string {
 	return words.List(safe)
 }
 
-// end says what follows the last retry, and who is told.
 func (out *printer) end(p *policy.Policy) {
 	const orElse = "wait until the next scheduled refresh, or give up if there is none"
 	switch none := p.MaxRetries() == 0; {
@@ -253,7 +246,6 @@ func (out *printer) end(p *policy.Policy) {
 	}
 }
 
-// told says who gets e-mail, and of which failure the owner is told.
 func (out *printer) told(p *policy.Policy) {
 	switch to := p.Email; {
 	case to.Payload != "":
@@ -272,12 +264,10 @@ func (out *printer) told(p *policy.Policy) {
 	}
 }
 
-// noticeWords say of which notices the owner is told.
 var noticeWords = map[policy.Notice]string{
 	policy.NoticeDisabled: "is disabled", policy.NoticeRecovered: "has recovered", policy.NoticeStale: "is stale", policy.NoticeFresh: "is fresh again",
 }
 
-// decimal renders a number without an exponent.
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // percent moves the point of a decimal two places to the right, without rounding.
@@ -306,7 +296,6 @@ func bareName(text string) string {
 	return bare(text, isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent")
 }
 
-// bareFailure is bareName for a circuit, which counts classes of statuses too.
 func bareFailure(text string) string {
 	if statusClass.MatchString(text) {
 		return text
@@ -314,7 +303,6 @@ func bareFailure(text string) string {
 	return bareName(text)
 }
 
-// bare puts a text in quotes unless it is safe without.
 func bare(text string, safe bool) string {
 	if safe {
 		return text

@@ -2,6 +2,7 @@ package english
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -16,7 +17,6 @@ var (
 
 func (d *draft) refresh(slots []string) { d.schedule(d.cutSubject(slots[0])) }
 
-// request reads the action of a model, which may have a schedule or none.
 func (d *draft) request(slots []string) {
 	switch rest := d.cutSubject(slots[0]); rest {
 	case "":
@@ -60,11 +60,44 @@ func (d *draft) spreads() {
 	}
 }
 
-// alsoByRule adds a line to the rule of an earlier sentence.
 func (d *draft) alsoByRule(slots []string) {
 	rule, found := d.doc["rrule"].(string)
 	if !found {
 		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
 	}
 	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
+}
+
+var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)
+
+// setWindow reads days, hours, or both; others: those that are not named. The last minute of each hour tells: 17:00 ends "between 9:00 and 17:00".
+func setWindow(others bool) func(*draft, []string) {
+	return func(d *draft, slots []string) {
+		text := strings.Replace(strings.ToLower(slots[0]), "before ", "between midnight and ", 1)
+		rule, err := schedule.RuleText("every hour at :59 " + text)
+		found := lastMinutes.FindStringSubmatch(rule)
+		if err != nil || found == nil || others && found[1] != "" && found[2] != "" { // which other hours, of which days?
+			d.fail(errNotKnown)
+			return
+		}
+		window := "FREQ=DAILY"
+		if days := chosen(found[1], "MO,TU,WE,TH,FR,SA,SU", others); days != "" {
+			window = "FREQ=WEEKLY;BYDAY=" + days
+		}
+		if hours := chosen(found[2], "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23", others); hours != "" {
+			window += ";BYHOUR=" + hours
+		}
+		if window == "FREQ=DAILY" { // never
+			d.fail(errNotKnown)
+		}
+		d.set("retry_window", window)
+	}
+}
+
+func chosen(list, all string, others bool) string {
+	if list == "" {
+		return ""
+	}
+	named := strings.Split(list, ",")
+	return strings.Join(slices.DeleteFunc(strings.Split(all, ","), func(one string) bool { return slices.Contains(named, one) == others }), ",")
 }

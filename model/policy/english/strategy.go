@@ -54,7 +54,6 @@ func (d *draft) strategy(slots []string) {
 	}
 }
 
-// part sets a part of the strategy, which only one sentence may say. A count may be about what other sentences list.
 func (d *draft) part(name string, value any) {
 	field := "retries"
 	if name == "count" {
@@ -122,7 +121,6 @@ func (d *draft) compose() {
 	d.doc["retries"] = d.parts
 }
 
-// checkCount refuses a number of retries that is not that of the other sentences.
 func (d *draft) checkCount() {
 	count, counted := d.parts["count"].(float64)
 	listed, known := d.countOfRetries()

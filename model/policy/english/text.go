@@ -10,13 +10,11 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Bounds of a text. They keep a hostile one cheap; the longest policy that the model accepts fits when it is printed.
 const (
 	maxBytes = 256 << 10
 	maxLines = 1000
 )
 
-// sentence is one sentence of a text, without its bullet and its full stop.
 type sentence struct {
 	line   int
 	level  level
@@ -27,7 +25,6 @@ type sentence struct {
 	opens  bool     // it ended with a colon
 }
 
-// level is where a sentence stands in a list.
 type level struct {
 	indent int
 	marker byte // of the bullet: '-', '*', '1' for all numbers; 0: none
@@ -81,7 +78,6 @@ func readLine(number int, line string) ([]sentence, error) {
 	return all, nil
 }
 
-// cutBullet removes "-", "*", "+", "•", "3." or "3)" with the blank behind it.
 func cutBullet(line string) (marker byte, rest string) {
 	bullet, rest, _ := strings.Cut(line, " ")
 	digits := strings.TrimRight(bullet, ".)")
@@ -184,7 +180,6 @@ func (s *sentence) value(captured string) string {
 	return captured
 }
 
-// original is the sentence with its quotes, for an error.
 func (s *sentence) original() string {
 	parts := strings.Split(cmp.Or(s.said, s.text), `"`)
 	for i := 1; i < len(parts); i += 2 {
@@ -193,7 +188,6 @@ func (s *sentence) original() string {
 	return strings.Join(parts, "")
 }
 
-// restore puts what stood in quotes back into a captured text, without the quotes.
 func (s *sentence) restore(captured string) string {
 	parts := strings.Split(captured, `"`)
 	for i := 1; i < len(parts); i += 2 {
