@@ -2,11 +2,9 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
 )
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
@@ -49,22 +47,4 @@ func readFailures(ctx context.Context, req *request) (any, error) {
 
 func readGroups(ctx context.Context, req *request, read func(store.Report, context.Context) ([]store.FailureGroup, error)) ([]store.FailureGroup, error) {
 	return req.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return read(part.Report(), ctx) })
-}
-
-// runFailures begins a bulk that runs the models of one group.
-func runFailures(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("error")
-	if err := model.ValidateFingerprintID(id); err != nil {
-		return outcome{}, err
-	}
-	selector, err := model.ParseSelector(model.SelectError + "=" + id)
-	if err != nil {
-		return outcome{}, err
-	}
-	wish := model.Bulk{Action: model.BulkRun, Selector: selector, By: req.by}
-	if wish.Rate, err = model.ParseBulkRate(req.get("rate")); err != nil {
-		return outcome{}, err
-	}
-	bulk, err := req.queue.Fleet().BeginNewBulk(ctx, wish)
-	return outcome{text: fmt.Sprintf("The bulk %s runs all models that fail by %s.", bulk, id), next: req.Link("steering")}, err
 }

@@ -145,7 +145,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)[1]
 		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
 		expectNone(t, d.press(model+"release", "id", id, "back", home+"model?uid=a"), "Release "+id)
-		expect(t, d.press(model+"release", "id", id), id+": expected a hold, found that it has ended", "<h1>Overview</h1>")
+		expect(t, d.press(model+"release", "id", id), id+": expected the id of a hold, found none", "<h1>Overview</h1>")
 		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")
 		expect(t, d.press(model+"hold", "uid", "a", "reason", "x", "for", "soon"), "end: expected a length of time such as 2h")
 		expect(t, d.press(model+"run", "uid", "gone"), "gone: expected the uid of a stored model")

@@ -84,7 +84,7 @@ func parseTemplates() (map[string]*html.Template, error) {
 // functions are what templates can call.
 var functions = html.FuncMap{
 	"static": staticPath, "moment": newMoment, "labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
-	"indented": indented, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
+	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
 	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
 }
 

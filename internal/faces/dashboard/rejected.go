@@ -11,8 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/internal/operate"
 )
 
 var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
@@ -26,7 +25,7 @@ type rejections struct {
 }
 
 // rejection is a rejected message.
-type rejection struct{ store.Rejected }
+type rejection struct{ operate.Rejected }
 
 const (
 	// rejectedAPage is how many messages a page shows.
@@ -40,15 +39,13 @@ func readRejected(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts, err := req.queue.Fleet().Rejected(ctx, func(*store.Rejected) bool { return true })
+	entries, err := req.operator.Rejected(ctx, "")
 	if err != nil {
 		return nil, err
 	}
-	var all []rejection
-	for _, part := range parts {
-		for _, entry := range part.Entries {
-			all = append(all, rejection{entry})
-		}
+	all := make([]rejection, len(entries))
+	for i, entry := range entries {
+		all[i] = rejection{entry}
 	}
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b rejection) int { return strings.Compare(b.At, a.At) })
@@ -106,44 +103,4 @@ func visible(raw string, most int) string {
 		i += size
 	}
 	return shown.String()
-}
-
-// requeueRejected moves a rejected message back to the list that it came from.
-func requeueRejected(ctx context.Context, req *request) (outcome, error) {
-	return changeRejected(ctx, req, "is requeued: look whether it is rejected again.", func(part *store.Store, entries []store.Rejected) (int, error) {
-		for i := range entries {
-			if _, err := entries[i].Message(); err != nil {
-				return 0, err
-			}
-		}
-		return part.Fleet().RequeueRejected(ctx, entries)
-	})
-}
-
-func dropRejected(ctx context.Context, req *request) (outcome, error) {
-	return changeRejected(ctx, req, "is forgotten.", func(part *store.Store, entries []store.Rejected) (int, error) {
-		return part.Fleet().DropRejected(ctx, entries)
-	})
-}
-
-func changeRejected(ctx context.Context, req *request, text string, change func(*store.Store, []store.Rejected) (int, error)) (outcome, error) {
-	if err := req.queue.RequireWhole(); err != nil {
-		return outcome{}, err
-	}
-	id := req.get("id")
-	found, err := req.queue.Fleet().Rejected(ctx, func(r *store.Rejected) bool { return r.ID() == id })
-	if err != nil {
-		return outcome{}, err
-	}
-	done := 0
-	for _, part := range found {
-		count, err := change(part.Part, part.Entries)
-		if done += count; err != nil {
-			return outcome{}, req.queue.PartError(part.Part, err)
-		}
-	}
-	if done == 0 {
-		return outcome{}, document.Refuse("id", "that of a rejected message that is kept", document.Found(id))
-	}
-	return outcome{text: "The message " + id + " " + text}, nil
 }

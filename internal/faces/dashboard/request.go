@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -12,14 +13,14 @@ import (
 type request struct {
 	*site
 
-	query url.Values // of the address; of an action the fields of its form
-	by    string     // who asks, for journal and history
-	clock func() time.Time
-	plays chan struct{} // holds one for each simulation that runs
+	operator operate.Operator
+	query    url.Values // of the address; of an action the fields of its form
+	clock    func() time.Time
+	plays    chan struct{} // holds one for each simulation that runs
 }
 
 func (d *Dashboard) newRequest(site *site, query url.Values) *request {
-	return &request{site: site, query: query, by: d.config.By, clock: d.config.Clock, plays: d.plays}
+	return &request{site: site, operator: operate.Operator{Queue: site.queue, By: d.config.By}, query: query, clock: d.config.Clock, plays: d.plays}
 }
 
 // get is the first value of a field; "": none.

@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 )
 
 var steeringPage = page{
@@ -18,11 +17,11 @@ var steeringPage = page{
 // steering is what keeps models from starting, and what is done to many at once.
 type steering struct {
 	Now       time.Time
-	Holds     []store.HoldSum
-	Circuits  []circuit
-	Limits    []store.LimitUse
-	Calendars []calendar
-	Bulks     []store.Bulk // what goes on first, and the newest of it
+	Holds     []operate.Hold
+	Circuits  []operate.Circuit
+	Limits    []operate.Limit
+	Calendars []operate.Calendar
+	Bulks     []operate.Bulk // what goes on first, and the newest of it
 
 	Key string // that was asked for
 	All bool   // all keys of limits and circuits are shown, not only those for which models wait
@@ -33,32 +32,30 @@ const maxBulks = 50
 
 func readSteering(ctx context.Context, req *request) (any, error) {
 	page := &steering{Key: req.get("key"), All: req.get("keys") == "all"}
-	fleet := req.queue.Fleet()
-	var err error
-	if page.Now, err = req.now(ctx); err != nil {
-		return nil, err
+	var keys map[string][]string
+	for _, read := range []func() error{
+		func() (err error) { page.Now, err = req.now(ctx); return err },
+		func() (err error) { page.Holds, err = req.operator.Holds(ctx); return err },
+		func() (err error) { keys, err = readKeys(ctx, req); return err },
+		func() (err error) {
+			page.Circuits, err = req.operator.Circuits(ctx, keys[model.BlockerCircuit]...)
+			return err
+		},
+		func() (err error) {
+			page.Limits, err = req.operator.Limits(ctx, keys[model.BlockerLimit]...)
+			return err
+		},
+		func() (err error) { page.Calendars, err = req.operator.Calendars(ctx); return err },
+		func() (err error) { page.Bulks, err = req.operator.Bulks(ctx); return err },
+	} {
+		if err := read(); err != nil {
+			return nil, err
+		}
 	}
-	if page.Holds, err = fleet.Holds(ctx); err != nil {
-		return nil, err
-	}
-	keys, err := readKeys(ctx, req)
-	if err != nil {
-		return nil, err
-	}
-	if page.Circuits, err = readCircuits(ctx, req, keys[model.BlockerCircuit]); err != nil {
-		return nil, err
-	}
-	if page.Limits, err = fleet.LimitUses(ctx, keys[model.BlockerLimit]...); err != nil {
-		return nil, err
-	}
-	page.Limits = slices.DeleteFunc(page.Limits, func(l store.LimitUse) bool { return l.Limit.Name == "" })
-	if page.Calendars, err = readCalendars(ctx, req, page.Now); err != nil {
-		return nil, err
-	}
-	page.Bulks, err = fleet.Bulks(ctx)
+	page.Limits = slices.DeleteFunc(page.Limits, func(l operate.Limit) bool { return l.Key == "" })
 	slices.Reverse(page.Bulks)
 	page.Bulks = page.Bulks[:min(len(page.Bulks), maxBulks)]
-	return page, err
+	return page, nil
 }
 
 // maxBlockers bounds the blockers that are read in each part. All keys there are would take a walk over the keys of Redis.
@@ -100,17 +97,13 @@ func isKey(text string) bool {
 	return (&model.Limit{Name: text, Running: 1}).Validate() == nil && text[0] != '{'
 }
 
-// readEnd reads when something ends that begins at now: a length of time, or an RFC 3339 time; "": when somebody ends it.
-func readEnd(field, text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
+// maxAttempts is how many of the last attempts are drawn of a circuit.
+const maxAttempts = 20
+
+// lastAttempts reads the last attempts of a circuit, oldest first: failed or answered.
+func lastAttempts(recent string) (words []string) {
+	for _, one := range recent[max(0, len(recent)-maxAttempts):] {
+		words = append(words, map[bool]string{true: "failed", false: "answered"}[one == '1'])
 	}
-	if length, err := document.ParseDuration(text); err == nil && length > 0 {
-		return now.Add(length), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil || !at.After(now) {
-		return at, document.Refuse(field, "a length of time such as 2h, or an RFC 3339 time after "+model.FormatTime(now), document.Found(text))
-	}
-	return at.UTC().Truncate(time.Millisecond), nil
+	return words
 }

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -21,7 +19,7 @@ func change(kind model.CommandType) func(context.Context, *request) (outcome, er
 		if err != nil {
 			return outcome{}, err
 		}
-		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: req.by, Force: req.get("force") != "", Reason: req.get("reason")}}
+		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: req.operator.By, Force: req.get("force") != "", Reason: req.get("reason")}}
 		if err := commands.ExecuteAll(ctx, req.queue, []*commands.Request{request}); err != nil {
 			return outcome{}, err
 		}
@@ -68,37 +66,4 @@ func (req *request) describe(ctx context.Context, request *commands.Request) (st
 		}
 	}
 	return text + ". Now it is " + found.StatusText() + ".", nil
-}
-
-func holdModel(ctx context.Context, req *request) (outcome, error) {
-	uid, err := req.uid()
-	if err != nil {
-		return outcome{}, err
-	}
-	req.query.Set("selector", model.SelectUID+"="+uid)
-	req.query.Set("end", req.get("for"))
-	done, err := putHold(ctx, req)
-	return outcome{text: uid + " is held. " + done.text, next: req.Link("model", "uid", uid)}, err
-}
-
-func releaseHold(ctx context.Context, req *request) (outcome, error) {
-	id := req.get("id")
-	if err := document.ValidateID("id", id); err != nil {
-		return outcome{}, err
-	}
-	holds, problem, err := req.queue.Parts[0].Fleet().Holds(ctx)
-	if err := cmp.Or(err, problem); err != nil {
-		return outcome{}, err
-	}
-	within := time.Duration(0)
-	for i := range holds {
-		if holds[i].ID == id {
-			within = holds[i].Within
-		}
-	}
-	released, err := req.queue.Fleet().ReleaseHold(ctx, id, within)
-	if err == nil && !released {
-		err = fmt.Errorf("%s: expected a hold, found that it has ended", id)
-	}
-	return outcome{text: "The hold " + id + " is released: what waits for it starts once."}, err
 }
