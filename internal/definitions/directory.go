@@ -49,7 +49,6 @@ func (d *Directory) WholePolicies(usual policy.Policy) (model.Policies, error) {
 	return policies, nil
 }
 
-// suffixes are those of the files that a directory is read from.
 var suffixes = append([]string{".yaml", ".yml", ".json"}, lineSuffixes...)
 
 // ReadDirectory reads a file, or all files of a directory and of those below it whose names end in .yaml, .yml, .json, .jsonl or .ndjson; a name
@@ -90,7 +89,6 @@ func (d *Directory) readTree(tree fs.FS, path string, places map[string]string) 
 	})
 }
 
-// readFile reads a file of a directory; path is what it is called.
 func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]string) error {
 	info, err := fs.Stat(tree, name)
 	if err != nil {
@@ -184,7 +182,6 @@ func parsePolicy(doc Document, fields map[string]any) (Policy, error) {
 	return p, policy.ValidateName(p.Name)
 }
 
-// lineSuffixes are those of files of JSON lines.
 var lineSuffixes = []string{".jsonl", ".ndjson"}
 
 func readMixed(path string, text []byte) (docs []Document, err error) {
@@ -201,7 +198,6 @@ func readMixed(path string, text []byte) (docs []Document, err error) {
 	return docs, err
 }
 
-// rootOf goes by the fields of a document.
 func rootOf(node *yaml.Node) string {
 	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
 		if node.Content[i].Value == "uid" {

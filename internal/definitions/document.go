@@ -44,7 +44,6 @@ func (d Document) At(err error) error {
 	return fmt.Errorf("%s: %w", d.Position(field), err)
 }
 
-// fields are the lines of a document in a file.
 type fields struct {
 	file  string
 	line  int            // where the document begins
@@ -61,7 +60,6 @@ func (f *fields) position(field string) string {
 	return fmt.Sprintf("%s line %d", f.file, f.line)
 }
 
-// skipMark drops the mark that some editors put before UTF-8.
 func skipMark(in *bufio.Reader) {
 	const mark = "\xEF\xBB\xBF"
 	if start, _ := in.Peek(len(mark)); string(start) == mark {
@@ -98,7 +96,6 @@ func readDocuments(name string, text []byte, rootOf func(*yaml.Node) string) ([]
 	return readYAML(name, text, rootOf)
 }
 
-// modelFields are those of a model that a policy has not.
 var modelFields = []string{"uid", "payload", "refresh", "policy", "labels"}
 
 // foreign returns why a document cannot be read, or has no field of a definition. Then nothing of it is repeated: it may be a file of passwords.

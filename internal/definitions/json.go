@@ -33,7 +33,6 @@ func readJSON(name string, text []byte) ([]Document, error) {
 	}
 }
 
-// cursor counts lines on the way through a text.
 type cursor struct {
 	text []byte
 	at   int // counted so far, in bytes

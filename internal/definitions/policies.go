@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy/english"
 )
 
-// policyRoot is the path that a policy has in a model.
 const policyRoot = "policy"
 
 // looksLikeFields matches the first line of a policy in YAML, or of a list of them: the name of a field, which has no spaces.

@@ -16,7 +16,6 @@ type Subject struct {
 	Policy     policy.Policy
 }
 
-// unnamed is the uid of a simulated model that has none.
 const unnamed = "simulated"
 
 // ReadSubject reads what is to be simulated: a document with uid, payload or policy is a model, any other a policy. from is what it is called if it

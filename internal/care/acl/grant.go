@@ -26,7 +26,6 @@ const (
 	nobody = ""  // the owner where a script is run without a list
 )
 
-// grant is what a role may do with some keys.
 type grant struct {
 	commands []string
 	keys     []string // patterns
@@ -100,7 +99,6 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 	return append(append(grants, merge(touched)...), p.direct...), nil
 }
 
-// merge makes one grant of the commands that are used on the same keys.
 func merge(touched map[string]map[string]bool) (grants []grant) {
 	for _, command := range slices.Sorted(maps.Keys(touched)) {
 		var keys []string

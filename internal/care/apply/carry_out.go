@@ -36,7 +36,6 @@ func (p *Plan) CarryOut(ctx context.Context, queue *store.Queue, by string) erro
 	return nil
 }
 
-// carryOut carries out steps about models of one part.
 func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) error {
 	_, commands := putsOf(steps, by)
 	for i, step := range steps {

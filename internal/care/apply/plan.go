@@ -60,7 +60,6 @@ func (p *Plan) Deletes() (n int) {
 	return n
 }
 
-// planner makes a plan.
 type planner struct {
 	Options
 	queue    *store.Queue
@@ -68,7 +67,6 @@ type planner struct {
 	policies map[string]policy.Policy // of the directory
 }
 
-// chunk is how many models are read, decided and committed at once.
 const chunk = 500
 
 // New plans. It changes nothing.
@@ -164,7 +162,6 @@ func (p *planner) planPolicy(ctx context.Context, one definitions.Policy, whole 
 	return nil
 }
 
-// planModels plans models of the directory.
 func (p *planner) planModels(ctx context.Context, models []definitions.Model) error {
 	var steps []*Step
 	for _, m := range models {
@@ -271,7 +268,6 @@ func (p *planner) refuseForeign(record *store.Record) error {
 	}
 }
 
-// putsOf are the commands that save what the directory says.
 func putsOf(steps []*Step, by string) (uids []string, commands []*model.Command) {
 	for _, step := range steps {
 		uids = append(uids, step.Name)
@@ -280,7 +276,6 @@ func putsOf(steps []*Step, by string) (uids []string, commands []*model.Command)
 	return uids, commands
 }
 
-// planOthers looks for models of the owner that the directory has not.
 func (p *planner) planOthers(ctx context.Context, wanted map[string]bool) error {
 	selector, err := model.ParseSelector(OwnerLabel + "=" + p.Owner)
 	if err != nil {

@@ -15,7 +15,6 @@ const (
 	noticeWaits = time.Hour
 )
 
-// backlog checks what waits for people and programs that give no sign of life.
 func (c *checker) backlog(ctx context.Context) error {
 	b, err := c.store.Report().Backlog(ctx)
 	if err != nil {

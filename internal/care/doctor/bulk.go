@@ -23,7 +23,6 @@ func (c *checker) bulk(ctx context.Context, id string) error {
 	return nil
 }
 
-// bulkSet checks that what stands in the set of bulks is there, and not over.
 func (c *checker) bulkSet(ctx context.Context) error {
 	key := c.store.Keys.Bulks()
 	if c.wrongType[key] {

@@ -26,7 +26,6 @@ type Options struct {
 	Limit int
 }
 
-// checker is one run of all checks of one part of a queue.
 type checker struct {
 	store   *store.Store
 	options Options
@@ -44,7 +43,6 @@ type checker struct {
 	failing   map[string]int64    // by the id of a signature
 }
 
-// usage is how a policy is used.
 type usage struct {
 	models  int
 	example string // uid of one of them
@@ -97,7 +95,6 @@ func eachPart(queue *store.Queue, options Options, check func(*checker) error) (
 	return first.report, errors.Join(failed...)
 }
 
-// check runs all checks.
 func (c *checker) check(ctx context.Context) (err error) {
 	if c.now, err = c.store.Now(ctx); err != nil {
 		return err
@@ -116,7 +113,6 @@ func (c *checker) check(ctx context.Context) (err error) {
 	return err
 }
 
-// inPart says in which part a check has failed, if there are several.
 func (c *checker) inPart(err error) error {
 	if c.several {
 		err = fmt.Errorf("%s: %w", c.store.Keys.Queue(), err)
@@ -132,7 +128,6 @@ func (c *checker) policy(name string) string {
 	return name
 }
 
-// keyTypes checks the types of the keys that a queue has one of.
 func (c *checker) keyTypes(ctx context.Context) error {
 	k := c.store.Keys
 	wants := map[string]string{

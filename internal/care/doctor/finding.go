@@ -32,13 +32,11 @@ type kind struct {
 	repair   string // a promise of --repair, or what to do by hand; <where> stands for Finding.Where
 }
 
-// wanting completes what is expected.
 func (k kind) wanting(rest string) kind {
 	k.want += rest
 	return k
 }
 
-// at makes a finding of the kind.
 func (k kind) at(where, found string) Finding {
 	repair := strings.ReplaceAll(k.repair, "<where>", where)
 	if repair != "" && repaired[repair] == "" {

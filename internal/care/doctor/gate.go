@@ -13,7 +13,6 @@ import (
 // and leave one to a dispatcher that has died for a lease.
 const maxGateLateness = 5 * time.Minute
 
-// gates checks what waits for gates of which the walk comes by, and that a dispatcher looks at them in time.
 func (c *checker) gates(ctx context.Context, names []string) error {
 	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
 		return err
@@ -24,7 +23,6 @@ func (c *checker) gates(ctx context.Context, names []string) error {
 	return each(c.gate)(ctx, names)
 }
 
-// gate checks that models which wait for a gate do not wait for ever.
 func (c *checker) gate(ctx context.Context, name string) error {
 	gate := model.Blocker(name)
 	now, err := c.store.Now(ctx)
@@ -47,7 +45,6 @@ func (c *checker) gate(ctx context.Context, name string) error {
 	return c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) })
 }
 
-// gateLooks checks that dispatchers look at gates when they have to.
 func (c *checker) gateLooks(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil

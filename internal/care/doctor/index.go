@@ -8,7 +8,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// indexCodes are the codes of a model that does not stand where it says, by the index.
 var indexCodes = map[store.KeyKind]string{
 	store.KeyFailing: "failing-wrong", store.KeyDisabled: "disabled-wrong", store.KeyParked: "parked-wrong", store.KeyGate: "gate-wrong",
 	store.KeyLimit: "limit-wrong", store.KeyLabel: "label-wrong",
@@ -16,7 +15,6 @@ var indexCodes = map[store.KeyKind]string{
 
 func indexWrong(of store.KeyKind) kind { return kind{indexCodes[of], Error, "in ", repairIndexes} }
 
-// memberships checks that a model stands in the indexes in which it says that it does.
 func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
 	for _, s := range m.Indexes {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
@@ -34,7 +32,6 @@ func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
 	return findings
 }
 
-// indexes checks the indexes of which the queue has one.
 func (c *checker) indexes(ctx context.Context) error {
 	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
 		index := store.Index{Kind: kind}
@@ -48,7 +45,6 @@ func (c *checker) indexes(ctx context.Context) error {
 	return nil
 }
 
-// index returns a check of the indexes of one kind of which the walk comes by.
 func (c *checker) index(kind store.KeyKind, want string) func(context.Context, []string) error {
 	key := func(name string) string { return c.store.IndexKey(store.Index{Kind: kind, Name: name}) }
 	return c.typed(key, want, each(func(ctx context.Context, name string) error {
@@ -94,7 +90,6 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 	}
 }
 
-// members checks that what stands in an index is a model that says so.
 func (c *checker) members(ctx context.Context, index store.Index) error {
 	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
 		strays, err := inspect.Of(c.store).Orphans(ctx, index, uids)

@@ -10,10 +10,8 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// inputPart is how many entries of the input list are read at once.
 const inputPart = 200
 
-// input checks that the attempts that wait for workers are still running.
 func (c *checker) input(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Input()] {
 		return nil

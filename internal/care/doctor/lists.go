@@ -20,12 +20,10 @@ type ownedLists struct {
 	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
 }
 
-// claimed checks the lists of pollers.
 func (c *checker) claimed(ctx context.Context, owners []string) error {
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers(), claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller})
 }
 
-// taken checks the lists of worker pools.
 func (c *checker) taken(ctx context.Context, owners []string) error {
 	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
 	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers(), takenOrphan, takenLapsed, leave})

@@ -120,7 +120,6 @@ func present(fields ...field) (names []string) {
 	return names
 }
 
-// formatScore renders a score of a set as a time, if it is one.
 func formatScore(ms float64) string {
 	if ms == float64(int64(ms)) && ms >= 0 && ms < 253402300800000 {
 		return model.FormatTime(time.UnixMilli(int64(ms)))

@@ -11,7 +11,6 @@ import (
 // maxLateness is after how long a running dispatcher would have started or ended something.
 const maxLateness = time.Minute
 
-// parties checks whether those live for whom something waits, and whether they keep up.
 func (c *checker) parties(ctx context.Context) error {
 	signs, err := c.store.Report().Liveness(ctx)
 	if err != nil {
@@ -30,7 +29,6 @@ func (c *checker) parties(ctx context.Context) error {
 	return nil
 }
 
-// absent reports a party that is gone, and what waits for it.
 func (c *checker) absent(absence model.Missing, signs *model.Liveness) {
 	k := c.store.Keys
 	switch absence.Role {
@@ -47,7 +45,6 @@ func (c *checker) absent(absence model.Missing, signs *model.Liveness) {
 	}
 }
 
-// lateness reports what nobody has started or ended although a dispatcher lives.
 func (c *checker) lateness(signs *model.Liveness) {
 	k := c.store.Keys
 	late := func(at time.Time) bool { return !at.IsZero() && signs.Now.Sub(at) > maxLateness }

@@ -29,7 +29,6 @@ func (c *checker) storedPolicies(ctx context.Context) error {
 	})
 }
 
-// usedPolicies compares the names that models use with what is stored.
 func (c *checker) usedPolicies(ctx context.Context) error {
 	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(c.used)), func(name string) bool {
 		return c.stored[name] || name == "" || name == store.DefaultPolicyName
@@ -78,7 +77,6 @@ func (c *checker) policyUses(ctx context.Context) error {
 	return each(c.policyUse)(ctx, uses)
 }
 
-// policyUse reports, and perhaps repairs, how one inline policy is used.
 func (c *checker) policyUse(ctx context.Context, use store.PolicyUse) error {
 	counted := fmt.Sprintf("%d counted", use.Counted)
 	if use.Counted < 0 {

@@ -50,7 +50,6 @@ func conclude(findings []Finding, left string) {
 	}
 }
 
-// mayRepair reports whether findings are to be repaired now.
 func (c *checker) mayRepair(findings []Finding) bool {
 	return c.options.Repair && slices.ContainsFunc(findings, Finding.repairable)
 }

@@ -40,7 +40,6 @@ func (r *Report) Repaired() (repaired int) {
 // Codes lists what was found, sorted.
 func (r *Report) Codes() []string { return slices.Sorted(maps.Keys(r.Counts)) }
 
-// note reports a finding of a kind.
 func (c *checker) note(k kind, where, found string) { c.add(k.at(where, found)) }
 
 // add reports findings; beyond the limit they are only counted.

@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// steeringKinds are what is said of a hold, limit or calendar, by its key.
 func steeringKinds(k store.Keys, key string) (unreadable, differs kind) {
 	switch key {
 	case k.Holds():
@@ -52,7 +51,6 @@ func (c *checker) steering(ctx context.Context) error {
 	return err
 }
 
-// calendars checks that the calendars are stored which stored policies name.
 func (c *checker) calendars(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Calendars()] || c.wrongType[c.store.Keys.Policies()] {
 		return nil

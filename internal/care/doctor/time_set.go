@@ -37,7 +37,6 @@ var timeSets = []timeSet{
 	newTimeSet("stale", "stale_at", store.Keys.Stale, func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Stale, m.Record.StaleSince() }),
 }
 
-// check checks that a model stands in the set at its time.
 func (s timeSet) check(m *inspect.Inspection) []Finding {
 	is, at := s.place(m)
 	f := s.wrong.wanting(model.FormatTime(at)).at(m.Record.UID, "it is not there")

@@ -27,7 +27,6 @@ type Export struct {
 	Models, Policies int // that were written
 }
 
-// exportChunk is how many models are held at a time.
 const exportChunk = 500
 
 // Write walks over the models twice: at first only their uids are kept, and the names of their policies. A model that is removed between
@@ -153,7 +152,6 @@ func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Enc
 	return ctx.Err()
 }
 
-// ownPolicies reads the policies that models have brought along.
 func (e *Export) ownPolicies(ctx context.Context, found map[string]*store.Export) (map[string]policy.Policy, error) {
 	own := make(map[string]policy.Policy)
 	names := make(map[*store.Store][]string)

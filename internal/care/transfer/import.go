@@ -70,7 +70,6 @@ func (i *Import) Read(ctx context.Context, name string, in io.Reader) error {
 	return work.Wait()
 }
 
-// task is a line, and what became of it.
 type task struct {
 	entry
 
@@ -130,7 +129,6 @@ func (b *batcher) send() error {
 	}
 }
 
-// batch imports lines and tells what became of them.
 func (i *Import) batch(ctx context.Context, batch []*task) error {
 	var store func(context.Context, *task) error
 	var count *Count

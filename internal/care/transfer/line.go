@@ -24,7 +24,6 @@ const (
 
 var kinds = []string{kindModel, kindPolicy, kindCalendar, kindLimit}
 
-// policyLine is a stored policy. It stands before the models.
 type policyLine struct {
 	Kind   string `json:"kind"`
 	Name   string `json:"name"`
@@ -69,7 +68,6 @@ func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) m
 	return l
 }
 
-// entry is a line that was read.
 type entry struct {
 	definitions.Document
 
@@ -81,7 +79,6 @@ type entry struct {
 	whole    bool              // it has its state
 }
 
-// readEntry reads a line. An error names the field.
 func readEntry(doc definitions.Document) (e entry, err error) {
 	e.Document = doc
 	if doc.Err != nil {
@@ -151,7 +148,6 @@ func (e *entry) readModel(fields map[string]any) (err error) {
 	return err
 }
 
-// readHistory reads the attempts that have ended.
 func readHistory(value any) (past []string, err error) {
 	attempts, is := value.([]any)
 	if !is && value != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// models imports models of one part.
 func (i *Import) models(ctx context.Context, part *store.Store, tasks []*task) error {
 	puts := make([]*model.Command, len(tasks))
 	for at, t := range tasks {
@@ -57,7 +56,6 @@ func (i *Import) decide(t *task, put *model.Command, snapshot *store.Snapshot, p
 	return snapshot.Apply(put, decision, now), nil
 }
 
-// execute decides what a line does to a model: with a state the model becomes what the line says, without one it is put.
 func (t *task) execute(record *store.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
 	if !t.whole {
 		return record.Execute(put, policies, record.Exists, now)

@@ -14,13 +14,11 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// calendarLine is a stored calendar.
 type calendarLine struct {
 	Kind     string            `json:"kind"`
 	Calendar schedule.Calendar `json:"calendar"`
 }
 
-// limitLine is a limit that was set at run time, with who set it and when.
 type limitLine struct {
 	Kind    string `json:"kind"`
 	Key     string `json:"key"`

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// attempt is one attempt from its start to its end.
 type attempt struct {
 	before   *attempt // nil: this is the first
 	no       int
@@ -50,7 +49,6 @@ func (a *attempt) close(event Event) {
 
 func (a *attempt) running() bool { return a.outcome == "" }
 
-// name is "Refresh", or which retry it is.
 func (a *attempt) name() string {
 	if a.retry {
 		return fmt.Sprintf("Retry %d", max(1, a.no-1))

@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// axis lays instants out between two edges.
 type axis struct {
 	period
 	left, right px
@@ -32,7 +31,6 @@ func (a axis) x(at time.Time) px {
 
 func (a axis) shows(at time.Time) bool { return !at.Before(a.from) && !at.After(a.to) }
 
-// tick is a labelled instant of an axis.
 type tick struct {
 	at    time.Time
 	label string
@@ -42,13 +40,11 @@ type tick struct {
 // maxTicks is how many labels stand side by side without touching.
 const maxTicks = 10
 
-// tickSteps are the distances below a day that people count in.
 var tickSteps = []time.Duration{
 	time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
 	10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// ticks returns at most maxTicks round times of the zone's wall clock.
 func (a axis) ticks() []tick {
 	length := a.length()
 	for _, step := range tickSteps {
@@ -97,7 +93,6 @@ func (a axis) dayTicks() []tick {
 	return ticks
 }
 
-// midnight is the beginning of the first day.
 func (a axis) midnight() time.Time {
 	from := a.from.In(a.zone)
 	return time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, a.zone)

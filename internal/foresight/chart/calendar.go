@@ -10,14 +10,12 @@ const (
 	calendarMin    px = 3 // the shortest bar
 )
 
-// calendar draws a run of many attempts in rows of one length, one below the other.
 type calendar struct {
 	*picture
 	*run
 	scheme scheme
 }
 
-// box is an attempt with the edges of its bar.
 type box struct {
 	*attempt
 	left, right px

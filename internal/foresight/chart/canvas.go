@@ -54,7 +54,6 @@ func (c *canvas) rect(class string, x, y, width, height px, hint string) {
 
 func (c *canvas) line(class string, x1, y1, x2, y2 px) { c.path(class, "M%s %sL%s %s", x1, y1, x2, y2) }
 
-// path draws what a format of path commands and its coordinates say.
 func (c *canvas) path(class, format string, coordinates ...any) {
 	c.used[class] = true
 	fmt.Fprintf(&c.body, "<path class=\"%s\" d=\"%s\"/>\n", class, fmt.Sprintf(format, coordinates...))
@@ -88,7 +87,6 @@ const letterWidth = 6.1
 
 func widthOf(text string) px { return px(uniseg.StringWidth(text)) * letterWidth }
 
-// cutTo shortens a text to a width.
 func cutTo(text string, width px) string {
 	for limit := int(width / letterWidth); widthOf(text) > width && limit > 0; limit-- {
 		text = document.Cut(text, limit)

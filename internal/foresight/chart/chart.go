@@ -35,7 +35,6 @@ type run struct {
 	rows     []row
 }
 
-// row is what has a line of its own: an attempt, or an event that belongs to none.
 type row struct {
 	at      time.Time
 	attempt *attempt // nil: mark
@@ -72,7 +71,6 @@ func read(c Chart) *run {
 	return r
 }
 
-// titleOf is the title of one picture of all runs.
 func titleOf(runs []*run) string {
 	if len(runs) == 1 {
 		return runs[0].Title

@@ -34,7 +34,6 @@ const (
 	Skipped   Kind = "skipped"   // a missed refresh was left out
 )
 
-// look is how the renderers show a kind.
 type look struct {
 	icon  string // two columns wide on a terminal
 	bar   string // class of the bar of an attempt that ended so
@@ -79,7 +78,6 @@ type Event struct {
 // isRetry: the event begins an attempt that is not the first since the last success.
 func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
 
-// ordered returns the events in the order of time; events of one instant keep their order.
 func ordered(events []Event) []Event {
 	sorted := slices.Clone(events)
 	slices.SortStableFunc(sorted, func(a, b Event) int { return a.At.Compare(b.At) })

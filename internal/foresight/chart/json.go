@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// eventView is an event as JSON shows it.
 type eventView struct {
 	Policy     string  `json:"policy,omitempty"`
 	At         string  `json:"at"`

@@ -51,7 +51,6 @@ func LoadSVG(w io.Writer, l Load) error {
 	return write(w, "svg", p.frame(l.Title, l.Digest))
 }
 
-// loadPlot lays the columns of a load out.
 type loadPlot struct {
 	*picture
 
@@ -77,7 +76,6 @@ func (p *picture) load(l *Load) {
 	p.y += 10 + margin
 }
 
-// y0 is where a number stands.
 func (l *loadPlot) y0(number float64) px {
 	return l.bottom - px(number/l.top)*loadHeight
 }
@@ -98,7 +96,6 @@ func (l *loadPlot) background(load *Load) {
 	}
 }
 
-// column draws the starts of a minute: those that are taken at once, and above them the others.
 func (l *loadPlot) column(i int, starts, drain float64) {
 	if starts == 0 {
 		return

@@ -15,7 +15,6 @@ import (
 // mermaidAttempts bounds the attempts of one diagram: mermaid refuses more than 50,000 characters.
 const mermaidAttempts = 150
 
-// mermaidTexts bounds one text, in characters.
 const mermaidTexts = 60
 
 // Mermaid writes one gantt chart. Its times are wall clock times of the charts' zone, because mermaid knows no zones; bars have
@@ -45,7 +44,6 @@ func Mermaid(w io.Writer, charts ...Chart) error {
 	return write(w, "mermaid", text.String())
 }
 
-// mermaidAxis shows what the length of the run makes useful.
 func mermaidAxis(runs []*run) string {
 	var longest time.Duration
 	for _, r := range runs {
@@ -67,7 +65,6 @@ func mermaidAxis(runs []*run) string {
 	}
 }
 
-// gantt writes one run.
 type gantt struct {
 	*run
 	text    *strings.Builder
@@ -105,7 +102,6 @@ func (g *gantt) write() {
 	}
 }
 
-// open begins a section where another day begins.
 func (g *gantt) open(section string, first bool) {
 	switch {
 	case !first && section == g.section:
@@ -117,7 +113,6 @@ func (g *gantt) open(section string, first bool) {
 	g.section = section
 }
 
-// tasks are the lines of the attempts for which there is room, in the order of time.
 func (g *gantt) tasks() []task {
 	end, room := g.End, g.room
 	if len(g.attempts) > room {

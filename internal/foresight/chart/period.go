@@ -2,7 +2,6 @@ package chart
 
 import "time"
 
-// period is a stretch of time.
 type period struct{ from, to time.Time }
 
 func (p period) length() time.Duration { return p.to.Sub(p.from) }

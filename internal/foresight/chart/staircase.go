@@ -14,7 +14,6 @@ const (
 	stairWords  px = 34
 )
 
-// stairs draws a run with a row for each attempt and each mark, on a time axis that covers all of it.
 type stairs struct {
 	*picture
 	axis
@@ -75,7 +74,6 @@ func (s *stairs) background(r *run, bottom px) {
 
 func (s *stairs) format(at time.Time) string { return at.In(s.zone).Format(s.clock) }
 
-// row draws an attempt or a mark; next is the attempt of the row below, if there is one.
 func (s *stairs) row(row row, next *attempt) {
 	base := s.y + barHeight + 4 // of the words beside a bar
 	s.line("grid", margin, s.y, s.right, s.y)

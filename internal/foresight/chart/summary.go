@@ -98,7 +98,6 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 	return json.Marshal(view)
 }
 
-// pairs are the lines for people: a name and its value.
 func (s Summary) pairs() [][2]string {
 	giveUp, ended := "never", cmp.Or(string(s.Ended), "no")
 	switch {
@@ -124,7 +123,6 @@ func (s Summary) pairs() [][2]string {
 	}
 }
 
-// digest is the summary in one line.
 func (r *run) digest() string {
 	if r.About != "" {
 		return r.About

@@ -70,7 +70,6 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	p.rect(a.outcome.look().bar, left, y, right-left, barHeight, hint(a, ax.zone))
 }
 
-// hint says everything about an attempt.
 func hint(a *attempt, zone *time.Location) string {
 	text := a.name() + " from " + a.start.In(zone).Format("Mon 2 Jan 15:04:05")
 	if a.running() {
@@ -93,7 +92,6 @@ func (p *picture) symbol(kind Kind, x, y px) (class string) {
 	return "note"
 }
 
-// legendEntries explain the classes, as far as they were used.
 var legendEntries = []struct{ class, text string }{
 	{"success", "success"}, {"failure", "failure"}, {"timeout", "timeout"}, {"running", "running"}, {"other", "not counted"},
 	{"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
@@ -133,7 +131,6 @@ func (p *picture) swatch(class string, x, y px) {
 	}
 }
 
-// document puts the frame around what was drawn.
 func (p *picture) document(runs []*run) string {
 	var about []string // for those who cannot see the picture
 	for _, r := range runs {

@@ -94,7 +94,6 @@ func writeRows(text *strings.Builder, rows [][]string) {
 	}
 }
 
-// writeSummaries writes a column for each run, with a header if there are several.
 func writeSummaries(text *strings.Builder, runs []*run) {
 	if len(runs) == 0 {
 		return

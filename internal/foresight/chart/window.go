@@ -22,7 +22,6 @@ var schemes = []scheme{
 	{time.Minute, "2 Jan 15:04", 12, func(i int) string { return fmt.Sprintf("+%ds", 5*i) }},
 }
 
-// maxInRow is how many attempts of one row can still be told apart.
 const maxInRow = 120
 
 // schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
@@ -35,7 +34,6 @@ func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 	return schemes[len(schemes)-1]
 }
 
-// densest is the largest number of attempts in one row.
 func (s scheme) densest(runs []*run, zone *time.Location) int {
 	most := 0
 	for _, r := range runs {
@@ -49,7 +47,6 @@ func (s scheme) densest(runs []*run, zone *time.Location) int {
 	return most
 }
 
-// floor is the beginning of the row that holds an instant.
 func (s scheme) floor(at time.Time, zone *time.Location) time.Time {
 	at = at.In(zone)
 	if s.length == oneDay {
@@ -72,7 +69,6 @@ type window struct {
 	words string
 }
 
-// maxWindows is how many rows one chart has at most.
 const maxWindows = 45
 
 // windowsOf lays out the rows that hold an event. Where there is none for long, and where there are too many rows, words

@@ -38,12 +38,10 @@ func (s *narrator) clock(at time.Time) string {
 	return at.Format(layout)
 }
 
-// when is a time with its distance from now.
 func (s *narrator) when(at time.Time) string {
 	return s.clock(at) + " (" + words.Distance(at, s.Now) + ")"
 }
 
-// forecast puts a forecast into words.
 func (s *narrator) forecast(f model.Forecast) []string {
 	begins := "next: the running attempt ends"
 	switch {

@@ -28,7 +28,6 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 	return drawing
 }
 
-// running is the beginning of the attempt that runs.
 func running(m *model.Model) chart.Event {
 	event := chart.Event{
 		At: m.StartedAt, Kind: chart.Start, AttemptNo: m.AttemptNo, RefreshAt: m.RefreshAt, DeadlineAt: m.DeadlineAt, Why: m.Why,

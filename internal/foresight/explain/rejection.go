@@ -27,7 +27,6 @@ type Rejection struct {
 	Reason string `json:"reason"`
 }
 
-// readRejection reads the newest rejected message about a model; nil: none is kept.
 func readRejection(ctx context.Context, part *store.Store, uid string) (*Rejection, error) {
 	r, found, err := part.Fleet().RejectionAbout(ctx, uid)
 	if err != nil || !found {

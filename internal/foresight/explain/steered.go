@@ -29,7 +29,6 @@ func (s *narrator) stops() (lines []string) {
 	return append(lines, s.wouldStop()...)
 }
 
-// counted tells by which limits and circuit the running attempt is counted.
 func (s *narrator) counted() (lines []string) {
 	for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
 		lines = append(lines, "counted by "+s.limit(key))
@@ -44,7 +43,6 @@ func (s *narrator) counted() (lines []string) {
 	return lines
 }
 
-// parked tells what the model waits for.
 func (s *narrator) parked() string {
 	kind, name := s.m.ParkedBy.Split()
 	switch {
@@ -59,7 +57,6 @@ func (s *narrator) parked() string {
 	}
 }
 
-// inTurn is its place among those that wait for the same gate.
 func (s *narrator) inTurn() string {
 	if s.steered.Place == 0 {
 		return ""
@@ -122,7 +119,6 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 	return fmt.Sprintf("held by %s since %s, %s: %s (hold %s of %s)", cmp.Or(h.By, "somebody"), when(h.Since), until, cmp.Or(h.Reason, "no reason given"), h.ID, picks)
 }
 
-// limit tells of a limit: how many run of how many, how often one may start, and where that comes from.
 func (s *narrator) limit(key string) string {
 	at := slices.IndexFunc(s.steered.Limits, func(limit model.Limit) bool { return limit.Name == key })
 	if at < 0 {
@@ -147,7 +143,6 @@ func (s *narrator) limit(key string) string {
 	return "limit " + key + " (" + strings.Join(append(parts, s.origin(key)), ", ") + ")"
 }
 
-// origin tells where the limit of a key comes from.
 func (s *narrator) origin(key string) string {
 	own, set := s.steered.Gates.Limits[key]
 	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
@@ -167,7 +162,6 @@ func (s *narrator) origin(key string) string {
 	return "by a limit of the queue that has ended"
 }
 
-// set tells who has set a limit, for how long and why.
 func (s *narrator) set(limit *model.Limit) string {
 	text := "set by " + cmp.Or(limit.By, "somebody") + " since " + s.when(limit.Since)
 	if !limit.Until.IsZero() {
@@ -179,7 +173,6 @@ func (s *narrator) set(limit *model.Limit) string {
 	return text
 }
 
-// circuit tells of an open circuit: since when and by what it is open, and who tries it.
 func (s *narrator) circuit(c *store.KeyCircuit) string {
 	text := "the circuit of " + c.Key + ", open since " + s.when(c.OpenedAt)
 	if c.By != "" {

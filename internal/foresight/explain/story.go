@@ -14,7 +14,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// story is what the model is, what happened to it, oldest first, and what it does now.
 func (s *narrator) story(attempts []model.Attempt) []string {
 	lines := []string{s.identity(), s.policy()}
 	if s.m.Fault != "" {
@@ -29,7 +28,6 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 	return append(lines, s.present()...)
 }
 
-// cause says who else is failing like the model.
 func (s *narrator) cause() string {
 	others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
 	return fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", cmp.Or(s.alike.Text, s.m.FingerprintID), others, s.m.FingerprintID)
@@ -66,7 +64,6 @@ func (s *narrator) policy() string {
 	return text
 }
 
-// past tells of an attempt that has ended.
 func (s *narrator) past(attempt *model.Attempt) string {
 	text := s.ending(attempt) + " at " + s.clock(attempt.EndedAt)
 	if len(attempt.Ignored) > 0 {
@@ -82,7 +79,6 @@ func (s *narrator) past(attempt *model.Attempt) string {
 	return text + "; " + s.timing(attempt, refresh)
 }
 
-// ending says how the attempt ended, and how many such endings its policy allows.
 func (s *narrator) ending(attempt *model.Attempt) string {
 	reason := ""
 	if attempt.Reason != "" {
@@ -140,7 +136,6 @@ func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) st
 	}
 }
 
-// present is what the model does now.
 func (s *narrator) present() []string {
 	lines := []string{"now, " + s.clock(s.Now) + ": " + s.StatusText()}
 	if s.m.Running() {

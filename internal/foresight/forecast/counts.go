@@ -28,7 +28,6 @@ func (c *Counts) Add(at time.Time) {
 	}
 }
 
-// minute is the number of a minute, from 0.
 func (c *Counts) minute(at time.Time) int {
 	if at.Before(c.From) {
 		return -1

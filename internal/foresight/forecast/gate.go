@@ -37,7 +37,6 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 	return at, at.Before(w.to)
 }
 
-// passed is when a parked model starts whose gate opens at an instant.
 func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
 	decision, _ := w.gates.Pass(m, new(model.Limiters), "", opens) // of a hold or a calendar: it starts nothing
 	if at := decision.Next.RefreshAt; at.After(opens) {

@@ -13,7 +13,6 @@ import (
 // Grouping names the group of a model, such as host=example.com.
 type Grouping func(m *model.Model) string
 
-// none is the group of models that have nothing to be grouped by.
 const none = "(none)"
 
 // usualField is the field of the payload whose URL tells the host.

@@ -32,7 +32,6 @@ type groupKey struct {
 	spread time.Duration // of their policy
 }
 
-// group are models with the same rule.
 type group struct {
 	key   groupKey
 	times []int64          // the occurrences within the period, Unix seconds
@@ -60,7 +59,6 @@ func NewLeveller(now, to time.Time, within time.Duration) *Leveller {
 	return l
 }
 
-// bin is the step in which an instant lies.
 func (l *Leveller) bin(unix int64) int {
 	return int((unix - l.Before.From.Unix()) / int64(l.step/time.Second))
 }
@@ -100,7 +98,6 @@ func (l *Leveller) count(at time.Time, fixed bool) {
 	}
 }
 
-// group is that of a model; nil: it keeps its time, as its rule gives no room, nothing is planned, or there are too many rules.
 func (l *Leveller) group(m *model.Model) *group {
 	key := groupKey{ruleOf(m), m.Policy.Spread}
 	if g, known := l.groups[key]; known {
@@ -139,7 +136,6 @@ func (g *group) add(id uint64, phase, step time.Duration) {
 	g.have[slot] = append(g.have[slot], id)
 }
 
-// size is how many models the group has.
 func (g *group) size() int {
 	n := len(g.rest)
 	for _, ids := range g.have {
@@ -160,7 +156,6 @@ func hash32(text string) uint32 {
 	return binary.BigEndian.Uint32(sum) ^ binary.BigEndian.Uint32(sum[4:])
 }
 
-// sort puts the models in the order in which they choose.
 func (g *group) sort() {
 	slices.Sort(g.rest)
 	for _, ids := range g.have {

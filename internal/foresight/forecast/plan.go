@@ -65,7 +65,6 @@ func (l *Leveller) ordered() (groups []*group) {
 	return groups
 }
 
-// take counts models of a group in a slot.
 func (l *Leveller) take(counts *Counts, g *group, slot, models int) {
 	phase := time.Duration(slot) * l.step
 	for _, at := range g.times {
@@ -100,7 +99,6 @@ func (l *Leveller) fill(g *group, counts *Counts) (quotas []int) {
 	return quotas
 }
 
-// valley is a slot with the fullest of the starts that it brings.
 type valley struct {
 	slot         int
 	phase        int // in whole minutes: slots that share it share their minutes

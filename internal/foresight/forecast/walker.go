@@ -45,7 +45,6 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 	w.follow(m, at.Add(took), took, visit)
 }
 
-// ends is when the attempt that runs ends.
 func (w *Walker) ends(m *model.Model, took time.Duration) time.Time {
 	end := m.StartedAt.Add(took)
 	if end.After(m.DeadlineAt) {

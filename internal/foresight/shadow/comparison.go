@@ -68,7 +68,6 @@ func (c *Comparison) Take(run Run) error {
 
 var errOrder = document.Refuse("", "the runs of a model in the order of time", "one that is older than the line of this model before")
 
-// extend notes that the log reaches to an instant.
 func (c *Comparison) extend(at time.Time) {
 	if c.from.IsZero() || c.options.From.IsZero() && at.Before(c.from) {
 		c.from = at
@@ -110,7 +109,6 @@ func (c *Comparison) End() (*Report, error) {
 	return report, nil
 }
 
-// tell counts a difference; t is nil where no model that is defined has it.
 func (c *Comparison) tell(d Difference, t *track) {
 	sum := c.sums[d.Kind]
 	if sum == nil {

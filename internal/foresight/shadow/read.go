@@ -37,7 +37,6 @@ type Log struct {
 	Wire          model.Wire
 }
 
-// maxLine bounds a line, in bytes.
 const maxLine = 1 << 20
 
 // Read hands the runs of a log to take, in their order. A line that is none goes to refuse. The error is one of in or of take, or says that the
@@ -121,7 +120,6 @@ func readLine(in *bufio.Reader) (string, error) {
 	}
 }
 
-// parser reads lines like the first one; header says that this holds no run.
 func (l *Log) parser(first string, wire *tap) (parse func(string) ([]Run, error), header bool, err error) {
 	format := l.Format
 	if format == FormatAuto {
@@ -144,7 +142,6 @@ func (l *Log) parser(first string, wire *tap) (parse func(string) ([]Run, error)
 	return parse, true, err
 }
 
-// csv reads a header, with whatever stands between its columns.
 func (l *Log) csv(header string) (func(string) ([]Run, error), error) {
 	comma := ','
 	for _, other := range ";\t" {
@@ -195,7 +192,6 @@ func csvFields(line string, comma rune) ([]string, error) {
 	return fields, err
 }
 
-// parseLine reads a JSON object.
 func (l *Log) parseLine(line string) ([]Run, error) {
 	decoder := json.NewDecoder(strings.NewReader(line))
 	decoder.UseNumber()

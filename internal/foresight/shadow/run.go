@@ -51,7 +51,6 @@ func ParseColumns(text string) (Columns, error) {
 	return c, nil
 }
 
-// words are how systems call outcomes.
 var words = map[string]simulate.Result{
 	"success": simulate.Success, "succeeded": simulate.Success, "ok": simulate.Success, "done": simulate.Success, "completed": simulate.Success,
 	"failure": simulate.Failure, "failed": simulate.Failure, "fail": simulate.Failure, "error": simulate.Failure,
@@ -75,7 +74,6 @@ func ParseOutcomes(text string) (map[string]simulate.Result, error) {
 	return more, nil
 }
 
-// outcome reads how a run ended; an empty text does not tell.
 func (c *Columns) outcome(text string) (simulate.Result, error) {
 	word := strings.ToLower(strings.TrimSpace(text))
 	if word == "" {

@@ -63,7 +63,6 @@ func (t *tap) parse(line string) (runs []Run, err error) {
 	return runs, err
 }
 
-// unquote reads a text as redis-cli writes it.
 func unquote(quoted string) (string, error) {
 	text, err := strconv.Unquote(quoted)
 	if err != nil {
@@ -102,7 +101,6 @@ func (t *tap) end(runs []Run, text string, at time.Time) ([]Run, error) {
 	return append(runs, *run), nil
 }
 
-// rest are the attempts whose results have not come.
 func (t *tap) rest() (runs []Run) {
 	for _, run := range t.open {
 		runs = append(runs, *run)

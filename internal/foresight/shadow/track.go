@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// track is one model: as we would have it, and the run of the old system that is to be judged when the one after it is known.
 type track struct {
 	comparison *Comparison
 	source     Source
@@ -224,7 +223,6 @@ func (t *track) pass() {
 	t.plan(t.model.Planned(t.model.RefreshAt))
 }
 
-// start lets an attempt of ours start and end as the run did.
 func (t *track) start(run Run, at time.Time) {
 	t.started++
 	m := t.model
@@ -249,7 +247,6 @@ func (t *track) start(run Run, at time.Time) {
 	m.State = m.Succeed(end, nil).Next
 }
 
-// tell counts a difference between a run and our start.
 func (t *track) tell(kind Kind, run Run, ours time.Time, by time.Duration) {
 	t.comparison.tell(Difference{Kind: kind, Line: run.Line, UID: t.sum.UID, Old: run.At, Ours: ours, By: by, Why: t.model.Why}, t)
 }

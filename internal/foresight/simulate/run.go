@@ -61,7 +61,6 @@ func Simulate(m model.Model, outcomes Outcomes, plan Plan) Run {
 	return r.run
 }
 
-// runner is a run on its way.
 type runner struct {
 	model    *model.Model
 	outcomes Outcomes
@@ -101,7 +100,6 @@ func (r *runner) step() End {
 	return ""
 }
 
-// settle ends the running attempt.
 func (r *runner) settle(outcome Outcome) {
 	if r.model.Policy.QueueTimeout > 0 {
 		begun, _ := r.model.Begin(r.now, "")
@@ -121,7 +119,6 @@ func (r *runner) settle(outcome Outcome) {
 	r.take(decision)
 }
 
-// take puts a decision in force.
 func (r *runner) take(decision model.Decision) {
 	r.model.State = decision.Next
 	r.run.Events = append(r.run.Events, eventsOf(&decision, r.now, r.lastNo)...)
