@@ -114,19 +114,27 @@ func foreign(doc Document, want string) error {
 
 // ReadOne reads a file of one document, in JSON or YAML. An error names its position.
 func ReadOne(name string, in io.Reader) (Document, error) {
-	text, err := readAll(name, in, maxDocument)
+	docs, err := readAllGood(name, in)
+	if err == nil && len(docs) != 1 {
+		err = fmt.Errorf("%s: expected one document, found %d", name, len(docs))
+	}
 	if err != nil {
 		return Document{}, err
-	}
-	docs, err := readDocuments(name, text, rooted(""))
-	if err != nil {
-		return Document{}, err
-	}
-	if len(docs) != 1 {
-		return Document{}, fmt.Errorf("%s: expected one document, found %d", name, len(docs))
-	}
-	if docs[0].Err != nil {
-		return Document{}, docs[0].At(docs[0].Err)
 	}
 	return docs[0], nil
+}
+
+// readAllGood reads the documents of a file, of which none may be refused.
+func readAllGood(name string, in io.Reader) ([]Document, error) {
+	text, err := readAll(name, in, maxDocument)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := readDocuments(name, text, rooted(""))
+	for _, doc := range docs {
+		if doc.Err != nil {
+			return nil, doc.At(doc.Err)
+		}
+	}
+	return docs, err
 }

@@ -52,8 +52,8 @@ func canonicalJSON(p policy.Policy) []byte {
 	return text
 }
 
-// StoredFields are the fields of a policy as it is stored: those that say something.
-func StoredFields(p policy.Policy) (fields map[string]any) {
+// storedFields are the fields of a policy as it is stored: those that say something.
+func storedFields(p policy.Policy) (fields map[string]any) {
 	text, _ := json.Marshal(p)        // a policy always marshals
 	_ = json.Unmarshal(text, &fields) // it was just marshalled
 	return fields
@@ -74,12 +74,20 @@ type Difference struct {
 // Compare lists the fields of the canonical forms that differ, but for the name.
 func Compare(before, after policy.Policy) []Difference {
 	old, changed := canonicalFields(before), canonicalFields(after)
-	names := maps.Clone(old)
-	maps.Copy(names, changed)
+	delete(old, "name")
+	delete(changed, "name")
+	return CompareFields("", old, changed)
+}
+
+// CompareFields lists the fields that differ, sorted, with a prefix before their names.
+func CompareFields(prefix string, before, after map[string]any) []Difference {
+	names := make(map[string]any, len(before)+len(after))
+	maps.Copy(names, before)
+	maps.Copy(names, after)
 	differences := []Difference{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if name != "name" && Text(old[name]) != Text(changed[name]) {
-			differences = append(differences, Difference{name, old[name], changed[name]})
+		if Text(before[name]) != Text(after[name]) {
+			differences = append(differences, Difference{prefix + name, before[name], after[name]})
 		}
 	}
 	return differences

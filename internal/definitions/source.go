@@ -25,7 +25,7 @@ func (s *Source) Taken() []string {
 	if s.Stored || s.Draft.Name() == policy.DefaultName {
 		return nil
 	}
-	stored := StoredFields(s.Policy)
+	stored := storedFields(s.Policy)
 	return slices.DeleteFunc(s.Draft.Missing(), func(field string) bool { return stored[field] == nil })
 }
 

@@ -2,8 +2,6 @@ package apply
 
 import (
 	"encoding/json"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -71,9 +69,8 @@ func changesOf(before *model.Model, after *model.Model) (changes []definitions.D
 	} else {
 		differ("policy", before.PolicyKey(), after.PolicyKey())
 	}
-	fieldwise(differ, "labels.", labels(before.Labels), labels(after.Labels))
-	fieldwise(differ, "payload.", payload(before.Payload), payload(after.Payload))
-	return changes
+	changes = append(changes, definitions.CompareFields("labels.", labels(before.Labels), labels(after.Labels))...)
+	return append(changes, definitions.CompareFields("payload.", payload(before.Payload), payload(after.Payload))...)
 }
 
 // text is a field of a definition as a difference has it.
@@ -95,13 +92,4 @@ func labels(of map[string]string) map[string]any {
 func payload(canonical string) (fields map[string]any) {
 	_ = json.Unmarshal([]byte(canonical), &fields) // what is stored by hand and no object differs in all fields
 	return fields
-}
-
-func fieldwise(differ func(field string, was, is any), prefix string, before, after map[string]any) {
-	all := make(map[string]any, len(before)+len(after))
-	maps.Copy(all, before)
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		differ(prefix+name, before[name], after[name])
-	}
 }

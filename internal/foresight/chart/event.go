@@ -92,17 +92,20 @@ func FromHistory(attempts []model.Attempt) []Event {
 	})
 	var events []Event
 	for _, attempt := range oldestFirst {
-		events = append(events, eventsOf(attempt)...)
+		begin := Begin(attempt.StartedAt, attempt.AttemptNo)
+		begin.DeadlineAt = attempt.DeadlineAt
+		events = append(append(events, begin), EndOf(attempt)...)
 	}
 	return ordered(events)
 }
 
-func eventsOf(attempt model.Attempt) []Event {
-	begin := Event{At: attempt.StartedAt, Kind: Start, AttemptNo: attempt.AttemptNo, DeadlineAt: attempt.DeadlineAt}
-	if attempt.AttemptNo > 1 {
-		begin.Kind = Retry
+// Begin is the beginning of an attempt.
+func Begin(at time.Time, no int) Event {
+	event := Event{At: at, Kind: Start, AttemptNo: no}
+	if no > 1 {
+		event.Kind = Retry
 	}
-	return append([]Event{begin}, EndOf(attempt)...)
+	return event
 }
 
 // EndOf makes the events of the end of an attempt: how it ended, then exhausted, disabled or finished where that follows.

@@ -20,11 +20,6 @@ type eventView struct {
 	Reason     string  `json:"reason,omitempty"`
 }
 
-type summaryView struct {
-	Policy  string  `json:"policy,omitempty"`
-	Summary Summary `json:"summary"`
-}
-
 // JSON writes one object a line: the events, and as the last one the summary. With several charts every object also names
 // its policy. Times are those of model.FormatTime, in UTC.
 func JSON(w io.Writer, charts ...Chart) error {
@@ -43,7 +38,10 @@ func JSON(w io.Writer, charts ...Chart) error {
 				RefreshAt: optional(event.RefreshAt), DeadlineAt: optional(event.DeadlineAt), Why: event.Why, Reason: event.Reason,
 			})
 		}
-		encode(summaryView{policy, r.summary()})
+		encode(struct {
+			Policy  string  `json:"policy,omitempty"`
+			Summary Summary `json:"summary"`
+		}{policy, r.summary()})
 	}
 	return write(w, "events", text.String())
 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"github.com/refreshd/refreshd/model/document"
 )
 
 // Load is how many attempts start in each minute, with what is needed to show it.
@@ -42,11 +40,9 @@ func columns(perMinute []int) (most []int) {
 
 // LoadSVG draws a load as a picture that stands alone, as SVG does.
 func LoadSVG(w io.Writer, l Load) error {
-	p := &picture{canvas: canvas{used: map[string]bool{}}, y: margin + 14}
-	p.text("title", anchorStart, margin, p.y, document.Cut(l.Title, 100))
-	p.y += 19
-	p.text("small", anchorStart, margin, p.y, cutTo(l.Digest, pictureWidth-2*margin))
-	p.y += 30
+	p := newPicture()
+	p.heading(l.Title, l.Digest)
+	p.y += 20
 	p.load(&l)
 	return write(w, "svg", p.frame(l.Title, l.Digest))
 }
@@ -72,8 +68,9 @@ func (p *picture) load(l *Load) {
 		plot.line("planned", loadLeft, y, loadRight, y)
 	}
 	p.y = plot.bottom + 40
-	p.loadLegend(l)
-	p.y += 10 + margin
+	p.legend([]legendEntry{
+		{"running", "starts a minute"}, {"failure", "more than are taken"}, {"planned", fmt.Sprintf("taken: %.6g a minute", l.Drain)}, {"wait", l.OtherName},
+	})
 }
 
 func (l *loadPlot) y0(number float64) px {
@@ -115,22 +112,5 @@ func (l *loadPlot) other(bars []int) {
 	for i := 1; i < len(bars); i++ {
 		x, before, is := loadLeft+px(i)*l.width, l.y0(float64(bars[i-1])), l.y0(float64(bars[i]))
 		l.path("wait", "M%s %sH%sV%s", x-l.width, before, x, is)
-	}
-}
-
-func (p *picture) loadLegend(l *Load) {
-	x := margin
-	entry := func(class, text string) {
-		p.swatch(class, x, p.y)
-		p.text("small", anchorStart, x+24, p.y+8, text)
-		x += 24 + widthOf(text) + 18
-	}
-	entry("running", "starts a minute")
-	if l.Drain > 0 {
-		entry("failure", "more than are taken")
-		entry("planned", fmt.Sprintf("taken: %.6g a minute", l.Drain))
-	}
-	if l.Other != nil {
-		entry("wait", l.OtherName)
 	}
 }

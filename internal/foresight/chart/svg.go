@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -23,14 +24,14 @@ const maxStairs = 24
 // background, so that it can be read on a light and on a dark page. Several charts stand below each other on one time axis.
 func SVG(w io.Writer, charts ...Chart) error {
 	runs := readAll(charts)
-	p := &picture{canvas: canvas{used: map[string]bool{}}, y: margin}
+	p := newPicture()
 	most := 0
 	for _, r := range runs {
 		most = max(most, len(r.rows))
 	}
 	span := joint(runs)
 	for _, r := range runs {
-		p.heading(r)
+		p.heading(cmp.Or(r.Title, r.Policy), r.digest())
 		if most <= maxStairs {
 			p.staircase(r, span)
 		} else {
@@ -38,8 +39,12 @@ func SVG(w io.Writer, charts ...Chart) error {
 		}
 		p.y += 14
 	}
-	p.legend()
-	return write(w, "svg", p.document(runs))
+	p.legend(legendEntries)
+	var about []string // for those who cannot see the picture
+	for _, r := range runs {
+		about = append(about, sentence(r.name(), r.digest()))
+	}
+	return write(w, "svg", p.frame(titleOf(runs), strings.Join(about, "; ")))
 }
 
 // picture is drawn from top to bottom; y is how far it has come.
@@ -48,17 +53,15 @@ type picture struct {
 	y px
 }
 
-func (p *picture) heading(r *run) {
-	title := r.Title
-	if title == "" {
-		title = r.Policy
-	}
+func newPicture() *picture { return &picture{canvas: canvas{used: map[string]bool{}}, y: margin} }
+
+func (p *picture) heading(title, digest string) {
 	if title != "" {
 		p.y += 14
 		p.text("title", anchorStart, margin, p.y, document.Cut(title, 100))
 	}
 	p.y += 19
-	p.text("small", anchorStart, margin, p.y, cutTo(r.digest(), pictureWidth-2*margin))
+	p.text("small", anchorStart, margin, p.y, cutTo(digest, pictureWidth-2*margin))
 	p.y += 10
 }
 
@@ -92,15 +95,18 @@ func (p *picture) symbol(kind Kind, x, y px) (class string) {
 	return "note"
 }
 
-var legendEntries = []struct{ class, text string }{
+type legendEntry struct{ class, text string }
+
+var legendEntries = []legendEntry{
 	{"success", "success"}, {"failure", "failure"}, {"timeout", "timeout"}, {"running", "running"}, {"other", "not counted"},
 	{"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
 	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 
-func (p *picture) legend() {
+// legend explains the classes, as far as they were used.
+func (p *picture) legend(entries []legendEntry) {
 	x := margin
-	for _, entry := range legendEntries {
+	for _, entry := range entries {
 		if !p.used[entry.class] {
 			continue
 		}
@@ -131,14 +137,7 @@ func (p *picture) swatch(class string, x, y px) {
 	}
 }
 
-func (p *picture) document(runs []*run) string {
-	var about []string // for those who cannot see the picture
-	for _, r := range runs {
-		about = append(about, sentence(r.name(), r.digest()))
-	}
-	return p.frame(titleOf(runs), strings.Join(about, "; "))
-}
-
+// frame stands around what was drawn.
 func (p *picture) frame(title, about string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",

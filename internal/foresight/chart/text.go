@@ -1,16 +1,13 @@
 package chart
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // sentence joins the parts that are not empty.
 func sentence(parts ...string) string {
-	var filled []string
-	for _, part := range parts {
-		if part != "" {
-			filled = append(filled, part)
-		}
-	}
-	return strings.Join(filled, ": ")
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 func capital(text string) string {

@@ -29,12 +29,8 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 }
 
 func running(m *model.Model) chart.Event {
-	event := chart.Event{
-		At: m.StartedAt, Kind: chart.Start, AttemptNo: m.AttemptNo, RefreshAt: m.RefreshAt, DeadlineAt: m.DeadlineAt, Why: m.Why,
-	}
-	if m.AttemptNo > 1 {
-		event.Kind = chart.Retry
-	}
+	event := chart.Begin(m.StartedAt, m.AttemptNo)
+	event.RefreshAt, event.DeadlineAt, event.Why = m.RefreshAt, m.DeadlineAt, m.Why
 	return event
 }
 
@@ -54,18 +50,10 @@ func (e *Explanation) Branches() (charts []chart.Chart) {
 		if !way.branch.Possible() {
 			continue
 		}
-		begins := chart.Event{At: start, Kind: chart.Start, AttemptNo: no}
-		if no > 1 {
-			begins.Kind = chart.Retry
-		}
 		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, About: e.narrator.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{begins, ends}}
+		drawing := chart.Chart{Title: way.name, About: e.narrator.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
 		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
-			after := chart.Event{At: at, Kind: chart.Start, AttemptNo: way.branch.AttemptNo + 1}
-			if way.branch.AttemptNo > 0 {
-				after.Kind = chart.Retry
-			}
-			drawing.End, drawing.Events = at, append(drawing.Events, after)
+			drawing.End, drawing.Events = at, append(drawing.Events, chart.Begin(at, way.branch.AttemptNo+1))
 		}
 		if way.branch.Disabled {
 			drawing.Events = append(drawing.Events, chart.Event{At: way.branch.At, Kind: chart.Disabled, AttemptNo: no, Why: way.branch.Why})
