@@ -1,11 +1,9 @@
 package testkit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,23 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) { Main(m) }
-
-func TestServersAnswer(t *testing.T) {
-	Both(t, func(t *testing.T, s *Server) {
-		client := s.Client(t)
-		if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		options, err := redis.ParseURL(s.URL)
-		if err != nil || options.Addr != s.Addr {
-			t.Errorf("ParseURL(%q) = %+v, %v; want address %s", s.URL, options, err, s.Addr)
-		}
-		s.Flush(t)
-		if got := client.DBSize(t.Context()).Val(); got != 0 {
-			t.Errorf("%d keys after Flush, want none", got)
-		}
-	})
-}
 
 func TestMiniredisExpiresKeys(t *testing.T) {
 	s := Miniredis(t)
@@ -125,17 +106,6 @@ func TestConnectionsOfAnEarlierTestAreClosed(t *testing.T) {
 	})
 }
 
-func TestServersAtTheSameTimeAreDistinct(t *testing.T) {
-	seen := map[string]bool{}
-	for range 3 {
-		s := Redis(t)
-		if seen[s.Addr] {
-			t.Errorf("%s was lent twice at the same time", s.Addr)
-		}
-		seen[s.Addr] = true
-	}
-}
-
 func TestRestartKeepsWhatWasAppended(t *testing.T) {
 	s := Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	client := s.Client(t)
@@ -153,9 +123,15 @@ func TestRestartKeepsWhatWasAppended(t *testing.T) {
 	}
 }
 
-func TestClusterRefusesForeignSlots(t *testing.T) {
+func TestAClusterRefusesForeignSlotsAndIsDumpedWhole(t *testing.T) {
 	s := Cluster(t)
 	client := s.Client(t)
+	for i := range 30 { // of all nodes
+		client.Set(t.Context(), fmt.Sprint("k", i), i, 0)
+	}
+	if got := len(s.Dump(t)); got != 30 {
+		t.Errorf("dump has %d keys, want 30", got)
+	}
 	two := redis.NewScript("redis.call('SET', KEYS[1], 1) return redis.call('SET', KEYS[2], 1)")
 	if err := two.Run(t.Context(), client, []string{"{a}1", "{b}1"}).Err(); !redis.HasErrorPrefix(err, "CROSSSLOT") {
 		t.Errorf("a script over two slots = %v, want CROSSSLOT", err)
@@ -163,46 +139,6 @@ func TestClusterRefusesForeignSlots(t *testing.T) {
 	undeclared := redis.NewScript("return redis.call('SET', 'elsewhere', KEYS[1])")
 	if err := undeclared.Run(t.Context(), client, []string{"{a}1"}).Err(); err == nil {
 		t.Error("a script that writes an undeclared key succeeded")
-	}
-}
-
-func TestClusterDumpAndFlushReachEveryNode(t *testing.T) {
-	s := Cluster(t)
-	client := s.Client(t)
-	for i := range 30 {
-		if err := client.Set(t.Context(), fmt.Sprint("k", i), i, 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := len(s.Dump(t)); got != 30 {
-		t.Errorf("dump has %d keys, want 30", got)
-	}
-	s.Flush(t)
-	if got := len(s.Dump(t)); got != 0 {
-		t.Errorf("dump after Flush has %d keys, want none", got)
-	}
-	if _, err := redis.ParseClusterURL(s.URL); err != nil {
-		t.Errorf("ParseClusterURL(%q): %v", s.URL, err)
-	}
-}
-
-// fill writes one key of every type.
-func fill(t *testing.T, client redis.UniversalClient) {
-	t.Helper()
-	_, err := client.Pipelined(t.Context(), func(p redis.Pipeliner) error {
-		ctx := t.Context()
-		p.Set(ctx, "string", "s", 0)
-		p.Expire(ctx, "string", time.Hour)
-		p.RPush(ctx, "list", "a", "b")
-		p.HSet(ctx, "hash", "f", "v")
-		p.ZAdd(ctx, "zset", redis.Z{Score: 1795225200000, Member: "m"})
-		p.SAdd(ctx, "set", "x", "y")
-		p.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "1-1", Values: []string{"f", "v"}})
-		p.XGroupCreate(ctx, "stream", "g", "0")
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -219,23 +155,27 @@ func TestDumpShowsEveryType(t *testing.T) {
 		}},
 	}
 	Both(t, func(t *testing.T, s *Server) {
-		fill(t, s.Client(t))
+		_, err := s.Client(t).Pipelined(t.Context(), func(p redis.Pipeliner) error {
+			ctx := t.Context()
+			p.Set(ctx, "string", "s", 0)
+			p.Expire(ctx, "string", time.Hour)
+			p.RPush(ctx, "list", "a", "b")
+			p.HSet(ctx, "hash", "f", "v")
+			p.ZAdd(ctx, "zset", redis.Z{Score: 1795225200000, Member: "m"})
+			p.SAdd(ctx, "set", "x", "y")
+			p.XAdd(ctx, &redis.XAddArgs{Stream: "stream", ID: "1-1", Values: []string{"f", "v"}})
+			p.XGroupCreate(ctx, "stream", "g", "0")
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(want, s.Dump(t)); diff != "" {
 			t.Errorf("dump (-want +got):\n%s", diff)
 		}
-	})
-}
-
-func TestDumpSeesASmallChange(t *testing.T) {
-	Both(t, func(t *testing.T, s *Server) {
-		client := s.Client(t)
-		fill(t, client)
-		before := s.Dump(t)
-		if err := client.Persist(t.Context(), "string").Err(); err != nil {
-			t.Fatal(err)
-		}
-		if cmp.Equal(before, s.Dump(t)) {
-			t.Error("dumps before and after PERSIST are equal")
+		s.Flush(t)
+		if left := s.Dump(t); len(left) > 0 {
+			t.Errorf("dump after Flush has %d keys, want none", len(left))
 		}
 	})
 }
@@ -245,19 +185,6 @@ func TestStartFailsWithTheServersOwnWords(t *testing.T) {
 	_, err := startSingle("--maxmemory-policy", "nonsense")
 	if !errors.Is(err, errExited) || !strings.Contains(err.Error(), "maxmemory-policy \"nonsense\"") {
 		t.Errorf("start with a wrong option = %v, want %v and the option", err, errExited)
-	}
-}
-
-func TestServersDieWithTheirTest(t *testing.T) {
-	RequireProgram(t, "redis-server", "redis-server")
-	b, err := startSingle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pid := b.nodes[0].cmd.Process.Pid
-	b.stop()
-	if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-		t.Errorf("signal 0 to process %d after stop = %v, want no such process", pid, err)
 	}
 }
 
@@ -298,12 +225,4 @@ func judge(program string) string {
 		RequireProgram(v, program, "some-package")
 	}()
 	return v.text
-}
-
-func TestPollEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := poll(ctx, nil, func() bool { return false }); !errors.Is(err, context.Canceled) {
-		t.Errorf("poll = %v, want %v", err, context.Canceled)
-	}
 }

@@ -84,7 +84,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(30, 1000))
+	report(t, bug{}, 1, long.Or(20, 1000))
 }
 
 func TestSoak(t *testing.T) {
@@ -113,7 +113,7 @@ func TestASeedDecidesEverything(t *testing.T) {
 	sums := make([][]uint64, 2)
 	for i := range sums {
 		r := newServer(t, bug{})
-		for seed := range uint64(long.Or(4, 20)) {
+		for seed := range uint64(long.Or(2, 20)) {
 			w, err := r.simulate(1000+seed, bug{}, func(string) {})
 			if err != nil {
 				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, bug{}))
