@@ -1,13 +1,10 @@
 package architecture
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
-	"go/ast"
-	"maps"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,8 +19,8 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-// stages are the journeys in the order in which TestTravel makes them.
-var stages = []string{"A put", "A due model", "A failed result"}
+// stages are the journeys in the order in which TestTravel makes them, each with the function that it begins with.
+var stages = [][2]string{{"A put", "poller.Poller.RunOnce"}, {"A due model", "dispatcher.Dispatcher.RunOnce"}, {"A failed result", "poller.Poller.RunOnce"}}
 
 // stageVariable tells TestTravel how many of the journeys to make.
 const stageVariable = "REFRESHD_TEST_STAGE"
@@ -32,7 +29,7 @@ const stageVariable = "REFRESHD_TEST_STAGE"
 func TestTravel(t *testing.T) {
 	stage, err := strconv.Atoi(os.Getenv(stageVariable))
 	if err != nil {
-		t.Skip("run by TestEachFunctionThatAJourneyRunsIsOnThePage")
+		t.Skip("run by TestAJourneyIsShort")
 	}
 	q := fixture.New(t, testkit.Miniredis(t))
 	q.Redis.HSet(t.Context(), q.Store.Keys.Policies(), "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
@@ -44,66 +41,76 @@ func TestTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	journeys := []func() error{
+	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
+	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
+	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
+	steps := []func() error{
+		func() error {
+			q.Clock.Turn(time.Hour - moment)
+			return errors.Join(dispatch(), poll())
+		},
 		func() error {
 			q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://example.com/feed.csv"},"rrule":"FREQ=DAILY;BYHOUR=8",` +
 				`"timezone":"UTC","policy":"nightly"}`)
-			_, err := p.RunOnce(t.Context())
-			return err
+			return poll()
 		},
 		func() error {
-			q.Clock.Turn(2 * time.Hour)
-			_, err := d.RunOnce(t.Context())
-			return err
+			q.Clock.Turn(moment)
+			return dispatch()
 		},
 		func() error {
 			entry, _ := q.Take()
-			q.Clock.Turn(time.Second)
+			q.Clock.Turn(moment)
 			q.Say(fixture.Result("failure", entry.UID, entry.AttemptUID, `"reason":"HTTP 503"`))
-			_, err := p.RunOnce(t.Context())
-			return err
+			return poll()
 		},
 	}
-	for i := range stage {
-		if err := journeys[i](); err != nil {
+	for _, step := range steps[:stage+1] {
+		if err := step(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := q.Model("tbl_1")["refresh_why"]; stage == len(journeys) && !strings.HasPrefix(got, "retry 1/2") {
+	if got := q.Model("tbl_1")["refresh_why"]; stage == len(stages) && !strings.HasPrefix(got, "retry 1/2") {
 		t.Errorf("refresh_why %q, want a retry", got)
 	}
 }
 
-// TestEachFunctionThatAJourneyRunsIsOnThePage counts what each stage runs more often than the one before it.
-func TestEachFunctionThatAJourneyRunsIsOnThePage(t *testing.T) {
+// TestAJourneyIsShort follows what each stage runs more often than the one before it, and compares that with the page.
+func TestAJourneyIsShort(t *testing.T) {
 	long.Only(t)
 	document, err := os.ReadFile(house)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := repository(t)
-	before := travel(t, files, 0)
-	for i, title := range stages {
-		after := travel(t, files, i+1)
-		for _, place := range unlisted(string(document), title, before, after) {
+	code, binary := readCode(t), buildTravel(t)
+	before := travel(t, binary, 0)
+	for i, stage := range stages {
+		after := travel(t, binary, i+1)
+		j := code.follow(stage[1], blocksSince(before, after))
+		t.Logf("%s: %d stays in %d files:\n%s", stage[0], j.stays, len(j.files), strings.Join(j.path, "\n"))
+		for _, place := range j.faults(string(document), stage[0]) {
 			t.Error(place)
 		}
 		before = after
 	}
 }
 
-// counted are the packages whose functions a journey names one by one; the others only answer.
-var counted = []string{"dispatcher", "poller", "internal/store", "model"}
+// buildTravel compiles this test with counters in the counted packages.
+func buildTravel(t *testing.T) (binary string) {
+	t.Helper()
+	binary = filepath.Join(t.TempDir(), "travel.test")
+	packages := module + strings.Join(counted, ","+module)
+	if out, err := exec.Command("go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o="+binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	return binary
+}
 
-// travel returns how often the first journeys run each function.
-func travel(t *testing.T, files []file, stage int) map[string]int {
+// travel returns the coverage profile of the first journeys.
+func travel(t *testing.T, binary string, stage int) string {
 	t.Helper()
 	profile := filepath.Join(t.TempDir(), "profile")
-	var packages []string
-	for _, name := range counted {
-		packages = append(packages, "github.com/refreshd/refreshd/"+name)
-	}
-	test := exec.Command("go", "test", "-count=1", "-run=^TestTravel$", "-covermode=count", "-coverpkg="+strings.Join(packages, ","), "-coverprofile="+profile, ".")
+	test := exec.Command(binary, "-test.run=^TestTravel$", "-test.coverprofile="+profile)
 	test.Env = append(os.Environ(), fmt.Sprintf("%s=%d", stageVariable, stage))
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Fatalf("travel: %v\n%s", err, out)
@@ -112,53 +119,32 @@ func travel(t *testing.T, files []file, stage int) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return runsOf(string(text), files)
+	return string(text)
 }
 
-// runsOf reads a coverage profile: lines such as "module/poller/round.go:28.83,31.16 4 1", the last number of which is a count. A
-// function runs as often as its first block.
-func runsOf(profile string, files []file) map[string]int {
-	counts := map[string]int{}
-	for scanner := bufio.NewScanner(strings.NewReader(profile)); scanner.Scan(); {
-		place, numbers, _ := strings.Cut(scanner.Text(), " ")
-		start, _, _ := strings.Cut(place, ",")
-		fields := strings.Fields(numbers)
-		if len(fields) == 2 {
-			counts[strings.TrimPrefix(start, "github.com/refreshd/refreshd/")], _ = strconv.Atoi(fields[1])
-		}
+// faults returns one line for each promise of the page that the journey breaks: a row "| A put | … | most stays | most files |", and functions that
+// its section names in their order.
+func (j journey) faults(document, title string) (places []string) {
+	most := map[string]int{}
+	_, row, _ := strings.Cut(document, "\n| "+title+" |")
+	row, _, _ = strings.Cut(row, "\n")
+	cells := strings.Split(strings.TrimRight(row, "| "), "|")
+	for i, name := range []string{"files", "stays"} {
+		most[name], _ = strconv.Atoi(strings.TrimSpace(cells[max(0, len(cells)-1-i)]))
 	}
-	runs := map[string]int{}
-	for _, f := range files {
-		if f.syntax == nil || f.isTest() || !slices.Contains(counted, path.Dir(f.path)) {
+	if j.stays > most["stays"] || len(j.files) > most["files"] {
+		places = append(places, fmt.Sprintf("%s: expected at most %d stays in %d files, found %d in %d", title, most["stays"], most["files"], j.stays, len(j.files)))
+	}
+	at := -1
+	for _, match := range functionName.FindAllStringSubmatch(section(document, title), -1) {
+		if strings.HasSuffix(match[1], ".lua") || strings.HasSuffix(match[1], ".go") {
 			continue
 		}
-		for _, declaration := range f.syntax.Decls {
-			if function, ok := declaration.(*ast.FuncDecl); ok {
-				at := positions.Position(function.Body.Lbrace)
-				name := f.syntax.Name.Name + "." + nameOf(function)
-				runs[name] = counts[fmt.Sprintf("%s:%d.%d", f.path, at.Line, at.Column)]
-			}
+		next := slices.Index(j.path, match[1])
+		if next <= at {
+			places = append(places, title+": expected what the journey comes by, in this order, found "+match[1])
 		}
-	}
-	return runs
-}
-
-// unlisted returns one line for each function that a journey runs and its table does not name, and the other way round.
-func unlisted(document, title string, before, after map[string]int) (places []string) {
-	named := map[string]bool{}
-	for _, match := range functionName.FindAllStringSubmatch(section(document, title), -1) {
-		named[match[1]] = true
-	}
-	helpers := section(document, "What only converts or formats")
-	for _, name := range slices.Sorted(maps.Keys(after)) {
-		ran := after[name] > before[name]
-		listed := named[name] || strings.Contains(helpers, "`"+name+"`") || strings.HasPrefix(name, "store.Keys.") || strings.HasPrefix(name, "store.codec.")
-		switch {
-		case ran && !listed:
-			places = append(places, title+": expected a row or a helper, as it runs "+name)
-		case !ran && named[name]:
-			places = append(places, title+": expected what it runs, found "+name)
-		}
+		at = max(at, next)
 	}
 	return places
 }

@@ -1,33 +1,23 @@
 package architecture
 
 import (
-	"fmt"
 	"go/ast"
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
 
-const (
-	house = "../../docs/architecture.md"
-	// maxCrossed is how many functions a person can follow in one sitting.
-	maxCrossed = 25
-)
+const house = "../../docs/architecture.md"
 
 func TestThePageOfTheHouseNamesWhatExists(t *testing.T) {
 	document, err := os.ReadFile(house)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree := os.DirFS("../..")
-	for _, place := range astray(string(document), readTree(t, tree), tree) {
+	for _, place := range astray(string(document), repository(t), os.DirFS("../..")) {
 		t.Error(place)
-	}
-	if found := len(journeysOf(string(document))); found != 3 {
-		t.Errorf("%d journeys, want a due model, a failed result and a put", found)
 	}
 }
 
@@ -36,10 +26,9 @@ var (
 	functionName = regexp.MustCompile("`([a-z]+(?:\\.[A-Za-z]+){1,2})`")
 	roomRow      = regexp.MustCompile("(?m)^\\| (`[a-z/]+`(?:, `[a-z/]+`)*) \\|")
 	heading      = regexp.MustCompile(`(?m)^###? .*$`)
-	crossing     = regexp.MustCompile("(?m)^\\| ([a-z]+) \\| `([a-z]+)\\.[A-Za-z.]+` \\|.*$")
 )
 
-// astray returns one line for each name in the document that the sources do not have, and for each journey that is too long or climbs.
+// astray returns one line for each name in the document that the sources do not have.
 func astray(document string, files []file, tree fs.FS) (places []string) {
 	names := namesOf(files)
 	for _, match := range functionName.FindAllStringSubmatch(document, -1) {
@@ -61,9 +50,6 @@ func astray(document string, files []file, tree fs.FS) (places []string) {
 				places = append(places, "expected a room, found "+room)
 			}
 		}
-	}
-	for _, j := range journeysOf(document) {
-		places = append(places, j.faults()...)
 	}
 	return places
 }
@@ -120,25 +106,6 @@ func nameOf(function *ast.FuncDecl) string {
 	return identifier(of) + "." + function.Name.Name
 }
 
-// journey is a table of the functions that one thing crosses.
-type journey struct {
-	title        string
-	steps, rooms []string // of each row
-}
-
-func journeysOf(document string) (journeys []journey) {
-	for _, title := range heading.FindAllString(document, -1) {
-		j := journey{title: strings.Trim(title, "# ")}
-		for _, row := range crossing.FindAllStringSubmatch(section(document, j.title), -1) {
-			j.steps, j.rooms = append(j.steps, row[1]), append(j.rooms, row[2])
-		}
-		if len(j.steps) > 0 {
-			journeys = append(journeys, j)
-		}
-	}
-	return journeys
-}
-
 // section is what stands below a heading, up to the next one.
 func section(document, title string) string {
 	_, below, _ := strings.Cut(document, "# "+title+"\n")
@@ -146,29 +113,4 @@ func section(document, title string) string {
 		below = below[:next[0]]
 	}
 	return below
-}
-
-// storeys are the rooms of a journey, from the top of the house.
-var storeys = []string{"dispatcher", "poller", "store", "model", "policy", "schedule", "document"}
-
-func (j journey) faults() (places []string) {
-	if len(j.steps) > maxCrossed {
-		places = append(places, fmt.Sprintf("%s: expected at most %d functions, found %d", j.title, maxCrossed, len(j.steps)))
-	}
-	done := map[string]bool{}
-	for i, step := range j.steps {
-		room := slices.Index(storeys, j.rooms[i])
-		switch {
-		case room < 0:
-			places = append(places, fmt.Sprintf("%s: %s: expected one of the rooms %v, found %s", j.title, step, storeys, j.rooms[i]))
-		case i > 0 && step != j.steps[i-1]:
-			if done[step] {
-				places = append(places, fmt.Sprintf("%s: expected each step once, found %s again", j.title, step))
-			}
-		case i > 0 && room < slices.Index(storeys, j.rooms[i-1]):
-			places = append(places, fmt.Sprintf("%s: %s: expected to go down from %s, found %s", j.title, step, j.rooms[i-1], j.rooms[i]))
-		}
-		done[step] = true
-	}
-	return places
 }
