@@ -54,6 +54,19 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	return round, d.ignoreMisfit(d.store.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
+// upkeep does what is due now and then, whatever is due.
+func (d *Dispatcher) upkeep(ctx context.Context, due store.Due) error {
+	for _, misfit := range due.Misfits {
+		d.logMisfit(misfit, due.Now)
+	}
+	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.sampleHead} {
+		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // work is what a round is to decide about.
 type work struct {
 	due      store.Due

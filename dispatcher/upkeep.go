@@ -8,19 +8,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// upkeep does what is due now and then, whatever is due.
-func (d *Dispatcher) upkeep(ctx context.Context, due store.Due) error {
-	for _, misfit := range due.Misfits {
-		d.logMisfit(misfit, due.Now)
-	}
-	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.sampleHead} {
-		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // ignoreMisfit logs an error about a key of another type, and returns any other: the round goes on without what needed that key.
 func (d *Dispatcher) ignoreMisfit(err error, now time.Time) error {
 	misfit, is := store.Misfit(err)

@@ -85,34 +85,3 @@ func (d *Decision) NotifiesDispatcher(now time.Time) bool {
 	}
 	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart
 }
-
-// DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
-func (s *State) DueAt() time.Time {
-	if !s.Waiting() || s.Urgent() || s.Parked() {
-		return time.Time{}
-	}
-	return s.RefreshAt
-}
-
-// ParkedAt is the score among the parked, likewise.
-func (s *State) ParkedAt() time.Time {
-	if !s.Parked() {
-		return time.Time{}
-	}
-	return s.RefreshAt
-}
-
-// RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
-const RunAhead = 100 * 365 * 24 * time.Hour
-
-// UrgentAt is the score in the urgent set, likewise. Who was run stands before the others.
-func (s *State) UrgentAt() time.Time {
-	switch {
-	case !s.Urgent():
-		return time.Time{}
-	case s.Trigger == TriggerRun:
-		return s.RefreshAt.Add(-RunAhead)
-	default:
-		return s.RefreshAt
-	}
-}
