@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -40,7 +41,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	tab.KeysFollow("\r")
 	focus("Run now")
 	tab.KeysFollow("\r")
-	f.eventually("an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	focus("hold-reason")
 	tab.Keys("by keys")
 	focus("Hold")
@@ -59,7 +60,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	tab.Go(f.url("model?uid=tbl_1"))
 	browser.Eval[bool](tab, "window.same = true")
 	f.Command(`{"type":"run","uid":"tbl_1"}`)
-	f.eventually("an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	f.Take()
 	f.Say(fixture.Result("user_friendly_status", "tbl_1", f.Attempt("tbl_1"), `"status":"4 of 7 files"`))
 	tab.AwaitText("4 of 7 files")
@@ -114,7 +115,7 @@ func TestEverythingWorksWithoutScripts(t *testing.T) {
 	tab.NoScripts()
 	tab.Go(f.url("model?uid=tbl_1"))
 	tab.Follow("Run now")
-	f.eventually("an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
 	tab.Go(f.url("steering"))
 	tab.Press("New hold")
 	tab.Fill("selector", "tenant=t1")
@@ -146,20 +147,18 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	f.client.AddHook(counted)
 
 	seen, pages := map[string]bool{}, 0
-	for address := f.url("models"); address != ""; pages++ {
-		counted.begin()
+	for path := home + "models"; path != ""; pages++ {
+		counted.n.Store(0)
 		if tab != nil && pages%200 == 0 { // a browser for some of them
-			tab.Go(address)
-			for _, uid := range browser.Eval[[]string](tab, "[...document.querySelectorAll('tbody th a')].map(a => a.innerText)") {
-				seen[uid] = true
-			}
-			next := browser.Eval[string](tab, "document.querySelector('a[rel=next]')?.href || ''")
+			tab.Go(f.server.URL + path)
 			tab.Leave() // which ends its stream
-			address = next
-		} else {
-			address = f.readModels(address, seen)
 		}
-		if n := counted.total(); n > 6000 {
+		var uids []string
+		uids, path = f.readList(path)
+		for _, uid := range uids {
+			seen[uid] = true
+		}
+		if n := counted.n.Load(); n > 6000 {
 			t.Fatalf("page %d: expected at most 6000 commands, found %d", pages, n)
 		}
 	}
@@ -167,9 +166,9 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 		t.Errorf("expected %d models on %d pages, found %d", many, pages, len(seen))
 	}
 	for _, path := range everyPage {
-		counted.begin()
-		f.get(path)
-		if n := counted.total(); n > 6000 {
+		counted.n.Store(0)
+		f.status(home + path)
+		if n := counted.n.Load(); n > 6000 {
 			t.Errorf("%s: expected at most 6000 commands of a page, found %d", path, n)
 		}
 	}
@@ -187,55 +186,18 @@ func (f *fleet) fill(many int) {
 	}
 }
 
-// readModels notes the models of a page, and returns the address of the next one.
-func (f *fleet) readModels(address string, seen map[string]bool) (next string) {
-	f.t.Helper()
-	page := f.body(address)
-	for _, row := range strings.Split(page, `<th scope="row"><a href="`)[1:] {
-		_, rest, _ := strings.Cut(row, ">")
-		uid, _, _ := strings.Cut(rest, "<")
-		seen[uid] = true
-	}
-	if before, _, found := strings.Cut(page, `" rel="next"`); found {
-		next = before[strings.LastIndex(before, `href="`)+len(`href="`):]
-		next = strings.TrimSuffix(f.dashboard.URL(), "/") + strings.ReplaceAll(strings.ReplaceAll(next, "&amp;", "&"), "&#43;", "+")
-	}
-	return next
-}
-
-// commandCount is a hook that counts commands. It is safe for concurrent use.
-type commandCount struct {
-	mu sync.Mutex
-	n  int // guarded by mu
-}
-
-func (c *commandCount) begin() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n = 0
-}
-
-func (c *commandCount) total() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.n
-}
-
-func (c *commandCount) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.n += n
-}
+// commandCount is a hook that counts commands.
+type commandCount struct{ n atomic.Int64 }
 
 func (c *commandCount) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (c *commandCount) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error { c.add(1); return next(ctx, command) }
+	return func(ctx context.Context, command redis.Cmder) error { c.n.Add(1); return next(ctx, command) }
 }
 
 func (c *commandCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
-		c.add(len(commands))
+		c.n.Add(int64(len(commands)))
 		return next(ctx, commands)
 	}
 }

@@ -1,92 +1,46 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/poller"
 )
 
-// fleet is a queue on a redis-server, its daemons, and a dashboard that serves it.
+// fleet is a queue on a redis-server with many models, whose dashboard is looked at with a real browser.
 type fleet struct {
-	*fixture.Queue
-
-	t         *testing.T
-	queue     *store.Queue
-	client    redis.UniversalClient // of the dashboard
-	dashboard *Dashboard
-	rounds    struct { // by hand, before live
-		dispatcher *dispatcher.Dispatcher
-		poller     *poller.Poller
-	}
-	begun []fixture.Entry // attempts that workers have begun
+	*visitor
+	client redis.UniversalClient // of the dashboard
+	begun  []fixture.Entry       // attempts that workers have begun
 }
 
-// newFleet starts a dashboard. The clock of its queue stands on a Monday morning until it is turned.
+// newFleet opens a dashboard. The clock of its queue stands on a Monday morning until it is turned.
 func newFleet(t *testing.T, config Config) *fleet {
 	t.Helper()
-	f := &fleet{Queue: fixture.New(t, testkit.Redis(t)), t: t}
-	f.Clock.Set(time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC))
-	f.client = f.Server.Client(t)
-	var err error
-	clients := &store.Clients{Read: f.client, Write: f.client, Block: f.client}
-	if f.queue, err = store.Open(t.Context(), clients, store.Config{Clock: f.Clock.Now}); err != nil {
-		t.Fatal(err)
-	}
-	if f.rounds.dispatcher, err = dispatcher.New(f.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond}); err != nil {
-		t.Fatal(err)
-	}
-	if f.rounds.poller, err = poller.New(f.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
-	config.Listen, config.Clock, config.Tick = "127.0.0.1:0", time.Now, 100*time.Millisecond
-	if f.dashboard, err = Open([]*store.Queue{f.queue}, config); err != nil {
-		t.Fatal(err)
-	}
-	f.run(f.dashboard.Run)
-	return f
-}
-
-// run runs a loop until the test ends.
-func (f *fleet) run(loop func(context.Context) error) {
-	f.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		if err := loop(ctx); err != nil {
-			f.t.Error(err)
-		}
-	})
-	f.t.Cleanup(func() {
-		cancel()
-		running.Wait()
-	})
+	q := fixture.New(t, testkit.Redis(t))
+	q.Clock.Set(time.Date(2026, 11, 23, 3, 0, 0, 0, time.UTC))
+	client := q.Server.Client(t)
+	config.Clock, config.Tick = time.Now, 100*time.Millisecond
+	return &fleet{visitor: sitAt(t, q, "", client, func(c *Config) { *c = config }), client: client}
 }
 
 // live lets the daemons run by themselves from now on.
 func (f *fleet) live() {
 	f.t.Helper()
-	f.run(f.rounds.dispatcher.Run)
-	f.run(f.rounds.poller.Run)
+	testkit.Run(f.t, f.dispatcher.Run)
+	testkit.Run(f.t, f.poller.Run)
 }
 
 // url is the address of a page.
 func (f *fleet) url(path string) string {
-	return strings.TrimSuffix(f.dashboard.URL(), "/") + home + path
+	return f.server.URL + home + path
 }
 
 // policies stores policies of YAML.
@@ -114,11 +68,11 @@ func (f *fleet) policies(yaml string) {
 func (f *fleet) work() {
 	f.t.Helper()
 	for range 200 {
-		polled, err := f.rounds.poller.RunOnce(f.t.Context())
+		polled, err := f.poller.RunOnce(f.t.Context())
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		dispatched, err := f.rounds.dispatcher.RunOnce(f.t.Context())
+		dispatched, err := f.dispatcher.RunOnce(f.t.Context())
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -158,24 +112,5 @@ func (f *fleet) fail(uid, definition, failure string) {
 	f.work()
 	f.Say(fixture.Result("failure", uid, f.Attempt(uid), failure))
 	f.work()
-	for _, found := f.Take(); found; _, found = f.Take() {
-	}
-}
-
-// get asks for a page, as no browser does.
-func (f *fleet) get(path string) string { f.t.Helper(); return f.body(f.url(path)) }
-
-// body is what stands at an address.
-func (f *fleet) body(address string) string {
-	f.t.Helper()
-	response, err := http.Get(address)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return string(text)
+	f.start()
 }

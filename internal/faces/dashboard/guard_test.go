@@ -89,29 +89,31 @@ func TestSettingsThatExposeADashboardAreRefused(t *testing.T) {
 	}
 }
 
-func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
+func TestAFormOfAnotherSiteOrAnOlderOneDoesNothing(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.put(`"uid":"a"`)
-	form := url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}}
-	for name, change := range map[string]func(*http.Request){
-		"as a browser tells of it": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
-		"by its origin":            func(r *http.Request) { r.Header.Set("Origin", "https://evil.example.com") },
-		"of a site beside it":      func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+	for name, test := range map[string]struct {
+		csrf, header, value string
+		status              int
+		want                string
+	}{
+		"as a browser tells of it": {d.dashboard.csrf, "Sec-Fetch-Site", "cross-site", 403, "sent by another site, and nothing was done"},
+		"by its origin":            {d.dashboard.csrf, "Origin", "https://evil.example.com", 403, "sent by another site, and nothing was done"},
+		"of a site beside it":      {d.dashboard.csrf, "Sec-Fetch-Site", "same-site", 403, "sent by another site, and nothing was done"},
+		"without the text":         {"", "", "", 403, "load its page again"},
+		"with another text":        {d.dashboard.csrf + "x", "", "", 403, "load its page again"},
+		"too large":                {strings.Repeat("x", maxForm), "", "", 400, "at most 256 KiB, and nothing was done"},
 	} {
-		request := d.request("POST", home+"model/disable", form)
-		change(request)
-		if response, text := d.ask(request); response.StatusCode != 403 || !strings.Contains(text, "sent by another site, and nothing was done") {
-			t.Errorf("%s: expected it refused, found %s %s", name, response.Status, text)
+		request := d.request("POST", home+"model/disable", url.Values{"csrf": {test.csrf}, "uid": {"a"}})
+		if test.header != "" {
+			request.Header.Set(test.header, test.value)
+		}
+		if response, text := d.ask(request); response.StatusCode != test.status || !strings.Contains(text, test.want) {
+			t.Errorf("%s: expected %d, found %s %s", name, test.status, response.Status, text)
 		}
 	}
-	for _, csrf := range []string{"", "x", d.dashboard.csrf + "x"} {
-		response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {csrf}, "uid": {"a"}}))
-		if response.StatusCode != 403 || !strings.Contains(text, "load its page again") {
-			t.Errorf("%q: expected it refused, found %s %s", csrf, response.Status, text)
-		}
-	}
-	if response, _ := d.ask(d.request("GET", home+"model/disable?uid=a&csrf="+d.dashboard.csrf, nil)); response.StatusCode != 404 {
-		t.Errorf("expected no action by a link, found %s", response.Status)
+	if status, _ := d.status(home + "model/disable?uid=a&csrf=" + d.dashboard.csrf); status != 404 {
+		t.Errorf("expected no action by a link, found %d", status)
 	}
 	if d.Model("a")["refresh_disabled_until_update"] != "" {
 		t.Error("expected a model that nobody has disabled")
@@ -121,21 +123,17 @@ func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.ReadOnly = true })
 	d.put(`"uid":"a"`)
-	expectNone(t, d.page(home+"model?uid=a"), "Run now", `method="post"`)
-	expect(t, d.page(home), "read-only")
+	d.Say("nonsense") // which is rejected
+	d.apply()
+	for _, path := range []string{"", "models", "model?uid=a", "failures", "steering", "rejected"} {
+		page := d.page(home + path)
+		expect(t, page, "read-only")
+		expectNone(t, page, "Run now", `method="post"`)
+	}
 	for _, action := range actions {
-		response, text := d.ask(d.request("POST", home+action.path, url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}}))
-		if response.StatusCode != 403 || !strings.Contains(text, "--read-only") {
+		if response, text := d.post(home+action.path, "uid", "a"); response.StatusCode != 403 || !strings.Contains(text, "--read-only") {
 			t.Errorf("%s: expected 403, found %s %s", action.path, response.Status, text)
 		}
-	}
-}
-
-func TestAFormThatIsTooLargeDoesNothing(t *testing.T) {
-	d := sit(t, testkit.Miniredis(t), nil)
-	response, text := d.ask(d.request("POST", home+"model/disable", url.Values{"csrf": {d.dashboard.csrf}, "reason": {strings.Repeat("x", maxForm)}}))
-	if response.StatusCode != 400 || !strings.Contains(text, "at most 256 KiB, and nothing was done") {
-		t.Errorf("expected 400, found %s %s", response.Status, text)
 	}
 }
 
@@ -159,21 +157,32 @@ func TestWithoutTheTokenNothingIsShown(t *testing.T) {
 	d.page("/static/style.css")
 }
 
+// signIn sends the token, and returns the cookie.
+func (d *visitor) signIn() *http.Cookie {
+	d.t.Helper()
+	response, _ := d.post("/login", "token", secret)
+	if response.StatusCode != 303 || len(response.Cookies()) != 1 {
+		d.t.Fatalf("expected a session, found %s %v", response.Status, response.Cookies())
+	}
+	return response.Cookies()[0]
+}
+
+// try sends a wrong token as a client behind a proxy, and returns the status.
+func (d *visitor) try(token, client string) int {
+	request := d.request("POST", "/login", url.Values{"token": {token}})
+	request.Header.Set("X-Forwarded-For", client)
+	response, _ := d.ask(request)
+	return response.StatusCode
+}
+
 func TestTheTokenOpensASessionThatEnds(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), withToken)
-	response, text := d.ask(d.request("POST", "/login", url.Values{"token": {"another token"}}))
+	response, text := d.post("/login", "token", "another token")
 	if response.StatusCode != 403 || len(response.Cookies()) > 0 {
 		t.Errorf("expected no session, found %s %v", response.Status, response.Cookies())
 	}
 	expect(t, text, "This is not the token")
-	signIn := func() *http.Cookie {
-		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {secret}}))
-		if response.StatusCode != 303 || len(response.Cookies()) != 1 {
-			t.Fatalf("expected a session, found %s %v", response.Status, response.Cookies())
-		}
-		return response.Cookies()[0]
-	}
-	cookie := signIn()
+	cookie := d.signIn()
 	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, secret) || cookie.Secure {
 		t.Errorf("expected a cookie that no script reads and no other site sends, found %v", cookie)
 	}
@@ -181,12 +190,6 @@ func TestTheTokenOpensASessionThatEnds(t *testing.T) {
 	d.Clock.Turn(sessionTime)
 	if status, _ := d.status(home); status != 303 {
 		t.Errorf("expected the end of the session, found %d", status)
-	}
-	signIn()
-	d.page(home)
-	d.ask(d.request("POST", "/logout", nil))
-	if status, _ := d.status(home); status != 303 {
-		t.Errorf("expected nobody signed in, found %d", status)
 	}
 	forged := d.request("GET", home, nil)
 	forged.AddCookie(&http.Cookie{Name: sessionCookie, Value: "99999999999.x"})
@@ -216,25 +219,24 @@ func TestAProgramBringsTheTokenWithEachRequestAndNeedsNoForm(t *testing.T) {
 	}
 }
 
-func TestWrongTokensAreBounded(t *testing.T) {
-	d := sit(t, testkit.Miniredis(t), withToken)
-	try := func(token string) int {
-		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {token}}))
-		return response.StatusCode
-	}
+func TestWrongTokensOfEachClientAreBounded(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) {
+		withToken(c)
+		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
 	for range maxTries {
-		if got := try("wrong"); got != 403 {
+		if got := d.try("wrong", "192.0.2.1"); got != 403 {
 			t.Fatalf("expected 403, found %d", got)
 		}
 	}
-	if got := try("wrong"); got != 429 {
-		t.Errorf("expected no more wrong ones for a while, found %d", got)
+	if one, other := d.try("wrong", "192.0.2.1"), d.try("wrong", "192.0.2.2"); one != 429 || other != 403 {
+		t.Errorf("expected the one client refused alone, found %d and %d", one, other)
 	}
-	if got := try(secret); got != 303 {
+	if got := d.try(secret, "192.0.2.1"); got != 303 {
 		t.Errorf("expected the right one taken at once, found %d", got)
 	}
 	d.Clock.Turn(tryWindow)
-	if got := try("wrong"); got != 403 {
+	if got := d.try("wrong", "192.0.2.1"); got != 403 {
 		t.Errorf("expected it compared after a while, found %d", got)
 	}
 }
@@ -264,33 +266,10 @@ func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
 	}
 }
 
-func TestClientsBehindATrustedProxyAreCountedApart(t *testing.T) {
-	d := sit(t, testkit.Miniredis(t), func(c *Config) {
-		withToken(c)
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	})
-	try := func(client string) int {
-		request := d.request("POST", "/login", url.Values{"token": {"wrong"}})
-		request.Header.Set("X-Forwarded-For", client)
-		response, _ := d.ask(request)
-		return response.StatusCode
-	}
-	for range maxTries {
-		try("192.0.2.1")
-	}
-	if one, other := try("192.0.2.1"), try("192.0.2.2"); one != 429 || other != 403 {
-		t.Errorf("expected the one refused alone, found %d and %d", one, other)
-	}
-}
-
 func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), withToken)
-	signIn := func() *http.Cookie {
-		response, _ := d.ask(d.request("POST", "/login", url.Values{"token": {secret}}))
-		return response.Cookies()[0]
-	}
-	other, own := signIn(), signIn() // at the same instant
-	d.ask(d.request("POST", "/logout", nil))
+	other, own := d.signIn(), d.signIn() // at the same instant
+	d.post("/logout")
 	status := func(cookie *http.Cookie) int {
 		request := d.request("GET", home, nil)
 		request.AddCookie(cookie)

@@ -25,7 +25,7 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 		}
 		page := d.page(home)
 		expect(t, page, "<h1>Overview</h1>", `sort=failing">1</a>`, "http_503: 503 Service Unavailable", `models?l=error%3D`,
-			"Starts: 0 in the last full minute, 2 in the last hour.", "in the last hour: 0 succeeded, 1 failed, 0 timed out.", ">p1</td>")
+			"Starts: 0 in the last full minute, 2 in the last hour.", "in the last hour: 0 succeeded, 1 failed, 0 timed out.", ">poller-1</td>")
 		expect(t, d.page(home+"?x=1"), "<h1>Overview</h1>")
 		d.Clock.Turn(time.Minute)
 		expect(t, d.page(home), "Starts: 2 in the last full minute")
@@ -161,20 +161,14 @@ func TestBarsStandOnTheBaseAndAreScaledTogether(t *testing.T) {
 	if diff := cmp.Diff(want, drawn); diff != "" || most != 4 {
 		t.Errorf("expected 4 at the top, found %d; -want +got\n%s", most, diff)
 	}
-	if drawn, most = bars([]string{"success"}, []perMinute{{}}); drawn != nil || most != 1 {
-		t.Errorf("expected an empty picture from 0 to 1, found %v, %d", drawn, most)
-	}
 }
 
 func TestALineHasAPointForEachMinuteThatIsKnown(t *testing.T) {
 	now := time.Date(2026, 11, 21, 7, 30, 40, 0, time.UTC)
-	points, most := line([]sample{{at: now.Add(-2 * time.Minute), line: 4}, {at: now.Add(-time.Second), line: 8}, {at: now, line: 2}}, now,
-		func(s sample) float64 { return float64(s.line) })
-	if points != "575,51 595,2" || most != 8 {
-		t.Errorf("expected the greatest of each minute, found %q and %g", points, most)
-	}
-	if points, most = line([]sample{{at: now.Add(-59 * time.Minute), line: 1}, {at: now.Add(-time.Hour), line: 9}, {at: now.Add(time.Minute), line: 9}}, now,
-		func(s sample) float64 { return float64(s.line) }); points != "5,2" || most != 1 {
+	points, most := line([]sample{
+		{at: now.Add(-time.Hour), line: 9}, {at: now.Add(-59 * time.Minute), line: 1}, {at: now.Add(-time.Second), line: 8}, {at: now, line: 2}, {at: now.Add(time.Minute), line: 9},
+	}, now, func(s sample) float64 { return float64(s.line) })
+	if points != "5,87.8 595,2" || most != 8 {
 		t.Errorf("expected the greatest of each minute, found %q and %g", points, most)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -42,7 +43,7 @@ func TestAQueueIsChosenByItsLink(t *testing.T) {
 	f := newFleet(t, Config{})
 	showToo(t, f.dashboard, f.client, store.Config{Queue: "banners", Clock: f.Clock.Now})
 	tab := browser.Open(t)
-	f.eventually("two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
+	testkit.Eventually(t, "two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
 	tab.Go(f.url("models"))
 	tab.Look()
 	tab.Follow("banners")

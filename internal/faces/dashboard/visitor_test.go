@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -23,6 +24,7 @@ import (
 type visitor struct {
 	*fixture.Queue
 	t          *testing.T
+	queue      *store.Queue
 	dashboard  *Dashboard
 	server     *httptest.Server
 	browser    *http.Client
@@ -41,10 +43,6 @@ func sit(t *testing.T, server *testkit.Server, change func(*Config)) *visitor {
 func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalClient, change func(*Config)) *visitor {
 	t.Helper()
 	d := &visitor{Queue: q, t: t}
-	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
 	config := Config{Clock: time.Now, Tick: time.Millisecond}
 	if change != nil {
 		change(&config)
@@ -52,13 +50,12 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 	if config.Token != "" {
 		config.Clock = q.Clock.Now // of sessions
 	}
-	if d.dashboard, err = build([]*store.Queue{queue}, config); err != nil {
-		t.Fatal(err)
-	}
-	if d.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{Clock: q.Clock.Now}); err != nil {
-		t.Fatal(err)
-	}
-	if d.poller, err = poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now}); err != nil {
+	var errs [4]error
+	d.queue, errs[0] = store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name, Clock: q.Clock.Now})
+	d.dashboard, errs[1] = build([]*store.Queue{d.queue}, config)
+	d.dispatcher, errs[2] = dispatcher.New(q.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
+	d.poller, errs[3] = poller.New(q.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})
+	if err := errors.Join(errs[:]...); err != nil {
 		t.Fatal(err)
 	}
 	d.server = httptest.NewServer(d.dashboard.Handler())
@@ -66,6 +63,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 	d.browser = &http.Client{Jar: jar, Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		d.browser.CloseIdleConnections()
+		close(d.dashboard.ending)
 		d.server.Close()
 		d.dashboard.streams.wait()
 	})
@@ -105,9 +103,9 @@ func (d *visitor) request(method, path string, fields url.Values) *http.Request 
 // page reads a page that must be there.
 func (d *visitor) page(path string) string {
 	d.t.Helper()
-	response, text := d.ask(d.request(http.MethodGet, path, nil))
-	if response.StatusCode != http.StatusOK {
-		d.t.Fatalf("%s: expected 200, found %s\n%s", path, response.Status, text)
+	status, text := d.status(path)
+	if status != http.StatusOK {
+		d.t.Fatalf("%s: expected 200, found %d\n%s", path, status, text)
 	}
 	return text
 }
@@ -119,14 +117,20 @@ func (d *visitor) status(path string) (int, string) {
 	return response.StatusCode, text
 }
 
-// press sends a form as the page with it would, and returns the page that follows.
-func (d *visitor) press(path string, fields ...string) string {
+// post sends a form as the page with it would.
+func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 	d.t.Helper()
 	form := url.Values{"csrf": {d.dashboard.csrf}}
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
-	response, text := d.ask(d.request(http.MethodPost, path, form))
+	return d.ask(d.request(http.MethodPost, path, form))
+}
+
+// press sends a form, and returns the page that follows.
+func (d *visitor) press(path string, fields ...string) string {
+	d.t.Helper()
+	response, text := d.post(path, fields...)
 	if response.StatusCode != http.StatusSeeOther {
 		d.t.Fatalf("%s: expected a way to go on, found %s\n%s", path, response.Status, text)
 	}
