@@ -22,12 +22,12 @@ what would follow if the next attempt succeeds, fails, or is never answered.`,
 
 // explanation is a model explained, as -o json shows it.
 type explanation struct {
-	UID        string           `json:"uid"`
-	Status     model.Status     `json:"status"`
-	RefreshAt  *string          `json:"refresh_at"`
-	RefreshWhy string           `json:"refresh_why"`
-	GivesUpAt  *string          `json:"gives_up_at"`
-	Missing    *explain.Absence `json:"missing"`
+	UID        string               `json:"uid"`
+	Status     model.Status         `json:"status"`
+	RefreshAt  *string              `json:"refresh_at"`
+	RefreshWhy string               `json:"refresh_why"`
+	GivesUpAt  *string              `json:"gives_up_at"`
+	Missing    *explain.MissingRole `json:"missing"`
 	// WaitsFor is the gate that the next start waits for, or will wait for, if nobody knows when that opens; "": none.
 	WaitsFor model.Blocker `json:"waits_for"`
 	Story    []string      `json:"story"`

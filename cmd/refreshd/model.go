@@ -151,7 +151,7 @@ func getCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := found.ReadSigns(ctx, part); err != nil {
+			if err := found.ReadLiveness(ctx, part); err != nil {
 				return err
 			}
 			return a.print(viewSole(found), pairsOf(found))

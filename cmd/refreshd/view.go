@@ -128,7 +128,7 @@ func refreshFor(r *store.Record) string {
 type soleView struct {
 	modelView
 
-	Missing *explain.Absence `json:"missing"`
+	Missing *explain.MissingRole `json:"missing"`
 }
 
 func viewSole(s explain.Shown) soleView { return soleView{viewModel(s), s.Missing()} }

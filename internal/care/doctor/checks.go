@@ -100,8 +100,8 @@ func (c *checker) check(ctx context.Context) (err error) {
 		return err
 	}
 	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.parties, c.gateLooks, c.heartbeats, c.backlog, c.usedPolicies,
-		c.policyUses, c.errorCounts, c.steering, c.calendars, c.samePolicies, c.sameSteering, c.sameQueueCircuit,
+		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.processes, c.rechecks, c.heartbeats, c.backlog, c.usedPolicies,
+		c.policyUses, c.errorCounts, c.flowTexts, c.calendars, c.sameSettings, c.sameQueueCircuit,
 	} {
 		if err = step(ctx); err != nil {
 			break
@@ -118,14 +118,6 @@ func (c *checker) inPart(err error) error {
 		err = fmt.Errorf("%s: %w", c.store.Keys.Queue(), err)
 	}
 	return err
-}
-
-// policy is where a finding about a policy is: its name, and its part if there are several.
-func (c *checker) policy(name string) string {
-	if c.several {
-		return c.store.Keys.Policies() + " " + name
-	}
-	return name
 }
 
 func (c *checker) keyTypes(ctx context.Context) error {
@@ -161,7 +153,7 @@ func (c *checker) walk(ctx context.Context) error {
 		store.KeyClaimed: c.typed(k.Claimed, "list", c.claimed), store.KeyTaken: c.typed(k.Taken, "list", c.taken),
 		store.KeyReply: c.typed(k.Reply, "list", nil), store.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), store.KeyError: c.typed(k.Error, "hash", c.signatures),
 		store.KeyTold: c.typed(k.Told, "list", nil), store.KeyNotices: c.typed(k.Notices, "list", nil), store.KeyRecipients: c.typed(k.Recipients, "zset", nil),
-		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.gates, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
+		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.blockers, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
 		store.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),
 	}
 	return inspect.Of(c.store).EachKey(ctx, func(keys []inspect.QueueKey) error {

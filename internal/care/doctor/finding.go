@@ -73,8 +73,8 @@ var (
 	payloadOrphan   = kind{"payload-orphan", Error, "a model for it", repairOrphan}
 	historyOrphan   = kind{"history-orphan", Error, "a model for it", repairOrphan}
 	indexOrphan     = kind{"index-orphan", Error, "a model for it", repairOrphan}
-	claimedOrphan   = kind{"claimed-orphan", Error, "a poller that gives signs of life", repairClaimed}
-	takenOrphan     = kind{"taken-orphan", Error, "a worker pool that gives signs of life", repairTaken}
+	claimedOrphan   = kind{"claimed-orphan", Error, "a poller with a heartbeat", repairClaimed}
+	takenOrphan     = kind{"taken-orphan", Error, "a worker pool with a heartbeat", repairTaken}
 	claimedLapsed   = kind{"claimed-silent", Warning, lapsed + "poller that takes over", "start a poller: it takes over by itself"}
 	takenLapsed     = kind{"taken-silent", Warning, lapsed + "worker pool that takes over", "start a worker pool: it takes over by itself"}
 	heartbeatAhead  = kind{"heartbeat-ahead", Warning, "heartbeats that are past", repairAhead}

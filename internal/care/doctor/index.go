@@ -92,16 +92,16 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 
 func (c *checker) members(ctx context.Context, index store.Index) error {
 	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
-		strays, err := inspect.Of(c.store).Orphans(ctx, index, uids)
-		if err != nil || len(strays) == 0 {
+		misplaced, err := inspect.Of(c.store).Orphans(ctx, index, uids)
+		if err != nil || len(misplaced) == 0 {
 			return err
 		}
-		return c.reread(ctx, strays, func(m *inspect.Inspection) []Finding { return c.stray(m, index) }, index)
+		return c.reread(ctx, misplaced, func(m *inspect.Inspection) []Finding { return c.misplaced(m, index) }, index)
 	})
 }
 
-// stray reports a model that stands in an index without saying so, or what is no model.
-func (c *checker) stray(m *inspect.Inspection, index store.Index) []Finding {
+// misplaced reports a model that stands in an index without saying so, or what is no model.
+func (c *checker) misplaced(m *inspect.Inspection, index store.Index) []Finding {
 	stands, key := m.Stands(index), c.store.IndexKey(index)
 	switch {
 	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":

@@ -127,7 +127,7 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 		for _, want := range []string{
 			"error policy-differs {q:1}:policies new: expected the same as in the first part, {q:0}:policies, found another one; --repair writes what",
 			"{q:2}:policies new: expected the same as in the first part, {q:0}:policies, found none",
-			"{q:2}:policies removed: expected the same as in the first part, {q:0}:policies, found one, which is not stored there",
+			"{q:2}:policies removed: expected the same as in the first part, {q:0}, found one, which is not stored there",
 			"{q:2}:policies default: ",
 		} {
 			if !strings.Contains(report.String(), want) {

@@ -40,7 +40,7 @@ func (e *Export) Write(ctx context.Context, to io.Writer) error {
 	lines := json.NewEncoder(out)
 	lines.SetEscapeHTML(false)
 	if e.State {
-		if err := e.writeSteering(ctx, lines); err != nil {
+		if err := e.writeFlow(ctx, lines); err != nil {
 			return err
 		}
 		if err := e.writePolicies(ctx, slices.Sorted(maps.Keys(policies)), lines); err != nil {

@@ -76,7 +76,7 @@ type entry struct {
 	limit    model.Limit       // of a limit
 	policy   policy.Policy     // of a policy
 	moved    model.Moved       // of a model
-	whole    bool              // it has its state
+	hasState bool
 }
 
 func readEntry(doc definitions.Document) (e entry, err error) {
@@ -132,11 +132,11 @@ func (e *entry) readModel(fields map[string]any) (err error) {
 	if e.moved.Definition, err = model.ParseDefinition(definition); err != nil {
 		return err
 	}
-	_, e.whole = fields["state"]
+	_, e.hasState = fields["state"]
 	switch {
-	case !e.whole && fields["history"] != nil:
+	case !e.hasState && fields["history"] != nil:
 		return document.Refuse("history", "a state beside it", "none")
-	case !e.whole:
+	case !e.hasState:
 		return nil
 	case fields["refresh"] != nil:
 		return document.Refuse("refresh", "nothing, as the state says when the model is refreshed", document.Found(fields["refresh"]))

@@ -57,7 +57,7 @@ func (i *Import) decide(t *task, put *model.Command, snapshot *store.Snapshot, p
 }
 
 func (t *task) execute(record *store.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
-	if !t.whole {
+	if !t.hasState {
 		return record.Execute(put, policies, record.Exists, now)
 	}
 	moved := t.moved

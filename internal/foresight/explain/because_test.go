@@ -46,11 +46,11 @@ func TestEachStatusSaysWhatItMeans(t *testing.T) {
 		}
 	}
 	due := shownAs(model.StatusDue, model.State{RefreshAt: ago})
-	due.Signs = &model.Liveness{Now: now, Queued: 3, Held: 2, Last: map[model.Role]time.Time{model.RoleDispatcher: now}}
+	due.Liveness = &model.Liveness{Now: now, Queued: 3, Held: 2, Last: map[model.Role]time.Time{model.RoleDispatcher: now}}
 	if want := "due: waits for room in the input list (3 in line, 2 in the hands of workers) since 2h"; due.StatusText() != want {
 		t.Errorf("expected %q, found %q", want, due.StatusText())
 	}
-	due.Signs = &model.Liveness{Now: now}
+	due.Liveness = &model.Liveness{Now: now}
 	if want := "due: waits for a dispatcher since 2h; no dispatcher lives"; due.StatusText() != want || due.Missing() == nil || !due.Missing().Certain {
 		t.Errorf("expected %q, found %q", want, due.StatusText())
 	}
@@ -131,7 +131,7 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reason := one.because(&e.narrator.steered.Gates, e.narrator.when)
+			reason := one.because(&e.narrator.admission.Gates, e.narrator.when)
 			if story := strings.Join(e.Story(), "\n"); !strings.Contains(story, reason) || !strings.Contains(story, " in "+e.narrator.zone.String()+", whose times") && !strings.Contains(story, "times are those of "+e.narrator.zone.String()) {
 				t.Errorf("%s: expected %q and the zone in\n%s", one.Record.UID, reason, story)
 			}

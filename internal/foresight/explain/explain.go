@@ -26,16 +26,16 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	if err != nil {
 		return nil, err
 	}
-	if err := found.ReadSigns(ctx, store); err != nil {
+	if err := found.ReadLiveness(ctx, store); err != nil {
 		return nil, err
 	}
 	record := found.Record
 	e := &Explanation{Shown: found, Attempts: attempts, narrator: narrator{Shown: found, m: &record.Model, zone: ZoneOf(&record.Model)}}
 	s := &e.narrator
-	if s.steered, err = store.Report().Admission(ctx, s.m, s.Now); err != nil {
+	if s.admission, err = store.Report().Admission(ctx, s.m, s.Now); err != nil {
 		return nil, err
 	}
-	e.Forecast, e.Gate = s.steered.Gates.Forecast(s.m, s.Now)
+	e.Forecast, e.Gate = s.admission.Gates.Forecast(s.m, s.Now)
 	s.gate = e.Gate
 	if found.Status == model.StatusQueued || found.Status == model.StatusDue {
 		if s.place, err = store.Report().QueuePosition(ctx, record); err != nil {

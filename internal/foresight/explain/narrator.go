@@ -17,8 +17,8 @@ type narrator struct {
 	place store.QueuePosition // of a queued attempt
 	alike store.FailureGroup  // by which the model is failing
 
-	steered store.Admission
-	gate    model.Blocker // that the next start waits for, of which nobody knows when it opens; empty: none
+	admission store.Admission
+	gate      model.Blocker // that the next start waits for, of which nobody knows when it opens; empty: none
 }
 
 // clock is a time of day, with its day if that is not today.

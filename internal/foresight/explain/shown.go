@@ -17,16 +17,16 @@ type Shown struct {
 	Record    *store.Record
 	Status    model.Status
 	Now       time.Time
-	Signs     *model.Liveness // of those that serve its queue; nil: not read
+	Liveness  *model.Liveness // of those that serve its queue; nil: not read
 	Rejection *Rejection      // nil: none, or nobody has looked
 	Reason    string          // why it is disabled, or failed last; only in lists
 	Because   string          // why it waits as it does; likewise
 }
 
-// ReadSigns reads who serves the queue.
-func (s *Shown) ReadSigns(ctx context.Context, store *store.Store) error {
-	signs, err := store.Report().Liveness(ctx)
-	s.Signs = &signs
+// ReadLiveness reads who serves the queue.
+func (s *Shown) ReadLiveness(ctx context.Context, store *store.Store) error {
+	liveness, err := store.Report().Liveness(ctx)
+	s.Liveness = &liveness
 	return err
 }
 

@@ -9,23 +9,23 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Absence is a party that a model misses.
-type Absence struct {
-	Party   model.Role `json:"party"`
+// MissingRole is a kind of process that a model waits for in vain.
+type MissingRole struct {
+	Role    model.Role `json:"party"`
 	Reason  string     `json:"reason"`
 	Certain bool       `json:"certain"` // so long a silence has no other cause
 }
 
-// Missing is the party that the model misses; nil, which is null: none, or nobody has looked.
-func (s Shown) Missing() *Absence {
-	if s.Signs == nil {
+// Missing is the role that the model misses; nil, which is null: none, or nobody has looked.
+func (s Shown) Missing() *MissingRole {
+	if s.Liveness == nil {
 		return nil
 	}
-	absence, is := s.Signs.MissingFor(&s.Record.State, s.Status)
+	missing, is := s.Liveness.MissingFor(&s.Record.State, s.Status)
 	if !is {
 		return nil
 	}
-	return &Absence{absence.Role, absence.String(), absence.Certain}
+	return &MissingRole{missing.Role, missing.String(), missing.Certain}
 }
 
 // StatusText says what the status means for this model.
@@ -45,8 +45,8 @@ func (s Shown) StatusText() string {
 		text += ": starts " + words.Distance(r.RefreshAt, now)
 	case model.StatusDue:
 		what := "a dispatcher"
-		if s.Signs != nil && s.Signs.LacksRoom(&r.State) {
-			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.Signs.Queued, s.Signs.Held)
+		if s.Liveness != nil && s.Liveness.LacksRoom(&r.State) {
+			what = fmt.Sprintf("room in the input list (%d in line, %d in the hands of workers)", s.Liveness.Queued, s.Liveness.Held)
 		}
 		text += ": waits for " + what + " since " + words.Roughly(now.Sub(r.RefreshAt))
 	case model.StatusParked:

@@ -121,7 +121,7 @@ func (v *valley) below(other *valley) bool {
 // valleys are the slots of a group as those before it have left them, such that lie far apart behind each other.
 func (l *Leveller) valleys(g *group, counts *Counts) []valley {
 	valleys := make([]valley, 0, g.slots)
-	for _, slot := range g.apart() {
+	for _, slot := range g.spaced() {
 		phase := time.Duration(slot) * l.step
 		v := valley{slot: slot, phase: int(phase / time.Minute), have: len(g.have[slot])}
 		for _, at := range g.times {
@@ -136,8 +136,8 @@ func (l *Leveller) valleys(g *group, counts *Counts) []valley {
 	return valleys
 }
 
-// apart lists the slots so that those which follow each other lie far apart: by steps of the golden section.
-func (g *group) apart() []int {
+// spaced lists the slots so that those which follow each other lie far apart: by steps of the golden section.
+func (g *group) spaced() []int {
 	count := g.slots - g.first
 	stride := max(1, int(float64(count)*0.618))
 	for gcd(stride, count) > 1 {
@@ -169,7 +169,7 @@ func (g *group) move(quotas []int) moves {
 	slices.Sort(movers)
 	m := moves{ids: movers, slots: make([]uint16, 0, len(movers))}
 	for len(m.slots) < len(movers) {
-		for _, slot := range g.apart() {
+		for _, slot := range g.spaced() {
 			if free[slot] > 0 {
 				free[slot]--
 				m.slots = append(m.slots, uint16(slot))

@@ -145,7 +145,7 @@ func (t *track) judge(run Run, following time.Time) {
 			t.tell(Earlier, run, ours.Add(run.At.Sub(at)), late)
 			t.start(run, ours)
 			return
-		case t.standsFor(run, following, ours, retry):
+		case t.matches(run, following, ours, retry):
 			t.tell(Later, run, ours.Add(run.At.Sub(at)), -late)
 			t.start(run, ours)
 			return
@@ -183,9 +183,9 @@ func (t *track) belongsToNext(at, ours time.Time) bool {
 	return !planned.IsZero() && planned.Sub(at) <= at.Sub(ours)
 }
 
-// standsFor reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
+// matches reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
 // run before.
-func (t *track) standsFor(run Run, following, ours time.Time, retry bool) bool {
+func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 	at, shift := run.At, time.Duration(0)
 	if retry {
 		at, shift = at.Add(t.shift), t.shift

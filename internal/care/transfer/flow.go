@@ -30,9 +30,9 @@ type limitLine struct {
 	By      string `json:"by,omitempty"`
 }
 
-// writeSteering writes the calendars, and the limits that have not ended. Limits are for an export of all models alone: one for a template bounds
+// writeFlow writes the calendars, and the limits that have not ended. Limits are for an export of all models alone: one for a template bounds
 // whatever else the other queue has. Holds are left out: they say what must not start in this queue.
-func (e *Export) writeSteering(ctx context.Context, lines *json.Encoder) error {
+func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	part := e.Queue.Parts[0]
 	now, err := part.Now(ctx)
 	if err != nil {

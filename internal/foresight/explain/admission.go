@@ -35,7 +35,7 @@ func (s *narrator) counted() (lines []string) {
 	}
 	for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
 		text := "counted by the circuit of " + key
-		if c := s.steered.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
+		if c := s.admission.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
 			text = "is the probe: " + s.circuit(c)
 		}
 		lines = append(lines, text)
@@ -47,21 +47,21 @@ func (s *narrator) parked() string {
 	kind, name := s.m.ParkedBy.Split()
 	switch {
 	case s.m.ParkedBy.Timed():
-		return s.because(&s.steered.Gates, s.when)
+		return s.because(&s.admission.Gates, s.when)
 	case kind == model.BlockerLimit:
 		return "waits for " + s.limit(name) + s.inTurn()
-	case s.steered.Circuit == nil || !s.steered.Circuit.Open():
+	case s.admission.Circuit == nil || !s.admission.Circuit.Open():
 		return string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
 	default:
-		return "waits for " + s.circuit(s.steered.Circuit) + s.inTurn()
+		return "waits for " + s.circuit(s.admission.Circuit) + s.inTurn()
 	}
 }
 
 func (s *narrator) inTurn() string {
-	if s.steered.Place == 0 {
+	if s.admission.Place == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s of %d that wait", nth(int(s.steered.Place)), s.steered.Waiting)
+	return fmt.Sprintf("; %s of %d that wait", nth(int(s.admission.Place)), s.admission.Waiting)
 }
 
 // wouldStop tells what would keep a model from starting that waits for its time: when it is due, or if it were due now.
@@ -70,7 +70,7 @@ func (s *narrator) wouldStop() (lines []string) {
 	if due.Before(s.Now) {
 		due = s.Now
 	}
-	gates := &s.steered.Gates
+	gates := &s.admission.Gates
 	for i := range gates.Holds {
 		hold := &gates.Holds[i]
 		switch {
@@ -86,13 +86,13 @@ func (s *narrator) wouldStop() (lines []string) {
 			lines = append(lines, "when it is due: "+StopText(gates, model.NewBlocker(model.BlockerCalendar, name), until, s.when))
 		}
 	}
-	for i := range s.steered.Limits {
-		limit := &s.steered.Limits[i]
-		if room := s.steered.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
+	for i := range s.admission.Limits {
+		limit := &s.admission.Limits[i]
+		if room := s.admission.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
 			lines = append(lines, "if it were due now, it would wait for "+s.limit(limit.Name))
 		}
 	}
-	if c := s.steered.Circuit; c != nil && c.Open() {
+	if c := s.admission.Circuit; c != nil && c.Open() {
 		lines = append(lines, "if it were due now, it would wait for "+s.circuit(c))
 	}
 	return lines
@@ -120,11 +120,11 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 }
 
 func (s *narrator) limit(key string) string {
-	at := slices.IndexFunc(s.steered.Limits, func(limit model.Limit) bool { return limit.Name == key })
+	at := slices.IndexFunc(s.admission.Limits, func(limit model.Limit) bool { return limit.Name == key })
 	if at < 0 {
 		return "limit " + key + ", of which there is none any more"
 	}
-	limit, room := &s.steered.Limits[at], s.steered.Rooms.Keys[key]
+	limit, room := &s.admission.Limits[at], s.admission.Rooms.Keys[key]
 	var parts []string
 	if limit.Running > 0 && room != nil {
 		parts = append(parts, fmt.Sprintf("%d of %d run", room.Running, limit.Running))
@@ -144,7 +144,7 @@ func (s *narrator) limit(key string) string {
 }
 
 func (s *narrator) origin(key string) string {
-	own, set := s.steered.Gates.Limits[key]
+	own, set := s.admission.Gates.Limits[key]
 	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
 	of := func(template policy.Key) bool { return template.Of(s.m.Payload, s.m.Labels, name) == key }
 	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.Now) }
@@ -154,7 +154,7 @@ func (s *narrator) origin(key string) string {
 	case slices.ContainsFunc(s.m.Policy.Limits, func(limit policy.Limit) bool { return of(limit.Key) }):
 		return "by policy " + name
 	}
-	for _, limit := range s.steered.Gates.QueueLimits {
+	for _, limit := range s.admission.Gates.QueueLimits {
 		if of(limit.Key) && holds(&limit.Limit) {
 			return "for the queue " + s.set(&limit.Limit)
 		}

@@ -6,8 +6,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// mostGates bounds how many gates a start may meet one behind the other.
-const mostGates = 20
+// maxBlockers bounds how many blockers a start may meet one behind the other.
+const maxBlockers = 20
 
 // timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
 func timed(gate model.Blocker) bool {
@@ -21,7 +21,7 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 	if w.gates.Empty() && len(m.Policy.Closed) == 0 {
 		return at, at.Before(w.to)
 	}
-	for range mostGates {
+	for range maxBlockers {
 		gate, look := w.gates.Stop(m, at)
 		if gate == "" || !timed(gate) || !look.After(at) {
 			break

@@ -13,17 +13,17 @@ import (
 // and leave one to a dispatcher that has died for a lease.
 const maxGateLateness = 5 * time.Minute
 
-func (c *checker) gates(ctx context.Context, names []string) error {
+func (c *checker) blockers(ctx context.Context, names []string) error {
 	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
 		return err
 	}
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil
 	}
-	return each(c.gate)(ctx, names)
+	return each(c.blocker)(ctx, names)
 }
 
-func (c *checker) gate(ctx context.Context, name string) error {
+func (c *checker) blocker(ctx context.Context, name string) error {
 	gate := model.Blocker(name)
 	now, err := c.store.Now(ctx)
 	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
@@ -45,7 +45,7 @@ func (c *checker) gate(ctx context.Context, name string) error {
 	return c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) })
 }
 
-func (c *checker) gateLooks(ctx context.Context) error {
+func (c *checker) rechecks(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Gates()] {
 		return nil
 	}
