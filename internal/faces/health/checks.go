@@ -43,7 +43,7 @@ func (c *Checks) Loop(name string, tick time.Duration, onDemand bool) *Progress 
 	defer c.mu.Unlock()
 	now := c.clock()
 	p := &Progress{
-		name: name, limit: ticks * max(tick, leastTick), onDemand: onDemand, clock: c.clock,
+		name: name, limit: ticks * max(tick, minTick), onDemand: onDemand, clock: c.clock,
 		begun: map[int]time.Time{}, lastEnd: now, lastSuccess: now,
 	}
 	c.loops = append(c.loops, p)

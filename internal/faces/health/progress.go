@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// leastTick is the shortest tick that counts. A single call to Redis may take seconds to fail.
-const leastTick = 5 * time.Second
+// minTick is the shortest tick that counts. A single call to Redis may take seconds to fail.
+const minTick = 5 * time.Second
 
 // ticks is how many ticks without progress are too many.
 const ticks = 3
 
-// Progress is what is known of one loop. It is safe for concurrent use, and a nil one does nothing.
+// Progress is the health of one loop. It is safe for concurrent use, and a nil one does nothing.
 type Progress struct {
 	name     string
 	limit    time.Duration // without progress
@@ -99,9 +99,9 @@ func (p *Progress) State(patience time.Duration) State {
 	defer p.mu.Unlock()
 	idle := now.Sub(p.lastSuccess)
 	s := State{Loop: p.name, Live: true, Ready: true, IdleMS: idle.Milliseconds(), Failures: p.failures, Fault: p.lastError}
-	stuck, fruitless := p.stuckFor(now), idle
+	stuck, failing := p.stuckFor(now), idle
 	if p.onDemand { // it may have had nothing to do before the first failure
-		fruitless = now.Sub(p.failingSince)
+		failing = now.Sub(p.failingSince)
 	}
 	switch {
 	case p.count == 0 && !p.onDemand:
@@ -112,7 +112,7 @@ func (p *Progress) State(patience time.Duration) State {
 	case p.failures > 0 && now.Sub(p.failingSince) > patience:
 		s.Live, s.Ready = false, false
 		s.Why = fmt.Sprintf("fails for %s, longer than the patience of %s", round(now.Sub(p.failingSince)), patience)
-	case p.failures > 0 && fruitless > p.limit:
+	case p.failures > 0 && failing > p.limit:
 		s.Ready = false
 		s.Why = fmt.Sprintf("fails: no progress for %s, expected some within %s", round(idle), p.limit)
 	case !p.onDemand && !p.succeeded:

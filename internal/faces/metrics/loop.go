@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -32,9 +33,9 @@ func newLoops(registry *prometheus.Registry) loops {
 		items:       histogram("refreshd_commit_items", "How many decisions were committed at once.", sizes, "queue", "loop"),
 		refused:     counter("refreshd_commit_refusals_total", "Decisions that were refused, as another process had overtaken them.", "queue", "loop", "code"),
 		transitions: counter("refreshd_transitions_total", "Transitions of models that this process has committed.", "queue", "loop", "event"),
-		results:     counter("refreshd_results_total", "Messages of workers by what became of them: the event, or why nothing changed.", "queue", "outcome"),
-		commands:    counter("refreshd_commands_total", "Commands of applications by what became of them.", "queue", "outcome"),
-		lateness: histogram("refreshd_start_lateness_seconds", "From refresh_at to the start of an attempt; but for models that waited for a gate.",
+		results:     counter("refreshd_results_total", "Messages of workers by their outcome: the event, or why nothing changed.", "queue", "outcome"),
+		commands:    counter("refreshd_commands_total", "Commands of applications by their outcome.", "queue", "outcome"),
+		lateness: histogram("refreshd_start_lateness_seconds", "From refresh_at to the start of an attempt; without models that waited for a blocker.",
 			waits, "queue"),
 		waited: histogram("refreshd_wait_seconds", "From the start of an attempt until its worker said that it begins.", waits, "queue"),
 		ran:    histogram("refreshd_run_seconds", "From when its worker began until an attempt ended.", runs, "queue", "outcome"),
@@ -44,13 +45,13 @@ func newLoops(registry *prometheus.Registry) loops {
 	return l
 }
 
-// Loop measures one kind of loop of one queue. Those of all its parts share one. A nil Loop measures nothing.
+// Loop measures one kind of loop of one queue, in all its parts. A nil Loop measures nothing.
 type Loop struct {
 	metrics     *Metrics
 	queue, name string
 }
 
-// Loop returns that of a kind, such as dispatcher, of the queue of a name.
+// Loop returns the numbers of one kind of loop, such as dispatcher.
 func (m *Metrics) Loop(queue, name string) *Loop {
 	if m == nil {
 		return nil
@@ -59,7 +60,7 @@ func (m *Metrics) Loop(queue, name string) *Loop {
 	return &Loop{m, queue, name}
 }
 
-// Begin is called when a round begins; the caller calls what it returns when it has ended.
+// Begin is called when a round begins; the caller calls ended when it has ended.
 func (l *Loop) Begin() (ended func(error)) {
 	if l == nil {
 		return func(error) {}
@@ -73,7 +74,7 @@ func (l *Loop) Begin() (ended func(error)) {
 	}
 }
 
-// Committed counts a batch, of which codes tell what became. Without codes it is unknown whether it was applied.
+// Committed counts a batch by its codes. Without codes it is unknown whether it was applied.
 func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
 	if l == nil {
 		return
@@ -104,7 +105,7 @@ func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
 // transition counts one that was committed at now, and measures the attempt that it has started, begun or ended.
 func (l *Loop) transition(t *store.Transition, now time.Time) {
 	loops, event := &l.metrics.loops, t.Event()
-	loops.transitions.WithLabelValues(l.queue, l.name, known(events, string(event))).Inc()
+	loops.transitions.WithLabelValues(l.queue, l.name, knownEvent(event)).Inc()
 	d := t.Decision()
 	switch {
 	case event == model.EventStart:
@@ -114,9 +115,9 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 	case event == model.EventStarted:
 		loops.waited.WithLabelValues(l.queue).Observe(seconds(d.Next.StartedAt, now))
 	case d.Ended != nil:
-		loops.lasted.WithLabelValues(l.queue, known(events, string(event))).Observe(d.Ended.Duration.Seconds())
+		loops.lasted.WithLabelValues(l.queue, knownEvent(event)).Observe(d.Ended.Duration.Seconds())
 		if began := t.Was().ProcessingAt; !began.IsZero() {
-			loops.ran.WithLabelValues(l.queue, known(events, string(event))).Observe(seconds(began, now))
+			loops.ran.WithLabelValues(l.queue, knownEvent(event)).Observe(seconds(began, now))
 		}
 	}
 }
@@ -124,34 +125,23 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 // seconds is how long one instant is before another; 0: the clock was set back.
 func seconds(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
 
-// outcome is what became of a message: the event, or why it has changed nothing.
+// outcome is the event of a message, or why it has changed nothing.
 func outcome(item *store.Item) string {
 	if item.Transition != nil {
-		return known(events, string(item.Transition.Event()))
+		return knownEvent(item.Transition.Event())
 	}
-	return known(refusals, item.Counter)
+	if slices.Contains(model.Refusals, item.Counter) {
+		return item.Counter
+	}
+	return other
 }
 
-// other stands for what is in no list.
+// other stands for names outside of the lists, so that nobody outside can make up a label.
 const other = "other"
 
-var (
-	events   = setOf(model.Events)
-	refusals = setOf(model.Refusals)
-)
-
-func setOf[T ~string](names []T) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[string(name)] = true
-	}
-	return set
-}
-
-// known is a name if it is in the list, so that labels have no values that somebody made up.
-func known(list map[string]bool, name string) string {
-	if list[name] {
-		return name
+func knownEvent(event model.Event) string {
+	if slices.Contains(model.Events, event) {
+		return string(event)
 	}
 	return other
 }

@@ -1,10 +1,9 @@
-// Package metrics counts and measures what a process does and what a queue is, for Prometheus.
+// Package metrics exports numbers of a process and of its queues, for Prometheus.
 //
-// There are two kinds of numbers. What a process did is counted where it happens, and is its own: add up the processes. What a queue is, is
-// read when somebody asks, and is the same whichever process is asked: take the largest of them. The names of the second kind begin with
-// refreshd_queue_.
+// There are two kinds of numbers. Those of a process are counted where they happen: add up the processes. Those of a queue are read at each scrape
+// and are the same in each process: take the largest. Their names begin with refreshd_queue_.
 //
-// No label has a value that somebody outside could make up: names of queues are those that the process serves, all others come from lists.
+// Nobody outside can make up the value of a label: queues are those that the process serves, all other values come from lists.
 package metrics
 
 import (
@@ -45,7 +44,7 @@ func New(build Build, clock func() time.Time) *Metrics {
 	info.Set(1)
 	m.script = histogram("refreshd_script_seconds", "How long a call of a script took, as the caller sees it.", waits, "script")
 	m.faults = counter("refreshd_redis_errors_total", "Calls to Redis that failed: it did not answer, it refused the user, or it answered with an error.", "kind")
-	for _, kind := range faultKinds {
+	for _, kind := range []string{"unreachable", "refused", "answered"} {
 		m.faults.WithLabelValues(kind)
 	}
 	m.registry.MustRegister(info, m.script, m.faults, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -74,24 +73,15 @@ func (l *list[T]) all() []T {
 	return slices.Clone(l.items)
 }
 
-// mostScrapes is how many scrapes are answered at the same time.
-const mostScrapes = 4
+// maxScrapes is how many scrapes are answered at the same time.
+const maxScrapes = 4
 
 // Handler answers scrapes, also while Redis does not answer: then the numbers of the queues are absent.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: mostScrapes, EnableOpenMetrics: true,
+		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true,
 	})
 }
-
-// The kinds of failed calls.
-const (
-	faultUnreachable = "unreachable"
-	faultRefused     = "refused"
-	faultAnswered    = "answered"
-)
-
-var faultKinds = []string{faultUnreachable, faultRefused, faultAnswered}
 
 // Watch measures the calls of these clients from now on.
 func (m *Metrics) Watch(clients *store.Clients) {
@@ -107,11 +97,11 @@ func (m *Metrics) call(call store.Call) {
 	switch {
 	case call.Err == nil:
 	case store.Refused(call.Err):
-		m.faults.WithLabelValues(faultRefused).Inc()
+		m.faults.WithLabelValues("refused").Inc()
 	case store.Answered(call.Err):
-		m.faults.WithLabelValues(faultAnswered).Inc()
+		m.faults.WithLabelValues("answered").Inc()
 	default:
-		m.faults.WithLabelValues(faultUnreachable).Inc()
+		m.faults.WithLabelValues("unreachable").Inc()
 	}
 }
 

@@ -44,7 +44,7 @@ func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
 	}
 }
 
-// Pool tells what a pool with so many slots has counted. A queue has one in a process.
+// Pool adds the counters of a pool with so many slots. A queue has one in a process.
 func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
 	if m != nil {
 		m.workers.pools.add(&poolNumbers{pool, float64(slots), queue})
@@ -74,17 +74,13 @@ func (p *pools) Describe(descs chan<- *prometheus.Desc) {
 
 func (p *pools) Collect(metrics chan<- prometheus.Metric) {
 	for _, n := range p.all() {
-		n.collect(metrics)
-	}
-}
-
-func (n *poolNumbers) collect(metrics chan<- prometheus.Metric) {
-	s := n.pool.Stats()
-	metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, n.slots, n.queue)
-	for outcome, count := range map[string]int64{
-		"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
-		"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
-	} {
-		metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), n.queue, outcome)
+		s := n.pool.Stats()
+		metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, n.slots, n.queue)
+		for outcome, count := range map[string]int64{
+			"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
+			"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
+		} {
+			metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), n.queue, outcome)
+		}
 	}
 }

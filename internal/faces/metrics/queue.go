@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// fresh is how long numbers of a queue are told again before they are read anew.
+	// fresh is how long numbers of a queue are kept before they are read anew.
 	fresh = time.Second
 	// patience bounds how long a scrape waits for Redis. The server that answers gives up after 5 s.
 	patience = 3 * time.Second
@@ -21,7 +21,7 @@ const (
 	atOnce = 8
 )
 
-// Queue tells what a queue is, whenever somebody asks. A queue is told of once.
+// Queue adds the numbers of a queue, which are read at each scrape. A queue is added once.
 func (m *Metrics) Queue(queue *store.Queue) {
 	if m != nil {
 		m.queues.add(&queueNumbers{queue: queue, clock: m.clock})
@@ -37,37 +37,38 @@ type queueNumbers struct {
 	clock func() time.Time
 
 	mu     sync.Mutex
-	gauges []store.Gauges // guarded by mu: of the parts
-	err    error          // guarded by mu
-	readAt time.Time      // guarded by mu
+	sum    store.Gauges // guarded by mu: of all parts
+	err    error        // guarded by mu
+	readAt time.Time    // guarded by mu
 }
 
-// describe returns a desc of a number of the queue.
+// queueDescs are all numbers of a queue.
+var queueDescs []*prometheus.Desc
+
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("refreshd_queue_"+name, help, append([]string{"queue"}, labels...), nil)
+	desc := prometheus.NewDesc("refreshd_queue_"+name, help, append([]string{"queue"}, labels...), nil)
+	queueDescs = append(queueDescs, desc)
+	return desc
 }
 
 var (
-	queueUp        = describe("up", "Whether Redis has told the numbers of the queue: 1, or 0. Without them they are absent.")
+	queueUp        = describe("up", "Whether the numbers of the queue could be read: 1, or 0. Without them they are absent.")
 	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, urgent: those of them that were asked for at once, waiting: for their time. A failing or disabled model stands in another set too.", "set")
 	queueEntries   = describe("entries", "Entries of a list or stream of the queue.", "list")
-	queueOldestDue = describe("oldest_due_age_seconds", "How long the model is due that is due for longest and was not started; 0: none is.")
-	queueParked    = describe("parked_models", "Models that wait for a gate instead of a time, by its kind.", "reason")
+	queueOldestDue = describe("oldest_due_age_seconds", "How long the oldest due model waits to be started; 0: none is due.")
+	queueParked    = describe("parked_models", "Models that wait for a blocker instead of a time, by its kind.", "reason")
 	queueFreshness = describe("freshness_models", "Models whose policies promise freshness, by how they keep it.", "freshness")
 	queueCircuits  = describe("open_circuits", "Keys whose circuits are open while models wait for them.")
 	queueCircuit   = describe("circuit_open", "Whether the circuit of the queue is open: 1, or 0.")
-	queueCauses    = describe("causes", "Signatures by which models are failing.")
-	queueLargest   = describe("largest_cause_models", "Models that are failing by the signature of most models.")
+	queueCauses    = describe("causes", "Fingerprints by which models are failing.")
+	queueLargest   = describe("largest_cause_models", "Models that are failing by the fingerprint of most models.")
 	queueOutbox    = describe("outbox_oldest_age_seconds", "How long the oldest notification waits to be delivered; 0: none does.")
-	queueLiving    = describe("daemons", "Daemons of a kind that have given a heartbeat; of a queue of several parts, in the part that has fewest.", "kind")
-	queueCounted   = describe("counted_total", "What the queue has counted since it began, whoever did it.", "counter")
+	queueAlive     = describe("daemons", "Daemons of a kind that have given a heartbeat; of a queue of several parts, in the part that has fewest.", "kind")
+	queueCounted   = describe("counted_total", "Counters of the queue since it began, of all processes.", "counter")
 )
 
 func (q *queues) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{
-		queueUp, queueModels, queueEntries, queueOldestDue, queueParked, queueFreshness, queueCircuits, queueCircuit, queueCauses, queueLargest,
-		queueOutbox, queueLiving, queueCounted,
-	} {
+	for _, desc := range queueDescs {
 		descs <- desc
 	}
 }
@@ -80,88 +81,84 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 	reading.Wait()
 }
 
-// read reads all parts, unless that was done just now.
-func (n *queueNumbers) read() ([]store.Gauges, error) {
+// read reads and adds up all parts, unless that was done just now.
+func (n *queueNumbers) read() (store.Gauges, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	now := n.clock()
-	if age := now.Sub(n.readAt); age >= 0 && age < fresh {
-		return n.gauges, n.err
+	if age := n.clock().Sub(n.readAt); age >= 0 && age < fresh {
+		return n.sum, n.err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	n.gauges = make([]store.Gauges, len(n.queue.Parts))
+	parts := make([]store.Gauges, len(n.queue.Parts))
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(atOnce)
 	for i, part := range n.queue.Parts {
 		reading.Go(func() (err error) {
-			n.gauges[i], err = part.Report().Gauges(ctx)
+			parts[i], err = part.Report().Gauges(ctx)
 			return err
 		})
 	}
-	n.err, n.readAt = reading.Wait(), n.clock()
-	return n.gauges, n.err
+	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), store.Gauges{}
+	for i := range parts {
+		n.sum.Add(&parts[i])
+	}
+	return n.sum, n.err
 }
 
 func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
-	parts, err := n.read()
-	tell := func(desc *prometheus.Desc, value float64, labels ...string) {
-		kind := prometheus.GaugeValue
-		if desc == queueCounted {
-			kind = prometheus.CounterValue
-		}
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(desc, kind, value, append([]string{n.queue.Name}, labels...)...)
 	}
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		send(desc, prometheus.GaugeValue, value, labels...)
+	}
+	count := func(desc *prometheus.Desc, value int64, labels ...string) { gauge(desc, float64(value), labels...) }
+	g, err := n.read()
+	count(queueUp, flag(err == nil))
 	if err != nil {
-		tell(queueUp, 0)
 		return
 	}
-	tell(queueUp, 1)
-	sum := store.Gauges{}
-	for i := range parts {
-		sum.Add(&parts[i])
+	for set, models := range map[string]int64{
+		"due": g.Due, "waiting": g.Waiting, "urgent": g.Urgent, "parked": g.Parked, "running": g.Running, "failing": g.Failing, "disabled": g.Disabled,
+	} {
+		count(queueModels, models, set)
 	}
-	count := func(desc *prometheus.Desc, value int64, labels ...string) { tell(desc, float64(value), labels...) }
-	for set, of := range sets {
-		count(queueModels, of(&sum), set)
-	}
-	for list, of := range lists {
-		count(queueEntries, of(&sum), list)
+	for list, entries := range map[string]int64{
+		"input": g.Input, "output": g.Output, "control": g.Control, "claimed": g.Claimed, "rejected": g.Rejected, "journal": g.Journal, "outbox": g.Outbox,
+	} {
+		count(queueEntries, entries, list)
 	}
 	for _, freshness := range model.Freshnesses {
-		count(queueFreshness, sum.Freshness[freshness], string(freshness))
+		count(queueFreshness, g.Freshness[freshness], string(freshness))
 	}
 	for _, names := range counters {
 		for _, name := range names {
-			count(queueCounted, sum.Counters[name], name)
+			send(queueCounted, prometheus.CounterValue, float64(g.Counters[name]), name)
 		}
 	}
-	rest := sum.Parked
+	rest := g.Parked
 	for _, kind := range model.BlockerKinds {
-		count(queueParked, sum.ParkedBy[kind], kind)
-		rest -= sum.ParkedBy[kind]
+		count(queueParked, g.ParkedBy[kind], kind)
+		rest -= g.ParkedBy[kind]
 	}
-	count(queueParked, max(0, rest), other) // what waits for gates beyond those that were looked at has an unknown reason
-	open := int64(0)
-	if sum.QueueCircuitOpen {
-		open = 1
-	}
+	count(queueParked, max(0, rest), other) // they wait for blockers beyond those that were read
 	largest := int64(0)
-	for _, models := range sum.Errors {
+	for _, models := range g.Errors {
 		largest = max(largest, models)
 	}
-	count(queueCircuits, sum.OpenCircuits)
-	count(queueCircuit, open)
-	count(queueCauses, int64(len(sum.Errors)))
+	count(queueCircuits, g.OpenCircuits)
+	count(queueCircuit, flag(g.QueueCircuitOpen))
+	count(queueCauses, int64(len(g.Errors)))
 	count(queueLargest, largest)
-	tell(queueOldestDue, age(sum.OldestDue, sum.At))
-	tell(queueOutbox, age(sum.OldestNotice, sum.At))
-	for _, party := range model.Roles {
-		count(queueLiving, sum.Living[party], string(party))
+	gauge(queueOldestDue, age(g.OldestDue, g.At))
+	gauge(queueOutbox, age(g.OldestNotice, g.At))
+	for _, role := range model.Roles {
+		count(queueAlive, g.Living[role], string(role))
 	}
 }
 
-// counters are the names of those that are told: the fields of <queue>:stats may have others.
+// counters are the counters that are exported: the fields of <queue>:stats may have others.
 var counters = [][]string{texts(model.Events), model.Refusals, model.Particulars}
 
 func texts[T ~string](names []T) (all []string) {
@@ -171,27 +168,12 @@ func texts[T ~string](names []T) (all []string) {
 	return all
 }
 
-// sets and lists are what is counted of each part.
-var (
-	sets = map[string]func(*store.Gauges) int64{
-		"due":      func(g *store.Gauges) int64 { return g.Due },
-		"waiting":  func(g *store.Gauges) int64 { return g.Waiting },
-		"urgent":   func(g *store.Gauges) int64 { return g.Urgent },
-		"parked":   func(g *store.Gauges) int64 { return g.Parked },
-		"running":  func(g *store.Gauges) int64 { return g.Running },
-		"failing":  func(g *store.Gauges) int64 { return g.Failing },
-		"disabled": func(g *store.Gauges) int64 { return g.Disabled },
+func flag(is bool) int64 {
+	if is {
+		return 1
 	}
-	lists = map[string]func(*store.Gauges) int64{
-		"input":    func(g *store.Gauges) int64 { return g.Input },
-		"output":   func(g *store.Gauges) int64 { return g.Output },
-		"control":  func(g *store.Gauges) int64 { return g.Control },
-		"claimed":  func(g *store.Gauges) int64 { return g.Claimed },
-		"rejected": func(g *store.Gauges) int64 { return g.Rejected },
-		"journal":  func(g *store.Gauges) int64 { return g.Journal },
-		"outbox":   func(g *store.Gauges) int64 { return g.Outbox },
-	}
-)
+	return 0
+}
 
 // age is how long ago an instant was; 0: there is none.
 func age(at, now time.Time) float64 {

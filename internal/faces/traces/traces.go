@@ -1,5 +1,4 @@
-// Package traces tells OpenTelemetry what becomes of an attempt: how late it was started, how long it waited in line, the work, and how its result
-// was applied.
+// Package traces sends the spans of an attempt to OpenTelemetry: its late start, its wait in line, the work, and how its result was applied.
 //
 // No state is kept for it. The ids of a trace and of its parts follow from the uid of the attempt, so that a dispatcher, a worker and a poller that know
 // nothing of each other add to the same trace. Instants are those of the clock of Redis.
@@ -48,7 +47,7 @@ func New(ctx context.Context, address, version string, clock func() time.Time) (
 	if err != nil {
 		return nil, fmt.Errorf("describe the source of traces: %w", err)
 	}
-	// Whether a trace is kept is for the collector to say: each daemon tells its own part, and none knows of the others.
+	// The collector decides whether a trace is kept: each daemon sends its own part, and none knows of the others.
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about), sdk.WithIDGenerator(ids{}), sdk.WithSampler(sdk.AlwaysSample()))
 	return &Traces{provider, provider.Tracer("github.com/refreshd/refreshd"), clock}, nil
 }
@@ -75,8 +74,8 @@ func (t *Traces) Close(ctx context.Context) error {
 	return nil
 }
 
-// Committed tells of attempts that a batch of a queue has started, begun or ended; codes say what became of it, and since is when the batch was begun, by the
-// clock of this process.
+// Committed records the attempts that a batch of a queue has started, begun or ended. codes are the outcome of the batch; since is when it was begun, by
+// the clock of this process.
 func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, since time.Time) {
 	for i, code := range codes {
 		if transition := batch.Items[i].Transition; transition != nil && code == store.CodeApplied {
@@ -93,9 +92,9 @@ func (t *Traces) transition(queue string, transition *store.Transition, now, sin
 		if due.IsZero() || due.After(now) {
 			due = now
 		}
-		t.tell(span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanSchedule, from: due, to: now})
+		t.record(span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanSchedule, from: due, to: now})
 	case d.Event == model.EventStarted && next.Traced:
-		t.tell(span{
+		t.record(span{
 			queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanWait,
 			parent: model.SpanID(next.AttemptUID, model.SpanSchedule), from: next.StartedAt, to: now, worker: next.Worker,
 		})
@@ -105,7 +104,7 @@ func (t *Traces) transition(queue string, transition *store.Transition, now, sin
 		if parent == "" {
 			parent = model.SpanID(uid, model.SpanSchedule)
 		}
-		t.tell(span{
+		t.record(span{
 			queue: queue, model: transition.UID(), attempt: uid, no: d.Ended.AttemptNo, part: model.SpanApply, parent: parent,
 			from: now, to: now.Add(max(0, t.clock().Sub(since))), outcome: string(d.Event), failed: failed(d.Event), reason: d.Ended.Reason, worker: d.Ended.Worker,
 		})
@@ -116,7 +115,7 @@ func failed(event model.Event) bool {
 	return event == model.EventFailure || event == model.EventTimeout
 }
 
-// Run is what a worker pool of a queue tells when work begins, see worker.Config.
+// Run records the work of a worker pool of a queue, see worker.Config.
 func (t *Traces) Run(queue string) func(*worker.Attempt, time.Time) func(model.MessageType) {
 	return func(a *worker.Attempt, begun time.Time) func(model.MessageType) {
 		parent := model.SpanWithin(a.Traceparent, a.AttemptUID)
@@ -133,7 +132,7 @@ func (t *Traces) Run(queue string) func(*worker.Attempt, time.Time) func(model.M
 			if outcome == "" {
 				outcome = "cancelled"
 			}
-			t.tell(span{
+			t.record(span{
 				queue: queue, model: a.UID, attempt: a.AttemptUID, no: a.AttemptNo, part: model.SpanRun, parent: parent,
 				from: begun, to: begun.Add(max(0, t.clock().Sub(began))), outcome: outcome, failed: kind == model.MessageFailure,
 			})
@@ -153,7 +152,7 @@ type span struct {
 	reason, worker        string
 }
 
-func (t *Traces) tell(s span) {
+func (t *Traces) record(s span) {
 	id, err := trace.TraceIDFromHex(model.TraceID(s.attempt))
 	if err != nil {
 		return // it is a hash
@@ -172,14 +171,14 @@ func (t *Traces) tell(s span) {
 			attributes = append(attributes, attribute.String(name, text))
 		}
 	}
-	_, told := t.tracer.Start(ctx, s.part, trace.WithTimestamp(s.from), trace.WithAttributes(attributes...))
+	_, started := t.tracer.Start(ctx, s.part, trace.WithTimestamp(s.from), trace.WithAttributes(attributes...))
 	if s.failed {
-		told.SetStatus(codes.Error, s.reason)
+		started.SetStatus(codes.Error, s.reason)
 	}
-	told.End(trace.WithTimestamp(s.to))
+	started.End(trace.WithTimestamp(s.to))
 }
 
-// ids are those that a span is to have; as a generator it takes them from the context.
+// ids are the ids of a span; as a generator it takes them from the context.
 type ids struct {
 	trace trace.TraceID
 	span  trace.SpanID
@@ -187,13 +186,13 @@ type ids struct {
 
 type idsKey struct{}
 
-// NewIDs is what the library calls for a root.
+// NewIDs is called by the library for a root.
 func (ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
 	own, _ := ctx.Value(idsKey{}).(ids)
 	return own.trace, own.span
 }
 
-// NewSpanID is what it calls for any other span.
+// NewSpanID is called by the library for any other span.
 func (ids) NewSpanID(ctx context.Context, _ trace.TraceID) trace.SpanID {
 	own, _ := ctx.Value(idsKey{}).(ids)
 	return own.span
