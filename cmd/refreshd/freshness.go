@@ -106,7 +106,8 @@ func (a *app) freshness(ctx context.Context, queue *store.Queue, which *asked) e
 
 // index asks the indexes of a part.
 func (s *survey) index(ctx context.Context, part *store.Store) (err error) {
-	if s.counts[part], err = part.Report().FreshnessCounts(ctx); err != nil || !s.past.IsZero() {
+	stats, err := part.Report().Stats(ctx)
+	if s.counts[part] = stats.Freshness; err != nil || !s.past.IsZero() {
 		return err
 	}
 	stale, err := part.Report().LongestStale(ctx, 0, mostWorst)

@@ -38,10 +38,10 @@ func situations(t *testing.T) map[string]Queue {
 		}
 		return all
 	}
-	gauges := func(change func(*store.Gauges)) Queue {
+	stats := func(change func(*store.Stats)) Queue {
 		q := Queue{Parts: 1}
 		q.At = now
-		change(&q.Gauges)
+		change(&q.Stats)
 		return q
 	}
 	with := func(q Queue) Queue {
@@ -50,7 +50,7 @@ func situations(t *testing.T) map[string]Queue {
 	}
 	return map[string]Queue{
 		"":                      with(Queue{}),
-		"due just now":          gauges(func(g *store.Gauges) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
+		"due just now":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 4, now.Add(-time.Minute) }),
 		"a hold that has ended": with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", now, 3)}}),
 		"all models are held":   with(Queue{Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 1)}}),
 		"a tenant is held":      with(Queue{Holds: []store.HoldSum{hold(t, "h2", "tenant=t1", now.Add(time.Hour), 40)}}),
@@ -59,14 +59,14 @@ func situations(t *testing.T) map[string]Queue {
 		"no dispatcher":         with(Queue{Gone: gone(1, model.RoleDispatcher)}),
 		"no worker, no poller":  with(Queue{Gone: gone(1, model.RoleWorker, model.RolePoller)}),
 		"a part without poller": with(Queue{Parts: 4, Gone: gone(2, model.RolePoller)}),
-		"due for long":          gauges(func(g *store.Gauges) { g.Due, g.OldestDue = 1, before }),
-		"disabled":              gauges(func(g *store.Gauges) { g.Disabled = 400 }),
-		"never succeeded": gauges(func(g *store.Gauges) {
+		"due for long":          stats(func(g *store.Stats) { g.Due, g.OldestDue = 1, before }),
+		"disabled":              stats(func(g *store.Stats) { g.Disabled = 400 }),
+		"never succeeded": stats(func(g *store.Stats) {
 			g.Freshness = store.FreshnessCounts{model.FreshnessNever: 7, model.Fresh: 3}
 		}),
-		"parked by a calendar":   gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
-		"parked by a limit":      gauges(func(g *store.Gauges) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
-		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Gauges: store.Gauges{Disabled: 1}}),
+		"parked by a calendar":   stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
+		"parked by a limit":      stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: store.Stats{Disabled: 1}}),
 	}
 }
 

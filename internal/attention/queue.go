@@ -9,7 +9,7 @@ import (
 
 // Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
 type Queue struct {
-	store.Gauges
+	store.Stats
 
 	Holds    []store.HoldSum
 	Circuits []store.KeyCircuit // that are open
@@ -26,7 +26,7 @@ type Gone struct {
 // Read reads a queue.
 func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 	q.Parts = len(queue.Parts)
-	if q.Gauges, err = queue.Report().Gauges(ctx); err != nil {
+	if q.Stats, err = queue.Report().Stats(ctx); err != nil {
 		return q, err
 	}
 	if q.Holds, err = queue.Fleet().Holds(ctx); err != nil {

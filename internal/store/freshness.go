@@ -12,27 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// FreshnessCounts is how many models are of each freshness, of those whose policies promise something.
-type FreshnessCounts map[model.Freshness]int64
-
-// Watched is how many models there are of which a policy promises some freshness.
-func (c FreshnessCounts) Watched() int64 {
-	return c[model.Fresh] + c[model.FreshnessNever] + c[model.FreshnessLate] + c[model.FreshnessStale]
-}
-
-// FreshnessCounts counts by the indexes: it walks over nothing.
-func (s Report) FreshnessCounts(ctx context.Context) (FreshnessCounts, error) {
-	pipe, k := s.Clients.Read.Pipeline(), s.Keys
-	ages, late, stale := pipe.ZCard(ctx, k.StaleAt()), pipe.ZCard(ctx, k.Late()), pipe.ZCard(ctx, k.Stale())
-	never := pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("count what is fresh: %w", err)
-	}
-	return FreshnessCounts{
-		model.Fresh: max(0, ages.Val()-late.Val()), model.FreshnessNever: never.Val(), model.FreshnessLate: max(0, late.Val()-never.Val()), model.FreshnessStale: stale.Val(),
-	}, nil
-}
-
 // StaleModel is a model that is stale, or was; Since is zero where nobody knows since when.
 type StaleModel struct {
 	UID   string

@@ -57,7 +57,6 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LRANGE", k.Input(), "read queued attempts: ", func() error { _, err := b.Queued(ctx); return err }},
 		{"HMGET", k.Policies(), "read models: ", open(put)},
 		{"HKEYS", k.Policies(), "list policies: ", open(put)},
-		{"ZRANGE", k.Pollers(), "read pollers: ", stats},
 		{"ZCARD", k.Running(), "read stats: ", stats},
 		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Report().Stats(ctx); return err }},
 		{"LRANGE", k.Taken("w1"), "read taken entries: ", requeue},

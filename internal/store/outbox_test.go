@@ -133,9 +133,9 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		expect := func(what string, want int64, oldest string) {
 			t.Helper()
 			for range 2 { // and the trimming changes nothing
-				gauges, err := b.Report().Gauges(ctx)
-				if err != nil || gauges.Outbox != want || model.FormatTime(gauges.OldestNotice) != oldest {
-					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, gauges.Outbox, model.FormatTime(gauges.OldestNotice), err, want, oldest)
+				stats, err := b.Report().Stats(ctx)
+				if err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest {
+					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
 				}
 				if _, err := b.TrimOutbox(ctx); err != nil {
 					t.Fatal(err)

@@ -207,3 +207,12 @@ func (q QueueFleet) Rejected(ctx context.Context, wanted func(*Rejected) bool) (
 	})
 	return found, err
 }
+
+// LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
+func (s Report) LastRejected(ctx context.Context) (string, error) {
+	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
+	if err != nil && !Missing(err) {
+		return "", fmt.Errorf("read the last rejected message: %w", err)
+	}
+	return readRejected(text).Reason, nil
+}

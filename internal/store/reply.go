@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,16 +116,26 @@ func SendEach[I, C any](items []I, send func(item I) C) []C {
 
 // ExecReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
 func ExecReads(ctx context.Context, pipe redis.Pipeliner) error {
+	_, err := execMisfits(ctx, pipe)
+	return err
+}
+
+// execMisfits is ExecReads, and tells of the first key of the wrong type; nil: there is none.
+func execMisfits(ctx context.Context, pipe redis.Pipeliner) (misfit, err error) {
 	commands, err := pipe.Exec(ctx) // its error is the first one only, and may be a harmless one before a lost connection
 	if len(commands) == 0 {
-		return err
+		return nil, err
 	}
 	for _, command := range commands {
-		if err := command.Err(); err != nil && !Missing(err) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
-			return err
+		switch err := command.Err(); {
+		case err == nil || Missing(err):
+		case redis.HasErrorPrefix(err, "WRONGTYPE"):
+			misfit = cmp.Or(misfit, err)
+		default:
+			return misfit, err
 		}
 	}
-	return nil
+	return misfit, nil
 }
 
 // Refused reports whether Redis answered that this user may not do it, or not within a script.

@@ -1,8 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,119 +16,227 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Stats is what a queue holds at one instant, and what it has counted since it began.
+// Stats is what a queue, or a part of it, holds at one instant, and what it has counted since it began. How much is read for it does not grow with the
+// models.
 type Stats struct {
 	At time.Time
 
-	Due     int64 // idle models whose refresh_at has come, the urgent ones included
-	Urgent  int64 // those of them that somebody wants to be started at once
-	Waiting int64 // idle models whose refresh_at lies ahead
-	Running int64 // models with an attempt queued or in the hands of a worker
-
+	Due      int64 // idle models whose refresh_at has come, the urgent ones included
+	Urgent   int64 // those of them that somebody wants to be started at once
+	Waiting  int64 // idle models whose refresh_at lies ahead
+	Running  int64 // models with an attempt queued or in the hands of a worker
+	Failing  int64 // models that have failed since their last success
+	Disabled int64
+	Parked   int64
+	// ParkedBy is how many of the parked wait for gates of each kind; the rest of Parked waits for gates beyond the first 1,000.
+	ParkedBy map[string]int64
+	// OldestDue is the refresh_at of the idle model that is due for longest; zero: none is due.
+	OldestDue time.Time
 	// Freshness counts the models of which a policy promises some.
 	Freshness FreshnessCounts
+	// Errors counts the failing models of each failure group, by its id.
+	Errors map[string]int64
 
-	Input   int64 // attempts that no worker has taken
-	Output  int64 // messages of workers that no poller has taken
-	Control int64 // messages of applications that no poller has taken
-	Claimed int64 // messages that pollers have taken and not yet applied
-
-	Failing int64            // models that have failed since their last success
-	Errors  map[string]int64 // id of a signature to how many of them fail by it
-
+	Input    int64 // attempts that no worker has taken
+	Output   int64 // messages of workers that no poller has taken
+	Control  int64 // messages of applications that no poller has taken
+	Claimed  int64 // messages that pollers have taken and not yet applied
 	Rejected int64 // unusable messages kept
 	Journal  int64 // transitions kept
 	Outbox   int64 // notifications not yet delivered
-	// OldestNotice is when the oldest of them is; zero: there is none.
+	// OldestNotice is when the oldest notification of the outbox is; zero: there is none.
 	OldestNotice time.Time
+
+	// OpenCircuits are the keys whose circuits models wait for. QueueCircuitOpen is that of the queue.
+	OpenCircuits     int64
+	QueueCircuitOpen bool
+	// Living is how many of each role have given a heartbeat that is not too old whatever their settings.
+	Living map[model.Role]int64
 
 	// Counters are the fields of <queue>:stats. A field that is no number is left out.
 	Counters map[string]int64
 }
 
 // Retries are the counts by which retries are judged: those that have ended, those of them that succeeded, and cycles that needed one.
-func (s Stats) Retries() (total, successful, cycles int64) {
+func (s *Stats) Retries() (total, successful, cycles int64) {
 	return s.Counters[model.CounterRetries], s.Counters[model.CounterRetriesHelped], s.Counters[model.CounterRetriedCycles]
 }
 
-// Stats reads the queue. The numbers are read one after the other: on a busy queue they may differ by what happens meanwhile.
-func (s Report) Stats(ctx context.Context) (Stats, error) {
-	now, err := s.Now(ctx)
-	if err != nil {
+// FreshnessCounts is how many models are of each freshness, of those whose policies promise something.
+type FreshnessCounts map[model.Freshness]int64
+
+// Watched is how many models there are of which a policy promises some freshness.
+func (c FreshnessCounts) Watched() int64 {
+	return c[model.Fresh] + c[model.FreshnessNever] + c[model.FreshnessLate] + c[model.FreshnessStale]
+}
+
+// Stats reads the queue, with as many calls whatever it holds. The numbers are read one after the other: on a busy queue they may differ by what
+// happens meanwhile. A key of the wrong type counts as empty; if a model or a message may stand there, it is also an error beside the rest, see Misfit.
+func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
+	unread, err := s.firstUnread(ctx)
+	if _, misfit := Misfit(err); err != nil && !misfit {
 		return Stats{}, err
 	}
-	owners, err := s.Clients.Read.ZRange(ctx, s.Keys.Pollers(), 0, -1).Result()
-	if err != nil {
-		return Stats{}, fmt.Errorf("read pollers: %w", err)
+	if stats.At, err = s.Now(ctx); err != nil {
+		return Stats{}, err
 	}
-	pipe, k := s.Clients.Read.Pipeline(), s.Keys
-	due, idle, running := pipe.ZCount(ctx, k.Due(), "-inf", Millis(now)), pipe.ZCard(ctx, k.Due()), pipe.ZCard(ctx, k.Running())
-	urgent := pipe.ZCard(ctx, k.Urgent())
-	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
-	rejected, journal := pipe.LLen(ctx, k.Rejected()), pipe.XLen(ctx, k.Journal())
-	created := pipe.XLen(ctx, k.Created())
-	failing, signatures := pipe.ZCard(ctx, k.Failing()), pipe.ZRangeWithScores(ctx, k.Errors(), 0, -1)
-	counters := pipe.HGetAll(ctx, k.Stats())
-	owners = append(owners, LaneOwner)
-	claimed := SendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
-	if _, err := pipe.Exec(ctx); err != nil {
+	pipe := s.Clients.Read.Pipeline()
+	counted := s.askCounts(ctx, pipe, &stats)
+	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.Keys.QueueCircuit(), "opened_at")
+	groups, counters := pipe.ZRangeWithScores(ctx, s.Keys.Errors(), 0, -1), pipe.HGetAll(ctx, s.Keys.Stats())
+	gates, pollers := pipe.ZRange(ctx, s.Keys.Gates(), 0, maxBlockers-1), pipe.ZRange(ctx, s.Keys.Pollers(), 0, -1)
+	recipients := pipe.HKeys(ctx, s.Keys.Deliveries())
+	journal := pipe.XLen(ctx, s.Keys.Journal()) // last, as miniredis answers it twice where the type is wrong
+	misfit, err := execMisfits(ctx, pipe)
+	if err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
 	}
-	freshness, err := s.FreshnessCounts(ctx)
-	if err != nil {
-		return Stats{}, err
+	counted()
+	if stats.OldestDue = oldestDue(); stats.OldestDue.After(stats.At) {
+		stats.OldestDue = time.Time{}
 	}
-	outbox, oldest, err := s.undelivered(ctx)
-	if err != nil {
-		return Stats{}, err
+	stats.Journal += journal.Val()
+	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return Text(at) != "" })
+	stats.Errors = make(map[string]int64, len(groups.Val()))
+	for _, group := range groups.Val() {
+		stats.Errors[Text(group.Member)] = int64(group.Score)
 	}
-	stats := Stats{
-		Freshness: freshness,
-		At:        now, Urgent: urgent.Val(), Due: due.Val() + urgent.Val(), Waiting: max(0, idle.Val()-due.Val()), Running: running.Val(),
-		Input: input.Val(), Output: output.Val(), Control: control.Val(),
-		Rejected: rejected.Val(), Journal: journal.Val() + created.Val(), Outbox: outbox, OldestNotice: oldest,
-		Failing: failing.Val(), Errors: make(map[string]int64), Counters: make(map[string]int64),
-	}
-	for _, signature := range signatures.Val() {
-		stats.Errors[Text(signature.Member)] = int64(signature.Score)
-	}
-	for _, list := range claimed {
-		stats.Claimed += list.Val()
-	}
+	stats.Counters = make(map[string]int64, len(counters.Val()))
 	for name, text := range counters.Val() {
 		if count, err := strconv.ParseInt(text, 10, 64); err == nil && !strings.HasPrefix(name, model.QueueCircuitPrefix) {
 			stats.Counters[name] = count
 		}
 	}
-	return stats, nil
+	err = s.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), LaneOwner), recipients.Val(), unread)
+	return stats, Wrap(cmp.Or(err, misfit), "read stats")
+}
+
+// askCounts asks for the sizes of keys; the function that it returns notes them.
+func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stats) func() {
+	k, now, alive := s.Keys, Millis(stats.At), Millis(stats.At.Add(-model.LongestSilence))
+	var idle, ages, late, stale, never int64
+	counts := map[*int64]*redis.IntCmd{
+		&stats.Due: pipe.ZCount(ctx, k.Due(), "-inf", now), &idle: pipe.ZCard(ctx, k.Due()), &stats.Urgent: pipe.ZCard(ctx, k.Urgent()),
+		&stats.Running: pipe.ZCard(ctx, k.Running()), &stats.Failing: pipe.ZCard(ctx, k.Failing()), &stats.Disabled: pipe.ZCard(ctx, k.Disabled()),
+		&stats.Parked: pipe.ZCard(ctx, k.Parked()), &stats.Input: pipe.LLen(ctx, k.Input()), &stats.Output: pipe.LLen(ctx, k.Output()),
+		&stats.Control: pipe.LLen(ctx, k.Control()), &stats.Rejected: pipe.LLen(ctx, k.Rejected()), &stats.Journal: pipe.XLen(ctx, k.Created()),
+		&ages: pipe.ZCard(ctx, k.StaleAt()), &late: pipe.ZCard(ctx, k.Late()), &stale: pipe.ZCard(ctx, k.Stale()),
+		&never: pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf"),
+	}
+	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers(), model.RolePoller: k.Pollers(), model.RoleWorker: k.Workers()}
+	living := SendEach(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
+	return func() {
+		for to, count := range counts {
+			*to = count.Val()
+		}
+		stats.Waiting, stats.Due = max(0, idle-stats.Due), stats.Due+stats.Urgent
+		stats.Freshness = FreshnessCounts{
+			model.Fresh: max(0, ages-late), model.FreshnessNever: never, model.FreshnessLate: max(0, late-never), model.FreshnessStale: stale,
+		}
+		stats.Living = make(map[model.Role]int64, len(model.Roles))
+		for i, role := range model.Roles {
+			stats.Living[role] = living[i].Val()
+		}
+	}
+}
+
+// maxCounted is up to how many entries of the outbox are counted one by one. Of more, those that were acknowledged and not trimmed yet count too.
+const maxCounted = 1000
+
+// readLists reads what gates keep parked, what pollers have claimed, and what waits for recipients: in their mailboxes, and in the outbox from the
+// first entry on that some group has not acknowledged.
+func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, recipients []string, unread string) error {
+	pipe, k, most := s.Clients.Read.Pipeline(), s.Keys, int64(maxCounted)
+	if unread == "" { // nobody has acknowledged any: they all count
+		most = 1
+	}
+	parked := SendEach(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
+	claimed := SendEach(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
+	waiting := SendEach(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := SendEach(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	entries, outbox := pipe.XRangeN(ctx, k.Outbox(), cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox())
+	if err := ExecReads(ctx, pipe); err != nil {
+		return err
+	}
+	stats.ParkedBy = map[string]int64{}
+	for i, gate := range gates {
+		kind, _ := model.Blocker(gate).Split()
+		stats.ParkedBy[kind] += parked[i].Val()
+		if kind == model.BlockerCircuit && parked[i].Val() > 0 {
+			stats.OpenCircuits++
+		}
+	}
+	for _, list := range claimed {
+		stats.Claimed += list.Val()
+	}
+	if stats.Outbox = int64(len(entries.Val())); stats.Outbox == most {
+		stats.Outbox = outbox.Val()
+	}
+	stats.OldestNotice = noticedAt(entries.Val())
+	for i, mailbox := range waiting {
+		var head struct{ At time.Time }
+		_ = json.Unmarshal([]byte(heads[i].Val()), &head) // what cannot be read, or is none, has no time
+		stats.Outbox, stats.OldestNotice = stats.Outbox+mailbox.Val(), earlier(stats.OldestNotice, head.At)
+	}
+	return nil
+}
+
+// noticedAt is when the first of these entries of the outbox was written, as it says itself; zero: there is none.
+func noticedAt(entries []redis.XMessage) time.Time {
+	if len(entries) == 0 {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.RFC3339, Text(entries[0].Values["at"]))
+	if err != nil { // of somebody else
+		at = time.UnixMilli(writtenAt(entries[0].ID))
+	}
+	return at.UTC()
 }
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.
 func (q QueueReport) Stats(ctx context.Context) (sum Stats, err error) {
 	err = q.Each(func(part *Store) error {
 		stats, err := part.Report().Stats(ctx)
-		sum.add(&stats)
+		sum.Add(&stats)
 		return err
 	})
 	return sum, err
 }
 
-// add adds another part.
-func (s *Stats) add(more *Stats) {
+// Add adds another part. Of instants it keeps the oldest; Living is how many there are where there are fewest.
+func (s *Stats) Add(more *Stats) {
 	if s.Counters == nil {
-		s.Counters, s.Freshness, s.Errors = make(map[string]int64), FreshnessCounts{}, make(map[string]int64)
+		*s = Stats{
+			ParkedBy: map[string]int64{}, Freshness: FreshnessCounts{}, Errors: map[string]int64{}, Counters: map[string]int64{}, Living: maps.Clone(more.Living),
+		}
 	}
 	if more.At.After(s.At) {
 		s.At = more.At
 	}
-	s.Due, s.Urgent, s.Waiting, s.Running = s.Due+more.Due, s.Urgent+more.Urgent, s.Waiting+more.Waiting, s.Running+more.Running
-	s.Input, s.Output, s.Control, s.Claimed = s.Input+more.Input, s.Output+more.Output, s.Control+more.Control, s.Claimed+more.Claimed
-	s.Rejected, s.Journal, s.Outbox = s.Rejected+more.Rejected, s.Journal+more.Journal, s.Outbox+more.Outbox
-	s.OldestNotice = earlier(s.OldestNotice, more.OldestNotice)
-	s.Failing += more.Failing
-	addUp(s.Errors, more.Errors)
+	for sum, count := range map[*int64]int64{
+		&s.Due: more.Due, &s.Urgent: more.Urgent, &s.Waiting: more.Waiting, &s.Running: more.Running, &s.Failing: more.Failing, &s.Disabled: more.Disabled,
+		&s.Parked: more.Parked, &s.Input: more.Input, &s.Output: more.Output, &s.Control: more.Control, &s.Claimed: more.Claimed, &s.Rejected: more.Rejected,
+		&s.Journal: more.Journal, &s.Outbox: more.Outbox, &s.OpenCircuits: more.OpenCircuits,
+	} {
+		*sum += count
+	}
+	s.QueueCircuitOpen = s.QueueCircuitOpen || more.QueueCircuitOpen
+	s.OldestDue, s.OldestNotice = earlier(s.OldestDue, more.OldestDue), earlier(s.OldestNotice, more.OldestNotice)
+	for role, count := range more.Living {
+		s.Living[role] = min(s.Living[role], count)
+	}
+	addUp(s.ParkedBy, more.ParkedBy)
 	addUp(s.Freshness, more.Freshness)
+	addUp(s.Errors, more.Errors)
 	addUp(s.Counters, more.Counters)
+}
+
+// earlier is the first of two instants; a zero one is none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // Report is what people and programs read of a part: numbers, histories, journal and freshness. It changes nothing.

@@ -23,8 +23,13 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		b.redis.Set(t.Context(), b.Keys.Journal(), "no stream", 0)
+		if _, err := b.Report().Stats(t.Context()); err == nil {
+			t.Error("expected a journal of another type to be told, found nothing")
+		}
 		expectEqual(t, "stats", Stats{
-			At: b.now, Due: 4, Urgent: 1, Waiting: 1, Running: 1, Freshness: FreshnessCounts{"fresh": 1, "never": 1, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
+			At: b.now, Due: 4, OldestDue: b.now.Add(-time.Millisecond), Urgent: 1, Waiting: 1, Running: 1,
+			ParkedBy: map[string]int64{}, Living: map[model.Role]int64{model.RoleDispatcher: 0, model.RolePoller: 3, model.RoleWorker: 0}, Freshness: FreshnessCounts{"fresh": 1, "never": 1, "late": 1, "stale": 2}, Input: 2, Output: 3, Control: 1, Claimed: 3, Errors: map[string]int64{}, Rejected: 1, Journal: 1,
 			Counters: map[string]int64{"start": 7, "create": 1},
 		}, stats)
 	})

@@ -43,10 +43,10 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 		if place, err := q.Store.Report().QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
-		gauges, err := q.Store.Report().Gauges(t.Context())
+		stats, err := q.Store.Report().Stats(t.Context())
 		oldest := instant(q.Model("feed0")["refresh_at"])
-		if !gauges.OldestDue.Equal(oldest) || gauges.Due != 1001 || err != nil {
-			t.Errorf("expected %d due since %s, found %d since %s, %v", 1001, model.FormatTime(oldest), gauges.Due, model.FormatTime(gauges.OldestDue), err)
+		if !stats.OldestDue.Equal(oldest) || stats.Due != 1001 || err != nil {
+			t.Errorf("expected %d due since %s, found %d since %s, %v", 1001, model.FormatTime(oldest), stats.Due, model.FormatTime(stats.OldestDue), err)
 		}
 		if _, err := q.dispatcher.RunOnce(t.Context()); err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ var (
 	replying   = []string{"rpush", "ltrim", "expire"}
 )
 
-// numbers is what scripts.Store.Gauges reads for a monitor.
+// numbers is what store.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
 		allow("zcard zcount zrange", reading(k.Due(), k.Urgent(), k.Running(), k.Failing(), k.Disabled(), k.Parked(), k.ParkedBy(all), k.Gates(), k.StaleAt(),

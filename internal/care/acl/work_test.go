@@ -22,7 +22,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	users.Server.Client(t).ZAdd(t.Context(), "q:gates", redis.Z{Score: 1, Member: "hold:h1"})
 	for _, role := range acl.Roles() {
-		_, err := users.Store(t, role).Report().Gauges(t.Context())
+		_, err := users.Store(t, role).Report().Stats(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
 		if reads && err != nil || !reads && !store.Refused(err) {
 			t.Errorf("%s: found %v", role, err)

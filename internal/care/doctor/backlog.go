@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
@@ -16,11 +17,15 @@ const (
 )
 
 func (c *checker) backlog(ctx context.Context) error {
-	b, err := c.store.Report().Backlog(ctx)
-	if err != nil {
+	b, err := c.store.Report().Stats(ctx)
+	if _, misfit := store.Misfit(err); err != nil && !misfit { // the checks of keys tell of that
 		return err
 	}
 	k := c.store.Keys
+	lengths, err := inspect.Of(c.store).Lengths(ctx, k.Undelivered(), k.Wake())
+	if err != nil {
+		return err
+	}
 	if b.Outbox > 0 {
 		kind := outbox
 		if b.Outbox > manyNotices || !b.OldestNotice.IsZero() && c.now.Sub(b.OldestNotice) > noticeWaits {
@@ -28,8 +33,8 @@ func (c *checker) backlog(ctx context.Context) error {
 		}
 		c.note(kind, k.Outbox(), fmt.Sprintf("%d that wait, the oldest of %s", b.Outbox, model.FormatTime(b.OldestNotice)))
 	}
-	if b.Undelivered > 0 {
-		c.note(undelivered, k.Undelivered(), fmt.Sprintf("%d that could not", b.Undelivered))
+	if lengths[0] > 0 {
+		c.note(undelivered, k.Undelivered(), fmt.Sprintf("%d that could not", lengths[0]))
 	}
 	if b.Rejected > 0 && !c.wrongType[k.Rejected()] {
 		reason, err := c.store.Report().LastRejected(ctx)
@@ -38,8 +43,8 @@ func (c *checker) backlog(ctx context.Context) error {
 		}
 		c.note(rejected, k.Rejected(), fmt.Sprintf("%d that could not, the last: %s", b.Rejected, reason))
 	}
-	if b.Wake > 1 {
-		f := wakeLong.at(k.Wake(), fmt.Sprint(b.Wake))
+	if lengths[1] > 1 {
+		f := wakeLong.at(k.Wake(), fmt.Sprint(lengths[1]))
 		if err := c.repair(f, func() error { return inspect.Of(c.store).TrimWake(ctx) }); err != nil {
 			return err
 		}

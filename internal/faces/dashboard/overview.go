@@ -56,7 +56,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Gauges)), Never: stats.Freshness[model.FreshnessNever],
+		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Stats)), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {

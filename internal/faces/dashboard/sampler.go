@@ -68,22 +68,22 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 func takeSample(ctx context.Context, site *site) error {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	gauges, err := site.queue.Report().Gauges(ctx)
+	stats, err := site.queue.Report().Stats(ctx)
 	if err != nil {
 		return err
 	}
-	one := sample{at: gauges.At, line: gauges.Input, late: oldestWait(&gauges)}
+	one := sample{at: stats.At, line: stats.Input, late: oldestWait(&stats)}
 	for i, name := range counted {
-		one.counted[i] = gauges.Counters[name]
+		one.counted[i] = stats.Counters[name]
 	}
 	site.sampler.add(one)
 	return nil
 }
 
 // oldestWait is how long the oldest due model waits; 0: none is due.
-func oldestWait(g *store.Gauges) time.Duration {
-	if g.OldestDue.IsZero() {
+func oldestWait(s *store.Stats) time.Duration {
+	if s.OldestDue.IsZero() {
 		return 0
 	}
-	return g.At.Sub(g.OldestDue)
+	return s.At.Sub(s.OldestDue)
 }

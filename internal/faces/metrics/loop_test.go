@@ -89,7 +89,7 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 			client := server.Client(t)
 			part, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: name})
 			if err == nil {
-				_, err = part.Report().Gauges(t.Context()) // there is a connection
+				_, err = part.Report().Stats(t.Context()) // there is a connection
 			}
 			if err != nil {
 				t.Fatal(err)

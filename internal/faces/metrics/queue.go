@@ -37,9 +37,9 @@ type queueNumbers struct {
 	clock func() time.Time
 
 	mu     sync.Mutex
-	sum    store.Gauges // guarded by mu: of all parts
-	err    error        // guarded by mu
-	readAt time.Time    // guarded by mu
+	sum    store.Stats // guarded by mu: of all parts
+	err    error       // guarded by mu
+	readAt time.Time   // guarded by mu
 }
 
 // queueDescs are all numbers of a queue.
@@ -82,7 +82,7 @@ func (q *queues) Collect(metrics chan<- prometheus.Metric) {
 }
 
 // read reads and adds up all parts, unless that was done just now.
-func (n *queueNumbers) read() (store.Gauges, error) {
+func (n *queueNumbers) read() (store.Stats, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if age := n.clock().Sub(n.readAt); age >= 0 && age < fresh {
@@ -90,16 +90,16 @@ func (n *queueNumbers) read() (store.Gauges, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	parts := make([]store.Gauges, len(n.queue.Parts))
+	parts := make([]store.Stats, len(n.queue.Parts))
 	reading, ctx := errgroup.WithContext(ctx)
 	reading.SetLimit(atOnce)
 	for i, part := range n.queue.Parts {
 		reading.Go(func() (err error) {
-			parts[i], err = part.Report().Gauges(ctx)
+			parts[i], err = part.Report().Stats(ctx)
 			return err
 		})
 	}
-	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), store.Gauges{}
+	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), store.Stats{}
 	for i := range parts {
 		n.sum.Add(&parts[i])
 	}

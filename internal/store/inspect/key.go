@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/store"
 )
 
@@ -51,4 +53,16 @@ func (s Part) EachMember(ctx context.Context, key string, visit func(members []s
 		}
 		return visit(members)
 	})
+}
+
+// Lengths reads how long lists are. A key of the wrong type counts as empty.
+func (s Part) Lengths(ctx context.Context, keys ...string) ([]int64, error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := store.SendEach(keys, func(key string) *redis.IntCmd { return pipe.LLen(ctx, key) })
+	err := store.ExecReads(ctx, pipe)
+	lengths := make([]int64, len(keys))
+	for i, reply := range replies {
+		lengths[i] = reply.Val()
+	}
+	return lengths, store.Wrap(err, "read the lengths of lists")
 }

@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// Liveness reads, at one instant, the last heartbeats of all who serve the queue, and what waits for them. A key of the wrong type counts as
+// empty.
+func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
+	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
+	beats := s.askHeartbeats(ctx, pipe)
+	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
+	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
+	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	if err := ExecReads(ctx, pipe); err != nil {
+		return model.Liveness{}, fmt.Errorf("read signs of life: %w", err)
+	}
+	// The clock is read last, so that no heartbeat lies ahead of it.
+	now, err := s.Now(ctx)
+	if err != nil {
+		return model.Liveness{}, err
+	}
+	signs := model.Liveness{
+		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
+		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
+	}
+	for _, heartbeat := range beats.read() {
+		signs.Heartbeat(heartbeat.Of, heartbeat.At)
+	}
+	return signs, s.readHead(ctx, front.Val(), &signs)
+}
+
+// readHeadSample reads when the attempt at the front of the input list was started, unless it is over.
+func (s Report) readHead(ctx context.Context, raw string, signs *model.Liveness) error {
+	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+	if entry.UID == "" {
+		return nil
+	}
+	fields, err := s.Clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the front of the input list: %w", err)
+	}
+	if Text(fields[0]) == entry.AttemptUID {
+		signs.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
+	}
+	return nil
+}
+
+// askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
+func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
+	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+	return func() time.Time {
+		oldest := firstScore(run.Val())
+		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
+			oldest = oldest.Add(model.RunAhead)
+		}
+		return earlier(earlier(firstScore(due.Val()), firstScore(others.Val())), oldest)
+	}
+}
+
+func firstScore(members []redis.Z) time.Time {
+	if len(members) == 0 || members[0].Score > maxScore {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(members[0].Score)).UTC()
+}
+
+// Heartbeat is the last one of a dispatcher, a poller or a worker pool.
+type Heartbeat struct {
+	Of    model.Role
+	Key   string // of the set in which it stands
+	Owner string
+	At    time.Time
+}
+
+// Heartbeats reads the last heartbeat of every dispatcher, poller and worker pool, and then the clock: none of them was given later, unless
+// the clock has been set back since. A set of the wrong type counts as empty.
+func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := s.askHeartbeats(ctx, pipe)
+	clock := s.askTime(ctx, pipe)
+	if err := ExecReads(ctx, pipe); err != nil {
+		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
+	}
+	now, err = s.readTime(clock)
+	return replies.read(), now, err
+}
+
+// heartbeatReply is what a pipeline tells of the heartbeats of one party.
+type heartbeatReply struct {
+	of    model.Role
+	key   string
+	reply *redis.ZSliceCmd
+}
+
+type heartbeatReplies []heartbeatReply
+
+// askHeartbeats asks for all heartbeats in a pipeline.
+func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
+	keys := map[model.Role]string{
+		model.RoleDispatcher: s.Keys.Dispatchers(), model.RolePoller: s.Keys.Pollers(), model.RoleWorker: s.Keys.Workers(),
+	}
+	return SendEach(model.Roles, func(party model.Role) heartbeatReply {
+		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
+	})
+}
+
+func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
+	for _, set := range r {
+		for _, member := range set.reply.Val() {
+			at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
+			heartbeats = append(heartbeats, Heartbeat{set.of, set.key, fmt.Sprint(member.Member), at})
+		}
+	}
+	return heartbeats
+}
