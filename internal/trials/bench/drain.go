@@ -75,14 +75,19 @@ func (b *Bench) successes(ctx context.Context) (int, error) {
 }
 
 func (b *Bench) awaitSuccesses(ctx context.Context, want int, failed <-chan error) error {
+	return await(ctx, failed, func() (bool, error) {
+		found, err := b.successes(ctx)
+		return found >= want, err
+	})
+}
+
+// await looks until a condition holds, or a worker has failed.
+func await(ctx context.Context, failed <-chan error, holds func() (bool, error)) error {
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
-		switch found, err := b.successes(ctx); {
-		case err != nil:
+		if yes, err := holds(); yes || err != nil {
 			return err
-		case found >= want:
-			return nil
 		}
 		select {
 		case <-ticker.C:

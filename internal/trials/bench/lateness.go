@@ -54,26 +54,17 @@ func (b *Bench) newest(ctx context.Context) (string, error) {
 
 // awaitDaemons waits until a dispatcher and a poller have given a heartbeat.
 func (b *Bench) awaitDaemons(ctx context.Context) error {
-	ticker := time.NewTicker(look)
-	defer ticker.Stop()
-	for {
-		both := true
-		for _, set := range []string{b.Store.Keys.Dispatchers(), b.Store.Keys.Pollers()} {
-			known, err := b.Redis.ZCard(ctx, set).Result()
-			if err != nil {
-				return fmt.Errorf("await daemons: %w", err)
-			}
-			both = both && known > 0
+	return await(ctx, nil, func() (bool, error) {
+		dispatchers, err := b.Redis.ZCard(ctx, b.Store.Keys.Dispatchers()).Result()
+		if err != nil {
+			return false, fmt.Errorf("await daemons: %w", err)
 		}
-		if both {
-			return nil
+		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers()).Result()
+		if err != nil {
+			return false, fmt.Errorf("await daemons: %w", err)
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return dispatchers > 0 && pollers > 0, nil
+	})
 }
 
 // offset is how far the clock of Redis is ahead of ours, as the quickest of some replies tells.

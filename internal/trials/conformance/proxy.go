@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -61,22 +63,33 @@ func (p *proxy) serve(worker net.Conn) {
 		return
 	}
 	defer func() { _ = redis.Close() }()
-	answered := &turn{turned: true}
-	asked := func(words []string, raw []byte) {
-		lose, refused := p.count(words, answered.take())
-		switch {
-		case lose:
-			_ = redis.Close() // before it was told
-		case refused != "":
-			raw = askingFor(refused)
-		}
-		_, _ = redis.Write(raw) // when that fails the replies end, too
-	}
+	answered := &turn{}
+	answered.Store(true)
 	p.copying.Go(func() {
-		_, _ = io.Copy(&requests{asked: asked}, worker)
+		p.ask(redis, bufio.NewReader(worker), answered)
 		_ = redis.Close()
 	})
 	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
+}
+
+// ask passes on one command after the other, and counts them, until the worker says no more.
+func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn) {
+	for {
+		words, raw, err := readCommand(worker)
+		if err != nil {
+			return
+		}
+		if len(words) > 0 {
+			lose, refused := p.count(words, answered.Swap(false))
+			if lose {
+				return // before it was told
+			}
+			if refused != "" {
+				raw = askingFor(refused)
+			}
+		}
+		_, _ = redis.Write(raw) // when that fails the replies end, too
+	}
 }
 
 // enter waits for the end of an outage.
@@ -225,76 +238,45 @@ func (p *proxy) close() {
 }
 
 // turn remembers whether a reply has come since it was asked last.
-type turn struct {
-	mu     sync.Mutex
-	turned bool // guarded by mu
-}
+type turn struct{ atomic.Bool }
 
 func (t *turn) Write(reply []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.turned = true
+	t.Store(true)
 	return len(reply), nil
 }
 
-func (t *turn) take() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	turned := t.turned
-	t.turned = false
-	return turned
-}
+// maxWord is how long Redis lets a word be.
+const maxWord = 512 << 20
 
-// requests calls asked for each command that is written to it: an array of words, each behind its length.
-type requests struct {
-	asked func(words []string, raw []byte)
-	raw   []byte   // of the command that has not ended
-	line  []byte   // the header that has not ended
-	words []string // of the command that has not ended
-	left  int      // words that are to come
-	word  []byte   // that has not ended
-	rest  int      // bytes of it that are to come, with its end of line
-}
-
-func (r *requests) Write(bytes []byte) (int, error) {
-	for _, b := range bytes {
-		r.raw = append(r.raw, b)
-		switch {
-		case r.rest > 0:
-			r.word = append(r.word, b)
-			if r.rest--; r.rest == 0 {
-				r.words = append(r.words, strings.TrimSuffix(string(r.word), "\r\n"))
-				r.word = r.word[:0]
-				r.ended()
-			}
-		case b == '\n':
-			r.header(strings.TrimSpace(string(r.line)))
-			r.line = r.line[:0]
-		default:
-			r.line = append(r.line, b)
+// readCommand reads a command, as words and as it came: an array of words, each behind its length, or one line, as people type it.
+func readCommand(from *bufio.Reader) (words []string, raw []byte, err error) {
+	raw, err = from.ReadBytes('\n')
+	count, isArray := sizeIn(raw, '*')
+	if err != nil || !isArray {
+		return strings.Fields(string(raw)), raw, err
+	}
+	for range count {
+		line, err := from.ReadBytes('\n')
+		if err != nil {
+			return nil, nil, err
 		}
+		size, isWord := sizeIn(line, '$')
+		if !isWord || size < 0 || size > maxWord {
+			return nil, nil, fmt.Errorf("expected the length of a word, found %q", line)
+		}
+		word := make([]byte, size+len("\r\n"))
+		if _, err := io.ReadFull(from, word); err != nil {
+			return nil, nil, err
+		}
+		raw = append(append(raw, line...), word...)
+		words = append(words, string(word[:size]))
 	}
-	return len(bytes), nil
+	return words, raw, nil
 }
 
-// header reads the line before a command or a word. Any other line is a command as people type it.
-func (r *requests) header(line string) {
-	number, err := strconv.Atoi(line[min(1, len(line)):])
-	switch {
-	case err == nil && line[0] == '*':
-		r.words, r.left = nil, number
-	case err == nil && line[0] == '$' && r.left > 0:
-		r.left--
-		r.rest = number + len("\r\n")
-	case line != "":
-		r.words, r.left = strings.Fields(line), 0
-		r.ended()
-	}
-}
-
-func (r *requests) ended() {
-	if r.left == 0 {
-		r.asked(r.words, r.raw)
-		r.raw = r.raw[:0]
-	}
+// sizeIn reads a line such as "*3" or "$12".
+func sizeIn(line []byte, kind byte) (int, bool) {
+	text, is := strings.CutPrefix(strings.TrimSpace(string(line)), string(kind))
+	size, err := strconv.Atoi(text)
+	return size, is && err == nil
 }

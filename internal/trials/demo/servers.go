@@ -56,10 +56,10 @@ func (s *servers) open(port int, queue string) (err error) {
 		return fmt.Errorf("make a directory for what is fetched: %w", err)
 	}
 	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.daemon, _, err = s.connect(queue); err != nil {
+	if s.daemon, _, err = s.openStore(queue); err != nil {
 		return err
 	}
-	s.store, s.client, err = s.connect(queue)
+	s.store, s.client, err = s.openStore(queue)
 	return err
 }
 
@@ -77,23 +77,30 @@ func (s *servers) serveFeeds(listener net.Listener) {
 	})
 }
 
-func (s *servers) connect(queue string) (*store.Store, redis.UniversalClient, error) {
+func (s *servers) connect() (*store.Clients, error) {
 	clients, err := store.Connect(s.redis.URL(), store.ConnectOptions{ClientName: "refreshd-demo"})
+	if err == nil {
+		s.onClose(clients.Close)
+	}
+	return clients, err
+}
+
+// openStore opens the store of a queue, with connections of its own.
+func (s *servers) openStore(queue string) (*store.Store, redis.UniversalClient, error) {
+	clients, err := s.connect()
 	if err != nil {
 		return nil, nil, err
 	}
-	s.onClose(clients.Close)
 	store, err := store.New(clients, store.Config{Queue: queue})
 	return store, clients.Write, err
 }
 
-// openQueue opens the queue as a whole, with connections of its own.
+// openQueue opens the queue as a whole, likewise.
 func (s *servers) openQueue(ctx context.Context) (*store.Queue, error) {
-	clients, err := store.Connect(s.redis.URL(), store.ConnectOptions{ClientName: "refreshd-demo"})
+	clients, err := s.connect()
 	if err != nil {
 		return nil, err
 	}
-	s.onClose(clients.Close)
 	return store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue()})
 }
 
