@@ -8,6 +8,38 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
+func TestWhatWasParkedDoesNotCountTowardsGivingUpWhoeverEndsIt(t *testing.T) {
+	began := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	parked, now := began.Add(10*time.Minute), began.Add(40*time.Minute)
+	usual := policyOf(t, `{"retries":["1m","1m"],"give_up_after":"1h"}`)
+	for name, end := range map[string]func(*Model) Decision{
+		"its blocker goes": func(m *Model) Decision { return m.Release(now, now) },
+		"a hand runs it":   func(m *Model) Decision { decision, _ := m.Run(false, now); return decision },
+		"a save wants it now": func(m *Model) Decision {
+			decision, _, err := m.Put(Definition{UID: "m1", PolicyName: "p", Refresh: RefreshNow}, usual, true, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return decision
+		},
+		"a save changes it": func(m *Model) Decision { // which begins anew
+			decision, _, err := m.Put(Definition{UID: "m1", PolicyName: "p", Rule: "FREQ=DAILY"}, usual, true, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return decision
+		},
+	} {
+		m := Model{UID: "m1", PolicyName: "p", Policy: usual, State: State{
+			AttemptNo: 1, FailingSince: began, TryingSince: began, RefreshAt: parked, Trigger: TriggerRetry, ParkedBy: "hold:h1", ParkedSince: parked,
+		}}
+		next := end(&m).Next
+		if tried := now.Sub(next.TryingSince); next.Parked() || tried > 10*time.Minute {
+			t.Errorf("%s: parked %t, and it has tried for %s, want 10m at most of the 40m, 30m of which it was parked", name, next.Parked(), tried)
+		}
+	}
+}
+
 // waiting are models of one key with a rate of six a minute, due at an instant.
 func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) {
 	t.Helper()
@@ -24,11 +56,11 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 
 // No two models reserve one slot, though they are decided about in one round that has read the slots once.
 func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
-	gates, rooms, now := Blockers{}, Limiters{}, slotsBegin
+	blockers, limiters, now := Blockers{}, Limiters{}, slotsBegin
 	var slots []time.Time
 	var line Slots
 	for i, m := range waiting(t, 5, "", now) {
-		decision := gates.StartOrPark(m, &rooms, "a", now)
+		decision := blockers.StartOrPark(m, &limiters, "a", now)
 		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
 			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
 		}
@@ -47,13 +79,13 @@ func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
 // giving up. A planned refresh has no window.
 func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
 	const window = `,"retry_window":"FREQ=DAILY;BYHOUR=6;BYMINUTE=0","give_up_after":"1h"`
-	gates, rooms, now := Blockers{}, Limiters{}, slotsBegin.Add(45*time.Second)
+	blockers, limiters, now := Blockers{}, Limiters{}, slotsBegin.Add(45*time.Second)
 	models := waiting(t, 4, window, now)
 	models[3].Trigger = TriggerPlanned
 	wants := []time.Time{{}, now.Add(10 * time.Second), slotsBegin.AddDate(0, 0, 1), now.Add(20 * time.Second)}
 	var line Slots
 	for i, m := range models {
-		decision := gates.StartOrPark(m, &rooms, "a", now)
+		decision := blockers.StartOrPark(m, &limiters, "a", now)
 		next := &decision.Next
 		switch {
 		case i == 0 && decision.Event != EventStart, i > 0 && (decision.Event != EventLimited || !next.RefreshAt.Equal(wants[i])):

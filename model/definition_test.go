@@ -49,7 +49,6 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		// As a whole
 		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found a list"},
-		{`null`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found nothing"},
 		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field"},
 
 		// uid
@@ -63,20 +62,17 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		{`{"uid":"t","payload":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`, "payload: expected values at most 100 levels deep, found more"},
 
 		// schedule
-		{`{"uid":"t","rrule":7}`, "rrule: expected a text, found 7"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","timezone":1}`, "timezone: expected a text, found 1"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":2026}`, "dtstart: expected a text, found 2026"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":"tomorrow"}`, `dtstart: expected a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200, found "tomorrow"`},
 
 		// refresh
 		{`{"uid":"t","refresh":"later"}`, `refresh: expected now or planned, found "later"`},
-		{`{"uid":"t","refresh":true}`, "refresh: expected a text, found true"},
 
 		// policy
 		{`{"uid":"t","policy":7}`, "policy: expected an object with " + fields + ", found 7"},
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
 		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
-		{`{"uid":"t","policy":{"retry":[]}}`, "policy.retry: expected one of " + fields + ", found an unknown field"},
 	} {
 		_, err := ParseDefinition(parsed(t, test.text))
 		if field := (*document.Error)(nil); !errors.As(err, &field) || err.Error() != test.want {
@@ -106,8 +102,6 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 		{`"refresh":"planned"`, scheduled, ""},
 
 		// The policy has no rule, but a retry window, which has a zone
-		{`"timezone":"Europe/Berlin"`, windowed, ""},
-		{`"dtstart":"2026-01-01"`, windowed, noRule},
 		{`"refresh":"planned"`, windowed, noPlan},
 	} {
 		definition, err := ParseDefinition(parsed(t, `{"uid":"t",`+test.fields+`}`))
@@ -117,19 +111,6 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 		_, _, err = new(Model).Put(definition, test.policy, false, monday)
 		if field := (*document.Error)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
 			t.Errorf("%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
-		}
-	}
-}
-
-func TestAUIDCanStandInAKeyAndACommandLine(t *testing.T) {
-	for _, uid := range []string{"t", "tbl_1", "7", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200)} {
-		if err := document.ValidateUID(uid); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, uid := range []string{"", "-o", "_x", "a b", "a\n", "{a}", "ä", "a*", strings.Repeat("x", 201)} {
-		if document.ValidateUID(uid) == nil {
-			t.Errorf("%q was accepted", uid)
 		}
 	}
 }
@@ -152,10 +133,8 @@ func TestEqualPayloadsAreEqualTexts(t *testing.T) {
 func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "", "#0, next 06:00: planned"},
-		{daily + `,"refresh":"planned"`, "", "#0, next 06:00: planned"},
 		{daily + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
 		{banner, "", "#0, next 00:00: saved: refresh now"},
-		{banner + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
 		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
 
 		// The schedule counts from midnight of the day of creation; that is an occurrence, and it is consumed
@@ -198,7 +177,6 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 
 		// While it is due: it stays due, since when it was
 		{daily, `06:05 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
-		{daily, `06:00 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
 		{daily, `05:59 put "payload":{"size":2}`, "#0, next 06:00: planned"},
 		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
@@ -209,13 +187,10 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		// A finished one-shot
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
-		{banner, `00:00 start | 00:00:10 success | 09:00 put`, "#0, next never: finished: one-shot"},
 
 		// What else is part of the definition
 		{daily, disabled + `09:00 put "policy":{"timeout":"2h"}`, "#0, next 16:00: planned"},
 		{daily, disabled + `09:00 put "policy":"fast"`, "#0, next 16:00: planned"},
-		{daily, disabled + `09:00 put "policy":null`, "#0, next 16:00: planned"},
-		{daily, disabled + `09:00 put "rrule":"FREQ=DAILY;BYHOUR=12"`, "#0, next 12:00: planned"},
 		{daily, disabled + `09:00 put "timezone":"Asia/Tokyo"`, "#0, next 21:00: planned"}, // 06:00 in Tokyo
 		{daily, disabled + `09:00 put "dtstart":"2026-01-01T00:30:00"`, "#0, next 16:30: planned"},
 		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
@@ -269,9 +244,7 @@ func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
 	const want = "#0 disabled (has not paid): disabled by hand"
 	runStories(t, []storyTest{
 		{daily, stopped + `09:00 put "payload":{"size":2}`, want},
-		{daily, stopped + `09:00 put "payload":{"size":2},"refresh":"now"`, want},
 		{daily, stopped + `09:00 put "refresh":"now"`, want},
-		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY"`, want},
 		{banner, `00:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, want},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, "#0 disabled (has not paid): disabled by hand"},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"Cannot refresh after 1 attempt" | 09:00 put "payload":{"size":2}`,
@@ -306,7 +279,6 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again outdated, next 07:10: saved while running: again"},
-		{daily, second + `06:11 taken | 06:20 put "refresh":"now" | 06:25 put "policy":"fast"`, "#1 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
 		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 	})

@@ -1,10 +1,15 @@
 package model
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 func TestTheFrontsOfTheListTellWhenAnAttemptWasTakenAtTheLatest(t *testing.T) {
@@ -71,4 +76,152 @@ func TestADeadlineThatWasSpentInLineIsMovedOnce(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheRateIsThatOfTheLastMinuteSinceTheListWasEmpty(t *testing.T) {
+	start := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	front := func(ticket, first int) HeadSample { return HeadSample{ticket, at(first), at(first)} }
+	for name, test := range map[string]struct {
+		noted []HeadSample
+		want  float64
+	}{
+		"nothing was noted":           {nil, 0},
+		"one front":                   {[]HeadSample{front(5, 90)}, 0},
+		"two fronts":                  {[]HeadSample{front(5, 90), front(45, 95)}, 4},
+		"the list was empty between":  {[]HeadSample{front(5, 80), {Ticket: 9, FirstSeen: at(85)}, front(10, 90), front(30, 95)}, 2},
+		"older than a minute":         {[]HeadSample{front(1, 0), front(5, 60), front(45, 95)}, 1},
+		"the front has not moved now": {[]HeadSample{front(5, 60), front(45, 61)}, 1},
+	} {
+		if got := (HeadSamples{Noted: test.noted, At: at(100)}).Rate(); got != test.want {
+			t.Errorf("%s: want %g a second, got %g", name, test.want, got)
+		}
+	}
+}
+
+// String tells a branch in one line: "06:00: #1, next 06:01: retry 1/6 +1m".
+func (b Branch) String() string {
+	if !b.Possible() {
+		return "-"
+	}
+	text := fmt.Sprintf("%s: #%d", clockText(b.At), b.AttemptNo)
+	if b.Exhausted {
+		text += " exhausted"
+	}
+	if b.Disabled {
+		text += fmt.Sprintf(" disabled (%s)", b.Reason)
+	}
+	return text + fmt.Sprintf(", next %s: %s", clockText(b.RefreshAt), b.Why)
+}
+
+func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
+	const byAge = `"policy":{"timeout":"1h","retries":{"by_age":["1h: 5m","2h: 20m"]}}`
+	const skips = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m"],"misfire":"skip"}`
+	const none = "-"
+	for _, test := range []struct{ definition, steps, now, start, success, failure, lost, giveUp string }{
+		// A waiting model is asked about its next attempt; one that never started has no age yet
+		{daily, "", "02:00", "06:00", "06:00: #0, next 16:00: planned", "06:00: #1, next 06:00: retry 1/6 at once, before planned",
+			"07:00: #1, next 07:00: retry 1/6 at once, before planned", none},
+		{byAge, "", "05:00", "05:00", "05:00: #0, next never: finished: one-shot", "05:00: #1, next 05:05: retry 1 +5m, none planned",
+			"06:00: #1, next 06:05: retry 1 +5m, none planned", none},
+		{daily, "06:00 wake | 06:10 failure", "06:10", "06:10", "06:10: #0, next 16:00: planned", "06:10: #2, next 06:11: retry 2/6 +1m, before planned",
+			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
+		// A running one about its own attempt
+		{daily, "06:00 wake | 06:10 failure | 06:10 wake", "06:30", "never", "06:30: #0, next 16:00: planned", "06:30: #2, next 06:31: retry 2/6 +1m, before planned",
+			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
+		// Nobody has noticed yet that its deadline passed
+		{byAge, "00:00 wake", "01:30", "never", "01:30: #0, next never: finished: one-shot", "01:30: #1, next 01:50: retry 1 +20m, none planned",
+			"01:30: #1, next 01:50: retry 1 +20m, none planned", none},
+		// The last retry
+		{`"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up"}`, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot",
+			"00:00: #1 exhausted disabled (Cannot refresh after 1 attempt), next never: final: exhausted after 1",
+			"00:01: #1 exhausted disabled (Cannot refresh after 1 attempt: timeout), next never: final: exhausted after 1", none},
+		// The end of the give-up window comes before an attempt
+		{anHour, "00:00 wake | 00:30 failure", "00:40", "never", none, none, none,
+			"01:00: #1 disabled (Cannot refresh after 1 attempt: no success for 1h), next never: final: no success for 1h"},
+		// What was missed is skipped
+		{skips, "", "09:00", "16:00", "16:00: #0, next 06:00+1: planned", "16:00: #1, next 16:01: retry 1/1 +1m, before planned",
+			"17:00: #1, next 17:01: retry 1/1 +1m, before planned", none},
+		// A worker is taken to begin at once
+		{queued, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot", "00:00: #1, next 00:01: retry 1/1 +1m, none planned",
+			"01:00: #1, next 01:01: retry 1/1 +1m, none planned", none},
+		// Nothing follows
+		{banner, "00:00 wake | 00:00:10 success", "00:01", "never", none, none, none, none},
+		{daily, "00:00 disable", "00:01", "never", none, none, none, none},
+	} {
+		s := tell(t, test.definition, test.steps)
+		before := s.m
+		got := s.m.Forecast(clock(test.now))
+		told := []string{clockText(got.StartAt), got.Success.String(), got.Failure.String(), got.TimedOut.String(), got.GiveUp.String()}
+		if diff := cmp.Diff([]string{test.start, test.success, test.failure, test.lost, test.giveUp}, told); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.steps, diff)
+		}
+		if s.m.State != before.State || !s.m.Policy.Equal(before.Policy) {
+			t.Errorf("%s: to ask has changed the model to %+v", test.steps, s.m.State)
+		}
+	}
+}
+
+func TestForecastsOfTwoPoliciesDifferWhereTheyDecideDifferently(t *testing.T) {
+	at := clock("02:00")
+	forecast := func(policy string) Forecast {
+		m := Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6", Dtstart: "2026-01-01T00:00:00", State: State{RefreshAt: at}}
+		if err := m.Resolve(policyOf(t, policy), schedule.Parse); err != nil {
+			t.Fatal(err)
+		}
+		return m.Forecast(at)
+	}
+	same := forecast(`{"timeout":"1h","retries":["1m"]}`)
+	if other := forecast(`{"timeout":"60m","retries":[60],"name":"p"}`); other != same {
+		t.Errorf("equal policies: %+v and %+v", same, other)
+	}
+	for _, policy := range []string{`{"timeout":"2h","retries":["1m"]}`, `{"timeout":"1h","retries":["2m"]}`, `{"timeout":"1h","retries":["1m"],"spread":"1h"}`,
+		`{"timeout":"1h","retries":["1m"],"jitter":0.1}`} {
+		if other := forecast(policy); other == same {
+			t.Errorf("%s has the forecast %+v, like another one", policy, other)
+		}
+	}
+	if same.TimedOut.At != clock("03:00") {
+		t.Errorf("lost at %s", same.TimedOut.At)
+	}
+}
+
+// Whatever the policy and whatever happened before: what a forecast says of a running attempt comes true.
+func TestTheForecastOfARunningAttemptComesTrue(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := walk(t, r)
+		for range rapid.IntRange(0, 8).Draw(r, "failures") {
+			if w.idle(); !w.m.Due(w.now) {
+				break
+			}
+			if w.do("wake", ""); w.m.Running() {
+				w.do("failure", "")
+			}
+		}
+		if w.idle(); !w.m.Due(w.now) {
+			return
+		}
+		foretold := w.m.Forecast(w.now)
+		before := w.m
+		w.do("wake", "")
+		if starts := !foretold.StartAt.IsZero() && foretold.StartAt.Equal(w.now); w.m.Running() != starts {
+			r.Fatalf("a start is forecast: %v, %s", starts, w)
+		}
+		if !w.m.Running() {
+			return
+		}
+		forecast := w.m.Forecast(w.now)
+		end := rapid.SampledFrom([]string{"success", "failure", "timeout"}).Draw(r, "end")
+		want := map[string]Branch{"success": forecast.Success, "failure": forecast.Failure, "timeout": forecast.TimedOut}[end]
+		w.now = want.At
+		w.do(end, "")
+		if got := branch(w.now, w.decision); got != want {
+			r.Fatalf("%s: forecast %s, found %s", end, want, got)
+		}
+		if before.Policy.Jitter == 0 && end != "timeout" {
+			if early := map[string]Branch{"success": foretold.Success, "failure": foretold.Failure}[end]; early != want {
+				r.Fatalf("%s: forecast %s before the start, and %s after it", end, early, want)
+			}
+		}
+	})
 }

@@ -27,7 +27,6 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		// success
 		{wire("success", ""), Message{}},
 		{wire("success", `"changed":false`), Message{Changed: ptr(false)}},
-		{wire("success", `"changed":true`), Message{Changed: ptr(true)}},
 
 		// failure
 		{wire("failure", ""), Message{}},
@@ -39,14 +38,12 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("user_friendly_status", `"status":"50 rows","progress":50`), Message{Status: "50 rows", Progress: ptr(50)}},
 		{wire("user_friendly_status", `"progress":"99.9"`), Message{Progress: ptr(99)}},
 		{wire("user_friendly_status", `"status":"50 rows","progress":null`), Message{Status: "50 rows"}},
-		{wire("user_friendly_status", `"progress":0`), Message{Progress: ptr(0)}},
 		{wire("user_friendly_status", `"progress":100`), Message{Progress: ptr(100)}},
 
 		// started
 		{wire("started", ""), Message{}},
 		{wire("started", `"worker":"host-1","processing_id":7`), Message{Worker: "host-1"}},
 		{wire("started", `"processing_id":7`), Message{Worker: "7"}},
-		{wire("started", `"processing_id":"p-7"`), Message{Worker: "p-7"}},
 		{wire("started", `"worker":null,"processing_id":null`), Message{}},
 
 		// postponed, interrupted
@@ -86,25 +83,19 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{``, CounterMalformed, anObject + `""`},
 		{`garbage`, CounterMalformed, anObject + `"garbage"`},
 		{`null`, CounterMalformed, anObject + `"null"`},
-		{`[]`, CounterMalformed, anObject + `"[]"`},
-		{`"text"`, CounterMalformed, anObject + `"\"text\""`},
 		{`{"type":"success"`, CounterMalformed, anObject + `"{\"type\":\"success\""`},
 		{"\x00\xff", CounterMalformed, "expected a JSON object in UTF-8, found " + `"\x00\xff"`},
 		{strings.Repeat("x", 61), CounterMalformed, anObject + `"` + strings.Repeat("x", 60) + `"…`},
 		{wire("success", "") + wire("success", ""), CounterMalformed, moreBehind},
-		{wire("success", "") + "x", CounterMalformed, moreBehind},
 
 		// The type
-		{wire("", ""), CounterUnknownType, `type: expected ` + types + `, found ""`},
 		{wire("finished", ""), CounterUnknownType, `type: expected ` + types + `, found "finished"`},
-		{wire("Success", ""), CounterUnknownType, `type: expected ` + types + `, found "Success"`},
 		{`{"type":7}`, CounterMalformed, "type: expected a text, found 7"},
 
 		// The uids
 		{`{"type":"success","refresh_attempt_uid":"a1"}`, CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"},
 		{`{"type":"success","big_table_uid":"tbl_1"}`, CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
 		{wire("success", `"refresh_attempt_uid":""`), CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
-		{wire("success", `"refresh_attempt_uid":null`), CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
 		{wire("success", `"request_attempt_uid":"a2"`), CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{wire("success", `"refresh_attempt_uid":1`), CounterMalformed, "refresh_attempt_uid: expected a text, found 1"},
 		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
@@ -129,22 +120,16 @@ func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
 		{wire("failure", `"reason":404,"error_type":true,"user_friendly_reason":1e2,"retryable":0,"retry_after":[]`),
 			"reason error_type user_friendly_reason retryable retry_after", Message{}},
 		{wire("failure", `"reason":"HTTP 503","retry_after":"soon"`), "retry_after", Message{Failure: policy.Failure{Reason: "HTTP 503"}}},
-		{wire("failure", `"retry_after":-1`), "retry_after", Message{}},
 		{wire("failure", `"retry_after":"-5m"`), "retry_after", Message{}},
 		{wire("failure", `"retry_after":31536001`), "retry_after", Message{}},
-		{wire("failure", `"retry_after":"366d"`), "retry_after", Message{}},
 		{wire("failure", `"retry_after":"NaN"`), "retry_after", Message{}},
 		{wire("user_friendly_status", `"status":7,"progress":60`), "status", Message{Progress: ptr(60)}},
 		{wire("user_friendly_status", `"status":"50 rows","progress":250`), "progress", Message{Status: "50 rows"}},
-		{wire("user_friendly_status", `"progress":-1`), "progress", Message{}},
 		{wire("user_friendly_status", `"progress":"NaN"`), "progress", Message{}},
-		{wire("user_friendly_status", `"progress":"half"`), "progress", Message{}},
-		{wire("user_friendly_status", `"progress":true`), "progress", Message{}},
 		{wire("started", `"worker":7,"processing_id":"p-7"`), "worker", Message{Worker: "p-7"}},
 		{wire("started", `"processing_id":true`), "processing_id", Message{}},
 		{wire("postponed", ``), "retry_after", Message{}},
 		{wire("postponed", `"retry_after":null`), "retry_after", Message{}},
-		{wire("postponed", `"retry_after":"never"`), "retry_after", Message{}},
 	} {
 		got, err := DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID, test.want.Ignored = got.Type, "tbl_1", "a1", strings.Fields(test.ignored)
@@ -193,12 +178,8 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 	}{
 		// The model is idle
 		{`05:00 success "refresh_attempt_uid":"a9"`, Stale},
-		{`05:00 failure "refresh_attempt_uid":"a9"`, Stale},
 		{"06:00 start | 06:10 success | 06:10 success", Duplicate},
-		{"06:00 start | 06:10 success | 06:10 failure", Duplicate},
-		{"06:00 start | 06:10 failure | 06:10 failure", Duplicate},
 		{`06:00 start | 06:10 success | 06:10 user_friendly_status "status":"late"`, Duplicate},
-		{"06:00 start | 06:10 success | 06:10 started", Duplicate},
 		{"06:00 start | 06:10 interrupted | 06:10 interrupted", Duplicate},
 		{"06:00 start | 07:00 timeout | 07:00 success", Duplicate},
 		{"06:00 start | 06:10 disable | 06:10 success", Stale},
@@ -210,7 +191,6 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 		{`06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 08:01 start | 08:02 success "refresh_attempt_uid":"a1"`, Stale},
 		{`06:00 start | 06:10 run "force":true | 06:10 start | 06:11 success "refresh_attempt_uid":"a1"`, Stale},
 		{`06:00 start | 06:01 success "refresh_attempt_uid":"A1"`, Stale},
-		{`06:00 start | 06:01 success "refresh_attempt_uid":"a1 "`, Stale},
 	} {
 		cut := strings.LastIndex(test.steps, "|")
 		s := tell(t, daily, test.steps[:max(0, cut)])

@@ -18,7 +18,6 @@ func TestACommandMaySayWhoWantsItByWhichNameAndWhereToAnswer(t *testing.T) {
 		},
 		`{"type":"remove","uid":"a","command_id":"` + long + `"}`:              {Type: CommandRemove, UID: "a", ID: long},
 		`{"type":"enable","uid":"a","by":" a\n\u001b[1mb "}`:                   {Type: CommandEnable, UID: "a", By: "a  [1mb"},
-		`{"type":"enable","uid":"a","by":"` + long + `"}`:                      {Type: CommandEnable, UID: "a", By: long[:57] + "…"},
 		`{"type":"run","uid":"a","command_id":null,"reply_to":null,"by":null}`: {Type: CommandRun, UID: "a"},
 	} {
 		if got, err := DecodeCommand([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
@@ -39,10 +38,8 @@ func TestOfACommandThatIsRefusedTheRestIsStillKnown(t *testing.T) {
 		`{"type":"run","uid":7,"command_id":"c1"}`:                               {Command{Type: CommandRun, ID: "c1"}, "uid: expected a text, found 7"},
 		`{"type":"put","uid":"a b","command_id":"c1"}`:                           {Command{Type: CommandPut, UID: "a b", ID: "c1"}, "uid: expected "},
 		`{"type":"run","uid":"a","command_id":"","reply_to":"x"}`:                {Command{Type: CommandRun, UID: "a", ReplyTo: "x"}, "command_id: expected " + id + `""`},
-		`{"type":"run","uid":"a","command_id":"a b","reply_to":"x"}`:             {Command{Type: CommandRun, UID: "a", ReplyTo: "x"}, "command_id: expected " + id + `"a b"`},
 		`{"type":"run","uid":"a","command_id":7}`:                                {Command{Type: CommandRun, UID: "a"}, "command_id: expected a text, found 7"},
 		`{"type":"run","uid":"a","command_id":"c1","reply_to":[]}`:               {Command{Type: CommandRun, UID: "a", ID: "c1"}, "reply_to: expected a text, found a list"},
-		`{"type":"run","uid":"a","command_id":"c1","by":{}}`:                     {Command{Type: CommandRun, UID: "a", ID: "c1"}, "by: expected a text, found an object"},
 	} {
 		got, err := DecodeCommand([]byte(raw))
 		got.Definition = Definition{}
@@ -62,8 +59,6 @@ func TestAReplyNamesTheOutcomeAndWhatWasRefused(t *testing.T) {
 		want    string
 	}{
 		{full, Applied, nil, `{"command_id":"c1","uid":"a","type":"run","outcome":"applied",`},
-		{full, Unchanged, nil, `{"command_id":"c1","uid":"a","type":"run","outcome":"unchanged",`},
-		{full, Duplicate, nil, `{"command_id":"c1","uid":"a","type":"run","outcome":"duplicate",`},
 		{full, Busy, document.Refuse("run", "x", `"y"`), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"run: expected x, found \"y\"","field":"run","expected":"x","found":"\"y\"",`},
 		{full, CounterMalformed, errors.New("bad"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"bad",`},
 		{bare, CounterUnknownType, document.Refuse("", "x", "y"), `{"type":"` + strings.Repeat("x", 57) + `…","outcome":"refused","counter":"unknown_type","reason":"expected x, found y","expected":"x","found":"y",`},

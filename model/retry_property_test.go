@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
@@ -55,43 +54,6 @@ func drawRetries(r *rapid.T) string {
 		`{"expr":"k < 4 ? '10m' : false"}`, `{"expr":"[0, 60][k]"}`, `{"expr":"k % 0"}`, `{"expr":"'next'"}`, `{"expr":"error_type == 'A' ? 0 : 2 ** k"}`, `{"expr":"queue_depth / k"}`,
 	})
 	return rapid.OneOf(rapid.Custom(func(*rapid.T) string { return delays() }), rapid.Custom(func(*rapid.T) string { return strategy() }), other).Draw(r, "retries")
-}
-
-func TestEachPolicyIsReadBackFromItsCanonicalText(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		readBack(noTB{t, r}, drawPolicy(r))
-	})
-}
-
-// readBack checks that the canonical text of a policy is read back to an equal policy, and to the same text.
-func readBack(t testing.TB, text string) {
-	policy := policyOf(t, text)
-	canonical, err := json.Marshal(policy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := policyOf(t, string(canonical))
-	second, err := json.Marshal(again)
-	if err != nil || string(second) != string(canonical) || !again.Equal(policy) || again.ContentName() != policy.ContentName() {
-		t.Fatalf("%s\n became %s\n    then %s, %v", text, canonical, second, err)
-	}
-	if first, second := plainly(policy), plainly(again); !reflect.DeepEqual(first, second) {
-		t.Fatalf("%s:\n%+v became\n%+v", text, first, second)
-	}
-}
-
-// plainly leaves out what is compiled, and takes an empty list that says nothing for none.
-func plainly(p policy.Policy) policy.Policy {
-	if expression, ok := p.Retries.(*policy.Expression); ok {
-		p.Retries = &policy.Expression{Text: expression.Text}
-	}
-	if len(p.Classes.Never) == 0 {
-		p.Classes.Never = nil
-	}
-	if len(p.Classes.Delays) == 0 {
-		p.Classes.Delays = nil
-	}
-	return p
 }
 
 var schedules = []string{

@@ -89,11 +89,11 @@ func TestTheEndOfALineIsRememberedWhileSomebodyHoldsASlot(t *testing.T) {
 
 // startsOfAKey lets models of a key with a rate become due, and a dispatcher run at some instants only. It returns when they started, by uid.
 type startsOfAKey struct {
-	gates  Blockers
-	rooms  Limiters
-	models map[string]*Model
-	begun  []time.Time
-	order  []string
+	blockers Blockers
+	limiters Limiters
+	models   map[string]*Model
+	begun    []time.Time
+	order    []string
 }
 
 // round decides about what may go on at now: first what is parked, both longest due first.
@@ -113,7 +113,7 @@ func (s *startsOfAKey) round(now time.Time) {
 	})
 	for _, uid := range uids {
 		m := s.models[uid]
-		decision := s.gates.StartOrPark(m, &s.rooms, "a-"+uid, now)
+		decision := s.blockers.StartOrPark(m, &s.limiters, "a-"+uid, now)
 		m.State = decision.Next
 		if decision.Event == EventStart {
 			s.begun, s.order = append(s.begun, now), append(s.order, uid)

@@ -13,26 +13,22 @@ func TestAPolicyMayUseTheNamesOfAnotherScheduler(t *testing.T) {
 	for text, want := range map[string]string{
 		// The worker's configuration, and its defaults
 		`{"maxRetries":3,"baseRetryDelay":60000,"maxRetryDelay":3600000,"retryStrategy":"exponential","jitterEnabled":true,"jitterFactor":0.2}`: aliasedCanonical,
-		`{"maxRetries":3}`:       aliasedCanonical,
-		`{"jitterEnabled":true}`: aliasedCanonical,
+		`{"maxRetries":3}`: aliasedCanonical,
 		`{"retryStrategy":"exponential","never_retry":"permanent"}`: aliasedCanonical,
 
 		// The override of one job
 		`{"maxRetries":5,"retryDelay":30000,"useExponentialBackoff":true}`: replace(`"base":"1m"`, `"base":"30s"`, `"count":3`, `"count":5`).Replace(aliasedCanonical),
 		`{"useExponentialBackoff":false}`:                                  replace("exponential", "fixed").Replace(aliasedCanonical),
-		`{"retryStrategy":"fibonacci"}`:                                    replace("exponential", "fibonacci").Replace(aliasedCanonical),
 		`{"retryStrategy":"linear","retryDelay":"30000"}`:                  replace("exponential", "linear", `"1m"`, `"30s"`).Replace(aliasedCanonical),
 
 		// A number is milliseconds, a text with a unit is what it says
-		`{"retryDelay":1}`:                             replace(`"1m"`, `"1ms"`).Replace(aliasedCanonical),
-		`{"baseRetryDelay":"PT2M"}`:                    replace(`"1m"`, `"2m"`).Replace(aliasedCanonical),
+		`{"retryDelay":1}`: replace(`"1m"`, `"1ms"`).Replace(aliasedCanonical),
 		`{"maxRetryDelay":7200000,"retryDelay":"90s"}`: replace(`"1m"`, `"1m30s"`, `"1h"`, `"2h"`).Replace(aliasedCanonical),
 
 		// Jitter
 		`{"jitterFactor":0.5}`:                       replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
 		`{"jitterEnabled":false}`:                    replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
 		`{"jitterEnabled":false,"jitterFactor":0.5}`: replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
-		`{"jitterEnabled":true,"jitterFactor":0.5}`:  replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
 
 		// Beside our own words
 		`{"jitterEnabled":true,"jitter":0.5}`:               replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
@@ -52,9 +48,6 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
 		`{"maxRetries":3,"retries":[0]}`:                                "maxRetries: " + unknown,
 		`{"retries":{"strategy":"fixed"},"jitterFactor":0.2}`:           "jitterFactor: " + unknown,
 		`{"maxRetries":-1}`:                                             "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
-		`{"maxRetries":"many"}`:                                         `retries.count: expected a whole number from 0 to 1000, or unlimited, found "many"`,
-		`{"retryDelay":true}`:                                           "retries.base: expected a text or a number, found true",
-		`{"retryDelay":-5}`:                                             `retries.base: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "-5" (a number from 0 is missing before "-5")`,
 		`{"retryDelay":0}`:                                              `retries.base: expected a duration above zero, such as "1m", found "0ms"`,
 		`{"baseRetryDelay":7200000}`:                                    `retries.cap: expected at least the base of 2h, found "1h"`,
 		`{"retryStrategy":"random"}`:                                    `retries.strategy: expected fixed or linear or exponential or fibonacci, found "random"`,
@@ -64,7 +57,6 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
 		`{"maxretries":3}`:                                              "maxretries: " + unknown,
 		`{"retryDelay":30000,"baseRetryDelay":60000}`:                   "retryDelay: " + unknown,
 		`{"useExponentialBackoff":false,"retryStrategy":"exponential"}`: "useExponentialBackoff: " + unknown,
-		`{"jitter":0.1,"jitterFactor":0.2}`:                             "jitterFactor: " + unknown,
 		`{"jitter":0.1,"jitterEnabled":false}`:                          "jitterEnabled: " + unknown,
 	})
 }
@@ -74,11 +66,9 @@ func TestAPolicyMayUseTheNamesOfTheOrigin(t *testing.T) {
 		`{"retry_intervals":[0,"PT5M","NEXT"]}`:                `{"retries":["0s","5m","next"],"on_exhausted":"give_up"}`,
 		`{"retry_intervals":[]}`:                               `{"retries":"none"}`,
 		`{"retry_strategy":"retry_align_planned"}`:             `{"alignment":"align_planned"}`,
-		`{"alignment":"retry_at"}`:                             `{"alignment":"until_success"}`,
 		`{"alignment":"retry_until_success","timeout":"PT1H"}`: `{"alignment":"until_success","timeout":"1h"}`,
 		`{"alignment":"planned_at"}`:                           `{"alignment":"planned_only"}`,
 		`{"alignment":"retry_until_planned"}`:                  `{"alignment":"planned_only"}`,
-		`{"retry_strategy":"whichever_first"}`:                 `{"alignment":"whichever_first"}`,
 		`{"retry_strategy":"retry_between_planned"}`:           `{"alignment":"between_planned"}`,
 		`{"retry_strategy":{"expr":"planned_at"}}`:             `{"alignment":{"expr":"planned_at"}}`,
 	} {
@@ -99,7 +89,6 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 	for text, same := range map[string]string{
 		`{"strategy":"none"}`: `[]`,
 		`{"strategy":"simple","max_retries":3,"max_delay":"5m"}`:                       `{"strategy":"fixed","base":"5m","cap":"5m","count":3}`,
-		`{"strategy":"simple","count":3}`:                                              `{"strategy":"fixed","base":"1m","count":3}`,
 		`{"strategy":"simple","max_retry":3,"base":"30s","max_delay":"5m"}`:            `{"strategy":"fixed","base":"30s","cap":"5m","count":3}`,
 		`{"strategy":"exponential","max_retry":5,"max_delay":3600,"curvature":1.5}`:    `{"strategy":"exponential","count":5,"cap":"1h","factor":1.5}`,
 		`{"strategy":"linear","max_retries":"unlimited","base":"2m","max_delay":"7m"}`: `{"strategy":"linear","base":"2m","cap":"7m"}`,
@@ -125,9 +114,7 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 		`{"retry_intervals":[0,"PT5M","PT10M","PT15M","PT30M","PT1H"],"timeout":"PT1H","rrule":"FREQ=HOURLY"}`: GiveUp,
 		`{"retry_intervals":[]}`: NextPlanned, // one failure would disable it
 		`{"retries":{"strategy":"simple","max_retries":3,"max_delay":"5m"}}`: GiveUp,
-		`{"retries":{"strategy":"simple","max_retries":0}}`:                  NextPlanned,
 		`{"retries":"10 5s"}`:                 GiveUp,
-		`{"retries":"10 5s 10m"}`:             GiveUp,
 		`{"retries":"//ftl:retry 10 5s 10m"}`: GiveUp,
 		`{"retries":"5s 10m"}`:                NextPlanned, // it has no end
 		`{"retries":"none"}`:                  NextPlanned,
@@ -141,7 +128,6 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 
 		// Who says otherwise gets it
 		`{"retry_intervals":[0],"on_exhausted":"next_planned"}`:                           NextPlanned,
-		`{"retries":"10 5s","on_exhausted":"next_planned"}`:                               NextPlanned,
 		`{"retries":{"strategy":"simple","max_retries":3},"on_exhausted":"next_planned"}`: NextPlanned,
 		`{"rrule":"FREQ=HOURLY","retries":[0],"on_exhausted":"give_up"}`:                  GiveUp,
 	} {

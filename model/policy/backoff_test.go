@@ -1,11 +1,14 @@
 package policy
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 func TestADelayGrowsByItsStrategy(t *testing.T) {
@@ -15,11 +18,8 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`{"strategy":"linear"}`:                               "1m 2m 3m 4m 5m 6m 7m 8m",
 		`{"strategy":"fixed"}`:                                "1m 1m 1m 1m 1m 1m 1m 1m",
 		`{"strategy":"fibonacci"}`:                            "1m 1m 2m 3m 5m 8m 13m 21m", // 002: 1 or 2 failures: 1 unit, 6: 8 units
-		`{"strategy":"fibonacci","base":"1d"}`:                "1d 1d 2d 3d 5d 8d 13d 3w",
 		`{"strategy":"exponential","base":"1s","factor":3}`:   "1s 3s 9s 27s 1m21s 4m3s 12m9s 36m27s",
-		`{"strategy":"exponential","base":"1s","factor":1}`:   "1s 1s 1s 1s 1s 1s 1s 1s",
 		`{"strategy":"exponential","base":"1s","factor":1.5}`: "1s 1s500ms 2s250ms 3s375ms 5s62ms 7s593ms 11s390ms 17s85ms",
-		`{"strategy":"exponential","cap":"1m"}`:               "1m 1m 1m 1m 1m 1m 1m 1m",
 		`{"strategy":"exponential","cap":"5m"}`:               "1m 2m 4m 5m 5m 5m 5m 5m",
 		`{"strategy":"exponential","count":3}`:                "1m 2m 4m - - - - -",
 		`{"strategy":"linear","base":"2m","cap":"7m"}`:        "2m 4m 6m 7m 7m 7m 7m 7m",
@@ -31,7 +31,6 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`"5s 10m"`:         "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m",
 		`"3 5s"`:           "5s 5s 5s - - - - -",
 		`"3 5s 10m"`:       "5s 10s 20s - - - - -",
-		`"5s 5s"`:          "5s 5s 5s 5s 5s 5s 5s 5s",
 		`" 2\tPT5S  20s "`: "5s 10s - - - - - -",
 		`"2 5 8"`:          "5s 8s - - - - - -",
 
@@ -67,17 +66,12 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":""}`:              ftl + `""`,
 		`{"retries":"10m 5s"}`:        ftl + `"10m 5s"`, // max below min
 		`{"retries":"0s"}`:            ftl + `"0s"`,
-		`{"retries":"3 0s 1m"}`:       ftl + `"3 0s 1m"`,
 		`{"retries":"3 5s 10m 1h"}`:   ftl + `"3 5s 10m 1h"`,
 		`{"retries":"5 minutes"}`:     ftl + `"5 minutes"`, // not five retries
-		`{"retries":"soon"}`:          ftl + `"soon"`,
 		`{"retries":"5s soon"}`:       ftl + `"5s soon"`,
-		`{"retries":"5s next"}`:       ftl + `"5s next"`,
 		`{"retries":"-1 5s"}`:         `retries: expected a count from 0 to 1000, found "-1 5s"`,
-		`{"retries":"1001 5s"}`:       `retries: expected a count from 0 to 1000, found "1001 5s"`,
 		`{"retries":"1e999 5s 10m"}`:  ftl + `"1e999 5s 10m"`,
 		`{"retries":{}}`:              "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
-		`{"retries":{"base":"1m"}}`:   "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
 		`{"retries":{"strategy":""}}`: `retries.strategy: expected fixed or linear or exponential or fibonacci, found ""`,
 
 		`{"retries":{"strategy":"quadratic"}}`:                           `retries.strategy: expected fixed or linear or exponential or fibonacci, found "quadratic"`,
@@ -87,13 +81,9 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":true}}`:                  "retries.count: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":-1}}`:                    "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
-		`{"retries":{"strategy":"fixed","count":1.5}}`:                   "retries.count: expected a whole number from 0 to 1000, or unlimited, found 1.5",
-		`{"retries":{"strategy":"fixed","count":1001}}`:                  "retries.count: expected a whole number from 0 to 1000, or unlimited, found 1001",
 		`{"retries":{"strategy":"fixed","factor":2}}`:                    `retries.factor: expected strategy exponential with it, found "fixed"`,
 		`{"retries":{"strategy":"exponential","factor":0.5}}`:            "retries.factor: expected a number from 1 to 100, found 0.5",
 		`{"retries":{"strategy":"exponential","factor":"NaN"}}`:          `retries.factor: expected a number from 1 to 100, found "NaN"`,
-		`{"retries":{"strategy":"exponential","factor":"Inf"}}`:          `retries.factor: expected a number from 1 to 100, found "Inf"`,
-		`{"retries":{"strategy":"exponential","factor":1e999}}`:          "retries.factor: expected a number from 1 to 100, found 1e999",
 		`{"retries":{"strategy":"exponential","tries":3}}`:               "retries.tries: expected one of strategy, base, factor, cap, count, found an unknown field",
 		`{"retries":{"strategy":"exponential","expr":"1","by_age":[1]}}`: "retries.expr: expected one of by_age, found an unknown field",
 	})
@@ -124,6 +114,122 @@ func TestFailureZeroIsNone(t *testing.T) {
 	for _, k := range []int{0, -1, math.MinInt} {
 		if delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(RetryInput{K: k}); retry || delay != 0 {
 			t.Errorf("failure %d: %v, %v", k, delay, retry)
+		}
+	}
+}
+
+// progressive becomes slower over a year.
+const progressive = `"retries":{"by_age":["1d: 5m","7d: 1h","14d: 12h","30d: 24h","180d: 96h","360d: 192h"]}`
+
+const day = 24 * time.Hour
+
+func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) {
+	table := policyOf(t, `{`+progressive+`}`).Retries
+	for _, test := range []struct {
+		age  time.Duration
+		want string
+	}{
+		{0, "5m"}, {time.Hour, "5m"}, {day, "5m"}, // the first row whose bound holds, not all six
+		{day + 1, "1h"}, {7 * day, "1h"},
+		{7*day + 1, "12h"}, {14 * day, "12h"},
+		{14*day + 1, "1d"}, {30 * day, "1d"},
+		{30*day + 1, "4d"}, {180 * day, "4d"},
+		{180*day + 1, "8d"}, {360 * day, "8d"},
+		{360*day + 1, "-"}, {3600 * day, "-"},
+	} {
+		delay, retry, err := table.Delay(RetryInput{K: 7, SinceSuccess: test.age})
+		got := "-"
+		if retry {
+			got = formatDelay(delay)
+		}
+		if err != nil || got != test.want {
+			t.Errorf("at the age of %s: %s, want %s (%v)", document.FormatDuration(test.age), got, test.want, err)
+		}
+	}
+	if table.Count() != Unlimited {
+		t.Error("a table ends by age, not by a count")
+	}
+}
+
+func TestARowMayBeWrittenInTwoWays(t *testing.T) {
+	short := policyOf(t, `{"retries":{"by_age":["1d: 5m"," 1 week :next"]}}`)
+	long := policyOf(t, `{"retries":{"by_age":[{"up_to":"P1D","delay":300},{"delay":"NEXT","up_to":604800}]}}`)
+	if !short.Equal(long) {
+		t.Errorf("%+v and %+v", short.Retries, long.Retries)
+	}
+}
+
+func TestABadAgeTableIsRefusedWithTheField(t *testing.T) {
+	const rows = "retries.by_age: expected 1 to 50 rows such as {up_to: 1d, delay: 5m}, found "
+	row := `"1d: 5m",`
+	refusals(t, map[string]string{
+		`{"retries":{"by_age":[]}}`:   rows + "a list",
+		`{"retries":{"by_age":"1d"}}`: rows + `"1d"`,
+		`{"retries":{"by_age":[` + strings.TrimSuffix(strings.Repeat(row, 51), ",") + `]}}`: rows + "a list",
+
+		`{"retries":{"by_age":["5m"]}}`:                                  `retries.by_age[0]: expected a row such as "1d: 5m", found "5m"`,
+		`{"retries":{"by_age":["1d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1d of the row before, found 1d",
+		`{"retries":{"by_age":["0: 5m"]}}`:                               `retries.by_age[0].up_to: expected an age above zero, such as "1d", found "0"`,
+		`{"retries":{"by_age":["soon: 5m"]}}`:                            `retries.by_age[0].up_to: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`{"retries":{"by_age":[{"delay":"5m"}]}}`:                        `retries.by_age[0].up_to: expected an age above zero, such as "1d", found nothing`,
+		`{"retries":{"by_age":[{"up_to":"1d"}]}}`:                        `retries.by_age[0].delay: expected a delay such as "5m", found nothing`,
+		`{"retries":{"by_age":[{"up_to":"1d","delay":true}]}}`:           `retries.by_age[0].delay: expected a delay such as 0, "5m" or next, found true`,
+		`{"retries":{"by_age":[{"up_to":"1d","delay":"5m","every":1}]}}`: "retries.by_age[0].every: expected one of up_to, delay, found an unknown field",
+	})
+}
+
+func TestABadJitterIsRefused(t *testing.T) {
+	for value, found := range map[string]string{`-0.1`: `-0.1`, `1.1`: `1.1`, `"NaN"`: `"NaN"`, `"Inf"`: `"Inf"`, `1e400`: `1e400`, `"some"`: `"some"`} {
+		refusals(t, map[string]string{`{"jitter":` + value + `}`: "jitter: expected a number from 0 to 1, found " + found})
+	}
+	refusals(t, map[string]string{`{"jitter":true}`: "jitter: expected a text or a number, found true"})
+	for value, want := range map[string]float64{`0`: 0, `1`: 1, `"0.5"`: 0.5, `null`: 0.2} {
+		if got := policyOf(t, `{"retries":{"strategy":"fixed"},"jitter":`+value+`}`).Jitter; got != want {
+			t.Errorf("%s: %g", value, got)
+		}
+	}
+}
+
+func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
+	sum := 0.0
+	for i := range 100_000 {
+		f := Fraction("jitter", fmt.Sprint(i))
+		if !(f >= 0 && f < 1) {
+			t.Fatalf("%d: %g", i, f)
+		}
+		sum += f
+	}
+	if mean := sum / 100_000; math.Abs(mean-0.5) > 0.005 {
+		t.Errorf("mean %g", mean)
+	}
+	if Fraction("spread", "a") == Fraction("jitter", "a") {
+		t.Error("two purposes have one number")
+	}
+}
+
+func hourlySchedule(t *testing.T) *schedule.Schedule {
+	t.Helper()
+	s, err := schedule.Parse("FREQ=HOURLY", "", schedule.DefaultDtstart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestTenThousandHourlyModelsAreSpreadEvenly(t *testing.T) {
+	hourly, noon := hourlySchedule(t), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
+	var minutes [10]int
+	for i := range 10_000 {
+		at, found, _ := schedule.Spread{Schedule: hourly, Phase: Fraction("spread", fmt.Sprintf("tbl_%d", i)), Length: 10 * time.Minute}.Evaluate(noon.Add(-time.Millisecond))
+		shift := at.Sub(noon)
+		if !found || shift < 0 || shift >= 10*time.Minute {
+			t.Fatalf("tbl_%d starts at %s", i, at)
+		}
+		minutes[shift/time.Minute]++
+	}
+	for minute, n := range minutes {
+		if n < 880 || n > 1120 { // 1000, and four standard deviations
+			t.Errorf("%d start in minute %d: %v", n, minute, minutes)
 		}
 	}
 }

@@ -50,22 +50,17 @@ func TestABadCircuitIsRefusedWithTheField(t *testing.T) {
 		`{"circuit":{"open_after":"1 of 2"}}`: `circuit.key: expected ` + wantKey + `, found ""`,
 		`{"circuit":{"key":"{a}"}}`:           openAfter + "nothing",
 		of(`5`):                               "circuit.open_after: expected a text, found 5",
-		of(`"5"`):                             openAfter + `"5"`,
 		of(`"0 of 10"`):                       openAfter + `"0 of 10"`,
 		of(`"11 of 10"`):                      openAfter + `"11 of 10"`,
 		of(`"5 of 101"`):                      openAfter + `"5 of 101"`,
-		of(`"5 of 9999999999999999999999"`):   openAfter + `"5 of 9999999999999999999999"`,
 		of(`"five of ten"`):                   openAfter + `"five of ten"`,
 		with(`"on":[]`):                       "circuit.on: expected 1 to 200 error types, or no field for all failures, found 0",
 		with(`"on":[` + many + `]`):           "circuit.on: expected 1 to 200 error types, or no field for all failures, found 201",
 		with(`"on":["a",""]`):                 `circuit.on[1]: expected an error type of 1-100 printable characters, found ""`,
-		with(`"on":[null]`):                   `circuit.on[0]: expected an error type of 1-100 printable characters, found nothing`,
 		with(`"on":true`):                     `circuit.on[0]: expected an error type of 1-100 printable characters, found true`,
-		with(`"probe":0`):                     "circuit.probe: expected a duration from 1s to 1d, found 0",
 		with(`"probe":"999ms"`):               `circuit.probe: expected a duration from 1s to 1d, found "999ms"`,
 		with(`"probe":"25h"`):                 `circuit.probe: expected a duration from 1s to 1d, found "25h"`,
 		with(`"probe":"soon"`):                `circuit.probe: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
-		with(`"every":1`):                     "circuit.every: expected one of key, open_after, on, probe, found an unknown field",
 	})
 }
 
@@ -81,7 +76,6 @@ func TestACircuitCountsTheFailuresThatItNames(t *testing.T) {
 		{named(`"network"`), "network stalled too_slow truncated NetworkError", "timeout http_503 disk exit_1 TimeoutError Network"},
 		{named(`"timeout"`), "timeout TimeoutError", "network stalled http_504"},
 		{named(`"http_5xx"`), "http_500 http_503 http_599 503", "http_499 http_600 http_5xx http_50 http_5000 network http_404 https_500"},
-		{named(`"http_4xx"`), "http_400 http_429 http_499 429", "http_500 http_399"},
 		{named(`429`), "http_429 429", "http_428 RateLimited"},
 		{named(`["RateLimited","exit_75"]`), "RateLimited exit_75", "ratelimited exit_7"},
 	} {

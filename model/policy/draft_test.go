@@ -38,12 +38,11 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		return p
 	}
 	for text, want := range map[string]Policy{
-		`{}`:                              house,
-		`{"timeout":"2h","retries":null}`: with(func(p *Policy) { p.Timeout = 2 * time.Hour }),
-		`{"timeout":"none"}`:              with(func(p *Policy) { p.Timeout = 0 }),
-		`{"queue_timeout":"none"}`:        with(func(p *Policy) { p.QueueTimeout = 0 }),
-		`{"retries":[]}`:                  with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
-		`{"retries":["1m"]}`:              with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
+		`{}`:                       house,
+		`{"timeout":"none"}`:       with(func(p *Policy) { p.Timeout = 0 }),
+		`{"queue_timeout":"none"}`: with(func(p *Policy) { p.QueueTimeout = 0 }),
+		`{"retries":[]}`:           with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
+		`{"retries":["1m"]}`:       with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
 		`{"retries":{"strategy":"fixed","base":"1m"}}`: with(func(p *Policy) { p.Retries, p.Jitter = Backoff{Fixed, time.Minute, 0, 0, Unlimited}, 0.2 }),
 		`{"jitter":0.5}`:                                       with(func(p *Policy) { p.Jitter = 0.5 }),
 		`{"alignment":"planned_only"}`:                         with(func(p *Policy) { p.Alignment = PlannedOnly }),
@@ -61,13 +60,11 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"email":"ops@example.com"}`:                          with(func(p *Policy) { p.Email = Recipient{Address: "ops@example.com"} }),
 		`{"disabled_reason":""}`:                               with(func(p *Policy) { p.DisabledReason = "" }),
 		`{"limits":[]}`:                                        with(func(p *Policy) { p.Limits = nil }),
-		`{"limits":"none"}`:                                    with(func(p *Policy) { p.Limits = nil }),
 		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{KeyField, "kind"}, Running: 1}} }),
 		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
 		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
 		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
 		`{"closed":[]}`:                                        with(func(p *Policy) { p.Closed = nil }),
-		`{"closed":"none"}`:                                    with(func(p *Policy) { p.Closed = nil }),
 		`{"warn_within":"none"}`:                               with(func(p *Policy) { p.WarnWithin = 0 }),
 		`{"warn_within":"1h"}`:                                 with(func(p *Policy) { p.WarnWithin = time.Hour }),
 

@@ -30,32 +30,6 @@ func ExampleParse() {
 	// {"timeout":"1h","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"} <nil>
 }
 
-// A refusal says what was expected, what was found, and where.
-func ExampleParse_refused() {
-	_, err := parse(`{"retries": {"strategy": "exponential", "base": "1m", "cap": "30s"}}`)
-	fmt.Println(err)
-	// Output:
-	// retries.cap: expected at least the base of 1m, found "30s"
-}
-
-func ExampleRetries() {
-	p, err := parse(`{"retries": {"strategy": "exponential", "base": "1m", "cap": "5m", "count": 4}}`)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for k := 1; k <= 5; k++ {
-		delay, retry, err := p.Retries.Delay(policy.RetryInput{K: k})
-		fmt.Println(delay, retry, err)
-	}
-	// Output:
-	// 1m0s true <nil>
-	// 2m0s true <nil>
-	// 4m0s true <nil>
-	// 5m0s true <nil>
-	// 0s false <nil>
-}
-
 // A lint tells what is allowed, but seldom meant.
 func ExampleSubject_Lint() {
 	p, err := parse(`{"rrule": "every 2 hours", "timeout": "2h", "retries": ["1m"]}`)

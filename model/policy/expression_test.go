@@ -21,15 +21,12 @@ func inExpression(t testing.TB, text string) *Expression {
 // False or seconds, by the number of failures.
 func TestAnExpressionSaysTheDelay(t *testing.T) {
 	for text, want := range map[string]string{
-		`10 * k`:                                 "10s 20s 30s 40s 50s 1m",    // wait(10 * n)->retry()
-		`false`:                                  "- - - - - -",               // none
-		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",            // simple: at most 3, each after a minute
-		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",         // exponential: max retry, max delay, curvature
-		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -",        // a duration as text
-		`["0s", "1m", "next"][min(k, 3) - 1]`:    "0s 1m next next next next", // a list
+		`false`:                                  "- - - - - -",        // none
+		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",     // simple: at most 3, each after a minute
+		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",  // exponential: max retry, max delay, curvature
+		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -", // a duration as text
 		`if k < 3 { "PT5M" } else { 1.5 }`:       "5m 5m 1s500ms 1s500ms 1s500ms 1s500ms",
 		`let n = k - 1; n ** 2 * 60`:             "0s 1m 4m 9m 16m 25m", // n counts from 0 there
-		`string(k) + "m"`:                        "1m 2m 3m 4m 5m 6m",
 		`let d = ["1m", "2m"]; d[k % 2]`:         "2m 1m 2m 1m 2m 1m",
 		`let r = lower(reason) contains "a"; let n = r ? 9 : k + k; n * 60`:               "2m 4m 6m 8m 10m 12m",
 		`let r = lower(trim(reason)); r contains "a" || r matches "^b+[0-9]{3}$" ? 1 : 2`: "2s 2s 2s 2s 2s 2s",
@@ -44,19 +41,17 @@ func TestAnExpressionSaysTheDelay(t *testing.T) {
 }
 
 func TestAnExpressionKnowsTheOccasion(t *testing.T) {
-	occasion := RetryInput{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
+	input := RetryInput{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
 	for text, want := range map[string]string{
-		`error_type == "NetworkError" ? "1m" : "1d"`:           "1m",
 		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
 		`reason contains "503" ? 30 : false`:                   "30s",
 		`reason matches "^HTTP 5\\d\\d" ? 31 : false`:          "31s",
-		`lower(reason) startsWith "http" ? 32 : false`:         "32s",
 		`queue_depth > 1000 ? "15m" : "1m"`:                    "15m", // retry by queue size
 		`seconds_since_success > 86400 ? "1h" : "1m"`:          "1h",
 		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s",
 		`len(reason) + k`: "24s",
 	} {
-		delay, retry, err := inExpression(t, text).Delay(occasion)
+		delay, retry, err := inExpression(t, text).Delay(input)
 		if err != nil || !retry || formatDelay(delay) != want {
 			t.Errorf("%s: %s, %v, %v, want %s", text, formatDelay(delay), retry, err, want)
 		}
@@ -68,25 +63,19 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 	const notSeconds = "expected 0 seconds to ten years, found "
 	for text, want := range map[string]string{
 		`true`:            "expected a duration or false, found true",
-		`k > 0`:           "expected a duration or false, found true",
 		`nil`:             "expected a duration or false, found <nil>",
 		`{"delay": 5}`:    "expected a duration or false, found map[string]interface {}",
-		`[5]`:             "expected a duration or false, found []interface {}",
 		`$env`:            "expected a duration or false, found policy.retryEnv",
 		`-1`:              notSeconds + "-1",
-		`-0.001`:          notSeconds + "-0.001",
 		`0 / 0`:           notSeconds + "NaN",
 		`k / 0`:           notSeconds + "+Inf",
-		`-k / 0`:          notSeconds + "-Inf",
 		`1e300`:           notSeconds + "1e+300",
-		`int(1e300)`:      notSeconds + "-9.223372036854776e+18",
 		`315360001`:       notSeconds + "3.15360001e+08",
 		`k % 0`:           "runtime error: integer divide by zero (1:3)",
 		`[1, 2][k]`:       "index out of range: 3 (array length is 2) (1:7)",
 		`{}.a.b`:          "cannot fetch b from <nil> (1:6)",
 		`int(error_type)`: "invalid operation: int(boom) (1:1)",
 		`"soon"`:          `expr: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
-		`"-5m"`:           `expr: expected ` + wantDuration + `, found "-5m" (a number from 0 is missing before "-5m")`,
 		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
 	} {
 		delay, retry, err := inExpression(t, text).Delay(RetryInput{K: 3, ErrorType: "boom"})
@@ -102,23 +91,16 @@ func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
 		`k <`:                       "unexpected token EOF (1:3)",
 		`k < 5 ? "10m"`:             `unexpected token EOF (1:13)`,
 		`tries * 10`:                "unknown name tries (1:1)",
-		`k * now().Unix()`:          "unknown name now (1:5)",
-		`date("2026-01-01")`:        "unknown name date (1:1)",
-		`duration("1m")`:            "unknown name duration (1:1)",
 		`env`:                       "unknown name env (1:1)",
 		`repeat("a", 1000000)`:      "unknown name repeat (1:1)",
-		`toJSON(k)`:                 "unknown name toJSON (1:1)",
 		`reason * 2`:                "invalid operation: * (mismatched types string and int) (1:8)",
 		`k ? 1 : 2`:                 "non-bool expression (type int) used as condition (1:1)",
-		`reason.length`:             "type string has no field length (1:8)",
 		`reason matches "("`:        "error parsing regexp: missing closing ): `(` (1:8)",
 		`reason matches error_type`: "the pattern of matches must be a text in quotes",
 		`1..10`:                     "ranges are not allowed",
 		`k in 1..1000000000`:        "ranges are not allowed",
 		`map([1, 2], # * k)`:        "loops are not allowed",
-		`all([1], true) ? 1 : 2`:    "loops are not allowed",
 		`reduce([1], #acc + #)`:     "loops are not allowed",
-		`sum(filter([k], # > 1))`:   "loops are not allowed",
 		`let f = map([k], #); f[0]`: "loops are not allowed",
 
 		// Loops that do not end with the predicate

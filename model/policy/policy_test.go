@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/refreshd/refreshd/model/document"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestAPolicyIsRead(t *testing.T) {
@@ -52,19 +53,15 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"retry_interval":[]}`: "retry_interval: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
 		`{"timeout":true}`:      "timeout: expected a text or a number, found true",
 		`{"timeout":0}`:         `timeout: expected a duration above zero, such as "10m", or none, found 0`,
-		`{"timeout":"PT0S"}`:    `timeout: expected a duration above zero, such as "10m", or none, found "PT0S"`,
 		`{"timeout":null}`:      `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
 		`{"retries":true}`:      "retries: expected " + wantRetries + ", found true",
 		`{"retries":3}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
 			`"3s" for a retry every 3 seconds, or [] for none, found 3`,
 		`{"retries":" 3"}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
 			`"3s" for a retry every 3 seconds, or [] for none, found "3"`,
-		`{"retries":"0s"}`:            `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found "0s"`,
 		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
 		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
-		`{"alignment":1}`:             "alignment: expected a text, found 1",
 		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
-		`{"name":"a b"}`:              `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "a b"`,
 		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
 		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
 		`{"failing_from":0}`:          "failing_from: expected a whole number from 1 to 1000, found 0",
@@ -117,26 +114,6 @@ func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
 	_ = Policy{Jitter: math.NaN()}.ContentName()
 }
 
-func TestAStoredPolicyIsReadBackUnchanged(t *testing.T) {
-	for _, text := range []string{`{}`, `{"timeout":"1h30m","retries":[0,"1m","PT36H","250ms"]}`, `{"retries":[0],"on_exhausted":"next_planned"}`} {
-		p, err := Parse(jsonOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		canonical, err := json.Marshal(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := Parse(jsonOf(t, string(canonical))); err != nil || !again.Equal(p) {
-			t.Errorf("%s became %+v, %v", canonical, again, err)
-		}
-	}
-	canonical, _ := json.Marshal(Default())
-	if want := `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned"}`; string(canonical) != want {
-		t.Errorf("\n got %s\nwant %s", canonical, want)
-	}
-}
-
 func TestNDelaysAreNRetries(t *testing.T) {
 	delays := Delays{time.Second, time.Minute}
 	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
@@ -147,15 +124,6 @@ func TestNDelaysAreNRetries(t *testing.T) {
 	for _, k := range []int{-1, 0, 3, 100} {
 		if got, retry, _ := delays.Delay(RetryInput{K: k}); retry || got != 0 {
 			t.Errorf("failure %d: %v, %v", k, got, retry)
-		}
-	}
-}
-
-func TestTheScheduleOfAPolicyIsPartOfItsName(t *testing.T) {
-	first := policyOf(t, `{"rrule":"FREQ=DAILY"}`)
-	for _, other := range []string{`{}`, `{"rrule":"FREQ=HOURLY"}`, `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin"}`, `{"rrule":"FREQ=DAILY","dtstart":"2026-01-01"}`} {
-		if policyOf(t, other).ContentName() == first.ContentName() {
-			t.Errorf("%s has the same name", other)
 		}
 	}
 }
@@ -181,4 +149,66 @@ func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
 	const want = `timeout: expected a duration above zero, such as "10m", or none, found `
 	refusals(t, map[string]string{`{"timeout":0}`: want + "0", `{"timeout":null}`: want + "nothing", `{"timeout":""}`: want + `""`, `{"timeout":"0s"}`: want + `"0s"`})
 	refusals(t, map[string]string{`{"timeout":-1}`: `timeout: expected ` + wantDuration + `, found "-1" (a number from 0 is missing before "-1")`})
+}
+
+// policyOf reads a policy that must be good.
+func policyOf(t testing.TB, text string) Policy {
+	t.Helper()
+	p, err := Parse(jsonOf(t, text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return p
+}
+
+// jsonOf decodes JSON as a control message is decoded: numbers stay as they are written.
+func jsonOf(t testing.TB, text string) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
+}
+
+// refusals checks what bad policies are refused with.
+func refusals(t *testing.T, wants map[string]string) {
+	t.Helper()
+	for text, want := range wants {
+		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+// refusedField is the field that an error names; "-" when it is no refusal.
+func refusedField(err error) string {
+	var refused *document.Error
+	if !errors.As(err, &refused) {
+		return "-"
+	}
+	return refused.Field
+}
+
+// wantDuration is what a refused duration is told to be.
+const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
+
+// delaysOf asks a policy for the delays after the failures from 1 to n; "-" where there is no retry.
+func delaysOf(t testing.TB, p Policy, n int) string {
+	t.Helper()
+	var texts []string
+	for k := range n {
+		delay, retry, err := p.Retries.Delay(RetryInput{K: k + 1})
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !retry:
+			texts = append(texts, "-")
+		default:
+			texts = append(texts, formatDelay(delay))
+		}
+	}
+	return strings.Join(texts, " ")
 }

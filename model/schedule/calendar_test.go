@@ -57,16 +57,11 @@ func TestABadCalendarIsRefusedWithTheField(t *testing.T) {
 		`{"rrule":"FREQ=DAILY"}`:      `name: expected the name of a calendar: 1-50 letters, digits or _.- (first a letter or digit), found ""`,
 		`{"name":"a b"}`:              `name: expected the name of a calendar: 1-50 letters, digits or _.- (first a letter or digit), found "a b"`,
 		`{"name":"a","for":"1h"}`:     `rrule: expected a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2", found nothing`,
-		`{"name":"a","rrule":7}`:      "rrule: expected a text, found 7",
 		`{` + daily + `}`:             `for: expected a duration from 1m to 31d, such as "4h", found nothing`,
 		`{` + daily + `,"for":"59s"}`: `for: expected a duration from 1m to 31d, such as "4h", found "59s"`,
-		`{` + daily + `,"for":"32d"}`: `for: expected a duration from 1m to 31d, such as "4h", found "32d"`,
-		`{` + daily + `,"for":true}`:  "for: expected a text or a number, found true",
 		`{` + daily + `,"for":"1h","timezone":"Mars/Base"}`: `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`,
 		`{` + daily + `,"for":"1h","reason":"a\nb"}`:        `reason: expected one line of at most 500 bytes, found "a\nb"`,
 		`{` + daily + `,"for":"1d"}`:                        opens + "1d",
-		`{` + daily + `,"for":"25h"}`:                       opens + "1d1h",
-		`{"name":"a","rrule":"FREQ=SECONDLY","for":"1m"}`:   opens + "1m",
 		`{"name":"a","rrule":"FREQ=MONTHLY","for":"31d"}`:   opens + "31d",
 	} {
 		var value any
@@ -151,13 +146,10 @@ func TestPeriodsThatTouchOrOverlapAreOne(t *testing.T) {
 	closes(t, `{"name":"weekend","rrule":"FREQ=WEEKLY;BYDAY=SA,SU","for":"24h"}`, map[string]string{ // they touch
 		"2026-06-12 23:59:59": "",
 		"2026-06-13 00:00:00": "2026-06-15 00:00:00 +0000",
-		"2026-06-14 12:00:00": "2026-06-15 00:00:00 +0000",
 		"2026-06-15 00:00:00": "",
 	})
 	closes(t, `{"name":"a","rrule":"RDATE:20261224T120000,20261225T000000,20261226T000000,20261227T000001","for":"1d"}`, map[string]string{ // they overlap, and one comes a second late
 		"2026-12-24 12:00:00": "2026-12-27 00:00:00 +0000",
-		"2026-12-25 11:00:00": "2026-12-27 00:00:00 +0000",
-		"2026-12-26 23:59:59": "2026-12-27 00:00:00 +0000",
 		"2026-12-27 00:00:00": "",
 		"2026-12-27 00:00:01": "2026-12-28 00:00:01 +0000",
 	})
@@ -169,11 +161,8 @@ func TestPeriodsThatTouchOrOverlapAreOne(t *testing.T) {
 // The clocks of Berlin go forward at 02:00 on 29 March 2026, and back at 03:00 on 25 October.
 func TestAPeriodIsAsLongAsItSaysWhenTheClocksChange(t *testing.T) {
 	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=1;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","for":"4h"}`, map[string]string{
-		"2026-03-28 01:30:00":       "2026-03-28 05:00:00 +0100",
 		"2026-03-29 01:30:00":       "2026-03-29 06:00:00 +0200",
-		"2026-03-29 05:59:59":       "2026-03-29 06:00:00 +0200",
 		"2026-10-25 01:30:00":       "2026-10-25 04:00:00 +0100",
-		"2026-10-25 03:59:59 +0100": "2026-10-25 04:00:00 +0100",
 		"2026-10-25 04:00:00 +0100": "",
 	})
 	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0","timezone":"Europe/Berlin","for":"1h"}`, map[string]string{

@@ -24,14 +24,6 @@ func ExampleParse() {
 	// 2026-03-29T14:00:00Z
 }
 
-// A refusal says what was expected, what was found, and where.
-func ExampleParse_refused() {
-	_, err := schedule.Parse("FREQ=DAILY;BYHOUR=24", "", "2026-01-01")
-	fmt.Println(err)
-	// Output:
-	// rrule BYHOUR: expected numbers from 0 to 23, each once, found "24"
-}
-
 func ExampleRuleText() {
 	for _, text := range []string{
 		"every 2 hours",
@@ -53,38 +45,4 @@ func ExampleRuleText() {
 	// FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=30;BYSECOND=0
 	// FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0
 	// rrule: expected RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "every day at 6 AM and 4 PM", found "every day at 25:00" ("25:00" is no time of day)
-}
-
-func ExampleRuleEnglish() {
-	text, ok := schedule.RuleEnglish("FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0")
-	fmt.Println(text, ok)
-	// Output:
-	// on the last Friday of the month at 18:00 true
-}
-
-// What a change of the clocks does to a refresh can be told before it happens.
-func ExampleSchedule_Note() {
-	nightly, err := schedule.Parse("FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0", "Europe/Berlin", "2026-01-01")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	at, _ := nightly.Next(time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC))
-	fmt.Println(nightly.Note(at))
-	// Output:
-	// 02:30 does not exist on that day, runs at 03:30
-}
-
-// Retries start only in the hours that a window names.
-func ExampleWindow_Open() {
-	office, err := schedule.ParseWindow("FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11", "", schedule.Parse)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	saturday := time.Date(2026, 6, 13, 12, 0, 0, 0, time.UTC)
-	opens, err := office.Open(saturday)
-	fmt.Println(opens.Format(time.RFC3339), err)
-	// Output:
-	// 2026-06-15T09:00:00Z <nil>
 }

@@ -135,19 +135,6 @@ func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
 	}
 }
 
-func TestAFractionOfASecondIsCutFromTheQuestionNotFromTheAnswer(t *testing.T) {
-	s, err := Parse("FREQ=SECONDLY", "", "2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
-	for _, after := range []time.Time{at.Add(-time.Nanosecond), at.Add(-time.Millisecond), at.Add(-time.Second)} {
-		if next, ok := s.Next(after); !ok || !next.Equal(at) {
-			t.Errorf("Next(%s) = %s, %v", after, next, ok)
-		}
-	}
-}
-
 func TestAScheduleMayBeAskedByManyAtOnce(t *testing.T) {
 	const rule = "FREQ=DAILY;BYDAY=MO,TU;COUNT=500\nFREQ=MONTHLY;BYDAY=-1FR;UNTIL=20280101T000000Z\nRDATE:20260103T000000\nEXDATE:20260106T000000"
 	s, err := Parse(rule, "America/New_York", "2026-01-01")
@@ -197,13 +184,6 @@ func TestADtstartHasOneCanonicalForm(t *testing.T) {
 	}
 }
 
-func TestTheAnchorOfPoliciesBeginsAWeekAMonthAndAYear(t *testing.T) {
-	at, err := time.Parse(dtstartLayout, DefaultDtstart)
-	if err != nil || at.Weekday() != time.Monday || at.YearDay() != 1 || !at.Equal(at.Truncate(24*time.Hour)) {
-		t.Errorf("%s: %v", DefaultDtstart, err)
-	}
-}
-
 // The first of January, however many of the last days of the month stand between it and the end.
 func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 	days := "1"
@@ -219,4 +199,51 @@ func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", rule, next, want)
 		}
 	}
+}
+
+func TestACachedScheduleIsCompiledOnceAndTheCacheIsBounded(t *testing.T) {
+	var c Cache
+	get := func(minute int) *Schedule {
+		s, err := c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(dtstartLayout))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	first := get(0)
+	for i := range 5 * maxGeneration {
+		get(i)
+		if i%1000 == 0 && get(0) != first {
+			t.Fatalf("a schedule in use was compiled again after %d others", i)
+		}
+	}
+	if n := len(c.recent) + len(c.previous); n > 2*maxGeneration {
+		t.Errorf("the cache holds %d schedules", n)
+	}
+	if get(1) == nil || len(c.previous) == 0 {
+		t.Error("the cache has no second generation")
+	}
+	if _, err := c.Get("FREQ=NEVER", "", "2026-01-01"); err == nil {
+		t.Error("a bad rule was cached as a good one")
+	}
+}
+
+func TestTheCacheMayBeUsedByManyAtOnce(t *testing.T) {
+	var c Cache
+	group := sync.WaitGroup{}
+	for range 8 {
+		group.Go(func() {
+			for i := range 200 {
+				s, err := c.Get(fmt.Sprintf("FREQ=DAILY;BYHOUR=%d", i%24), "Europe/Berlin", "2026-01-01")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, ok := s.Next(time.Unix(0, 0)); !ok {
+					t.Error("no occurrence")
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -69,8 +69,6 @@ func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
 
 		// Clocks that change at midnight
 		{"America/Santiago", daily0030, "2026-01-01", "2026-09-05T12:00:00Z", []string{"09-06T01:30:00-03:00", "09-07T00:30:00-03:00"}},
-		{"America/Havana", daily0030, "2026-01-01", "2026-03-07T12:00:00Z", []string{"03-08T01:30:00-04:00", "03-09T00:30:00-04:00"}},
-		{"Africa/Cairo", daily0030, "2026-01-01", "2026-04-23T12:00:00Z", []string{"04-24T01:30:00+03:00", "04-25T00:30:00+03:00"}},
 		{"Asia/Beirut", daily0030, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30:00+03:00", "03-30T00:30:00+03:00"}},
 		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:00:00+03:00", "03-30T00:00:00+03:00"}},
 
@@ -89,9 +87,7 @@ func TestAWallTimeThatOccursTwiceRunsOnceAtTheFirst(t *testing.T) {
 		{"Europe/Berlin", daily0230, "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-25T02:30:00+02:00", "10-26T02:30:00+01:00"}},
 		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=1;BYMINUTE=45", "2026-01-01", "2026-04-04T00:00:00Z", []string{"04-05T01:45:00+11:00", "04-06T01:45:00+10:30"}},
 		{"America/Santiago", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-04-04T12:00:00Z", []string{"04-04T23:30:00-03:00", "04-05T23:30:00-04:00"}},
-		{"America/Havana", daily0030, "2026-01-01", "2026-10-31T12:00:00Z", []string{"11-01T00:30:00-04:00", "11-02T00:30:00-05:00"}},
 		{"Africa/Cairo", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-29T12:00:00Z", []string{"10-29T23:30:00+03:00", "10-30T23:30:00+02:00"}},
-		{"Asia/Beirut", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-24T23:30:00+03:00", "10-25T23:30:00+02:00"}},
 
 		// Asked in the second round: 01:30 is over
 		{"America/New_York", daily0130, "2026-01-01", "2026-11-01T06:00:00Z", []string{"11-02T01:30:00-05:00"}},
@@ -109,8 +105,6 @@ func TestNoDayIsLostWhereClocksChangeAtMidnight(t *testing.T) {
 	for _, c := range []zoneCase{
 		{"America/Santiago", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-09-05T00:00:00Z", []string{"09-05T09:00:00-04:00", "09-06T09:00:00-03:00", "09-07T09:00:00-03:00"}},
 		{"America/Santiago", "FREQ=WEEKLY;BYDAY=SU", "2026-01-01T09:00:00", "2026-09-01T00:00:00Z", []string{"09-06T09:00:00-03:00", "09-13T09:00:00-03:00"}},
-		{"America/Havana", "FREQ=WEEKLY;BYDAY=SU", "2026-01-01T09:00:00", "2026-03-03T00:00:00Z", []string{"03-08T09:00:00-04:00", "03-15T09:00:00-04:00"}},
-		{"Africa/Cairo", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-04-23T00:00:00Z", []string{"04-23T09:00:00+02:00", "04-24T09:00:00+03:00", "04-25T09:00:00+03:00"}},
 		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01T09:00:00", "2026-03-28T00:00:00Z", []string{"03-28T09:00:00+02:00", "03-29T09:00:00+03:00", "03-30T09:00:00+03:00"}},
 	} {
 		c.check(t)
@@ -134,7 +128,6 @@ func TestARuleFinerThanADayWithoutBYPartsIsElapsedTime(t *testing.T) {
 		// Back: no hole
 		{"America/New_York", "FREQ=HOURLY", "2026-01-01", "2026-11-01T04:30:00Z", []string{"11-01T01:00:00-04:00", "11-01T01:00:00-05:00", "11-01T02:00:00-05:00"}},
 		{"America/New_York", "FREQ=MINUTELY", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:01:00-05:00"}},
-		{"America/New_York", "FREQ=SECONDLY;INTERVAL=30", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:00:30-05:00"}},
 		{"Australia/Lord_Howe", "FREQ=HOURLY", "2026-01-01", "2026-04-04T14:30:00Z", []string{"04-05T01:30:00+10:30", "04-05T02:30:00+10:30"}},
 	} {
 		c.check(t)

@@ -37,11 +37,3 @@ func Example() {
 	// - Give up after the final unsuccessful retry
 	// - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 }
-
-// A sentence is never guessed: what is not known is refused with its line and the nearest known sentence.
-func ExampleParse_refused() {
-	_, _, err := english.Parse("Allow 1 hour\nOn the sekond failure, retry after 1 minute")
-	fmt.Println(err)
-	// Output:
-	// line 2: expected a known sentence, found "On the sekond failure, retry after 1 minute" ("sekond" is not understood there); nearest: On the second failure, retry after 1 minute
-}

@@ -11,23 +11,14 @@ import (
 func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 	for text, want := range map[string]string{
 		"Panic\n\n# heading\n- On the sekond failure, retry after 1 minute.": `line 4: expected a known sentence, found "On the sekond failure, retry after 1 minute" ("sekond" is not understood there); nearest: On the second failure, retry after 1 minute`,
-		"Alow 1 hour":                                `line 1: expected a known sentence, found "Alow 1 hour" ("alow" is not understood there); nearest: Allow 1 hour to complete`,
 		"Alow 1 hour to complete":                    `line 1: expected a known sentence, found "Alow 1 hour to complete" ("alow" is not understood there); nearest: Allow 1 hour to complete`,
-		"Allow 1 hour to completo":                   `line 1: expected a known sentence, found "Allow 1 hour to completo" ("completo" is not understood there); nearest: Allow 1 hour to complete`,
-		"Allow soon to complete":                     `line 1: expected a known sentence, found "Allow soon to complete" ("soon" is not understood there); nearest: Allow 1 hour to complete`,
 		"Pannic":                                     `line 1: expected a known sentence, found "Pannic" ("pannic" is not understood there); nearest: Panic`,
 		"asdf qwer":                                  `line 1: expected a known sentence such as "Refresh the model every 2 hours" or "On the first failure, retry immediately", found "asdf qwer"`,
-		"Lorem ipsum dolor sit amet":                 `line 1: expected a known sentence such as "Refresh the model every 2 hours" or "On the first failure, retry immediately", found "Lorem ipsum dolor sit amet"`,
-		"Skip missed things":                         `line 1: expected a known sentence, found "Skip missed things" ("things" is not understood there); nearest: Skip missed refreshes`,
 		"Retry after 1 minute":                       `line 1: expected a known sentence, found "Retry after 1 minute" ("after" is not understood there); nearest: Retry only between 9 AM and 5 PM`,
 		"On the first failure, retry never":          `line 1: expected a known sentence, found "On the first failure, retry never" ("never" is not understood there); nearest: On the first failure, retry immediately`,
 		"On the 22st failure, retry immediately":     `line 1: expected a known sentence, found "On the 22st failure, retry immediately"; nearest: On the first failure, retry immediately`,
-		"Refresh the model sometimes":                `line 1: rrule: expected RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "every hour", found "sometimes" ("sometimes" is not known)`,
-		"Email the customer that refresh is slow":    `line 1: expected a known sentence, found "Email the customer that refresh is slow" ("is" is not understood there); nearest: Email the customer that the refresh has been disabled`,
 		"On Gone errors, give up":                    `line 1: expected an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes, found "Gone errors"`,
 		"Up to an age of 1 day, panic":               `line 1: expected a known sentence, found "Up to an age of 1 day, panic" ("panic" is not understood there); nearest: Up to an age of 1 day, retry after 5 minutes`,
-		"Retry with cubic delays from 1 minute":      `line 1: expected a known sentence, found "Retry with cubic delays from 1 minute" ("cubic" is not understood there); nearest: Retry up to 5 times with exponential delays from 1 minute, factor 2, at most 1 hour`,
-		"Mark the banner with thumbnail failure":     `line 1: expected a known sentence, found "Mark the banner with thumbnail failure" ("thumbnail" is not understood there); nearest: Mark the banner with "thumbnail creation failed"`,
 		"- Give up after 1 hour of \"unsuccessful\"": `line 1: expected a known sentence, found "Give up after 1 hour of \"unsuccessful\""; nearest: Give up after one week of unsuccessful attempts`,
 	} {
 		if _, _, err := Parse(text); err == nil || err.Error() != want {
@@ -39,10 +30,8 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 	for text, want := range map[string]string{
 		"Allow 1 hour\nPanic\nAllow 1 hour to complete":                           `line 3: expected one sentence about the timeout, which is in line 1, found a second: "Allow 1 hour to complete"`,
-		"Refresh by the rule FREQ=DAILY\nRefresh by the rule FREQ=DAILY":          `line 2: expected one sentence about the schedule, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY"`,
 		"Use the time zone UTC\nRefresh by the rule FREQ=DAILY (UTC)":             `line 2: expected one sentence about the time zone, which is in line 1, found a second: "Refresh by the rule FREQ=DAILY (UTC)"`,
 		"Notify nobody\nEmail the customer that it is disabled":                   `line 2: expected one sentence about whom to notify, which is in line 1, found a second: "Email the customer that it is disabled"`,
-		"Skip missed refreshes\nRun a missed refresh once":                        `line 2: expected one sentence about missed refreshes, which is in line 1, found a second: "Run a missed refresh once"`,
 		"On `Gone` errors, retry immediately\nOn \"Gone\", never retry":           `line 2: expected one sentence about it, which is in line 1, found a second: "On \"Gone\", never retry"`,
 		"On the first failure, retry now\nOn the 1st failure, give up":            `line 2: expected one sentence about the first failure, which is in line 1, found a second: "On the 1st failure, give up"`,
 		"On the first failure, retry now and retry after 1 minute":                `line 1: expected one delay after a failure, as line 1 says already, found "On the first failure, retry now and retry after 1 minute"`,
@@ -55,13 +44,8 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
 		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
 		"Set no limits\nRun at most 1 at a time for each {x}":                     `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Run at most 1 at a time for each {x}"`,
-		"Start at most 1 in 1s for each {x}\nSet no limits":                       `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Set no limits"`,
 		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
-		"Count only A_B for the circuit\nOpen no circuit":                         `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Open no circuit"`,
 		"Count only A_B for the circuit\nCount only C_D for the circuit":          `line 2: expected one sentence about it, which is in line 1, found a second: "Count only C_D for the circuit"`,
-		"Let a retry_after close keys\nLet a retry_after close no keys":           `line 2: expected one sentence about what a retry_after holds back, which is in line 1, found a second: "Let a retry_after close no keys"`,
-		"Stay closed on no calendar\nStay closed on holidays":                     `line 2: expected one sentence about the calendars, which is in line 1, found a second: "Stay closed on holidays"`,
-		"Keep it fresh within 1 day\nPromise no freshness":                        `line 2: expected one sentence about freshness, which is in line 1, found a second: "Promise no freshness"`,
 	} {
 		if _, _, err := Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
@@ -77,9 +61,7 @@ func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testin
 		"On the first failure, retry now\nPanic\nOn the second failure, retry now":                           `line 3: expected no failure after line 2, which says what follows the last one, found "On the second failure, retry now"`,
 		"On the first failure, retry now\nOn the fourth failure, give up\nPanic":                             `line 2: expected the second failure after the first in line 1` + number + `, found the fourth`,
 		"On the first failure, give up\nOn the second failure, retry now":                                    `line 2: expected nothing after the first failure, which line 1 makes the last, found the second`,
-		"On the first failure:\nPanic\nOn the second failure:\nAllow 1 hour":                                 `line 3: expected nothing after the first failure, which line 1 makes the last, found the second`,
 		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
-		"On the first failure, reset attempt_no":                                                             `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
 		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":                               `line 2: expected the sixth failure, the one after the last retry of line 1, found the fifth`,
 		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, found the third`,
 		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
@@ -95,32 +77,22 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		"Panic\nAllow 11 years":                      "line 2: timeout: expected a duration such as",
 		"On the first failure, retry after 1 mintue": `line 1: retries[0]: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "1 mintue" (the unit "mintue" is not known)`,
 		"On `Gone` errors, retry after 1 mintue":     `line 1: delays_by_error.Gone: expected a duration`,
-		"Up to an age of 1 dai, retry now":           `line 1: retries.by_age[0].up_to: expected a duration`,
-		"Retry with fixed delays from 1 mintue":      `line 1: retries.base: expected a duration`,
 		"Start at most 9 in 1 mintue for each {x}":   `line 1: limits[0].rate: expected a duration`,
-		"Probe an open circuit after 1 mintue":       `line 1: circuit.probe: expected a duration`,
 		"Count only every error for the circuit":     "line 1: expected an error type: a known one",
 		"Run at most 4 at a time for each host":      "nearest: Run at most 4 at a time for each {host(input_url)}",
 		// No part of a schedule is taken for a part of what is refreshed
 		`Refresh on weekdays the "big" model every 2 hours`: "line 1: rrule: expected",
 		"Refresh the model every 2 hours except on purpose": "line 1: rrule: expected",
-		"Refresh the model first Monday every 2 weeks":      "line 1: rrule: expected",
-		"Refresh the daily report every 2 hours":            "line 1: rrule: expected",
 		"Send a request to us on Mondays every 2 hours":     "line 1: expected a known sentence",
-		"Refresh nothing every 2 hours":                     "line 1: rrule: expected",
-		"Refresh less than every 2 hours":                   "line 1: rrule: expected",
 		"On an error, retry after 1 minute":                 "line 1: expected an error type: a known one",
-		"Retry only on all errors":                          "line 1: expected an error type: a known one",
 		`Give the reason "it failed`:                        `line 1: expected a text in quotes`,
 		`Give the reason “it failed`:                        `line 1: expected a text in quotes`,
-		`Give the reason "C:\windows"`:                      `line 1: expected a text in quotes`,
 		"Refresh also by the rule EXDATE:20260101T000000":   `line 1: expected a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`,
 		"":                                `expected at least one sentence such as "Refresh the model every 2 hours", found nothing`,
 		"# only a heading\n-\n \n":        `expected at least one sentence`,
 		strings.Repeat("\n", 1000):        "expected at most 1000 lines, found 1001",
 		strings.Repeat("x", 262145):       "expected at most 262144 bytes, found 262145",
 		"Refresh the model every 2 hoors": "line 1: rrule: expected",
-		"Send a request to the feed every 2 hoors": "line 1: rrule: expected",
 	} {
 		_, _, err := Parse(text)
 		if err == nil || !strings.Contains(err.Error(), want) {

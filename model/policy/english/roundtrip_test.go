@@ -281,13 +281,6 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
 			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
-		`{"retries":["1m"],"on_exhausted":"give_up","alignment":"until_success"}`: `- Allow 10 minutes to complete
-- On the first failure, retry after 1 minute
-- Retry until success, whatever is scheduled
-- Give up after the final unsuccessful retry
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
 - Allow 1 minute in the queue
 - Spread the refreshes over 1 minute
@@ -322,31 +315,6 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Warn after 1 day without a success
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure
-`,
-		`{"name":"nightly","rrule":"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","timeout":"90m","retries":[0,"next"],"on_exhausted":"next_planned",
-			"give_up_after":"1w","notify":["disabled"],"delays_by_error":{"Gone":"never"},"jitter":0.07}`: `- This policy is called "nightly"
-- Refresh the model every day at 06:00 and 16:00 in the time zone Europe/Berlin
-- Allow 1 hour 30 minutes to complete
-- On the first failure, retry immediately
-- On the second failure, wait until the next scheduled refresh
-- Vary the delays by 7 percent
-- Skip retries that overlap with a scheduled refresh
-- On "Gone" errors, never retry
-- After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
-- Give up after 1 week of unsuccessful attempts
-- Notify the owner when refresh is disabled
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. Give the usual reason. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
-`,
-		`{"rrule":"FREQ=DAILY\nEXDATE:20260105T000000","timeout":"none","give_up_after":"10d12h","on_exhausted":"give_up","retries":{"strategy":"exponential","count":5,"cap":"1h"}}`: `- Refresh the model by the rule FREQ=DAILY
-- Refresh also by the rule EXDATE:20260105T000000
-- Allow any time to complete
-- Retry up to 5 times with exponential delays from 1 minute, at most 1 hour
-- Skip retries that overlap with a scheduled refresh
-- Give up after the final unsuccessful retry
-- Give up after 10 days 12 hours of unsuccessful attempts
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Give the usual reason. Notify the owner of everything` +
-			`. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
 `,
 	} {
 		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {

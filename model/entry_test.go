@@ -1,0 +1,151 @@
+package model
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+func started(t *testing.T, definition string) string {
+	t.Helper()
+	return tell(t, definition, "06:00 start").decision.Message
+}
+
+func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
+	for definition, want := range map[string]string{
+		daily + `,"payload":{"input_url":"https://example.com/a?b=<1>&c=\"ü\""}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1",` +
+			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
+		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
+		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z"}`,
+	} {
+		if got := started(t, definition); got != want || !json.Valid([]byte(got)) {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
+	m := Model{UID: "tbl_1"} // the payload is gone
+	if got := m.Start(monday, "a1").Message; !json.Valid([]byte(got)) || strings.Contains(got, ",,") {
+		t.Errorf("found %s", got)
+	}
+}
+
+func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
+	for raw, want := range map[string]string{
+		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
+		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
+	} {
+		if got, _ := ParseEntry(raw); got.AttemptUID != want {
+			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
+		}
+	}
+}
+
+func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
+	// {"a":"…"} are eight bytes around the text.
+	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-8)}); err != nil {
+		t.Errorf("64 KiB: %v", err)
+	}
+	_, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)})
+	var field *document.Error
+	if !errors.As(err, &field) || err.Error() != "payload: expected at most 65536 bytes of JSON, found 65537" {
+		t.Errorf("one byte more: %v", err)
+	}
+}
+
+func TestAnEntryNamesATraceOnlyIfItsAttemptIsTraced(t *testing.T) {
+	m := Model{UID: "m1", Payload: `{"n":1}`}
+	plain := m.Start(time.Unix(1795244400, 0), "a1")
+	if strings.Contains(plain.Message, "trace") || plain.Next.Traced {
+		t.Errorf("nobody traces, and the entry is %s", plain.Message)
+	}
+	m.Traces = true
+	traced := m.Start(time.Unix(1795244400, 0), "a1")
+	m.State, m.Traces = traced.Next, false
+	if m.Entry() != traced.Message {
+		t.Errorf("who does not trace takes back %s, which was pushed as %s", m.Entry(), traced.Message)
+	}
+	entry, err := ParseEntry(traced.Message)
+	if err != nil || entry.Traceparent != "00-"+TraceID("a1")+"-"+SpanID("a1", SpanSchedule)+"-01" || string(entry.Payload()) != `{"n":1}` {
+		t.Errorf("read as %+v with %s (%v)", entry, entry.Payload(), err)
+	}
+	if ended := m.Succeed(time.Unix(1795244460, 0), nil); ended.Next.Traced {
+		t.Error("the next attempt may not be traced")
+	}
+}
+
+func TestATraceIsThatOfTheAttemptOrNone(t *testing.T) {
+	own := Traceparent("a1", SpanRun)
+	for text, want := range map[string]string{
+		own: SpanID("a1", SpanRun), Traceparent("a2", SpanRun): "", "": "", "00": "", own + "x": "", strings.ToUpper(own): "", "\r\n" + own: "", own + "\n": "",
+	} {
+		if got := SpanWithin(text, "a1"); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestABadTraceparentHarmsNoResultAndNoWork(t *testing.T) {
+	for _, text := range []string{`"x\r\nEvil: 1"`, `{}`, `7`, `"00-1-2-3"`} {
+		message, err := DecodeMessage([]byte(`{"type":"success","uid":"m1","attempt_uid":"a1","traceparent":` + text + `}`))
+		if err != nil || message.Traceparent != "" || len(message.Ignored) != 1 {
+			t.Errorf("%s: read as %+v, %v", text, message, err)
+		}
+		entry, err := ParseEntry(`{"big_table_uid":"m1","refresh_attempt_uid":"a1","traceparent":` + text + `}`)
+		if err != nil || entry.Traceparent != "" {
+			t.Errorf("%s: read as %+v, %v", text, entry, err)
+		}
+	}
+}
+
+// FuzzValidateUID checks that an accepted uid means itself wherever it stands: alone in a line, in JSON of both directions, in a log
+// line of fields, as a word of a command line, and behind the colon of a key.
+func FuzzValidateUID(f *testing.F) {
+	for _, uid := range []string{
+		"t", "tbl_1", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200), strings.Repeat("x", 201), "", "-o", "--force", "a b", "a\n", "a\r\nLPUSH", "{a}", "a}", "ä", "é",
+		"a*", "a?", "[a]", `a\`, `a"b`, "a'b", "$HOME", "`id`", "a;b", "a|b", "a&b", "<b>", "a\x00", "\x1b[31m", "\u2028", "\u202e", "\xff", "a%2Fb", "../x", "a/../b", "inline-1", "1e9",
+	} {
+		f.Add(uid)
+	}
+	f.Fuzz(func(t *testing.T, uid string) {
+		err := document.ValidateUID(uid)
+		if err != nil {
+			if refusedField(err) != "uid" || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 400 {
+				t.Fatalf("%q is refused with %v", uid, err)
+			}
+			return
+		}
+		if strings.ContainsFunc(uid, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\$&|;<>(){}[]*?!#%^,", r) }) || uid[0] == '-' {
+			t.Fatalf("%q is more than a word", uid)
+		}
+		if quoted := document.Quote(uid); quoted != `"`+uid+`"` || fmt.Sprintf("%q", uid) != quoted {
+			t.Fatalf("%q is escaped in JSON: %s", uid, quoted)
+		}
+		checkWire(t, uid)
+	})
+}
+
+// checkWire sends a uid the whole way: as a command, to a worker, and back from him.
+func checkWire(t *testing.T, uid string) {
+	t.Helper()
+	for _, kind := range []CommandType{CommandPut, CommandRun, CommandEnable, CommandDisable, CommandRemove} {
+		command, err := DecodeCommand([]byte(`{"type":"` + string(kind) + `","uid":"` + uid + `"}`))
+		if err != nil || command.UID != uid {
+			t.Fatalf("%s of %q is understood as %+v, %v", kind, uid, command, err)
+		}
+	}
+	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
+	raw := m.Start(monday, uid).Message
+	if entry, err := ParseEntry(raw); err != nil || entry.UID != uid || entry.AttemptUID != uid {
+		t.Fatalf("a worker reads %q as %+v, %v", raw, entry, err)
+	}
+	message, err := DecodeMessage([]byte(`{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + uid + `"}`))
+	if err != nil || message.UID != uid || message.AttemptUID != uid {
+		t.Fatalf("the message of %q is understood as %+v, %v", uid, message, err)
+	}
+}
