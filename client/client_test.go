@@ -25,9 +25,7 @@ func serve(t *testing.T, queue *store.Queue) {
 	var pollers []func(context.Context) error
 	for _, part := range queue.Parts {
 		p, err := poller.New(part, poller.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		pollers = append(pollers, p.Run)
 	}
 	testkit.Run(t, pollers...)
@@ -36,10 +34,23 @@ func serve(t *testing.T, queue *store.Queue) {
 func newClient(t *testing.T, queue *store.Queue, config client.Config) *client.Client {
 	t.Helper()
 	c, err := client.New(queue, config)
+	must(t, err)
+	return c
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
 }
 
 func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
@@ -65,9 +76,7 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 			{"enable", func() (client.Reply, error) { return shop.Enable(ctx, "tbl_1") }, client.Applied, nil},
 			{"get", func() (client.Reply, error) {
 				m, err := shop.Get(ctx, "tbl_1")
-				if m.UID != "tbl_1" || m.Labels["tenant"] != "t1" {
-					t.Errorf("expected the model as it was saved, found %+v", m)
-				}
+				failIf(t, m.UID != "tbl_1" || m.Labels["tenant"] != "t1", "expected the model as it was saved, found %+v", m)
 				return client.Reply{}, err
 			}, "", nil},
 			{"remove", func() (client.Reply, error) { return shop.Remove(ctx, "tbl_1") }, client.Applied, nil},
@@ -97,9 +106,7 @@ func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 	t.Parallel()
 	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	_, err := newClient(t, queue, client.Config{Timeout: time.Second}).Enable(t.Context(), "tbl_1")
-	if !errors.Is(err, client.ErrNoReply) {
-		t.Errorf("expected no reply, found %v", err)
-	}
+	failIf(t, !errors.Is(err, client.ErrNoReply), "expected no reply, found %v", err)
 	if reply, err := newClient(t, queue, client.Config{Timeout: -1}).Enable(t.Context(), "tbl_1"); reply != (client.Reply{}) || err != nil {
 		t.Errorf("expected nobody to wait, found %+v, %v", reply, err)
 	}
@@ -126,9 +133,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 	t.Parallel()
 	s := testkit.Miniredis(t)
 	clients := fixture.Connect(t, s.URL)
-	if err := store.Create(t.Context(), clients, store.Config{}, 4); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Create(t.Context(), clients, store.Config{}, 4))
 	queue := fixture.Open(t, s.URL, store.Config{})
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit})
@@ -175,9 +180,7 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	clients := fixture.Connect(t, s.URL)
 	clients.Write.AddHook(&severed{})
 	queue, err := store.Open(t.Context(), clients, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"}); reply.Outcome != client.Applied || err != nil {
 		t.Fatalf("expected it applied, found %+v, %v", reply, err)
 	}

@@ -6,12 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -23,20 +21,14 @@ const promise = `{"timeout":"10h","retries":["5h"],"on_exhausted":"give_up","fre
 func (b *bundle) watch(policy string, uids ...string) {
 	b.t.Helper()
 	ctx, now := context.Background(), b.now()
-	if err := b.Store.Fleet().PutPolicy(ctx, b.parse(policy)); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Store.Fleet().PutPolicy(ctx, b.parse(policy)))
 	records, err := b.Store.Load(ctx, uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		definition := model.Definition{UID: uid, Payload: "{}", PolicyName: "p", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}
 		decision, _, err := records[uid].Put(definition, b.parse(policy), false, now)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		transitions = append(transitions, records[uid].Decide(decision, now))
 	}
 	b.Commit(now, transitions...)
@@ -46,9 +38,7 @@ func (b *bundle) watch(policy string, uids ...string) {
 func (b *bundle) decideAbout(uid string, decide func(*store.Record) model.Decision) {
 	b.t.Helper()
 	records, err := b.Store.Load(context.Background(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.Commit(b.now(), records[uid].Decide(decide(records[uid]), b.now()))
 }
 
@@ -65,8 +55,7 @@ func (b *bundle) freshness(uid string) string {
 }
 
 func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d, other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"}), b.dispatcher(b.Store, dispatcher.Config{Owner: "b"})
 		uids := []string{"idle", "running", "disabled", "parked"}
 		b.watch(promise, uids...)
@@ -82,9 +71,7 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 			for i := range rounds {
 				rounds[i].Queued, rounds[i].Sleep = 0, 0
 			}
-			if diff := cmp.Diff([]dispatcher.Round{want, {}, {}}, rounds); diff != "" {
-				t.Error(diff)
-			}
+			equal(t, []dispatcher.Round{want, {}, {}}, rounds)
 			for _, uid := range uids {
 				if got := b.freshness(uid); got != freshness {
 					t.Errorf("%s: got %q, want %q", uid, got, freshness)
@@ -116,8 +103,7 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 }
 
 func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Tick: time.Minute})
 		b.watch(promise, "m1")
 		b.Clock.Turn(time.Hour - 7*time.Second)
@@ -128,8 +114,7 @@ func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
 }
 
 func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 7, MaxQueued: 1})
 		var uids []string
 		for i := range 20 {
@@ -151,8 +136,7 @@ func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) 
 }
 
 func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.watch(promise, "watched")
 		b.watch(`{"timeout":"1h"}`, "unwatched")
@@ -163,8 +147,6 @@ func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) 
 		if got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt())); got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()) {
 			t.Errorf("among those that grow old stand %s", got)
 		}
-		if b.Stats()["became_late"] != 0 {
-			t.Error("a wrong set has told something")
-		}
+		failIf(t, b.Stats()["became_late"] != 0, "a wrong set has told something")
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -27,8 +26,7 @@ func (b *bundle) broken(d *dispatcher.Dispatcher, waiting int) {
 }
 
 func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
 		b.broken(other, 2)
 		b.Clock.Turn(5 * time.Minute)
@@ -51,9 +49,7 @@ func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 func (b *bundle) events(stream string, names ...string) (found []string) {
 	b.t.Helper()
 	entries, err := b.Redis.XRange(b.t.Context(), stream, "-", "+").Result()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	for _, entry := range entries {
 		if name, _ := entry.Values["event"].(string); slices.Contains(names, name) {
 			found = append(found, name)
@@ -63,13 +59,10 @@ func (b *bundle) events(stream string, names ...string) (found []string) {
 }
 
 func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 4)
-		if diff := cmp.Diff(map[string]int{"t2": 1}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t2": 1}, counts(b.runs()))
 		if parked := b.Scores(b.Store.Keys.ParkedBy("circuit:host=t1")); len(parked) != 4 {
 			t.Errorf("want four parked, got %v", parked)
 		}
@@ -85,8 +78,7 @@ func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) 
 }
 
 func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 4)
 		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
@@ -107,15 +99,12 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		if n := len(b.runs()["t1"]); n != 3 {
 			t.Errorf("want the other three running behind the success of the probe, got %d", n)
 		}
-		if diff := cmp.Diff([]string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal(), "circuit_opened", "circuit_closed")); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal(), "circuit_opened", "circuit_closed"))
 	})
 }
 
 func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 2)
 		b.Clock.Turn(5 * time.Minute)
@@ -136,8 +125,7 @@ func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
 }
 
 func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 1)
 		b.Clock.Turn(5 * time.Minute)
@@ -156,8 +144,7 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 }
 
 func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 2)
 		b.Clock.Turn(5 * time.Minute)
@@ -179,9 +166,7 @@ func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 func (b *bundle) circuit(key string) map[string]string {
 	b.t.Helper()
 	hash, err := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Circuit(key)).Result()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return hash
 }
 
@@ -193,8 +178,7 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.broken(d, 2)
 				b.Clock.Turn(5 * time.Minute)
@@ -216,8 +200,7 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 }
 
 func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.broken(d, 2)
 		b.Clock.Turn(5 * time.Minute)

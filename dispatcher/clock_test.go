@@ -7,7 +7,6 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -17,8 +16,7 @@ var jumps = []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hou
 func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.save(`{"timeout":"1m"}`, "FREQ=HOURLY")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
@@ -36,8 +34,7 @@ func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
 func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.T) {
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.save(`{"timeout":"1m","retries":["5m"]}`, "FREQ=HOURLY")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.Clock.Set(at(t, "08:00:00"))
@@ -72,8 +69,7 @@ func (s slow) Queued(ctx context.Context) (map[string]string, error) {
 }
 
 func TestAnAttemptThatWasStartedAfterTheListWasLookedThroughIsNotLostThoughTheClockWasSetBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"1m","retries":["0s"]}`, "FREQ=HOURLY")
 		b.Clock.Set(at(t, "08:00:00"))
 		other := b.dispatcher(b.Store, dispatcher.Config{})

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -82,8 +81,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 		"reading a model that is taken": {faulty{call: "load", skip: 2}, true, dispatcher.Round{Taken: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.put("expired")
 				b.round(b.dispatcher(b.Store, dispatcher.Config{NewUID: func() string { return "old" }}))
 				b.Clock.Turn(time.Minute)
@@ -107,9 +105,7 @@ func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 					sum.Started, sum.Withdrawn, sum.TimedOut = sum.Started+round.Started, sum.Withdrawn+round.Withdrawn, sum.TimedOut+round.TimedOut
 					sum.Taken += round.Taken
 				}
-				if sum != test.want {
-					t.Errorf("want %+v in the rounds after it, got %+v", test.want, sum)
-				}
+				failIf(t, sum != test.want, "want %+v in the rounds after it, got %+v", test.want, sum)
 			})
 		})
 	}
@@ -127,8 +123,7 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				test.spoil(b)
 				before := b.Model("bad")
 				b.Redis.ZAdd(t.Context(), b.Store.Keys.Running(), zscore("bad", b.now()))
@@ -138,9 +133,7 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 				if running := b.Scores(b.Store.Keys.Running()); len(running) != 1 || running["good"] == 0 {
 					t.Errorf("want the good one alone running, got %v", running)
 				}
-				if diff := cmp.Diff(before, b.Model("bad")); diff != "" {
-					t.Errorf("want the model left alone (-before +after):\n%s", diff)
-				}
+				equal(t, before, b.Model("bad"))
 				if stats := b.Stats(); stats["timeout"] != 0 || int64(stats["orphan"]) != test.orphans {
 					t.Errorf("want no timeout and %d orphans counted, got %v", test.orphans, stats)
 				}
@@ -154,8 +147,7 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 
 // The set may be behind the hash when a person has moved a deadline by hand.
 func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)

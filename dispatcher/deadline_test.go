@@ -9,12 +9,10 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
@@ -35,8 +33,7 @@ func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
 }
 
 func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
@@ -61,16 +58,13 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 
 // The release before ended each entry with the version of its contract.
 func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
 		input := b.Store.Keys.Input()
 		old := strings.TrimSuffix(b.List(input)[0], "}") + `,"v":1}`
-		if err := b.Redis.LSet(t.Context(), input, 0, old).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Redis.LSet(t.Context(), input, 0, old).Err())
 		b.Clock.Turn(time.Minute)
 		if round := b.round(d); round.Withdrawn != 1 || round.TimedOut != 0 {
 			t.Errorf("want 1 withdrawn, got %+v", round)
@@ -82,8 +76,7 @@ func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
 }
 
 func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		b.Clock.Turn(time.Minute)
@@ -105,14 +98,11 @@ func (s emptyAtFirst) ReadDue(ctx context.Context, asked store.DueRequest) (stor
 }
 
 func TestAnAttemptQueuedAndExpiredWithinARoundIsWithdrawn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		b.Clock.Turn(time.Minute)
 		round := b.round(b.dispatcher(emptyAtFirst{b.Store}, dispatcher.Config{}))
-		if round.TimedOut != 0 || round.Withdrawn != 1 {
-			t.Errorf("want 1 withdrawn, got %+v", round)
-		}
+		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
 	})
 }

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
+	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
@@ -41,9 +40,7 @@ func (b *bundle) dispatcher(store dispatcher.Store, config dispatcher.Config) *d
 		config.NewUID = func() string { return fmt.Sprintf("attempt-%d", count.Add(1)) }
 	}
 	d, err := dispatcher.New(store, config)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return d
 }
 
@@ -53,16 +50,12 @@ func (b *bundle) put(uids ...string) {
 	policy := policy.Policy{Timeout: time.Minute, Retries: policy.Delays{30 * time.Second}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	now := b.now()
 	records, err := b.Store.Load(context.Background(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://feed/` + uid + `"}`, PolicyName: policy.ContentName()}
 		decision, _, err := records[uid].Put(definition, policy, false, now)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		transitions = append(transitions, records[uid].Decide(decision, now))
 	}
 	b.Commit(now, transitions...)
@@ -71,24 +64,47 @@ func (b *bundle) put(uids ...string) {
 func (b *bundle) now() time.Time {
 	b.t.Helper()
 	now, err := b.Store.Now(context.Background())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return now
 }
 
 func (b *bundle) round(d *dispatcher.Dispatcher) dispatcher.Round {
 	b.t.Helper()
 	round, err := d.RunOnce(context.Background())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return round
 }
 
+// both runs a test on miniredis and on Redis.
+func both(t *testing.T, test func(t *testing.T, b *bundle)) {
+	t.Helper()
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
+}
+
+func equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
+}
+
 func TestDueModelsStartOldestFirst(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for _, uid := range []string{"third", "first", "second"} {
 			b.put(uid)
 		}
@@ -100,9 +116,7 @@ func TestDueModelsStartOldestFirst(t *testing.T) {
 		for entry, ok := b.Take(); ok; entry, ok = b.Take() {
 			order = append(order, entry.UID)
 		}
-		if diff := cmp.Diff([]string{"first", "second", "third"}, order); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"first", "second", "third"}, order)
 	})
 }
 
@@ -115,25 +129,18 @@ func (b *bundle) refreshAt(uid string, at time.Time) {
 }
 
 func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		got := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		if diff := cmp.Diff(dispatcher.Round{Started: 1}, got); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, dispatcher.Round{Started: 1}, got)
 		want := []string{`{"big_table_uid":"tbl_1","refresh_attempt_uid":"attempt-1","input_url":"http://feed/tbl_1","attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z"}`}
-		if diff := cmp.Diff(want, b.List(b.Store.Keys.Input())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, want, b.List(b.Store.Keys.Input()))
 		hash := b.Model("tbl_1")
 		for field, want := range map[string]string{
 			"attempt_uid": "attempt-1", "attempt_no": "1", "started_at": "2026-11-21T07:00:00.000Z",
 			"deadline_at": "2026-11-21T07:01:00.000Z", "refresh_at": "2026-11-21T07:01:30.000Z", "refresh_why": "if lost: retry 1/1 +30s, none planned",
 		} {
-			if hash[field] != want {
-				t.Errorf("%s: want %q, got %q", field, want, hash[field])
-			}
+			failIf(t, hash[field] != want, "%s: want %q, got %q", field, want, hash[field])
 		}
 		if due, running := b.Scores(b.Store.Keys.Due()), b.Scores(b.Store.Keys.Running()); len(due) != 0 || running["tbl_1"] == 0 {
 			t.Errorf("want tbl_1 in running only, got due %v, running %v", due, running)
@@ -142,8 +149,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 }
 
 func TestTheInputListStaysBelowTheHighWaterMarkWithManyDispatchers(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for i := range 40 {
 			b.put(fmt.Sprintf("m%02d", i))
 		}
@@ -183,14 +189,11 @@ func (s *crowd) Load(ctx context.Context, uids []string) (map[string]*store.Reco
 }
 
 func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("a", "b", "c")
 		arrive := func() { b.Redis.RPush(context.Background(), b.Store.Keys.Input(), "x", "y") }
 		round := b.round(b.dispatcher(&crowd{b.Store, arrive}, dispatcher.Config{MaxQueued: 3}))
-		if round.Started != 1 || round.Refused != 2 {
-			t.Errorf("want 1 started and 2 refused, got %+v", round)
-		}
+		failIf(t, round.Started != 1 || round.Refused != 2, "want 1 started and 2 refused, got %+v", round)
 	})
 }
 
@@ -212,8 +215,7 @@ func (s *lostReply) Commit(ctx context.Context, batch store.Batch) ([]store.Code
 }
 
 func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("a", "b")
 		d := b.dispatcher(&lostReply{b.Store, 1}, dispatcher.Config{})
 		if _, err := d.RunOnce(context.Background()); !errors.Is(err, errLost) {
@@ -229,8 +231,7 @@ func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 }
 
 func TestManyDispatchersStartEachModelOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		const models = 100 // as many as may wait before it is known how fast workers are
 		uids := make([]string, models)
 		for i := range uids {
@@ -260,9 +261,7 @@ func TestManyDispatchersStartEachModelOnce(t *testing.T) {
 			seen[entry.UID]++
 		}
 		for _, uid := range uids {
-			if seen[uid] != 1 {
-				t.Errorf("%s: want 1 entry, got %d", uid, seen[uid])
-			}
+			failIf(t, seen[uid] != 1, "%s: want 1 entry, got %d", uid, seen[uid])
 		}
 	})
 }

@@ -42,13 +42,9 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 			}
 			b.Clock.Turn(time.Second)
 		}
-		if ran != 7 {
-			t.Errorf("call %d: expected each of 7 models to run once, found %d runs", n, ran)
-		}
+		failIf(t, ran != 7, "call %d: expected each of 7 models to run once, found %d runs", n, ran)
 		if !struck {
-			if n < 6 {
-				t.Errorf("expected more calls than %d", n)
-			}
+			failIf(t, n < 6, "expected more calls than %d", n)
 			return
 		}
 	}

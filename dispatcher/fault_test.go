@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -38,8 +37,7 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				spoil(b)
 				b.put("good")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
@@ -64,8 +62,7 @@ func (b *bundle) spoil(uid string) {
 }
 
 func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "refresh_at", "soon")
 		if round := b.round(b.dispatcher(b.Store, dispatcher.Config{})); round.Started != 1 {
@@ -96,8 +93,7 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 			},
 		} {
 			t.Run(name+", "+fault, func(t *testing.T) {
-				testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-					b := setup(t, server)
+				both(t, func(t *testing.T, b *bundle) {
 					b.put("tbl_1")
 					spoil(b)
 					add(b)
@@ -112,8 +108,7 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 }
 
 func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		b.Redis.Del(context.Background(), b.Store.Keys.Policies())
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))

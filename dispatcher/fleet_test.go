@@ -15,22 +15,16 @@ import (
 func (b *bundle) fleet(text string, uids ...string) {
 	b.t.Helper()
 	p := b.parse(text)
-	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), p))
 	now := b.now()
 	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		tenant := uid[:2]
 		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://` + tenant + `/x"}`, PolicyName: "p", Labels: map[string]string{"tenant": tenant}}
 		decision, _, err := records[uid].Put(definition, p, false, now)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		transitions = append(transitions, records[uid].Decide(decision, now))
 	}
 	b.Commit(now, transitions...)
@@ -49,9 +43,7 @@ func (b *bundle) finish(uids ...string) {
 	b.t.Helper()
 	now := b.now()
 	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	for _, uid := range uids {
 		r := records[uid]
 		b.Commit(now, r.Decide(r.Succeed(now, nil), now))
@@ -63,9 +55,7 @@ func (b *bundle) failWith(failure policy.Failure, uids ...string) {
 	b.t.Helper()
 	now := b.now()
 	records, err := b.Store.Load(b.t.Context(), uids)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	for _, uid := range uids {
 		r := records[uid]
 		b.Commit(now, r.Decide(r.Fail(failure, now), now))

@@ -6,11 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -22,9 +19,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 	if err == nil {
 		err = b.Store.Fleet().PutHold(context.Background(), &model.Hold{ID: id, Selector: picks, Since: b.now(), Until: until, Reason: "maintenance"})
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 }
 
 func (b *bundle) release(id string, within time.Duration) {
@@ -47,17 +42,12 @@ func (b *bundle) sets(uid string) (in []string) {
 }
 
 func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.put("held", "other")
 		b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
-		if diff := cmp.Diff(dispatcher.Round{Started: 1, Parked: 1}, b.round(d)); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{b.Store.Keys.Parked()}, b.sets("held")); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, dispatcher.Round{Started: 1, Parked: 1}, b.round(d))
+		equal(t, []string{b.Store.Keys.Parked()}, b.sets("held"))
 		if hash := b.Model("held"); hash["parked_by"] != "hold:h1" || hash["parked_since"] != "2026-11-21T07:00:00.000Z" || hash["attempt_no"] != "" {
 			t.Errorf("the model is %v", hash)
 		}
@@ -88,8 +78,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 }
 
 func TestAHoldOfManyModelsIsReleasedBatchByBatchSpreadOverItsTime(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 7})
 		var uids []string
 		for i := range 50 {
@@ -122,23 +111,18 @@ func TestAHoldOfManyModelsIsReleasedBatchByBatchSpreadOverItsTime(t *testing.T) 
 				last++
 			}
 		}
-		if first < 10 || last < 10 || first+last != len(uids) {
-			t.Errorf("%d start in the first half and %d in the second", first, last)
-		}
+		failIf(t, first < 10 || last < 10 || first+last != len(uids), "%d start in the first half and %d in the second", first, last)
 	})
 }
 
 func TestNoAttemptStartsThatWasDecidedBeforeAHoldBegan(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("m1")
 		before := &interrupted{Store: b.Store, before: func() { b.hold("h1", "", time.Time{}) }}
 		if round := b.round(b.dispatcher(before, dispatcher.Config{})); round.Started != 0 || round.Refused != 1 {
 			t.Errorf("want the start refused, got %+v", round)
 		}
-		if b.Attempt("m1") != "" {
-			t.Error("an attempt was started after its hold had begun")
-		}
+		failIf(t, b.Attempt("m1") != "", "an attempt was started after its hold had begun")
 	})
 }
 
@@ -154,8 +138,7 @@ func (s *interrupted) Commit(ctx context.Context, batch store.Batch) ([]store.Co
 }
 
 func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"})
 		b.put("m1")
 		b.hold("h1", "", fixture.Start.Add(time.Minute))
@@ -176,8 +159,7 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 }
 
 func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.save(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
@@ -201,8 +183,7 @@ func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
 }
 
 func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"})
 		b.put("m1")
 		b.hold("h1", "", time.Time{})
@@ -230,8 +211,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 }
 
 func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.save(`{"timeout":"1m","retries":["1m","1m","1m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
@@ -251,8 +231,7 @@ func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *tes
 }
 
 func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.put("m1")
 		b.hold("h1", "", time.Time{})
@@ -270,22 +249,17 @@ func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
 }
 
 func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.hold("h1", "tenant=t1", time.Time{})
 		b.fleet(fourAHost, "t1/m1")
 		b.settle(d)
 		records, err := b.Store.Load(t.Context(), []string{"t1/m1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := records["t1/m1"]
 		definition := model.Definition{UID: r.UID, Payload: r.Payload, PolicyName: "p", Labels: map[string]string{"tenant": "t2"}}
 		decision, _, err := r.Put(definition, r.Policy, true, b.now())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.Commit(b.now(), r.Decide(decision, b.now()))
 		b.settle(d)
 		if b.Attempt("t1/m1") == "" {

@@ -93,9 +93,7 @@ func TestRunReturnsWhenItsListenerHasEndedAndNotBefore(t *testing.T) {
 		<-store.waiting
 		cancel()
 		synctest.Wait()
-		if len(ended) > 0 {
-			t.Error("Run has returned while a call of its listener was under way: the caller closes Redis next")
-		}
+		failIf(t, len(ended) > 0, "Run has returned while a call of its listener was under way: the caller closes Redis next")
 		close(store.release)
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -21,19 +20,14 @@ import (
 const fourAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":4}]}`
 
 func TestNeverMoreAttemptsRunThanTheLimitOfTheirKey(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(fourAHost, append(uidsOf("t1", 20), uidsOf("t2", 3)...)...)
 		if total := b.settle(d); total.Started != 7 || total.Parked != 16 {
 			t.Errorf("want 4 and 3 started and the others parked, got %+v", total)
 		}
-		if diff := cmp.Diff(map[string]int{"t1": 4, "t2": 3}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(4, len(b.Scores(b.Store.Keys.Limit("host=t1")))); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 4, "t2": 3}, counts(b.runs()))
+		equal(t, 4, len(b.Scores(b.Store.Keys.Limit("host=t1"))))
 		if hash := b.Model("t1/m00"); hash["counted_by"] != "limit:host=t1" {
 			t.Errorf("the attempt is counted by %q", hash["counted_by"])
 		}
@@ -41,8 +35,7 @@ func TestNeverMoreAttemptsRunThanTheLimitOfTheirKey(t *testing.T) {
 }
 
 func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		uids := uidsOf("t1", 20)
 		b.fleet(fourAHost, uids...)
@@ -66,8 +59,7 @@ func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
 }
 
 func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(`{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":2},{"key":"{label.tenant}","running":1}]}`, uidsOf("t1", 3)...)
 		b.settle(d)
@@ -78,8 +70,7 @@ func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
 }
 
 func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(fourAHost, uidsOf("t1", 10)...)
 		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 4, NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
 		once := true
@@ -97,32 +88,26 @@ func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 		}}
 		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
 		b.settle(other)
-		if diff := cmp.Diff([]string{"t1/x0", "t1/x1", "t1/x2", "t1/x3"}, b.runs()["t1"]); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"t1/x0", "t1/x1", "t1/x2", "t1/x3"}, b.runs()["t1"])
 	})
 }
 
 func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
 		b.Redis.Del(context.Background(), b.Store.Keys.Input()) // workers have them, and die
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		if diff := cmp.Diff([]string{"t1/m04", "t1/m05"}, b.runs()["t1"]); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"t1/m04", "t1/m05"}, b.runs()["t1"])
 	})
 }
 
 // TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed lets a worker that never says `started` take an attempt after it has waited in line:
 // the round that finds its deadline passed gives it a new one, and another model of its key becomes due in the same round.
 func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		const oneAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`
 		b.fleet(oneAHost, "t1/late")
@@ -137,24 +122,17 @@ func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T
 		}
 		b.settle(d)
 		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
-		if err != nil || len(uses) != 1 || uses[0].Running != 1 {
-			t.Errorf("want one counted, got %+v, %v", uses, err)
-		}
-		if diff := cmp.Diff([]string{"t1/late"}, b.runs()["t1"]); diff != "" {
-			t.Errorf("want the late one alone: %s", diff)
-		}
+		failIf(t, err != nil || len(uses) != 1 || uses[0].Running != 1, "want one counted, got %+v, %v", uses, err)
+		equal(t, []string{"t1/late"}, b.runs()["t1"])
 		b.finish("t1/late")
 		b.settle(d)
-		if diff := cmp.Diff([]string{"t1/next"}, b.runs()["t1"]); diff != "" {
-			t.Errorf("want the next one when it has ended: %s", diff)
-		}
+		equal(t, []string{"t1/next"}, b.runs()["t1"])
 	})
 }
 
 // TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline lets somebody write into the key of a model that runs, or delete it.
 func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
@@ -168,23 +146,18 @@ func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
 		}
 		b.Clock.Turn(31 * time.Second) // dispatchers look at a full key from time to time
 		b.settle(d)
-		if diff := cmp.Diff([]string{"t1/m04", "t1/m05"}, slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Limit("host=t1"))))); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"t1/m04", "t1/m05"}, slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Limit("host=t1")))))
 	})
 }
 
 func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(`{"timeout":"10m","retries":["0s"],"limits":[{"key":"{host(input_url)}","running":1}]}`, append(uidsOf("t1", 3), uidsOf("t2", 1)...)...)
 		b.settle(d)
 		b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: 5 * time.Minute}, "t1/m00")
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t2": 1}, counts(b.runs())); diff != "" {
-			t.Errorf("the key is not closed: %s", diff)
-		}
+		equal(t, map[string]int{"t2": 1}, counts(b.runs()))
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
 		if n := len(b.runs()["t1"]); n != 1 {
@@ -194,38 +167,28 @@ func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
 }
 
 func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		limit := &model.Limit{Name: "host=t1", Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
 		b.fleet(fourAHost, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t1": 1, "t2": 4}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 1, "t2": 4}, counts(b.runs()))
 		b.Clock.Turn(30 * time.Second)
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t1": 4, "t2": 4}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 4, "t2": 4}, counts(b.runs()))
 	})
 }
 
 func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		set := func(name string, length time.Duration) {
 			limit := &model.Limit{Name: name, Running: 1, Since: b.now()}
 			if length > 0 {
 				limit.Until = b.now().Add(length)
 			}
-			if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
 		}
 		names := []string{"host=t1", "host=t2", "{label.tenant}", "host=t3"}
 		for i, name := range names {
@@ -253,29 +216,23 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 			t.Fatalf("want one that has ended, got %v, %v", due.Ended, err)
 		}
 		set("host=t1", time.Minute)
-		if err := b.Store.ForgetLimits(b.t.Context(), due.Ended); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Store.ForgetLimits(b.t.Context(), due.Ended))
 		expect("host=t1", "host=t3")
 	})
 }
 
 func TestAPageOfParkedModelsHidesNoOthers(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 10, MaxQueued: 5})
 		b.fleet(`{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`, append(uidsOf("t1", 40), uidsOf("t2", 1)...)...)
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t1": 1, "t2": 1}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 1, "t2": 1}, counts(b.runs()))
 	})
 }
 
 // TestAHostThatNeverAnswersDelaysNoOtherByATick lets rounds follow until a dispatcher would sleep, which it does for a tick at most.
 func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 10, MaxQueued: 20})
 		b.fleet(fourAHost, slices.Concat(uidsOf("t0", 40), uidsOf("t1", 20), uidsOf("t2", 20), uidsOf("t3", 20))...)
 		b.settle(d)
@@ -288,9 +245,7 @@ func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
 			b.finish(slices.Concat(running["t1"], running["t2"], running["t3"])...)
 			b.settle(d)
 		}
-		if diff := cmp.Diff(map[string][]string{"t0": slow}, b.runs()); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string][]string{"t0": slow}, b.runs())
 		if parked := b.Scores(b.Store.Keys.ParkedBy("limit:host=t0")); len(parked) != 36 {
 			t.Errorf("want 36 of the host parked, got %d", len(parked))
 		}
@@ -298,22 +253,15 @@ func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
 }
 
 func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		limit := &model.Limit{Name: "{label.tenant}", Running: 2, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		if err := b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
 		b.fleet(`{"timeout":"1m","retries":[]}`, append(uidsOf("t1", 5), uidsOf("t2", 5)...)...)
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t1": 2, "t2": 2}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 2, "t2": 2}, counts(b.runs()))
 		b.Clock.Turn(30 * time.Second)
 		b.settle(d)
-		if diff := cmp.Diff(map[string]int{"t1": 5, "t2": 5}, counts(b.runs())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]int{"t1": 5, "t2": 5}, counts(b.runs()))
 	})
 }

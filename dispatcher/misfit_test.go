@@ -8,12 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestAStartThatWaitsForAKeyToBeSetRightKeepsTheDispatcherNotBusyAndComesThen(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		var log bytes.Buffer
 		logger := zerolog.New(&log)
 		d := b.dispatcher(b.Store, dispatcher.Config{Log: &logger})
@@ -21,9 +19,7 @@ func TestAStartThatWaitsForAKeyToBeSetRightKeepsTheDispatcherNotBusyAndComesThen
 		key := b.Store.Keys.Limit("host=t1")
 		b.Redis.Set(t.Context(), key, "text", 0)
 		round, err := d.RunOnce(t.Context())
-		if err != nil || round.Started != 1 || round.Blocked != 1 {
-			t.Errorf("want one started and one blocked, got %+v, %v", round, err)
-		}
+		failIf(t, err != nil || round.Started != 1 || round.Blocked != 1, "want one started and one blocked, got %+v, %v", round, err)
 		if round, err = d.RunOnce(t.Context()); err != nil || round.Blocked != 1 || round.Sleep == 0 {
 			t.Errorf("want the dispatcher to rest, got %+v, %v", round, err)
 		}

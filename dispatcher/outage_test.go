@@ -68,8 +68,7 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 }
 
 func TestAFaultThatManyModelsShareIsToldInFewLines(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		var uids []string
 		for i := range 100 {
 			uids = append(uids, "m"+strings.Repeat("x", i))

@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -22,9 +19,7 @@ func (b *bundle) begun(uids ...string) (at []string) {
 	for _, uid := range uids {
 		if since := b.Model(uid)["started_at"]; since != "" {
 			began, err := time.Parse(time.RFC3339, since)
-			if err != nil {
-				b.t.Fatal(err)
-			}
+			must(b.t, err)
 			at = append(at, fmt.Sprintf("%05.1f %s", began.Sub(fixture.Start).Seconds(), uid))
 		}
 	}
@@ -33,8 +28,7 @@ func (b *bundle) begun(uids ...string) (at []string) {
 }
 
 func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(`{"timeout":"10m","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 5)...)
 		b.settle(d)
@@ -42,9 +36,7 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 		for i, uid := range uidsOf("t1", 5)[1:] {
 			want[uid] = fixture.Start.Add(time.Duration(i+1) * 10 * time.Second).UnixMilli()
 		}
-		if diff := cmp.Diff(want, b.Scores(b.Store.Keys.Due())); diff != "" {
-			t.Errorf("slots (-want +got):\n%s", diff)
-		}
+		equal(t, want, b.Scores(b.Store.Keys.Due()))
 		for started := 1; started <= 5; started++ {
 			if n := len(b.runs()["t1"]); n != started {
 				t.Errorf("want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
@@ -56,8 +48,7 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 }
 
 func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		held, newcomers := uidsOf("t1", 5), []string{"t1/a0", "t1/a1"}
 		b.fleet(sixAMinute, held...)
@@ -73,9 +64,7 @@ func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
 			b.Clock.Turn(time.Second)
 		}
 		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
-		if diff := cmp.Diff(want, b.begun(append(held, newcomers...)...)); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
+		equal(t, want, b.begun(append(held, newcomers...)...))
 		if left := b.Scores(b.Store.Keys.Gates()); len(left) > 0 {
 			t.Errorf("still looked at: %v", left)
 		}
@@ -83,8 +72,7 @@ func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
 }
 
 func TestALittleDelayOfARoundDelaysNothingBehindIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(sixAMinute, uidsOf("t1", 3)...)
 		b.settle(d)
@@ -98,8 +86,7 @@ func TestALittleDelayOfARoundDelaysNothingBehindIt(t *testing.T) {
 }
 
 func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		uids := uidsOf("t1", 4)
 		b.fleet(sixAMinute, uids...)
@@ -110,15 +97,12 @@ func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
 			b.settle(d)
 			b.Clock.Turn(time.Second)
 		}
-		if diff := cmp.Diff([]string{"015.0 t1/m01", "025.0 t1/m02", "035.0 t1/m03", "045.0 t1/a0"}, b.begun(append(uids, "t1/a0")...)); diff != "" {
-			t.Errorf("starts (-want +got):\n%s", diff)
-		}
+		equal(t, []string{"015.0 t1/m01", "025.0 t1/m02", "035.0 t1/m03", "045.0 t1/a0"}, b.begun(append(uids, "t1/a0")...))
 	})
 }
 
 func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		held := uidsOf("t1", 3)
 		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 1})
 		b.fleet(sixAMinute, held...)

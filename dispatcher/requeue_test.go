@@ -14,9 +14,7 @@ import (
 func (b *bundle) begin(uid string, now time.Time) {
 	b.t.Helper()
 	records, err := b.Store.Load(context.Background(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	decision, _ := records[uid].Begin(now, "dead")
 	b.Commit(now, records[uid].Decide(decision, now))
 }

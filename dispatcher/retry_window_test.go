@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -36,8 +35,7 @@ func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.fleet(test.policy, append([]string{"t1/m00"}, test.uids...)...)
 				b.settle(d)

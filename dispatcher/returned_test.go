@@ -6,7 +6,6 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -14,16 +13,12 @@ import (
 func (b *bundle) update(uid string) {
 	b.t.Helper()
 	records, err := b.Store.Load(b.t.Context(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	record := records[uid]
 	record.Taken = true
 	definition := model.Definition{UID: uid, Payload: `{"input_url":"http://new"}`, PolicyName: record.PolicyName}
 	decision, _, err := record.Put(definition, record.Policy, true, b.now())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	batch := store.Batch{Now: b.now(), Items: []store.Item{{Transition: record.Decide(decision, b.now())}}}
 	if codes, err := b.Store.Commit(b.t.Context(), batch); err != nil || codes[0] != store.CodeApplied {
 		b.t.Fatalf("%v, %v", codes, err)
@@ -32,8 +27,7 @@ func (b *bundle) update(uid string) {
 
 // A worker takes an attempt, its model is saved anew meanwhile, and the worker returns the entry as it was: nobody began it, so nothing failed.
 func TestAnAttemptThatWasReturnedAfterAnUpdateIsWithdrawn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)

@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -19,9 +17,7 @@ func TestHoldsLimitsAndCircuitsKeepModelsFromStartingInACluster(t *testing.T) {
 	b.put("held")
 	b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
 	b.round(d)
-	if diff := cmp.Diff([]string{k.Parked()}, b.sets("held")); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, []string{k.Parked()}, b.sets("held"))
 	b.broken(d, 2)
 	if parked := b.Scores(k.ParkedBy("circuit:host=t1")); len(parked) != 2 {
 		t.Errorf("want two parked by the circuit, got %v", parked)

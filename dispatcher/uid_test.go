@@ -22,9 +22,7 @@ func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) {
 	}
 	b.put(uids...)
 	d, err := dispatcher.New(b.Store, dispatcher.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if round, err := d.RunOnce(context.Background()); err != nil || round.Started != len(uids) {
 		t.Fatalf("want %d started, got %+v, %v", len(uids), round, err)
 	}

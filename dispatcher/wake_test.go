@@ -8,11 +8,8 @@ import (
 
 	"github.com/refreshd/refreshd/model/policy"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -20,16 +17,12 @@ import (
 // save stores a policy and a model tbl_1 that uses it; rule may be empty. The clock stands at seven.
 func (b *bundle) save(policy, rule string) {
 	b.t.Helper()
-	if err := b.Store.Fleet().PutPolicy(b.t.Context(), b.parse(policy)); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), b.parse(policy)))
 	now := b.now()
 	definition := model.Definition{UID: "tbl_1", Payload: "{}", PolicyName: "p", Rule: rule}
 	b.decide(now, func(r *store.Record) model.Decision {
 		decision, _, err := r.Put(definition, b.parse(policy), false, now)
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		return decision
 	})
 }
@@ -37,13 +30,9 @@ func (b *bundle) save(policy, rule string) {
 func (b *bundle) parse(text string) policy.Policy {
 	b.t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, json.Unmarshal([]byte(text), &value))
 	policy, err := policy.Parse(value)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	policy.Name = "p"
 	return policy
 }
@@ -52,9 +41,7 @@ func (b *bundle) parse(text string) policy.Policy {
 func (b *bundle) decide(now time.Time, decide func(*store.Record) model.Decision) {
 	b.t.Helper()
 	records, err := b.Store.Load(b.t.Context(), []string{"tbl_1"})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	transition := records["tbl_1"].Decide(decide(records["tbl_1"]), now)
 	b.Commit(now, transition)
 }
@@ -79,9 +66,7 @@ func (b *bundle) sayStarted() {
 func at(t testing.TB, clock string) time.Time {
 	t.Helper()
 	instant, err := time.Parse("2006-01-02T15:04:05.999", "2026-11-21T"+clock)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return instant
 }
 
@@ -105,15 +90,11 @@ func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...s
 		want.Sleep = b.rest()
 	}
 	want.Queued = len(b.List(b.Store.Keys.Input())) - want.Started + want.Withdrawn
-	if diff := cmp.Diff(want, got); diff != "" {
-		b.t.Errorf("round (-want +got):\n%s", diff)
-	}
+	equal(b.t, want, got)
 	hash := b.Model("tbl_1")
 	for _, field := range fields {
 		name, value, _ := strings.Cut(field, " ")
-		if hash[name] != value {
-			b.t.Errorf("%s: want %q, got %q", name, value, hash[name])
-		}
+		failIf(b.t, hash[name] != value, "%s: want %q, got %q", name, value, hash[name])
 	}
 }
 
@@ -128,8 +109,7 @@ func (b *bundle) last(stream string) map[string]any {
 }
 
 func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.expect(dispatcher.Round{Started: 1}, b.round(d))
@@ -141,9 +121,7 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 		b.Clock.Set(at(t, "07:59:59.999"))
 		round := b.round(d)
 		b.expect(dispatcher.Round{}, round, "refresh_disabled_until_update ")
-		if round.Sleep != time.Millisecond {
-			t.Errorf("want to wake in 1ms, got %s", round.Sleep)
-		}
+		failIf(t, round.Sleep != time.Millisecond, "want to wake in 1ms, got %s", round.Sleep)
 		b.Clock.Set(at(t, "08:00:00"))
 		b.expect(dispatcher.Round{GaveUp: 1}, b.round(d), "refresh_disabled_until_update 1", "refresh_at ", "attempt_uid ", "attempt_no 1",
 			"refresh_why final: no success for 1h", "final_failure_at 2026-11-21T08:00:00.000Z")
@@ -158,14 +136,10 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 			"refresh_for": "", "refresh_disabled_at": "2026-11-21T08:00:00.000Z", "refresh_disabled_by": "policy", "refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": reason}
 		told := b.last(b.Store.Keys.Journal())
 		delete(told, "rev")
-		if diff := cmp.Diff(journal, told); diff != "" {
-			t.Errorf("journal (-want +got):\n%s", diff)
-		}
+		equal(t, journal, told)
 		notice := map[string]any{"uid": "tbl_1", "event": "disabled", "at": "2026-11-21T08:00:00.000Z", "attempt_no": "1",
 			"refresh_why": "final: no success for 1h", "reason": reason}
-		if diff := cmp.Diff(notice, b.last(b.Store.Keys.Outbox())); diff != "" {
-			t.Errorf("outbox (-want +got):\n%s", diff)
-		}
+		equal(t, notice, b.last(b.Store.Keys.Outbox()))
 	})
 }
 
@@ -185,8 +159,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 		"run once, as by default": {"", "22:30:00", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.save(`{`+test.misfire+`"timeout":"1m"}`, "FREQ=HOURLY")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
@@ -200,9 +173,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 					t.Errorf("want one skipped and none started, got %v", stats)
 				}
 				next, err := time.Parse(time.RFC3339, test.next)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				b.Clock.Set(next)
 				b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
 			})
@@ -211,8 +182,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 }
 
 func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"1m","retries":["5m"],"misfire":"skip"}`, "FREQ=HOURLY")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.Clock.Set(at(t, "08:00:00"))
@@ -225,8 +195,7 @@ func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T)
 }
 
 func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for minute := range 3 {
@@ -246,8 +215,7 @@ func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) 
 }
 
 func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for range 11 {
@@ -264,8 +232,7 @@ func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
 }
 
 func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T07:01:00.000Z")
@@ -280,8 +247,7 @@ func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
 }
 
 func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.save(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for _, hour := range []struct{ at, before, deadline, no string }{

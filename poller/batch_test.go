@@ -4,17 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 )
 
 func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) {
 	for batch, want := range map[int][]int{0: {100, 100, 30, 0}, 7: {7, 7, 7, 7}, 1000: {230, 0, 0, 0}} {
 		t.Run(fmt.Sprint(batch), func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				for range 230 {
 					b.Say("garbage")
 				}
@@ -23,9 +19,7 @@ func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) {
 				for range want {
 					claimed = append(claimed, b.roundOf(p).Claimed)
 				}
-				if diff := cmp.Diff(want, claimed); diff != "" {
-					t.Error(diff)
-				}
+				equal(t, want, claimed)
 			})
 		})
 	}

@@ -37,9 +37,7 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 	if err == nil {
 		_, err = b.Store.Fleet().BeginBulk(b.t.Context(), id, wish)
 	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 }
 
 // bulk reads a bulk that is there.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -51,8 +50,7 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 			turn  time.Duration // from one round to the next
 		}{{"3/s", 3, time.Second, 170 * time.Millisecond}, {"2/m", 2, time.Minute, 1700 * time.Millisecond}} {
 			t.Run(kind+" fails, "+rate.text, func(t *testing.T) {
-				testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-					b := setup(t, server)
+				both(t, func(t *testing.T, b *bundle) {
 					b.fleet(25, "t1")
 					b.begin("x", model.BulkRun, "tenant=t1", rate.text)
 					began, calls := b.Clock.Now(), 0
@@ -97,8 +95,7 @@ func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
 }
 
 func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(5, "t1")
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
 		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
@@ -109,8 +106,7 @@ func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.
 }
 
 func TestSeveralBulksTakeTurns(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(30, "t1")
 		for _, id := range []string{"x", "y", "z"} {
 			b.begin(id, model.BulkRun, "tenant=t1", "1000/s")

@@ -15,8 +15,7 @@ import (
 )
 
 func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		uids := b.fleet(30, "t1")
 		b.fleet(5, "t2")
 		b.apply(`{"type":"run","uid":"t1-0"}`)
@@ -27,9 +26,7 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 		b.begin("x", model.BulkRun, "tenant=t1", "")
 		bulk := b.finish(b.poller(b.Store, poller.Config{Batch: 7}), "x")
 		b.expectBulk(bulk, 30, 28, map[model.Outcome]int64{model.Busy: 1, model.Stopped: 1})
-		if bulk.Refusals() != 2 || bulk.Size != 32 || bulk.Seen < 31 {
-			t.Errorf("want 2 refused of about 32, found %+v", bulk)
-		}
+		failIf(t, bulk.Refusals() != 2 || bulk.Size != 32 || bulk.Seen < 31, "want 2 refused of about 32, found %+v", bulk)
 		if urgent := b.Scores(b.Store.Keys.Urgent()); len(urgent) != 28 || slices.ContainsFunc(uids[2:], func(uid string) bool { return urgent[uid] == 0 }) {
 			t.Errorf("want the 28 others of t1 urgent, found %v", urgent)
 		}
@@ -46,8 +43,7 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 }
 
 func TestEachActionDoesInBulkWhatItDoesToOneModel(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(20, "t1")
 		b.fleet(3, "t2")
 		p := b.poller(b.Store, poller.Config{Batch: 6})
@@ -78,8 +74,7 @@ func TestEachActionDoesInBulkWhatItDoesToOneModel(t *testing.T) {
 }
 
 func TestABulkNamesAModelThatIsNotStored(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(2, "t1")
 		b.begin("x", model.BulkRun, "uid=t1-0|nobody", "")
 		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 2, 1, map[model.Outcome]int64{model.UnknownModel: 1})
@@ -94,8 +89,7 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 		"all were refreshed already": (*bundle).work,
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				uids := b.fleet(30, "t1")
 				b.apply(`{"type":"run","uid":"t1-0"}`)
 				b.work() // a ticket was drawn
@@ -110,18 +104,14 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				b.work()
 				starts := map[string]int{}
 				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal(), "-", "+").Result()
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, entry := range entries {
 					if entry.Values["event"] == "start" {
 						starts[entry.Values["uid"].(string)]++
 					}
 				}
 				for _, uid := range uids[1:] {
-					if starts[uid] != 1 {
-						t.Errorf("%s: want it started once, found %d times", uid, starts[uid])
-					}
+					failIf(t, starts[uid] != 1, "%s: want it started once, found %d times", uid, starts[uid])
 				}
 				if starts["t1-0"] != 2 || b.Stats()["run"] != 31 {
 					t.Errorf("want t1-0 started by hand and by the bulk, and 31 runs, found %d and %d", starts["t1-0"], b.Stats()["run"])
@@ -132,8 +122,7 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 }
 
 func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(40, "t1")
 		p := b.poller(b.Store, poller.Config{Batch: 10})
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
@@ -162,8 +151,7 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 
 // What another release has begun is left to it, and keeps nobody waiting.
 func TestABulkThatCannotBeReadIsPassedOver(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(3, "t1")
 		b.begin("a", model.BulkAction("polish"), "", "")
 		b.begin("b", model.BulkRun, "", "")
@@ -180,8 +168,7 @@ func TestABulkThatCannotBeReadIsPassedOver(t *testing.T) {
 }
 
 func TestABulkThatMeetsAnErrorOfRedisGoesOn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(30, "t1")
 		b.begin("x", model.BulkRun, "tenant=t1", "")
 		if round := b.roundOf(b.poller(refuses{b.Store}, poller.Config{})); round.Bulks {
@@ -193,8 +180,7 @@ func TestABulkThatMeetsAnErrorOfRedisGoesOn(t *testing.T) {
 }
 
 func TestABulkMeetsWhatIsNoModel(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(2, "t1")
 		b.Redis.Set(t.Context(), b.Store.Keys.Model("odd"), "x", 0)
 		b.begin("x", model.BulkRemove, "", "")
@@ -206,9 +192,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		pair := newPair(t, server)
 		selector, err := model.ParseSelector("tenant=t1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for part, store := range pair.parts {
 			for _, uid := range pair.in(part, 10) {
 				pair.push(store.Keys.Control(), yearlyModel(uid, "t1"))

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -27,8 +26,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 	const lease, tick = 10 * time.Second, time.Second
 	for name, jumps := range jumps {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.running("a")
 				b.Say(b.result("success", "a"))
 				adopter := b.poller(b.Store, poller.Config{Owner: "adopter", Lease: lease})

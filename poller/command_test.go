@@ -4,15 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		steps := []struct {
 			command string
 			counter string
@@ -46,8 +41,7 @@ func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
 }
 
 func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		first := b.Attempt("a")
 		b.Command(`{"type":"run","uid":"a"}`)
@@ -68,8 +62,7 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 }
 
 func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for _, end := range []string{"success", "failure", "interrupted", "postponed"} {
 			b.running(end)
 			for range b.List(b.Store.Keys.Input()) {
@@ -93,17 +86,14 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 }
 
 func TestASaveGoesIntoTheQueuedEntryInItsPlace(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c")
 		before := b.List(b.Store.Keys.Input())
 		b.Command(strings.Replace(put("b"), "http://feed", "http://new", 1))
 		b.round()
 		want := slices.Clone(before)
 		want[1] = strings.Replace(before[1], "http://feed", "http://new", 1)
-		if diff := cmp.Diff(want, b.List(b.Store.Keys.Input())); diff != "" {
-			t.Errorf("input list (-want +got):\n%s", diff)
-		}
+		equal(t, want, b.List(b.Store.Keys.Input()))
 		if hash := b.Model("b"); hash["again"] != "" || hash["outdated"] != "" {
 			t.Errorf("want one attempt, of the new payload, got %v", hash)
 		}

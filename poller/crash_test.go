@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -42,8 +39,7 @@ func (s *stored) Commit(ctx context.Context, batch store.Batch) ([]store.Code, e
 }
 
 func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), "garbage", b.result("failure", "b"))
 		p := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{})
@@ -62,8 +58,7 @@ func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
 }
 
 func TestALostReplyAppliesNothingTwice(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b")
 		b.Say(b.result("success", "a"))
 		b.Command(`{"type":"run","uid":"b","force":true}`)
@@ -76,15 +71,12 @@ func TestALostReplyAppliesNothingTwice(t *testing.T) {
 			t.Errorf("want nothing left to claim, got %+v", round)
 		}
 		after := b.Server.Dump(t)
-		if diff := cmp.Diff(before, after); diff != "" {
-			t.Errorf("want nothing changed by the second round:\n%s", diff)
-		}
+		equal(t, before, after)
 	})
 }
 
 func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b")
 		b.Take()
 		b.Say(b.result("started", "a"), b.result("success", "a"), b.result("success", "a"), b.result("success", "b"))
@@ -94,9 +86,7 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 			b.roundOf(other)
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "p2"}))
-		if diff := cmp.Diff(poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round)
 		if hash := b.Model("a"); hash["refresh_why"] != "saved while running: again" || hash["last_success_at"] == "" {
 			t.Errorf("want the success on top of the save, got %v", hash)
 		}
@@ -107,8 +97,7 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 }
 
 func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), b.result("success", "b"), "garbage")
 		dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
@@ -134,8 +123,7 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 }
 
 func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Say(b.result("failure", "a"), "garbage")
 		adopter := b.poller(b.Store, poller.Config{Owner: "adopter"})
@@ -146,9 +134,7 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 			b.dispatch() // the retry: the paused poller's decision would now hit a new attempt
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
-		if round.Applied+round.Settled+round.Left != 0 {
-			t.Errorf("want nothing done by the paused poller, got %+v", round)
-		}
+		failIf(t, round.Applied+round.Settled+round.Left != 0, "want nothing done by the paused poller, got %+v", round)
 		if stats := b.Stats(); stats["failure"] != 1 || stats["malformed"] != 1 || stats["start"] != 2 {
 			t.Errorf("want one failure, one rejected message and two starts, got %v", stats)
 		}
@@ -156,8 +142,7 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 }
 
 func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Command(`{"type":"run","uid":"a","force":true}`)
 		adopter := b.poller(b.Store, poller.Config{Owner: "adopter"})

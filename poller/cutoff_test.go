@@ -69,8 +69,7 @@ func (s *faulty) Resign(ctx context.Context, owner string) error {
 func TestARoundThatRedisCutsOffIsToldAndTheNextOneFinishesIt(t *testing.T) {
 	for _, call := range []string{"read", "commit", "expired", "adopt"} {
 		t.Run(call, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.running("a", "b")
 				b.Say(b.result("success", "b"))
 				if _, err := b.Store.Claim(t.Context(), "dead", 10, time.Minute); err != nil {
@@ -109,8 +108,7 @@ func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
 }
 
 func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Say(strings.Repeat("x", 1<<20+1), b.result("success", "a"))
 		b.Command(`{"type":"run","uid":"a","reason":"` + strings.Repeat("y", 1<<20) + `"}`)
@@ -126,8 +124,7 @@ func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.
 
 // A worker may take the queued attempt between the look at its model and the command that supersedes it.
 func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		first := b.Attempt("a")
 		b.Command(`{"type":"run","uid":"a","force":true}`)

@@ -29,19 +29,13 @@ func newPair(t *testing.T, server *testkit.Server) *pair {
 	clients := &store.Clients{Read: client, Write: client, Block: client}
 	clock := fixture.Start
 	config := store.Config{Queue: "q", Clock: func() time.Time { clock = clock.Add(2 * time.Second); return clock }}
-	if err := store.Create(t.Context(), clients, config, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Create(t.Context(), clients, config, 2))
 	queue, err := store.Open(t.Context(), clients, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := &pair{t: t, redis: client, parts: queue.Parts}
 	for _, part := range queue.Parts {
 		poller, err := poller.New(part, poller.Config{Owner: "p"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.pollers = append(p.pollers, poller)
 	}
 	return p
@@ -112,9 +106,7 @@ func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
 		p.round(1)
 		p.expectStats(1, map[string]int64{"create": 1, "disable": 2, "enable": 1, "forwarded": 0})
 		records, err := p.parts[1].Load(t.Context(), []string{there})
-		if err != nil || records[there].DisabledReason != "last" {
-			t.Errorf("want the commands in their order, got %+v, %v", records[there], err)
-		}
+		failIf(t, err != nil || records[there].DisabledReason != "last", "want the commands in their order, got %+v, %v", records[there], err)
 	})
 }
 
@@ -123,9 +115,7 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		broken := p.parts[1].Keys.Control()
-		if err := p.redis.Set(t.Context(), broken, "no list", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.redis.Set(t.Context(), broken, "no list", 0).Err())
 		p.push(p.parts[0].Keys.Control(), put(there), put(here), strings.Replace(put(there), "http://feed", "http://new", 1))
 		p.push(p.parts[0].Keys.Output(), "garbage")
 		if round := p.round(0); round.Waiting != 2 || round.Left != 2 || round.Applied != 1 || round.Rejected != 1 {
@@ -135,9 +125,7 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 		if round := p.round(0); round.Waiting != 2 || round.Rejected != 1 {
 			t.Errorf("want the commands waiting still and the result done, got %+v", round)
 		}
-		if err := p.redis.Del(t.Context(), broken).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.redis.Del(t.Context(), broken).Err())
 		p.round(0)
 		p.round(1)
 		p.expectStats(1, map[string]int64{"create": 1, "update": 1})
@@ -176,15 +164,11 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	now := fixture.Start
 	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client},
 		store.Config{Queue: "q", Clock: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	part := &hanging{Store: queue.Parts[0]}
 	const tick = 10 * time.Millisecond
 	poller, err := poller.New(part, poller.Config{Owner: "p", Tick: tick, Lease: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	round := func() {
 		t.Helper()
 		p.push(part.Keys.Output(), "garbage")
@@ -215,9 +199,7 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 60), p.in(1, 49)
-		if err := p.redis.Set(t.Context(), p.parts[1].Keys.Control(), "no list", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.redis.Set(t.Context(), p.parts[1].Keys.Control(), "no list", 0).Err())
 		for _, uid := range there {
 			p.push(p.parts[0].Keys.Control(), put(uid))
 		}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
@@ -18,14 +17,11 @@ func (b *bundle) promise(within time.Duration) {
 	b.t.Helper()
 	p := policy.Default()
 	p.Name, p.FreshWithin = "feeds", within
-	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), p))
 }
 
 func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.promise(0)
 		b.apply(feed("idle", `"rrule":"FREQ=YEARLY"`), feed("disabled"), feed("running"), `{"type":"put","uid":"other"}`, `{"type":"disable","uid":"disabled"}`)
 		b.dispatch()
@@ -46,9 +42,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		}
 		watches := b.Stats()["watch"]
 		b.promise(time.Hour) // nothing else
-		if err := b.Store.Fleet().PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Store.Fleet().PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}))
 		b.walk(b.poller(b.Store, poller.Config{}))
 		if at := stale()["disabled"]; at != since.Add(2*time.Hour).UnixMilli() || b.Stats()["watch"] != watches+3 {
 			t.Errorf("disabled is stale from %s on, after %d watches", time.UnixMilli(at).UTC(), b.Stats()["watch"])
@@ -73,8 +67,7 @@ func (s overtaken) Read(ctx context.Context, uids []string, commands []*model.Co
 }
 
 func TestAModelThatBecomesLateWhileAMessageIsHandledIsToldLateOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		put := `{"type":"put","uid":"m1","policy":{"timeout":"1d","fresh_within":"2h","warn_within":"1h"}%s}`
 		b.apply(fmt.Sprintf(put, ""))
 		b.dispatch()

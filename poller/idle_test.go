@@ -46,9 +46,7 @@ func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 				// A round claims; each list is waited for once a second, and expired pollers are looked for four times in a lease.
 				counts := calls.Counts()
 				for command, most := range map[string]int{"evalsha": 2*seconds + 10, "blmove": 2*seconds + 10, "zrangebyscore": 2 * seconds} {
-					if counts[command] > test.pollers*most {
-						t.Errorf("want at most %d of %s, got %v", test.pollers*most, command, counts)
-					}
+					failIf(t, counts[command] > test.pollers*most, "want at most %d of %s, got %v", test.pollers*most, command, counts)
 				}
 				if len(counts) > 6 { // and eval, hello and multi
 					t.Errorf("want no other commands, got %v", counts)
@@ -92,9 +90,7 @@ func TestRunReturnsWhenItsListenersHaveEndedAndNotBefore(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if len(ended) > 0 {
-					t.Errorf("Run has returned while it waited for %s: the caller closes Redis next", last)
-				}
+				failIf(t, len(ended) > 0, "Run has returned while it waited for %s: the caller closes Redis next", last)
 				close(store.release[last])
 				if err := <-ended; err != nil {
 					t.Error(err)

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -14,8 +13,7 @@ import (
 )
 
 func TestAResultCountsForWhatItSaysWhateverElseIsWrongWithIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("good", "bad", "date", "long", "later", "status")
 		b.Clock.Turn(time.Second)
 		b.Say(
@@ -37,9 +35,7 @@ func TestAResultCountsForWhatItSaysWhateverElseIsWrongWithIt(t *testing.T) {
 		for uid, want := range histories {
 			history := strings.Join(b.List(b.Store.Keys.History(uid)), "\n")
 			for _, part := range strings.Split(want, "|") {
-				if !strings.Contains(history, part) {
-					t.Errorf("%s: want %s, got %s", uid, part, history)
-				}
+				failIf(t, !strings.Contains(history, part), "%s: want %s, got %s", uid, part, history)
 			}
 		}
 		if hash := b.Model("status"); hash["user_friendly_status"] != "half" || hash["progress"] != "" {
@@ -53,8 +49,7 @@ func TestAResultCountsForWhatItSaysWhateverElseIsWrongWithIt(t *testing.T) {
 }
 
 func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		var text testkit.Buffer
 		log := zerolog.New(&text).Level(zerolog.WarnLevel)
 		p := b.poller(b.Store, poller.Config{Log: &log})
@@ -67,16 +62,12 @@ func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 		b.Command(`{"type":"put","uid":"mistyped","polcy":{}}`, `{"type":"jump","uid":"typed"}`, `{"type":"run","uid":"nobody"}`)
 		b.roundOf(p)
 		entries, err := b.Store.Fleet().Rejected(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var uids []string
 		for _, entry := range entries {
 			uids = append(uids, entry.UID)
 		}
-		if diff := cmp.Diff([]string{"typed", "torn", "", "", "mistyped", "typed", "nobody"}, uids); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, []string{"typed", "torn", "", "", "mistyped", "typed", "nobody"}, uids)
 		for _, entry := range entries {
 			if want := `"uid":"` + entry.UID + `"`; entry.UID != "" && !strings.Contains(text.String(), want) {
 				t.Errorf("want a line with %s, got\n%s", want, text.String())

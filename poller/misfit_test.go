@@ -3,13 +3,10 @@ package poller_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestWhatFollowsACommandThatWaitsForAKeyKeepsItsOrder(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		k := b.Store.Keys
 		b.Redis.Set(t.Context(), k.Commands(), "text", 0)
 		b.Command(`{"type":"put","uid":"m","payload":{"n":1},"command_id":"c1"}`, `{"type":"put","uid":"m","payload":{"n":2}}`, `{"type":"put","uid":"other"}`)

@@ -25,8 +25,7 @@ func (b *bundle) payload(uid string) string {
 
 // A second poller that finds newer commands leaves them to the one that is busy with older ones.
 func TestCommandsAreAppliedInTheOrderInWhichTheyWerePushed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))
 		b.Command(`{"type":"put","uid":"b"}`)
 		first := b.poller(b.Store, poller.Config{Owner: "first"})
@@ -44,16 +43,13 @@ func TestCommandsAreAppliedInTheOrderInWhichTheyWerePushed(t *testing.T) {
 		if got := b.payload("a"); got != `{"n":2}` {
 			t.Errorf("want the later save, got %s", got)
 		}
-		if len(b.Model("b")) > 0 {
-			t.Error("want the model removed")
-		}
+		failIf(t, len(b.Model("b")) > 0, "want the model removed")
 	})
 }
 
 // Whoever holds the lane next begins with what the dead one left.
 func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))
 		dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
 		if _, err := dead.RunOnce(t.Context()); !errors.Is(err, errRedis) {
@@ -81,8 +77,7 @@ func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 
 // A poller that was only paused finds that its commands are another's now, even one that was pushed again, word for word.
 func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))
 		other := b.poller(b.Store, poller.Config{Owner: "other"})
 		meanwhile := func() {

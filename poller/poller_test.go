@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -34,9 +33,7 @@ func (b *bundle) poller(store poller.Store, config poller.Config) *poller.Poller
 		config.Owner = "p1"
 	}
 	p, err := poller.New(store, config)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return p
 }
 
@@ -49,9 +46,7 @@ func (b *bundle) round() poller.Round {
 func (b *bundle) roundOf(p *poller.Poller) poller.Round {
 	b.t.Helper()
 	round, err := p.RunOnce(context.Background())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return round
 }
 
@@ -76,9 +71,7 @@ func put(uid string, fields ...string) string {
 func (b *bundle) dispatch() {
 	b.t.Helper()
 	d, err := dispatcher.New(b.Store, dispatcher.Config{Owner: "d"})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	if _, err := d.RunOnce(context.Background()); err != nil {
 		b.t.Fatal(err)
 	}
@@ -90,9 +83,36 @@ func (b *bundle) result(kind, uid string, fields ...string) string {
 	return fixture.Result(kind, uid, b.Attempt(uid), fields...)
 }
 
+// both runs a test on miniredis and on Redis.
+func both(t *testing.T, test func(t *testing.T, b *bundle)) {
+	t.Helper()
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
+}
+
+func equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
+}
+
 func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c", "d")
 		b.Say(
 			b.result("success", "a"),
@@ -109,17 +129,13 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 		)
 		got := b.round()
 		want := poller.Round{Claimed: 15, Applied: 4, Settled: 11, Rejected: 9, Leads: true}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, want, got)
 		stats := b.Stats()
 		counters := map[string]int{
 			"create": 4, "start": 4, "success": 2, "success_unchanged": 1, "failure": 1, "status": 1,
 			"duplicate": 1, "stale": 1, "malformed": 4, "unknown_model": 1, "no_uid": 3, "unknown_type": 1,
 		}
-		if diff := cmp.Diff(counters, stats); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, counters, stats)
 		if got := len(b.List(b.Store.Keys.Rejected())); got != 9 {
 			t.Errorf("want 9 rejected messages, got %d", got)
 		}
@@ -130,8 +146,7 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 }
 
 func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Say("\xff\xfe", `{"type":"success","big_table_uid":"b"}`)
 		b.Command(`{"type":"put","uid":"x","polcy":{}}`)
 		b.round()
@@ -140,15 +155,12 @@ func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","uid":"b","reason":"refresh_attempt_uid: expected the uid of the attempt, found nothing","raw":"{\"type\":\"success\",\"big_table_uid\":\"b\"}"}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"control","uid":"x","reason":"polcy: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field","raw":"{\"type\":\"put\",\"uid\":\"x\",\"polcy\":{}}"}`,
 		}
-		if diff := cmp.Diff(want, b.List(b.Store.Keys.Rejected())); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, want, b.List(b.Store.Keys.Rejected()))
 	})
 }
 
 func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Clock.Turn(2 * time.Minute)
 		b.Say(b.result("success", "a"))
@@ -160,8 +172,7 @@ func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *
 }
 
 func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Clock.Turn(40 * time.Second)
 		b.Say(
@@ -187,8 +198,7 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 }
 
 func TestStartedMovesTheDeadlineOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Clock.Turn(50 * time.Second)
 		b.Say(b.result("started", "a"))
@@ -206,8 +216,7 @@ func TestStartedMovesTheDeadlineOnce(t *testing.T) {
 }
 
 func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		for i := range 50 {
 			b.Command(put(fmt.Sprint("m", i)))
@@ -227,8 +236,7 @@ func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
 }
 
 func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("good")
 		b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		b.Command(put("bad"))

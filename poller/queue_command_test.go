@@ -17,8 +17,7 @@ import (
 const holdAll = `{"type":"hold","id":"h1","reason":"maintenance","by":"ann"}`
 
 func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
 		b.round()
 		b.dispatch()
@@ -45,8 +44,7 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 }
 
 func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(`{"type":"hold","id":"h1","reason":"moves house","within":"24h"}`, put("a1"))
 		b.round()
 		b.dispatch()
@@ -62,8 +60,7 @@ func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
 }
 
 func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(`{"type":"run","uid":"a"}`, `{"type":"run","uid":"b"}`)
 		b.Say("garbage")
 		b.round()
@@ -87,8 +84,7 @@ func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 }
 
 func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		wrong := map[string]string{
 			`{"type":"hold","id":"h1"}`:                                                        "reason: expected why",
 			`{"type":"hold","reason":"x"}`:                                                     "id: expected",
@@ -120,8 +116,7 @@ func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing
 }
 
 func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		id := func(command, id string) string { return asking(command, here, `"command_id":"`+id+`"`) }
 		hold, release := id(holdAll, "c1"), id(`{"type":"release","id":"h1"}`, "c2")
 		b.Command(hold, release, hold)
@@ -150,8 +145,7 @@ func (r *refusing) ApplyQueueCommand(ctx context.Context, c *model.Command, clai
 }
 
 func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResultWaiting(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		store := &refusing{b.Store, errors.New("a part does not answer")}
 		p := b.poller(store, poller.Config{})
 		b.running("a")

@@ -23,9 +23,7 @@ func (b *bundle) rule(rrule string) {
 	b.t.Helper()
 	p := policy.Default()
 	p.Name, p.Rule, p.Timeout, p.Retries = "feeds", rrule, time.Minute, policy.Delays{5 * time.Minute}
-	if err := b.Store.Fleet().PutPolicy(b.t.Context(), p); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), p))
 }
 
 // feed is the command that saves a model which uses that policy.
@@ -66,8 +64,7 @@ const (
 )
 
 func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
 		b.apply(feed("own", `"rrule":"FREQ=DAILY"`), feed("retry"), feed("stopped"), feed("running"), feed("urgent"), feed("payload", `"payload":{"n":1}`),
 			`{"type":"put","uid":"other","policy":{"rrule":"FREQ=YEARLY"}}`, feed("zone", `"timezone":"Asia/Kolkata"`))
@@ -117,8 +114,7 @@ func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t
 }
 
 func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		p := b.poller(b.Store, poller.Config{})
 		b.rule(hourly)
 		b.apply(feed("a"))
@@ -144,8 +140,7 @@ func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T
 }
 
 func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
 		b.walk(b.poller(b.Store, poller.Config{}))
 		for _, change := range []func(*policy.Policy){
@@ -155,9 +150,7 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 			p := policy.Default()
 			p.Name, p.Rule = "feeds", yearly
 			change(&p)
-			if err := b.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Store.Fleet().PutPolicy(t.Context(), p))
 			if walks, err := b.Store.Bulks(t.Context()); err != nil || len(walks) != 0 {
 				t.Errorf("want no walk, found %v, %v", walks, err)
 			}
@@ -167,8 +160,7 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 
 // What a daemon has read under the old policy may be committed a moment after the change, behind the back of a walk that began at once.
 func TestAWalkBeginsWhenWhatWasReadBeforeTheChangeIsCommitted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
 		b.apply(feed("a"))
 		b.rule(hourly)
@@ -210,8 +202,7 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 		"between two batches": {commits: 1, moves: 9}, "before it notes how far it is": {commits: 99, moves: 0}, "at once": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.rule(yearly)
 				for i := range 30 {
 					b.apply(feed(fmt.Sprint("m", i)))
@@ -241,8 +232,7 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 }
 
 func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
 		for i := range 30 {
 			b.apply(feed(fmt.Sprint("m", i)))
@@ -266,8 +256,7 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 }
 
 func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for _, name := range []string{"one", "two"} {
 			b.apply(fmt.Sprintf(`{"type":"put","uid":"a-%[1]s","policy":{"rrule":"FREQ=YEARLY"}}`, name))
 		}
@@ -275,9 +264,7 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 			for _, name := range []string{"one", "two"} {
 				p := policy.Default()
 				p.Name, p.Rule = name, rule
-				if err := b.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
-					t.Fatal(err)
-				}
+				must(t, b.Store.Fleet().PutPolicy(t.Context(), p))
 			}
 		}
 		both(yearly)
@@ -300,8 +287,7 @@ func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]
 }
 
 func TestAWalkThatFailsKeepsNoMessageWaiting(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.rule(yearly)
 		b.Clock.Turn(2 * time.Second)
@@ -319,8 +305,7 @@ func TestAWalkThatFailsKeepsNoMessageWaiting(t *testing.T) {
 }
 
 func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
 		b.walk(b.poller(b.Store, poller.Config{}))
 		steps := 0
@@ -334,9 +319,7 @@ func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 			b.Clock.Turn(10 * time.Millisecond)
 			b.roundOf(p)
 		}
-		if steps != 2 {
-			t.Errorf("want a step each tenth of a tick, two in 200 ms, found %d", steps)
-		}
+		failIf(t, steps != 2, "want a step each tenth of a tick, two in 200 ms, found %d", steps)
 	})
 }
 
@@ -357,9 +340,7 @@ func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
 		for _, changed.Rule = range []string{yearly, hourly} {
 			changed.Name = "feeds"
 			for _, part := range pair.parts {
-				if err := part.Fleet().PutPolicy(t.Context(), changed); err != nil {
-					t.Fatal(err)
-				}
+				must(t, part.Fleet().PutPolicy(t.Context(), changed))
 			}
 			if changed.Rule == yearly {
 				for part := range pair.parts {

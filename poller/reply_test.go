@@ -86,14 +86,11 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 	}
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-				b := setup(t, server)
+			both(t, func(t *testing.T, b *bundle) {
 				b.running("a")
 				story(b)
 				stats := b.Stats()
-				if stats["run"] != 1 || stats["start"] != 2 || stats["duplicate"] == 0 {
-					t.Errorf("want one run and one attempt of it, got %v", stats)
-				}
+				failIf(t, stats["run"] != 1 || stats["start"] != 2 || stats["duplicate"] == 0, "want one run and one attempt of it, got %v", stats)
 				if left := len(b.List(b.Store.Keys.Lane())) + len(b.List(b.Store.Keys.Rejected())); left > 0 {
 					t.Errorf("want nothing left and nothing rejected, got %d messages", left)
 				}
@@ -103,8 +100,7 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 }
 
 func TestAnIdIsForgottenAfterADay(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Command(runOf("a", "c1"), runOf("a", "old"))
 		b.round()
@@ -127,8 +123,7 @@ func TestAnIdIsForgottenAfterADay(t *testing.T) {
 }
 
 func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for range 2 {
 			b.Command(`{"type":"run","uid":"nobody","command_id":"c1"}`, `{"type":"put","uid":"a","polcy":{},"command_id":"c2"}`)
 			b.round()
@@ -141,8 +136,7 @@ func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 }
 
 func TestACommandWhoseModelChangedMeanwhileIsNoDuplicateOfItself(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Command(runOf("a", "c1"))
 		result := b.result("failure", "a")
@@ -158,8 +152,7 @@ func TestACommandWhoseModelChangedMeanwhileIsNoDuplicateOfItself(t *testing.T) {
 }
 
 func TestWhoAsksIsToldWhatBecameOfACommand(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(
 			asking(put("a"), here, `"command_id":"c1"`),
 			asking(put("a"), here),
@@ -190,8 +183,7 @@ func TestWhoAsksIsToldWhatBecameOfACommand(t *testing.T) {
 }
 
 func TestAReplyListKeepsTheNewestRepliesForADay(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		for i := range 1003 {
 			b.Command(asking(fmt.Sprintf(`{"type":"enable","uid":"nobody","command_id":"c%d"}`, i), here))
 		}
@@ -244,8 +236,7 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 }
 
 func TestAReplyThatFindsNoListIsLostAndTheCommandIsNot(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Redis.Set(t.Context(), here, "text", 0)
 		b.Command(asking(put("a"), here), put("b"))
 		b.round()
@@ -256,8 +247,7 @@ func TestAReplyThatFindsNoListIsLostAndTheCommandIsNot(t *testing.T) {
 }
 
 func TestWhoWantedACommandStandsInTheJournal(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.Command(
 			asking(put("a"), here, `"by":"ann@shop\n"`), put("b"),
 			`{"type":"disable","uid":"a","by":"`+strings.Repeat("é", 40)+`"}`,

@@ -18,9 +18,7 @@ import (
 func (b *bundle) start(config poller.Config) (stop func()) {
 	b.t.Helper()
 	p, err := poller.New(b.Store, config)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {

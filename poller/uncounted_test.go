@@ -5,13 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestASuccessAfterADisableOrAForcedRunIsStaleAndOnlyWhatWasAnsweredIsADuplicate(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("stopped", "forced")
 		answers := []string{b.result("success", "stopped"), b.result("success", "forced")}
 		b.Command(`{"type":"disable","uid":"stopped"}`, `{"type":"run","uid":"forced","force":true}`)
@@ -32,8 +29,7 @@ func TestASuccessAfterADisableOrAForcedRunIsStaleAndOnlyWhatWasAnsweredIsADuplic
 }
 
 func TestAttemptsThatDoNotCountPushNoFailureOutOfTheHistory(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		b := setup(t, server)
+	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		failed := b.Attempt("a")
 		b.Say(b.result("failure", "a", `"reason":"HTTP 503"`))

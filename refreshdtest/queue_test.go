@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -19,8 +17,21 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func equal[T any](t *testing.T, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
+	equal(t, want, got)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
 	}
 }
 
@@ -38,9 +49,7 @@ func TestWorkTakesItsTimeOnTheVirtualClock(t *testing.T) {
 		}
 		q.Advance(10 * time.Minute)
 		attempts := q.Attempts("tbl_1")
-		if len(attempts) != 1 || attempts[0].Duration != 7*time.Minute {
-			t.Errorf("expected one attempt of 7 minutes, found %+v", attempts)
-		}
+		failIf(t, len(attempts) != 1 || attempts[0].Duration != 7*time.Minute, "expected one attempt of 7 minutes, found %+v", attempts)
 	})
 }
 
@@ -63,9 +72,7 @@ func TestWithoutAHandlerNothingIsTakenAndNobodyIsBlamed(t *testing.T) {
 func TestWhatTheApplicationPushesItselfIsSeenByTheNextAdvance(t *testing.T) {
 	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
 		err := q.Redis.RPush(t.Context(), "bigtables-control", `{"type":"put","uid":"tbl_9","refresh":"now"}`).Err()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		q.Advance(0)
 		if status := q.Status("tbl_9"); status != model.StatusQueued {
 			t.Errorf("expected a queued attempt, found %s", status)
@@ -126,7 +133,5 @@ func TestAHandlerThatIsAtWorkAtTheEndIsToldToStop(t *testing.T) {
 		q.Put(hourly)
 		q.Run("tbl_1")
 	})
-	if !errors.Is(cause, worker.ErrShutdown) {
-		t.Errorf("expected the end of the test to stop the handler, found %v", cause)
-	}
+	failIf(t, !errors.Is(cause, worker.ErrShutdown), "expected the end of the test to stop the handler, found %v", cause)
 }

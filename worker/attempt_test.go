@@ -16,9 +16,7 @@ func TestThePayloadComesBackAsItWasPut(t *testing.T) {
 	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {
 		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
 		a, err := decodeAttempt(m.Start(now, "a1").Message, model.Wire{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if string(a.Payload) != payload {
 			t.Errorf("payload %s, want %s", a.Payload, payload)
 		}
@@ -48,8 +46,6 @@ func FuzzDecodeAttempt(f *testing.F) {
 	f.Add(`{"big_table_uid":"m","refresh_attempt_uid":"a","deadline_at":"2026-11-21T07:00:00Z","x":1}`)
 	f.Fuzz(func(t *testing.T, entry string) {
 		a, err := decodeAttempt(entry, model.Wire{})
-		if err == nil && (a.UID == "" || a.AttemptUID == "" || len(a.Payload) < 2 || a.Raw != entry) {
-			t.Errorf("accepted %q as %+v", entry, a)
-		}
+		failIf(t, err == nil && (a.UID == "" || a.AttemptUID == "" || len(a.Payload) < 2 || a.Raw != entry), "accepted %q as %+v", entry, a)
 	})
 }

@@ -52,9 +52,7 @@ func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	t.Helper()
 	store, err := store.New(fixture.Connect(t, server.URL), store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &queueFixture{Pool: store.Pool(), t: t, redis: server.Client(t)}
 }
 
@@ -179,9 +177,7 @@ func quick() Config {
 func run(t testing.TB, queue Queue, config Config, handler Handler) *running {
 	t.Helper()
 	pool, err := New(queue, handler, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &running{Pool: pool, t: t, cancel: cancel, ended: make(chan error, 1)}
 	go func() { p.ended <- pool.Run(ctx) }()
@@ -283,4 +279,26 @@ func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time
 		return f.Queue.Fences(ctx, uids)
 	}
 	return fences(uids)
+}
+
+func equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
 }

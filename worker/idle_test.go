@@ -22,9 +22,7 @@ func virtual(t *testing.T) (*queueFixture, *fixture.Queue) {
 func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 	const idleFor = time.Minute
 	files, err := filepath.Glob("../scripts/*.lua")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, test := range map[string]struct {
 		prepare func(r *queueFixture, q *fixture.Queue)
 		most    map[string]int // a second
@@ -139,9 +137,7 @@ func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
 				<-queue.waiting
 				p.cancel()
 				time.Sleep(time.Minute) // all time limits have passed
-				if len(p.ended) > 0 {
-					t.Error("Run has returned while a call was under way: the caller closes Redis next")
-				}
+				failIf(t, len(p.ended) > 0, "Run has returned while a call was under way: the caller closes Redis next")
 				close(queue.release)
 				if err := p.wait(); err != nil && call != "answer" {
 					t.Error(err)

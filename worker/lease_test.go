@@ -226,9 +226,7 @@ func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
 		for _, at := range test.beats {
 			got = h.even(start.Add(at), 5*s)
 		}
-		if got != test.want {
-			t.Errorf("%s: even is %v, want %v", name, got, test.want)
-		}
+		failIf(t, got != test.want, "%s: even is %v, want %v", name, got, test.want)
 	}
 }
 
@@ -300,9 +298,7 @@ func (b *blind) Requeue(context.Context, store.ExpiredWorker) (int, error) { ret
 func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
 	for _, expired := range [][]store.ExpiredWorker{nil, {{Owner: "dead"}}} {
 		pool, err := New(&blind{expired: expired}, func(context.Context, *Attempt) error { return nil }, quick())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
 		defer s.cancel(nil)
 		if err := s.look(t.Context(), "own", time.Time{}); !errors.Is(err, errBroken) {

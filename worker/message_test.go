@@ -51,13 +51,9 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &Attempt{UID: "m", AttemptUID: "a1"}
 			got, err := model.DecodeMessage([]byte(a.outcome(c.err).encode(model.Wire{})))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			c.want.UID, c.want.AttemptUID = "m", "a1"
-			if diff := cmp.Diff(c.want, got, whole); diff != "" {
-				t.Errorf("message (-want +got):\n%s", diff)
-			}
+			equal(t, c.want, got, whole)
 		})
 	}
 }
@@ -99,9 +95,7 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 				said = append(said, fmt.Sprintf("%s %d%%", m.Status, *m.Progress))
 			}
 		}
-		if diff := cmp.Diff([]string{"row 999 100%"}, said); diff != "" {
-			t.Errorf("statuses (-want +got):\n%s", diff)
-		}
+		equal(t, []string{"row 999 100%"}, said)
 		if all := kinds(r.left()); all[len(all)-1] != model.MessageSuccess {
 			t.Errorf("told %v, want the success last", all)
 		}

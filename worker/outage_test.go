@@ -120,9 +120,7 @@ func TestErrorsAreLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
 	for i := range 100 {
 		pause := retry.After(errBroken)
 		full := min(50*time.Millisecond<<min(i, 10), time.Second)
-		if pause < full/2 || pause > full {
-			t.Errorf("pause %d is %s, want %s to %s", i, pause, full/2, full)
-		}
+		failIf(t, pause < full/2 || pause > full, "pause %d is %s, want %s to %s", i, pause, full/2, full)
 	}
 	if lines != 7 { // 1 2 4 8 16 32 64
 		t.Errorf("%d lines for 100 failures, want 7", lines)

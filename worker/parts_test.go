@@ -17,9 +17,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 	client := server.Client(t)
 	for i := range count {
 		store, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := &queueFixture{Pool: store.Pool(), t: t, redis: client}
 		parts, queues = append(parts, r), append(queues, r)
 	}
@@ -30,9 +28,7 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
 	t.Helper()
 	pool, err := NewForParts(queues, handler, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	testkit.Run(t, pool.Run)
 }
 

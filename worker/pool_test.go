@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
@@ -31,9 +29,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 			{Type: model.MessageStarted, UID: "m", AttemptUID: "m-1", Worker: "w1"},
 			{Type: model.MessageSuccess, UID: "m", AttemptUID: "m-1"},
 		}
-		if diff := cmp.Diff(want, []model.Message{r.told(), r.told()}, whole); diff != "" {
-			t.Errorf("messages (-want +got):\n%s", diff)
-		}
+		equal(t, want, []model.Message{r.told(), r.told()}, whole)
 	})
 }
 

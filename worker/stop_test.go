@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -49,9 +47,7 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
 			t.Errorf("cause: %v, want ErrShutdown", cause)
 		}
-		if diff := cmp.Diff([]model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left())); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
 	})
 }
 
@@ -70,9 +66,7 @@ func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
 			t.Errorf("cause: %v, want ErrShutdown", cause)
 		}
 		r.must(p.wait())
-		if diff := cmp.Diff([]model.MessageType{model.MessageInterrupted}, ends(r.left())); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		equal(t, []model.MessageType{model.MessageInterrupted}, ends(r.left()))
 	})
 }
 
@@ -111,16 +105,12 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 		testkit.Await(t, began, "an attempt")
 		testkit.Await(t, began, "the other attempt")
 		err := p.stop()
-		if err == nil || !strings.Contains(err.Error(), "2 handlers") {
-			t.Errorf("Run returned %v, want an error about 2 handlers", err)
-		}
+		failIf(t, err == nil || !strings.Contains(err.Error(), "2 handlers"), "Run returned %v, want an error about 2 handlers", err)
 		close(release)
 		testkit.Await(t, gone, "a handler")
 		testkit.Await(t, gone, "the other handler")
 		want := []model.MessageType{model.MessageInterrupted, model.MessageInterrupted}
-		if diff := cmp.Diff(want, ends(r.left())); diff != "" {
-			t.Errorf("told (-want +got):\n%s", diff)
-		}
+		equal(t, want, ends(r.left()))
 	})
 }
 
@@ -153,9 +143,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	p := run(t, q, quick(), b.handle)
 	stop <- p.cancel
 	r.must(p.wait())
-	if diff := cmp.Diff([]model.MessageType{model.MessageInterrupted}, kinds(r.left())); diff != "" {
-		t.Errorf("told (-want +got):\n%s", diff)
-	}
+	equal(t, []model.MessageType{model.MessageInterrupted}, kinds(r.left()))
 }
 
 func TestTheEndOfAnAttemptIsToldByOneOnly(t *testing.T) {

@@ -43,9 +43,7 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 				b.result <- nil
 				r.must(p.stop())
 				for _, m := range r.left() {
-					if m.UID == "m" && m.Type != model.MessageStarted {
-						t.Errorf("told %+v", m)
-					}
+					failIf(t, m.UID == "m" && m.Type != model.MessageStarted, "told %+v", m)
 				}
 				if s := p.Stats(); s.Cancelled != 1 || s.Succeeded != 1 {
 					t.Errorf("counters: %+v, want 1 cancelled and the other one succeeded", s)
@@ -248,11 +246,7 @@ func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {
 	f.due(now.Add(time.Hour), now, nil)
 	old := f.turn
 	f.due(now.Add(2*time.Hour), now, nil)
-	if f.pass(old) || f.isOverdue() {
-		t.Error("the old deadline counts")
-	}
-	if !f.pass(f.turn) || !f.isOverdue() {
-		t.Error("the new deadline does not count")
-	}
+	failIf(t, f.pass(old) || f.isOverdue(), "the old deadline counts")
+	failIf(t, !f.pass(f.turn) || !f.isOverdue(), "the new deadline does not count")
 	f.release()
 }

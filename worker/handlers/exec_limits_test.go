@@ -27,9 +27,7 @@ func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	t.Setenv("OWN", "yes")
 	var out bytes.Buffer
-	if err := runShell(t, `env`, ExecOptions{Stdout: &out}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, runShell(t, `env`, ExecOptions{Stdout: &out}))
 	text := out.String()
 	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "OTEL_EXPORTER_OTLP_ENDPOINT=http") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_N=1") {
 		t.Errorf("want the environment without secrets, got\n%s", text)
@@ -40,9 +38,7 @@ func TestOfTheOutputOfAProgramNoMoreThanTheMostIsPassedOn(t *testing.T) {
 	var out, errs bytes.Buffer
 	err := runShell(t, `head -c 10000000 /dev/zero | tr '\0' x; head -c 3000000 /dev/zero | tr '\0' y >&2; echo; echo why >&2; exit 1`,
 		ExecOptions{Stdout: &out, Stderr: &errs, MaxOutput: 1000})
-	if err == nil || !strings.HasSuffix(err.Error(), "y") && !strings.HasSuffix(err.Error(), "why") {
-		t.Errorf("want the reason, got %.50q", err)
-	}
+	failIf(t, err == nil || !strings.HasSuffix(err.Error(), "y") && !strings.HasSuffix(err.Error(), "why"), "want the reason, got %.50q", err)
 	const note = "\n[more output is dropped]\n"
 	if want := strings.Repeat("x", 1000) + note; out.String() != want {
 		t.Errorf("stdout: want 1000 bytes and a note, got %d", out.Len())

@@ -20,8 +20,6 @@ import (
 
 	"github.com/refreshd/refreshd/model/policy"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -30,9 +28,7 @@ import (
 func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 	t.Helper()
 	handler, err := Exec([]string{"sh", "-c", script}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return handler
 }
 
@@ -41,22 +37,16 @@ func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
 	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT $TRACEPARENT"
 		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
 	attempt := example()
 	attempt.Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-	if err := handler(t.Context(), attempt); err != nil {
-		t.Fatal(err)
-	}
+	must(t, handler(t.Context(), attempt))
 	want := `{"input_url":"http://x/?a=1&b=2"}
 m a1 2 2026-11-21T07:00:00.000Z 2026-11-21T08:00:00.000Z 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01
 http://x/?a=1&b=2 yes
 ` + dir + "\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("the program saw (-want +got):\n%s", diff)
-	}
+	equal(t, want, out.String())
 }
 
 func TestTheExitCodeMakesTheResult(t *testing.T) {
@@ -81,9 +71,7 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 			if got.Type != model.MessageFailure {
 				t.Fatalf("got %+v", got)
 			}
-			if diff := cmp.Diff(want, got.Failure, whole); diff != "" {
-				t.Errorf("failure (-want +got):\n%s", diff)
-			}
+			equal(t, want, got.Failure, whole)
 		})
 	}
 }
@@ -103,9 +91,7 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 
 func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
 	var out, errs testkit.Buffer
-	if err := shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))
 	if out.String() != "one\n" || errs.String() != "two\n" {
 		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
 	}
@@ -130,9 +116,7 @@ func TestPayloadFieldsBecomeVariables(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{"A_B=1", "N=12345678901234567890.50", "T=true", "_N_=é\n"}
-	if diff := cmp.Diff(want, got, whole); diff != "" {
-		t.Errorf("variables (-want +got):\n%s", diff)
-	}
+	equal(t, want, got, whole)
 }
 
 // Of two fields that fill the room the second just fits, or is one byte too long.
@@ -152,9 +136,7 @@ func TestTheVariablesOfAPayloadAreBoundedTogether(t *testing.T) {
 func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{}) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(path, 0o600))
 	opened, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -180,9 +162,7 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)
 			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			ended := make(chan error, 1)
@@ -201,9 +181,7 @@ func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 	path, began, gone := fifo(t)
 	// The leader outlives the signal until its child has ended by it too.
 	handler, err := Exec([]string{"sh", "-c", `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`, path}, ExecOptions{KillAfter: time.Hour})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- handler(ctx, example()) }()
@@ -219,9 +197,7 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `(exec 3>"$0"; while :; do sleep 1000; done) & read line <"$1"`, path, "/dev/null"},
 		ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
 	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
@@ -232,9 +208,7 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 		testkit.Await(t, gone, "the end of every process")
 	default: // it was killed before it began; the reader of the pipe still waits
 		release, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = release.Close()
 		testkit.Await(t, gone, "the end of the reader")
 	}
@@ -253,9 +227,7 @@ func TestTheExitCodeCountsWhoeverHoldsThePipes(t *testing.T) {
 			ctx, cancel := context.WithTimeoutCause(t.Context(), testkit.Limit, worker.ErrDeadline)
 			defer cancel()
 			err := shell(t, script, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})(ctx, a)
-			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-				t.Errorf("got %v, want %q", err, want)
-			}
+			failIf(t, want == "" && err != nil || want != "" && (err == nil || err.Error() != want), "got %v, want %q", err, want)
 		})
 	}
 }
@@ -267,24 +239,18 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 	dir := t.TempDir()
 	release, left := filepath.Join(dir, "release"), filepath.Join(dir, "left")
 	for _, path := range []string{release, left} {
-		if err := syscall.Mkfifo(path, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Mkfifo(path, 0o600))
 	}
 	script := `setsid sh -c 'echo >"$1"; read line <"$0"' "$0" "$1" & read line <"$1"; echo last >&2; exit 3`
 	handler, err := Exec([]string{"sh", "-c", script, release, left}, ExecOptions{KillAfter: time.Hour, Stdout: &testkit.Buffer{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
 	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
 		t.Errorf("got %v, want last", err)
 	}
 	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = file.Close()
 }
 
@@ -299,18 +265,14 @@ func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
 
 func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
 	_, got := try(t.Context(), t, shell(t, "exit 0", ExecOptions{Dir: filepath.Join(t.TempDir(), "gone")}), example())
-	if got.ErrorType != "exec_start" {
-		t.Errorf("got %+v, want error type exec_start", got)
-	}
+	failIf(t, got.ErrorType != "exec_start", "got %+v, want error type exec_start", got)
 }
 
 func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 	t.Parallel()
 	path, began, gone := fifo(t)
 	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, stop := start(t, testkit.Miniredis(t), handler)
 	p.offer("m", "http://x/")
 	testkit.Await(t, began, "the begin of the program")

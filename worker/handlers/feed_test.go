@@ -31,9 +31,7 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
 	options.Client = ownClient(t)
 	handler, err := Fetch(f.dir, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.handler = handler
 	return f
 }

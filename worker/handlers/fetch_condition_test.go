@@ -77,9 +77,7 @@ func TestNotModifiedIsNoSuccessWithoutTheFileThatItIsAbout(t *testing.T) {
 		}
 	}, FetchOptions{})
 	f.expect(success, f.fetch(t.Context(), f.url))
-	if err := os.Remove(filepath.Join(f.dir, "tbl%2F1")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(f.dir, "tbl%2F1")))
 	code = http.StatusNotModified
 	if m := f.fetch(t.Context(), f.url); m.ErrorType != "http_304" {
 		t.Errorf("told %+v, want a failure, as there is no file", m)
@@ -95,9 +93,7 @@ func TestTheSameBytesAgainAreNoChange(t *testing.T) {
 
 func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "feed")
-	if err := writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}))
 	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	if err := replace(path, d.receive); err != nil { // and here the worker is killed
 		t.Fatal(err)

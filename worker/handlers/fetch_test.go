@@ -17,8 +17,6 @@ import (
 
 	"github.com/refreshd/refreshd/model/policy"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -26,9 +24,7 @@ import (
 
 func TestTheDefaultsOfAFetchAreThoseOfItsDocumentation(t *testing.T) {
 	want := FetchOptions{MaxBytes: 1073741824, Stall: time.Minute, LeastRate: 1024}
-	if diff := cmp.Diff(want, FetchOptions{}.withDefaults()); diff != "" {
-		t.Errorf("defaults (-want +got):\n%s", diff)
-	}
+	equal(t, want, FetchOptions{}.withDefaults())
 }
 
 func TestABodyThatIsCutOffLeavesTheOldFile(t *testing.T) {
@@ -137,9 +133,7 @@ func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
 
 func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 	handler, err := Fetch(t.TempDir(), FetchOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, payload := range []string{
 		``, `[]`, `{}`, `{"input_url":null}`, `{"input_url":""}`, `{"input_url":7}`, `{"input_url":"feed.csv"}`,
 		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
@@ -185,9 +179,7 @@ func TestARedirectionIsFollowedButNotToAFile(t *testing.T) {
 	f.holds(table)
 	to = "file:///etc/passwd?token=secret"
 	m := f.fetch(t.Context(), f.url)
-	if m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || strings.Contains(m.Reason, "secret") {
-		t.Errorf("told %+v", m)
-	}
+	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || strings.Contains(m.Reason, "secret"), "told %+v", m)
 	f.holds(table)
 }
 
@@ -221,9 +213,7 @@ func TestTheStatusTellsBytesAndAtTheEndRows(t *testing.T) {
 					t.Errorf("%s: progress %v", m.Status, m.Progress)
 				}
 			}
-			if diff := cmp.Diff(c.want, got, whole); diff != "" {
-				t.Errorf("statuses (-want +got):\n%s", diff)
-			}
+			equal(t, c.want, got, whole)
 		})
 	}
 }
@@ -278,9 +268,7 @@ func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
 
 func TestADirectoryThatCannotBeUsedIsRefusedAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	if _, err := Fetch(file, FetchOptions{}); err == nil {
 		t.Error("expected an error, got nil")
 	}
@@ -293,17 +281,13 @@ func TestAPoolFetchesFeeds(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
 		handler, err := Fetch(t.TempDir(), FetchOptions{Client: ownClient(t)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p, _ := start(t, server, handler)
 		p.offer("m", url)
 		var last model.Message
 		for m := p.told(); m.Type != model.MessageSuccess; m = p.told() {
 			last = m
 		}
-		if last.Status != "Downloaded 2 rows, 20 B" || *last.Progress != 100 {
-			t.Errorf("the last status is %+v", last)
-		}
+		failIf(t, last.Status != "Downloaded 2 rows, 20 B" || *last.Progress != 100, "the last status is %+v", last)
 	})
 }

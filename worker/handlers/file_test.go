@@ -39,12 +39,8 @@ func FuzzFileName(f *testing.F) {
 	f.Add(strings.Repeat("/", 51), strings.Repeat("/", 52))
 	f.Fuzz(func(t *testing.T, a, b string) {
 		x, y := fileName(a), fileName(b)
-		if (x == y) != (a == b) {
-			t.Errorf("%q and %q are named %q and %q", a, b, x, y)
-		}
-		if len(x) > 160 || strings.HasPrefix(x, ".") || strings.ContainsAny(x, "/\\\x00:") {
-			t.Errorf("%q is named %q", a, x)
-		}
+		failIf(t, (x == y) != (a == b), "%q and %q are named %q and %q", a, b, x, y)
+		failIf(t, len(x) > 160 || strings.HasPrefix(x, ".") || strings.ContainsAny(x, "/\\\x00:"), "%q is named %q", a, x)
 	})
 }
 
@@ -57,9 +53,7 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 			return errors.Join(failed, err)
 		}
 	}
-	if err := replace(path, write("old", nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, replace(path, write("old", nil)))
 	if err := replace(path, write("half", io.ErrShortWrite)); !errors.Is(err, io.ErrShortWrite) {
 		t.Errorf("got %v, want the error of the writer", err)
 	}
@@ -80,9 +74,7 @@ func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for _, name := range []string{".feed.123" + tempSuffix, "feed", ".feed.meta", "feed" + tempSuffix} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
 	var living string
 	err := replace(filepath.Join(dir, "busy"), func(file io.Writer) error {
@@ -95,15 +87,11 @@ func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
 	}
 	var got []string
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
-	if diff := cmp.Diff([]string{".feed.meta", "busy", "feed", "feed" + tempSuffix}, got); diff != "" {
-		t.Errorf("files (-want +got):\n%s", diff)
-	}
+	equal(t, []string{".feed.meta", "busy", "feed", "feed" + tempSuffix}, got)
 }
 
 func TestWhatIsMissingIsNoErrorAndAllElseIs(t *testing.T) {

@@ -38,9 +38,7 @@ func example() *worker.Attempt {
 func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *worker.Attempt) (statuses []model.Message, end model.Message) {
 	t.Helper()
 	told, err := worker.Try(ctx, handler, attempt)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range told {
 		told[i].UID, told[i].AttemptUID = "", ""
 	}
@@ -63,9 +61,7 @@ func start(t testing.TB, server *testkit.Server, handler worker.Handler) (p *poo
 	queue := fixture.Live(t, server)
 	p = &pool{t, queue.Store, queue.Redis}
 	w, err := worker.New(p.store.Pool(), handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: testkit.Limit})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
@@ -108,4 +104,26 @@ func (p *pool) told() model.Message {
 		p.t.Fatal(err)
 	}
 	return m
+}
+
+func equal(t testing.TB, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// failIf fails the test when something is wrong.
+func failIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
 }

@@ -36,9 +36,7 @@ func TestOnlyAddressesOfTheOpenInternetArePublic(t *testing.T) {
 
 func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
 	guard, err := newGuard([]string{"Feeds.Example.com.", "*.cdn.example", "93.184.216.34"}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for address, want := range map[string]bool{
 		"http://feeds.example.com/x": true, "https://FEEDS.example.com.:8443": true, "http://a.cdn.example": true, "http://a.b.cdn.example": true,
 		"http://93.184.216.34/": true, "http://user@feeds.example.com": true,
@@ -47,9 +45,7 @@ func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
 		"gopher://feeds.example.com": false, "http:///x": false,
 	} {
 		target, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := guard.check(target) == nil; got != want {
 			t.Errorf("%s: want allowed %t, got %t", address, want, got)
 		}
@@ -66,9 +62,7 @@ func guarded(t *testing.T, address string, options FetchOptions) (model.Message,
 	t.Helper()
 	dir := t.TempDir()
 	handler, err := Fetch(dir, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"input_url":"` + address + `"}`)}
 	_, m := try(t.Context(), t, handler, a)
 	return m, dir
@@ -94,13 +88,9 @@ func TestAURLOfAUserReachesNothingPrivateWhateverItIsWrittenLike(t *testing.T) {
 		if host == "127.0.0.1" || host == "[::1]" || host == "[::ffff:127.0.0.1]" {
 			expectForbidden(t, "http://"+host+port+"/", FetchOptions{})
 		}
-		if m.Type != model.MessageFailure {
-			t.Errorf("%s: want a failure, got %+v", host, m)
-		}
+		failIf(t, m.Type != model.MessageFailure, "%s: want a failure, got %+v", host, m)
 	}
-	if reached {
-		t.Error("want no request to arrive")
-	}
+	failIf(t, reached, "want no request to arrive")
 	if m, _ := guarded(t, own, FetchOptions{AllowPrivate: true}); m.Type != model.MessageSuccess || !reached {
 		t.Errorf("allowed: got %+v", m)
 	}
@@ -108,13 +98,9 @@ func TestAURLOfAUserReachesNothingPrivateWhateverItIsWrittenLike(t *testing.T) {
 
 func TestNoProxyOfTheEnvironmentConnectsInPlaceOfTheGuard(t *testing.T) {
 	guard, _ := newGuard(nil, false)
-	if guard.transport().Proxy != nil {
-		t.Error("want no proxy where private addresses are refused")
-	}
+	failIf(t, guard.transport().Proxy != nil, "want no proxy where private addresses are refused")
 	guard.private = true
-	if guard.transport().Proxy == nil {
-		t.Error("want the proxy of the environment where everything is allowed")
-	}
+	failIf(t, guard.transport().Proxy == nil, "want the proxy of the environment where everything is allowed")
 }
 
 func TestARedirectionIsCheckedLikeTheFirstAddress(t *testing.T) {
@@ -143,9 +129,7 @@ func TestRedirectionsEnd(t *testing.T) {
 	own := ""
 	own = serve(t, func(w http.ResponseWriter, r *http.Request) { asked++; http.Redirect(w, r, own, http.StatusFound) })
 	m, _ := guarded(t, own, FetchOptions{AllowPrivate: true})
-	if m.Type != model.MessageFailure || asked != maxRedirects {
-		t.Errorf("want a failure after %d requests, got %d and %+v", maxRedirects, asked, m)
-	}
+	failIf(t, m.Type != model.MessageFailure || asked != maxRedirects, "want a failure after %d requests, got %d and %+v", maxRedirects, asked, m)
 }
 
 // countingDial lets the first connection pass and puts all later ones under a control.

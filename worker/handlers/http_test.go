@@ -13,8 +13,6 @@ import (
 
 	"github.com/refreshd/refreshd/model/policy"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
@@ -38,9 +36,7 @@ func ownClient(t *testing.T) *http.Client {
 func post(t *testing.T, url string) worker.Handler {
 	t.Helper()
 	handler, err := HTTP(url, HTTPOptions{Client: ownClient(t), Header: http.Header{"authorization": {"Bearer x"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return handler
 }
 
@@ -56,9 +52,7 @@ func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
 			"Content-Type": "application/json", "Authorization": "Bearer x", "Refreshd-Uid": "m", "Refreshd-Attempt-Uid": "a1",
 			"Refreshd-Attempt-No": "2", "Refreshd-Deadline-At": "2026-11-21T07:00:00.000Z",
 		}
-		if diff := cmp.Diff(want, got, whole); diff != "" {
-			t.Errorf("request (-want +got):\n%s", diff)
-		}
+		equal(t, want, got, whole)
 		w.WriteHeader(http.StatusNoContent)
 	})
 	if err := post(t, url+"/refresh?x=1")(t.Context(), example()); err != nil {
@@ -120,9 +114,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 				_, _ = io.WriteString(w, c.body)
 			})
 			_, got := try(t.Context(), t, post(t, url+"/"), example())
-			if diff := cmp.Diff(c.want, got, whole); diff != "" {
-				t.Errorf("message (-want +got):\n%s", diff)
-			}
+			equal(t, c.want, got, whole)
 		})
 	}
 }
@@ -140,14 +132,10 @@ func TestAReplyWithoutEndIsReadOnlyAtItsBegin(t *testing.T) {
 
 func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = listener.Close()
 	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
-	if m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil {
-		t.Errorf("told %+v", m)
-	}
+	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil, "told %+v", m)
 	for _, secret := range []string{"pass", "secret"} {
 		if strings.Contains(m.Reason, secret) {
 			t.Errorf("the reason tells a secret: %s", m.Reason)
@@ -211,15 +199,11 @@ func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
 	transport := &asked{RoundTripper: ownClient(t).Transport}
 	for _, client := range []*http.Client{{Transport: transport}, nil} {
 		handler, err := HTTP(url, HTTPOptions{Client: client})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := handler(t.Context(), example()); err != nil {
 			t.Error(err)
 		}
 	}
 	http.DefaultClient.CloseIdleConnections()
-	if transport.request == nil {
-		t.Error("want the request sent by the client that was given")
-	}
+	failIf(t, transport.request == nil, "want the request sent by the client that was given")
 }

@@ -114,14 +114,10 @@ func TestADownloadThatIsOverHoldsNeitherAContextNorATimer(t *testing.T) {
 	if m, _ := guarded(t, address, FetchOptions{Client: &http.Client{Transport: transport}}); m.ErrorType != "http_404" {
 		t.Errorf("told %+v", m)
 	}
-	if transport.request.Context().Err() == nil {
-		t.Error("want the context of the download ended with it")
-	}
+	failIf(t, transport.request.Context().Err() == nil, "want the context of the download ended with it")
 	p := newPace(t.Context(), time.Hour, 1)
 	p.end()
-	if p.timer.Stop() {
-		t.Error("want the timer stopped with the download")
-	}
+	failIf(t, p.timer.Stop(), "want the timer stopped with the download")
 }
 
 func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
@@ -129,13 +125,9 @@ func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
 	defer p.end()
 	p.timer.Stop()
 	p.respond(http.NoBody)
-	if !p.timer.Stop() {
-		t.Error("want a period of its own for the body")
-	}
+	failIf(t, !p.timer.Stop(), "want a period of its own for the body")
 	_, _ = p.respond(http.NoBody).Read(nil)
-	if p.timer.Stop() || p.ctx.Err() != nil {
-		t.Error("want no period once the body is there")
-	}
+	failIf(t, p.timer.Stop() || p.ctx.Err() != nil, "want no period once the body is there")
 }
 
 func TestFetchRefusesAPaceThatIsNone(t *testing.T) {

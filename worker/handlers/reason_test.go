@@ -34,9 +34,7 @@ func TestAnOwnerCannotTellANameInsideFromANameThatDoesNotExist(t *testing.T) {
 	want := model.Message{Type: model.MessageFailure, Failure: policy.Failure{Reason: "the host of the address cannot be reached", ErrorType: "network"}}
 	for name, got := range map[string]model.Message{"forbidden": forbidden, "missing": missing} {
 		got.UID, got.AttemptUID = "", ""
-		if got.Failure != want.Failure || got.Type != want.Type {
-			t.Errorf("%s: told %+v, want %+v", name, got, want)
-		}
+		failIf(t, got.Failure != want.Failure || got.Type != want.Type, "%s: told %+v, want %+v", name, got, want)
 	}
 }
 
@@ -74,9 +72,7 @@ func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
 		return requestError(t.Context(), noSuchHost("10.0.0.2:53"))
 	}
 	w, err := worker.New(p.store.Pool(), handler, worker.Config{Log: &log, FenceEvery: 20 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
@@ -84,9 +80,7 @@ func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
 	for p.told().Type != model.MessageFailure {
 	}
 	cancel()
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	must(t, <-ended)
 	if line := testkit.Await(t, lines, "a line of the log"); !strings.Contains(line, "lookup db.internal on 10.0.0.2:53: no such host") || !strings.Contains(line, `"uid":"m"`) {
 		t.Errorf("logged %s", line)
 	}
