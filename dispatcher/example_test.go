@@ -4,61 +4,53 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"time"
 
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
 )
 
-// A model is put by an application, and started when it is due. A daemon calls Run instead of RunOnce, which is for tests; New
-// needs no NewUID, and a store no Clock.
+// An application puts a model, a dispatcher starts it, a worker reports a failure, and the poller decides what is next. A daemon calls Run
+// instead of RunOnce, and needs no NewUID.
 func Example() {
 	server, err := miniredis.Run()
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
+	ctx, address := context.Background(), "redis://"+server.Addr()
+	p, stopPoller, err := poller.Open(ctx, address, "feeds", poller.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = clients.Close() }()
-	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	store, err := store.New(clients, store.Config{Queue: "feeds", Clock: func() time.Time { return now }})
+	defer func() { _ = stopPoller() }()
+	d, stopDispatcher, err := dispatcher.Open(ctx, address, "feeds", dispatcher.Config{NewUID: func() string { return "a1" }})
 	if err != nil {
 		log.Fatal(err)
 	}
-	messages, err := poller.New(store, poller.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	d, err := dispatcher.New(store, dispatcher.Config{NewUID: func() string { return "a1" }})
-	if err != nil {
-		log.Fatal(err)
-	}
+	defer func() { _ = stopDispatcher() }()
 
-	ctx := context.Background()
-	_, _ = server.Push("feeds-control", `{"type":"put","uid":"tbl_1","payload":{"input_url":"https://example.com/feed.csv"},
-		"rrule":"FREQ=DAILY;BYHOUR=8","timezone":"UTC","policy":{"timeout":"10m","retries":["1m"]}}`)
-	if _, err := messages.RunOnce(ctx); err != nil {
+	_, _ = server.Push("feeds-control", `{"type":"put","uid":"tbl_1","refresh":"now","policy":{"timeout":"10m","retries":["2m"],"jitter":0}}`)
+	put, err := p.RunOnce(ctx)
+	if err != nil {
 		log.Fatal(err)
 	}
-	for range 2 {
-		round, err := d.RunOnce(ctx)
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Printf("%s: started %d\n", now.Format(time.TimeOnly), round.Started)
-		now = now.Add(time.Hour)
+	started, err := d.RunOnce(ctx)
+	if err != nil {
+		log.Fatal(err)
 	}
-	attempt, _ := server.Lpop("feeds-input")
-	fmt.Println(attempt)
+	_, _ = server.Push("feeds-output",
+		`{"type":"failure","big_table_uid":"tbl_1","refresh_attempt_uid":"a1","reason":"HTTP 503"}`,
+		`{"type":"success","big_table_uid":"tbl_1","refresh_attempt_uid":"an old one"}`)
+	failed, err := p.RunOnce(ctx)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("put", put.Applied, "started", started.Started, "failed", failed.Applied, "stale", server.HGet("feeds:stats", "stale"))
+	fmt.Println(server.HGet("feeds:model:tbl_1", "refresh_why"))
 
 	// Output:
-	// 07:00:00: started 0
-	// 08:00:00: started 1
-	// {"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv","attempt_no":1,"deadline_at":"2026-11-21T08:10:00.000Z","planned_at":"2026-11-22T08:00:00.000Z"}
+	// put 1 started 1 failed 1 stale 1
+	// retry 1/1 +2m, none planned
 }
