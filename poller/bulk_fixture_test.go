@@ -43,7 +43,7 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 // bulk reads a bulk that is there.
 func (b *bundle) bulk(id string) store.Bulk {
 	b.t.Helper()
-	bulk, found, err := b.Store.ReadBulk(b.t.Context(), id)
+	bulk, found, err := b.Store.Fleet().ReadBulk(b.t.Context(), id)
 	if err != nil || !found {
 		b.t.Fatalf("want the bulk %s, found %t, %v", id, found, err)
 	}

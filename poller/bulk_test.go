@@ -213,7 +213,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 		}
 		for part, store := range pair.parts {
 			pair.expectStats(part, map[string]int64{"create": 10, "run": 10})
-			bulk, _, err := store.ReadBulk(t.Context(), "x")
+			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
 			if diff := cmp.Diff(int64(10), bulk.Done); err != nil || diff != "" || bulk.EndedAt.IsZero() {
 				t.Errorf("part %d: %v %s %+v", part, err, diff, bulk)
 			}

@@ -87,7 +87,7 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 
 func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []string, _ error) {
 	err := queue.Each(func(part *store.Store) error {
-		return part.EachModel(ctx, begun, func(uids []string) error {
+		return part.Report().EachModel(ctx, begun, func(uids []string) error {
 			if found = append(found, uids...); len(found) > mostOffered {
 				return errEnough
 			}

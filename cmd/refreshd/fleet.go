@@ -126,7 +126,7 @@ func readEnded(ctx context.Context, part *store.Store, now time.Time, ended fore
 // each hands over all models of the queue, in chunks, each once; picked says whether the selector picks it.
 func (s *fleet) each(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
 	return s.queue.Each(func(part *store.Store) error {
-		return part.EachModel(ctx, "", func(uids []string) error {
+		return part.Report().EachModel(ctx, "", func(uids []string) error {
 			found, err := part.Load(ctx, uids)
 			if err != nil {
 				return err

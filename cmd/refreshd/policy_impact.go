@@ -98,7 +98,7 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 // eachUser visits every model that uses the policy called name.
 func eachUser(ctx context.Context, queue *store.Queue, name string, visit func(*store.Record)) error {
 	return queue.Each(func(part *store.Store) error {
-		return part.EachModel(ctx, "", func(uids []string) error {
+		return part.Report().EachModel(ctx, "", func(uids []string) error {
 			records, err := part.Load(ctx, uids)
 			if err != nil {
 				return err

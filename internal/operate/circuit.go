@@ -98,7 +98,7 @@ func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
 func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
 	switch after = policy.DefaultProbe; {
 	case key == model.QueueCircuitKey:
-		status, err := o.Queue.Parts[0].QueueCircuit(ctx)
+		status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -136,7 +136,7 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	if key != model.QueueCircuitKey {
 		return refuse("key", model.QueueCircuitKey+", as the circuits of other keys are set in policies", document.Found(key))
 	}
-	status, err := o.Queue.Parts[0].QueueCircuit(ctx)
+	status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
 	if err != nil {
 		return err
 	}

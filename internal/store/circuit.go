@@ -63,7 +63,7 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 // circuitNames lists the keys that have a circuit.
 func (s Fleet) circuitNames(ctx context.Context) (names []string, err error) {
 	prefix := s.Keys.Circuit("")
-	err = s.ScanKeys(ctx, "list circuits", prefix, func(keys []string) error {
+	err = s.Report().ScanKeys(ctx, "list circuits", prefix, func(keys []string) error {
 		for _, key := range keys {
 			names = append(names, strings.TrimPrefix(key, prefix))
 		}
@@ -183,7 +183,7 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 }
 
 // QueueCircuit reads the circuit of the queue, also where only the release before has stored one.
-func (s *Store) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
+func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	pipe := s.Clients.Read.Pipeline()
 	circuit, former, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit()), pipe.HGetAll(ctx, s.Keys.FormerCircuit()), pipe.HGetAll(ctx, s.Keys.Stats())
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -249,7 +249,7 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 // QueueCircuit adds up what all parts have counted. The settings are those of the first.
 func (q QueueFleet) QueueCircuit(ctx context.Context) (sum QueueCircuitStatus, err error) {
 	err = q.Each(func(part *Store) error {
-		status, err := part.QueueCircuit(ctx)
+		status, err := part.Fleet().QueueCircuit(ctx)
 		if part == q.Parts[0] {
 			sum = status
 			return err

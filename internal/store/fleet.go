@@ -173,7 +173,7 @@ func (s Fleet) CancelBulk(ctx context.Context, id string) (bool, error) {
 // FindBulk reads a bulk of all parts; false: none of that name is going on, or was within a day.
 func (q QueueFleet) FindBulk(ctx context.Context, id string) (sum Bulk, found bool, err error) {
 	err = q.Each(func(part *Store) error {
-		bulk, there, err := part.ReadBulk(ctx, id)
+		bulk, there, err := part.Fleet().ReadBulk(ctx, id)
 		if there && err == nil {
 			sum.add(&bulk)
 		}
@@ -224,7 +224,7 @@ func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, 
 }
 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
-func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
+func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
 	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -234,7 +234,7 @@ func (s *Store) FindBulk(ctx context.Context, id string) (b Bulk, there, open bo
 }
 
 // ListBulk makes a bulk known that nobody would carry out.
-func (s *Store) ListBulk(ctx context.Context, b Bulk) error {
+func (s Fleet) ListBulk(ctx context.Context, b Bulk) error {
 	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
 	return Wrap(err, "list a bulk again")
 }

@@ -252,7 +252,7 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 					if body != nil {
 						b.seed(keys{":bulk:cancel-h1": body})
 					}
-					bulk, _, _, err := b.FindBulk(t.Context(), "cancel-h1")
+					bulk, _, _, err := b.Fleet().FindBulk(t.Context(), "cancel-h1")
 					must(t, err)
 					bulk.ID, bulk.Cancelled = "cancel-h1", true
 					return bulk

@@ -161,7 +161,7 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 // limitNames lists the keys of which something runs or waits.
 func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
 	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))} {
-		err = cmp.Or(err, s.ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
+		err = cmp.Or(err, s.Report().ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
 			for _, key := range keys {
 				names = append(names, strings.TrimPrefix(key, prefix))
 			}

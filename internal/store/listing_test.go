@@ -9,7 +9,7 @@ import (
 
 func (b *bench) list(prefix string) (uids []string) {
 	b.t.Helper()
-	err := b.EachModel(b.t.Context(), prefix, func(chunk []string) error {
+	err := b.Report().EachModel(b.t.Context(), prefix, func(chunk []string) error {
 		if len(chunk) > ScanCount {
 			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), ScanCount)
 		}
@@ -57,7 +57,7 @@ func TestAListingEndsWithTheErrorOfItsVisitor(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":model:a": hash{"rev": "1"}})
 		enough := errors.New("enough")
-		if err := b.EachModel(t.Context(), "", func([]string) error { return enough }); !errors.Is(err, enough) {
+		if err := b.Report().EachModel(t.Context(), "", func([]string) error { return enough }); !errors.Is(err, enough) {
 			t.Errorf("found %v, want %v", err, enough)
 		}
 	})

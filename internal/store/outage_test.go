@@ -69,7 +69,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LRANGE", "", "read history: ", func() error { _, err := b.Report().History(ctx, "m1"); return err }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Report().Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.Report().TailOutbox(ctx, TailStart); return err }},
-		{"SCAN", "", "list models: ", func() error { return b.EachModel(ctx, "", nil) }},
+		{"SCAN", "", "list models: ", func() error { return b.Report().EachModel(ctx, "", nil) }},
 		{"HKEYS", "", "list policies: ", func() error { _, err := b.Report().PolicyNames(ctx); return err }},
 		{"HGET", k.PolicyUses(), "read the uses of policies: ", count},
 		{"HGET", k.Model("m1"), "read the policies of models: ", count},
@@ -77,8 +77,8 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HSCAN", k.PolicyUses(), "walk over the uses of policies: ", func() error { return b.EachPolicyUse(ctx, nil) }},
 		{"EVALSHA", "", "recount the models of a policy: ", func() error { _, err := b.Recount(ctx, PolicyUse{Name: "p"}); return err }},
 		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { _, err := b.MeasureCircuit(ctx, b.now); return err }},
-		{"HGETALL", k.QueueCircuit(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
-		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { _, err := b.QueueCircuit(ctx); return err }},
+		{"HGETALL", k.QueueCircuit(), "read the circuit of the queue: ", func() error { _, err := b.Fleet().QueueCircuit(ctx); return err }},
+		{"HGETALL", k.Stats(), "read the circuit of the queue: ", func() error { _, err := b.Fleet().QueueCircuit(ctx); return err }},
 		{"HGETALL", k.Stats(), "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
@@ -97,7 +97,7 @@ func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.EachModel(t.Context(), "", nil); err == nil || !strings.HasPrefix(err.Error(), "list models: ") {
+	if err := b.Report().EachModel(t.Context(), "", nil); err == nil || !strings.HasPrefix(err.Error(), "list models: ") {
 		t.Errorf("error %v, want that no models can be listed", err)
 	}
 }

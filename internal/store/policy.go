@@ -236,7 +236,7 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {
 		looked := 0
-		err := part.EachModel(ctx, "", func(uids []string) error {
+		err := part.Report().EachModel(ctx, "", func(uids []string) error {
 			if looked >= most {
 				return errCounted
 			}

@@ -55,7 +55,7 @@ func (s *Store) CountPolicyUses(ctx context.Context, names []string) ([]PolicyUs
 		return nil, err
 	}
 	models := make(map[string]int, len(names))
-	if err = s.EachModel(ctx, "", func(uids []string) error { return s.countPolicies(ctx, uids, models) }); err != nil {
+	if err = s.Report().EachModel(ctx, "", func(uids []string) error { return s.countPolicies(ctx, uids, models) }); err != nil {
 		return nil, err
 	}
 	again, err := s.policyUses(ctx, names)

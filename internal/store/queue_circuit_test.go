@@ -27,7 +27,7 @@ func (b *bench) setQueueCircuit(circuit model.QueueCircuit) {
 
 func (b *bench) queueCircuit() QueueCircuitStatus {
 	b.t.Helper()
-	status, err := b.QueueCircuit(b.t.Context())
+	status, err := b.Fleet().QueueCircuit(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -146,7 +146,7 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 		for _, part := range q.Parts {
 			names, err := part.Report().PolicyNames(t.Context())
 			must(t, err)
-			circuit, err := part.QueueCircuit(t.Context())
+			circuit, err := part.Fleet().QueueCircuit(t.Context())
 			must(t, err)
 			expectEqual(t, part.Keys.Queue(), []string{"default", "nightly"}, names)
 			expectEqual(t, part.Keys.Queue(), aQueueCircuit(), circuit.QueueCircuit)

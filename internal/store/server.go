@@ -145,7 +145,7 @@ const ScanCount = 200
 // EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
 // It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
 // with the error of visit.
-func (s *Store) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
+func (s Report) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
 	seen := newSeen()
 	return s.ScanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
 		return visit(seen.fresh(keys, s.Keys.models()))
@@ -175,7 +175,7 @@ func (s seen) fresh(keys []string, prefix string) []string {
 }
 
 // ScanKeys walks over the keys that begin with prefix.
-func (s *Store) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
+func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
 	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

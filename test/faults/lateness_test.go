@@ -102,11 +102,11 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 			has(func(k store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
 		},
 		{"circuit of the queue", circuit(true), circuit(false), func(part *store.Store) (bool, error) {
-			status, err := part.QueueCircuit(d.ctx)
+			status, err := part.Fleet().QueueCircuit(d.ctx)
 			return status.On, err
 		}},
 		{"bulk", bulk("done"), bulk("undone"), func(part *store.Store) (bool, error) {
-			b, _, err := part.ReadBulk(d.ctx, "late")
+			b, _, err := part.Fleet().ReadBulk(d.ctx, "late")
 			if b.Cancelled {
 				err = errors.New("the bulk that was begun last was cancelled")
 			}

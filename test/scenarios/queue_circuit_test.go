@@ -124,14 +124,14 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		}
 		f.round(0, "failure")
 		f.round(time.Second, "failure")
-		if status, err := f.Store.QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
+		if status, err := f.Store.Fleet().QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
 			t.Fatalf("want an open circuit with %d failures, got %+v, %v", feeds, status, err)
 		}
 		if _, err := f.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", f.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
 		f.round(2*time.Second, "success") // nothing is due: only the circuit is measured
-		if status, err := f.Store.QueueCircuit(t.Context()); err != nil || status.Open || status.Failures != 0 {
+		if status, err := f.Store.Fleet().QueueCircuit(t.Context()); err != nil || status.Open || status.Failures != 0 {
 			t.Errorf("want a closed circuit that has counted nothing, got %+v, %v", status, err)
 		}
 	})

@@ -103,7 +103,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, limits := s.Fleet().Limits(ctx)
 		_, uses := s.Fleet().LimitUses(ctx)
 		_, circuits := s.Fleet().Circuits(ctx)
-		_, queue := s.QueueCircuit(ctx)
+		_, queue := s.Fleet().QueueCircuit(ctx)
 		_, calendars := s.Fleet().StoredCalendars(ctx)
 		_, rooms := s.Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
 		_, parked := s.ParkedBy(ctx, []model.Blocker{gate}, 1)

@@ -52,7 +52,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	if !c.queueCircuitReadable() {
 		return nil
 	}
-	circuit, err := c.store.QueueCircuit(ctx)
+	circuit, err := c.store.Fleet().QueueCircuit(ctx)
 	if err == nil && circuit.Open {
 		c.note(circuitOpen, k.QueueCircuit(), "one that is open since "+circuit.OpenedAt+": final failures are held back")
 	}

@@ -11,12 +11,12 @@ func (c *checker) bulk(ctx context.Context, id string) error {
 	if c.wrongType[c.store.Keys.Bulks()] {
 		return nil
 	}
-	bulk, there, open, err := c.store.FindBulk(ctx, id)
+	bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case there && bulk.EndedAt.IsZero() && !open:
-		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return c.store.ListBulk(ctx, bulk) })
+		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return c.store.Fleet().ListBulk(ctx, bulk) })
 	case there && bulk.EndedAt.IsZero() && bulk.Problem != "":
 		c.note(bulkUnreadable, id, bulk.Problem)
 	}
@@ -29,7 +29,7 @@ func (c *checker) bulkSet(ctx context.Context) error {
 		return nil
 	}
 	listed := each(func(ctx context.Context, id string) error {
-		bulk, there, open, err := c.store.FindBulk(ctx, id)
+		bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
 		if err != nil || !open || there && bulk.EndedAt.IsZero() {
 			return err
 		}

@@ -179,7 +179,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 		if got := report.String(); got != want {
 			t.Errorf("want %s got %s", want, got)
 		}
-		if status, err := third.QueueCircuit(t.Context()); err != nil || status.QueueCircuit != set {
+		if status, err := third.Fleet().QueueCircuit(t.Context()); err != nil || status.QueueCircuit != set {
 			t.Errorf("expected %v, found %v, %v", set, status.QueueCircuit, err)
 		}
 	})

@@ -239,7 +239,7 @@ func (c *checker) queueCircuitReadable() bool {
 
 // queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
 func queueCircuitOf(ctx context.Context, part *store.Store) (model.QueueCircuit, error) {
-	status, err := part.QueueCircuit(ctx)
+	status, err := part.Fleet().QueueCircuit(ctx)
 	status.Open = false
 	return status.QueueCircuit, err
 }

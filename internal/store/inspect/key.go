@@ -19,7 +19,7 @@ type QueueKey struct {
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
 // put or removed meanwhile may be missed. It ends early with the error of visit.
 func (s Part) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
-	return s.ScanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
+	return s.Report().ScanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
 		return visit(sortKeys(s.Keys, names))
 	})
 }
