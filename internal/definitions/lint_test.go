@@ -8,6 +8,20 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
+// lintText reads the one policy of a file, and the warnings about it.
+func lintText(t *testing.T, name, text string) (Document, policy.Policy, []policy.Warning) {
+	t.Helper()
+	docs, err := ReadPolicies(name, strings.NewReader(text))
+	if err != nil || len(docs) != 1 {
+		t.Fatal(text, err)
+	}
+	p, err := policy.Parse(docs[0].Value)
+	if err != nil {
+		t.Fatal(text, err)
+	}
+	return docs[0], p, LintPolicy(docs[0], p, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC))
+}
+
 func TestAPolicyThatSaysEmailAndNotToWhomIsWarnedOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"Allow 1 hour.\nOn the first failure:\n- Email the customer that the refresh has been disabled": "p.txt line 3: notify: says e-mail, and not to whom",
@@ -16,17 +30,10 @@ func TestAPolicyThatSaysEmailAndNotToWhomIsWarnedOf(t *testing.T) {
 		"Allow 1 hour. Email the customer at owner_email of the payload that the refresh is disabled":   "",
 		"Allow 1 hour. Email the owner when it is disabled. Email the owner at the label owner":         "",
 	} {
-		docs, err := ReadPolicies("p.txt", strings.NewReader(text))
-		if err != nil || len(docs) != 1 {
-			t.Fatal(text, err)
-		}
-		p, err := policy.Parse(docs[0].Value)
-		if err != nil {
-			t.Fatal(text, err)
-		}
+		doc, _, warnings := lintText(t, "p.txt", text)
 		var told []string
-		for _, w := range LintPolicy(docs[0], p, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)) {
-			told = append(told, docs[0].Position(w.Field)+": "+w.String())
+		for _, w := range warnings {
+			told = append(told, doc.Position(w.Field)+": "+w.String())
 		}
 		if got := strings.Join(told, "; "); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
@@ -46,16 +53,9 @@ func TestAPolicyThatLeavesItsEndOpenIsToldWhichItGets(t *testing.T) {
 		"timeout: 1h\nretries: []":                             "",
 		"timeout: 1h":                                          "",
 	} {
-		docs, err := ReadPolicies("p.yaml", strings.NewReader(text))
-		if err != nil || len(docs) != 1 {
-			t.Fatal(text, err)
-		}
-		p, err := policy.Parse(docs[0].Value)
-		if err != nil {
-			t.Fatal(text, err)
-		}
+		_, p, warnings := lintText(t, "p.yaml", text)
 		var told string
-		for _, w := range LintPolicy(docs[0], p, time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)) {
+		for _, w := range warnings {
 			if w.Field == "on_exhausted" {
 				told += w.Text
 			}

@@ -233,9 +233,7 @@ func (q *queue) prepare() {
 	if q.Attempt("busy") == "" || len(q.List(q.Store.Keys.Input())) != 1 {
 		q.t.Fatalf("expected one model started, found %v", q.Model("busy"))
 	}
-	if report := q.check(Options{}); len(report.Counts) > 0 {
-		q.t.Fatalf("expected a healthy queue, found\n%s", report)
-	}
+	healthy(q.t, q.check(Options{}))
 }
 
 func TestEachKindOfDamageIsFoundAndRepairedIfThatIsPromised(t *testing.T) {

@@ -88,4 +88,22 @@ func (r *Report) String() string {
 	return text.String()
 }
 
+// healthy expects a report without findings.
+func healthy(t *testing.T, report *Report) {
+	t.Helper()
+	if len(report.Counts) > 0 {
+		t.Fatalf("expected a healthy queue, found\n%s", report)
+	}
+}
+
+// tells expects each text in a report.
+func tells(t *testing.T, report *Report, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(report.String(), want) {
+			t.Errorf("want %s in\n%s", want, report)
+		}
+	}
+}
+
 const minute = time.Minute

@@ -100,9 +100,7 @@ func (q *queue) steer() {
 	if q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "" {
 		q.t.Fatalf("expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
 	}
-	if report := q.check(Options{}); len(report.Counts) > 0 {
-		q.t.Fatalf("expected a healthy queue, found\n%s", report)
-	}
+	healthy(q.t, q.check(Options{}))
 }
 
 // steeredDamages are planted into a queue that is steered.
@@ -187,9 +185,7 @@ func TestAModelIsMendedInAllItsIndexesAtOnce(t *testing.T) {
 		if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() == 0 {
 			t.Errorf("expected all mended, found\n%s", report)
 		}
-		if report := q.check(Options{}); len(report.Counts) > 0 {
-			t.Errorf("expected a healthy queue, found\n%s", report)
-		}
+		healthy(t, q.check(Options{}))
 		after := q.Server.Dump(t)
 		for _, key := range []string{k.Parked(), k.Failing(), k.Disabled(), k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1"), k.Circuit("host=bad")} {
 			if diff := cmp.Diff(before[key], after[key]); diff != "" {
@@ -209,9 +205,7 @@ func TestAProbeThatRunsIsNoFinding(t *testing.T) {
 		if probe := q.Redis.HGet(t.Context(), q.Store.Keys.Circuit("host=bad"), "probe").Val(); probe != "cut" {
 			t.Fatalf("expected a probe, found %q", probe)
 		}
-		if report := q.check(Options{Repair: true}); len(report.Counts) > 0 {
-			t.Errorf("expected a healthy queue, found\n%s", report)
-		}
+		healthy(t, q.check(Options{Repair: true}))
 	})
 }
 
@@ -227,9 +221,7 @@ func TestASteeredQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	if report := q.check(Options{Repair: true}); report.Repaired() != 4 || len(report.Counts) != 4 {
 		t.Errorf("expected four repaired, found\n%s", report)
 	}
-	if report := q.check(Options{}); len(report.Counts) > 0 {
-		t.Errorf("expected a healthy queue, found\n%s", report)
-	}
+	healthy(t, q.check(Options{}))
 }
 
 func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {

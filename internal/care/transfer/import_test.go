@@ -19,9 +19,7 @@ func (q *queue) run(uid, attempt string) string {
 	q.t.Helper()
 	part := q.Of(uid)
 	records, err := part.Load(q.t.Context(), []string{uid})
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(err)
 	record := records[uid]
 	run, _ := record.Run(true, now)
 	items := []store.Item{{Transition: record.Decide(run, now)}}
@@ -38,9 +36,7 @@ func (q *queue) run(uid, attempt string) string {
 func (q *queue) input() []string {
 	q.t.Helper()
 	entries, err := q.server.Client(q.t).LRange(q.t.Context(), q.Parts[0].Keys.Input(), 0, -1).Result()
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(err)
 	return entries
 }
 
@@ -128,9 +124,7 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 		to.run("m1", "a8")
 		nightly := policy.Default()
 		nightly.Name, nightly.Timeout = "nightly", time.Minute
-		if err := to.Fleet().PutPolicy(t.Context(), nightly); err != nil {
-			t.Fatal(err)
-		}
+		to.ok(to.Fleet().PutPolicy(t.Context(), nightly))
 		to.put(model.Model{UID: "m0", Payload: "{}"}, past[0])
 		before := server.Dump(t)
 		i, refused := to.read(lines, false)

@@ -30,22 +30,16 @@ func calendar(t *testing.T, name, length string) schedule.Calendar {
 // steer stores calendars, limits of which one has ended, and a hold.
 func (q *queue) steer() *queue {
 	q.t.Helper()
-	must := func(err error) {
-		q.t.Helper()
-		if err != nil {
-			q.t.Fatal(err)
-		}
-	}
-	must(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
-	must(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
+	q.ok(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "nightly", "2h")))
+	q.ok(q.Fleet().PutCalendar(q.t.Context(), calendar(q.t, "long", "5h")))
 	for _, l := range []model.Limit{
 		{Name: "host=example.com", Running: 1, Since: now.Add(-time.Hour), Until: now.Add(time.Hour), Reason: "they <move>", By: "ann"},
 		{Name: "{host(input_url)}", Running: 7, Rate: policy.Rate{Count: 60, Per: time.Minute}, Since: now.Add(-time.Hour)},
 		{Name: "host=over.example", Running: 1, Since: now.Add(-time.Hour), Until: now},
 	} {
-		must(q.Fleet().PutLimit(q.t.Context(), &l))
+		q.ok(q.Fleet().PutLimit(q.t.Context(), &l))
 	}
-	must(q.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
+	q.ok(q.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Since: now, Reason: "moves house", By: "ann"}))
 	return q
 }
 
@@ -126,9 +120,7 @@ func TestAnExportOfSomeModelsHasNoLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := (&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out); err != nil {
-		t.Fatal(err)
-	}
+	from.ok((&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out))
 	kinds := map[string]int{}
 	for line := range strings.Lines(out.String()) {
 		kind, _, _ := strings.Cut(strings.TrimPrefix(line, `{"kind":"`), `"`)

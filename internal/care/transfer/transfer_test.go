@@ -50,14 +50,19 @@ func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	return &queue{q, t, server, client}
 }
 
+func (q *queue) ok(err error) {
+	q.t.Helper()
+	if err != nil {
+		q.t.Fatal(err)
+	}
+}
+
 // export returns the lines of the queue.
 func (q *queue) export(state bool) string {
 	q.t.Helper()
 	var out bytes.Buffer
 	e := Export{Queue: q.Queue, State: state, Fault: func(text string) { q.t.Errorf("expected no fault, found %s", text) }}
-	if err := e.Write(q.t.Context(), &out); err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(e.Write(q.t.Context(), &out))
 	return out.String()
 }
 
@@ -67,9 +72,7 @@ func (q *queue) read(lines string, replace bool) (i Import, refused []string) {
 	i = Import{Queue: q.Queue, Replace: replace, By: "ann", Refused: func(position func(string) string, _ string, err error) {
 		refused = append(refused, definitions.Document{Position: position}.At(err).Error())
 	}}
-	if err := i.Read(q.t.Context(), "fleet.jsonl", strings.NewReader(lines)); err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(i.Read(q.t.Context(), "fleet.jsonl", strings.NewReader(lines)))
 	return i, refused
 }
 
@@ -88,9 +91,7 @@ func (q *queue) put(m model.Model, past ...string) {
 	q.t.Helper()
 	part := q.Of(m.UID)
 	records, err := part.Load(q.t.Context(), []string{m.UID})
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(err)
 	decision := model.Decision{Event: model.EventImport, Next: m.State, Definition: &m, Past: append([]string{}, past...)}
 	codes, err := part.Commit(q.t.Context(), store.Batch{Now: now, Items: []store.Item{{Transition: records[m.UID].Decide(decision, now)}}})
 	if err != nil || codes[0] != store.CodeApplied {
@@ -102,9 +103,7 @@ func (q *queue) put(m model.Model, past ...string) {
 func (q *queue) hash(uid string) map[string]string {
 	q.t.Helper()
 	hash, err := q.server.Client(q.t).HGetAll(context.Background(), q.Of(uid).Keys.Model(uid)).Result()
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(err)
 	delete(hash, "rev")
 	return hash
 }
@@ -191,9 +190,7 @@ func (q *queue) settle() *queue {
 	q.t.Helper()
 	nightly := policy.Default()
 	nightly.Name, nightly.Spread, nightly.Rule = "nightly", time.Hour, "FREQ=DAILY;BYHOUR=2"
-	if err := q.Fleet().PutPolicy(q.t.Context(), nightly); err != nil {
-		q.t.Fatal(err)
-	}
+	q.ok(q.Fleet().PutPolicy(q.t.Context(), nightly))
 	for _, m := range fleet(q.t) {
 		q.put(m, past...)
 	}
@@ -295,9 +292,7 @@ func TestASelectorPicksWhatIsExportedAndItsPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := (&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out); err != nil {
-			t.Fatal(err)
-		}
+		from.ok((&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out))
 		var found []string
 		for line := range strings.Lines(out.String()) {
 			uid := strings.TrimPrefix(line, `{"kind":"model","uid":"`)

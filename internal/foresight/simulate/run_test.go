@@ -32,9 +32,7 @@ func TestARunEndsWhereItsPlanSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.plan.Start = monday
 			run := Simulate(at6And16(t, givesUp), test.outcomes, test.plan)
-			if diff := cmp.Diff(test.want, lines(run.Events)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			ran(t, run, test.want)
 			chart := run.Chart(test.plan, "x", nil)
 			if run.End != test.end || chart.End.Sub(chart.Start) != test.lasts {
 				t.Errorf("expected the end %q after %s, found %q after %s", test.end, test.lasts, run.End, chart.End.Sub(chart.Start))
@@ -46,9 +44,7 @@ func TestARunEndsWhereItsPlanSays(t *testing.T) {
 func TestAnAnswerAfterTheDeadlineIsLost(t *testing.T) {
 	run := Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour + time.Millisecond}}), Plan{Start: monday, Limit: 9})
 	want := []string{"Mon 00:00 start 1, Mon 01:00", "Mon 01:00 timeout 1, Mon 01:00"}
-	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	ran(t, run, want)
 	run = Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour}}), Plan{Start: monday, Limit: 9})
 	if last := run.Events[1]; last.Kind != chart.Success {
 		t.Errorf("expected an answer at the deadline to count, found %v", last)
@@ -59,9 +55,7 @@ func TestAWorkerBeginsAtOnce(t *testing.T) {
 	m := at6And16(t, map[string]any{"queue_timeout": "1m"})
 	run := Simulate(m, Listed([]Outcome{{Result: Success, After: 30 * time.Minute}, {Result: Lost}}), Plan{Start: monday, Limit: 9})
 	want := []string{"Mon 00:00 start 1, Mon 00:01", "Mon 00:30 success 1, Mon 06:00", "Mon 06:00 start 1, Mon 06:01", "Mon 07:00 timeout 1, Mon 07:00"}
-	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	ran(t, run, want)
 }
 
 func TestAModelThatWaitsForNothingMoreIsFinished(t *testing.T) {
@@ -71,9 +65,7 @@ func TestAModelThatWaitsForNothingMoreIsFinished(t *testing.T) {
 		"Mon 00:00 start 1, Mon 00:11", "Mon 00:01 failure 1, Mon 00:02", "Mon 00:02 retry 2, -", "Mon 00:03 success 2, -",
 		"Mon 00:03 finished 2, -",
 	}
-	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	ran(t, run, want)
 }
 
 func TestAnErrorTypeDecides(t *testing.T) {
@@ -83,9 +75,7 @@ func TestAnErrorTypeDecides(t *testing.T) {
 		"Mon 00:00 start 1, Mon 01:00", "Mon 00:01 failure 1, Mon 02:01", "Mon 02:01 retry 2, Mon 03:02", "Mon 02:02 failure 2, -",
 		"Mon 02:02 disabled 2, -",
 	}
-	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	ran(t, run, want)
 	if reason := run.Events[3].Reason; reason != "NotFoundError" {
 		t.Errorf("expected the error type as the reason, found %q", reason)
 	}

@@ -70,6 +70,14 @@ func lines(events []chart.Event) (texts []string) {
 	return texts
 }
 
+// ran expects the events of a run.
+func ran(t *testing.T, run Run, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
 var (
 	givesUp = map[string]any{"on_exhausted": "give_up"}
 	goesOn  = map[string]any{"on_exhausted": "next_planned"}
@@ -129,9 +137,7 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := Simulate(at6And16(t, test.fields), outcomes(t, test.outcomes), Plan{Start: monday, Limit: 100})
-			if diff := cmp.Diff(test.want, lines(run.Events)); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			ran(t, run, test.want)
 			chart := chart.Chart{Events: run.Events}
 			if diff := cmp.Diff(test.summary, chart.Summary()); diff != "" {
 				t.Errorf("-want +got\n%s", diff)
