@@ -15,20 +15,20 @@ import (
 // time, such as "http_503: GET <url>: 503 Service Unavailable". At most MaxFingerprint bytes on one line.
 type Fingerprint string
 
-// Bounds of a signature.
+// Bounds of a fingerprint.
 const (
 	MaxFingerprint = 120  // bytes
 	maxUnblanked   = 1000 // bytes of a text that are looked at
-	signatureID    = 12   // hex digits
+	fingerprintID  = 12   // hex digits
 	shortestHex    = 8    // letters and digits; of letters alone twice as many
 	longestCode    = 3    // digits of what is told apart: 503, exit code 137
 	shortestToken  = 10   // letters and digits of an id that somebody has drawn
 )
 
-// OtherFingerprint is the id of all signatures beyond those that a queue keeps apart.
+// OtherFingerprint is the id of all fingerprints beyond those that a queue keeps apart.
 const OtherFingerprint = "other"
 
-// FingerprintOf is the signature of a failure of a model.
+// FingerprintOf is the fingerprint of a failure of a model.
 func FingerprintOf(uid, errorType, reason string) Fingerprint {
 	codes := digits.FindAllString(errorType[:min(len(errorType), maxUnblanked)], -1)
 	codes = slices.DeleteFunc(codes, func(code string) bool { return len(code) > longestCode })
@@ -42,20 +42,20 @@ func FingerprintOf(uid, errorType, reason string) Fingerprint {
 	return Fingerprint(document.Shorten(text, MaxFingerprint))
 }
 
-// ID is a short name of the signature, 12 hex digits.
+// ID is a short name of the fingerprint, 12 hex digits.
 func (s Fingerprint) ID() string {
 	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])[:signatureID]
+	return hex.EncodeToString(sum[:])[:fingerprintID]
 }
 
-var errorID = regexp.MustCompile(`^([0-9a-f]{12}|` + OtherFingerprint + `)$`)
+var fingerprintIDs = regexp.MustCompile(`^([0-9a-f]{12}|` + OtherFingerprint + `)$`)
 
-// ValidateFingerprintID accepts the id of a signature.
+// ValidateFingerprintID accepts the id of a fingerprint.
 func ValidateFingerprintID(id string) error {
-	if errorID.MatchString(id) {
+	if fingerprintIDs.MatchString(id) {
 		return nil
 	}
-	return document.Refuse(SelectError, "the id of a signature, 12 hex digits, or "+OtherFingerprint, document.Found(id))
+	return document.Refuse(SelectError, "the id of a fingerprint, 12 hex digits, or "+OtherFingerprint, document.Found(id))
 }
 
 // blanks replace values at the beginning of a word. The first match wins.

@@ -28,7 +28,7 @@ const (
 	SelectStatus = "status" // what the model is doing, see SelectStatuses
 	SelectPolicy = "policy" // the name of its policy
 	SelectUID    = "uid"    // with * for any text and ? for any one character
-	SelectError  = "error"  // the signature of its failure
+	SelectError  = "error"  // the fingerprint of its failure
 )
 
 var reservedNames = []string{SelectError, SelectPolicy, SelectStatus, SelectUID}

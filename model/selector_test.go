@@ -91,7 +91,7 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		"=t1":                     `found ""`,
 		"status=faling":           `found "faling"; did you mean failing?`,
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,
-		"error=timeout":           `error: expected the id of a signature, 12 hex digits, or other, found "timeout"`,
+		"error=timeout":           `error: expected the id of a fingerprint, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
 		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,

@@ -15,7 +15,7 @@ type State struct {
 	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
 	// While an attempt runs it is what a timeout at the deadline would decide.
 	RefreshAt time.Time
-	// Why says in at most 60 bytes why RefreshAt is what it is; Cause is the kind of that.
+	// Why says in at most 60 bytes why RefreshAt is what it is; Trigger is the kind of that.
 	Why     string
 	Trigger Trigger
 	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
@@ -68,7 +68,7 @@ type State struct {
 
 	LastSuccessAt time.Time
 	FailingSince  time.Time // first failure since the last success
-	// FingerprintID is the signature by which the model failed last, while it is failing: its id, or OtherFingerprint, as commit.lua decides.
+	// FingerprintID is the fingerprint by which the model failed last, while it is failing: its id, or OtherFingerprint, as commit.lua decides.
 	FingerprintID  string
 	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result

@@ -52,7 +52,7 @@ type replay struct {
 	ages         map[string]age         // as the entries before left these
 	owners       []string               // what owners must be told of them
 	again        int                    // models that are fresh again
-	failing      map[string]float64     // by the id of a signature; nil: as before
+	failing      map[string]float64     // by the id of a fingerprint; nil: as before
 	failures     map[string]int         // likewise: that were told
 	luggage      *luggage               // what the last entry has imported
 	arrived      map[string][]string    // histories that were imported

@@ -43,7 +43,7 @@ var gateNames = func() (gates []model.Blocker) {
 type steered struct {
 	failing, disabled        map[string]float64
 	ages, late, stale        map[string]float64
-	errors                   map[string]float64           // by the id of a signature
+	errors                   map[string]float64           // by the id of a fingerprint
 	causes                   map[string]map[string]string // likewise: what is known of it, of those that there are or were a moment ago
 	parked, gates            map[string]float64
 	parkedBy, keys           map[string]map[string]float64 // by gate, and by the name of a key

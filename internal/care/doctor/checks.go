@@ -40,7 +40,7 @@ type checker struct {
 	stored    map[string]bool     // names of the stored policies
 	used      map[string]usage    // by name of a policy
 	closedBy  map[string][]string // the stored policies that name a calendar, by its name
-	failing   map[string]int64    // by the id of a signature
+	failing   map[string]int64    // by the id of a fingerprint
 }
 
 type usage struct {
