@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/store"
 )
@@ -82,7 +83,7 @@ func (a *app) acl(roles []string, passwordFile string, file, parts bool) error {
 		switch {
 		case err != nil:
 		case a.json():
-			err = printJSONLine(&text, userView{user, password})
+			err = print.JSONLine(&text, userView{user, password})
 		case file:
 			fmt.Fprintln(&text, user.Line(password))
 		default:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -242,16 +243,22 @@ func (a *app) operates(do func(ctx context.Context, o operate.Operator, args []s
 }
 
 // onStored is the body of a command that looks at what is stored.
-func (a *app) onStored(do func(ctx context.Context, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
+func (a *app) onStored(do func(ctx context.Context, o operate.Operator, args []string) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		return a.withStored(command.Context(), func(queue *store.Queue) error { return do(command.Context(), queue, args) })
+		by, err := a.wantedBy()
+		if err != nil {
+			return err
+		}
+		return a.withStored(command.Context(), func(queue *store.Queue) error {
+			return do(command.Context(), operate.Operator{Queue: queue, By: by}, args)
+		})
 	}
 }
 
 // onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
 func (a *app) onPart(do func(ctx context.Context, part *store.Store, uids []string) error) func(*cobra.Command, []string) error {
-	return a.onStored(func(ctx context.Context, queue *store.Queue, uids []string) error {
-		return do(ctx, queue.Of(uids[0]), uids)
+	return a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+		return do(ctx, o.Queue.Of(uids[0]), uids)
 	})
 }
 
@@ -286,4 +293,31 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	parent.AddCommand(commands...)
 	return parent
+}
+
+// groups are the commands by what one wants of them, in the order of the help.
+var groups = []struct {
+	title    string
+	commands []string
+}{
+	{"Run it", []string{"demo", "up", "dispatcher", "poller", "worker", "notifier", "dashboard"}},
+	{"Models and policies", []string{"model", "history", "explain", "policy", "apply", "schedule", "simulate"}},
+	{"Many models", []string{"hold", "release", "calendar", "limit", "circuit", "bulk", "failures", "freshness", "forecast", "level"}},
+	{"Look after it", []string{"stats", "doctor", "rejected", "undelivered", "health", "queue", "acl", "bench"}},
+	{"Beside what you have", []string{"shadow", "conformance"}},
+}
+
+// groupCommands sorts commands into groups. One that is in none stands behind them.
+func groupCommands(root *cobra.Command) {
+	for _, g := range groups {
+		for _, command := range root.Commands() {
+			if !slices.Contains(g.commands, command.Name()) {
+				continue
+			}
+			if !root.ContainsGroup(g.title) {
+				root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+			}
+			command.GroupID = g.title
+		}
+	}
 }

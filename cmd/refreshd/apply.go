@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/care/apply"
-	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -130,7 +132,7 @@ type stepView struct {
 	// Changes are the fields that become others, of a change alone.
 	Changes      []definitions.Difference `json:"changes"`
 	StartsAtOnce bool                     `json:"starts_at_once"`
-	RefreshAt    *string                  `json:"refresh_at"`
+	RefreshAt    time.Time                `json:"refresh_at"`
 	Applied      bool                     `json:"applied"`
 	Error        string                   `json:"error"`
 }
@@ -189,7 +191,7 @@ func (a *app) tellSteps(plan *apply.Plan, flags applying, carriedOut bool) error
 		}
 	}
 	if a.json() {
-		if err := printJSONLine(&lines, sum); err != nil {
+		if err := print.JSONLine(&lines, sum); err != nil {
 			return err
 		}
 	} else {
@@ -204,16 +206,16 @@ func (a *app) tellStep(to io.Writer, step *apply.Step) error {
 	if a.json() {
 		v := stepView{
 			Kind: kind, Action: step.Action, Name: step.Name, Changes: append([]definitions.Difference{}, step.Changes...),
-			StartsAtOnce: step.StartsAtOnce, RefreshAt: optional(step.RefreshAt), Applied: step.Applied(),
+			StartsAtOnce: step.StartsAtOnce, RefreshAt: step.RefreshAt, Applied: step.Applied(),
 		}
 		if step.Err != nil {
 			v.Error = step.Problem()
 		}
-		return printJSONLine(to, v)
+		return print.JSONLine(to, v)
 	}
 	action := string(step.Action)
 	if step.Err != nil {
-		action = commands.ResultRefused
+		action = operate.ResultRefused
 	}
 	line := fmt.Sprintf("%-7s  %-6s  %-32s  %s", action, kind, plain(step.Name), plain(stepText(step)))
 	_, err := fmt.Fprintln(to, strings.TrimRight(line, " "))

@@ -1,12 +1,24 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -63,4 +75,195 @@ func (a *app) tellUnknownVariables(root *cobra.Command) {
 		}
 		line.Msg("no setting has this name")
 	}
+}
+
+// setting is the text of a flag and where it was found; empty: it was not.
+type setting struct{ text, where string }
+
+// settle gives each flag of a command the text of the command line, or else of its environment variable, or else of the --config
+// file, or else its default. The same text means the same in each.
+func (a *app) settle(command *cobra.Command) error {
+	var file map[string]setting
+	settle := func(flag *pflag.Flag) error {
+		if flag.Changed || flag.Name == "help" || flag.Name == "version" {
+			return nil
+		}
+		found := a.fromEnv(flag.Name)
+		if found.where == "" {
+			found = file[flag.Name]
+		}
+		if found.where != "" && flag.Value.Set(found.text) != nil {
+			return refusedValue(found.where, flag, found.text)
+		}
+		return nil
+	}
+	err := settle(command.Flags().Lookup("config"))
+	if err == nil {
+		file, err = readSettings(a.file, command.Root())
+	}
+	command.Flags().VisitAll(func(flag *pflag.Flag) {
+		if err == nil && flag.Name != "config" {
+			err = settle(flag)
+		}
+	})
+	if err == nil {
+		err = a.useQueues()
+	}
+	return err
+}
+
+// fromEnv finds a flag in the environment. An empty variable counts as none: that is how compose files leave one out.
+func (a *app) fromEnv(flag string) setting {
+	names := []string{variable(flag)}
+	if flag == "redis" {
+		names = append(names, "REDIS_URL")
+	}
+	for _, name := range names {
+		text := a.getenv(name)
+		if linked := flag == "port" && strings.Contains(text, "://"); linked { // by Kubernetes, to a service called refreshd
+			continue
+		}
+		if text != "" {
+			return setting{text, name}
+		}
+	}
+	return setting{}
+}
+
+// readSettings reads a configuration file. One file may serve all commands, so each flag of each of them is a known key.
+func readSettings(path string, root *cobra.Command) (map[string]setting, error) {
+	if path == "" {
+		return nil, nil
+	}
+	top, err := readYAML(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case top == nil || isNull(top): // nothing but comments
+		return nil, nil
+	case top.Kind != yaml.MappingNode:
+		return nil, usagef("%s line %d: expected lines such as \"queue: bigtables\", found something else", path, top.Line)
+	}
+	settings, known := make(map[string]setting), knownFlags(root)
+	for i := 0; i+1 < len(top.Content); i += 2 {
+		key, value := top.Content[i], top.Content[i+1]
+		if value.Kind == yaml.AliasNode {
+			value = value.Alias
+		}
+		where := fmt.Sprintf("%s line %d: %s", path, key.Line, document.Found(key.Value))
+		switch {
+		case !known[key.Value]:
+			return nil, usagef("%s: expected the name of a flag without its dashes (refreshd --help lists them), found an unknown key", where)
+		case settings[key.Value].where != "":
+			return nil, usagef("%s: expected each key once, found it again", where)
+		case value.Kind != yaml.ScalarNode || isNull(value):
+			return nil, usagef("%s: expected one value, found none or several", where)
+		}
+		settings[key.Value] = setting{value.Value, fmt.Sprintf("%s line %d: %s", path, value.Line, key.Value)}
+	}
+	return settings, nil
+}
+
+// readYAML reads a file with one YAML document; nil: it is empty.
+func readYAML(path string) (*yaml.Node, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("--config: %w", err)
+	}
+	var file yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: expected one YAML document, found more behind it", path)
+	}
+	return file.Content[0], nil
+}
+
+func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
+
+// knownFlags are the names of all flags of all commands that a file may set.
+func knownFlags(command *cobra.Command) map[string]bool {
+	known := make(map[string]bool)
+	note := func(flag *pflag.Flag) {
+		known[flag.Name] = flag.Name != "config" && flag.Name != "help" && flag.Name != "version"
+	}
+	command.LocalFlags().VisitAll(note)
+	for _, child := range command.Commands() {
+		maps.Copy(known, knownFlags(child))
+	}
+	return known
+}
+
+// refusedValue is the error of a flag whose text is not of its kind, without the words of the parser behind it.
+func refusedValue(where string, flag *pflag.Flag, text string) error {
+	wants := map[string]string{
+		"int": "a whole number", "int64": "a whole number", "bool": "true or false",
+		"duration": "a duration such as 500ms, 30s or 1h",
+	}
+	kind := flag.Value.Type()
+	want := cmp.Or(wants[kind], "a "+kind)
+	if own, is := flag.Value.(interface{ want(text string) string }); is {
+		want = own.want(text)
+	}
+	return usagef("%s: expected %s, found %s", where, want, document.Found(text))
+}
+
+// duration is the pflag.Value of a flag in the forms that policies use: 90s, 1h 30m, 2 days, PT5M.
+type duration time.Duration
+
+func (d *duration) Set(text string) error {
+	parsed, err := document.ParseDuration(text)
+	*d = duration(parsed)
+	return err
+}
+
+// String is "0" for none, which the help text then leaves out as a default.
+func (d *duration) String() string {
+	if *d == 0 {
+		return "0"
+	}
+	return document.FormatDuration(time.Duration(*d))
+}
+
+func (d *duration) Type() string { return "duration" }
+
+// count is the pflag.Value of a number of things of which there must be at least one. Its default is told by the text of the flag: the
+// variable holds 0 for it, which nobody can say by hand.
+type count[T int | int64] struct {
+	value *T
+	wants string // the range, as in "1 to 1000"
+}
+
+func (c count[T]) Set(text string) error {
+	number, err := strconv.ParseInt(text, 0, strconv.IntSize)
+	if err != nil {
+		return err
+	}
+	if number < 1 {
+		return fmt.Errorf("expected %s, found %s", c.wants, text)
+	}
+	*c.value = T(number)
+	return nil
+}
+
+// String is "0" for none, which the help text then leaves out as a default.
+func (c count[T]) String() string {
+	if c.value == nil {
+		return "0"
+	}
+	return strconv.FormatInt(int64(*c.value), 10)
+}
+
+func (c count[T]) Type() string { return "int" }
+
+// want is what a text is told that is no such number.
+func (c count[T]) want(text string) string {
+	if _, err := strconv.ParseInt(text, 0, strconv.IntSize); err == nil {
+		return c.wants
+	}
+	return "a whole number"
 }

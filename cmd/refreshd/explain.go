@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,9 +25,9 @@ what would follow if the next attempt succeeds, fails, or is never answered.`,
 type explanation struct {
 	UID        string               `json:"uid"`
 	Status     model.Status         `json:"status"`
-	RefreshAt  *string              `json:"refresh_at"`
+	RefreshAt  time.Time            `json:"refresh_at"`
 	RefreshWhy string               `json:"refresh_why"`
-	GivesUpAt  *string              `json:"gives_up_at"`
+	GivesUpAt  time.Time            `json:"gives_up_at"`
 	Missing    *explain.MissingRole `json:"missing"`
 	// WaitsFor is the gate that the next start waits for, or will wait for, if nobody knows when that opens; "": none.
 	WaitsFor model.Blocker `json:"waits_for"`
@@ -42,9 +43,9 @@ func (a *app) explain(ctx context.Context, store *store.Store, uids []string) er
 	record, forecast := e.Record, e.Forecast
 	if a.json() {
 		return a.printJSON(explanation{
-			UID: record.UID, Status: e.Status, RefreshAt: optional(record.RefreshAt), RefreshWhy: record.Why,
-			GivesUpAt: optional(record.GivesUpAt()), Missing: e.Missing(), WaitsFor: e.Gate, Story: e.Story(), Next: forecastView{
-				StartAt: optional(forecast.StartAt), Success: viewBranch(forecast.Success),
+			UID: record.UID, Status: e.Status, RefreshAt: record.RefreshAt, RefreshWhy: record.Why,
+			GivesUpAt: record.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate, Story: e.Story(), Next: forecastView{
+				StartAt: forecast.StartAt, Success: viewBranch(forecast.Success),
 				Failure: viewBranch(forecast.Failure), Lost: viewBranch(forecast.TimedOut), GiveUp: viewBranch(forecast.GiveUp),
 			},
 		})
@@ -57,7 +58,7 @@ func (a *app) explain(ctx context.Context, store *store.Store, uids []string) er
 
 // forecastView is a forecast as -o json shows it. Null: that cannot happen.
 type forecastView struct {
-	StartAt *string     `json:"start_at"` // of the next attempt; null: it runs already, none will, or nobody knows when
+	StartAt time.Time   `json:"start_at"` // of the next attempt; null: it runs already, none will, or nobody knows when
 	Success *branchView `json:"success"`
 	Failure *branchView `json:"failure"`
 	Lost    *branchView `json:"lost"`
@@ -65,18 +66,18 @@ type forecastView struct {
 }
 
 type branchView struct {
-	At        string  `json:"at"`
-	RefreshAt *string `json:"refresh_at"`
-	Why       string  `json:"refresh_why"`
-	AttemptNo int     `json:"attempt_no"`
-	Exhausted bool    `json:"retries_exhausted"`
-	Disabled  bool    `json:"disabled"`
-	Reason    string  `json:"reason"`
+	At        string    `json:"at"`
+	RefreshAt time.Time `json:"refresh_at"`
+	Why       string    `json:"refresh_why"`
+	AttemptNo int       `json:"attempt_no"`
+	Exhausted bool      `json:"retries_exhausted"`
+	Disabled  bool      `json:"disabled"`
+	Reason    string    `json:"reason"`
 }
 
 func viewBranch(b model.Branch) *branchView {
 	if !b.Possible() {
 		return nil
 	}
-	return &branchView{model.FormatTime(b.At), optional(b.RefreshAt), b.Why, b.AttemptNo, b.Exhausted, b.Disabled, b.Reason}
+	return &branchView{model.FormatTime(b.At), b.RefreshAt, b.Why, b.AttemptNo, b.Exhausted, b.Disabled, b.Reason}
 }

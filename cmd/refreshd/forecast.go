@@ -1,19 +1,30 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
-	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
+func bindFleet(flags *pflag.FlagSet, r *operate.FleetRequest) {
+	flags.StringVarP(&r.Selector, "selector", "l", "", "only models that `TERMS` pick, such as tenant=t1,policy=hourly")
+	flags.StringVar(&r.For, "for", "24h", "`DURATION` to look ahead, at most 31d")
+	flags.StringVar(&r.Drain, "drain", "", "`RATE` at which workers take attempts, such as 600/m or 10/s (default as measured)")
+}
+
 func forecastCommand(a *app) *cobra.Command {
-	var f forecastFlags
+	var r operate.ForecastRequest
 	command := &cobra.Command{
 		Use: "forecast", Short: "Tell how many attempts will start, minute by minute, and whether the workers can take them",
 		Args: cobra.NoArgs, Annotations: map[string]string{"draws": outputSVG},
@@ -26,118 +37,136 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 		Example: `  refreshd forecast --for 24h
   refreshd forecast --for 2h -l tenant=t1 --by host
   refreshd forecast --drain 600/m --spread 10m -o svg > load.svg`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.forecast(command.Context(), queue, f) })
-		},
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+			found, err := o.Forecast(ctx, r)
+			if err != nil {
+				return err
+			}
+			switch a.output {
+			case outputJSON:
+				return a.printJSON(found)
+			case outputSVG:
+				return a.drawForecast(&found)
+			default:
+				return a.printForecast(&found)
+			}
+		}),
 	}
-	f.bind(command.Flags())
-	command.Flags().StringVar(&f.by, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
-	command.Flags().StringVar(&f.spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
+	bindFleet(command.Flags(), &r.FleetRequest)
+	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
+	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
 	return command
 }
 
-// forecastFlags say what is told of a fleet.
-type forecastFlags struct {
-	fleetFlags
-
-	by, spread string
+func (a *app) drawForecast(f *operate.Forecast) error {
+	picture := chart.Load{
+		Title:  fmt.Sprintf("%s: %s ahead", f.Queue, document.FormatDuration(f.To.Sub(f.From))),
+		Digest: words.Count(f.Models, "model", "models") + ", " + words.Count(f.Load.Starts, "start", "starts") + ", " + loadText(f.Load, len(f.PerMinute)),
+		From:   f.Counts.From, PerMinute: f.PerMinute, Other: f.SpreadCounts.PerMinute, OtherName: spreadName(f),
+	}
+	if f.Drain.PerMinute != nil {
+		picture.Drain = *f.Drain.PerMinute
+	}
+	return chart.LoadSVG(a.stdout, picture)
 }
 
-// outlook is a fleet that was walked.
-type outlook struct {
-	*fleet
-
-	counts, spread *forecast.Counts
-	length         time.Duration // of the spread; 0: a tenth of each interval
-	models         int           // picked
-	disabled       int
-	parked         int
-	groups         []forecast.Group // at the peak; nil: nobody asks
-	by             string
+func spreadName(f *operate.Forecast) string {
+	return "with a spread of " + cmp.Or(f.SpreadLength, "a tenth of each interval")
 }
 
-func (a *app) forecast(ctx context.Context, queue *store.Queue, f forecastFlags) error {
-	length, err := document.ParseDuration(f.spread)
-	if err != nil {
-		return usagef("--spread: %w", err)
+// loadText tells of the load of so many minutes.
+func loadText(load operate.Load, minutes int) string {
+	if load.Peak == 0 {
+		return "nothing starts"
 	}
-	var by forecast.Grouping
-	if f.by != "" {
-		if by, err = forecast.ParseGrouping(f.by); err != nil {
-			return usagef("--by: %w", err)
-		}
+	text := fmt.Sprintf("peak %d in the minute %s", load.Peak, shortTime(load.PeakAt))
+	if load.MinutesOver != nil {
+		text += fmt.Sprintf(", %d of %d minutes over the drain", *load.MinutesOver, minutes)
 	}
-	fleet, err := openFleet(ctx, queue, f.fleetFlags)
-	if err != nil {
-		return err
-	}
-	o := &outlook{fleet: fleet, length: length, by: f.by, counts: forecast.NewCounts(fleet.now, fleet.to), spread: forecast.NewCounts(fleet.now, fleet.to)}
-	if err := o.walk(ctx, by); err != nil {
-		return err
-	}
-	return a.showOutlook(o)
+	return text
 }
 
-// walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
-func (o *outlook) walk(ctx context.Context, by forecast.Grouping) error {
-	gates, err := o.queue.Parts[0].Blockers(ctx)
-	if err != nil {
-		return err
+func shortTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
+
+// backlogText says how many attempts pile up.
+func backlogText(load operate.Load) string {
+	switch {
+	case load.Backlog == nil:
+		return ""
+	case *load.Backlog == 0:
+		return "none at the end of any minute"
+	case load.EmptyAt.IsZero():
+		return fmt.Sprintf("%d at %s, and not drained by the end", *load.Backlog, shortTime(load.BacklogAt))
+	default:
+		return fmt.Sprintf("%d at %s, drained by %s", *load.Backlog, shortTime(load.BacklogAt), shortTime(load.EmptyAt))
 	}
-	walker := forecast.NewWalker(o.now, o.to, gates)
-	err = o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
-		o.models++
-		switch {
-		case m.Disabled:
-			o.disabled++
-		case m.Parked():
-			o.parked++
-		}
-		walker.Starts(m, took, o.counts.Add)
-		walker.Starts(walker.Spread(m, o.length), took, o.spread.Add)
+}
+
+func drainText(drain operate.Drain) string {
+	if drain.PerMinute == nil {
+		return "not known: nothing has run lately; --drain names it"
+	}
+	return fmt.Sprintf("%.4g a minute, %s", *drain.PerMinute, drain.Source)
+}
+
+func (a *app) printForecast(f *operate.Forecast) error {
+	minutes := len(f.PerMinute)
+	err := a.print(nil, [][2]any{
+		{"models", f.Models}, {"stopped", mark(f.Disabled+f.Parked > 0, fmt.Sprintf("%d disabled, %d parked now", f.Disabled, f.Parked))},
+		{"starts", f.Load.Starts}, {"drain", drainText(f.Drain)},
+		{"load", loadText(f.Load, minutes)}, {"backlog", backlogText(f.Load)}, {spreadName(f), loadText(f.Spread, minutes)},
 	})
-	if by == nil || err != nil {
+	if err != nil || f.Load.Starts == 0 {
 		return err
 	}
-	groups, peak := forecast.Groups{}, o.counts.At(o.counts.Peak())
-	err = o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
-		walker.Starts(m, took, func(at time.Time) {
-			if !at.Before(peak) && at.Before(peak.Add(time.Minute)) {
-				groups[by(m)]++
-			}
-		})
-	})
-	o.groups = groups.Largest(mostGroups)
-	return err
+	fmt.Fprintln(a.stdout)
+	if err := a.printBars(f.Counts); err != nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout)
+	worst := a.newTable("WORST MINUTES", "STARTS")
+	for _, minute := range f.Worst {
+		worst.Row(shortTime(minute.At), minute.Starts)
+	}
+	if err := worst.Flush(); err != nil || f.Groups == nil {
+		return err
+	}
+	fmt.Fprintln(a.stdout)
+	groups := a.newTable("AT THE PEAK, BY "+strings.ToUpper(f.By), "STARTS")
+	for _, group := range *f.Groups {
+		groups.Row(group.Name, group.Starts)
+	}
+	return groups.Flush()
 }
 
-// mostGroups is how many groups, and worst minutes, are told.
-const mostGroups = 5
+// rowLengths are the minutes that a row may tell of; the first that gives few enough rows is taken.
+var rowLengths = []int{1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440}
 
-// lastAttempts is how many attempts of a model tell how long the next one takes.
-const lastAttempts = 5
+const (
+	maxRows   = 30
+	barLength = 40 // characters
+)
 
-// starts hands over the models that are picked, with the time that their attempts take where that matters.
-func (o *outlook) starts(ctx context.Context, walker *forecast.Walker, visit func(m *model.Model, took time.Duration)) error {
-	return o.each(ctx, func(part *store.Store, records []*store.Record) error {
-		var asked []string
-		for _, record := range records {
-			if o.picks(record) && walker.AsksLength(&record.Model) {
-				asked = append(asked, record.UID)
-			}
+// rowLength is how many minutes a row tells of.
+func rowLength(minutes int) int {
+	for _, length := range rowLengths {
+		if minutes <= maxRows*length {
+			return length
 		}
-		past := map[string][]model.Attempt{}
-		if len(asked) > 0 {
-			var err error
-			if past, err = part.Report().Histories(ctx, asked, lastAttempts); err != nil {
-				return err
-			}
-		}
-		for _, record := range records {
-			if o.picks(record) {
-				visit(&record.Model, forecast.Length(past[record.UID]))
-			}
-		}
-		return ctx.Err()
-	})
+	}
+	return 2 * rowLengths[len(rowLengths)-1]
+}
+
+// printBars prints the starts of a period in few rows, with a bar for the fullest minute of each.
+func (a *app) printBars(c *forecast.Counts) error {
+	length, most := rowLength(len(c.PerMinute)), c.Most()
+	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
+	for from, to := 0, 0; from < len(c.PerMinute); from = to {
+		begins := int(c.At(from).Unix() / 60)
+		to = min(len(c.PerMinute), from+length-begins%length) // rows begin at whole hours, or what they are long
+		row := &forecast.Counts{PerMinute: c.PerMinute[from:to]}
+		bar := strings.Repeat("#", (row.Most()*barLength+most-1)/most)
+		t.Row(shortTime(c.At(from)), row.Total(), row.Most(), bar)
+	}
+	return t.Flush()
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,8 +24,8 @@ func historyCommand(a *app) *cobra.Command {
 type attemptView struct {
 	AttemptUID string      `json:"attempt_uid"`
 	AttemptNo  int         `json:"attempt_no"`
-	StartedAt  *string     `json:"started_at"`
-	EndedAt    *string     `json:"ended_at"`
+	StartedAt  time.Time   `json:"started_at"`
+	EndedAt    time.Time   `json:"ended_at"`
 	DurationMS int64       `json:"duration_ms"`
 	WaitMS     *int64      `json:"wait_ms"` // until its worker said that the work began, and from then on; null where it did not say so
 	WorkMS     *int64      `json:"work_ms"`
@@ -38,28 +38,28 @@ type attemptView struct {
 	ErrorType  string      `json:"error_type"`
 	Worker     string      `json:"worker"`
 	Ignored    []string    `json:"ignored"` // fields of the worker's message that could not be used
-	DeadlineAt *string     `json:"deadline_at"`
+	DeadlineAt time.Time   `json:"deadline_at"`
 
 	// How the time of the retry came about; null where no retry was considered.
 	DelayMS   *int64         `json:"delay_ms"`
 	JitterMS  int64          `json:"jitter_ms"`
-	RetryAt   *string        `json:"retry_at"`
-	PlannedAt *string        `json:"planned_at"`
+	RetryAt   time.Time      `json:"retry_at"`
+	PlannedAt time.Time      `json:"planned_at"`
 	Overlap   policy.Overlap `json:"overlap"`
 
-	RefreshAt  *string `json:"refresh_at"`
-	RefreshWhy string  `json:"refresh_why"`
+	RefreshAt  time.Time `json:"refresh_at"`
+	RefreshWhy string    `json:"refresh_why"`
 }
 
 func viewAttempt(attempt model.Attempt) attemptView {
 	view := attemptView{
 		AttemptUID: attempt.AttemptUID, AttemptNo: attempt.AttemptNo,
-		StartedAt: optional(attempt.StartedAt), EndedAt: optional(attempt.EndedAt), DurationMS: attempt.Duration.Milliseconds(),
+		StartedAt: attempt.StartedAt, EndedAt: attempt.EndedAt, DurationMS: attempt.Duration.Milliseconds(),
 		Outcome: attempt.Outcome, Times: max(1, attempt.Times), Final: attempt.Final, Exhausted: attempt.Exhausted, Changed: attempt.Changed,
-		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: optional(attempt.DeadlineAt),
+		Reason: attempt.Reason, ErrorType: attempt.ErrorType, Worker: attempt.Worker, DeadlineAt: attempt.DeadlineAt,
 		Ignored: append([]string{}, attempt.Ignored...),
-		RetryAt: optional(attempt.RetryAt), PlannedAt: optional(attempt.PlannedAt), Overlap: attempt.Overlap,
-		RefreshAt: optional(attempt.RefreshAt), RefreshWhy: attempt.Why,
+		RetryAt: attempt.RetryAt, PlannedAt: attempt.PlannedAt, Overlap: attempt.Overlap,
+		RefreshAt: attempt.RefreshAt, RefreshWhy: attempt.Why,
 	}
 	if wait, work, told := attempt.Lengths(); told {
 		view.WaitMS, view.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
@@ -75,35 +75,25 @@ func (a *app) history(ctx context.Context, store *store.Store, uids []string) er
 	if err != nil {
 		return err
 	}
-	switch a.output {
-	case outputTable:
-		return a.historyTable(attempts)
-	case outputJSON:
-		return printJSONLines(a.stdout, attempts, func(attempt *model.Attempt) any { return viewAttempt(*attempt) })
-	default:
+	if a.output != outputTable && !a.json() {
 		return a.draw(explain.Picture(found, attempts))
 	}
+	return a.printAttempts(attempts)
 }
 
-func (a *app) historyTable(attempts []model.Attempt) error {
-	table := a.newTable("ENDED AT", "ATTEMPT", "OUTCOME", "WAIT", "TOOK", "NEXT", "BECAUSE", "REASON")
-	for _, attempt := range attempts {
-		result := string(attempt.Outcome)
-		if attempt.Final {
-			result += " (final)"
-		}
-		if attempt.Times > 1 {
-			result += fmt.Sprintf(" (%d in a row)", attempt.Times)
-		}
-		next := cmp.Or(model.FormatTime(attempt.RefreshAt), "-")
-		waited := "-"
-		wait, took, told := attempt.Lengths()
-		if told {
-			waited = wait.String()
-		}
-		table.Row(model.FormatTime(attempt.EndedAt), ordinal(attempt.AttemptNo), result, waited, took.String(), next, attempt.Why, attempt.Reason)
+func (a *app) printAttempts(attempts []model.Attempt) error {
+	views := make([]attemptView, len(attempts))
+	for i, attempt := range attempts {
+		views[i] = viewAttempt(attempt)
 	}
-	return table.Flush()
+	return printList(a, views, []any{"ENDED AT", "ATTEMPT", "OUTCOME", "WAIT", "TOOK", "NEXT", "BECAUSE", "REASON"}, func(v *attemptView) []any {
+		outcome := string(v.Outcome) + mark(v.Final, " (final)") + mark(v.Times > 1, fmt.Sprintf(" (%d in a row)", v.Times))
+		wait, took := "-", time.Duration(v.DurationMS)*time.Millisecond
+		if v.WaitMS != nil {
+			wait, took = (time.Duration(*v.WaitMS) * time.Millisecond).String(), time.Duration(*v.WorkMS)*time.Millisecond
+		}
+		return []any{v.EndedAt, ordinal(v.AttemptNo), outcome, wait, took, v.RefreshAt, v.RefreshWhy, v.Reason}
+	})
 }
 
 // ordinal names an attempt by how many retries went before it.

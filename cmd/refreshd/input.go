@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -131,4 +133,24 @@ func (a *app) readPolicy(ctx context.Context, from string) (definitions.Source, 
 		return definitions.Source{}, fmt.Errorf("%s: expected one policy, found %d", from, len(sources))
 	}
 	return sources[0], nil
+}
+
+// showProgress returns what reads the same, and shows on the terminal how far it has come. Without a terminal for complaints, or with one
+// that is full of results already, it shows nothing.
+func (a *app) showProgress(in io.Reader) io.Reader {
+	errors, is := a.stderr.(*os.File)
+	if !is || !isTerminal(errors) || isTerminal(a.stdout) {
+		return in
+	}
+	size := int64(-1)
+	if file, is := in.(*os.File); is {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	}
+	bar := progressbar.NewOptions64(size,
+		progressbar.OptionSetWriter(errors), progressbar.OptionShowBytes(true), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())
+	read := progressbar.NewReader(in, bar)
+	return &read
 }

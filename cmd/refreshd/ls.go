@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/listing"
 	"github.com/refreshd/refreshd/internal/store"
@@ -142,7 +143,7 @@ const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
 func (l *lister) line(to io.Writer, s explain.Shown) error {
 	if l.json() {
-		return printJSONLine(to, listedView{viewModel(s), s.Because, s.Reason})
+		return print.JSONLine(to, listedView{viewModel(s), s.Because, s.Reason})
 	}
 	reason := s.Reason
 	if since := s.Record.FailingSince; !since.IsZero() {

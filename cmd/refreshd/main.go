@@ -7,17 +7,23 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
 	_ "time/tzdata" // schedules have time zones, and the host may have none
 
-	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
-
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // and no authorities of TLS either, as in an image from scratch
+	"golang.org/x/term"
 
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -107,3 +113,112 @@ func nameFlag(command *cobra.Command, err error) error {
 }
 
 func (a *app) complain(text string) { fmt.Fprintln(a.stderr, "refreshd: "+plain(text)) }
+
+// stopSignals tell a process to end. The first ends the context of the command. The second tells a daemon to hurry: not to wait
+// for the grace, but to hand back what is in hand; any other command is killed by it, because whoever presses Ctrl-C twice does
+// not want to wait. The third kills a daemon too.
+type stopSignals struct {
+	hurry  chan struct{} // closed by the second signal
+	daemon atomic.Bool   // a daemon listens to hurry
+}
+
+type stopSignalsKey struct{}
+
+// hurryOf is what the second signal closes; to ask for it is to be a daemon. nil: this process awaits no signals.
+func hurryOf(ctx context.Context) <-chan struct{} {
+	s, ok := ctx.Value(stopSignalsKey{}).(*stopSignals)
+	if !ok {
+		return nil
+	}
+	s.daemon.Store(true)
+	return s.hurry
+}
+
+// listen returns a context that ends with the first signal. The caller calls the returned function when no more are awaited.
+func listen(parent context.Context) (context.Context, func()) {
+	s := &stopSignals{hurry: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.WithValue(parent, stopSignalsKey{}, s))
+	signals, done := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+		case <-done:
+			return
+		}
+		cancel()
+		select {
+		case sent := <-signals:
+			signal.Stop(signals) // the next one kills
+			if s.daemon.Load() {
+				close(s.hurry)
+			} else if number, ok := sent.(syscall.Signal); ok {
+				_ = syscall.Kill(os.Getpid(), number)
+			}
+		case <-done:
+		}
+	}()
+	return ctx, func() { signal.Stop(signals); close(done); cancel() }
+}
+
+// leastStop is how long a daemon may take to end in any case. A round takes milliseconds, unless Redis hangs.
+const leastStop = 2 * time.Second
+
+// bounded runs a daemon until it ends; when ctx has ended, for no longer than limit, or leastStop when there is hurry. A daemon
+// that is cut off has done nothing by halves, since each of its writes is one script: the next one finds the rest.
+func bounded(ctx context.Context, loop daemon, limit time.Duration, hurry <-chan struct{}) error {
+	ended := make(chan error, 1)
+	go func() { ended <- loop.Run(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	limit = max(limit, leastStop)
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-hurry:
+			hurry, limit = nil, leastStop
+			timer.Reset(limit)
+		case <-timer.C:
+			return fmt.Errorf("expected the work in hand to end within %s, found it going on: cut off", limit)
+		}
+	}
+}
+
+// setLogGlobals sets what zerolog keeps in globals: once in a program, before anything logs.
+func setLogGlobals() {
+	zerolog.TimeFieldFormat = model.TimeLayout // milliseconds, sortable
+	zerolog.TimestampFunc = func() time.Time { return time.Now().UTC() }
+	zerolog.DefaultContextLogger = new(zerolog.Nop())
+}
+
+// logLevels are checked, because zerolog would take "" and "7" as levels that say nothing at all.
+var logLevels = []string{"trace", "debug", "info", "warn", "error"}
+
+// newLogger writes JSON, or text when a person looks on. The level is one of logLevels.
+func newLogger(to io.Writer, level string) zerolog.Logger {
+	parsed, _ := zerolog.ParseLevel(level)
+	if isTerminal(to) {
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
+	}
+	return zerolog.New(zerolog.SyncWriter(to)).Level(parsed).With().Timestamp().Logger()
+}
+
+func isTerminal(to any) bool {
+	file, ok := to.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// redisLog is the logger for what go-redis has to say, which knows only one log in a program.
+var redisLog atomic.Pointer[zerolog.Logger]
+
+func logRedis(_ context.Context, message string) {
+	if log := redisLog.Load(); log != nil {
+		log.Debug().Str("text", message).Msg("redis client") // the caller tells every error anyway
+	}
+}

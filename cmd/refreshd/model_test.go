@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os/user"
 	"slices"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/commands"
-	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -154,57 +151,6 @@ func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
 			t.Errorf("expected only the attempt of d in the input list, found %v", left)
 		}
 	})
-}
-
-// meddler is a queue in which somebody else changes the model after it was read.
-type meddler struct {
-	*store.Store
-	times  int
-	meddle func()
-}
-
-func (m *meddler) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	if m.times > 0 {
-		m.times--
-		m.meddle()
-	}
-	return m.Store.Commit(ctx, batch)
-}
-
-func TestACommandIsDecidedAgainWhenItsModelHasChanged(t *testing.T) {
-	for name, test := range map[string]struct {
-		times int
-		want  string
-	}{
-		"once":            {1, commands.ResultUpdated},
-		"again and again": {store.MaxPasses, commands.ResultRefused},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := testkit.Redis(t)
-			c, q := at(t, server), fixture.Live(t, server)
-			c.in = `[{"uid":"a"},{"uid":"still"}]`
-			c.do("model", "put", "-")
-			other := &meddler{q.Store, test.times, func() {
-				c.do("model", "disable", "a", "--reason", "now")
-				c.do("model", "enable", "a")
-			}}
-			var requests []*commands.Request
-			const text = `[{"uid":"a","payload":{"n":1}},{"uid":"still","payload":{"n":1}},{"uid":"a","payload":{"n":1}}]`
-			read := func(m definitions.Model) error { requests = append(requests, putRequest(m, "")); return nil }
-			if err := definitions.ReadModels("-", strings.NewReader(text), definitions.FormatAuto, read); err != nil {
-				t.Fatal(err)
-			}
-			if err := commands.Execute(t.Context(), other, requests); err != nil {
-				t.Fatal(err)
-			}
-			if requests[0].Result != test.want || requests[1].Result != commands.ResultUpdated {
-				t.Errorf("found %s %v and %s %v", requests[0].Result, requests[0].Refused, requests[1].Result, requests[1].Refused)
-			}
-			if want := map[string]string{commands.ResultUpdated: commands.ResultUnchanged, commands.ResultRefused: commands.ResultRefused}[test.want]; requests[2].Result != want {
-				t.Errorf("expected what was decided on top to be %s, found %s", want, requests[2].Result)
-			}
-		})
-	}
 }
 
 func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {

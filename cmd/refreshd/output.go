@@ -2,14 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -101,22 +98,3 @@ func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdo
 func plain(text string) string { return print.Plain(text) }
 
 var distance, roughly = words.Distance, words.Roughly
-
-func printJSONLine(to io.Writer, value any) error { return print.JSONLine(to, value) }
-
-func printJSONLines[T any](to io.Writer, list []T, view func(*T) any) error {
-	for i := range list {
-		if err := printJSONLine(to, view(&list[i])); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// optional renders a time for JSON; nil, which is null: none.
-func optional(at time.Time) *string {
-	if at.IsZero() {
-		return nil
-	}
-	return new(model.FormatTime(at))
-}

@@ -10,8 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -86,7 +87,7 @@ type saving struct {
 	ctx     context.Context // it ends when a batch has failed
 	queue   *store.Queue
 	tally   *tally
-	batch   []*commands.Request  // that is being filled
+	batch   []*operate.Request   // that is being filled
 	counts  map[*store.Store]int // how many of it each part gets
 	last    []*flight            // that were begun last
 	flights chan *flight         // that are to be told of
@@ -95,7 +96,7 @@ type saving struct {
 
 // flight is a batch that is being carried out.
 type flight struct {
-	batch []*commands.Request
+	batch []*operate.Request
 	uids  map[string]bool
 	ended chan struct{} // closed when err is known
 	err   error
@@ -113,13 +114,13 @@ func startSaving(ctx context.Context, queue *store.Queue, tally *tally) *saving 
 }
 
 // maxBatch bounds what the batches of all parts hold together, at about the memory of four.
-const maxBatch = 4 * commands.BatchSize
+const maxBatch = 4 * operate.BatchSize
 
 // add fills the batch, and begins with it when a part has got enough for a commit.
-func (s *saving) add(r *commands.Request) {
+func (s *saving) add(r *operate.Request) {
 	part := s.queue.Of(r.Command.UID)
 	s.batch = append(s.batch, r)
-	if s.counts[part]++; s.counts[part] == commands.BatchSize || len(s.batch) == maxBatch {
+	if s.counts[part]++; s.counts[part] == operate.BatchSize || len(s.batch) == maxBatch {
 		s.send()
 	}
 }
@@ -137,7 +138,7 @@ func (s *saving) send() {
 	}
 	go func() {
 		defer close(f.ended)
-		f.err = commands.ExecuteAll(s.ctx, s.queue, f.batch)
+		f.err = operate.Execute(s.ctx, s.queue, f.batch)
 	}()
 	s.flights <- f
 	clear(s.counts)
@@ -179,8 +180,8 @@ func (s *saving) end() error {
 }
 
 // putRequest is the request to save a model of a file, refused already if it is none.
-func putRequest(m definitions.Model, by string) *commands.Request {
-	r := &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position, InWords: m.InWords()}
+func putRequest(m definitions.Model, by string) *operate.Request {
+	r := &operate.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position, InWords: m.InWords()}
 	if m.Err != nil {
 		r.Refuse(m.Err)
 	}
@@ -210,10 +211,10 @@ func newTally(a *app) *tally {
 
 // outcome is what is told of one command with -o json.
 type outcome struct {
-	UID       string  `json:"uid"`
-	Result    string  `json:"result"`
-	RefreshAt *string `json:"refresh_at"`
-	Error     string  `json:"error,omitempty"`
+	UID       string    `json:"uid"`
+	Result    string    `json:"result"`
+	RefreshAt time.Time `json:"refresh_at"`
+	Error     string    `json:"error,omitempty"`
 	// Warnings are what is seldom meant, each told of the first model that it is about.
 	Warnings []string `json:"warnings,omitempty"`
 	// ReadAs is how a rule in English was read, told of the first model that has it.
@@ -225,12 +226,12 @@ type rule struct{ text, timezone string }
 // mostRead bounds how many different rules are told of: nobody reads more.
 const mostRead = 100
 
-func (t *tally) tell(requests []*commands.Request) error {
+func (t *tally) tell(requests []*operate.Request) error {
 	var lines strings.Builder
 	t.documents += len(requests)
 	for _, request := range requests {
 		t.results[request.Result]++
-		told := outcome{UID: request.Command.UID, Result: request.Result, RefreshAt: optional(request.Next)}
+		told := outcome{UID: request.Command.UID, Result: request.Result, RefreshAt: request.Next}
 		if request.Refused != nil {
 			told.Error = request.Problem()
 			t.app.complain(told.Error)
@@ -241,7 +242,7 @@ func (t *tally) tell(requests []*commands.Request) error {
 			told.ReadAs = t.readAs(request, time.Now())
 		}
 		if t.app.json() {
-			if err := printJSONLine(&lines, told); err != nil {
+			if err := print.JSONLine(&lines, told); err != nil {
 				return err
 			}
 		} else if request.Refused == nil && !t.brief {
@@ -253,7 +254,7 @@ func (t *tally) tell(requests []*commands.Request) error {
 }
 
 // readAs tells how the rule of a model was read, unless it was written as a rule, or another model has told of it.
-func (t *tally) readAs(request *commands.Request, now time.Time) *schedule.Understood {
+func (t *tally) readAs(request *operate.Request, now time.Time) *schedule.Understood {
 	m := request.Saved
 	same := rule{cmp.Or(m.Rule, m.Policy.Rule), m.Zone()}
 	if !request.InWords || t.read[same] || len(t.read) == mostRead {
@@ -268,7 +269,7 @@ func (t *tally) readAs(request *commands.Request, now time.Time) *schedule.Under
 }
 
 // lint notes the warnings about a model, and returns those that no model before it had.
-func (t *tally) lint(request *commands.Request, warnings []policy.Warning) (first []string) {
+func (t *tally) lint(request *operate.Request, warnings []policy.Warning) (first []string) {
 	for _, w := range warnings {
 		shared := t.warned[w]
 		if shared == nil {
@@ -295,13 +296,13 @@ func (t *tally) warn() {
 func (t *tally) end() error {
 	if r := t.results; !t.app.json() {
 		fmt.Fprintf(t.app.stdout, "%s: %d created, %d updated, %d unchanged, %d refused\n",
-			words.Count(t.documents, "model", "models"), r[commands.ResultCreated], r[commands.ResultUpdated], r[commands.ResultUnchanged], r[commands.ResultRefused])
+			words.Count(t.documents, "model", "models"), r[operate.ResultCreated], r[operate.ResultUpdated], r[operate.ResultUnchanged], r[operate.ResultRefused])
 	}
 	return t.failed()
 }
 
 func (t *tally) failed() error {
-	if t.results[commands.ResultRefused] > 0 {
+	if t.results[operate.ResultRefused] > 0 {
 		return errReported
 	}
 	return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -17,7 +17,7 @@ const tight = "policy: {timeout: 2h, retries: [0]}\n"
 func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 	c := at(t, testkit.Redis(t)) // a whole batch can take miniredis longer than the five seconds that a call may take
 	var text strings.Builder
-	for i := range 2*commands.BatchSize + 1 {
+	for i := range 2*operate.BatchSize + 1 {
 		fmt.Fprintf(&text, "---\nuid: m%d\nrrule: FREQ=HOURLY;INTERVAL=2\n%s", i, tight)
 	}
 	text.WriteString("---\nuid: other\nrrule: FREQ=HOURLY;INTERVAL=1\n" + tight)
@@ -27,8 +27,8 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 		t.Fatalf("expected 2 warnings, found %d\n%s", len(lines), stderr)
 	}
 	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ",
-		fmt.Sprintf(" (%d models)", 2*commands.BatchSize+1))
-	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*commands.BatchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
+		fmt.Sprintf(" (%d models)", 2*operate.BatchSize+1))
+	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*operate.BatchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
 	if strings.Contains(lines[1], " models)") {
 		t.Errorf("expected no count of one model, found %s", lines[1])
 	}

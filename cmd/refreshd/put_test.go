@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -76,7 +76,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 		ended <- run(t.Context(), []string{"model", "put", "-", "--verbose", "--format", "jsonl"}, in, out, io.Discard, c.environ())
 		_ = out.Close()
 	}()
-	for i := range commands.BatchSize {
+	for i := range operate.BatchSize {
 		fmt.Fprintf(send, "{\"uid\":\"m%d\"}\n", i)
 	}
 	first := make([]byte, len("created    m0\n"))
@@ -91,7 +91,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 	if code := <-ended; code != exitDone || err != nil {
 		t.Fatalf("expected exit code 0, found %d, %v", code, err)
 	}
-	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", commands.BatchSize+1))
+	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", operate.BatchSize+1))
 }
 
 func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
@@ -106,13 +106,13 @@ func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
 func TestAModelSavedAgainAndAgainEndsAsTheLastHoweverManyBatchesAreInFlight(t *testing.T) {
 	c := at(t, testkit.Redis(t))
 	var lines strings.Builder
-	for n := range 10 * commands.BatchSize {
+	for n := range 10 * operate.BatchSize {
 		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%3, n)
 	}
 	c.in = lines.String()
 	c.do("model", "put", "-", "--format", "jsonl")
 	for uid := range 3 {
-		last := 10*commands.BatchSize - 1 - (10*commands.BatchSize-1-uid)%3
+		last := 10*operate.BatchSize - 1 - (10*operate.BatchSize-1-uid)%3
 		if diff := cmp.Diff(map[string]any{"n": float64(last)}, c.object("model", "get", fmt.Sprint("m", uid))["payload"]); diff != "" {
 			t.Error(diff)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -183,7 +183,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 	server := testkit.Redis(t)
 	d := divide(t, server, 4)
 	var text, want strings.Builder
-	const documents = 8 * commands.BatchSize
+	const documents = 8 * operate.BatchSize
 	for n := range documents {
 		fmt.Fprintf(&text, "{\"uid\":\"m%d\"}\n", n)
 		fmt.Fprintf(&want, "created    m%d\n", n)
@@ -207,7 +207,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 func TestAModelSavedAgainAndAgainInAQueueOfManyPartsEndsAsTheLast(t *testing.T) {
 	d := divide(t, testkit.Redis(t), 4)
 	var lines strings.Builder
-	const last = 20 * commands.BatchSize
+	const last = 20 * operate.BatchSize
 	for n := range last {
 		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%10, n)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -56,7 +56,7 @@ func TestWhoeverWritesARuleAsItIsStoredIsNotToldHowItWasRead(t *testing.T) {
 func TestWhoeverSavesModelsIsShownOnceHowEachRuleInEnglishWasRead(t *testing.T) {
 	c := at(t, testkit.Redis(t)) // a whole batch can take miniredis longer than the five seconds that a call may take
 	var text strings.Builder
-	for i := range commands.BatchSize + 1 {
+	for i := range operate.BatchSize + 1 {
 		fmt.Fprintf(&text, "---\nuid: m%d\nrrule: daily at 6am\ntimezone: Europe/Berlin\n", i)
 	}
 	text.WriteString("---\nuid: again\nrrule: 6 AM every day Berlin time\n---\nuid: other\nrrule: daily at 6am\n---\nuid: own\npolicy: {rrule: daily at 7am, timeout: 1h}\n")

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/shadow"
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -186,13 +187,13 @@ func (a *app) defineFiles(comparison *shadow.Comparison, from string) error {
 
 // defineStored adds the models of a queue, as they are defined; what they are doing does not count.
 func defineStored(ctx context.Context, comparison *shadow.Comparison, queue *store.Queue) error {
-	return (&fleet{queue: queue}).each(ctx, func(_ *store.Store, records []*store.Record) error {
+	return operate.Operator{Queue: queue}.EachModel(ctx, func(_ *store.Store, records []*store.Record) error {
 		for _, record := range records {
 			stored := record.Model
 			stored.State = model.State{Phase: stored.Phase}
 			stored.Payload = ""
 			comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
 		}
-		return ctx.Err()
+		return nil
 	})
 }

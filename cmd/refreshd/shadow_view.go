@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/shadow"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -26,21 +27,21 @@ type differenceView struct {
 	Difference shadow.Kind `json:"difference"`
 	Line       int         `json:"line"` // 0: there was no run
 	UID        string      `json:"uid"`
-	Old        *string     `json:"old"`
-	Ours       *string     `json:"ours"`
+	Old        time.Time   `json:"old"`
+	Ours       time.Time   `json:"ours"`
 	Seconds    float64     `json:"seconds"` // how far apart; 0: that says nothing
 	Why        string      `json:"why"`
 }
 
 func viewDifference(d shadow.Difference) differenceView {
 	return differenceView{
-		Kind: "difference", Difference: d.Kind, Line: d.Line, UID: d.UID, Old: optional(d.Old), Ours: optional(d.Ours), Seconds: d.By.Seconds(), Why: d.Why,
+		Kind: "difference", Difference: d.Kind, Line: d.Line, UID: d.UID, Old: d.Old, Ours: d.Ours, Seconds: d.By.Seconds(), Why: d.Why,
 	}
 }
 
 func (a *app) tellDifference(d shadow.Difference, zone *time.Location) {
 	if a.json() {
-		_ = printJSONLine(a.stdout, viewDifference(d)) // a command that cannot print has nobody to tell
+		_ = print.JSONLine(a.stdout, viewDifference(d)) // a command that cannot print has nobody to tell
 		return
 	}
 	fmt.Fprintln(a.stdout, plain(differenceText(d, zone)))
@@ -89,8 +90,8 @@ type shadowView struct {
 	Runs      int         `json:"runs"`
 	Agreed    int         `json:"agreed"`
 	Unjudged  int         `json:"unjudged"` // runs of models without a schedule
-	From      *string     `json:"from"`
-	To        *string     `json:"to"`
+	From      time.Time   `json:"from"`
+	To        time.Time   `json:"to"`
 	Kinds     []shadowSum `json:"kinds"`
 }
 
@@ -124,18 +125,18 @@ func (a *app) showShadow(r *shadow.Report, zone *time.Location, within time.Dura
 
 func (a *app) linesShadow(r *shadow.Report, _ *time.Location, _ time.Duration) error {
 	for _, m := range r.Differing {
-		if err := printJSONLine(a.stdout, shadowedModel{"model", m.UID, m.Runs, m.Agreed, m.Counts}); err != nil {
+		if err := print.JSONLine(a.stdout, shadowedModel{"model", m.UID, m.Runs, m.Agreed, m.Counts}); err != nil {
 			return err
 		}
 	}
 	v := shadowView{
 		Kind: "summary", Models: r.Models, NoRuns: r.NoRuns, Differing: len(r.Differing), Runs: r.Runs, Agreed: r.Agreed, Unjudged: r.Unjudged,
-		From: optional(r.From), To: optional(r.To), Kinds: []shadowSum{},
+		From: r.From, To: r.To, Kinds: []shadowSum{},
 	}
 	for _, sum := range r.Sums {
 		v.Kinds = append(v.Kinds, shadowSum{sum.Kind, sum.Count, sum.Models, viewDifference(sum.Most)})
 	}
-	return printJSONLine(a.stdout, v)
+	return print.JSONLine(a.stdout, v)
 }
 
 func (a *app) tableShadow(r *shadow.Report, zone *time.Location, within time.Duration) error {

@@ -135,7 +135,7 @@ func TestTheHistoryTellsTheWaitInLineFromTheWork(t *testing.T) {
 			attempt := attempt
 			attempt.ProcessingAt = test.processing
 			var table strings.Builder
-			if err := (&app{stdout: &table, output: outputTable}).historyTable([]model.Attempt{attempt}); err != nil {
+			if err := (&app{stdout: &table, output: outputTable}).printAttempts([]model.Attempt{attempt}); err != nil {
 				t.Fatal(err)
 			}
 			if cells := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(cells, strings.Join(test.cells, " ")) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/care/transfer"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
@@ -122,13 +123,13 @@ func (a *app) refuseLine(position func(field string) string, uid string, err err
 	}
 	a.complain(told.Error)
 	if a.json() {
-		_ = printJSONLine(a.stdout, told) // the summary meets the same error
+		_ = print.JSONLine(a.stdout, told) // the summary meets the same error
 	}
 }
 
 func (a *app) tellImport(i *transfer.Import, rate float64) error {
 	if a.json() {
-		return printJSONLine(a.stdout, importView{i.Models, i.Policies, i.Calendars, i.Limits, rate})
+		return print.JSONLine(a.stdout, importView{i.Models, i.Policies, i.Calendars, i.Limits, rate})
 	}
 	told := []string{tellCount(i.Models, "model", "models"), tellCount(i.Policies, "policy", "policies")}
 	for _, few := range []struct {

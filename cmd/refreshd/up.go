@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
@@ -110,7 +111,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 func (a *app) hint(address, browser string, keys store.Keys) error {
 	port := address[strings.LastIndex(address, ":")+1:]
 	if a.json() {
-		return printJSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue(), "dashboard": browser})
+		return print.JSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue(), "dashboard": browser})
 	}
 	_, err := fmt.Fprintf(a.stdout, `embedded Redis on 127.0.0.1:%s, in memory, gone when this ends. To look inside:
   redis-cli -p %[1]s HGETALL %[2]sUID

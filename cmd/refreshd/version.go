@@ -2,10 +2,20 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // versionView is what the binary was built from.
@@ -60,4 +70,94 @@ func versionOf(info *debug.BuildInfo, release string) versionView {
 		}
 	}
 	return v
+}
+
+// Somebody waits with the finger on a key: what is not there soon is not offered, nor is more than fits a screen.
+const (
+	completeWithin = 500 * time.Millisecond
+	mostOffered    = 50
+)
+
+// offerValues lets shells complete the values of a command and of those below it: of flags that know a few, and the uids and policies that are
+// stored.
+func (a *app) offerValues(command *cobra.Command) {
+	for flag, values := range map[string][]string{
+		"status": statuses, "role": roleNames(), "format": definitions.Formats, "log-level": logLevels,
+	} {
+		if command.Flags().Lookup(flag) != nil || command.PersistentFlags().Lookup(flag) != nil {
+			_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+		}
+	}
+	if command.PersistentFlags().Lookup("output") != nil {
+		_ = command.RegisterFlagCompletionFunc("output", func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return outputsOf(command), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	for _, flag := range []string{"policy", "against"} {
+		if command.Flags().Lookup(flag) != nil {
+			_ = command.RegisterFlagCompletionFunc(flag, a.offer(policiesLike, cobra.ShellCompDirectiveDefault)) // or a file
+		}
+	}
+	_, arguments, _ := strings.Cut(command.Use, " ")
+	several := strings.Contains(arguments, "...") || strings.Contains(arguments, " ")
+	offer := func(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
+		return func(command *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 && !several {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return a.offer(find, otherwise)(command, args, begun)
+		}
+	}
+	switch parent := command.Parent(); {
+	case strings.HasPrefix(arguments, "UID"):
+		command.ValidArgsFunction = offer(uidsLike, cobra.ShellCompDirectiveNoFileComp)
+	case parent != nil && parent.Name() == "policy" && arguments != "":
+		command.ValidArgsFunction = offer(policiesLike, cobra.ShellCompDirectiveDefault)
+	}
+	for _, child := range command.Commands() {
+		a.offerValues(child)
+	}
+}
+
+// finder finds names that begin as somebody has begun to type.
+type finder func(ctx context.Context, queue *store.Queue, begun string) ([]string, error)
+
+// offer completes by what is stored. If Redis is away nothing is said: the line of the shell is no place for errors.
+func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
+	return func(command *cobra.Command, given []string, begun string) (found []string, _ cobra.ShellCompDirective) {
+		if a.settle(command) != nil {
+			return nil, otherwise
+		}
+		a.log = zerolog.Nop()
+		redisLog.Store(&a.log)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(command.Context()), completeWithin)
+		defer cancel()
+		_ = a.withQueue(ctx, func(queue *store.Queue) (err error) {
+			found, err = find(ctx, queue, begun)
+			return err
+		})
+		found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(given, name) })
+		slices.Sort(found)
+		return found[:min(len(found), mostOffered)], otherwise
+	}
+}
+
+func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []string, _ error) {
+	err := queue.Each(func(part *store.Store) error {
+		return part.Report().EachModel(ctx, begun, func(uids []string) error {
+			if found = append(found, uids...); len(found) > mostOffered {
+				return errEnough
+			}
+			return nil
+		})
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return found, err
+}
+
+func policiesLike(ctx context.Context, queue *store.Queue, begun string) ([]string, error) {
+	names, err := queue.Parts[0].Report().PolicyNames(ctx)
+	return slices.DeleteFunc(names, func(name string) bool { return policy.IsInline(name) || !strings.HasPrefix(name, begun) }), err
 }

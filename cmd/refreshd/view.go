@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -19,26 +20,26 @@ type modelView struct {
 	UID    string       `json:"uid"`
 	Status model.Status `json:"status"`
 
-	RefreshAt  *string `json:"refresh_at"`
-	RefreshWhy string  `json:"refresh_why"`
-	RefreshFor string  `json:"refresh_for"`
-	NotBefore  *string `json:"not_before"`
-	PlannedAt  *string `json:"planned_at"`
-	Phase      string  `json:"phase"`
+	RefreshAt  time.Time `json:"refresh_at"`
+	RefreshWhy string    `json:"refresh_why"`
+	RefreshFor string    `json:"refresh_for"`
+	NotBefore  time.Time `json:"not_before"`
+	PlannedAt  time.Time `json:"planned_at"`
+	Phase      string    `json:"phase"`
 
 	ParkedBy    model.Blocker `json:"parked_by"` // what it waits for instead of a time
-	ParkedSince *string       `json:"parked_since"`
+	ParkedSince time.Time     `json:"parked_since"`
 	Reserved    []string      `json:"reserved"`   // keys of which refresh_at is a slot
 	CountedBy   []string      `json:"counted_by"` // limits and circuit that count the attempt
 
-	AttemptUID   string  `json:"attempt_uid"`
-	AttemptNo    int     `json:"attempt_no"`
-	StartedAt    *string `json:"started_at"`
-	DeadlineAt   *string `json:"deadline_at"`
-	ProcessingAt *string `json:"processing_at"`
-	Worker       string  `json:"worker"`
-	Again        bool    `json:"again"`
-	Outdated     bool    `json:"outdated"`
+	AttemptUID   string    `json:"attempt_uid"`
+	AttemptNo    int       `json:"attempt_no"`
+	StartedAt    time.Time `json:"started_at"`
+	DeadlineAt   time.Time `json:"deadline_at"`
+	ProcessingAt time.Time `json:"processing_at"`
+	Worker       string    `json:"worker"`
+	Again        bool      `json:"again"`
+	Outdated     bool      `json:"outdated"`
 
 	Disabled       bool   `json:"refresh_disabled_until_update"`
 	DisabledReason string `json:"refresh_disabled_user_friendly_reason"`
@@ -48,19 +49,19 @@ type modelView struct {
 	UserFriendlyStatus string `json:"user_friendly_status"`
 	Progress           int    `json:"progress"`
 
-	LastSuccessAt *string `json:"last_success_at"`
+	LastSuccessAt time.Time `json:"last_success_at"`
 	// Freshness is what was told last, StaleAt when that changes next, or since when it is stale.
 	Freshness      model.Freshness `json:"freshness"`
-	StaleAt        *string         `json:"stale_at"`
-	FreshSince     *string         `json:"fresh_since"`
-	FailingSince   *string         `json:"failing_since"`
-	FinalFailureAt *string         `json:"final_failure_at"`
+	StaleAt        time.Time       `json:"stale_at"`
+	FreshSince     time.Time       `json:"fresh_since"`
+	FailingSince   time.Time       `json:"failing_since"`
+	FinalFailureAt time.Time       `json:"final_failure_at"`
 	LastAttemptUID string          `json:"last_attempt_uid"`
 	Deferrals      int             `json:"deferrals"`
-	TryingSince    *string         `json:"trying_since"`
-	GivesUpAt      *string         `json:"gives_up_at"`
+	TryingSince    time.Time       `json:"trying_since"`
+	GivesUpAt      time.Time       `json:"gives_up_at"`
 
-	retryStats
+	operate.RetryStats
 
 	Labels   map[string]string `json:"labels"`
 	Rule     string            `json:"rrule"`
@@ -81,19 +82,19 @@ func viewModel(s explain.Shown) modelView {
 	rev, _ := strconv.ParseInt(r.Rev(), 10, 64) // 0 tells a person enough about a rev that is no number
 	v := modelView{
 		UID: r.UID, Status: s.Status,
-		RefreshAt: optional(r.RefreshAt), RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: optional(r.NotBefore), PlannedAt: optional(r.Planned(s.Now)),
+		RefreshAt: r.RefreshAt, RefreshWhy: r.Why, RefreshFor: refreshFor(r), NotBefore: r.NotBefore, PlannedAt: r.Planned(s.Now),
 		Phase:    phaseText(r.Phase),
-		ParkedBy: r.ParkedBy, ParkedSince: optional(r.ParkedSince), Reserved: append([]string{}, strings.Fields(r.Reserved)...),
+		ParkedBy: r.ParkedBy, ParkedSince: r.ParkedSince, Reserved: append([]string{}, strings.Fields(r.Reserved)...),
 		CountedBy:  append([]string{}, strings.Fields(r.Counted)...),
-		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: optional(r.StartedAt), DeadlineAt: optional(r.DeadlineAt),
-		ProcessingAt: optional(r.ProcessingAt), Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
+		AttemptUID: r.AttemptUID, AttemptNo: r.AttemptNo, StartedAt: r.StartedAt, DeadlineAt: r.DeadlineAt,
+		ProcessingAt: r.ProcessingAt, Worker: r.Worker, Again: r.Again, Outdated: r.Outdated,
 		Disabled: r.Disabled, DisabledReason: r.DisabledReason, DisabledBy: string(r.StoppedBy()), DisabledWho: r.DisabledWho,
 		UserFriendlyStatus: r.UserFriendlyStatus, Progress: r.Progress,
-		Freshness: r.Freshness, StaleAt: optional(r.StaleAt), FreshSince: optional(r.FreshSince),
-		LastSuccessAt: optional(r.LastSuccessAt), FailingSince: optional(r.FailingSince),
-		FinalFailureAt: optional(r.FinalFailureAt), LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
-		TryingSince: optional(r.TryingSince), GivesUpAt: optional(r.GivesUpAt()),
-		retryStats: newRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
+		Freshness: r.Freshness, StaleAt: r.StaleAt, FreshSince: r.FreshSince,
+		LastSuccessAt: r.LastSuccessAt, FailingSince: r.FailingSince,
+		FinalFailureAt: r.FinalFailureAt, LastAttemptUID: r.LastAttemptUID, Deferrals: r.Deferrals,
+		TryingSince: r.TryingSince, GivesUpAt: r.GivesUpAt(),
+		RetryStats: operate.NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     labelsOf(r), Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
 		Rev: rev, Fault: r.Fault, Rejected: s.Rejection,
 	}
@@ -150,7 +151,7 @@ func pairsOf(s explain.Shown) [][2]any {
 		{"worker says", v.UserFriendlyStatus}, {"progress", mark(v.Progress != 0, strconv.Itoa(v.Progress)+"%")},
 		{"freshness", explain.FreshnessText(&r.Model, when)}, {"last success at", when(r.LastSuccessAt)}, {"failing since", when(r.FailingSince)},
 		{"gives up at", when(r.GivesUpAt())}, {"final failure at", when(r.FinalFailureAt)},
-		{"retries", v.summary()},
+		{"retries", v.Summary()},
 		{"labels", strings.Join(model.LabelTerms(v.Labels), ", ")}, {"rrule", v.Rule}, {"timezone", v.Timezone}, {"dtstart", v.Dtstart},
 		{"policy", v.Policy + " " + string(policy)}, {"payload", string(v.Payload)},
 		{"rejected", v.Rejected.Text(when)},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/commands"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -177,9 +177,9 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 // fill saves so many models.
 func (f *fleet) fill(many int) {
 	f.t.Helper()
-	for from := 0; from < many; from += commands.BatchSize {
+	for from := 0; from < many; from += operate.BatchSize {
 		var lines strings.Builder
-		for i := from; i < min(many, from+commands.BatchSize); i++ {
+		for i := from; i < min(many, from+operate.BatchSize); i++ {
 			fmt.Fprintf(&lines, `{"uid":"tbl_%06d","policy":"feeds","labels":{"tenant":"t%d"},"payload":{"input_url":"https://h%d.example/a.csv"}}`+"\n", i, i%100, i%1000)
 		}
 		put(f.t, f.queue, lines.String())

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -19,8 +19,8 @@ func change(kind model.CommandType) func(context.Context, *request) (outcome, er
 		if err != nil {
 			return outcome{}, err
 		}
-		request := &commands.Request{Command: model.Command{Type: kind, UID: uid, By: req.operator.By, Force: req.get("force") != "", Reason: req.get("reason")}}
-		if err := commands.ExecuteAll(ctx, req.queue, []*commands.Request{request}); err != nil {
+		request := &operate.Request{Command: model.Command{Type: kind, UID: uid, By: req.operator.By, Force: req.get("force") != "", Reason: req.get("reason")}}
+		if err := operate.Execute(ctx, req.queue, []*operate.Request{request}); err != nil {
 			return outcome{}, err
 		}
 		done := outcome{next: req.Link("model", "uid", uid)}
@@ -36,9 +36,9 @@ func change(kind model.CommandType) func(context.Context, *request) (outcome, er
 }
 
 // describe says in words what a command has done.
-func (req *request) describe(ctx context.Context, request *commands.Request) (string, error) {
+func (req *request) describe(ctx context.Context, request *operate.Request) (string, error) {
 	uid := request.Command.UID
-	if request.Result == commands.ResultUnchanged {
+	if request.Result == operate.ResultUnchanged {
 		return uid + ": nothing had to be changed.", nil
 	}
 	if request.Command.Type == model.CommandDisable {

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/commands"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -43,16 +43,16 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 	})
 }
 
-// put saves models of YAML or JSON lines, at most commands.BatchSize of them.
+// put saves models of YAML or JSON lines, at most operate.BatchSize of them.
 func put(t *testing.T, queue *store.Queue, models string) {
 	t.Helper()
-	var requests []*commands.Request
+	var requests []*operate.Request
 	err := definitions.ReadModels("-", strings.NewReader(models), definitions.FormatAuto, func(m definitions.Model) error {
-		requests = append(requests, &commands.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}})
+		requests = append(requests, &operate.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition}})
 		return m.Err
 	})
 	if err == nil {
-		err = commands.ExecuteAll(t.Context(), queue, requests)
+		err = operate.Execute(t.Context(), queue, requests)
 	}
 	if err != nil {
 		t.Fatal(err)

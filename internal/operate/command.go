@@ -1,4 +1,4 @@
-package commands
+package operate
 
 import (
 	"context"
@@ -60,9 +60,8 @@ func (r *Request) Problem() string {
 // sideBySide is how many parts of a queue are asked at a time.
 const sideBySide = 4
 
-// ExecuteAll carries out requests, those of each part together and at most BatchSize of them, and some parts side by side. An error is that
-// of Execute.
-func ExecuteAll(ctx context.Context, queue *store.Queue, requests []*Request) error {
+// Execute carries out requests, those of each part together and at most BatchSize of them, and some parts at a time.
+func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error {
 	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *Request) bool { return r.Command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
 	}
@@ -74,13 +73,13 @@ func ExecuteAll(ctx context.Context, queue *store.Queue, requests []*Request) er
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, requests := range byPart {
-		parts.Go(func() error { return queue.PartError(part, Execute(ctx, part, requests)) })
+		parts.Go(func() error { return queue.PartError(part, execute(ctx, part, requests)) })
 	}
 	return parts.Wait()
 }
 
-// Execute carries out requests that are not refused, at most BatchSize of them, see store.Execute.
-func Execute(ctx context.Context, on store.Executor, requests []*Request) error {
+// execute carries out requests that are not refused, at most BatchSize of them, see store.Execute.
+func execute(ctx context.Context, on store.Executor, requests []*Request) error {
 	requests = slices.DeleteFunc(slices.Clone(requests), func(r *Request) bool { return r.Refused != nil })
 	commands := make([]*model.Command, len(requests))
 	for i, request := range requests {

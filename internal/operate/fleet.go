@@ -1,4 +1,4 @@
-package main
+package operate
 
 import (
 	"context"
@@ -7,25 +7,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// fleetFlags say which models are looked at, over which time, and how many attempts the workers take.
-type fleetFlags struct {
-	selector string // default all models
-	length   string // default 24h
-	drain    string // N/m; default as measured
-}
-
-func (f *fleetFlags) bind(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.selector, "selector", "l", "", "only models that `TERMS` pick, such as tenant=t1,policy=hourly")
-	flags.StringVar(&f.length, "for", "24h", "`DURATION` to look ahead, at most 31d")
-	flags.StringVar(&f.drain, "drain", "", "`RATE` at which workers take attempts, such as 600/m or 10/s (default as measured)")
+// FleetRequest says which models are looked at, over which time, and how fast workers take attempts.
+type FleetRequest struct {
+	Selector string // empty: all models
+	For      string // how far ahead
+	Drain    string // such as 600/m; empty: as measured
 }
 
 // maxAhead is how far ahead anybody may look.
@@ -33,7 +25,7 @@ const maxAhead = 31 * 24 * time.Hour
 
 // fleet is a queue whose models are looked at.
 type fleet struct {
-	queue    *store.Queue
+	Operator
 	selector model.Selector
 	now, to  time.Time
 	drain    float64 // attempts a minute; 0: not known
@@ -41,26 +33,26 @@ type fleet struct {
 	queued   int     // entries in the input lists
 }
 
-// openFleet reads the flags, and what the queue tells of its workers.
-func openFleet(ctx context.Context, queue *store.Queue, f fleetFlags) (*fleet, error) {
-	s := &fleet{queue: queue}
-	ahead, err := document.ParseDuration(f.length)
+// openFleet reads a request, and what the queue tells of its workers.
+func (o Operator) openFleet(ctx context.Context, r FleetRequest) (*fleet, error) {
+	s := &fleet{Operator: o}
+	ahead, err := document.ParseDuration(r.For)
 	if err == nil && (ahead < time.Minute || ahead > maxAhead) {
-		err = document.Refuse("", "1m to 31d", document.Found(f.length))
+		err = document.Refuse("", "1m to 31d", document.Found(r.For))
 	}
 	if err != nil {
-		return nil, usagef("--for: %w", err)
+		return nil, refusedAt("for", err)
 	}
-	if s.selector, err = model.ParseSelector(f.selector); err != nil {
-		return nil, usageError{err}
+	if s.selector, err = model.ParseSelector(r.Selector); err != nil {
+		return nil, refused(err)
 	}
-	if f.drain != "" {
+	if r.Drain != "" {
 		s.measured = "as --drain says"
-		if s.drain, err = parseDrain(f.drain); err != nil {
+		if s.drain, err = parseDrain(r.Drain); err != nil {
 			return nil, err
 		}
 	}
-	if s.now, err = queue.Parts[0].Now(ctx); err != nil {
+	if s.now, err = s.Queue.Parts[0].Now(ctx); err != nil {
 		return nil, err
 	}
 	s.to = s.now.Add(ahead)
@@ -73,21 +65,21 @@ func parseDrain(text string) (float64, error) {
 	perMinute, known := map[string]float64{"s": 60, "m": 1, "min": 1, "h": 1.0 / 60}[strings.TrimPrefix(unit, "1")]
 	rate, err := strconv.ParseFloat(number, 64)
 	if err != nil || !known || !(rate > 0) || rate > 1e9 {
-		return 0, usagef("--drain: expected a rate such as 600/m or 10/s, found %s", document.Found(text))
+		return 0, refuse("drain", "a rate such as 600/m or 10/s", document.Found(text))
 	}
 	return rate * perMinute, nil
 }
 
-// journalSince is how far back the journal is asked for a busy minute, and mostEntries how much of it is read of each part.
+// journalSince is how far back the journal is asked for a busy minute, and maxEntries how much of it is read of each part.
 const (
 	journalSince = 30 * time.Minute
-	mostEntries  = 50_000
+	maxEntries   = 50_000
 )
 
 // measure reads how long the input lists are, and if nobody has said it how fast they are drained.
 func (s *fleet) measure(ctx context.Context) error {
 	lately, ended := 0.0, forecast.Ended{}
-	err := s.queue.Each(func(part *store.Store) error {
+	err := s.Queue.Each(func(part *store.Store) error {
 		stats, err := part.Report().Stats(ctx)
 		if err != nil {
 			return err
@@ -103,7 +95,7 @@ func (s *fleet) measure(ctx context.Context) error {
 	if s.drain, s.measured = lately, "as the input list was drained within the last minute"; s.drain > 0 {
 		return nil
 	}
-	err = s.queue.Each(func(part *store.Store) error { return readEnded(ctx, part, s.now, ended) })
+	err = s.Queue.Each(func(part *store.Store) error { return readEnded(ctx, part, s.now, ended) })
 	s.drain, s.measured = float64(ended.Busiest()), "at least: the busiest minute of the last half hour"
 	return err
 }
@@ -112,7 +104,7 @@ func readEnded(ctx context.Context, part *store.Store, now time.Time, ended fore
 	read := 0
 	err := part.Report().EachEntry(ctx, now.Add(-journalSince), func(entry model.JournalEntry) error {
 		ended.Add(entry)
-		if read++; read == mostEntries {
+		if read++; read == maxEntries {
 			return errEnough
 		}
 		return nil
@@ -123,9 +115,9 @@ func readEnded(ctx context.Context, part *store.Store, now time.Time, ended fore
 	return err
 }
 
-// each hands over all models of the queue, in chunks, each once; picked says whether the selector picks it.
-func (s *fleet) each(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
-	return s.queue.Each(func(part *store.Store) error {
+// EachModel hands over all models of the queue that can be read, in chunks, each once.
+func (o Operator) EachModel(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
+	return o.Queue.Each(func(part *store.Store) error {
 		return part.Report().EachModel(ctx, "", func(uids []string) error {
 			found, err := part.Load(ctx, uids)
 			if err != nil {
@@ -137,7 +129,10 @@ func (s *fleet) each(ctx context.Context, visit func(part *store.Store, records 
 					records = append(records, record)
 				}
 			}
-			return visit(part, records)
+			if err := visit(part, records); err != nil {
+				return err
+			}
+			return ctx.Err()
 		})
 	})
 }
@@ -145,4 +140,40 @@ func (s *fleet) each(ctx context.Context, visit func(part *store.Store, records 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
 func (s *fleet) picks(record *store.Record) bool {
 	return s.selector.All() || s.selector.Matches(&record.Model, record.Status(s.now, false), s.now)
+}
+
+// Load is the starts of a period.
+type Load struct {
+	Starts      int       `json:"starts"`
+	Peak        int       `json:"peak"` // starts in the fullest minute
+	PeakAt      time.Time `json:"peak_at"`
+	MinutesOver *int      `json:"minutes_over"` // with more starts than are drained; nil: the drain is not known
+	Backlog     *int      `json:"backlog"`      // the most attempts that are left at the end of a minute
+	BacklogAt   time.Time `json:"backlog_at"`
+	EmptyAt     time.Time `json:"empty_at"` // when the list is empty again after that; zero: not within the period
+}
+
+func (s *fleet) load(c *forecast.Counts) Load {
+	load := Load{Starts: c.Total(), Peak: c.Most()}
+	if load.Peak > 0 {
+		load.PeakAt = c.At(c.Peak())
+	}
+	if s.drain > 0 {
+		backlog := c.Backlog(s.drain, s.queued, s.now)
+		load.MinutesOver, load.Backlog, load.BacklogAt, load.EmptyAt = new(c.Over(s.drain)), &backlog.Most, backlog.At, backlog.EmptyAt
+	}
+	return load
+}
+
+// Drain is how fast the workers take attempts.
+type Drain struct {
+	PerMinute *float64 `json:"drain_per_minute"` // nil: not known
+	Source    string   `json:"drain_source"`
+}
+
+func (s *fleet) drained() Drain {
+	if s.drain == 0 {
+		return Drain{nil, "not known"}
+	}
+	return Drain{&s.drain, s.measured}
 }

@@ -1,4 +1,4 @@
-package commands
+package operate
 
 import (
 	"context"
@@ -16,14 +16,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// fleet is a queue of two parts with the models m0 to m4.
-type fleet struct {
+// bundle is a queue of two parts with the models m0 to m4.
+type bundle struct {
 	*store.Queue
 	t      *testing.T
 	client redis.UniversalClient
 }
 
-func open(t *testing.T, server *testkit.Server) *fleet {
+func open(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	options := server.Options()
 	options.PoolSize = 1 // what opens another connection would count as a call
@@ -37,12 +37,12 @@ func open(t *testing.T, server *testkit.Server) *fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fleet{queue, t, client}
+	f := &bundle{queue, t, client}
 	var puts []*Request
 	for i := range 5 {
 		puts = append(puts, put(t, fmt.Sprint("m", i), 1))
 	}
-	if err := ExecuteAll(t.Context(), queue, puts); err != nil {
+	if err := Execute(t.Context(), queue, puts); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -72,7 +72,7 @@ func work(t *testing.T) []*Request {
 }
 
 // models are the models by what work makes of them.
-func (f *fleet) models() map[string]string {
+func (f *bundle) models() map[string]string {
 	f.t.Helper()
 	all := map[string]string{}
 	for _, uid := range []string{"m0", "m1", "m2", "m3", "m4", "new1", "new2", "new3", "new4"} {
@@ -100,7 +100,7 @@ func TestEachCommandTellsWhatBecameOfIt(t *testing.T) {
 		if err := f.client.Set(t.Context(), f.Of("broken").Keys.Model("broken"), "x", 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if err := ExecuteAll(t.Context(), f.Queue, requests); err != nil {
+		if err := Execute(t.Context(), f.Queue, requests); err != nil {
 			t.Fatal(err)
 		}
 		var results []string
@@ -123,7 +123,7 @@ func TestCommandsOfWhichACallFailsAreToldAndCanBeRepeated(t *testing.T) {
 		f, fault := open(t, testkit.Miniredis(t)), new(testkit.Fault)
 		f.client.AddHook(fault)
 		fault.Arm(n)
-		err := ExecuteAll(t.Context(), f.Queue, work(t))
+		err := Execute(t.Context(), f.Queue, work(t))
 		struck := fault.Struck()
 		fault.Arm(0)
 		if struck != errors.Is(err, testkit.ErrFault) || !struck && err != nil {
@@ -134,7 +134,7 @@ func TestCommandsOfWhichACallFailsAreToldAndCanBeRepeated(t *testing.T) {
 				t.Errorf("call %d: %s is neither as it was nor as it was asked for: %s", n, uid, found)
 			}
 		}
-		if err := ExecuteAll(t.Context(), f.Queue, work(t)); err != nil {
+		if err := Execute(t.Context(), f.Queue, work(t)); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(after, f.models()); diff != "" {
@@ -170,13 +170,13 @@ func TestWhatChangedMeanwhileIsDecidedAgainSoManyTimes(t *testing.T) {
 		payload := 10
 		part := &restless{Executor: f.Of("m0"), left: changes, change: func() {
 			payload++
-			if err := Execute(t.Context(), f.Of("m0"), []*Request{put(t, "m0", payload)}); err != nil {
+			if err := execute(t.Context(), f.Of("m0"), []*Request{put(t, "m0", payload)}); err != nil {
 				t.Fatal(err)
 			}
 		}}
 		// The second one changes nothing only if the first one was carried out, and the last one stands alone.
 		requests := []*Request{put(t, "m0", 2), put(t, "m0", 2)}
-		if err := Execute(t.Context(), part, requests); err != nil {
+		if err := execute(t.Context(), part, requests); err != nil {
 			t.Fatal(err)
 		}
 		for i, want := range []string{ResultUpdated, ResultUnchanged} {

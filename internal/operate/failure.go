@@ -1,0 +1,224 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// FailuresRequest says which failing models are told of, and how they are sorted.
+type FailuresRequest struct {
+	Selector string
+	By       string // error, policy, host, label:NAME or a key
+	Past     bool   // groups of which no model fails any more
+}
+
+// key is what models are sorted by; false: by the group of their failure.
+func (r *FailuresRequest) key() (key policy.Key, is bool, err error) {
+	label, isLabel := strings.CutPrefix(r.By, "label:")
+	template := map[string]string{"host": "{host(input_url)}", "policy": "{policy}"}[r.By]
+	switch {
+	case r.By == model.SelectError:
+		return key, false, nil
+	case isLabel:
+		template = "{label." + label + "}"
+	case strings.HasPrefix(r.By, "{"):
+		template = r.By
+	}
+	if key, err = policy.ParseKey(template); err != nil {
+		return key, false, refuse("by", "error, policy, host, label:NAME or a key such as {host(feed_url)}", document.Found(r.By))
+	}
+	return key, true, nil
+}
+
+// Failures is a group of failing models.
+type Failures struct {
+	By        string    `json:"by"`        // what is the same of them: host=example.com; empty: none has it
+	Models    int64     `json:"models"`    // that are failing
+	Since     time.Time `json:"since"`     // by error: its first failure; otherwise since when the first model is failing
+	Last      time.Time `json:"last"`      // the last failure by this error
+	PastSince time.Time `json:"past_at"`   // when the last model ceased to fail by it; zero: some are failing
+	Error     string    `json:"error"`     // id of the group of failures, of most of them
+	Signature string    `json:"signature"` // its text
+	Reason    string    `json:"reason"`    // of its last failure
+	ErrorType string    `json:"error_type"`
+	UIDs      []string  `json:"uids"` // of three of them
+
+	errors map[string]int64 // how many of them fail by each error; nil: all by one
+}
+
+// Cause is what most of the models have in common.
+func (f *Failures) Cause() string {
+	if f.errors == nil {
+		return cmp.Or(f.Reason, f.Signature)
+	}
+	return fmt.Sprintf("%d by %s: %s", f.errors[f.Error], f.Error, f.Signature)
+}
+
+func (f *Failures) describe(one *store.FailureGroup) {
+	f.Error, f.Signature, f.Reason, f.ErrorType, f.Last = one.ID, one.Text, one.Reason, one.ErrorType, one.LastAt
+}
+
+func newFailures(one *store.FailureGroup) Failures {
+	f := Failures{By: model.SelectError + "=" + one.ID, Models: one.Models, Since: one.FirstAt, PastSince: one.PastAt, UIDs: one.UIDs}
+	f.describe(one)
+	return f
+}
+
+// Failures tells why models are failing, the largest group first.
+func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, error) {
+	key, byKey, err := r.key()
+	if err != nil {
+		return nil, err
+	}
+	selector, err := model.ParseSelector(r.Selector)
+	if err != nil {
+		return nil, refused(err)
+	}
+	if r.Past && (byKey || !selector.All()) {
+		return nil, refuse("past", "neither --by nor -l with it, as nothing is known of these models", "one of them")
+	}
+	known, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
+		if r.Past {
+			return part.Report().PastFailureGroups(ctx)
+		}
+		return part.Report().FailureGroups(ctx)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if !byKey && selector.All() {
+		groups := make([]Failures, len(known))
+		for i := range known {
+			groups[i] = newFailures(&known[i])
+		}
+		return groups, nil
+	}
+	groups, err := o.groupFailures(ctx, selector, func(m *model.Model) string {
+		if !byKey {
+			return model.SelectError + "=" + m.FingerprintID
+		}
+		return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
+	})
+	for i := range groups {
+		most := int64(0)
+		for j := range known {
+			if n := groups[i].errors[known[j].ID]; n > most {
+				most = n
+				groups[i].describe(&known[j])
+			}
+		}
+	}
+	return groups, err
+}
+
+// groupFailures sorts the failing models that a selector picks.
+func (o Operator) groupFailures(ctx context.Context, selector model.Selector, keyOf func(*model.Model) string) ([]Failures, error) {
+	failing, err := model.ParseSelector(strings.Trim("status=failing,"+selector.String(), ","))
+	if err != nil {
+		return nil, err
+	}
+	groups := map[string]*Failures{}
+	err = explain.EachPicked(ctx, o.Queue, failing, func(found []explain.Shown) error {
+		for _, one := range found {
+			m, by := &one.Record.Model, keyOf(&one.Record.Model)
+			if groups[by] == nil {
+				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: m.FailingSince}
+			}
+			groups[by].add(m)
+		}
+		return nil
+	})
+	all := make([]Failures, 0, len(groups))
+	for _, group := range groups {
+		all = append(all, *group)
+	}
+	slices.SortFunc(all, func(a, b Failures) int { return cmp.Or(cmp.Compare(b.Models, a.Models), cmp.Compare(a.By, b.By)) })
+	return all, err
+}
+
+func (f *Failures) add(m *model.Model) {
+	f.Models++
+	f.errors[m.FingerprintID]++
+	if m.FailingSince.Before(f.Since) {
+		f.Since = m.FailingSince
+	}
+	if f.UIDs = append(f.UIDs, m.UID); len(f.UIDs) > 3 { // the same ones, however the walk goes
+		slices.Sort(f.UIDs)
+		f.UIDs = f.UIDs[:3]
+	}
+}
+
+// FailureDetails are all that is known of a group of failures.
+type FailureDetails struct {
+	Failures
+	Count    int64    `json:"failures"` // how many there were
+	Began    int64    `json:"began"`    // how often a model began to fail by it
+	Ended    int64    `json:"ended"`    // how often one ceased to
+	Examples []string `json:"examples"` // at most ten uids
+	LastUID  string   `json:"-"`        // the model that failed last
+}
+
+// SelectFailing is the selector of the models that are failing by an error.
+func SelectFailing(id string) (string, error) {
+	return model.SelectError + "=" + id, refused(model.ValidateFingerprintID(id))
+}
+
+// Failure tells all that is known of a group of failures.
+func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err error) {
+	selector, err := SelectFailing(id)
+	if err != nil {
+		return d, err
+	}
+	found, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
+		one, known, err := part.Report().ReadFailureGroup(ctx, id)
+		if !known {
+			return nil, err
+		}
+		return []store.FailureGroup{one}, err
+	})
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s: expected a signature by which models are failing, or were within a day, found none of that name", id)
+	}
+	if err != nil {
+		return d, err
+	}
+	one := &found[0]
+	d = FailureDetails{Failures: newFailures(one), Count: one.Failures, Began: one.Began, Ended: one.Ended, LastUID: one.UID}
+	d.Examples, err = o.examples(ctx, selector)
+	d.UIDs = d.Examples[:min(len(d.Examples), 3)]
+	return d, err
+}
+
+var errEnough = errors.New("enough")
+
+// examples names a few models that a selector picks.
+func (o Operator) examples(ctx context.Context, text string) (uids []string, err error) {
+	selector, err := model.ParseSelector(text)
+	if err != nil {
+		return nil, err
+	}
+	err = explain.EachPicked(ctx, o.Queue, selector, func(found []explain.Shown) error {
+		for _, one := range found {
+			if uids = append(uids, one.Record.UID); len(uids) == maxExamples {
+				return errEnough
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	slices.Sort(uids)
+	return uids, err
+}

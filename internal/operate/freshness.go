@@ -1,0 +1,304 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// FreshnessRequest says of which models and when freshness is told.
+type FreshnessRequest struct {
+	Selector, At string // empty: all models, now
+	Histogram    bool
+
+	picks model.Selector
+	past  time.Time // zero: now
+}
+
+func (r *FreshnessRequest) read() (err error) {
+	if r.picks, err = model.ParseSelector(r.Selector); err != nil || r.At == "" {
+		return refused(err)
+	}
+	if r.past, err = time.Parse(time.RFC3339, r.At); err != nil {
+		return refuse("at", "an RFC 3339 time", document.Found(r.At))
+	}
+	if r.past = r.past.UTC(); r.Histogram {
+		return refuse("histogram", "no --at with it, as the journal does not tell the age of each model", "both")
+	}
+	if strings.Contains(","+r.picks.String(), ","+model.SelectStatus) {
+		return refuse("selector", "no status with --at, as it is that of now", document.Found(r.Selector))
+	}
+	return nil
+}
+
+// maxWorst bounds how many stale models are named.
+const maxWorst = 10
+
+// survey is what is found out about the freshness of the models of a queue.
+type survey struct {
+	*FreshnessRequest
+	queue  *store.Queue
+	now    time.Time
+	counts map[*store.Store]store.FreshnessCounts // by part
+	worst  []Stale
+	ages   []AgeBucket
+}
+
+// Freshness tells how many models are as fresh as their policies promise, and which are stale for longest.
+func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness, error) {
+	if err := r.read(); err != nil {
+		return Freshness{}, err
+	}
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return Freshness{}, err
+	}
+	s := survey{FreshnessRequest: &r, queue: o.Queue, now: now, counts: map[*store.Store]store.FreshnessCounts{}}
+	if r.picks.All() && !r.Histogram {
+		err = o.Queue.Each(func(part *store.Store) error { return s.index(ctx, part) })
+	} else {
+		err = s.walk(ctx)
+	}
+	if err == nil && !r.past.IsZero() {
+		s.now, s.worst = r.past, nil
+		err = o.Queue.Each(func(part *store.Store) error { return s.undo(ctx, part, now) })
+	}
+	if err != nil {
+		return Freshness{}, err
+	}
+	sum := store.FreshnessCounts{}
+	for _, counts := range s.counts {
+		for freshness, count := range counts {
+			sum[freshness] += count
+		}
+	}
+	s.keepWorst()
+	found := Freshness{At: s.now, Selector: r.picks.String(), FreshnessShare: newFreshnessShare(sum), Worst: s.worst}
+	if s.ages != nil {
+		found.Histogram = &s.ages
+	}
+	return found, nil
+}
+
+// index asks the indexes of a part.
+func (s *survey) index(ctx context.Context, part *store.Store) error {
+	stats, err := part.Report().Stats(ctx)
+	if s.counts[part] = stats.Freshness; err != nil || !s.past.IsZero() {
+		return err
+	}
+	stale, err := part.Report().LongestStale(ctx, 0, maxWorst)
+	if err != nil || len(stale) == 0 {
+		return err
+	}
+	uids := make([]string, len(stale))
+	for i, one := range stale {
+		uids[i] = one.UID
+	}
+	found, err := explain.ReadModels(ctx, part, uids)
+	if err != nil {
+		return err
+	}
+	for _, one := range found {
+		s.note(one)
+	}
+	return s.explain(ctx, part, found)
+}
+
+// walk looks at each model that is picked.
+func (s *survey) walk(ctx context.Context) error {
+	s.ages = newHistogram()
+	for _, part := range s.queue.Parts {
+		s.counts[part] = store.FreshnessCounts{}
+		err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
+			found, err := explain.ReadModels(ctx, part, uids)
+			if err != nil {
+				return err
+			}
+			found = slices.DeleteFunc(explain.PickFrom(found, s.picks), func(one explain.Shown) bool { return !one.Record.Watched() })
+			for _, one := range found {
+				s.counts[part][one.Record.Freshness]++
+				countAge(s.ages, &one.Record.Model, s.now)
+				s.note(one)
+			}
+			s.keepWorst()
+			return s.explain(ctx, part, found)
+		})
+		if err != nil {
+			return s.queue.PartError(part, err)
+		}
+	}
+	return nil
+}
+
+// note names a model that is stale.
+func (s *survey) note(one explain.Shown) {
+	since := one.Record.StaleSince()
+	if since.IsZero() {
+		return
+	}
+	s.worst = append(s.worst, Stale{
+		UID: one.Record.UID, Since: since, For: words.Roughly(s.now.Sub(since)), LastSuccessAt: one.Record.LastSuccessAt,
+	})
+}
+
+// explain says why models that are named are stale.
+func (s *survey) explain(ctx context.Context, part *store.Store, found []explain.Shown) error {
+	found = slices.DeleteFunc(found, func(one explain.Shown) bool {
+		return !slices.ContainsFunc(s.worst, func(v Stale) bool { return v.UID == one.Record.UID })
+	})
+	if err := explain.ReadReasons(ctx, part, found); err != nil {
+		return err
+	}
+	for _, one := range found {
+		why := string(one.Status)
+		switch {
+		case one.Record.Parked():
+			why += ": " + one.Because
+		case one.Reason != "":
+			why += ": " + one.Reason
+		}
+		for i := range s.worst {
+			if s.worst[i].UID == one.Record.UID {
+				s.worst[i].Why = why
+			}
+		}
+	}
+	return nil
+}
+
+// keepWorst keeps those that are stale for longest.
+func (s *survey) keepWorst() {
+	slices.SortStableFunc(s.worst, func(a, b Stale) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID)) })
+	s.worst = s.worst[:min(len(s.worst), maxWorst)]
+}
+
+// undo turns what was found of a part into what was so in the past.
+func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) error {
+	reach, err := part.Report().JournalReach(ctx)
+	switch {
+	case err != nil:
+		return err
+	case reach.IsZero():
+		return document.Refuse("at", "a journal that tells of it", "none")
+	case s.past.Before(reach) || s.past.After(now):
+		want := "a time from " + model.FormatTime(reach) + " on, which is as far back as the journal reaches, to now"
+		return document.Refuse("at", want, document.Found(s.At))
+	}
+	picks, err := s.picker(ctx, part)
+	if err != nil {
+		return err
+	}
+	past, err := part.Report().PastFreshness(ctx, s.past, s.counts[part], picks)
+	for _, one := range past.Stale[:min(len(past.Stale), maxWorst)] {
+		v := Stale{UID: one.UID, Since: one.Since, For: "since before the journal"}
+		if !one.Since.IsZero() {
+			v.For = words.Roughly(s.past.Sub(one.Since))
+		}
+		s.worst = append(s.worst, v)
+	}
+	s.ages = nil
+	return err
+}
+
+// picker tells which models of a part are picked, as they are now: one that is gone is not, unless all are.
+func (s *survey) picker(ctx context.Context, part *store.Store) (func(uid string) bool, error) {
+	if s.picks.All() {
+		return func(string) bool { return true }, nil
+	}
+	picked := map[string]bool{}
+	err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
+		found, err := explain.ReadModels(ctx, part, uids)
+		for _, one := range explain.PickFrom(found, s.picks) {
+			picked[one.Record.UID] = true
+		}
+		return err
+	})
+	return func(uid string) bool { return picked[uid] }, err
+}
+
+// FreshnessShare says how many models keep what their policies promise.
+type FreshnessShare struct {
+	Watched int64 `json:"watched"` // models of which a policy promises some freshness
+	Fresh   int64 `json:"fresh"`
+	Never   int64 `json:"never"` // neither late nor stale, and no success yet
+	Late    int64 `json:"late"`
+	Stale   int64 `json:"stale"`
+	// ShareFresh is the share of the watched ones that are fresh, 0 to 1; null: none is watched.
+	ShareFresh *float64 `json:"share_fresh"`
+}
+
+func newFreshnessShare(c store.FreshnessCounts) FreshnessShare {
+	s := FreshnessShare{Watched: c.Watched(), Fresh: c[model.Fresh], Never: c[model.FreshnessNever], Late: c[model.FreshnessLate], Stale: c[model.FreshnessStale]}
+	if s.Watched > 0 {
+		s.ShareFresh = new(float64(s.Fresh) / float64(s.Watched))
+	}
+	return s
+}
+
+// String tells it in a line; empty: no model is watched.
+func (s FreshnessShare) String() string {
+	if s.ShareFresh == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f%% of %d watched models are fresh, %d never succeeded yet, %d late, %d stale", *s.ShareFresh*100, s.Watched, s.Never, s.Late, s.Stale)
+}
+
+// AgeBucket counts models by the time since their last success.
+type AgeBucket struct {
+	UpTo   string `json:"up_to"` // a length, or "older" or "never"
+	Models int64  `json:"models"`
+
+	length time.Duration
+}
+
+// newHistogram are empty buckets: lengths, what is older, and what never succeeded.
+func newHistogram() []AgeBucket {
+	var buckets []AgeBucket
+	for _, hours := range []time.Duration{1, 6, 24, 48, 7 * 24, 28 * 24} {
+		length := hours * time.Hour
+		buckets = append(buckets, AgeBucket{UpTo: document.FormatDuration(length), length: length})
+	}
+	return append(buckets, AgeBucket{UpTo: "older"}, AgeBucket{UpTo: "never"})
+}
+
+func countAge(buckets []AgeBucket, m *model.Model, now time.Time) {
+	last := len(buckets) - 1
+	at := last - 1
+	for i := range buckets[:at] {
+		if now.Sub(m.LastSuccessAt) <= buckets[i].length {
+			at = i
+			break
+		}
+	}
+	if m.LastSuccessAt.IsZero() {
+		at = last
+	}
+	buckets[at].Models++
+}
+
+// Stale is a stale model.
+type Stale struct {
+	UID           string    `json:"uid"`
+	Since         time.Time `json:"stale_since"` // null: since before the journal begins
+	For           string    `json:"stale_for"`
+	LastSuccessAt time.Time `json:"last_success_at"`
+	Why           string    `json:"why"` // what it does now, and why it was disabled or failed last
+}
+
+// Freshness is what is told of freshness.
+type Freshness struct {
+	At       time.Time `json:"at"`
+	Selector string    `json:"selector"`
+	FreshnessShare
+	Worst     []Stale      `json:"worst"`
+	Histogram *[]AgeBucket `json:"histogram"` // null: nobody has asked for it
+}

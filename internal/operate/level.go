@@ -1,0 +1,145 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// LevelRequest says what is levelled, and whether that is stored.
+type LevelRequest struct {
+	FleetRequest
+
+	Within             string // by less than which planned refreshes are shifted
+	Plan, Apply, Clear bool   // at most one
+}
+
+// The bounds of Within.
+const (
+	minShift = 2 * time.Second
+	maxShift = 24 * time.Hour
+)
+
+// Level is a fleet that was levelled.
+type Level struct {
+	Queue  string        `json:"queue"`
+	Within time.Duration `json:"within"`
+	Models int           `json:"models"` // that may be moved
+	Moves  int           `json:"moves"`  // those that get another phase under the plan
+	Before *Load         `json:"before"` // nil if phases are cleared, like After
+	After  *Load         `json:"after"`
+	// Changed and Left are what became of it; 0 if it was only planned. Those that are left wait for something else than a planned refresh.
+	Changed int `json:"changed"`
+	Left    int `json:"left"`
+
+	Drain   Drain `json:"-"`
+	Minutes int   `json:"-"` // of the period
+}
+
+// Level chooses phases for models by which they start as evenly as can be, and stores them if that is asked for.
+func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
+	if r.Plan && r.Apply || r.Plan && r.Clear || r.Apply && r.Clear {
+		return Level{}, refuse("", "one of --plan, --apply, --clear", "several")
+	}
+	within, err := document.ParseDuration(r.Within)
+	if err == nil && (within < minShift || within > maxShift) {
+		err = document.Refuse("", "2s to 24h", document.Found(r.Within))
+	}
+	if err != nil {
+		return Level{}, refusedAt("within", err)
+	}
+	fleet, err := o.openFleet(ctx, r.FleetRequest)
+	if err == nil && (r.Apply || r.Clear) {
+		err = o.Queue.RequireWhole()
+	}
+	if err != nil {
+		return Level{}, err
+	}
+	found := Level{Queue: o.Queue.Name, Within: within, Drain: fleet.drained()}
+	levelling := leveller{fleet: fleet, phase: func(*model.Model) time.Duration { return 0 }}
+	if !r.Clear {
+		plan, err := fleet.planLevel(ctx, within)
+		if err != nil {
+			return Level{}, err
+		}
+		found.Models, found.Moves, found.Before, found.After = plan.Models, plan.Moved, new(fleet.load(plan.Before)), new(fleet.load(plan.After))
+		found.Minutes = len(plan.Before.PerMinute)
+		levelling.phase = func(m *model.Model) time.Duration { return plan.Phase(m, forecast.Host(m)) }
+	}
+	if r.Apply || r.Clear {
+		err = levelling.run(ctx)
+		found.Changed, found.Left = levelling.changed, levelling.left
+	}
+	return found, err
+}
+
+func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.Plan, error) {
+	leveller := forecast.NewLeveller(s.now, s.to, within)
+	err := s.EachModel(ctx, func(_ *store.Store, records []*store.Record) error {
+		for _, record := range records {
+			leveller.Add(&record.Model, s.picks(record), forecast.Host(&record.Model))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leveller.Plan(), nil
+}
+
+// leveller gives models their phases.
+type leveller struct {
+	*fleet
+
+	phase         func(*model.Model) time.Duration
+	changed, left int
+}
+
+func (l *leveller) run(ctx context.Context) error {
+	return l.EachModel(ctx, func(part *store.Store, records []*store.Record) error {
+		var picked []*model.Command
+		for _, record := range records {
+			if l.picks(record) {
+				picked = append(picked, &model.Command{UID: record.UID})
+			}
+		}
+		return l.Queue.PartError(part, l.apply(ctx, part, picked))
+	})
+}
+
+var errBusy = errors.New("the model waits for something else than a planned refresh")
+
+func (l *leveller) apply(ctx context.Context, part *store.Store, picked []*model.Command) error {
+	changes := make([]bool, len(picked))
+	refused, err := store.Execute(ctx, part, picked, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+		changes[i] = false
+		record := snapshot.Records[picked[i].UID]
+		if !record.Exists || record.Broken {
+			return nil, nil
+		}
+		decision, outcome := record.Level(l.phase(&record.Model), now)
+		switch outcome {
+		case model.Applied:
+			changes[i], decision.By = true, l.By
+			return record.Decide(decision, now), nil
+		case model.Busy:
+			return nil, errBusy
+		default:
+			return nil, nil
+		}
+	})
+	for i, reason := range refused {
+		switch {
+		case reason != nil:
+			l.left++
+		case changes[i]:
+			l.changed++
+		}
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Stats are what a queue holds now, who serves it, and what it has counted.
+type Stats struct {
+	// Findings are what is stopped or wrong, the most important first.
+	Findings []attention.Finding `json:"findings"`
+
+	Queue    string           `json:"queue"`
+	Parts    int              `json:"parts,omitempty"` // of a queue that has several
+	At       time.Time        `json:"at"`
+	Due      int64            `json:"due"`
+	Urgent   int64            `json:"urgent"` // of those that are due
+	Waiting  int64            `json:"waiting"`
+	Running  int64            `json:"running"`
+	Input    int64            `json:"input"`
+	Output   int64            `json:"output"`
+	Control  int64            `json:"control"`
+	Claimed  int64            `json:"claimed"`
+	Failing  int64            `json:"failing"`
+	Causes   int              `json:"causes"` // signatures by which models are failing
+	Rejected int64            `json:"rejected"`
+	Journal  int64            `json:"journal"`
+	Outbox   int64            `json:"outbox"`
+	Counters map[string]int64 `json:"counters"`
+	// Freshness is how many models keep what their policies promise.
+	Freshness FreshnessShare `json:"freshness"`
+	// Replanning are the policies whose models are being planned anew, as they have changed.
+	Replanning []Replan `json:"replanning"`
+
+	Processes Processes `json:"living"`
+
+	RetryStats
+}
+
+// RetryStats count retries, of a model or of all models of a queue.
+type RetryStats struct {
+	TotalRetries      int64 `json:"total_retries"`      // attempts that were not the first of their cycle and have ended
+	SuccessfulRetries int64 `json:"successful_retries"` // those of them that succeeded
+	RetriedCycles     int64 `json:"retried_cycles"`     // cycles that needed a retry
+	// RetrySuccessRate is the share of these cycles that a retry saved, 0 to 1; null: none needed one.
+	RetrySuccessRate *float64 `json:"retry_success_rate"`
+}
+
+// NewRetryStats counts retries, and the share of cycles that they saved.
+func NewRetryStats(total, successful, cycles int64) RetryStats {
+	stats := RetryStats{TotalRetries: total, SuccessfulRetries: successful, RetriedCycles: cycles}
+	if cycles > 0 {
+		stats.RetrySuccessRate = new(float64(successful) / float64(cycles))
+	}
+	return stats
+}
+
+// Summary tells them in a line; empty: no cycle needed a retry.
+func (s RetryStats) Summary() string {
+	if s.RetrySuccessRate == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d, %d of %d cycles that needed one were saved (%.0f%%)", s.TotalRetries, s.SuccessfulRetries, s.RetriedCycles, *s.RetrySuccessRate*100)
+}
+
+// Stats reads what the queue holds now.
+func (o Operator) Stats(ctx context.Context) (Stats, error) {
+	s, err := attention.Read(ctx, o.Queue)
+	if err != nil {
+		return Stats{}, err
+	}
+	v := Stats{
+		Findings: s.Findings(), Queue: o.Queue.Name, At: s.At, Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
+		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
+		Failing: s.Failing, Causes: len(s.Errors), Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
+		RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
+	}
+	if len(o.Queue.Parts) > 1 {
+		v.Parts = len(o.Queue.Parts)
+	}
+	if v.Processes, err = o.Processes(ctx); err != nil {
+		return v, err
+	}
+	v.Replanning, err = o.replans(ctx)
+	return v, err
+}
+
+// Replan is how far the models of a changed policy are planned anew; in a queue of several parts, in all of them.
+type Replan struct {
+	Policy  string    `json:"policy"`
+	Since   time.Time `json:"since"`   // when it was changed
+	Seen    int64     `json:"seen"`    // models that were looked at
+	Changed int64     `json:"changed"` // those of them that start at another time now
+}
+
+// String tells it in a line.
+func (v Replan) String() string {
+	return fmt.Sprintf("%s: %s seen, %d changed, since %s", v.Policy, words.Count(int(v.Seen), "model", "models"), v.Changed, model.FormatTime(v.Since))
+}
+
+// replans adds up the parts of the queue, by the name of the policy.
+func (o Operator) replans(ctx context.Context) (views []Replan, err error) {
+	err = o.Queue.Each(func(part *store.Store) error {
+		bulks, err := part.Bulks(ctx)
+		for i := range bulks {
+			bulk := &bulks[i]
+			policy := bulk.Policy()
+			if policy == "" {
+				continue
+			}
+			place, found := slices.BinarySearchFunc(views, policy, func(v Replan, name string) int { return cmp.Compare(v.Policy, name) })
+			if !found {
+				views = slices.Insert(views, place, Replan{Policy: policy, Since: bulk.Since})
+			}
+			v := &views[place]
+			v.Seen, v.Changed = v.Seen+bulk.Seen, v.Changed+bulk.Done
+			if bulk.Since.Before(v.Since) {
+				v.Since = bulk.Since
+			}
+		}
+		return err
+	})
+	return views, err
+}
