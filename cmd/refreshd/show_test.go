@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 
@@ -88,10 +88,11 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 		"no retry": {exhausted.Ended, `"deadline_at":"2026-01-05T07:50:00.000Z","delay_ms":null,"jitter_ms":0,"retry_at":null,"planned_at":null,"overlap":"",` +
 			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
 	} {
-		shown, err := json.Marshal(viewAttempt(*test.attempt))
+		var shown strings.Builder
+		err := print.JSONLine(&shown, viewAttempt(*test.attempt))
 		exhausted := fmt.Sprintf(`"retries_exhausted":%v`, name == "no retry")
-		if err != nil || !strings.Contains(string(shown), test.want) || !strings.Contains(string(shown), exhausted) {
-			t.Errorf("%s: %v\n got %s\nwant %s and %s", name, err, shown, test.want, exhausted)
+		if err != nil || !strings.Contains(shown.String(), test.want) || !strings.Contains(shown.String(), exhausted) {
+			t.Errorf("%s: %v\n got %s\nwant %s and %s", name, err, shown.String(), test.want, exhausted)
 		}
 	}
 }
