@@ -108,7 +108,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 	})
 }
 
-// ensureEncodable reads one hold, or what can be read of it.
+// hold reads one hold, or what can be read of it.
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
 	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
 	if err != nil {

@@ -19,25 +19,26 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
 	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
 	if err := ExecReads(ctx, pipe); err != nil {
-		return model.Liveness{}, fmt.Errorf("read signs of life: %w", err)
+		return model.Liveness{}, fmt.Errorf("read who serves the queue: %w", err)
 	}
 	// The clock is read last, so that no heartbeat lies ahead of it.
 	now, err := s.Now(ctx)
 	if err != nil {
 		return model.Liveness{}, err
 	}
-	signs := model.Liveness{
+	liveness := model.Liveness{
 		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
 		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
 	}
 	for _, heartbeat := range beats.read() {
-		signs.Heartbeat(heartbeat.Of, heartbeat.At)
+		liveness.Heartbeat(heartbeat.Of, heartbeat.At)
 	}
-	return signs, s.readHead(ctx, front.Val(), &signs)
+	err = s.readHead(ctx, front.Val(), &liveness)
+	return liveness, err
 }
 
-// readHeadSample reads when the attempt at the front of the input list was started, unless it is over.
-func (s Report) readHead(ctx context.Context, raw string, signs *model.Liveness) error {
+// readHead reads when the attempt at the front of the input list was started, unless it is over.
+func (s Report) readHead(ctx context.Context, raw string, liveness *model.Liveness) error {
 	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
 		return nil
@@ -50,12 +51,12 @@ func (s Report) readHead(ctx context.Context, raw string, signs *model.Liveness)
 		return fmt.Errorf("read the front of the input list: %w", err)
 	}
 	if Text(fields[0]) == entry.AttemptUID {
-		signs.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
+		liveness.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
 	}
 	return nil
 }
 
-// askOldestDue returns what tells, once the pipe was executed, since when the oldest model waits that is due next; what is urgent is due too.
+// askOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
 func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
 	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
 	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
@@ -96,7 +97,7 @@ func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now tim
 	return replies.read(), now, err
 }
 
-// heartbeatReply is what a pipeline tells of the heartbeats of one party.
+// heartbeatReply is what a pipeline tells of the heartbeats of one role.
 type heartbeatReply struct {
 	of    model.Role
 	key   string
@@ -110,8 +111,8 @@ func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbe
 	keys := map[model.Role]string{
 		model.RoleDispatcher: s.Keys.Dispatchers(), model.RolePoller: s.Keys.Pollers(), model.RoleWorker: s.Keys.Workers(),
 	}
-	return SendEach(model.Roles, func(party model.Role) heartbeatReply {
-		return heartbeatReply{party, keys[party], pipe.ZRangeWithScores(ctx, keys[party], 0, -1)}
+	return SendEach(model.Roles, func(role model.Role) heartbeatReply {
+		return heartbeatReply{role, keys[role], pipe.ZRangeWithScores(ctx, keys[role], 0, -1)}
 	})
 }
 
