@@ -25,7 +25,7 @@ local circuit, gates, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
 local seen, opened = ARGV[11], ARGV[12]
--- include: circuit
+-- include: circuit_report
 
 -- Check
 local is = redis.call('HGET', circuit, 'opened_at') or ''
@@ -67,5 +67,5 @@ end
 if change == 'opened' then
   redis.call('HINCRBY', circuit, 'opened', 1)
 end
-tell_circuit(change, name, text, cap, 'by', by, unpack(why))
+report_circuit(change, name, text, cap, 'by', by, unpack(why))
 return 1

@@ -94,24 +94,24 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 		c, queue := at(t, server), fixture.Live(t, server)
 		now := c.aged(queue)
 		k := queue.Store.Keys
-		queue.Redis.Del(t.Context(), k.Journal(), k.Created())
-		tell := func(key string, ago time.Duration, uid, event, was, is string) {
+		queue.Redis.Del(t.Context(), k.Journal())
+		tell := func(ago time.Duration, uid, event, was, is string) {
 			t.Helper()
 			values := []any{"event", event, "uid", uid, "at", model.FormatTime(now.Add(-ago)), "freshness", is}
 			if was != "" {
 				values = append(values, "freshness_was", was)
 			}
-			if err := queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: key, Values: values}).Err(); err != nil {
+			if err := queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: k.Journal(), Values: values}).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		tell(k.Created(), 48*time.Hour, "gone", "create", "", "fresh")
-		tell(k.Created(), 3*time.Hour, "newer", "create", "", "never")
-		tell(k.Journal(), 47*time.Hour, "new", "became_stale", "late", "stale")
-		tell(k.Journal(), 5*time.Hour, "gone", "remove", "fresh", "")
-		tell(k.Journal(), 4*time.Hour, "old", "became_stale", "late", "stale")
-		tell(k.Journal(), 2*time.Hour, "new", "success", "stale", "fresh")
-		tell(k.Journal(), time.Hour, "late", "became_late", "fresh", "late")
+		tell(48*time.Hour, "gone", "create", "", "fresh")
+		tell(47*time.Hour, "new", "became_stale", "late", "stale")
+		tell(5*time.Hour, "gone", "remove", "fresh", "")
+		tell(4*time.Hour, "old", "became_stale", "late", "stale")
+		tell(3*time.Hour, "newer", "create", "", "never")
+		tell(2*time.Hour, "new", "success", "stale", "fresh")
+		tell(time.Hour, "late", "became_late", "fresh", "late")
 		for ago, want := range map[time.Duration]string{
 			0:                             "[4 1 1 1] [old]",
 			time.Hour - time.Minute:       "[4 1 1 1] [old]",

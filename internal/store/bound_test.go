@@ -22,7 +22,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	b := newBench(t, server)
 	const endless = "1000000000000000"
 	k := b.Keys
-	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created()}
+	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.Urgent()}
 	for name, test := range map[string]struct {
 		script *redis.Script
 		keys   []string
@@ -65,9 +65,9 @@ func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
 func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ file, old, fault, want string }{
-		{"commit.lua", "unpack(wait, first, last)", "unpack(wait)", "unpack(wait)"},
-		{"commit.lua", "unpack(wait, first, last)", "unpack(start, first, last)", "unpack(start, first, last)"},
-		{"commit.lua", "unpack(wait, first, last)", "unpack(wait, 1, last)", "unpack(wait, 1, last)"},
+		{"commit.lua", "unpack(add, first, last)", "unpack(add)", "unpack(add)"},
+		{"commit.lua", "unpack(add, first, last)", "unpack(remove, 1, last)", "unpack(remove, 1, last)"},
+		{"commit.lua", "unpack(add, first, last)", "unpack(add, 1, last)", "unpack(add, 1, last)"},
 		{"commit.lua", "unpack(pushed, first, last)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
 		{"commit.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first, last)"},
 		{"commit.lua", "math.min(#entry, 1000)", "#entry", "unpack(entry, 1, #entry)"},

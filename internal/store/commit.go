@@ -113,17 +113,23 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 	k := s.Keys
 	keys := []string{
 		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
-		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.PolicyUses(), k.Urgent(), k.Created(), k.Commands(),
+		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.Urgent(), k.PolicyUses(), k.Commands(),
 		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(), k.Errors(), k.PastErrors(),
 	}
-	all := wordings{kinds: map[string]int{}, wording: wording{announced: make([]any, 0, 20*len(batch.Items))}}
+	creates := 0
+	for i := range batch.Items {
+		if t := batch.Items[i].Transition; t != nil && t.creates() {
+			creates++
+		}
+	}
+	all := batchEncoder{numbers: map[string]int{}, encoder: encoder{values: make([]any, 0, 20*len(batch.Items))}}
 	for i := range batch.Items {
 		item, uid := &batch.Items[i], batch.Items[i].UID
 		if t := item.Transition; t != nil {
 			uid = t.uid
-			all.item(func(w *wording) { t.item(w, item, batch.Now, &s.config, k) })
+			all.item(func(e *encoder) { t.encode(e, item, batch.Now, &s.config, k, creates <= maxToldCreates) })
 		} else {
-			all.item(func(w *wording) { item.settle(w, batch.Now) })
+			all.item(func(e *encoder) { item.settle(e, batch.Now) })
 		}
 		n := item.keys(&s.config)
 		if n > 0 {
@@ -135,9 +141,13 @@ func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
 		}
 		keys = append(keys, all.keys...)
 	}
-	args := []any{model.FormatTime(batch.Now), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.kinds)}
-	return Run(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.first, all.announced)...).Slice()
+	args := []any{model.FormatTime(batch.Now), batch.Now.UnixMilli(), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.numbers)}
+	return Run(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.kinds, all.values)...).Slice()
 }
+
+// maxToldCreates is how many creates of one batch the journal tells. Of more, such as those of an import, it tells none: they would displace
+// everything else.
+const maxToldCreates = 100
 
 // keysWithReply is how many keys an item has that pushes a reply: that is the last one.
 const keysWithReply = 4
@@ -154,26 +164,21 @@ func (i *Item) keys(config *Config) int {
 	}
 }
 
-// settle tells commit.lua of a message that changes no model.
-func (i *Item) settle(w *wording, now time.Time) {
-	w.announce(i.UID)
-	i.message(w, now)
-	w.tell("reject", i.rejected(now))
-	w.say("settle", "")
-	w.say("count=", i.Counter)
-	if n := i.keys(nil); n > 0 {
-		w.say("keys=", strconv.Itoa(n))
-	}
+// settle encodes a message that changes no model.
+func (i *Item) settle(e *encoder, now time.Time) {
+	e.values = append(e.values, i.UID)
+	i.message(e)
+	e.add("reject", i.rejected(now))
+	e.flag("settle", true)
+	e.word("count=", i.Counter)
+	e.count("keys", i.keys(nil))
 }
 
-// message tells commit.lua of the message, and of the command that it is.
-func (i *Item) message(w *wording, now time.Time) {
-	w.tell("message", i.Message.Entry)
-	if i.CommandID != "" {
-		w.tell("id", i.CommandID)
-		w.announce(Millis(now))
-	}
-	w.tell("reply", i.Reply.Text)
+// message encodes the message, and what is known of the command that it is.
+func (i *Item) message(e *encoder) {
+	e.add("message", i.Message.Entry)
+	e.add("id", i.CommandID)
+	e.add("reply", i.Reply.Text)
 }
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.

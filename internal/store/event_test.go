@@ -81,10 +81,7 @@ var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCas
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
 // was changed, without a value if it is gone.
 func withJournal(seed, want keys) keys {
-	stream := ":journal"
-	if want[":created"] != nil {
-		stream = ":created"
-	}
+	const stream = ":journal"
 	entries, journaled := want[stream].(events)
 	if !journaled {
 		return want

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -28,48 +26,23 @@ func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel
 	return models, Wrap(err, "read which models are stale")
 }
 
-// JournalReach is since when the journal tells of everything; zero: it tells of nothing. What was created may be told from another instant on
-// than the rest: the later one counts.
+// JournalReach is since when the journal tells of everything; zero: it tells of nothing.
 func (s Report) JournalReach(ctx context.Context) (time.Time, error) {
-	var reach time.Time
-	for _, stream := range []string{s.Keys.Journal(), s.Keys.Created()} {
-		first, err := s.Clients.Read.XRangeN(ctx, stream, "-", "+", 1).Result()
-		if err != nil {
-			return reach, fmt.Errorf("read the journal: %w", err)
-		}
-		if len(first) > 0 {
-			if at := readJournalEntry(first[0].Values).At; at.After(reach) {
-				reach = at
-			}
-		}
+	first, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), "-", "+", 1).Result()
+	if err != nil || len(first) == 0 {
+		return time.Time{}, Wrap(err, "read the journal")
 	}
-	return reach, nil
+	return readJournalEntry(first[0].Values).At, nil
 }
 
 // EachChangeOfFreshness hands over what the journal tells of changes of freshness, of each model in their order.
 func (s Report) EachChangeOfFreshness(ctx context.Context, visit func(model.JournalEntry)) error {
-	for _, stream := range []string{s.Keys.Created(), s.Keys.Journal()} {
-		for from := "-"; ; {
-			entries, err := s.Clients.Read.XRangeN(ctx, stream, from, "+", tailBatch).Result()
-			if err != nil {
-				return fmt.Errorf("read the journal: %w", err)
-			}
-			eachChange(entries, visit)
-			if len(entries) < tailBatch {
-				break
-			}
-			from = "(" + entries[len(entries)-1].ID
-		}
-	}
-	return nil
-}
-
-func eachChange(entries []redis.XMessage, visit func(model.JournalEntry)) {
-	for _, message := range entries {
-		if entry := readJournalEntry(message.Values); entry.ChangesFreshness() {
+	return s.EachEntry(ctx, time.Time{}, func(entry model.JournalEntry) error {
+		if entry.ChangesFreshness() {
 			visit(entry)
 		}
-	}
+		return nil
+	})
 }
 
 // Past is the freshness of models at an instant that is past.

@@ -95,7 +95,7 @@ func scoresOf(members []redis.Z) scores {
 // everyKey lists the keys that a machine can come to hold, with their types, but for the policies.
 func (m *machine) everyKey() map[string]string {
 	all := map[string]string{
-		":due": "zset", ":urgent": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":created": "stream", ":outbox": "stream",
+		":due": "zset", ":urgent": "zset", ":running": "zset", ":pollers": "zset", ":stats": "hash", ":journal": "stream", ":outbox": "stream",
 		"-input": "list", "-output": "list", "-control": "list", ":rejected": "list", ":wake": "list",
 		":claimed:p1": "list", ":claimed:p2": "list", ":claimed:control": "list", ":holder": "string",
 		":commands": "zset", ":forwarded": "hash", ":reply:x": "list",

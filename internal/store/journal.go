@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +14,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// notifications tells commit.lua of the entries of <queue>:outbox: of each its fields in order.
-func (w *wording) notifications(t *Transition, now time.Time) {
+// addNotifications adds the entries of <queue>:outbox: of each its fields in order.
+func (e *encoder) addNotifications(t *Transition, now time.Time) {
 	for i, n := range t.decision.Notifications(t.uid, now) {
 		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
 		switch {
@@ -30,7 +29,7 @@ func (w *wording) notifications(t *Transition, now time.Time) {
 		case !n.LastSuccessAt.IsZero():
 			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
 		}
-		w.list([]string{"notice", "second"}[i], f)
+		e.addList([]string{"notice", "second"}[i], f...)
 	}
 }
 
@@ -72,15 +71,11 @@ const tailBatch = 500
 // TailStart is the position before everything that a stream holds.
 const TailStart = "0-0"
 
-// Tail returns the journal's entries after a position and the position behind them, of one millisecond the creates first. It waits up to
-// a second for the first; none came: the position stays. Values that cannot be read are zero values: to watch must never fail by what is
-// watched. A position is the id of the last entry of the journal and, behind a space, that of the last create, if it is another one.
+// Tail returns the journal's entries after a position and the position behind them. It waits up to a second for the first; none came: the
+// position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
 func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
-	last, create, two := strings.Cut(after, " ")
-	if !two {
-		create = last
-	}
-	read := &redis.XReadArgs{Streams: []string{s.Keys.Created(), s.Keys.Journal(), create, last}, Count: tailBatch, Block: blockFor}
+	after, _, _ = strings.Cut(after, " ") // an older release told of two streams
+	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal(), after}, Count: tailBatch, Block: blockFor}
 	streams, err := s.Clients.Block.XRead(ctx, read).Result()
 	if Missing(err) {
 		return nil, after, nil
@@ -88,22 +83,11 @@ func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, s
 	if err != nil {
 		return nil, after, fmt.Errorf("read the journal: %w", err)
 	}
-	var messages []redis.XMessage
-	for _, stream := range streams {
-		end := stream.Messages[len(stream.Messages)-1].ID
-		if stream.Stream == s.Keys.Journal() {
-			last = end
-		} else {
-			create = end
-		}
-		messages = append(messages, stream.Messages...)
+	var entries []model.JournalEntry
+	for _, message := range streams[0].Messages {
+		entries, after = append(entries, readJournalEntry(message.Values)), message.ID
 	}
-	slices.SortStableFunc(messages, func(a, b redis.XMessage) int { return cmp.Compare(writtenAt(a.ID), writtenAt(b.ID)) })
-	entries := make([]model.JournalEntry, len(messages))
-	for i, message := range messages {
-		entries[i] = readJournalEntry(message.Values)
-	}
-	return entries, last + " " + create, nil
+	return entries, after, nil
 }
 
 // writtenAt is when an entry of a stream was written, in Unix ms by the clock of Redis.
@@ -131,7 +115,7 @@ const recentBatch = 1000
 // EachEntry hands over the entries that were written to the journal since an instant, oldest first, by the clock of Redis. It ends early with
 // the error of visit.
 func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
-	for after := Millis(since); ; {
+	for after := cmp.Or(Millis(since), "-"); ; {
 		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), after, "+", recentBatch).Result()
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)

@@ -127,7 +127,7 @@ func (k Keys) Running() string { return k.queue + ":running" }
 // Policies is a hash: name to canonical JSON.
 func (k Keys) Policies() string { return k.queue + ":policies" }
 
-// PolicyUses is a hash: inline policy to how many models use it, and the number of the last change of that.
+// PolicyUses is a hash: inline policy to "? " and when a model was saved with it last in Unix ms.
 func (k Keys) PolicyUses() string { return k.queue + ":policy_uses" }
 
 // Bulks is a zset: id to since in Unix ms, of bulks that are not over.
@@ -166,11 +166,8 @@ func (k Keys) Taken(owner string) string { return k.queue + ":taken:" + owner }
 // Workers is a zset: owner of a taken list to its last heartbeat in Unix ms.
 func (k Keys) Workers() string { return k.queue + ":workers" }
 
-// Journal is a stream: every transition but the creates, capped.
+// Journal is a stream: every transition, capped.
 func (k Keys) Journal() string { return k.queue + ":journal" }
-
-// Created is a stream: the entries of the journal that tell of a create, with a cap of their own, so that an import displaces nothing else.
-func (k Keys) Created() string { return k.queue + ":created" }
 
 // Outbox is a stream: notices for whoever tells people. An entry goes when all groups have acknowledged it, or nobody has in time.
 func (k Keys) Outbox() string { return k.queue + ":outbox" }

@@ -60,7 +60,7 @@ var ofType = map[string]func(c context.Context, r redis.UniversalClient, key str
 
 // beside are what may differ from a queue where a key is of its type, beside that key: what it leads to is left out with it.
 var beside = map[string]list{
-	":journal": {":created"}, ":gates": {":wake"}, ":policy_uses": {":policies"},
+	":gates":  {":wake"},
 	":errors": {":past_errors", ":error:", ":outbox", ":journal"}, ":past_errors": {":errors", ":error:", ":outbox", ":journal"},
 	":error:": {":errors", ":past_errors", ":error:", ":outbox", ":journal"}, ":circuit:": {":gates", ":outbox", ":journal", ":stats", ":wake"},
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -152,10 +154,10 @@ func (s Fleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 }
 
 // RemovePolicy forgets a stored policy; false: there was none of that name. Models that use it run under the default policy,
-// with a fault that says so. An inline policy goes with the last model that uses it, and is refused.
+// with a fault that says so. An inline policy is refused: doctor removes one that no model uses.
 func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
-		return false, document.Refuse("name", "that of a policy stored by name; an inline one goes with its last model", document.Found(name))
+		return false, document.Refuse("name", "that of a policy stored by name; doctor --repair removes an inline one that no model uses", document.Found(name))
 	}
 	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
 	return removed, Wrap(err, "remove policy")
@@ -258,3 +260,36 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 
 // errCounted ends a walk that has counted enough.
 var errCounted = errors.New("counted enough")
+
+// PolicyUse is when a model was saved with an inline policy last.
+type PolicyUse struct {
+	Name  string
+	Saved time.Time // zero: nobody knows
+
+	recorded string // as it stands in <queue>:policy_uses; empty: it does not
+}
+
+// PolicyUses reads what is written down about the use of inline policies, by their names.
+func (s *Store) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
+	uses := map[string]PolicyUse{}
+	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses(), func(name, recorded string) {
+		if !policy.IsInline(name) {
+			return
+		}
+		use := PolicyUse{Name: name, recorded: recorded}
+		if saved, is := strings.CutPrefix(recorded, "? "); is { // another release has counted models here
+			use.Saved = time.UnixMilli(parseInt(saved)).UTC()
+		}
+		uses[name] = use
+	})
+	return uses, err
+}
+
+var forgetPolicy = Load("forget-policy.lua")
+
+// ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
+func (s *Store) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
+	keys := []string{s.Keys.Policies(), s.Keys.PolicyUses()}
+	forgotten, err := Run(ctx, s.Clients.Write, forgetPolicy, keys, use.Name, use.recorded).Bool()
+	return forgotten, Wrap(err, "forget a policy")
+}

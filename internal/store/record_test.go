@@ -22,8 +22,8 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 			after[i] = rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "after")
 		}
 		before[places[FieldError]], after[places[FieldError]] = "", "" // the script decides it
-		var w wording
-		w.fields(&Transition{before: before, after: after}, "2", false)
+		var w encoder
+		w.addFields(&Transition{before: before, after: after}, "2", false)
 		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]
 		for _, word := range words {
 			switch kind, name, _ := strings.Cut(word, "="); kind {
@@ -32,10 +32,10 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 			case "now":
 				got[name] = "2"
 			case "field":
-				got[name], w.announced = w.announced[0].(string), w.announced[1:]
+				got[name], w.values = w.values[0].(string), w.values[1:]
 			}
 		}
-		if !cmp.Equal(asHash(after), got) || len(w.announced) > 0 {
+		if !cmp.Equal(asHash(after), got) || len(w.values) > 0 {
 			t.Errorf("%v with %v is %v, want %v", asHash(before), words, got, asHash(after))
 		}
 		if changed := changed(asHash(before), asHash(after)); len(words) != len(changed) {

@@ -27,9 +27,8 @@ type reference struct {
 	lane                             list
 	holder                           string
 	numbered                         int64 // the last command
-	journal, created, outbox         events
-	touched                          map[string]bool // models that the batch has changed
-	ids                              scores          // of commands
+	journal, outbox                  events
+	ids                              scores // of commands
 	replies                          list
 	errors, pastErrors               scores
 	signature                        map[string]hash  // what is known of each
@@ -88,7 +87,7 @@ func (r *reference) keys() keys {
 	for term, models := range r.labels {
 		addFilled(all, map[string]set{":label:" + term: models})
 	}
-	addFilled(all, map[string]events{":journal": r.journal, ":created": r.created, ":outbox": r.outbox})
+	addFilled(all, map[string]events{":journal": r.journal, ":outbox": r.outbox})
 	addFilled(all, map[string]hash{":stats": r.counters()})
 	return all
 }
@@ -193,7 +192,7 @@ func (r *reference) adopt(expired, owner string, now time.Time, lease time.Durat
 }
 
 func (r *reference) commit(owner string, maxQueued int, items []Item, now time.Time) (codes []Code) {
-	r.touched, r.incidents = map[string]bool{}, nil
+	r.incidents = nil
 	refused, noted := map[string]bool{}, false
 	for _, item := range items {
 		var code Code
@@ -422,12 +421,7 @@ func setScore(set scores, uid string, at time.Time) {
 }
 
 func (r *reference) record(t *Transition, o *occasion) {
-	again := r.touched[t.uid] // what the batch has done to the model before stands in the journal
-	if r.touched[t.uid] = true; o.is("create") && !again {
-		r.created = appendEntry(r.created, o.journal())
-	} else {
-		r.journal = appendEntry(r.journal, o.journal())
-	}
+	r.journal = appendEntry(r.journal, o.journal())
 	r.outbox = appendEntry(r.outbox, o.notice())
 	r.outbox = appendEntry(r.outbox, o.freshNotice())
 	if past := t.historyEntry(&Config{HistoryCap: 10}); past != "" {

@@ -95,7 +95,7 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 	if stats.OldestDue = oldestDue(); stats.OldestDue.After(stats.At) {
 		stats.OldestDue = time.Time{}
 	}
-	stats.Journal += journal.Val()
+	stats.Journal = journal.Val()
 	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return Text(at) != "" })
 	stats.Errors = make(map[string]int64, len(groups.Val()))
 	for _, group := range groups.Val() {
@@ -119,7 +119,7 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 		&stats.Due: pipe.ZCount(ctx, k.Due(), "-inf", now), &idle: pipe.ZCard(ctx, k.Due()), &stats.Urgent: pipe.ZCard(ctx, k.Urgent()),
 		&stats.Running: pipe.ZCard(ctx, k.Running()), &stats.Failing: pipe.ZCard(ctx, k.Failing()), &stats.Disabled: pipe.ZCard(ctx, k.Disabled()),
 		&stats.Parked: pipe.ZCard(ctx, k.Parked()), &stats.Input: pipe.LLen(ctx, k.Input()), &stats.Output: pipe.LLen(ctx, k.Output()),
-		&stats.Control: pipe.LLen(ctx, k.Control()), &stats.Rejected: pipe.LLen(ctx, k.Rejected()), &stats.Journal: pipe.XLen(ctx, k.Created()),
+		&stats.Control: pipe.LLen(ctx, k.Control()), &stats.Rejected: pipe.LLen(ctx, k.Rejected()),
 		&ages: pipe.ZCard(ctx, k.StaleAt()), &late: pipe.ZCard(ctx, k.Late()), &stale: pipe.ZCard(ctx, k.Stale()),
 		&never: pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf"),
 	}

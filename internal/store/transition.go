@@ -20,7 +20,7 @@ type Transition struct {
 	before, after        values   // of the fields of the hash; nil: they stay
 	others               []string // fields of the hash that go
 	payload              string   // empty: it stays
-	use                  []string // of inline policies, as policyUse tells it
+	policy               []string // name and text of the policy of the definition; nil: it has none of its own
 	was                  indexed
 	circuit              *policy.Circuit // in force
 	wasLabels, isLabels  map[string]string
@@ -86,7 +86,7 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	case model.EventMend: // the hash stays as it is, also what cannot be read of it
 		return t
 	case model.EventRemove, model.EventOrphan:
-		t.use, t.isLabels, t.decision.WasFreshness = policyUse(r.PolicyName, &model.Model{}), nil, r.Freshness
+		t.isLabels, t.decision.WasFreshness = nil, r.Freshness
 		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
 		return t
 	}
@@ -95,7 +95,11 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 		if definition.Payload != r.Payload || !r.Exists {
 			t.payload = definition.Payload
 		}
-		t.use, t.isLabels = policyUse(r.PolicyName, definition), definition.Labels
+		if policy.IsInline(definition.PolicyName) {
+			text, _ := json.Marshal(definition.Policy) // its name could be made of its content
+			t.policy = []string{definition.PolicyName, string(text)}
+		}
+		t.isLabels = definition.Labels
 		r.Model = *definition
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
@@ -155,92 +159,71 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 	}
 }
 
-// item tells commit.lua of the transition.
-func (t *Transition) item(w *wording, item *Item, now time.Time, config *Config, k Keys) {
-	next := &t.decision.Next
-	w.announce(t.uid)
-	item.message(w, now)
-	w.say("rev", "")
-	w.announce(t.rev)
-	w.tell("attempt", t.attemptUID)
-	w.tell("push", t.decision.Message)
-	w.tell("back", t.TakeBack)
-	w.tell("due", Millis(next.DueAt()))
-	w.tell("urgent", Millis(next.UrgentAt()))
-	w.tell("running", Millis(next.DeadlineAt))
-	w.tell("payload", t.payload)
-	w.tell("history", t.historyEntry(config))
+// encode encodes the transition for commit.lua; the journal may be told of a create or not.
+func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Config, k Keys, tellsCreates bool) {
+	next, event := &t.decision.Next, t.decision.Event
+	e.values = append(e.values, t.uid)
+	item.message(e)
+	e.addAny("rev", t.rev)
+	e.add("attempt", t.attemptUID)
+	e.add("push", t.decision.Message)
+	e.add("back", t.TakeBack)
+	e.flag("must", event == model.EventWithdrawn || t.decision.MustBeQueued)
+	e.add("due", Millis(next.DueAt()))
+	e.add("urgent", Millis(next.UrgentAt()))
+	e.add("running", Millis(next.DeadlineAt))
+	e.add("payload", t.payload)
+	e.add("history", t.historyEntry(config))
+	e.flag("instead", t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {
 		past = slices.Clone(past[:min(len(past), max(0, config.HistoryCap))])
 		slices.Reverse(past)
-		w.say("attempts", "")
-		w.announce(strconv.Itoa(len(past)))
-		w.announce(past...)
+		e.addEach("attempts", past)
 	}
-	if ended := t.decision.Ended; ended != nil && ended.Times > 1 {
-		w.say("instead", "")
+	e.addNotifications(t, now)
+	e.addList("policy", t.policy...)
+	e.addList("unknown", t.others...)
+	e.count("keys", item.keys(config))
+	t.encodeChanges(e, k, now, config)
+	e.flag("remove", t.removes())
+	e.flag("ticket", event == model.EventStart)
+	e.flag("fenced", event == model.EventStart || event == model.EventParked)
+	e.flag("wake", t.decision.NotifiesDispatcher(now))
+	entry, journaled := t.decision.Journal(t.uid, now)
+	if journaled = journaled && config.JournalCap > 0 && (tellsCreates || !t.creates()); journaled {
+		e.word("event=", string(entry.Event))
+		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
+		c.notes(&entry)
 	}
-	w.notifications(t, now)
-	if t.use != nil {
-		w.say("uses", "")
-		w.announce(t.use...)
-	}
-	w.list("strange", t.others)
-	t.fleet(w, k, now, config)
-	e, journaled := t.decision.Journal(t.uid, now)
-	if journaled && config.JournalCap > 0 {
-		w.say("event=", string(e.Event))
-		if t.begins() {
-			w.say("apart", "")
-		}
-		c := codec{set: func(name, value string) { w.tell("note="+name, value) }}
-		c.notes(&e)
-	}
-	w.fields(t, model.FormatTime(now), journaled)
+	e.addFields(t, model.FormatTime(now), journaled)
 	for _, name := range t.decision.Counters(t.queueCircuit, now) {
-		w.say("count=", name)
-	}
-	w.say("keys=", strconv.Itoa(item.keys(config)))
-	if t.removes() {
-		w.say("remove", "")
-	}
-	if t.decision.Event == model.EventWithdrawn || t.decision.MustBeQueued {
-		w.say("must", "")
-	}
-	if t.decision.Event == model.EventStart {
-		w.say("ticket", "")
-	}
-	if t.decision.Event == model.EventStart || t.decision.Event == model.EventParked {
-		w.say("fenced", "")
-	}
-	if t.decision.NotifiesDispatcher(now) {
-		w.say("wake", "")
+		e.word("count=", name)
 	}
 }
 
-// fields tells what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
-func (w *wording) fields(t *Transition, now string, journaled bool) {
-	w.tell("field=rev", t.newRev)
+// addFields adds what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
+func (e *encoder) addFields(t *Transition, now string, journaled bool) {
+	e.add("field=rev", t.newRev)
 	if t.after != nil && len(t.wasLabels)+len(t.isLabels) > 0 { // otherwise the hash stays as it is, or goes
-		w.labels(t.wasLabels, t.isLabels)
+		e.addLabels(t.wasLabels, t.isLabels)
 	}
 	for i, value := range t.after {
 		switch before := t.before[i]; {
 		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
 		case value != "" && fieldNames[i] == FieldError: // the script decides it
 		case value == "":
-			w.say("gone=", fieldNames[i])
+			e.word("gone=", fieldNames[i])
 		case value == now:
-			w.say("now=", fieldNames[i])
+			e.word("now=", fieldNames[i])
 		default:
-			w.say("field=", fieldNames[i])
-			w.announce(value)
+			e.word("field=", fieldNames[i])
+			e.values = append(e.values, value)
 		}
 	}
 }
 
-// begins reports whether there was no such model before.
-func (t *Transition) begins() bool {
+// creates reports whether there was no such model before.
+func (t *Transition) creates() bool {
 	return t.decision.Event == model.EventCreate || t.decision.Event == model.EventImport && t.rev == ""
 }
 
@@ -267,23 +250,6 @@ func (t *Transition) historyEntry(config *Config) string {
 		return ""
 	}
 	return string(t.decision.Ended.AppendEntry(make([]byte, 0, 256)))
-}
-
-// policyUse tells what a model that becomes another changes in the use of inline policies: the name of the one that it ceases to use, and
-// name and text of the one that it begins to use; empty: none. Nil: nothing changes.
-func policyUse(before string, after *model.Model) []string {
-	use := []string{"", "", ""}
-	if policy.IsInline(before) {
-		use[0] = before
-	}
-	if policy.IsInline(after.PolicyName) {
-		text, _ := json.Marshal(after.Policy) // its name could be made of its content
-		use[1], use[2] = after.PolicyName, string(text)
-	}
-	if use[0] == use[1] {
-		return nil
-	}
-	return use
 }
 
 // Revise gives the model a revision, for one that has none.

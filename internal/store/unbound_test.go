@@ -20,7 +20,7 @@ var (
 
 // unbound are the places of a script that unpack a list without a bound. A list has one when it is
 //   - a chunk: the line before is "for first, last in chunks(list) do";
-//   - cut: unpack(list, 1, math.min(#list, 1000));
+//   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
 //   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
 func unbound(body string) (places []string) {
 	if size := chunkSize.FindStringSubmatch(body); size != nil {
@@ -47,12 +47,11 @@ func cut(args []string) bool {
 	if len(args) != 3 || args[1] != "1" {
 		return false
 	}
-	end := endPattern.FindStringSubmatch(args[2])
-	if end == nil || end[1] != args[0] {
-		return false
+	n, err := strconv.Atoi(args[2])
+	if end := endPattern.FindStringSubmatch(args[2]); end != nil && end[1] == args[0] {
+		n, err = strconv.Atoi(end[2])
 	}
-	n, _ := strconv.Atoi(end[2])
-	return n <= mostUnpacked
+	return err == nil && n <= mostUnpacked
 }
 
 func writtenDown(args []string, body string) bool {

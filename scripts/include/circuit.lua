@@ -1,10 +1,56 @@
--- tell_circuit tells journal, outbox and counters that a circuit has "opened" or "closed": once, not for each of its
--- models. What else there is to say stands behind, as names and values.
-local function tell_circuit(became, whose, since, most, ...)
-  local event = {'event', 'circuit_' .. became, 'key', whose, 'at', since, ...}
-  if tonumber(most) > 0 then
-    redis.call('XADD', journal, 'MAXLEN', '~', most, '*', unpack(event))
+-- Circuits of keys: the end of an attempt counts for the circuit of its key. An open one is tried by a probe, which
+-- alone settles it.
+local function check_probe(item)
+  local place = place_of(item, 'probe', 0)
+  local state = redis.pcall('HMGET', KEYS[place], 'opened_at', 'probe')
+  if is_wrong(item, state, place, 'hash') then
+    return 9
   end
-  redis.call('XADD', outbox, '*', unpack(event))
-  redis.pcall('HINCRBY', stats, 'circuit_' .. became, 1)
+  if not state[1] or state[2] and redis.call('ZSCORE', running, state[2]) then --@ one probe
+    return 8
+  end
+end
+
+local function write_probe(item)
+  redis.call('HSET', KEYS[place_of(item, 'probe', 0)], 'probe', item.uid) --@ probe
+end
+
+local function write_circuit(item)
+  local blocker, key, outcome, failures, of, probe_at, probe_ms = unpack(item.circuit, 1, 7)
+  local place = place_of(item, 'circuit', 0)
+  local state = KEYS[place]
+  local is = redis.pcall('HMGET', state, 'recent', 'opened_at', 'probe')
+  if is_wrong(item, is, place, 'hash') then
+    return
+  end
+  local recent = string.sub((is[1] or '') .. outcome, -tonumber(of))
+  local _, failed = string.gsub(recent, '1', '')
+  if outcome ~= '' then
+    redis.call('HSET', state, 'recent', recent)
+  end
+  if not is[2] then -- one that was opened by hand may have to be kept for longer
+    redis.call('EXPIRE', state, 7 * day)
+  end
+  if is[2] and is[3] ~= item.uid then --@ probe alone
+    return
+  end
+  if is[2] and outcome == '0' then
+    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by', 'reason') --@ close
+    redis.call('ZADD', gates, 'XX', now, blocker) --@ let go
+    report_circuit('closed', key, instant, journal_cap)
+    wakes = true
+  elseif is[2] and outcome == '' then
+    redis.call('HDEL', state, 'probe') --@ probe anew
+    redis.call('ZADD', gates, 'XX', now, blocker)
+    wakes = true
+  elseif is[2] then
+    redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
+    redis.call('HDEL', state, 'probe')
+    redis.call('ZADD', gates, 'XX', probe_ms, blocker)
+  elseif outcome ~= '' and failed >= tonumber(failures) then
+    redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
+    redis.call('ZADD', gates, 'NX', probe_ms, blocker) --@ listed
+    redis.call('HINCRBY', state, 'opened', 1)
+    report_circuit('opened', key, instant, journal_cap)
+  end
 end

@@ -208,7 +208,7 @@ func (c *chaos) untilTheDeadAreForgotten() {
 func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
-	known := map[string]bool{k.Policies(): true, k.Journal(): true, k.Created(): true, k.Stats(): true, k.Rejected(): true}
+	known := map[string]bool{k.Policies(): true, k.Journal(): true, k.Stats(): true, k.Rejected(): true}
 	// The token of a dispatcher, the last name in the lane, what stood first in line, and the numbers of commands.
 	perhaps := map[string]bool{k.Wake(): true, k.Holder(): true, k.Front(): true, k.Forwarded(): true}
 	for _, uid := range c.uids {

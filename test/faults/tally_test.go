@@ -23,8 +23,8 @@ type tally struct {
 	results  int // results of workers that were applied
 	handled  int // messages of workers that were handled in any way
 
-	seen map[string]string // stream of the journal to the entry that was read last
-	last time.Time         // when the last success was applied
+	seen string    // behind the entry that was read last
+	last time.Time // when the last success was applied
 }
 
 // ending is how and when an attempt ended.
@@ -35,7 +35,7 @@ type ending struct {
 
 func newTally() *tally {
 	return &tally{
-		events: map[model.Event]int{}, errors: map[string]int{}, starts: map[string]int{}, ends: map[string]int{}, ended: map[string]ending{}, seen: map[string]string{},
+		events: map[model.Event]int{}, errors: map[string]int{}, starts: map[string]int{}, ends: map[string]int{}, ended: map[string]ending{},
 	}
 }
 
@@ -54,16 +54,14 @@ var (
 // read reads what was added to the journal since it was last read.
 func (d *drill) read(y *tally) {
 	d.t.Helper()
-	for _, key := range []string{d.store.Keys.Created(), d.store.Keys.Journal()} {
-		var entries []redis.XMessage
-		d.until("the journal", func() (ok bool, err error) {
-			entries, err = d.clients.Read.XRange(d.ctx, key, cmp.Or(y.seen[key], "-"), "+").Result()
-			return true, err
-		})
-		for _, entry := range entries {
-			y.note(entry)
-			y.seen[key] = "(" + entry.ID
-		}
+	var entries []redis.XMessage
+	d.until("the journal", func() (ok bool, err error) {
+		entries, err = d.clients.Read.XRange(d.ctx, d.store.Keys.Journal(), cmp.Or(y.seen, "-"), "+").Result()
+		return true, err
+	})
+	for _, entry := range entries {
+		y.note(entry)
+		y.seen = "(" + entry.ID
 	}
 }
 

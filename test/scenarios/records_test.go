@@ -53,10 +53,7 @@ func (s *story) checkHistory(verb, started string, step step) {
 func (s *story) checkJournal(verb string, step step) {
 	s.t.Helper()
 	s.journal++
-	journal := "bigtables:journal"
-	if s.journal == 1 {
-		journal = "bigtables:created"
-	}
+	const journal = "bigtables:journal"
 	entries, err := s.redis.XRange(s.t.Context(), journal, "-", "+").Result()
 	if err != nil || len(entries) != 1 {
 		s.t.Fatalf("%s %s: %d new entries in the journal, want 1 (%v)", step.at, step.do, len(entries), err)

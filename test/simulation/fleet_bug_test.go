@@ -11,7 +11,7 @@ import (
 var fleetBugs = []bug{
 	{name: "stale is told twice", ages: true, store: func(s store.Pool) queue { return repeating{liar{Pool: s, record: staleIsLate}} }},
 	{name: "an owner is told stale twice", ages: true, mark: "outbox",
-		line: "notices[#notices + 1] = notice or nil if notice and entry[2] == 'became_stale' then notices[#notices + 1] = notice end"},
+		line: "notices[#notices + 1] = item.notice if item.event == 'became_stale' then notices[#notices + 1] = item.notice end"},
 	{name: "an owner is not told fresh beside recovered", slow: true, ages: true, mark: "second"},
 	{name: "a disabled model never goes stale", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(r *store.Record) bool { return r.Disabled }}
@@ -20,19 +20,20 @@ var fleetBugs = []bug{
 	{name: "nobody looks at ages", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(*store.Record) bool { return true }}
 	}},
-	{name: "an age is not listed", ages: true, mark: "ages"},
-	{name: "what is stale grows older", ages: true, mark: "ages no more"},
+	{name: "an age is not listed", ages: true, mark: "index", line: "if word ~= 'stale_at' or item[word] == '' then scores[uid] = item[word] or '' end"},
+	{name: "what is stale grows older", ages: true, mark: "index", line: "if word ~= 'stale_at' or item[word] ~= '' then scores[uid] = item[word] or '' end"},
 	{name: "what has succeeded is listed as never", slow: true, ages: true, lie: liar{record: func(r *store.Record) {
 		if r.Freshness == model.FreshnessNever {
 			r.Freshness = model.Fresh
 		}
 	}}},
-	{name: "what is late is not listed", ages: true, mark: "late"},
-	{name: "what is fresh again is listed as late", ages: true, mark: "late no more"},
-	{name: "what is stale is not listed", ages: true, mark: "stale"},
-	{name: "what is fresh again is listed as stale", ages: true, mark: "stale no more"},
+	{name: "what is late is not listed", ages: true, mark: "index", line: "if word ~= 'late' or item[word] == '' then scores[uid] = item[word] or '' end"},
+	{name: "what is fresh again is listed as late", ages: true, mark: "index", line: "if word ~= 'late' or item[word] ~= '' then scores[uid] = item[word] or '' end"},
+	{name: "what is stale is not listed", ages: true, mark: "index", line: "if word ~= 'stale' or item[word] == '' then scores[uid] = item[word] or '' end"},
+	{name: "what is fresh again is listed as stale", ages: true, mark: "index", line: "if word ~= 'stale' or item[word] ~= '' then scores[uid] = item[word] or '' end"},
 
-	{name: "a removed model is failing for ever", few: true, mark: "sort", line: "if kind.error or kind.sound and not kind.remove then"},
+	{name: "a removed model is failing for ever", few: true, mark: "sort",
+		line: "if item.fingerprint or item.recovers and not item.remove then write_fingerprint(item) end"},
 	{name: "a cause is never left", few: true, mark: "leave the error", line: "if tonumber(redis.call('ZINCRBY', errors, 0, id)) > 0 then"},
 	{name: "a cause counts one model", slow: true, few: true, mark: "join the error", line: "return tonumber(redis.call('ZADD', errors, 1, id))"},
 	{name: "causes have no end", few: true, mark: "too many", line: "if id == 'other' then"},
@@ -60,7 +61,7 @@ var fleetBugs = []bug{
 	{name: "an import loses the history", moves: true, mark: "past"},
 	{name: "an import keeps what was told before", moves: true, mark: "past before"},
 	{name: "an import is written over what has changed", moves: true, slow: true, mark: "fence",
-		line: "elseif refused[uid] or not attempts and ((is[1] or '') ~= rev or (is[2] or '') ~= attempt_uid) or held and kind.fenced then"},
+		line: "if refused[item.uid] or not item.attempts and differs or held and item.fenced then"},
 
 	{name: "what is urgent waits behind gates", slow: true, steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }

@@ -38,7 +38,7 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	case keys[0] == k.Workers() && len(keys) > 1:
 		d.leaves, d.found = values[1] == "", values[1]
 	case slices.Contains(keys, k.Lane()) && !slices.Contains(keys, k.Control()):
-		d.window, d.commits = count(values[1]), values[5]
+		d.window, d.commits = count(values[2]), values[6]
 	case slices.Contains(keys, k.Pollers()), slices.Contains(keys, k.Workers()):
 		d.alive = values[1]
 	}

@@ -77,45 +77,11 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 }
 
 func (s *snapshot) readNews(r *server, k store.Keys) {
-	s.journal, s.outbox, s.rejected = s.weave(r.stream(k.Journal()), r.stream(k.Created())), r.stream(k.Outbox()), r.list(k.Rejected())
+	s.journal, s.outbox, s.rejected = r.stream(k.Journal()), r.stream(k.Outbox()), r.list(k.Rejected())
 	s.replies = r.list(k.Reply(replyName))
-	for _, key := range []string{k.Journal(), k.Created(), k.Outbox(), k.Rejected(), k.Reply(replyName)} {
+	for _, key := range []string{k.Journal(), k.Outbox(), k.Rejected(), k.Reply(replyName)} {
 		r.mini.Del(key)
 	}
-}
-
-// weave puts each create where the life of its model begins among the other entries. Only the order of the entries of one model is a promise.
-func (s *snapshot) weave(journal, created []map[string]string) (woven []map[string]string) {
-	lives := map[string]int{} // 1: the model is there
-	for uid := range s.models {
-		lives[uid] = 1
-	}
-	for _, entry := range created {
-		lives[entry["uid"]]--
-	}
-	for _, entry := range journal {
-		switch entry["event"] {
-		case "remove":
-			lives[entry["uid"]]++
-		case "create": // behind a removal of the same batch
-			lives[entry["uid"]]--
-		}
-	}
-	for _, entry := range journal {
-		uid := entry["uid"]
-		begins := func(create map[string]string) bool { return create["uid"] == uid }
-		if at := slices.IndexFunc(created, begins); at >= 0 && lives[uid] == 0 && entry["event"] != "orphan" {
-			woven, created = append(woven, created[at]), slices.Delete(created, at, at+1)
-			lives[uid] = 1
-		}
-		switch woven = append(woven, entry); entry["event"] {
-		case "remove":
-			lives[uid] = 0
-		case "create":
-			lives[uid] = 1
-		}
-	}
-	return append(woven, created...)
 }
 
 func (r *server) hash(key string) map[string]string {

@@ -27,7 +27,7 @@ func numbers(k scope) []grant {
 		allow("zcard zcount zrange", reading(k.Due(), k.Urgent(), k.Running(), k.Failing(), k.Disabled(), k.Parked(), k.ParkedBy(all), k.Gates(), k.StaleAt(),
 			k.Late(), k.Stale(), k.Errors(), k.Dispatchers(), k.Pollers(), k.Workers())),
 		allow("llen", reading(k.Input(), k.Output(), k.Control(), k.Claimed(all), k.Rejected())),
-		allow("xlen", reading(k.Journal(), k.Created())),
+		allow("xlen", reading(k.Journal())),
 		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox())),
 		allow("hkeys", reading(k.Deliveries())),
 		allow("llen lindex", reading(k.Notices(all))),
@@ -44,9 +44,8 @@ func dispatcher(k scope) part {
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
-			{[]string{"hsetnx", "hdel"}, []string{k.Policies()}}, // and changes no definition
-			{[]string{"hget", "hset", "hdel"}, []string{k.PolicyUses()}},
-			{[]string{"xadd", "xtrim"}, []string{k.Created()}},
+			{[]string{"hsetnx"}, []string{k.Policies()}}, // and changes no definition
+			{[]string{"hset"}, []string{k.PolicyUses()}},
 			{commandIDs, []string{k.Commands()}}, // nor carries out a command
 			{replying, []string{k.Reply(all)}},
 		},

@@ -7,7 +7,7 @@ func viewer(k scope) part {
 	lists := reading(k.Input(), k.Output(), k.Control(), k.Rejected(), k.Undelivered(), k.Wake(), k.Front())
 	sets := reading(k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Late(), k.Stale(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Commands(), k.Bulks(), k.BulksEnded(), k.Failing(), k.Disabled(), k.Parked(), k.Errors(), k.PastErrors(), k.Recipients(all))
 	hashes := reading(k.Policies(), k.PolicyUses(), k.Stats(), k.Forwarded(), k.Bulk(all), k.Error(all), k.Deliveries())
-	streams := reading(k.Journal(), k.Created(), k.Outbox())
+	streams := reading(k.Journal(), k.Outbox())
 	settings := []string{k.Settings()}
 	if k.several {
 		settings = append(settings, k.Keys.Settings()) // to open one part alone
@@ -37,7 +37,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"recount-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"forget-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input(), k.Rejected()}},
 			{[]string{"ltrim"}, []string{k.Rejected()}},

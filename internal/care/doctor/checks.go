@@ -101,7 +101,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 	}
 	for _, step := range []func(context.Context) error{
 		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.processes, c.rechecks, c.heartbeats, c.backlog, c.usedPolicies,
-		c.policyUses, c.errorCounts, c.flowTexts, c.calendars, c.sameSettings, c.sameQueueCircuit,
+		c.unusedPolicies, c.errorCounts, c.flowTexts, c.calendars, c.sameSettings, c.sameQueueCircuit,
 	} {
 		if err = step(ctx); err != nil {
 			break
@@ -124,7 +124,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 	k := c.store.Keys
 	wants := map[string]string{
 		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
-		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Created(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
+		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
 		k.Stats(): "hash", k.QueueCircuit(): "hash", k.FormerCircuit(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
 		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
 		k.Failing(): "zset", k.Disabled(): "zset", k.Parked(): "zset", k.Gates(): "zset", k.Holds(): "hash", k.Limits(): "hash", k.Calendars(): "hash",

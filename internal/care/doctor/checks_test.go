@@ -47,9 +47,9 @@ func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T
 		q.ok(q.Redis.Del(t.Context(), k.Running()).Err())
 		q.ok(q.Redis.Set(t.Context(), k.Running(), "text", 0).Err())
 		q.ok(q.Redis.Set(t.Context(), k.Stats(), "text", 0).Err())
-		q.ok(q.Redis.HSet(t.Context(), k.PolicyUses(), busyPolicy, "7 1").Err())
+		q.ok(q.Redis.HSet(t.Context(), k.PolicyUses(), "inline-gone", "7 1").Err())
 		report := q.check(Options{Repair: true})
-		if report.Counts["key-type"].Found != 2 || report.Counts["policy-uses"].Repaired != 1 || report.Counts["due-wrong"].Repaired != 0 ||
+		if report.Counts["key-type"].Found != 2 || report.Counts["policy-unused"].Repaired != 1 || report.Counts["due-wrong"].Repaired != 0 ||
 			!strings.Contains(report.String(), "left: commit a batch: WRONGTYPE bigtables:running holds a string, expected a zset") {
 			t.Errorf("expected one left, which says why, and the other made, found\n%s", report)
 		}
@@ -85,7 +85,7 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 			q := &queue{fixture.New(t, server), t}
 			q.prepare()
 			q.ok(q.Redis.ZRem(t.Context(), q.Store.Keys.Due(), "idle").Err())
-			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses(), busyPolicy, "7 1").Err())
+			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses(), "inline-gone", "7 1").Err())
 			q.Intercept(answer)
 			report := q.check(Options{Repair: true})
 			left := strings.Count(report.String(), string(answer)+"; repaired false")

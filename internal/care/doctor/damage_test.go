@@ -119,12 +119,9 @@ var damages = map[string]damage{
 		q.ok(err)
 		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
 	}},
-	"a count of an inline policy that is gone":                  {"policy-unused", Info, "inline-gone", true, sends("HSET", keys.PolicyUses, "inline-gone", "2 7")},
-	"an inline policy that was stored before uses were counted": {"policy-uses", Warning, busyPolicy, true, sends("HDEL", keys.PolicyUses, busyPolicy)},
-	"an inline policy that is counted too often":                {"policy-uses", Warning, busyPolicy, true, sends("HSET", keys.PolicyUses, busyPolicy, "2 7")},
-	"a count that is no number":                                 {"policy-uses", Warning, busyPolicy, true, sends("HSET", keys.PolicyUses, busyPolicy, "many")},
-	"a model without payload":                                   {"payload-missing", Error, "idle", false, sends("DEL", of(keys.Payload, "idle"))},
-	"a payload that is no object":                               {"payload-unreadable", Error, "idle", false, sends("SET", of(keys.Payload, "idle"), "[]")},
+	"a use of an inline policy that is gone": {"policy-unused", Info, "inline-gone", true, sends("HSET", keys.PolicyUses, "inline-gone", "2 7")},
+	"a model without payload":                {"payload-missing", Error, "idle", false, sends("DEL", of(keys.Payload, "idle"))},
+	"a payload that is no object":            {"payload-unreadable", Error, "idle", false, sends("SET", of(keys.Payload, "idle"), "[]")},
 	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, sends("DEL", of(keys.Payload, "idle")).
 		then("RPUSH", of(keys.Payload, "idle"), "{}")},
 	"a model without revision":     {"model-rev", Warning, "idle", true, sends("HDEL", of(keys.Model, "idle"), "rev")},

@@ -90,7 +90,6 @@ var (
 	policyUnreadable = kind{"policy-unreadable", Error, "a policy", "store it again" + byPut}
 	policyMissing    = kind{"policy-missing", Error, "the name of a stored policy", "store it" + byPut}
 	policyUnused     = kind{"policy-unused", Info, "a model that uses it", repairOrphan}
-	policyUses       = kind{"policy-uses", Warning, "as many counted as models that use it: ", repairUses}
 	bulkOrphan       = kind{"bulk-orphan", Warning, "a bulk that is not over", repairOrphan}
 	errorCount       = kind{"error-count", Warning, "as many counted as models that are failing by it: ", repairUses}
 	bulkLost         = kind{"bulk-lost", Error, "a place in the set of bulks", repairBulk}

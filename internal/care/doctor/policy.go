@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
@@ -29,13 +29,14 @@ func (c *checker) storedPolicies(ctx context.Context) error {
 	})
 }
 
+// usedPolicies compares the names that models use with what is stored.
 func (c *checker) usedPolicies(ctx context.Context) error {
 	unknown := slices.DeleteFunc(slices.Sorted(maps.Keys(c.used)), func(name string) bool {
 		return c.stored[name] || name == "" || name == store.DefaultPolicyName
 	})
 	for _, name := range unknown {
 		u := c.used[name]
-		// It may have been stored since the check began, and an inline one goes with the last model that uses it.
+		// It may have been stored since the check began.
 		lacks, err := inspect.Of(c.store).LacksPolicy(ctx, u.example, name)
 		if err != nil {
 			return err
@@ -47,49 +48,31 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 	return nil
 }
 
-// policyUses checks that each inline policy is used, and counted as often. What the walk has seen of models that changed meanwhile is
-// doubtful: it is counted again, exactly.
-func (c *checker) policyUses(ctx context.Context) error {
+// unusedPolicies checks that each inline policy is used by a model, or was within a day.
+func (c *checker) unusedPolicies(ctx context.Context) error {
 	if c.wrongType[c.store.Keys.Policies()] || c.wrongType[c.store.Keys.PolicyUses()] {
 		return nil
 	}
-	recorded := map[string]store.PolicyUse{}
-	err := c.store.EachPolicyUse(ctx, func(use store.PolicyUse) { recorded[use.Name] = use })
-	var doubtful []string
-	for name, use := range recorded {
-		if !c.stored[name] || use.Counted != c.used[name].models {
-			doubtful = append(doubtful, name)
-		}
-	}
-	for name := range c.stored {
-		if _, is := recorded[name]; policy.IsInline(name) && !is {
-			doubtful = append(doubtful, name)
-		}
-	}
-	if err != nil || len(doubtful) == 0 {
-		return err
-	}
-	slices.Sort(doubtful)
-	uses, err := c.store.CountPolicyUses(ctx, doubtful)
+	uses, err := c.store.PolicyUses(ctx)
 	if err != nil {
 		return err
 	}
-	return each(c.policyUse)(ctx, uses)
-}
-
-func (c *checker) policyUse(ctx context.Context, use store.PolicyUse) error {
-	counted := fmt.Sprintf("%d counted", use.Counted)
-	if use.Counted < 0 {
-		counted = "none counted"
+	for name := range c.stored {
+		if _, is := uses[name]; policy.IsInline(name) && !is {
+			uses[name] = store.PolicyUse{Name: name}
+		}
 	}
-	var f Finding
-	switch {
-	case use.Models == 0 && use.Known():
-		f = policyUnused.at(c.policy(use.Name), "none, "+counted)
-	case use.Stored && use.Models != use.Counted:
-		f = policyUses.wanting(strconv.Itoa(use.Models)).at(c.policy(use.Name), counted)
-	default:
-		return nil
+	for _, name := range slices.Sorted(maps.Keys(uses)) {
+		use := uses[name]
+		if c.used[name].models > 0 || c.now.Sub(use.Saved) < 24*time.Hour {
+			continue
+		}
+		err := c.repairUnless("a model began to use it", policyUnused.at(c.policy(name), "none for a day"), func() (bool, error) {
+			return c.store.ForgetPolicy(ctx, use)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return c.repairUnless("a model began or ceased to use it", f, func() (bool, error) { return c.store.Recount(ctx, use) })
+	return nil
 }

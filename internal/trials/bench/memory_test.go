@@ -81,6 +81,5 @@ func (b *Bench) memory(t testing.TB) int {
 	var used int
 	_, _ = fmt.Sscan(info["used_memory"], &used)
 	journal, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Journal(), 0).Result() // none is 0
-	created, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Created(), 0).Result()
-	return used - int(journal+created)
+	return used - int(journal)
 }

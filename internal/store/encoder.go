@@ -1,0 +1,175 @@
+package store
+
+import (
+	"strconv"
+	"strings"
+)
+
+// encoder encodes one item of a batch for commit.lua, behind those before it.
+type encoder struct {
+	words  []byte   // of its kind, each behind a line break
+	values []any    // of all items: the number of the kind, uid, and what follows the words
+	keys   []string // further ones of this item
+}
+
+// word adds a word, in two parts.
+func (e *encoder) word(word, argument string) {
+	e.words = append(append(append(e.words, '\n'), word...), argument...)
+}
+
+// flag adds a word that nothing follows, if it is so.
+func (e *encoder) flag(word string, is bool) {
+	if is {
+		e.word(word, "")
+	}
+}
+
+// count adds a word with a number, unless that is 0.
+func (e *encoder) count(word string, n int) {
+	if n > 0 {
+		e.word(word+"=", strconv.Itoa(n))
+	}
+}
+
+// add adds a word and the value that follows it; without a value, neither.
+func (e *encoder) add(word, value string) {
+	if value != "" {
+		e.addAny(word, value)
+	}
+}
+
+// addAny adds a word and the value that follows it, also an empty one.
+func (e *encoder) addAny(word, value string) {
+	e.word(word, "")
+	e.values = append(e.values, value)
+}
+
+// addList adds a word and the list that follows it; without one, neither.
+func (e *encoder) addList(word string, list ...string) {
+	if len(list) > 0 {
+		e.addEach(word, list)
+	}
+}
+
+// addEach adds a word and the list that follows it, also an empty one.
+func (e *encoder) addEach(word string, list []string) {
+	e.word(word, "")
+	e.addValues(list)
+}
+
+// addValues adds a list behind its length.
+func (e *encoder) addValues(list []string) {
+	e.values = append(e.values, len(list))
+	for _, value := range list {
+		e.values = append(e.values, value)
+	}
+}
+
+// addKeys adds the further keys that a word brings.
+func (e *encoder) addKeys(keys ...string) { e.keys = append(e.keys, keys...) }
+
+// batchEncoder encodes a batch for commit.lua. An item goes where it is sent from: a batch has hundreds.
+type batchEncoder struct {
+	encoder
+	numbers map[string]int // of the kinds, by their words
+	kinds   []any          // in their order, each a list behind its length
+}
+
+// item has an item encoded.
+func (b *batchEncoder) item(encode func(*encoder)) {
+	at := len(b.values)
+	b.words, b.keys, b.values = b.words[:0], b.keys[:0], append(b.values, nil)
+	encode(&b.encoder)
+	b.values[at] = b.kind()
+}
+
+// kind is the number of the kind of the item in hand.
+func (b *batchEncoder) kind() int {
+	number, known := b.numbers[string(b.words)]
+	if known {
+		return number
+	}
+	number, words := len(b.numbers)+1, string(b.words)
+	b.numbers[words] = number
+	list := strings.Split(words[1:], "\n")
+	b.kinds = append(b.kinds, len(list))
+	for _, word := range list {
+		b.kinds = append(b.kinds, word)
+	}
+	return number
+}
+
+//go:generate go test -run TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay -update .
+
+// follows says what stands behind a word in an item.
+type follows string
+
+// What follows a word: nothing, one value, or a list behind its length. Of a word with a "=" the item has what stands behind that.
+const (
+	none     follows = ""
+	oneValue follows = "value"
+	aList    follows = "list"
+)
+
+// word is one of what commit.lua is told of an item.
+type word struct {
+	name    string
+	follows follows
+	unit    string // of the value
+	meaning string
+}
+
+// words are all of them, in the order in which the values of an item stand.
+var words = []word{
+	{"message", oneValue, "", "the claimed entry that the item answers"},
+	{"id", oneValue, "", "the id of the command"},
+	{"reply", oneValue, "", "the entry for the reply list"},
+	{"reject", oneValue, "", "the entry for rejected"},
+	{"settle", none, "", "no model changes"},
+	{"rev", oneValue, "", "the revision on which the item was decided; empty: there was no model"},
+	{"attempt", oneValue, "", "the attempt on which it was decided; without the word there was none"},
+	{"push", oneValue, "", "the entry for input"},
+	{"back", oneValue, "", "the entry that is taken out of input, or gives its place to the one to push"},
+	{"must", none, "", "the entry to take back must be queued"},
+	{"due", oneValue, "Unix ms", "the score in due; without the word the model leaves it"},
+	{"urgent", oneValue, "Unix ms", "likewise in urgent"},
+	{"running", oneValue, "Unix ms", "likewise in running"},
+	{"payload", oneValue, "", "the payload"},
+	{"history", oneValue, "", "the entry of the history"},
+	{"instead", none, "", "it takes the place of the newest one"},
+	{"attempts", aList, "", "all entries of the history in place of those that there are, oldest first"},
+	{"notice", aList, "", "an entry for the outbox: names and values"},
+	{"second", aList, "", "another one"},
+	{"policy", aList, "", "name and text of the policy of the definition"},
+	{"unknown", aList, "", "fields to delete that no model has"},
+	{"keys=<n>", none, "", "how many of hash, history, payload and reply list are passed"},
+	{"failing", oneValue, "Unix ms", "the score in failing; empty: the model leaves it"},
+	{"disabled", oneValue, "Unix ms", "likewise in disabled"},
+	{"parked", oneValue, "Unix ms", "likewise in parked"},
+	{"stale_at", oneValue, "Unix ms", "likewise in stale_at"},
+	{"late", oneValue, "Unix ms", "likewise in late"},
+	{"stale", oneValue, "Unix ms", "likewise in stale"},
+	{"acquires=<n>", aList, "", "for so many keys: how many may run with the start (empty: any number), its slots as they were decided on and as they are to be (empty: they stay), and for how many ms that is kept"},
+	{"probe", none, "", "the attempt tries an open circuit"},
+	{"labels=<n>", none, "", "the model joins so many sets of labels"},
+	{"unlabels=<n>", none, "", "the model leaves so many"},
+	{"unblocks", none, "", "the model leaves the models of a blocker"},
+	{"blocker", oneValue, "", "the blocker that parks the model"},
+	{"recheck", oneValue, "Unix ms", "when a dispatcher is to look at that"},
+	{"frees=<n>", aList, "", "the blockers of so many limits, where the attempt leaves its place"},
+	{"extends=<n>", none, "", "the attempt holds so many limits for longer"},
+	{"closes=<n>", oneValue, "Unix us", "until when so many rates are closed"},
+	{"circuit", aList, "", "blocker and key of a circuit; 1 = the attempt has failed, 0 = it was answered, empty = neither; after how many failures of how many it opens; when it is to be probed in RFC 3339 and in Unix ms"},
+	{"fingerprint", aList, "", "by which the model fails: id, how many models it may stop unnoticed, its text, reason, error type"},
+	{"recovers", none, "", "the model fails by no fingerprint any more"},
+	{"remove", none, "", "the model goes"},
+	{"ticket", none, "", "the attempt draws a ticket"},
+	{"fenced", none, "", "the item holds only if no hold has changed"},
+	{"wake", none, "", "a dispatcher is called"},
+	{"event=<name>", none, "", "what the journal calls the item; without the word it is not told"},
+	{"note=<name>", oneValue, "", "what only the journal is told"},
+	{"field=<name>", oneValue, "", "a field of the hash"},
+	{"now=<name>", none, "", "a field that is the instant of the batch"},
+	{"gone=<name>", none, "", "a field that is deleted"},
+	{"count=<name>", none, "", "a counter"},
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	flags "flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+var update = flags.Bool("update", false, "write what is generated")
+
+// generate compares a part of a file with what is generated, or writes it.
+func generate(t *testing.T, path, from, to, want string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !*update {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), from)
+	is, behind, closed := strings.Cut(rest, to)
+	if from == "" {
+		before, is, behind, found, closed = "", string(text), "", true, true
+	}
+	switch {
+	case !found || !closed:
+		t.Fatalf("%s: expected %q and %q around what is generated", path, from, to)
+	case is == want:
+	case *update:
+		if err := os.WriteFile(path, []byte(before+from+want+to+behind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s is not what encoder.go says: run go generate ./internal/store", path)
+	}
+}
+
+func TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay(t *testing.T) {
+	var lua, table strings.Builder
+	lua.WriteString("-- Generated from encoder.go of package store, which explains the words: what follows each in an item.\nlocal follows = {\n")
+	for _, w := range words {
+		name, _, _ := strings.Cut(w.name, "=")
+		if w.follows != none && w.name != "note=<name>" && w.name != "field=<name>" { // their values stand at the end of an item
+			fmt.Fprintf(&lua, "  %s = '%s',\n", name, w.follows)
+		}
+		is := strings.TrimSpace(string(w.follows) + " " + w.unit)
+		if is == "value Unix ms" || is == "value Unix us" {
+			is = w.unit
+		}
+		fmt.Fprintf(&table, "| %s | %s | %s |\n", w.name, is, w.meaning)
+	}
+	lua.WriteString("}\n")
+	generate(t, "../../scripts/include/words.lua", "", "", lua.String())
+	generate(t, "../../docs/architecture.md", "| word | followed by | meaning |\n|---|---|---|\n", "\n<!-- end of words -->", table.String())
+}

@@ -1,0 +1,64 @@
+-- Messages: what was claimed goes with the item that answers it. Commands stand in the command queue, and are its
+-- leader's only. What the claimed list holds is its owner's, also commands that an older version has left there. A
+-- message may stand there more than once.
+local claimed, lane, holder, rejected = KEYS[4], KEYS[5], KEYS[6], KEYS[7]
+local rejected_cap, owner = tonumber(ARGV[6]), ARGV[7]
+local leads = owner ~= '' and not (unfit[5] or unfit[6]) and redis.call('GET', holder) == owner --@ holder
+local results = owner ~= '' and not unfit[4] and redis.call('LRANGE', claimed, 0, -1) or {}
+local commands = leads and redis.call('LRANGE', lane, 0, -1) or {}
+local function count_each(messages)
+  local times = {}
+  for _, message in ipairs(messages) do
+    times[message] = (times[message] or 0) + 1
+  end
+  return times
+end
+local in_claimed, in_lane = count_each(results), count_each(commands)
+local done_results, done_commands, rejects = {}, {}, {}
+
+local function is_claimed(message)
+  return (in_lane[message] or 0) + (in_claimed[message] or 0) > 0
+end
+
+local function drop(message)
+  if (in_lane[message] or 0) > 0 then
+    in_lane[message] = in_lane[message] - 1
+    done_commands[#done_commands + 1] = message --@ command is removed
+  else
+    in_claimed[message] = in_claimed[message] - 1
+    done_results[#done_results + 1] = message --@ claimed is removed
+  end
+end
+
+local function check_message(item)
+  local is = is_claimed(item.message) --@ claimed is looked for
+  if not is then --@ gone
+    return 3
+  end
+end
+
+local function write_message(item)
+  drop(item.message) --@ settled is removed
+  rejects[#rejects + 1] = item.reject --@ rejected is kept
+end
+
+local function write_messages()
+  -- What is done stands in front, in its order, unless something before it was refused.
+  local done = 0
+  while done < #done_results and done_results[done + 1] == results[done + 1] do
+    done = done + 1
+  end
+  if done > 0 then
+    redis.call('LTRIM', claimed, done, -1)
+  end
+  for i = done + 1, #done_results do
+    redis.call('LREM', claimed, 1, done_results[i])
+  end
+  for _, command in ipairs(done_commands) do
+    redis.call('LREM', lane, 1, command)
+  end
+  for first, last in chunks(rejects) do
+    redis.call('RPUSH', rejected, unpack(rejects, first, last))
+    redis.call('LTRIM', rejected, -rejected_cap, -1)
+  end
+end
