@@ -138,10 +138,6 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	f := newFleet(t, Config{})
 	f.policies(feeds)
 	many := long.Or(3_000, 100_000)
-	var tab *browser.Tab
-	if long.Enabled() {
-		tab = browser.Open(t)
-	}
 	f.fill(many)
 	counted := &commandCount{}
 	f.client.AddHook(counted)
@@ -149,10 +145,6 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	seen, pages := map[string]bool{}, 0
 	for path := home + "models"; path != ""; pages++ {
 		counted.n.Store(0)
-		if tab != nil && pages%200 == 0 { // a browser for some of them
-			tab.Go(f.server.URL + path)
-			tab.Leave() // which ends its stream
-		}
 		var uids []string
 		uids, path = f.readList(path)
 		for _, uid := range uids {

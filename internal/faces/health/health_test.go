@@ -66,17 +66,12 @@ func TestALoopThatHasNotBegunIsLiveForAsLongAsThePatienceAndNotReady(t *testing.
 	loop := p.Loop("dispatcher", time.Second, false)
 	p.now = p.now.Add(patience)
 	p.expect("checking Redis first", 200, 503, "starting")
+	p.now = p.now.Add(1)
+	p.expect("no round for longer", 503, 503, "starting")
 	end := loop.Begin()
 	p.expect("in the first round", 200, 503, "starting")
 	end(nil)
 	p.expect("after it", 200, 200, "")
-}
-
-func TestALoopThatNeverBeginsIsStuckAfterThePatience(t *testing.T) {
-	p := newProcess(t)
-	p.Loop("dispatcher", time.Second, false)
-	p.now = p.now.Add(patience + 1)
-	p.expect("no round", 503, 503, "starting")
 }
 
 func TestALoopStuckInACallIsNeitherLiveNorReadyAfterThreeTicks(t *testing.T) {

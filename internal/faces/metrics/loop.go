@@ -105,7 +105,7 @@ func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
 // transition counts one that was committed at now, and measures the attempt that it has started, begun or ended.
 func (l *Loop) transition(t *store.Transition, now time.Time) {
 	loops, event := &l.metrics.loops, t.Event()
-	loops.transitions.WithLabelValues(l.queue, l.name, knownEvent(event)).Inc()
+	loops.transitions.WithLabelValues(l.queue, l.name, known(model.Events, string(event))).Inc()
 	d := t.Decision()
 	switch {
 	case event == model.EventStart:
@@ -115,9 +115,9 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 	case event == model.EventStarted:
 		loops.waited.WithLabelValues(l.queue).Observe(seconds(d.Next.StartedAt, now))
 	case d.Ended != nil:
-		loops.lasted.WithLabelValues(l.queue, knownEvent(event)).Observe(d.Ended.Duration.Seconds())
+		loops.lasted.WithLabelValues(l.queue, known(model.Events, string(event))).Observe(d.Ended.Duration.Seconds())
 		if began := t.Was().ProcessingAt; !began.IsZero() {
-			loops.ran.WithLabelValues(l.queue, knownEvent(event)).Observe(seconds(began, now))
+			loops.ran.WithLabelValues(l.queue, known(model.Events, string(event))).Observe(seconds(began, now))
 		}
 	}
 }
@@ -128,20 +128,18 @@ func seconds(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds())
 // outcome is the event of a message, or why it has changed nothing.
 func outcome(item *store.Item) string {
 	if item.Transition != nil {
-		return knownEvent(item.Transition.Event())
+		return known(model.Events, string(item.Transition.Event()))
 	}
-	if slices.Contains(model.Refusals, item.Counter) {
-		return item.Counter
-	}
-	return other
+	return known(model.Refusals, item.Counter)
 }
 
-// other stands for names outside of the lists, so that nobody outside can make up a label.
+// other stands for names outside of the lists.
 const other = "other"
 
-func knownEvent(event model.Event) string {
-	if slices.Contains(model.Events, event) {
-		return string(event)
+// known is a name of a list, so that nobody outside can make up a label.
+func known[T ~string](list []T, name string) string {
+	if slices.Contains(list, T(name)) {
+		return name
 	}
 	return other
 }

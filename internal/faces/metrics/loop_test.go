@@ -46,24 +46,28 @@ func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
 	}
 }
 
+// committed is what a loop tells of one decision that was applied.
+func committed(t *testing.T, d domain.Decision) map[string]float64 {
+	t.Helper()
+	m := metrics.New(metrics.Build{}, time.Now)
+	item := store.Item{Transition: (&store.Record{}).Decide(d, fixture.Start)}
+	m.Loop("q", "loop").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{item}}, []store.Code{store.CodeApplied})
+	return values(scrape(t, m))
+}
+
 func TestAStartWithoutATimeOfItsOwnIsNotLate(t *testing.T) {
 	t.Parallel()
-	m := metrics.New(metrics.Build{}, time.Now)
-	start := (&store.Record{}).Decide(domain.Decision{Event: domain.EventStart}, fixture.Start)
-	m.Loop("q", "dispatcher").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{{Transition: start}}}, []store.Code{store.CodeApplied})
-	if late := scrape(t, m)["refreshd_start_lateness_seconds"]; late != nil {
-		t.Errorf("expected nothing to be late, found %v", late)
+	got := committed(t, domain.Decision{Event: domain.EventStart})
+	if late, is := got["refreshd_start_lateness_seconds{queue=q} count"]; is || got["refreshd_transitions_total{event=start,loop=loop,queue=q}"] != 1 {
+		t.Errorf("expected a start that is not late, found %v late of %v", late, got)
 	}
 }
 
 func TestAnAttemptIsWaitedForFromItsStartToTheWordOfItsWorker(t *testing.T) {
 	t.Parallel()
-	m := metrics.New(metrics.Build{}, time.Now)
 	begun := domain.Decision{Event: domain.EventStarted}
 	begun.Next.StartedAt, begun.Next.RefreshAt = fixture.Start.Add(-40*time.Second), fixture.Start.Add(-time.Hour)
-	started := (&store.Record{}).Decide(begun, fixture.Start)
-	m.Loop("q", "poller").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{{Transition: started}}}, []store.Code{store.CodeApplied})
-	if got := values(scrape(t, m)); got["refreshd_wait_seconds{queue=q} count"] != 1 || got["refreshd_wait_seconds{queue=q} sum"] != 40 {
+	if got := committed(t, begun); got["refreshd_wait_seconds{queue=q} count"] != 1 || got["refreshd_wait_seconds{queue=q} sum"] != 40 {
 		t.Errorf("expected one wait of 40 s, found %v", got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -62,40 +64,33 @@ func (b *bench) another(routes string) *Notifier {
 func (b *bench) tell(entries ...[]string) {
 	b.t.Helper()
 	for _, fields := range entries {
-		if err := b.Redis.Do(b.t.Context(), append([]any{"XADD", b.Store.Keys.Outbox(), "*"}, anys(fields)...)...).Err(); err != nil {
+		if err := b.Redis.XAdd(b.t.Context(), &redis.XAddArgs{Stream: b.Store.Keys.Outbox(), Values: fields}).Err(); err != nil {
 			b.t.Fatal(err)
 		}
 	}
-}
-
-func anys(texts []string) (all []any) {
-	for _, text := range texts {
-		all = append(all, text)
-	}
-	return all
 }
 
 func disabled(uid, reason string) []string {
 	return []string{"event", "disabled", "uid", uid, "at", "2026-11-21T07:00:00.000Z", "attempt_no", "3", "reason", reason, "refresh_why", "final: not retryable"}
 }
 
-// round routes everything, and tells everybody whose time has come.
+// round routes everything, and delivers to everybody whose time has come.
 func (b *bench) round(n *Notifier) {
 	b.t.Helper()
-	for more := true; more; {
-		var err error
-		if more, err = n.Route(b.t.Context()); err != nil {
-			b.t.Fatal(err)
-		}
-		more = more && b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox()).Val() > 0 && b.unread() > 0
-	}
-	for _, name := range slices.Sorted(channelNames(n)) {
+	repeat := func(do func() (more bool, err error)) {
 		for more := true; more; {
 			var err error
-			if more, err = n.Deliver(b.t.Context(), name); err != nil {
+			if more, err = do(); err != nil {
 				b.t.Fatal(err)
 			}
 		}
+	}
+	repeat(func() (bool, error) {
+		more, err := n.Route(b.t.Context())
+		return more && b.unread() > 0, err
+	})
+	for _, name := range slices.Sorted(maps.Keys(n.routes.channels)) {
+		repeat(func() (bool, error) { return n.Deliver(b.t.Context(), name) })
 	}
 }
 
@@ -106,16 +101,6 @@ func (b *bench) unread() int {
 		b.t.Fatal(err)
 	}
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox()).Val())
-}
-
-func channelNames(n *Notifier) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for name := range n.routes.channels {
-			if !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // save saves a model with labels and a payload under a policy.
