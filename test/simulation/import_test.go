@@ -43,6 +43,16 @@ func (m moving) Read(ctx context.Context, uids []string, commands []*model.Comma
 	return m.daemons.Read(ctx, uids, commands)
 }
 
+// Export exports what the daemons would: a planted bug may alter that, too.
+func (m moving) Export(ctx context.Context, uids []string) ([]store.Export, error) {
+	if lie, is := m.daemons.(interface {
+		Export(ctx context.Context, uids []string) ([]store.Export, error)
+	}); is {
+		return lie.Export(ctx, uids)
+	}
+	return m.Report.Export(ctx, uids)
+}
+
 // mover is what an operator moves models by.
 func (w *world) mover() mover { return moving{w.server.store.Report(), w.queue} }
 
