@@ -100,6 +100,9 @@ func (n *queueNumbers) read() (store.Stats, error) {
 		})
 	}
 	n.err, n.readAt, n.sum = reading.Wait(), n.clock(), store.Stats{}
+	if n.err != nil {
+		return n.sum, n.err // numbers of some parts alone would pass for those of the queue
+	}
 	for i := range parts {
 		n.sum.Add(&parts[i])
 	}
