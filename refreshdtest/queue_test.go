@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -17,7 +19,9 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func equal[T any](t *testing.T, want, got T) {
 	t.Helper()
-	equal(t, want, got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
 }
 
 func must(t testing.TB, err error) {
