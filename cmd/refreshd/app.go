@@ -203,13 +203,6 @@ func (a *app) withClients(do func(*store.Clients) error) error {
 	return do(clients)
 }
 
-// onQueue is the body of a command that needs a queue that answers.
-func (a *app) onQueue(do func(ctx context.Context, queue *store.Queue, args []string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
-		return a.withQueue(command.Context(), func(queue *store.Queue) error { return do(command.Context(), queue, args) })
-	}
-}
-
 // withOperator runs do with somebody who asks something of a queue that answers.
 func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error) error {
 	by, err := a.wantedBy()

@@ -62,9 +62,6 @@ func of(key func(keys, string) string, name string) func(keys) string {
 	return func(k keys) string { return key(k, name) }
 }
 
-// busyPolicy is the inline policy of the model "busy".
-const busyPolicy = "inline-fac19c5cb7e9f5a5"
-
 var damages = map[string]damage{
 	"a waiting model is missing in the due set":     {"due-wrong", Error, "idle", true, sends("ZREM", keys.Due, "idle")},
 	"a waiting model stands at another time":        {"due-wrong", Error, "idle", true, sends("ZINCRBY", keys.Due, 1, "idle")},

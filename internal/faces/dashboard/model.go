@@ -35,7 +35,7 @@ func (m *modelView) Zone() string { return explain.ZoneOf(&m.Model).String() }
 
 // InForce is the policy, as JSON.
 func (m *modelView) InForce() string {
-	text, _ := json.Marshal(m.Record.Policy) // which always marshals
+	text, _ := json.Marshal(m.Policy) // which always marshals
 	return indented(string(text))
 }
 
