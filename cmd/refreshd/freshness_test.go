@@ -135,7 +135,7 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 		if v["watched"] != 2.0 || v["stale"] != 2.0 {
 			t.Errorf("expected the two models of the tenant stale, found %v", v)
 		}
-		expectContains(t, c.fail(exitFailed, "freshness", "--at", model.FormatTime(now.Add(-47*time.Hour-time.Minute))), "as far back as the journal reaches")
+		expectContains(t, c.fail(exitFailed, "freshness", "--at", model.FormatTime(now.Add(-48*time.Hour-time.Minute))), "as far back as the journal reaches")
 		expectContains(t, c.fail(exitFailed, "freshness", "--at", model.FormatTime(now.Add(time.Hour))), "to now")
 		for _, args := range [][]string{{"--at", "yesterday"}, {"--at", "2026-01-01T00:00:00Z", "--histogram"}, {"--at", "2026-01-01T00:00:00Z", "-l", "status=late"}} {
 			c.fail(2, append([]string{"freshness"}, args...)...)

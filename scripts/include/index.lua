@@ -18,7 +18,7 @@ for _, index in ipairs({
   end
 end
 for _, kind in ipairs(kinds) do -- nobody leaves an empty set of urgent models, which is the rule
-  indexes[2].always = indexes[2].always or kind.said.urgent
+  indexes[2].always = indexes[2].always or kind.said.urgent and not unfit[13]
 end
 for _, kind in ipairs(kinds) do
   kind.indexes = {} -- the words and the scores of those that the kind changes
