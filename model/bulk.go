@@ -68,7 +68,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	case b.Action == BulkRun && b.started(m), b.Action == BulkCancel && m.Ticket > b.Ticket:
 		return Decision{}, Already, true
 	case b.Action == BulkCancel:
-		decision, outcome = m.Cancel(now)
+		decision, outcome = m.cancel(now)
 		decision.By = b.By
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}

@@ -216,8 +216,8 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// Cancel takes back an attempt that is queued or running: the model is due again now, and nothing is counted.
-func (m *Model) Cancel(now time.Time) (Decision, Outcome) {
+// cancel takes back an attempt that is queued or running: the model is due again now, and nothing is counted.
+func (m *Model) cancel(now time.Time) (Decision, Outcome) {
 	if !m.Running() {
 		return Decision{}, Unchanged
 	}

@@ -24,10 +24,8 @@ var limits = map[string]int{
 // tooLarge are the things that are above their limit, and how large they are allowed to be until they are split. A row goes as soon as its thing
 // is within the limit; none is added.
 var tooLarge = map[string]int{
-	"Go files without tests in cmd/refreshd":    68,
-	"exported methods of internal/store.Keys":   61,
-	"exported methods of internal/store.Store":  56,
-	"exported methods of model.Model":           41,
+	"exported methods of internal/store.Keys":   60,
+	"exported methods of internal/store.Store":  49,
 	"lines of internal/store/reference_test.go": 451,
 	"lines of test/faults/limit_test.go":        433,
 	"lines of test/scenarios/story_test.go":     407,
