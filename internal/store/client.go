@@ -271,7 +271,7 @@ func (c *boundedConn) follow(received []byte) (rest []byte) {
 }
 
 // probeTimeout bounds the question whether a server speaks TLS.
-const probeTimeout = time.Second
+const probeTimeout = 3 * time.Second
 
 // schemeHint says that the scheme of the address does not fit the server, which then only falls silent or hangs up; empty: it fits, or that
 // cannot be told. err is why there was no answer.
