@@ -186,3 +186,97 @@ func (s *Store) ProbeScripts(ctx context.Context) error {
 	_, err := s.commit(ctx, Batch{})
 	return Wrap(err, "commit an empty batch")
 }
+
+// encoder encodes one item of a batch for commit.lua, behind those before it.
+type encoder struct {
+	words  []byte   // of its kind, each behind a line break
+	values []any    // of all items: the number of the kind, uid, and what follows the words
+	keys   []string // further ones of this item
+}
+
+// word adds a word, in two parts.
+func (e *encoder) word(word, argument string) {
+	e.words = append(append(append(e.words, '\n'), word...), argument...)
+}
+
+// flag adds a word that nothing follows, if it is so.
+func (e *encoder) flag(word string, is bool) {
+	if is {
+		e.word(word, "")
+	}
+}
+
+// count adds a word with a number, unless that is 0.
+func (e *encoder) count(word string, n int) {
+	if n > 0 {
+		e.word(word+"=", strconv.Itoa(n))
+	}
+}
+
+// add adds a word and the value that follows it; without a value, neither.
+func (e *encoder) add(word, value string) {
+	if value != "" {
+		e.addAny(word, value)
+	}
+}
+
+// addAny adds a word and the value that follows it, also an empty one.
+func (e *encoder) addAny(word, value string) {
+	e.word(word, "")
+	e.values = append(e.values, value)
+}
+
+// addList adds a word and the list that follows it; without one, neither.
+func (e *encoder) addList(word string, list ...string) {
+	if len(list) > 0 {
+		e.addEach(word, list)
+	}
+}
+
+// addEach adds a word and the list that follows it, also an empty one.
+func (e *encoder) addEach(word string, list []string) {
+	e.word(word, "")
+	e.addValues(list)
+}
+
+// addValues adds a list behind its length.
+func (e *encoder) addValues(list []string) {
+	e.values = append(e.values, len(list))
+	for _, value := range list {
+		e.values = append(e.values, value)
+	}
+}
+
+// addKeys adds the further keys that a word brings.
+func (e *encoder) addKeys(keys ...string) { e.keys = append(e.keys, keys...) }
+
+// batchEncoder encodes a batch for commit.lua. An item goes where it is sent from: a batch has hundreds.
+type batchEncoder struct {
+	encoder
+	numbers map[string]int // of the kinds, by their words
+	kinds   []any          // in their order, each a list behind its length
+}
+
+// item has an item encoded.
+func (b *batchEncoder) item(encode func(*encoder)) {
+	at := len(b.values)
+	b.words, b.keys, b.values = b.words[:0], b.keys[:0], append(b.values, nil)
+	encode(&b.encoder)
+	b.values[at] = b.kind()
+}
+
+// kind is the number of the kind of the item in hand.
+func (b *batchEncoder) kind() int {
+	number, known := b.numbers[string(b.words)]
+	if known {
+		return number
+	}
+	number, words := len(b.numbers)+1, string(b.words)
+	b.numbers[words] = number
+	list := strings.Split(words[1:], "\n")
+	b.kinds = append(b.kinds, len(list))
+	for _, word := range list {
+		b.kinds = append(b.kinds, word)
+	}
+	return number
+}

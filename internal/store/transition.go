@@ -169,6 +169,8 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.add("push", t.decision.Message)
 	e.add("back", t.TakeBack)
 	e.flag("must", event == model.EventWithdrawn || t.decision.MustBeQueued)
+	e.addList("policy", t.policy...)
+	e.addList("unknown", t.others...)
 	e.add("due", Millis(next.DueAt()))
 	e.add("urgent", Millis(next.UrgentAt()))
 	e.add("running", Millis(next.DeadlineAt))
@@ -181,8 +183,6 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 		e.addEach("attempts", past)
 	}
 	e.addNotifications(t, now)
-	e.addList("policy", t.policy...)
-	e.addList("unknown", t.others...)
 	e.count("keys", item.keys(config))
 	t.encodeChanges(e, k, now, config)
 	e.flag("remove", t.removes())

@@ -31,13 +31,13 @@ func generate(t *testing.T, path, from, to, want string) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s is not what encoder.go says: run go generate ./internal/store", path)
+		t.Errorf("%s is not what words.go says: run go generate ./internal/store", path)
 	}
 }
 
 func TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay(t *testing.T) {
 	var lua, table strings.Builder
-	lua.WriteString("-- Generated from encoder.go of package store, which explains the words: what follows each in an item.\nlocal follows = {\n")
+	lua.WriteString("-- Generated from words.go of package store, which explains the words: what follows each in an item.\nlocal follows = {\n")
 	for _, w := range words {
 		name, _, _ := strings.Cut(w.name, "=")
 		if w.follows != none && w.name != "note=<name>" && w.name != "field=<name>" { // their values stand at the end of an item

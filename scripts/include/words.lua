@@ -1,4 +1,4 @@
--- Generated from encoder.go of package store, which explains the words: what follows each in an item.
+-- Generated from words.go of package store, which explains the words: what follows each in an item.
 local follows = {
   message = 'value',
   id = 'value',
@@ -8,6 +8,8 @@ local follows = {
   attempt = 'value',
   push = 'value',
   back = 'value',
+  policy = 'list',
+  unknown = 'list',
   due = 'value',
   urgent = 'value',
   running = 'value',
@@ -16,8 +18,6 @@ local follows = {
   attempts = 'list',
   notice = 'list',
   second = 'list',
-  policy = 'list',
-  unknown = 'list',
   failing = 'value',
   disabled = 'value',
   parked = 'value',

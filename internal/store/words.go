@@ -1,104 +1,5 @@
 package store
 
-import (
-	"strconv"
-	"strings"
-)
-
-// encoder encodes one item of a batch for commit.lua, behind those before it.
-type encoder struct {
-	words  []byte   // of its kind, each behind a line break
-	values []any    // of all items: the number of the kind, uid, and what follows the words
-	keys   []string // further ones of this item
-}
-
-// word adds a word, in two parts.
-func (e *encoder) word(word, argument string) {
-	e.words = append(append(append(e.words, '\n'), word...), argument...)
-}
-
-// flag adds a word that nothing follows, if it is so.
-func (e *encoder) flag(word string, is bool) {
-	if is {
-		e.word(word, "")
-	}
-}
-
-// count adds a word with a number, unless that is 0.
-func (e *encoder) count(word string, n int) {
-	if n > 0 {
-		e.word(word+"=", strconv.Itoa(n))
-	}
-}
-
-// add adds a word and the value that follows it; without a value, neither.
-func (e *encoder) add(word, value string) {
-	if value != "" {
-		e.addAny(word, value)
-	}
-}
-
-// addAny adds a word and the value that follows it, also an empty one.
-func (e *encoder) addAny(word, value string) {
-	e.word(word, "")
-	e.values = append(e.values, value)
-}
-
-// addList adds a word and the list that follows it; without one, neither.
-func (e *encoder) addList(word string, list ...string) {
-	if len(list) > 0 {
-		e.addEach(word, list)
-	}
-}
-
-// addEach adds a word and the list that follows it, also an empty one.
-func (e *encoder) addEach(word string, list []string) {
-	e.word(word, "")
-	e.addValues(list)
-}
-
-// addValues adds a list behind its length.
-func (e *encoder) addValues(list []string) {
-	e.values = append(e.values, len(list))
-	for _, value := range list {
-		e.values = append(e.values, value)
-	}
-}
-
-// addKeys adds the further keys that a word brings.
-func (e *encoder) addKeys(keys ...string) { e.keys = append(e.keys, keys...) }
-
-// batchEncoder encodes a batch for commit.lua. An item goes where it is sent from: a batch has hundreds.
-type batchEncoder struct {
-	encoder
-	numbers map[string]int // of the kinds, by their words
-	kinds   []any          // in their order, each a list behind its length
-}
-
-// item has an item encoded.
-func (b *batchEncoder) item(encode func(*encoder)) {
-	at := len(b.values)
-	b.words, b.keys, b.values = b.words[:0], b.keys[:0], append(b.values, nil)
-	encode(&b.encoder)
-	b.values[at] = b.kind()
-}
-
-// kind is the number of the kind of the item in hand.
-func (b *batchEncoder) kind() int {
-	number, known := b.numbers[string(b.words)]
-	if known {
-		return number
-	}
-	number, words := len(b.numbers)+1, string(b.words)
-	b.numbers[words] = number
-	list := strings.Split(words[1:], "\n")
-	b.kinds = append(b.kinds, len(list))
-	for _, word := range list {
-		b.kinds = append(b.kinds, word)
-	}
-	return number
-}
-
 //go:generate go test -run TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay -update .
 
 // follows says what stands behind a word in an item.
@@ -131,6 +32,8 @@ var words = []word{
 	{"push", oneValue, "", "the entry for input"},
 	{"back", oneValue, "", "the entry that is taken out of input, or gives its place to the one to push"},
 	{"must", none, "", "the entry to take back must be queued"},
+	{"policy", aList, "", "name and text of the policy of the definition"},
+	{"unknown", aList, "", "fields to delete that no model has"},
 	{"due", oneValue, "Unix ms", "the score in due; without the word the model leaves it"},
 	{"urgent", oneValue, "Unix ms", "likewise in urgent"},
 	{"running", oneValue, "Unix ms", "likewise in running"},
@@ -140,8 +43,6 @@ var words = []word{
 	{"attempts", aList, "", "all entries of the history in place of those that there are, oldest first"},
 	{"notice", aList, "", "an entry for the outbox: names and values"},
 	{"second", aList, "", "another one"},
-	{"policy", aList, "", "name and text of the policy of the definition"},
-	{"unknown", aList, "", "fields to delete that no model has"},
 	{"keys=<n>", none, "", "how many of hash, history, payload and reply list are passed"},
 	{"failing", oneValue, "Unix ms", "the score in failing; empty: the model leaves it"},
 	{"disabled", oneValue, "Unix ms", "likewise in disabled"},
