@@ -57,7 +57,9 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
 		queue := fixture.Open(t, s.URL, store.Config{})
 		serve(t, queue)
-		ctx, shop := t.Context(), newClient(t, queue, client.Config{By: "shop", Timeout: testkit.Limit})
+		ctx := t.Context()
+		shop, err := client.Open(ctx, s.URL, queue.Name, client.Config{By: "shop", Timeout: testkit.Limit})
+		must(t, err)
 		feed := client.Definition{
 			UID: "tbl_1", Payload: map[string]any{"input_url": "https://example.com/a.csv"}, Rule: "every day at 6 AM",
 			Policy: map[string]any{"timeout": "1h"}, Labels: map[string]string{"tenant": "t1"},
@@ -87,6 +89,10 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 			if reply.Outcome != step.outcome || !errors.Is(err, step.err) {
 				t.Errorf("%s: expected %q and %v, found %+v and %v", step.name, step.outcome, step.err, reply, err)
 			}
+		}
+		must(t, shop.Close())
+		if _, err := shop.Get(ctx, "tbl_1"); err == nil || errors.Is(err, client.ErrUnknownModel) {
+			t.Errorf("expected no connection after Close, found %v", err)
 		}
 	})
 }
