@@ -22,8 +22,8 @@ import (
 
 const (
 	spreadParts  = 8
-	spreadModels = 20_000
-	spreadEvery  = 20 // seconds between two refreshes of a model: 1,000 of them a second
+	spreadModels = 6_000
+	spreadEvery  = 20 // seconds between two refreshes of a model: 300 of them a second, which a busy machine can do beside moving slots
 )
 
 // spread is a queue of several parts on a Redis Cluster, under load. Each part is a drill with the models that live there.
