@@ -22,13 +22,13 @@ type Forecast struct {
 
 // Branch is one way that a forecast may go. The zero value is a way that it cannot go.
 type Branch struct {
-	At        time.Time // when it happens
-	RefreshAt time.Time // what it leads to, as in State
-	Why       string
-	AttemptNo int
-	Exhausted bool // the retries are used up
-	Disabled  bool
-	Reason    string // for the owner of a disabled model
+	At        time.Time `json:"at"`         // when it happens
+	RefreshAt time.Time `json:"refresh_at"` // what it leads to, as in State
+	Why       string    `json:"refresh_why"`
+	AttemptNo int       `json:"attempt_no"`
+	Exhausted bool      `json:"retries_exhausted"` // the retries are used up
+	Disabled  bool      `json:"disabled"`
+	Reason    string    `json:"reason"` // for the owner of a disabled model
 }
 
 // Possible reports whether the forecast may go this way.

@@ -9,35 +9,35 @@ import (
 
 // Attempt is the record of one attempt that has ended, as the history keeps it.
 type Attempt struct {
-	AttemptUID string
-	AttemptNo  int
-	StartedAt  time.Time
+	AttemptUID string    `json:"attempt_uid"`
+	AttemptNo  int       `json:"attempt_no"`
+	StartedAt  time.Time `json:"started_at"`
 	// ProcessingAt is when its worker said that the work began; zero: no worker said so.
 	ProcessingAt time.Time
-	EndedAt      time.Time
+	EndedAt      time.Time     `json:"ended_at"`
 	Duration     time.Duration // from StartedAt to EndedAt
-	Outcome      Event
+	Outcome      Event         `json:"outcome"`
 	// Times is how many attempts in a row, with this one, were postponed, interrupted or not begun. They do not count, so one record tells
 	// of them all: from the second on it takes the place of the one before. 0: one, or none.
 	Times      int
-	Final      bool
-	Changed    *bool
-	Exhausted  bool
-	Reason     string
-	ErrorType  string
-	Worker     string
-	DeadlineAt time.Time
-	Ignored    []string // fields of the worker's last message that could not be used
+	Final      bool      `json:"final"`
+	Changed    *bool     `json:"changed"`
+	Exhausted  bool      `json:"retries_exhausted"`
+	Reason     string    `json:"reason"`
+	ErrorType  string    `json:"error_type"`
+	Worker     string    `json:"worker"`
+	DeadlineAt time.Time `json:"deadline_at"`
+	Ignored    []string  `json:"ignored"` // fields of the worker's last message that could not be used
 
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
-	Delay     time.Duration // of the policy, or of the worker if it asked for more
-	Jitter    time.Duration // what jitter added or took
-	RetryAt   time.Time     // when the retry alone would start
-	PlannedAt time.Time     // the planned refresh that it was aligned with
-	Overlap   policy.Overlap
+	Delay     time.Duration  // of the policy, or of the worker if it asked for more
+	Jitter    time.Duration  // what jitter added or took
+	RetryAt   time.Time      `json:"retry_at"`   // when the retry alone would start
+	PlannedAt time.Time      `json:"planned_at"` // the planned refresh that it was aligned with
+	Overlap   policy.Overlap `json:"overlap"`
 
-	RefreshAt time.Time
-	Why       string
+	RefreshAt time.Time `json:"refresh_at"`
+	Why       string    `json:"refresh_why"`
 }
 
 // Lengths returns how long the attempt waited for its worker, and how long the work took: the whole where no worker told that it began.

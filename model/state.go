@@ -14,9 +14,9 @@ import (
 type State struct {
 	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
 	// While an attempt runs it is what a timeout at the deadline would decide.
-	RefreshAt time.Time
+	RefreshAt time.Time `json:"refresh_at"`
 	// Why says in at most 60 bytes why RefreshAt is what it is; Trigger is the kind of that.
-	Why     string
+	Why     string `json:"refresh_why"`
 	Trigger Trigger
 	// PlannedFor is the planned refresh that an attempt was started for, as long as nobody has taken it: it may be missed. Only where
 	// the policy skips what was missed.
@@ -25,20 +25,20 @@ type State struct {
 	// no save changes it.
 	Phase time.Duration
 	// NotBefore is the earliest start that a worker has asked for with retry_after. Only a hand goes below.
-	NotBefore time.Time
+	NotBefore time.Time `json:"not_before"`
 
 	// Reserved are the keys, with spaces between them, of which RefreshAt is a slot that nobody else gets.
 	Reserved string
 	// Counted are the limits and the circuit by which the running attempt is counted, with spaces between them.
 	Counted string
 	// ParkedBy is what the model waits for instead of a time; RefreshAt is then when it would have started. ParkedSince is since when.
-	ParkedBy    Blocker
-	ParkedSince time.Time
+	ParkedBy    Blocker   `json:"parked_by"`
+	ParkedSince time.Time `json:"parked_since"`
 
-	AttemptUID string    // fence of the running attempt
-	AttemptNo  int       // runs since the last success, 1 is the first
-	StartedAt  time.Time // last start
-	DeadlineAt time.Time // when the running attempt counts as timed out
+	AttemptUID string    `json:"attempt_uid"` // fence of the running attempt
+	AttemptNo  int       `json:"attempt_no"`  // runs since the last success, 1 is the first
+	StartedAt  time.Time `json:"started_at"`  // last start
+	DeadlineAt time.Time `json:"deadline_at"` // when the running attempt counts as timed out
 	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
 	// and the next planned refresh, zero if there is none.
 	EntryDeadlineAt, EntryPlannedAt time.Time
@@ -47,41 +47,41 @@ type State struct {
 	// TakenAt is when the running attempt was taken at the latest, as the front of the input list told when its deadline had passed.
 	TakenAt time.Time
 	// ProcessingAt is when a worker said that the work really began.
-	ProcessingAt time.Time
-	Worker       string // who said so
+	ProcessingAt time.Time `json:"processing_at"`
+	Worker       string    `json:"worker"` // who said so
 	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
-	Again bool
+	Again bool `json:"again"`
 	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
-	Outdated bool
+	Outdated bool `json:"outdated"`
 
 	// Traced marks a running attempt whose entry names its trace.
 	Traced bool
 
-	Disabled       bool // no attempt is started
+	Disabled       bool `json:"refresh_disabled_until_update"` // no attempt is started
 	DisabledAt     time.Time
-	DisabledReason string  // for the owner
+	DisabledReason string  `json:"refresh_disabled_user_friendly_reason"` // for the owner
 	DisabledBy     Stopper // who did it; empty in what an older release has stored
-	DisabledWho    string  // the name of the hand, if it was told
+	DisabledWho    string  `json:"refresh_disabled_who"` // the name of the hand, if it was told
 
-	UserFriendlyStatus string // last status text of a worker, for the owner
-	Progress           int    // last progress of a worker, 0-100 percent
+	UserFriendlyStatus string `json:"user_friendly_status"` // last status text of a worker, for the owner
+	Progress           int    `json:"progress"`             // last progress of a worker, 0-100 percent
 
-	LastSuccessAt time.Time
-	FailingSince  time.Time // first failure since the last success
+	LastSuccessAt time.Time `json:"last_success_at"`
+	FailingSince  time.Time `json:"failing_since"` // first failure since the last success
 	// FingerprintID is the fingerprint by which the model failed last, while it is failing: its id, or OtherFingerprint, as commit.lua decides.
 	FingerprintID  string
-	FinalFailureAt time.Time // last final failure since the last success: its end is a recovery
-	LastAttemptUID string    // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
-	Deferrals      int       // postponed, interrupted or not begun attempts in a row
+	FinalFailureAt time.Time `json:"final_failure_at"` // last final failure since the last success: its end is a recovery
+	LastAttemptUID string    `json:"last_attempt_uid"` // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result
+	Deferrals      int       `json:"deferrals"`        // postponed, interrupted or not begun attempts in a row
 	// TryingSince is from when the give-up window counts while that is not the last success: the first start of a model that
 	// never succeeded, or the update that began anew.
-	TryingSince time.Time
+	TryingSince time.Time `json:"trying_since"`
 
 	// Freshness is what was told last; see Watch. StaleAt is when that changes next, and of a stale model since when it is stale.
-	Freshness Freshness
-	StaleAt   time.Time
+	Freshness Freshness `json:"freshness"`
+	StaleAt   time.Time `json:"stale_at"`
 	// FreshSince is when a model that never succeeded began to be watched.
-	FreshSince time.Time
+	FreshSince time.Time `json:"fresh_since"`
 
 	// Counts over the life of the model. Only attempts that ended in success or failure count.
 	TotalRetries      int // attempts that were not the first of their cycle

@@ -25,29 +25,29 @@ var Kinds = []Kind{Earlier, Later, Missed, NotRetried, Retried, Twice, Unplanned
 
 // Difference is one disagreement.
 type Difference struct {
-	Kind Kind
-	Line int    // of the run; 0: there was none
-	UID  string // of the model; empty: an unreadable line
-	Old  time.Time
-	Ours time.Time     // when we would have started; zero: not at all, or it does not matter
+	Kind Kind          `json:"difference"`
+	Line int           `json:"line"` // of the run; 0: there was none
+	UID  string        `json:"uid"`  // of the model; empty: an unreadable line
+	Old  time.Time     `json:"old"`
+	Ours time.Time     `json:"ours"` // when we would have started; zero: not at all, or it does not matter
 	By   time.Duration // how far apart they are, or of what ran for too long how much longer; 0: that says nothing
-	Why  string        // our refresh_why, or what is wrong with a line
+	Why  string        `json:"why"` // our refresh_why, or what is wrong with a line
 }
 
 // Sum is what there is of one kind.
 type Sum struct {
-	Kind   Kind
-	Count  int
-	Models int
+	Kind   Kind       `json:"difference"`
+	Count  int        `json:"count"`
+	Models int        `json:"models"`
 	Most   Difference // the first of those that are furthest apart
 }
 
 // ModelSum is what there is of one model.
 type ModelSum struct {
-	UID    string
-	Runs   int
-	Agreed int // runs that we would have started too, within the tolerance
-	Counts map[Kind]int
+	UID    string       `json:"uid"`
+	Runs   int          `json:"runs"`
+	Agreed int          `json:"agreed"` // runs that we would have started too, within the tolerance
+	Counts map[Kind]int `json:"differences"`
 }
 
 // Differences is how many there are.
@@ -60,14 +60,15 @@ func (m *ModelSum) Differences() (n int) {
 
 // Report is what came of a comparison.
 type Report struct {
-	Runs      int // that could be read
-	Agreed    int
-	Unjudged  int // of models without a schedule: when these are to start follows from saves, which no log tells
-	Models    int // that are defined
+	Runs      int `json:"runs"` // that could be read
+	Agreed    int `json:"agreed"`
+	Unjudged  int `json:"unjudged"` // of models without a schedule: when these are to start follows from saves, which no log tells
+	Models    int `json:"models"`   // that are defined
 	Differing []ModelSum
-	Sums      []Sum // of those kinds that there are
-	From, To  time.Time
-	NoRuns    int // models that are defined and of which the log tells nothing
+	Sums      []Sum     // of those kinds that there are
+	From      time.Time `json:"from"`
+	To        time.Time `json:"to"`
+	NoRuns    int       `json:"no_runs"` // models that are defined and of which the log tells nothing
 }
 
 // Differs reports whether old and new disagree in anything.
