@@ -29,9 +29,6 @@ type Entry struct {
 	wire   Wire
 }
 
-// ParseEntry is Wire.ParseEntry of a queue that says nothing.
-func ParseEntry(raw string) (Entry, error) { return Wire{}.ParseEntry(raw) }
-
 // ParseEntry reads an entry of the input list. Only the two uids are required: producers other than refreshd may leave out the rest. What was
 // pushed before the queue had names of its own is read too. With an error, what could be read is in the entry all the same.
 func (w Wire) ParseEntry(raw string) (Entry, error) {
@@ -50,7 +47,7 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 		e.readTime("deadline_at", &e.DeadlineAt),
 		e.readTime("planned_at", &e.PlannedAt),
 	)
-	if e.read(traceparentName, &e.Traceparent) != nil || ValidateTraceparent(e.Traceparent) != nil {
+	if e.read(traceparentName, &e.Traceparent) != nil || validateTraceparent(e.Traceparent) != nil {
 		e.Traceparent = ""
 	}
 	switch {

@@ -40,7 +40,7 @@ func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
 		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
 		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
 	} {
-		if got, _ := ParseEntry(raw); got.AttemptUID != want {
+		if got, _ := (Wire{}).ParseEntry(raw); got.AttemptUID != want {
 			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
 		}
 	}
@@ -70,7 +70,7 @@ func TestAnEntryNamesATraceOnlyIfItsAttemptIsTraced(t *testing.T) {
 	if m.Entry() != traced.Message {
 		t.Errorf("who does not trace takes back %s, which was pushed as %s", m.Entry(), traced.Message)
 	}
-	entry, err := ParseEntry(traced.Message)
+	entry, err := Wire{}.ParseEntry(traced.Message)
 	if err != nil || entry.Traceparent != "00-"+TraceID("a1")+"-"+SpanID("a1", SpanSchedule)+"-01" || string(entry.Payload()) != `{"n":1}` {
 		t.Errorf("read as %+v with %s (%v)", entry, entry.Payload(), err)
 	}
@@ -92,11 +92,11 @@ func TestATraceIsThatOfTheAttemptOrNone(t *testing.T) {
 
 func TestABadTraceparentHarmsNoResultAndNoWork(t *testing.T) {
 	for _, text := range []string{`"x\r\nEvil: 1"`, `{}`, `7`, `"00-1-2-3"`} {
-		message, err := DecodeMessage([]byte(`{"type":"success","uid":"m1","attempt_uid":"a1","traceparent":` + text + `}`))
+		message, err := Wire{}.DecodeMessage([]byte(`{"type":"success","uid":"m1","attempt_uid":"a1","traceparent":` + text + `}`))
 		if err != nil || message.Traceparent != "" || len(message.Ignored) != 1 {
 			t.Errorf("%s: read as %+v, %v", text, message, err)
 		}
-		entry, err := ParseEntry(`{"big_table_uid":"m1","refresh_attempt_uid":"a1","traceparent":` + text + `}`)
+		entry, err := Wire{}.ParseEntry(`{"big_table_uid":"m1","refresh_attempt_uid":"a1","traceparent":` + text + `}`)
 		if err != nil || entry.Traceparent != "" {
 			t.Errorf("%s: read as %+v, %v", text, entry, err)
 		}
@@ -141,10 +141,10 @@ func checkWire(t *testing.T, uid string) {
 	}
 	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message
-	if entry, err := ParseEntry(raw); err != nil || entry.UID != uid || entry.AttemptUID != uid {
+	if entry, err := (Wire{}).ParseEntry(raw); err != nil || entry.UID != uid || entry.AttemptUID != uid {
 		t.Fatalf("a worker reads %q as %+v, %v", raw, entry, err)
 	}
-	message, err := DecodeMessage([]byte(`{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + uid + `"}`))
+	message, err := Wire{}.DecodeMessage([]byte(`{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + uid + `"}`))
 	if err != nil || message.UID != uid || message.AttemptUID != uid {
 		t.Fatalf("the message of %q is understood as %+v, %v", uid, message, err)
 	}

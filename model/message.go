@@ -65,77 +65,84 @@ const (
 	CounterForwarded   = "forwarded" // commands that were passed on to the part of their model
 )
 
-// DecodeMessage is Wire.DecodeMessage of a queue that says nothing.
-func DecodeMessage(raw []byte) (Message, error) { return Wire{}.DecodeMessage(raw) }
-
 // DecodeMessage reads one entry of the output list. Every error is a *Rejection; the uid of the model is told with it where it can be read.
 func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	doc, err := decodeObject(raw)
 	if err != nil {
 		return Message{}, err
 	}
-	message, err := readMessage(doc, w)
-	return message, asRejection(err)
+	var m Message
+	if err := cmp.Or(into((*string)(&m.Type), doc.Text, "type"), m.readUIDs(doc, w)); err != nil {
+		return m, asRejection(err)
+	}
+	optional(&m, &m.Traceparent, func(name string) (string, error) {
+		text, err := doc.Text(name)
+		return text, cmp.Or(err, validateTraceparent(text))
+	}, traceparentName)
+	switch m.Type {
+	case MessageSuccess:
+		optional(&m, &m.Changed, doc.Flag, "changed")
+	case MessageFailure:
+		optional(&m, &m.Reason, doc.Text, "reason")
+		optional(&m, &m.ErrorType, doc.Text, "error_type")
+		optional(&m, &m.UserFriendlyReason, doc.Text, "user_friendly_reason")
+		optional(&m, &m.Retryable, doc.Flag, "retryable")
+		m.readRetryAfter(doc)
+	case MessageStatus:
+		optional(&m, &m.Status, doc.Text, "status")
+		optional(&m, &m.Progress, func(name string) (*int, error) {
+			percent, found, err := doc.Number(name, 0, 100)
+			if progress := int(percent); found {
+				return &progress, nil
+			}
+			return nil, err
+		}, "progress")
+	case MessageStarted:
+		optional(&m, &m.Worker, doc.Text, "worker")
+		if m.Worker == "" && doc.Fields["processing_id"] != nil {
+			optional(&m, &m.Worker, func(name string) (string, error) {
+				text, _, err := doc.Scalar(name)
+				return text, err
+			}, "processing_id")
+		}
+	case MessagePostponed:
+		if doc.Fields[fieldRetryAfter] != nil {
+			m.readRetryAfter(doc)
+		} else {
+			m.Ignored = append(m.Ignored, fieldRetryAfter)
+		}
+	case MessageInterrupted:
+	default:
+		return m, unknownType(m.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
+	}
+	return m, nil
 }
 
 func asRejection(err error) error {
 	var rejection *Rejection
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &rejection):
-		return rejection
-	default:
-		return &Rejection{CounterMalformed, err}
+	if err == nil || errors.As(err, &rejection) {
+		return err
 	}
+	return &Rejection{CounterMalformed, err}
 }
 
 func decodeObject(raw []byte) (document.Object, error) {
+	refuse := func(want, found string) (document.Object, error) {
+		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", want, found)}
+	}
 	if !utf8.Valid(raw) {
-		return document.Object{}, malformed("a JSON object in UTF-8", document.Found(string(raw)))
+		return refuse("a JSON object in UTF-8", document.Found(string(raw)))
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
 	var fields map[string]any
 	if err := decoder.Decode(&fields); err != nil || fields == nil {
-		return document.Object{}, malformed("a JSON object", document.Found(string(raw)))
+		return refuse("a JSON object", document.Found(string(raw)))
 	}
 	if behind := raw[decoder.InputOffset():]; len(bytes.TrimLeft(behind, " \t\r\n")) > 0 {
-		return document.Object{}, malformed("one JSON object", "more behind it")
+		return refuse("one JSON object", "more behind it")
 	}
 	return document.Object{Fields: fields}, nil
-}
-
-func malformed(want, found string) *Rejection {
-	return &Rejection{CounterMalformed, document.Refuse("", want, found)}
-}
-
-func readMessage(doc document.Object, wire Wire) (Message, error) {
-	var message Message
-	err := cmp.Or(into((*string)(&message.Type), doc.Text, "type"), message.readUIDs(doc, wire))
-	if err != nil {
-		return message, err
-	}
-	optional(&message, &message.Traceparent, func(name string) (string, error) {
-		text, err := doc.Text(name)
-		return text, cmp.Or(err, ValidateTraceparent(text))
-	}, traceparentName)
-	switch message.Type {
-	case MessageSuccess:
-		optional(&message, &message.Changed, doc.Flag, "changed")
-	case MessageFailure:
-		message.readFailure(doc)
-	case MessageStatus:
-		message.readStatus(doc)
-	case MessageStarted:
-		message.readStarted(doc)
-	case MessagePostponed:
-		message.readPostponed(doc)
-	case MessageInterrupted:
-	default:
-		err = unknownType(message.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
-	}
-	return message, err
 }
 
 func unknownType[T ~string](found T, known ...T) error {
@@ -199,14 +206,6 @@ func optional[T any](m *Message, place *T, read func(name string) (T, error), na
 	*place = value
 }
 
-func (m *Message) readFailure(doc document.Object) {
-	optional(m, &m.Reason, doc.Text, "reason")
-	optional(m, &m.ErrorType, doc.Text, "error_type")
-	optional(m, &m.UserFriendlyReason, doc.Text, "user_friendly_reason")
-	optional(m, &m.Retryable, doc.Flag, "retryable")
-	m.readRetryAfter(doc)
-}
-
 const fieldRetryAfter = "retry_after"
 
 func (m *Message) readRetryAfter(doc document.Object) {
@@ -215,8 +214,11 @@ func (m *Message) readRetryAfter(doc document.Object) {
 		if err != nil || !found {
 			return 0, err
 		}
-		if m.RetryAt = readInstant(text); !m.RetryAt.IsZero() {
-			return 0, nil
+		for _, layout := range instantLayouts {
+			if at, err := time.Parse(layout, text); err == nil {
+				m.RetryAt = at.UTC().Truncate(time.Millisecond)
+				return 0, nil
+			}
 		}
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
@@ -232,15 +234,6 @@ func (m *Message) readRetryAfter(doc document.Object) {
 // instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).
 var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
 
-func readInstant(text string) time.Time {
-	for _, layout := range instantLayouts {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC().Truncate(time.Millisecond)
-		}
-	}
-	return time.Time{}
-}
-
 const maxRetryAfter = 365 * 24 * time.Hour
 
 // wait resolves retry_after at now. A postponed attempt without a usable one is tried again after a safe delay.
@@ -254,37 +247,6 @@ func (m *Message) wait(now time.Time) {
 	if m.Type == MessagePostponed && slices.Contains(m.Ignored, fieldRetryAfter) {
 		m.RetryAfter = safeDelay
 	}
-}
-
-func (m *Message) readStatus(doc document.Object) {
-	optional(m, &m.Status, doc.Text, "status")
-	optional(m, &m.Progress, func(name string) (*int, error) {
-		percent, found, err := doc.Number(name, 0, 100)
-		if err != nil || !found {
-			return nil, err
-		}
-		progress := int(percent)
-		return &progress, nil
-	}, "progress")
-}
-
-func (m *Message) readStarted(doc document.Object) {
-	optional(m, &m.Worker, doc.Text, "worker")
-	if m.Worker != "" || doc.Fields["processing_id"] == nil {
-		return
-	}
-	optional(m, &m.Worker, func(name string) (string, error) {
-		text, _, err := doc.Scalar(name)
-		return text, err
-	}, "processing_id")
-}
-
-func (m *Message) readPostponed(doc document.Object) {
-	if doc.Fields[fieldRetryAfter] == nil {
-		m.Ignored = append(m.Ignored, fieldRetryAfter)
-		return
-	}
-	m.readRetryAfter(doc)
 }
 
 // Outcome names how a message was received when it changed nothing.
@@ -330,24 +292,18 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 			return Decision{}, Duplicate
 		}
 	default:
-		decision = m.report(message)
+		decision = Decision{Event: EventStatus, Next: m.State}
+		if message.Status != "" {
+			decision.Next.UserFriendlyStatus = document.Shorten(message.Status, document.MaxText)
+		}
+		if message.Progress != nil {
+			decision.Next.Progress = *message.Progress
+		}
 	}
 	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
-	decision.Ignored = message.Ignored
-	decision.Traceparent = message.Traceparent
+	decision.Ignored, decision.Traceparent = message.Ignored, message.Traceparent
 	if decision.Ended != nil {
 		decision.Ended.Ignored = message.Ignored
 	}
 	return decision, Applied
-}
-
-func (m *Model) report(message Message) Decision {
-	decision := Decision{Event: EventStatus, Next: m.State}
-	if message.Status != "" {
-		decision.Next.UserFriendlyStatus = document.Shorten(message.Status, document.MaxText)
-	}
-	if message.Progress != nil {
-		decision.Next.Progress = *message.Progress
-	}
-	return decision
 }

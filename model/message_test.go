@@ -54,7 +54,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("success", `"reason":7,"progress":"half","worker":[],"v":2,"extra":{"deep":[1]}`), Message{}},
 		{" \n" + wire("success", "") + "\n ", Message{}},
 	} {
-		got, err := DecodeMessage([]byte(test.raw))
+		got, err := Wire{}.DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID = got.Type, "tbl_1", "a1"
 		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(policy.Failure{})); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
 			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
@@ -69,7 +69,7 @@ func TestTheFenceHasTwoNamesAndOneValue(t *testing.T) {
 		head + `,"refresh_attempt_uid":"a1"}`, head + `,"request_attempt_uid":"a1"}`, head + `,"refresh_attempt_uid":"a1","request_attempt_uid":"a1"}`,
 		head + `,"refresh_attempt_uid":"a1","request_attempt_uid":""}`, head + `,"refresh_attempt_uid":null,"request_attempt_uid":"a1"}`,
 	} {
-		if message, err := DecodeMessage([]byte(raw)); err != nil || message.AttemptUID != "a1" {
+		if message, err := (Wire{}).DecodeMessage([]byte(raw)); err != nil || message.AttemptUID != "a1" {
 			t.Errorf("%s: %q, %v", raw, message.AttemptUID, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
 		{wire("success", `"big_table_uid":[]`), CounterMalformed, "big_table_uid: expected a text, found a list"},
 	} {
-		_, err := DecodeMessage([]byte(test.raw))
+		_, err := Wire{}.DecodeMessage([]byte(test.raw))
 		var rejection *Rejection
 		if !errors.As(err, &rejection) || rejection.Counter != test.counter || err.Error() != test.reason {
 			t.Errorf("%s:\n got %v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
@@ -131,7 +131,7 @@ func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
 		{wire("postponed", ``), "retry_after", Message{}},
 		{wire("postponed", `"retry_after":null`), "retry_after", Message{}},
 	} {
-		got, err := DecodeMessage([]byte(test.raw))
+		got, err := Wire{}.DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID, test.want.Ignored = got.Type, "tbl_1", "a1", strings.Fields(test.ignored)
 		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
 			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
@@ -230,7 +230,7 @@ func FuzzDecodeMessage(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		message, err := DecodeMessage(raw)
+		message, err := Wire{}.DecodeMessage(raw)
 		if err != nil {
 			checkRejection(t, err)
 			return

@@ -164,7 +164,7 @@ func (s *story) say(now time.Time, kind, extra string) {
 	if !strings.Contains(extra, "_attempt_uid") {
 		fields = append(fields, fmt.Sprintf(`"refresh_attempt_uid":"a%d"`, s.starts))
 	}
-	message, err := DecodeMessage([]byte(objectOf(append(fields, extra))))
+	message, err := Wire{}.DecodeMessage([]byte(objectOf(append(fields, extra))))
 	if err != nil {
 		s.t.Fatal(err)
 	}

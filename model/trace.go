@@ -36,8 +36,8 @@ func Traceparent(attemptUID, part string) string {
 
 var traceparentPattern = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)
 
-// ValidateTraceparent refuses what is no traceparent of version 00; empty: there is none.
-func ValidateTraceparent(text string) error {
+// validateTraceparent refuses what is no traceparent of version 00; empty: there is none.
+func validateTraceparent(text string) error {
 	if text == "" || traceparentPattern.MatchString(text) {
 		return nil
 	}

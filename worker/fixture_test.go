@@ -110,7 +110,7 @@ func (r *queueFixture) told() model.Message {
 			continue
 		}
 		r.must(err)
-		m, err := model.DecodeMessage([]byte(reply[1]))
+		m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
 		if err != nil {
 			r.t.Fatalf("the poller would reject %s: %v", reply[1], err)
 		}
@@ -137,7 +137,7 @@ func (r *queueFixture) left() []model.Message {
 	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()
 	r.must(err)
 	for _, text := range texts {
-		m, err := model.DecodeMessage([]byte(text))
+		m, err := model.Wire{}.DecodeMessage([]byte(text))
 		r.must(err)
 		all = append(all, m)
 	}

@@ -50,7 +50,7 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &Attempt{UID: "m", AttemptUID: "a1"}
-			got, err := model.DecodeMessage([]byte(a.outcome(c.err).encode(model.Wire{})))
+			got, err := model.Wire{}.DecodeMessage([]byte(a.outcome(c.err).encode(model.Wire{})))
 			must(t, err)
 			c.want.UID, c.want.AttemptUID = "m", "a1"
 			equal(t, c.want, got, whole)
@@ -67,7 +67,7 @@ func TestTheCauseOfAnErrorCanStillBeFound(t *testing.T) {
 
 func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 	a := &Attempt{UID: "m", AttemptUID: "a1"}
-	got, err := model.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode(model.Wire{})))
+	got, err := model.Wire{}.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode(model.Wire{})))
 	if err != nil || len(got.Reason) > MaxText || !strings.HasSuffix(got.Reason, "é…") {
 		t.Errorf("%d bytes, err %v", len(got.Reason), err)
 	}

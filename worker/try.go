@@ -24,7 +24,7 @@ func Try(ctx context.Context, handler Handler, attempt *Attempt) ([]model.Messag
 	read := make([]model.Message, len(told))
 	for i, m := range told {
 		var err error
-		if read[i], err = model.DecodeMessage([]byte(m.encode(model.Wire{}))); err != nil {
+		if read[i], err = (model.Wire{}).DecodeMessage([]byte(m.encode(model.Wire{}))); err != nil {
 			return read, fmt.Errorf("read what was told: %w", err)
 		}
 	}

@@ -221,7 +221,7 @@ func (m *machine) settleDuplicates(c *clerk, batch []Item, codes []Code) {
 // decide turns a message into a transition, or says why it changes nothing.
 func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, taken bool, now time.Time) (*Transition, string, model.Outcome) {
 	if !claimed.FromControl() {
-		message, _ := model.DecodeMessage([]byte(claimed.Raw()))
+		message, _ := model.Wire{}.DecodeMessage([]byte(claimed.Raw()))
 		record := c.records[message.UID]
 		decision, outcome := record.Handle(message, now)
 		if outcome != model.Applied {

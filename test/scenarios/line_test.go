@@ -105,7 +105,7 @@ func (c *crowd) pop() (entry string, ok bool) {
 func (c *crowd) answer(entries []string) {
 	var messages []any
 	for _, raw := range entries {
-		entry, _ := model.ParseEntry(raw)
+		entry, _ := model.Wire{}.ParseEntry(raw)
 		messages = append(messages, fixture.Result("success", entry.UID, entry.AttemptUID))
 	}
 	if len(messages) > 0 && c.ctx.Err() == nil {
@@ -225,7 +225,7 @@ func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTime
 		for i := range deaths {
 			c.counters(healthyModels / 5 * (i + 1))
 			raw, ok := c.pop()
-			entry, _ := model.ParseEntry(raw)
+			entry, _ := model.Wire{}.ParseEntry(raw)
 			now, err := c.Store.Now(c.ctx)
 			if !ok || err != nil {
 				c.t.Fatalf("want an attempt that waits, got %v", err)

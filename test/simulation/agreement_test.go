@@ -75,7 +75,7 @@ func (p *replay) checkStatus(uid, status string) error {
 
 // attemptOf is the attempt of an entry of the input list.
 func attemptOf(raw string) string {
-	entry, _ := model.ParseEntry(raw)
+	entry, _ := model.Wire{}.ParseEntry(raw)
 	return entry.AttemptUID
 }
 
@@ -176,7 +176,7 @@ func (p *replay) answered() map[string]bool {
 
 // endOf is the attempt that a message of a worker pool ends; empty: none.
 func endOf(text string) string {
-	message, err := model.DecodeMessage([]byte(text))
+	message, err := model.Wire{}.DecodeMessage([]byte(text))
 	if err != nil || message.Type == model.MessageStarted || message.Type == model.MessageStatus {
 		return ""
 	}
@@ -230,7 +230,7 @@ func (p *replay) checkSettled() error {
 		if claimed[0] != 'o' {
 			continue
 		}
-		message, err := model.DecodeMessage([]byte(claimed[1:]))
+		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
 		if err != nil || message.Type == model.MessageStatus || message.Type == model.MessageStarted {
 			continue
 		}

@@ -69,7 +69,7 @@ func (o *oracle) checkTakenBack(id string, was, is map[string]string) error {
 func (p *replay) checkLateResults() error {
 	late := 0
 	for _, claimed := range p.consumed {
-		message, err := model.DecodeMessage([]byte(claimed[1:]))
+		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
 		if claimed[0] != 'o' || err != nil || message.Type == "" {
 			continue
 		}

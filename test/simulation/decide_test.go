@@ -97,7 +97,7 @@ func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry m
 		if claimed[0] != 'o' || slices.Contains(p.consumed[:i], claimed) {
 			continue
 		}
-		message, err := model.DecodeMessage([]byte(claimed[1:]))
+		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
 		if err != nil || message.UID != m.UID || message.Type == model.MessageStatus {
 			continue
 		}

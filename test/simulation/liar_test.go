@@ -143,7 +143,7 @@ func hearsay(believe func(*store.Record, model.Message)) func(store.Pool) queue 
 		var messages []store.Claimed
 		return liar{Pool: s, claim: func(c *store.Claim) { messages = c.Messages }, read: func(r *store.Record, _ []*model.Command) {
 			for _, claimed := range messages {
-				if message, err := model.DecodeMessage([]byte(claimed.Raw())); err == nil && !claimed.FromControl() && message.UID == r.UID {
+				if message, err := (model.Wire{}).DecodeMessage([]byte(claimed.Raw())); err == nil && !claimed.FromControl() && message.UID == r.UID {
 					believe(r, message)
 				}
 			}

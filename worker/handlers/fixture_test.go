@@ -99,7 +99,7 @@ func (p *pool) told() model.Message {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	m, err := model.DecodeMessage([]byte(reply[1]))
+	m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
 	if err != nil {
 		p.t.Fatal(err)
 	}
