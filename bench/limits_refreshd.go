@@ -58,7 +58,7 @@ func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error
 	var working sync.WaitGroup
 	defer working.Wait()
 	for ctx.Err() == nil {
-		_, entries, err := client.BLMPop(ctx, time.Second, "LEFT", 500, keys.Input()).Result()
+		_, entries, err := client.BLMPop(ctx, time.Second, "LEFT", 500, keys.Input).Result()
 		if err != nil && !errors.Is(err, redis.Nil) && ctx.Err() == nil {
 			return fmt.Errorf("take attempts: %w", err)
 		}
@@ -77,7 +77,7 @@ func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error
 			}
 			working.Go(func() {
 				book.do(at.Host)
-				client.RPush(context.WithoutCancel(ctx), keys.Output(),
+				client.RPush(context.WithoutCancel(ctx), keys.Output,
 					`{"type":"success","big_table_uid":"`+entry.UID+`","refresh_attempt_uid":"`+entry.Attempt+`"}`)
 			})
 		}

@@ -153,7 +153,7 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
 		}
 	}
-	part := fixture.Open(t, s.URL, store.Config{Queue: queue.Parts[0].Keys.Queue()})
+	part := fixture.Open(t, s.URL, store.Config{Queue: queue.Parts[0].Keys.Queue})
 	if _, err := client.New(part, client.Config{}); err == nil {
 		t.Error("expected a part of a queue to be refused")
 	}

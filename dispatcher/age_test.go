@@ -46,9 +46,9 @@ func (b *bundle) decideAbout(uid string, decide func(*store.Record) model.Decisi
 func (b *bundle) freshness(uid string) string {
 	b.t.Helper()
 	text := b.Model(uid)["freshness"]
-	for _, key := range []string{b.Store.Keys.StaleAt(), b.Store.Keys.Late(), b.Store.Keys.Stale()} {
+	for _, key := range []string{b.Store.Keys.StaleAt, b.Store.Keys.Late, b.Store.Keys.Stale} {
 		if at, in := b.Scores(key)[uid]; in {
-			text += fmt.Sprintf(" %s %s", key[len(b.Store.Keys.Queue())+1:], time.UnixMilli(at).Sub(fixture.Start))
+			text += fmt.Sprintf(" %s %s", key[len(b.Store.Keys.Queue)+1:], time.UnixMilli(at).Sub(fixture.Start))
 		}
 	}
 	return text
@@ -89,14 +89,14 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		if stats := b.Stats(); stats["became_late"] != 4 || stats["became_stale"] != 4 {
 			t.Errorf("counted %v", stats)
 		}
-		if told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox(), "-", "+").Val()); told != 4 {
+		if told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox, "-", "+").Val()); told != 4 {
 			t.Errorf("the owners of four models were told %d times", told)
 		}
 		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
 		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
 			t.Errorf("after a success without a change it is %q", got)
 		}
-		if _, late := b.Scores(b.Store.Keys.Stale())["idle"]; !late {
+		if _, late := b.Scores(b.Store.Keys.Stale)["idle"]; !late {
 			t.Error("the success of one made another fresh")
 		}
 	})
@@ -141,10 +141,10 @@ func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) 
 		b.watch(promise, "watched")
 		b.watch(`{"timeout":"1h"}`, "unwatched")
 		for _, uid := range []string{"watched", "unwatched", "ghost"} {
-			b.Redis.ZAdd(t.Context(), b.Store.Keys.StaleAt(), redis.Z{Score: 1, Member: uid})
+			b.Redis.ZAdd(t.Context(), b.Store.Keys.StaleAt, redis.Z{Score: 1, Member: uid})
 		}
 		b.round(d)
-		if got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt())); got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()) {
+		if got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt)); got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()) {
 			t.Errorf("among those that grow old stand %s", got)
 		}
 		failIf(t, b.Stats()["became_late"] != 0, "a wrong set has told something")

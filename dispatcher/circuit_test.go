@@ -69,7 +69,7 @@ func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) 
 		if hash := b.Model("t1/m03"); hash["attempt_no"] != "" || hash["failing_since"] != "" {
 			t.Errorf("a parked model was counted: %v", hash)
 		}
-		for _, stream := range []string{b.Store.Keys.Journal(), b.Store.Keys.Outbox()} {
+		for _, stream := range []string{b.Store.Keys.Journal, b.Store.Keys.Outbox} {
 			if diff := cmp.Diff([]string{"circuit_opened"}, b.events(stream, "circuit_opened", "circuit_closed")); diff != "" {
 				t.Errorf("%s: %s", stream, diff)
 			}
@@ -99,7 +99,7 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		if n := len(b.runs()["t1"]); n != 3 {
 			t.Errorf("want the other three running behind the success of the probe, got %d", n)
 		}
-		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal(), "circuit_opened", "circuit_closed"))
+		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
 	})
 }
 
@@ -131,13 +131,13 @@ func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testi
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
 		probe := b.runs()["t1"]
-		if _, told := b.Scores(b.Store.Keys.Gates())["circuit:host=t1"]; len(probe) != 1 || !told {
+		if _, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]; len(probe) != 1 || !told {
 			t.Fatalf("want one probe, and the circuit among the gates, got %v, %t", probe, told)
 		}
 		b.finish(probe...)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		if gates := b.Scores(b.Store.Keys.Gates()); len(gates) != 0 {
+		if gates := b.Scores(b.Store.Keys.Gates); len(gates) != 0 {
 			t.Errorf("want a closed circuit forgotten, got %v", gates)
 		}
 	})
@@ -149,7 +149,7 @@ func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 		b.broken(d, 2)
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
-		b.Redis.Del(t.Context(), b.Store.Keys.Input())
+		b.Redis.Del(t.Context(), b.Store.Keys.Input)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
 		if hash := b.circuit("host=t1"); hash["probe"] != "" || hash["opened_at"] == "" {

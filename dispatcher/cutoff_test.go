@@ -126,11 +126,11 @@ func TestWhatStandsInTheRunningSetByMistakeIsTakenOut(t *testing.T) {
 			both(t, func(t *testing.T, b *bundle) {
 				test.spoil(b)
 				before := b.Model("bad")
-				b.Redis.ZAdd(t.Context(), b.Store.Keys.Running(), zscore("bad", b.now()))
+				b.Redis.ZAdd(t.Context(), b.Store.Keys.Running, zscore("bad", b.now()))
 				b.put("good")
 				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.round(d)
-				if running := b.Scores(b.Store.Keys.Running()); len(running) != 1 || running["good"] == 0 {
+				if running := b.Scores(b.Store.Keys.Running); len(running) != 1 || running["good"] == 0 {
 					t.Errorf("want the good one alone running, got %v", running)
 				}
 				equal(t, before, b.Model("bad"))

@@ -50,7 +50,7 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 		if stats := b.Stats(); stats["withdrawn"] != timeouts || stats["timeout"] != 0 || stats["retry"] != 0 {
 			t.Errorf("want %d withdrawn and nothing counted, got %v", timeouts, stats)
 		}
-		if entries := b.List(b.Store.Keys.Input()); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
+		if entries := b.List(b.Store.Keys.Input); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
 			t.Errorf("want one entry of the current attempt, got %v", entries)
 		}
 	})
@@ -62,7 +62,7 @@ func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
-		input := b.Store.Keys.Input()
+		input := b.Store.Keys.Input
 		old := strings.TrimSuffix(b.List(input)[0], "}") + `,"v":1}`
 		must(t, b.Redis.LSet(t.Context(), input, 0, old).Err())
 		b.Clock.Turn(time.Minute)

@@ -125,7 +125,7 @@ func (b *bundle) refreshAt(uid string, at time.Time) {
 	b.t.Helper()
 	ctx := context.Background()
 	b.Redis.HSet(ctx, b.Store.Keys.Model(uid), "refresh_at", model.FormatTime(at))
-	b.Redis.ZAddXX(ctx, b.Store.Keys.Due(), zscore(uid, at))
+	b.Redis.ZAddXX(ctx, b.Store.Keys.Due, zscore(uid, at))
 }
 
 func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 		got := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		equal(t, dispatcher.Round{Started: 1}, got)
 		want := []string{`{"big_table_uid":"tbl_1","refresh_attempt_uid":"attempt-1","input_url":"http://feed/tbl_1","attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z"}`}
-		equal(t, want, b.List(b.Store.Keys.Input()))
+		equal(t, want, b.List(b.Store.Keys.Input))
 		hash := b.Model("tbl_1")
 		for field, want := range map[string]string{
 			"attempt_uid": "attempt-1", "attempt_no": "1", "started_at": "2026-11-21T07:00:00.000Z",
@@ -142,7 +142,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 		} {
 			failIf(t, hash[field] != want, "%s: want %q, got %q", field, want, hash[field])
 		}
-		if due, running := b.Scores(b.Store.Keys.Due()), b.Scores(b.Store.Keys.Running()); len(due) != 0 || running["tbl_1"] == 0 {
+		if due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running); len(due) != 0 || running["tbl_1"] == 0 {
 			t.Errorf("want tbl_1 in running only, got due %v, running %v", due, running)
 		}
 	})
@@ -167,7 +167,7 @@ func TestTheInputListStaysBelowTheHighWaterMarkWithManyDispatchers(t *testing.T)
 			})
 		}
 		running.Wait()
-		if got := len(b.List(b.Store.Keys.Input())); got != 15 {
+		if got := len(b.List(b.Store.Keys.Input)); got != 15 {
 			t.Errorf("want 15 entries queued, got %d", got)
 		}
 		config.Owner = "0" // the first page is its own
@@ -191,7 +191,7 @@ func (s *crowd) Load(ctx context.Context, uids []string) (map[string]*store.Reco
 func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("a", "b", "c")
-		arrive := func() { b.Redis.RPush(context.Background(), b.Store.Keys.Input(), "x", "y") }
+		arrive := func() { b.Redis.RPush(context.Background(), b.Store.Keys.Input, "x", "y") }
 		round := b.round(b.dispatcher(&crowd{b.Store, arrive}, dispatcher.Config{MaxQueued: 3}))
 		failIf(t, round.Started != 1 || round.Refused != 2, "want 1 started and 2 refused, got %+v", round)
 	})
@@ -224,7 +224,7 @@ func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 		if round := b.round(d); round.Started != 0 {
 			t.Errorf("want nothing left to start, got %+v", round)
 		}
-		if got := len(b.List(b.Store.Keys.Input())); got != 2 {
+		if got := len(b.List(b.Store.Keys.Input)); got != 2 {
 			t.Errorf("want 2 entries, got %d", got)
 		}
 	})

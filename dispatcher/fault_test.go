@@ -11,19 +11,19 @@ import (
 func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 	cases := map[string]func(b *bundle){
 		"a uid without a model": func(b *bundle) {
-			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore("bad", fixture.Start))
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Due, zscore("bad", fixture.Start))
 		},
 		"a key of another type": func(b *bundle) {
 			b.spoil("bad")
 			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		},
 		"a key of another type that runs": func(b *bundle) {
-			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running(), zscore("bad", fixture.Start))
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running, zscore("bad", fixture.Start))
 			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		},
 		"a key of another type that waits and runs": func(b *bundle) {
 			b.spoil("bad")
-			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running(), zscore("bad", fixture.Start))
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running, zscore("bad", fixture.Start))
 			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		},
 		"a score without a refresh": func(b *bundle) {
@@ -48,7 +48,7 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 				if round := b.round(d); round.Sleep == 0 {
 					t.Errorf("want a dispatcher at rest after one round, got %+v", round)
 				}
-				due, running := b.Scores(b.Store.Keys.Due()), b.Scores(b.Store.Keys.Running())
+				due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running)
 				if delete(running, "good"); len(due)+len(running) != 0 {
 					t.Errorf("want the bad one out of both sets, got due %v and running %v", due, running)
 				}
@@ -58,7 +58,7 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 }
 
 func (b *bundle) spoil(uid string) {
-	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due(), zscore(uid, fixture.Start))
+	b.Redis.ZAdd(context.Background(), b.Store.Keys.Due, zscore(uid, fixture.Start))
 }
 
 func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
@@ -82,7 +82,7 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 		},
 	} {
 		for fault, add := range map[string]func(b *bundle){
-			"no policy":     func(b *bundle) { b.Redis.Del(context.Background(), b.Store.Keys.Policies()) },
+			"no policy":     func(b *bundle) { b.Redis.Del(context.Background(), b.Store.Keys.Policies) },
 			"another field": func(b *bundle) { b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "attempt_no", "many") },
 			"another time": func(b *bundle) {
 				b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "failing_since", "soon")
@@ -98,8 +98,8 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 					spoil(b)
 					add(b)
 					round := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-					if round.Started != 0 || b.Attempt("tbl_1") != "" || b.Scores(b.Store.Keys.Due())["tbl_1"] == fixture.Start.UnixMilli() {
-						t.Errorf("want it mended and not started, got %+v, %v, due %v", round, b.Model("tbl_1"), b.Scores(b.Store.Keys.Due()))
+					if round.Started != 0 || b.Attempt("tbl_1") != "" || b.Scores(b.Store.Keys.Due)["tbl_1"] == fixture.Start.UnixMilli() {
+						t.Errorf("want it mended and not started, got %+v, %v, due %v", round, b.Model("tbl_1"), b.Scores(b.Store.Keys.Due))
 					}
 				})
 			})
@@ -110,7 +110,7 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
-		b.Redis.Del(context.Background(), b.Store.Keys.Policies())
+		b.Redis.Del(context.Background(), b.Store.Keys.Policies)
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		if got := b.Model("tbl_1")["deadline_at"]; got != "2026-11-21T07:10:00.000Z" {
 			t.Errorf("want the default timeout of ten minutes, got %q", got)

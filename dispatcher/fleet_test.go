@@ -48,7 +48,7 @@ func (b *bundle) finish(uids ...string) {
 		r := records[uid]
 		b.Commit(now, r.Decide(r.Succeed(now, nil), now))
 	}
-	b.Redis.Del(b.t.Context(), b.Store.Keys.Input())
+	b.Redis.Del(b.t.Context(), b.Store.Keys.Input)
 }
 
 func (b *bundle) failWith(failure policy.Failure, uids ...string) {
@@ -66,7 +66,7 @@ func (b *bundle) failWith(failure policy.Failure, uids ...string) {
 func (b *bundle) runs() map[string][]string {
 	b.t.Helper()
 	all := map[string][]string{}
-	for _, uid := range slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Running()))) {
+	for _, uid := range slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Running))) {
 		all[uid[:2]] = append(all[uid[:2]], uid)
 	}
 	return all

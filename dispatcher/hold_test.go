@@ -33,7 +33,7 @@ func (b *bundle) release(id string, within time.Duration) {
 func (b *bundle) sets(uid string) (in []string) {
 	b.t.Helper()
 	k := b.Store.Keys
-	for _, key := range []string{k.Due(), k.Urgent(), k.Running(), k.Parked()} {
+	for _, key := range []string{k.Due, k.Urgent, k.Running, k.Parked} {
 		if _, stands := b.Scores(key)[uid]; stands {
 			in = append(in, key)
 		}
@@ -47,7 +47,7 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 		b.put("held", "other")
 		b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
 		equal(t, dispatcher.Round{Started: 1, Parked: 1}, b.round(d))
-		equal(t, []string{b.Store.Keys.Parked()}, b.sets("held"))
+		equal(t, []string{b.Store.Keys.Parked}, b.sets("held"))
 		if hash := b.Model("held"); hash["parked_by"] != "hold:h1" || hash["parked_since"] != "2026-11-21T07:00:00.000Z" || hash["attempt_no"] != "" {
 			t.Errorf("the model is %v", hash)
 		}
@@ -62,11 +62,11 @@ func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
 		if round := b.round(d); round.Started != 1 {
 			t.Errorf("want it started, got %+v", round)
 		}
-		b.Redis.Del(context.Background(), b.Store.Keys.Input())
+		b.Redis.Del(context.Background(), b.Store.Keys.Input)
 		if round := b.round(d); round.Started != 0 || b.Attempt("held") == "" {
 			t.Errorf("want one start, got another: %+v", round)
 		}
-		for _, key := range []string{b.Store.Keys.Parked(), b.Store.Keys.Gates(), b.Store.Keys.ParkedBy("hold:h1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.ParkedBy("hold:h1")} {
 			if left := b.Scores(key); len(left) > 0 {
 				t.Errorf("%s holds %v after the hold", key, left)
 			}
@@ -101,7 +101,7 @@ func TestAHoldOfManyModelsIsReleasedBatchByBatchSpreadOverItsTime(t *testing.T) 
 			}
 		}
 		first, last := 0, 0
-		for _, at := range b.Scores(b.Store.Keys.Due()) {
+		for _, at := range b.Scores(b.Store.Keys.Due) {
 			switch into := time.UnixMilli(at).Sub(b.now()); {
 			case into < 0 || into >= 10*time.Minute:
 				t.Fatalf("a model starts %s after the release", into)
@@ -163,7 +163,7 @@ func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.save(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
-		b.Redis.Del(context.Background(), b.Store.Keys.Input()) // a worker has it, and is never heard of again
+		b.Redis.Del(context.Background(), b.Store.Keys.Input) // a worker has it, and is never heard of again
 		b.Clock.Turn(time.Minute)
 		b.round(d) // it has failed: 10m
 		b.hold("h1", "", fixture.Start.Add(5*time.Hour))
@@ -204,8 +204,8 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 		}}
 		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
 		b.settle(d)
-		if b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates())) > 0 {
-			t.Errorf("the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates()))
+		if b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0 {
+			t.Errorf("the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
 		}
 	})
 }
@@ -242,7 +242,7 @@ func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
 		for range 5 {
 			b.round(d)
 		}
-		if round := b.round(d); round.Sleep == 0 || len(b.Scores(b.Store.Keys.Parked())) > 0 {
+		if round := b.round(d); round.Sleep == 0 || len(b.Scores(b.Store.Keys.Parked)) > 0 {
 			t.Errorf("the dispatcher goes on about it: %+v", round)
 		}
 	})

@@ -24,11 +24,11 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 		"a model that is due tomorrow": {func(b *bundle) {
 			b.put("tbl_1")
 			b.Redis.HSet(b.t.Context(), b.Store.Keys.Model("tbl_1"), "refresh_at", time.Now().Add(24*time.Hour).UTC().Format(time.RFC3339))
-			b.Redis.ZAdd(b.t.Context(), b.Store.Keys.Due(), zscore("tbl_1", time.Now().Add(24*time.Hour)))
+			b.Redis.ZAdd(b.t.Context(), b.Store.Keys.Due, zscore("tbl_1", time.Now().Add(24*time.Hour)))
 		}, tick},
 		"a full input list": {func(b *bundle) {
 			b.put("tbl_1")
-			b.Redis.RPush(b.t.Context(), b.Store.Keys.Input(), "an entry")
+			b.Redis.RPush(b.t.Context(), b.Store.Keys.Input, "an entry")
 		}, full},
 		"a Redis that fails": {func(b *bundle) { b.Server.Mini.SetError("LOADING Redis is loading the dataset in memory") }, tick / 2},
 	} {

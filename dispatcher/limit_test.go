@@ -50,7 +50,7 @@ func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
 			done++
 			b.settle(d)
 		}
-		for _, key := range []string{b.Store.Keys.Parked(), b.Store.Keys.Gates(), b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
+		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
 			if left := b.Scores(key); len(left) > 0 {
 				t.Errorf("%s still holds %v", key, left)
 			}
@@ -97,7 +97,7 @@ func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
-		b.Redis.Del(context.Background(), b.Store.Keys.Input()) // workers have them, and die
+		b.Redis.Del(context.Background(), b.Store.Keys.Input) // workers have them, and die
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
 		equal(t, []string{"t1/m04", "t1/m05"}, b.runs()["t1"])
@@ -136,7 +136,7 @@ func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
-		b.Redis.Del(t.Context(), b.Store.Keys.Input()) // workers have them
+		b.Redis.Del(t.Context(), b.Store.Keys.Input) // workers have them
 		b.Redis.Del(t.Context(), b.Store.Keys.Model("t1/m00"), b.Store.Keys.Model("t1/m01"), b.Store.Keys.Model("t1/m02"), b.Store.Keys.Model("t1/m03"))
 		b.Redis.Set(t.Context(), b.Store.Keys.Model("t1/m01"), "text", 0)
 		b.Clock.Turn(59 * time.Second)
@@ -198,7 +198,7 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 		expect := func(want ...string) {
 			t.Helper()
 			b.settle(d)
-			if diff := cmp.Diff(want, slices.Sorted(slices.Values(b.Redis.HKeys(b.t.Context(), b.Store.Keys.Limits()).Val()))); diff != "" {
+			if diff := cmp.Diff(want, slices.Sorted(slices.Values(b.Redis.HKeys(b.t.Context(), b.Store.Keys.Limits).Val()))); diff != "" {
 				t.Errorf("after %s (-want +got):\n%s", b.now().Sub(fixture.Start), diff)
 			}
 		}

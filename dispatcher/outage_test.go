@@ -74,7 +74,7 @@ func TestAFaultThatManyModelsShareIsToldInFewLines(t *testing.T) {
 			uids = append(uids, "m"+strings.Repeat("x", i))
 		}
 		b.put(uids...)
-		b.Redis.Del(context.Background(), b.Store.Keys.Policies())
+		b.Redis.Del(context.Background(), b.Store.Keys.Policies)
 		var text bytes.Buffer
 		log := zerolog.New(&text).Level(zerolog.WarnLevel)
 		if round := b.round(b.dispatcher(b.Store, dispatcher.Config{Log: &log})); round.Started != 100 {

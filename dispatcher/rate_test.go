@@ -36,7 +36,7 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 		for i, uid := range uidsOf("t1", 5)[1:] {
 			want[uid] = fixture.Start.Add(time.Duration(i+1) * 10 * time.Second).UnixMilli()
 		}
-		equal(t, want, b.Scores(b.Store.Keys.Due()))
+		equal(t, want, b.Scores(b.Store.Keys.Due))
 		for started := 1; started <= 5; started++ {
 			if n := len(b.runs()["t1"]); n != started {
 				t.Errorf("want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
@@ -65,7 +65,7 @@ func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
 		}
 		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
 		equal(t, want, b.begun(append(held, newcomers...)...))
-		if left := b.Scores(b.Store.Keys.Gates()); len(left) > 0 {
+		if left := b.Scores(b.Store.Keys.Gates); len(left) > 0 {
 			t.Errorf("still looked at: %v", left)
 		}
 	})

@@ -55,7 +55,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 				if round := b.round(d); round.TimedOut != test.wantTimeout || round.Withdrawn != test.wantBack {
 					t.Errorf("want %d timeouts and %d withdrawn, got %+v", test.wantTimeout, test.wantBack, round)
 				}
-				if left := b.List(b.Store.Keys.Input()); len(left) > 0 {
+				if left := b.List(b.Store.Keys.Input); len(left) > 0 {
 					t.Errorf("want its entry gone, got %v", left)
 				}
 			})

@@ -31,14 +31,14 @@ func TestAnAttemptThatWasReturnedAfterAnUpdateIsWithdrawn(t *testing.T) {
 		b.put("tbl_1")
 		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
-		entry := b.Redis.LPop(t.Context(), b.Store.Keys.Input()).Val()
+		entry := b.Redis.LPop(t.Context(), b.Store.Keys.Input).Val()
 		b.update("tbl_1")
-		b.Redis.RPush(t.Context(), b.Store.Keys.Input(), entry)
+		b.Redis.RPush(t.Context(), b.Store.Keys.Input, entry)
 		b.Clock.Turn(time.Minute)
 		if round := b.round(d); round.TimedOut != 0 || round.Withdrawn != 1 {
 			t.Errorf("want 1 withdrawn, got %+v", round)
 		}
-		if entries := b.List(b.Store.Keys.Input()); len(entries) != 0 {
+		if entries := b.List(b.Store.Keys.Input); len(entries) != 0 {
 			t.Errorf("want the entry taken back, got %q", entries)
 		}
 	})

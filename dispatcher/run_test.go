@@ -37,7 +37,7 @@ func (b *bundle) start(config dispatcher.Config) (stop func()) {
 // awaitEntry blocks as a worker does until an attempt arrives.
 func (b *bundle) awaitEntry() string {
 	b.t.Helper()
-	reply, err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Input()).Result()
+	reply, err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Input).Result()
 	if err != nil {
 		b.t.Fatalf("wait for an attempt: %v", err)
 	}
@@ -61,7 +61,7 @@ func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := &bundle{fixture.Live(t, server), t}
 		b.put("tbl_1")
-		b.Redis.HSet(context.Background(), b.Store.Keys.Policies(), b.Model("tbl_1")["policy"], `{"timeout":"300ms","retries":[0]}`)
+		b.Redis.HSet(context.Background(), b.Store.Keys.Policies, b.Model("tbl_1")["policy"], `{"timeout":"300ms","retries":[0]}`)
 		stop := b.start(dispatcher.Config{Tick: time.Minute})
 		defer stop()
 		b.awaitEntry()

@@ -17,7 +17,7 @@ func TestHoldsLimitsAndCircuitsKeepModelsFromStartingInACluster(t *testing.T) {
 	b.put("held")
 	b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
 	b.round(d)
-	equal(t, []string{k.Parked()}, b.sets("held"))
+	equal(t, []string{k.Parked}, b.sets("held"))
 	b.broken(d, 2)
 	if parked := b.Scores(k.ParkedBy("circuit:host=t1")); len(parked) != 2 {
 		t.Errorf("want two parked by the circuit, got %v", parked)

@@ -74,7 +74,7 @@ func at(t testing.TB, clock string) time.Time {
 func (b *bundle) rest() time.Duration {
 	b.t.Helper()
 	rest := dispatcher.Config{}.WithDefaults().Tick
-	for _, key := range []string{b.Store.Keys.Due(), b.Store.Keys.Running()} {
+	for _, key := range []string{b.Store.Keys.Due, b.Store.Keys.Running} {
 		for _, score := range b.Scores(key) {
 			rest = min(rest, time.UnixMilli(score).Sub(b.now()))
 		}
@@ -89,7 +89,7 @@ func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...s
 	if want == (dispatcher.Round{}) {
 		want.Sleep = b.rest()
 	}
-	want.Queued = len(b.List(b.Store.Keys.Input())) - want.Started + want.Withdrawn
+	want.Queued = len(b.List(b.Store.Keys.Input)) - want.Started + want.Withdrawn
 	equal(b.t, want, got)
 	hash := b.Model("tbl_1")
 	for _, field := range fields {
@@ -134,12 +134,12 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 		journal := map[string]any{"uid": "tbl_1", "event": "give_up", "at": "2026-11-21T08:00:00.000Z", "final": "1",
 			"refresh_at": "", "refresh_why": "final: no success for 1h", "final_failure_at": "2026-11-21T08:00:00.000Z",
 			"refresh_for": "", "refresh_disabled_at": "2026-11-21T08:00:00.000Z", "refresh_disabled_by": "policy", "refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": reason}
-		told := b.last(b.Store.Keys.Journal())
+		told := b.last(b.Store.Keys.Journal)
 		delete(told, "rev")
 		equal(t, journal, told)
 		notice := map[string]any{"uid": "tbl_1", "event": "disabled", "at": "2026-11-21T08:00:00.000Z", "attempt_no": "1",
 			"refresh_why": "final: no success for 1h", "reason": reason}
-		equal(t, notice, b.last(b.Store.Keys.Outbox()))
+		equal(t, notice, b.last(b.Store.Keys.Outbox))
 	})
 }
 
@@ -169,7 +169,7 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 					return
 				}
 				b.expect(dispatcher.Round{Skipped: 1}, b.round(d), "attempt_no ", "attempt_uid ", "refresh_at "+test.next, "refresh_why "+test.why)
-				if stats := b.Stats(); stats["skipped"] != 1 || stats["start"] != 0 || len(b.List(b.Store.Keys.Input())) != 0 {
+				if stats := b.Stats(); stats["skipped"] != 1 || stats["start"] != 0 || len(b.List(b.Store.Keys.Input)) != 0 {
 					t.Errorf("want one skipped and none started, got %v", stats)
 				}
 				next, err := time.Parse(time.RFC3339, test.next)

@@ -27,7 +27,7 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 		bulk := b.finish(b.poller(b.Store, poller.Config{Batch: 7}), "x")
 		b.expectBulk(bulk, 30, 28, map[model.Outcome]int64{model.Busy: 1, model.Stopped: 1})
 		failIf(t, bulk.Refusals() != 2 || bulk.Size != 32 || bulk.Seen < 31, "want 2 refused of about 32, found %+v", bulk)
-		if urgent := b.Scores(b.Store.Keys.Urgent()); len(urgent) != 28 || slices.ContainsFunc(uids[2:], func(uid string) bool { return urgent[uid] == 0 }) {
+		if urgent := b.Scores(b.Store.Keys.Urgent); len(urgent) != 28 || slices.ContainsFunc(uids[2:], func(uid string) bool { return urgent[uid] == 0 }) {
 			t.Errorf("want the 28 others of t1 urgent, found %v", urgent)
 		}
 		if counted := b.Stats()["run"]; counted != 1+28 {
@@ -103,7 +103,7 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				b.expectBulk(b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x"), 30, 30, nil)
 				b.work()
 				starts := map[string]int{}
-				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal(), "-", "+").Result()
+				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal, "-", "+").Result()
 				must(t, err)
 				for _, entry := range entries {
 					if entry.Values["event"] == "start" {
@@ -156,7 +156,7 @@ func TestABulkThatCannotBeReadIsPassedOver(t *testing.T) {
 		b.begin("a", model.BulkAction("polish"), "", "")
 		b.begin("b", model.BulkRun, "", "")
 		b.Redis.HSet(t.Context(), b.Store.Keys.Bulk("b"), "selector", "phase=of the moon")
-		b.Redis.ZAdd(t.Context(), b.Store.Keys.Bulks(), redis.Z{Member: "gone"})
+		b.Redis.ZAdd(t.Context(), b.Store.Keys.Bulks, redis.Z{Member: "gone"})
 		b.begin("x", model.BulkRun, "", "")
 		b.finish(b.poller(b.Store, poller.Config{}), "x")
 		for id, want := range map[string]string{"a": `found "polish"`, "b": "phase"} {
@@ -195,7 +195,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 		must(t, err)
 		for part, store := range pair.parts {
 			for _, uid := range pair.in(part, 10) {
-				pair.push(store.Keys.Control(), yearlyModel(uid, "t1"))
+				pair.push(store.Keys.Control, yearlyModel(uid, "t1"))
 			}
 		}
 		for range 4 {

@@ -39,7 +39,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 				// A look comes four times in a lease, and what is found is applied in the round after.
 				for most := int((lease+lease/4)/tick) + 1; b.Stats()["success"] == 0; rounds++ {
 					if rounds > most {
-						t.Fatalf("want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers()))
+						t.Fatalf("want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers))
 					}
 					if rounds < len(jumps) {
 						b.Clock.Turn(jumps[rounds])

@@ -51,7 +51,7 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 		}
 		b.Command(`{"type":"run","uid":"a","force":true}`)
 		b.round()
-		if entries := b.List(b.Store.Keys.Input()); len(entries) != 0 {
+		if entries := b.List(b.Store.Keys.Input); len(entries) != 0 {
 			t.Errorf("want the queued attempt taken back, got %q", entries)
 		}
 		b.dispatch()
@@ -65,7 +65,7 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for _, end := range []string{"success", "failure", "interrupted", "postponed"} {
 			b.running(end)
-			for range b.List(b.Store.Keys.Input()) {
+			for range b.List(b.Store.Keys.Input) {
 				b.Take()
 			}
 			b.Command(strings.Replace(put(end), "http://feed", "http://new", 1))
@@ -88,12 +88,12 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 func TestASaveGoesIntoTheQueuedEntryInItsPlace(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c")
-		before := b.List(b.Store.Keys.Input())
+		before := b.List(b.Store.Keys.Input)
 		b.Command(strings.Replace(put("b"), "http://feed", "http://new", 1))
 		b.round()
 		want := slices.Clone(before)
 		want[1] = strings.Replace(before[1], "http://feed", "http://new", 1)
-		equal(t, want, b.List(b.Store.Keys.Input()))
+		equal(t, want, b.List(b.Store.Keys.Input))
 		if hash := b.Model("b"); hash["again"] != "" || hash["outdated"] != "" {
 			t.Errorf("want one attempt, of the new payload, got %v", hash)
 		}

@@ -55,7 +55,7 @@ func (c Config) Validate() error {
 	switch {
 	case strings.ContainsAny(c.Owner, "{} \n") || len(c.Owner) > 100:
 		return fmt.Errorf("owner: expected at most 100 characters without braces and spaces, found %q", c.Owner)
-	case c.Owner == store.LaneOwner:
+	case c.Owner == store.CommandOwner:
 		return fmt.Errorf("owner: expected another name than that of the list of commands, found %q", c.Owner)
 	case c.Batch < 2 || c.Batch > 1000:
 		return fmt.Errorf("batch: expected 2 to 1000, found %d", c.Batch)

@@ -116,7 +116,7 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 		if stats := b.Stats(); stats["success"] != 2 || stats["malformed"] != 1 {
 			t.Errorf("want every message applied once, got %v", stats)
 		}
-		if owners := b.Scores(b.Store.Keys.Pollers()); owners["dead"] != 0 || owners["adopter"] == 0 {
+		if owners := b.Scores(b.Store.Keys.Pollers); owners["dead"] != 0 || owners["adopter"] == 0 {
 			t.Errorf("want only the adopter known, got %v", owners)
 		}
 	})

@@ -115,7 +115,7 @@ func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.
 		if round := b.round(); round.Rejected != 2 || round.Applied != 1 {
 			t.Errorf("want two rejected and one applied, got %+v", round)
 		}
-		rejected := strings.Join(b.List(b.Store.Keys.Rejected()), "\n")
+		rejected := strings.Join(b.List(b.Store.Keys.Rejected), "\n")
 		if stats := b.Stats(); stats[model.CounterOversized] != 2 || !strings.Contains(rejected, "expected at most 1048576 bytes, found 1048577") {
 			t.Errorf("want two oversized, got %v and %.300s", stats, rejected)
 		}

@@ -35,7 +35,7 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 }
 
 // forwardOnce returns the parts that have their commands.
-func (p *Poller) forwardOnce(ctx context.Context, commands []store.Forwarded, now time.Time) (done map[store.Keys]bool) {
+func (p *Poller) forwardOnce(ctx context.Context, commands []store.Forwarded, now time.Time) (done map[*store.Keys]bool) {
 	p.attempt(ctx, now, "poller: commands wait for another part of the queue", func(ctx context.Context) (err error) {
 		done, err = p.store.Forward(ctx, commands)
 		return err

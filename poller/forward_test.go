@@ -97,7 +97,7 @@ func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
-		control := p.parts[0].Keys.Control()
+		control := p.parts[0].Keys.Control
 		p.push(control, put(here), put(there), "garbage",
 			fmt.Sprintf(`{"type":"disable","uid":%q,"reason":"first"}`, there), fmt.Sprintf(`{"type":"enable","uid":%q}`, there),
 			fmt.Sprintf(`{"type":"disable","uid":%q,"reason":"last"}`, there))
@@ -114,14 +114,14 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
-		broken := p.parts[1].Keys.Control()
+		broken := p.parts[1].Keys.Control
 		must(t, p.redis.Set(t.Context(), broken, "no list", 0).Err())
-		p.push(p.parts[0].Keys.Control(), put(there), put(here), strings.Replace(put(there), "http://feed", "http://new", 1))
-		p.push(p.parts[0].Keys.Output(), "garbage")
+		p.push(p.parts[0].Keys.Control, put(there), put(here), strings.Replace(put(there), "http://feed", "http://new", 1))
+		p.push(p.parts[0].Keys.Output, "garbage")
 		if round := p.round(0); round.Waiting != 2 || round.Left != 2 || round.Applied != 1 || round.Rejected != 1 {
 			t.Errorf("want two commands waiting and the rest done, got %+v", round)
 		}
-		p.push(p.parts[0].Keys.Output(), "garbage")
+		p.push(p.parts[0].Keys.Output, "garbage")
 		if round := p.round(0); round.Waiting != 2 || round.Rejected != 1 {
 			t.Errorf("want the commands waiting still and the result done, got %+v", round)
 		}
@@ -136,7 +136,7 @@ func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		there := p.in(1, 1)[0]
-		p.push(p.parts[0].Keys.Output(), fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
+		p.push(p.parts[0].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
 		reason, err := p.parts[0].Report().LastRejected(t.Context())
 		if want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`; err != nil || reason != want {
@@ -151,7 +151,7 @@ type hanging struct {
 	asked int
 }
 
-func (h *hanging) Forward(ctx context.Context, _ []store.Forwarded) (map[store.Keys]bool, error) {
+func (h *hanging) Forward(ctx context.Context, _ []store.Forwarded) (map[*store.Keys]bool, error) {
 	h.asked++
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -171,12 +171,12 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	must(t, err)
 	round := func() {
 		t.Helper()
-		p.push(part.Keys.Output(), "garbage")
+		p.push(part.Keys.Output, "garbage")
 		if round, err := poller.RunOnce(t.Context()); err != nil || round.Rejected != 1 || round.Waiting != 1 {
 			t.Errorf("want the result handled and the command waiting, got %+v, %v", round, err)
 		}
 	}
-	p.push(part.Keys.Control(), put(p.in(1, 1)[0]))
+	p.push(part.Keys.Control, put(p.in(1, 1)[0]))
 	round()
 	now = now.Add(tick) // for so long it was waited for
 	for range 20 {
@@ -199,14 +199,14 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 60), p.in(1, 49)
-		must(t, p.redis.Set(t.Context(), p.parts[1].Keys.Control(), "no list", 0).Err())
+		must(t, p.redis.Set(t.Context(), p.parts[1].Keys.Control, "no list", 0).Err())
 		for _, uid := range there {
-			p.push(p.parts[0].Keys.Control(), put(uid))
+			p.push(p.parts[0].Keys.Control, put(uid))
 		}
 		p.round(0)
 		for i, uid := range here {
-			p.push(p.parts[0].Keys.Control(), put(uid))
-			p.push(p.parts[0].Keys.Output(), fmt.Sprint("garbage ", i))
+			p.push(p.parts[0].Keys.Control, put(uid))
+			p.push(p.parts[0].Keys.Output, fmt.Sprint("garbage ", i))
 		}
 		for range here {
 			p.round(0)
@@ -219,7 +219,7 @@ func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *t
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
-		p.push(p.parts[0].Keys.Lane(), "c"+put(there), "c"+put(here))
+		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
 		p.round(0)
 		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
 		if reason, err := p.parts[0].Report().LastRejected(t.Context()); err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}" {

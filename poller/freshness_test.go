@@ -25,7 +25,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		b.promise(0)
 		b.apply(feed("idle", `"rrule":"FREQ=YEARLY"`), feed("disabled"), feed("running"), `{"type":"put","uid":"other"}`, `{"type":"disable","uid":"disabled"}`)
 		b.dispatch()
-		stale := func() map[string]int64 { return b.Scores(b.Store.Keys.StaleAt()) }
+		stale := func() map[string]int64 { return b.Scores(b.Store.Keys.StaleAt) }
 		if len(stale()) > 0 {
 			t.Fatalf("%v are watched, and no policy promises anything", stale())
 		}

@@ -19,7 +19,7 @@ func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 	}{
 		"empty lists":            {1, func(*bundle) {}},
 		"a Redis that fails":     {1, func(b *bundle) { b.Server.Mini.SetError("LOADING Redis is loading the dataset in memory") }},
-		"a list of another type": {1, func(b *bundle) { b.Redis.Set(b.t.Context(), b.Store.Keys.Output(), "text", 0) }},
+		"a list of another type": {1, func(b *bundle) { b.Redis.Set(b.t.Context(), b.Store.Keys.Output, "text", 0) }},
 		"others that live": {3, func(b *bundle) {
 			for range 2 {
 				b.t.Cleanup(b.start(poller.Config{Tick: tick}))

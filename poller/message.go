@@ -15,8 +15,8 @@ type message struct {
 	result  *model.Message // nil: none
 	command *model.Command // nil: none
 
-	home store.Keys // the part of the queue in which its model lives
-	own  bool       // that is this part, or the message is about no model
+	home *store.Keys // the part of the queue in which its model lives
+	own  bool        // that is this part, or the message is about no model
 
 	applied bool   // a command about the queue, which was applied: it is counted by its type
 	taken   string // the attempt of its model that a worker was found to have
@@ -58,7 +58,7 @@ func decode(claimed store.Claimed, queue Store) *message {
 	m.home, m.own = queue.Home(m.uid())
 	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
 		m.own, m.counter = true, model.CounterMalformed
-		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue())
+		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue)
 	}
 	return m
 }

@@ -93,7 +93,7 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 		if round := b.roundOf(paused); round.Applied != 0 || round.Left != 0 {
 			t.Errorf("want nothing applied by the paused one, got %+v", round)
 		}
-		if lane := b.List(b.Store.Keys.Lane()); len(lane) != 2 {
+		if lane := b.List(b.Store.Keys.ClaimedCommands); len(lane) != 2 {
 			t.Errorf("want the two later commands left alone, got %q", lane)
 		}
 		b.roundOf(other)
@@ -123,7 +123,7 @@ func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
 			b.Command(`{"type":"remove","uid":"m` + fmt.Sprint(i) + `"}`)
 		}
 		testkit.Eventually(t, "all commands are applied", func() bool {
-			return len(b.List(b.Store.Keys.Control()))+len(b.List(b.Store.Keys.Lane())) == 0
+			return len(b.List(b.Store.Keys.Control))+len(b.List(b.Store.Keys.ClaimedCommands)) == 0
 		})
 		stop()
 		running.Wait()
@@ -137,7 +137,7 @@ func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
 				t.Errorf("%s: want %q, got %q", uid, want, got)
 			}
 		}
-		if rejected := b.List(b.Store.Keys.Rejected()); len(rejected) > 0 {
+		if rejected := b.List(b.Store.Keys.Rejected); len(rejected) > 0 {
 			t.Errorf("want nothing rejected, got %s", strings.Join(rejected, "\n"))
 		}
 	})

@@ -32,7 +32,7 @@ func TestACommandIsTriedAgainAndNotRejectedWhileRedisDoesNotTellThePolicies(t *t
 			t.Errorf("%s: want the command undecided, got %v", command, stats)
 		}
 		b.Server.Mini.Server().SetPreHook(nil)
-		must(t, b.Redis.HSet(context.Background(), b.Store.Keys.Policies(), "hourly", `{"timeout":"1h"}`).Err())
+		must(t, b.Redis.HSet(context.Background(), b.Store.Keys.Policies, "hourly", `{"timeout":"1h"}`).Err())
 		b.roundOf(p)
 		if stats := b.Stats(); stats["create"] != 1 {
 			t.Errorf("%s: want the command applied when Redis tells the policies, got %v", command, stats)

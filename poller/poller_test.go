@@ -136,7 +136,7 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 			"duplicate": 1, "stale": 1, "malformed": 4, "unknown_model": 1, "no_uid": 3, "unknown_type": 1,
 		}
 		equal(t, counters, stats)
-		if got := len(b.List(b.Store.Keys.Rejected())); got != 9 {
+		if got := len(b.List(b.Store.Keys.Rejected)); got != 9 {
 			t.Errorf("want 9 rejected messages, got %d", got)
 		}
 		if left := b.List(b.Store.Keys.Claimed("p1")); len(left) != 0 {
@@ -155,7 +155,7 @@ func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","uid":"b","reason":"refresh_attempt_uid: expected the uid of the attempt, found nothing","raw":"{\"type\":\"success\",\"big_table_uid\":\"b\"}"}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"control","uid":"x","reason":"polcy: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field","raw":"{\"type\":\"put\",\"uid\":\"x\",\"polcy\":{}}"}`,
 		}
-		equal(t, want, b.List(b.Store.Keys.Rejected()))
+		equal(t, want, b.List(b.Store.Keys.Rejected))
 	})
 }
 
@@ -209,7 +209,7 @@ func TestStartedMovesTheDeadlineOnce(t *testing.T) {
 		if got := b.Model("a")["deadline_at"]; got != "2026-11-21T07:01:50.000Z" {
 			t.Errorf("want the deadline a minute after the first started, got %s", got)
 		}
-		if score := b.Scores(b.Store.Keys.Running())["a"]; score != fixture.Start.Add(110*time.Second).UnixMilli() {
+		if score := b.Scores(b.Store.Keys.Running)["a"]; score != fixture.Start.Add(110*time.Second).UnixMilli() {
 			t.Errorf("want the running set to follow, got %d", score)
 		}
 	})
@@ -247,7 +247,7 @@ func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
 			t.Errorf("want the good model's success and an empty claimed list, got %v", stats)
 		}
 		told := b.Store.Keys.Model("bad") + " holds a string, expected a hash"
-		if kept := b.List(b.Store.Keys.Rejected()); stats["broken_model"] != 2 || len(kept) != 2 || !strings.Contains(kept[0], told) {
+		if kept := b.List(b.Store.Keys.Rejected); stats["broken_model"] != 2 || len(kept) != 2 || !strings.Contains(kept[0], told) {
 			t.Errorf("want both messages kept with the reason %q, got %v %q", told, stats, kept)
 		}
 	})

@@ -21,10 +21,10 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 		b.Command(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
 		b.round()
 		b.dispatch()
-		if parked := b.Scores(b.Store.Keys.Parked()); len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "" {
+		if parked := b.Scores(b.Store.Keys.Parked); len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "" {
 			t.Errorf("want a1 parked and b1 started, got %v", parked)
 		}
-		if got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`; got != want {
+		if got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`; got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
 		release := asking(`{"type":"release","id":"h1"}`, here)
@@ -70,14 +70,14 @@ func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 		if stats := b.Stats(); stats["run"] != 1 || stats["requeue"] != 1 || stats["unchanged"] != 1 {
 			t.Errorf("want the run of a carried out, got %v", stats)
 		}
-		if left := b.List(b.Store.Keys.Rejected()); len(left) != 2 {
+		if left := b.List(b.Store.Keys.Rejected); len(left) != 2 {
 			t.Errorf("want those of others left, got %q", left)
 		}
 		b.expectReplies(here, `{"uid":"a","type":"requeue","outcome":"applied"}`, `{"uid":"a","type":"requeue","outcome":"unchanged"}`)
 		b.Command(put("b"), `{"type":"requeue"}`)
 		b.round()
 		b.round()
-		if stats, left := b.Stats(), b.List(b.Store.Keys.Rejected()); stats["run"] != 2 || stats["malformed"] != 2 || len(left) != 1 {
+		if stats, left := b.Stats(), b.List(b.Store.Keys.Rejected); stats["run"] != 2 || stats["malformed"] != 2 || len(left) != 1 {
 			t.Errorf("want all tried again, and garbage rejected again, got %v and %q", stats, left)
 		}
 	})
@@ -104,12 +104,12 @@ func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing
 		for command, reason := range wrong {
 			b.Command(command)
 			b.round()
-			kept := b.List(b.Store.Keys.Rejected())
+			kept := b.List(b.Store.Keys.Rejected)
 			if last := kept[len(kept)-1]; !strings.Contains(last, reason) || !strings.Contains(last, `"source":"control"`) {
 				t.Errorf("%s: want %q, got %s", command, reason, last)
 			}
 		}
-		if holds := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val(); len(holds) > 0 {
+		if holds := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val(); len(holds) > 0 {
 			t.Errorf("want no hold, got %v", holds)
 		}
 	})
@@ -123,8 +123,8 @@ func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
 		b.round()
 		b.Command(hold)
 		b.round()
-		if got := b.Stats(); got["duplicate"] != 2 || !strings.Contains(b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val()["h1"], `"until"`) {
-			t.Errorf("want the hold over, got %v and %v", got, b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds()).Val())
+		if got := b.Stats(); got["duplicate"] != 2 || !strings.Contains(b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `"until"`) {
+			t.Errorf("want the hold over, got %v and %v", got, b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val())
 		}
 		b.expectReplies(here, `{"command_id":"c1","type":"hold","outcome":"applied"}`, `{"command_id":"c2","type":"release","outcome":"applied"}`,
 			`{"command_id":"c1","type":"hold","outcome":"duplicate"}`, `{"command_id":"c1","type":"hold","outcome":"duplicate"}`)
@@ -160,7 +160,7 @@ func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResul
 		}
 		b.Clock.Turn(-time.Hour) // the clock of Redis is set back: they do not wait for the hour to pass again
 		b.roundOf(p)
-		if got := b.Stats(); got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.Lane())) > 0 {
+		if got := b.Stats(); got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.ClaimedCommands)) > 0 {
 			t.Errorf("want both carried out, got %v", got)
 		}
 	})
@@ -171,27 +171,27 @@ func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
 		p := newPair(t, server)
 		holds := func() (held, open int) {
 			for _, part := range p.parts {
-				texts := p.redis.HGetAll(t.Context(), part.Keys.Holds()).Val()
+				texts := p.redis.HGetAll(t.Context(), part.Keys.Holds).Val()
 				if held += min(1, len(texts["h1"])); !strings.Contains(texts["h1"], `"until"`) {
 					open++
 				}
 			}
 			return held, open
 		}
-		p.push(p.parts[1].Keys.Control(), holdAll)
+		p.push(p.parts[1].Keys.Control, holdAll)
 		p.rounds(1)
 		if held, open := holds(); held != 2 || open != 2 {
 			t.Errorf("want a hold in both parts, got %d, of which %d go on", held, open)
 		}
-		p.push(p.parts[0].Keys.Control(), `{"type":"release","id":"h1"}`)
+		p.push(p.parts[0].Keys.Control, `{"type":"release","id":"h1"}`)
 		p.rounds(0)
 		if _, open := holds(); open != 0 {
 			t.Errorf("want it released in both parts, it goes on in %d", open)
 		}
 		there := p.in(1, 1)[0]
-		p.push(p.parts[1].Keys.Output(), fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"x"}`, there))
+		p.push(p.parts[1].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"x"}`, there))
 		p.rounds(1)
-		p.push(p.parts[0].Keys.Control(), `{"type":"requeue"}`)
+		p.push(p.parts[0].Keys.Control, `{"type":"requeue"}`)
 		p.rounds(0)
 		p.rounds(1)
 		p.expectStats(1, map[string]int64{"unknown_model": 2})

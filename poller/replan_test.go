@@ -99,15 +99,15 @@ func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t
 		if counted := b.Stats()["replan"]; counted != 52 {
 			t.Errorf("want 52 models planned anew, found %d", counted)
 		}
-		if due := b.Scores(b.Store.Keys.Due())["m7"]; due != time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC).UnixMilli() {
+		if due := b.Scores(b.Store.Keys.Due)["m7"]; due != time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC).UnixMilli() {
 			t.Errorf("want the place in the due set moved with it, found %d", due)
 		}
-		for range b.List(b.Store.Keys.Input()) {
+		for range b.List(b.Store.Keys.Input) {
 			b.Take()
 		}
 		b.Clock.Turn(time.Hour)
 		b.dispatch()
-		if waiting := len(b.List(b.Store.Keys.Input())); waiting < 52 {
+		if waiting := len(b.List(b.Store.Keys.Input)); waiting < 52 {
 			t.Errorf("want all of them started within the hour, found %d in the input list", waiting)
 		}
 	})
@@ -345,7 +345,7 @@ func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
 			if changed.Rule == yearly {
 				for part := range pair.parts {
 					for _, uid := range pair.in(part, 10) {
-						pair.push(pair.parts[part].Keys.Control(), feed(uid))
+						pair.push(pair.parts[part].Keys.Control, feed(uid))
 					}
 				}
 			}

@@ -91,7 +91,7 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 				story(b)
 				stats := b.Stats()
 				failIf(t, stats["run"] != 1 || stats["start"] != 2 || stats["duplicate"] == 0, "want one run and one attempt of it, got %v", stats)
-				if left := len(b.List(b.Store.Keys.Lane())) + len(b.List(b.Store.Keys.Rejected())); left > 0 {
+				if left := len(b.List(b.Store.Keys.ClaimedCommands)) + len(b.List(b.Store.Keys.Rejected)); left > 0 {
 					t.Errorf("want nothing left and nothing rejected, got %d messages", left)
 				}
 			})
@@ -116,7 +116,7 @@ func TestAnIdIsForgottenAfterADay(t *testing.T) {
 		if stats := b.Stats(); stats["run"] != 3 || stats["duplicate"] != 1 {
 			t.Errorf("want it carried out behind the day, got %v", stats)
 		}
-		if ids := b.Scores(b.Store.Keys.Commands()); len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli() {
+		if ids := b.Scores(b.Store.Keys.Commands); len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli() {
 			t.Errorf("want the old id gone and the new one noted, got %v", ids)
 		}
 	})
@@ -129,7 +129,7 @@ func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 			b.round()
 		}
 		stats := b.Stats()
-		if stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected())) != 2 {
+		if stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected)) != 2 {
 			t.Errorf("want each rejected once and repeated once, got %v", stats)
 		}
 	})
@@ -220,7 +220,7 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 			if stats := b.Stats(); len(stats) != 1 || stats["malformed"] != 1 {
 				t.Errorf("%q: want the command refused, got %v", key, stats)
 			}
-			if rejected := b.List(b.Store.Keys.Rejected()); len(rejected) != 1 || !strings.Contains(rejected[0], `"reason":"reply_to: expected bigtables:reply:NAME with 1-100 letters, digits or _.- as NAME, found `) {
+			if rejected := b.List(b.Store.Keys.Rejected); len(rejected) != 1 || !strings.Contains(rejected[0], `"reason":"reply_to: expected bigtables:reply:NAME with 1-100 letters, digits or _.- as NAME, found `) {
 				t.Errorf("%q: want the field named, got %q", key, rejected)
 			}
 			if there := b.Redis.Exists(t.Context(), key).Val(); there > 0 {
@@ -271,9 +271,9 @@ func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
 		p := newPair(t, server)
 		mine, other := p.in(0, 1)[0], p.in(1, 1)[0]
 		for i, replyTo := range []string{"{q}:reply:x", "q:reply:x", "{q:0}:reply:x", "{q:1}:reply:x"} {
-			p.push(p.parts[0].Keys.Control(), asking(put(mine, `"refresh":"now"`), replyTo), asking(put(other, `"refresh":"now"`), replyTo, `"by":"ann"`, fmt.Sprintf(`"command_id":"c%d"`, i)))
+			p.push(p.parts[0].Keys.Control, asking(put(mine, `"refresh":"now"`), replyTo), asking(put(other, `"refresh":"now"`), replyTo, `"by":"ann"`, fmt.Sprintf(`"command_id":"c%d"`, i)))
 		}
-		p.push(p.parts[0].Keys.Control(), asking(put(mine), "{q:2}:reply:x"), asking(put(mine), "{qq}:reply:x"))
+		p.push(p.parts[0].Keys.Control, asking(put(mine), "{q:2}:reply:x"), asking(put(mine), "{qq}:reply:x"))
 		p.round(0)
 		p.round(1)
 		for i, uid := range []string{mine, other} {
@@ -300,7 +300,7 @@ func TestACommandThatIsForwardedIsKnownByItsIdWhereItIsCarriedOut(t *testing.T) 
 		p := newPair(t, server)
 		other := p.in(1, 1)[0]
 		for range 2 {
-			p.push(p.parts[0].Keys.Control(), put(other, `"refresh":"now"`, `"command_id":"c1"`))
+			p.push(p.parts[0].Keys.Control, put(other, `"refresh":"now"`, `"command_id":"c1"`))
 			p.round(0)
 			p.round(1)
 		}

@@ -148,7 +148,7 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	case err != nil:
 		item.Counter, reason = refusal(err)
 	case outcome == model.UnknownModel && !m.own:
-		reason = document.Refuse(field, "in "+m.home.Output()+", as reply_to said", document.Found(item.UID))
+		reason = document.Refuse(field, "in "+m.home.Output+", as reply_to said", document.Found(item.UID))
 	case outcome == model.UnknownModel:
 		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
 	case outcome == model.Busy:

@@ -32,7 +32,7 @@ func (b *bundle) start(config poller.Config) (stop func()) {
 // awaitWake blocks as a dispatcher does until a model is due at once.
 func (b *bundle) awaitWake() {
 	b.t.Helper()
-	if err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Wake()).Err(); err != nil {
+	if err := b.Redis.BLPop(context.Background(), 0, b.Store.Keys.Wake).Err(); err != nil {
 		b.t.Fatalf("wait for a wake call: %v", err)
 	}
 }
@@ -47,7 +47,7 @@ func TestAnIdlePollerAnswersAMessageFromEitherList(t *testing.T) {
 		b.Say(b.result("failure", "a"))
 		b.awaitWake() // the retry at once
 		stop()
-		if owners := b.Scores(b.Store.Keys.Pollers()); len(owners) != 0 {
+		if owners := b.Scores(b.Store.Keys.Pollers); len(owners) != 0 {
 			t.Errorf("want a stopped poller to have resigned, got %v", owners)
 		}
 	})

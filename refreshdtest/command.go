@@ -31,7 +31,7 @@ func (q *Queue) command(fields map[string]any) (reply client.Reply) {
 	fields["reply_to"] = list
 	text, err := json.Marshal(fields)
 	q.must(err, "write the command")
-	q.must(q.Redis.RPush(ctx, q.store.Keys.Control(), text).Err(), "push the command")
+	q.must(q.Redis.RPush(ctx, q.store.Keys.Control, text).Err(), "push the command")
 	q.poll()
 	answer, err := q.Redis.LPop(ctx, list).Result()
 	if errors.Is(err, redis.Nil) {

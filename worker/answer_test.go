@@ -88,7 +88,7 @@ func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 		if err := p.stop(); err == nil || !strings.Contains(err.Error(), "2 messages") {
 			t.Errorf("Run returned %v, want an error about 2 messages", err)
 		}
-		if left := r.redis.LLen(t.Context(), r.Keys.Input()).Val(); left != 1 || len(r.workers())+len(r.standing()) > 0 {
+		if left := r.redis.LLen(t.Context(), r.Keys.Input).Val(); left != 1 || len(r.workers())+len(r.standing()) > 0 {
 			t.Errorf("%d in the input list, workers %q, entries %q; want the attempt in the list only", left, r.workers(), r.standing())
 		}
 	})

@@ -45,7 +45,7 @@ func (r *queueFixture) WaitInput(ctx context.Context) (bool, error) {
 		return r.Pool.WaitInput(ctx)
 	}
 	backoff.Rest(ctx, 2*time.Millisecond, nil)
-	n, err := r.redis.LLen(ctx, r.Keys.Input()).Result()
+	n, err := r.redis.LLen(ctx, r.Keys.Input).Result()
 	return n > 0, err
 }
 
@@ -88,7 +88,7 @@ func (r *queueFixture) set(uid string, fields ...any) {
 func (r *queueFixture) queue(entries ...string) {
 	r.t.Helper()
 	for _, entry := range entries {
-		r.must(r.redis.RPush(context.Background(), r.Keys.Input(), entry).Err())
+		r.must(r.redis.RPush(context.Background(), r.Keys.Input, entry).Err())
 	}
 }
 
@@ -105,7 +105,7 @@ func (r *queueFixture) told() model.Message {
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
-		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output()).Result()
+		reply, err := r.redis.BLPop(context.Background(), time.Second, r.Keys.Output).Result()
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
@@ -134,7 +134,7 @@ func (r *queueFixture) toldOf(kind model.MessageType) model.Message {
 func (r *queueFixture) left() []model.Message {
 	r.t.Helper()
 	var all []model.Message
-	texts, err := r.redis.LRange(context.Background(), r.Keys.Output(), 0, -1).Result()
+	texts, err := r.redis.LRange(context.Background(), r.Keys.Output, 0, -1).Result()
 	r.must(err)
 	for _, text := range texts {
 		m, err := model.Wire{}.DecodeMessage([]byte(text))

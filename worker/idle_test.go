@@ -43,7 +43,7 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 		},
 		"a list of another type": {
 			func(r *queueFixture, _ *fixture.Queue) {
-				r.must(r.redis.Set(r.t.Context(), r.Keys.Input(), "text", 0).Err())
+				r.must(r.redis.Set(r.t.Context(), r.Keys.Input, "text", 0).Err())
 			},
 			map[string]int{"evalsha": 2, "zrangebyscore": 2, "blmove": 1},
 		},

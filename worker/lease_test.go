@@ -33,7 +33,7 @@ func (r *queueFixture) takeAs(owner string, most int) {
 
 func (r *queueFixture) workers() []string {
 	r.t.Helper()
-	owners, err := r.redis.ZRange(context.Background(), r.Keys.Workers(), 0, -1).Result()
+	owners, err := r.redis.ZRange(context.Background(), r.Keys.Workers, 0, -1).Result()
 	r.must(err)
 	return owners
 }

@@ -116,7 +116,7 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 				testkit.Await(t, b.began, "the first attempt")
 			}
 			testkit.Await(t, b.began, "the next attempt")
-			if left := r.redis.LLen(t.Context(), r.Keys.Input()).Val(); left != int64(5-in) {
+			if left := r.redis.LLen(t.Context(), r.Keys.Input).Val(); left != int64(5-in) {
 				t.Fatalf("%d entries left in the list while %d were begun, want %d", left, in, 5-in)
 			}
 			b.result <- nil
@@ -192,7 +192,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 				}
 				return ctx.Err()
 			})
-			if r.redis.LLen(t.Context(), r.Keys.Input()).Val() > 0 {
+			if r.redis.LLen(t.Context(), r.Keys.Input).Val() > 0 {
 				testkit.Await(t, began, "an attempt")
 			}
 			r.must(p.stop())
@@ -204,7 +204,7 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 			}
 		}
 		slices.Sort(told)
-		left := r.redis.LLen(t.Context(), r.Keys.Input()).Val()
+		left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
 		if got, want := int64(len(told))+left, int64(len(uids)); got != want || len(slices.Compact(told)) != len(told) {
 			t.Errorf("%d told and %d left of %d", len(told), left, want)
 		}

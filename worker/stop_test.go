@@ -28,7 +28,7 @@ func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 			t.Errorf("told %v, want a success", got)
 		}
 		// What was taken at the last moment is handed back, what was not stays in the list.
-		left := r.redis.LLen(t.Context(), r.Keys.Input()).Val()
+		left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
 		if back := len(ends(r.left())) - 1; int64(back)+left != 1 {
 			t.Errorf("%d handed back and %d left in the list, want one in all", back, left)
 		}

@@ -132,8 +132,8 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 			uid := fmt.Sprintf("m%02d", i)
 			since := time.Date(2026, 11, 21, 7, 0, 29-i/3, 0, time.UTC)
 			queue.Redis.HSet(t.Context(), queue.Store.Keys.Model(uid), "failing_since", since.Format(time.RFC3339))
-			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing(), redis.Z{Score: float64(since.UnixMilli()), Member: uid})
-			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Due(), redis.Z{Score: float64(since.UnixMilli() - int64(i)), Member: uid})
+			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: float64(since.UnixMilli()), Member: uid})
+			queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Due, redis.Z{Score: float64(since.UnixMilli() - int64(i)), Member: uid})
 		}
 		for i := 27; i >= 0; i -= 3 {
 			failing = append(failing, fmt.Sprintf("m%02d", i), fmt.Sprintf("m%02d", i+1), fmt.Sprintf("m%02d", i+2))
@@ -164,7 +164,7 @@ func TestTheFirstPageOfWhatFailsDoesNotWalkAllModels(t *testing.T) {
 	queue := fixture.Live(t, testkit.Miniredis(t))
 	c := at(t, queue.Server)
 	c.fleet()
-	queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing(), redis.Z{Score: 1, Member: "m07"})
+	queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1, Member: "m07"})
 	queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("m07"), "failing_since", "2026-11-21T07:00:00Z")
 	for _, args := range [][]string{{"-l", "status=failing"}, {"--sort", "failing"}} {
 		scans := queue.Server.Mini.CommandCount()

@@ -293,8 +293,8 @@ func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Durat
 	for i, part := range queue.Parts {
 		loop, log := a.loopName(name, queue.Name), a.logOf(queue.Name)
 		if len(queue.Parts) > 1 {
-			loop = name + " " + part.Keys.Queue()
-			log = new(a.log.With().Str("queue", part.Keys.Queue()).Logger())
+			loop = name + " " + part.Keys.Queue
+			log = new(a.log.With().Str("queue", part.Keys.Queue).Logger())
 		}
 		var err error
 		if daemons[i], err = build(place{part, a.observed(queue.Name, part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)}); err != nil {

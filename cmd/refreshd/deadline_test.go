@@ -49,7 +49,7 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		go func() { ended <- pool.Run(ctx) }()
 		attempt := testkit.Await(t, attempts, "the attempt")
 		old := attempt.Deadline()
-		testkit.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output())) == 1 })
+		testkit.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output)) == 1 })
 		n.round()
 		n.queue.Clock.Turn(15 * time.Second) // past the deadline of the entry
 		for range 3 {                        // the first may have begun before that

@@ -92,7 +92,7 @@ func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
 		c.do("model", "put", "-")
 		client := server.Client(t)
 		client.HSet(t.Context(), queue.Store.Keys.Model("a"), "error", "0123456789ab", "failing_since", "2026-11-21T06:00:00.000Z")
-		client.ZAdd(t.Context(), queue.Store.Keys.Failing(), redis.Z{Score: 1795240800000, Member: "a"})
+		client.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1795240800000, Member: "a"})
 		expectContains(t, c.do("failures", "run", "0123456789ab", "--rate", "10/s"), "1 picked, 1 done")
 		if runs := queue.Stats()["run"]; runs != 1 {
 			t.Errorf("expected one run, found %d", runs)

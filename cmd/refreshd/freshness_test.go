@@ -41,14 +41,14 @@ func (c *console) age(queue *fixture.Queue, uid, freshness string, last, staleAt
 	queue.Redis.HSet(ctx, k.Model(uid), "freshness", freshness, "stale_at", model.FormatTime(staleAt), "last_success_at", model.FormatTime(last))
 	queue.Redis.HDel(ctx, k.Model(uid), "fresh_since")
 	score := redis.Z{Score: float64(staleAt.UnixMilli()), Member: uid}
-	queue.Redis.ZAdd(ctx, k.StaleAt(), score)
-	queue.Redis.ZRem(ctx, k.Late(), uid)
+	queue.Redis.ZAdd(ctx, k.StaleAt, score)
+	queue.Redis.ZRem(ctx, k.Late, uid)
 	switch freshness {
 	case "stale":
-		queue.Redis.ZRem(ctx, k.StaleAt(), uid)
-		queue.Redis.ZAdd(ctx, k.Stale(), score)
+		queue.Redis.ZRem(ctx, k.StaleAt, uid)
+		queue.Redis.ZAdd(ctx, k.Stale, score)
 	case "late":
-		queue.Redis.ZAdd(ctx, k.Late(), score)
+		queue.Redis.ZAdd(ctx, k.Late, score)
 	}
 }
 
@@ -94,14 +94,14 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 		c, queue := at(t, server), fixture.Live(t, server)
 		now := c.aged(queue)
 		k := queue.Store.Keys
-		queue.Redis.Del(t.Context(), k.Journal())
+		queue.Redis.Del(t.Context(), k.Journal)
 		tell := func(ago time.Duration, uid, event, was, is string) {
 			t.Helper()
 			values := []any{"event", event, "uid", uid, "at", model.FormatTime(now.Add(-ago)), "freshness", is}
 			if was != "" {
 				values = append(values, "freshness_was", was)
 			}
-			if err := queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: k.Journal(), Values: values}).Err(); err != nil {
+			if err := queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: k.Journal, Values: values}).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}

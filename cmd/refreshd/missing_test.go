@@ -43,7 +43,7 @@ func (a *absent) ago(length time.Duration) time.Time {
 func (a *absent) wait(uid string, length time.Duration) {
 	at := a.ago(length)
 	a.Redis.HSet(a.t.Context(), a.Store.Keys.Model(uid), "refresh_at", model.FormatTime(at))
-	a.beat(a.Store.Keys.Due(), uid, at)
+	a.beat(a.Store.Keys.Due, uid, at)
 }
 
 // beat puts a member into a set with a time.
@@ -88,10 +88,10 @@ func TestWhenNobodyRunsTheDispatcherIsNamed(t *testing.T) {
 		a.wait("a", time.Minute)
 		a.expectMissing("a", "dispatcher", "no dispatcher lives")
 		expectContains(t, a.do("explain", "a"), "due: waits for a dispatcher since 1m")
-		a.beat(a.Store.Keys.Dispatchers(), "d1", a.ago(30*time.Second)) // it may have a long tick
+		a.beat(a.Store.Keys.Dispatchers, "d1", a.ago(30*time.Second)) // it may have a long tick
 		expectContains(t, a.do("explain", "a"), "; no dispatcher has given a sign of life for 3")
 		a.do("doctor")
-		a.beat(a.Store.Keys.Dispatchers(), "d1", a.ago(2*time.Minute))
+		a.beat(a.Store.Keys.Dispatchers, "d1", a.ago(2*time.Minute))
 		a.expectMissing("a", "dispatcher", "no dispatcher has given a sign of life for 2m")
 	})
 }
@@ -164,7 +164,7 @@ func TestStatsListWhoLives(t *testing.T) {
 		for _, party := range []string{"dispatchers", "pollers", "workers"} {
 			testkit.Eventually(t, party+" live", func() bool { return len(a.living()[party]) == 1 })
 		}
-		a.beat(a.Store.Keys.Pollers(), "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
+		a.beat(a.Store.Keys.Pollers, "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
 		expectContains(t, a.do("stats"), "pollers         1  p1 (")
 		if p1 := a.living()["pollers"][0]; p1["name"] != "p1" || p1["lives"] != true || p1["part"] != nil {
 			t.Errorf("expected p1 to live, found %v", p1)
@@ -222,7 +222,7 @@ func TestStatsListTheMembersOfEachPart(t *testing.T) {
 	a := &absent{d.console, fixture.Live(t, d.server)}
 	for i, part := range d.Parts[:2] {
 		a.Store = part
-		a.beat(part.Keys.Workers(), fmt.Sprint("w", i), a.ago(time.Duration(i)*10*time.Second))
+		a.beat(part.Keys.Workers, fmt.Sprint("w", i), a.ago(time.Duration(i)*10*time.Second))
 	}
 	expectContains(t, d.do("stats"), "workers      2 in 2 of 3 parts  w0 (", ", w1 (1")
 	living := a.living()["workers"]

@@ -146,7 +146,7 @@ func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
 		c.do("model", "run", "a", "--force")
 		c.do("model", "disable", "b")
 		c.do("model", "rm", "c")
-		left := q.List(q.Store.Keys.Input())
+		left := q.List(q.Store.Keys.Input)
 		if len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-d"`) {
 			t.Errorf("expected only the attempt of d in the input list, found %v", left)
 		}

@@ -121,7 +121,7 @@ func (a *app) checked(queue *store.Queue, config worker.Config) []worker.Queue {
 		queues[i] = part.Pool()
 		name := a.loopName("", queue.Name)
 		if len(queue.Parts) > 1 {
-			name = " " + part.Keys.Queue()
+			name = " " + part.Keys.Queue
 		}
 		if a.checks != nil {
 			queues[i] = &checkedQueue{part.Pool(), steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}

@@ -102,7 +102,7 @@ func (a *app) showQueue(o operate.Operator) error {
 	if a.json() {
 		return a.printJSON(s)
 	}
-	first, last := o.Queue.Parts[0].Keys.Queue(), o.Queue.Parts[s.Parts-1].Keys.Queue()
+	first, last := o.Queue.Parts[0].Keys.Queue, o.Queue.Parts[s.Parts-1].Keys.Queue
 	text := "1 part, " + first
 	if s.Parts > 1 {
 		text = fmt.Sprintf("%d parts, %s to %s", s.Parts, first, last)

@@ -58,7 +58,7 @@ func (n *named) round() {
 	}
 }
 
-func (n *named) input() []string { return n.queue.List(n.part.Keys.Input()) }
+func (n *named) input() []string { return n.queue.List(n.part.Keys.Input) }
 
 func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
@@ -80,7 +80,7 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		if diff := cmp.Diff([]string{entry("http://2")}, n.input()); diff != "" {
 			t.Fatal(diff)
 		}
-		n.queue.Redis.LPop(t.Context(), n.part.Keys.Input())
+		n.queue.Redis.LPop(t.Context(), n.part.Keys.Input)
 		attempt := n.queue.Attempt("b")
 		n.queue.Say(fmt.Sprintf(`{"type":"started","uid":"b","attempt_uid":%q,"worker":"w"}`, attempt))
 		n.round()
@@ -146,7 +146,7 @@ func TestAWorkerPoolSpeaksAsItsQueueDoes(t *testing.T) {
 			fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q,"worker":"w"}`, attempt),
 			fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, attempt),
 		}
-		if diff := cmp.Diff(want, n.queue.List(n.part.Keys.Output())); diff != "" {
+		if diff := cmp.Diff(want, n.queue.List(n.part.Keys.Output)); diff != "" {
 			t.Error(diff)
 		}
 		n.round()
@@ -168,8 +168,8 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		if _, err := q.Store.Claim(t.Context(), "p1", 1, time.Second); err != nil {
 			t.Fatal(err)
 		}
-		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running(), redis.Z{Score: 1, Member: "m"})
-		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers(), redis.Z{Score: 1, Member: "dead"})
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, redis.Z{Score: 1, Member: "m"})
+		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--payload", "top"),
 			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running; --force sets it all the same")
@@ -178,7 +178,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		expectContains(t, c.fail(exitUsage, "queue", "set"), "expected --model-name, --attempt-name, --payload or --new-error-above, found none")
 		expectContains(t, c.fail(exitUsage, "queue", "set", "--payload", "below"), "payload: expected")
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)
-		q.Redis.HSet(t.Context(), q.Store.Keys.Settings(), "model_name", "no name")
+		q.Redis.HSet(t.Context(), q.Store.Keys.Settings, "model_name", "no name")
 		expectContains(t, c.fail(exitUsage, "queue", "show"), `{bigtables}:settings.model_name: expected `, `found "no name"`)
 	})
 }

@@ -155,7 +155,7 @@ func TestEachModelLivesInItsPart(t *testing.T) {
 	d.in = sixteen()
 	d.do("model", "put", "-")
 	for i, part := range d.Parts {
-		listed := d.objects(d.do("model", "ls", "-o", "json", "--queue", part.Keys.Queue()))
+		listed := d.objects(d.do("model", "ls", "-o", "json", "--queue", part.Keys.Queue))
 		if len(listed) == 0 {
 			t.Errorf("expected models in part %d, found none", i)
 		}
@@ -170,7 +170,7 @@ func TestEachModelLivesInItsPart(t *testing.T) {
 	}
 	expectContains(t, d.do("stats"), "parts           4\n", "counted create  16\n")
 	d.do("circuit", "set", "queue", "--on")
-	if err := server.Client(t).HSet(t.Context(), d.Parts[2].Keys.QueueCircuit(), "opened_at", "2026-01-05T06:00:00.000Z").Err(); err != nil {
+	if err := server.Client(t).HSet(t.Context(), d.Parts[2].Keys.QueueCircuit, "opened_at", "2026-01-05T06:00:00.000Z").Err(); err != nil {
 		t.Fatal(err)
 	}
 	expectContains(t, d.do("circuit", "show", "queue"), "open since 2026-01-05T06:00:00.000Z", "4, 1 of them open\n")

@@ -113,7 +113,7 @@ func TestWhatCannotBeRequeuedIsToldAndTheRestGoes(t *testing.T) {
 	r.queue.Say(strings.Repeat("x", 20<<10), "garbage")
 	r.poll()
 	expectContains(t, r.fail(exitFailed, "rejected", "requeue", "--all"), "raw: expected all 20480 bytes of the message, found only its beginning")
-	if left, back := r.ids(), r.queue.List(r.queue.Store.Keys.Output()); len(left) != 1 || len(back) != 1 || back[0] != "garbage" {
+	if left, back := r.ids(), r.queue.List(r.queue.Store.Keys.Output); len(left) != 1 || len(back) != 1 || back[0] != "garbage" {
 		t.Errorf("expected one left and one back, found %v and %q", left, back)
 	}
 	expectContains(t, r.fail(exitUsage, "rejected", "requeue"), "expected the ID of a rejected message, or several, or --all, found neither")

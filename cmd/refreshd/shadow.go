@@ -115,7 +115,7 @@ func (f *shadowFlags) settle(a *app) (log shadow.Log, options shadow.Options, er
 	if err != nil {
 		return log, options, usageError{err}
 	}
-	log = shadow.Log{Format: f.format, Input: keys.Input(), Output: keys.Output()}
+	log = shadow.Log{Format: f.format, Input: keys.Input, Output: keys.Output}
 	if err := oneOf("format", f.format, shadow.Formats); err != nil {
 		return log, options, err
 	}

@@ -17,7 +17,7 @@ func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
 		for _, recipient := range []string{"ops", "owners ann@example.com", "owners bob@example.com"} {
 			channel, _, _ := strings.Cut(recipient, " ")
 			entry := `{"at":"2026-11-21T07:00:00.000Z","channel":"` + channel + `","recipient":"` + recipient + `","reason":"HTTP 503\u001b[2J","tries":15,"notices":["{\"event\":\"disabled\",\"uid\":\"m1\"}"]}`
-			if err := q.Redis.RPush(t.Context(), keys.Undelivered(), entry).Err(); err != nil {
+			if err := q.Redis.RPush(t.Context(), keys.Undelivered, entry).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -33,7 +33,7 @@ func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
 		expectContains(t, c.fail(exitFailed, "undelivered", "requeue", id), "expected the ID of an undelivered message")
 		expectContains(t, c.fail(exitUsage, "undelivered", "drop"), "expected the ID of an undelivered message, or several, or --all, found neither")
 		expectContains(t, c.do("undelivered", "drop", "--all"), "2 messages\n")
-		if left := q.List(keys.Undelivered()); len(left) != 0 {
+		if left := q.List(keys.Undelivered); len(left) != 0 {
 			t.Errorf("%v are left", left)
 		}
 	})

@@ -111,14 +111,14 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 func (a *app) hint(address, browser string, keys store.Keys) error {
 	port := address[strings.LastIndex(address, ":")+1:]
 	if a.json() {
-		return print.JSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue(), "dashboard": browser})
+		return print.JSONLine(a.stdout, map[string]string{"redis": address, "port": port, "queue": keys.Queue, "dashboard": browser})
 	}
 	_, err := fmt.Fprintf(a.stdout, `embedded Redis on 127.0.0.1:%s, in memory, gone when this ends. To look inside:
   redis-cli -p %[1]s HGETALL %[2]sUID
   redis-cli -p %[1]s LRANGE %[3]s 0 -1
   redis-cli -p %[1]s XREVRANGE %[4]s + - COUNT 10
   refreshd --redis %[5]s --queue '%[6]s' model ls
-`, port, keys.Model(""), keys.Input(), keys.Journal(), address, keys.Queue())
+`, port, keys.Model(""), keys.Input, keys.Journal, address, keys.Queue)
 	if browser != "" && err == nil {
 		_, err = fmt.Fprintf(a.stdout, "  %s in a browser\n", browser)
 	}

@@ -151,10 +151,10 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
 			}
 		}
-		if left := q.List(q.Store.Keys.Output()); len(left) > 0 {
+		if left := q.List(q.Store.Keys.Output); len(left) > 0 {
 			t.Errorf("expected every message applied, found %v", left)
 		}
-		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})
@@ -224,7 +224,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		if stats := q.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
 			t.Errorf("expected everything applied, found %v", stats)
 		}
-		if pollers := q.Scores(q.Store.Keys.Pollers()); len(pollers) > 0 {
+		if pollers := q.Scores(q.Store.Keys.Pollers); len(pollers) > 0 {
 			t.Errorf("expected the poller to have resigned, found %v", pollers)
 		}
 	})

@@ -32,7 +32,7 @@ func TestTravel(t *testing.T) {
 		t.Skip("run by TestAJourneyIsShort")
 	}
 	q := fixture.New(t, testkit.Miniredis(t))
-	q.Redis.HSet(t.Context(), q.Store.Keys.Policies(), "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
+	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
 	p, err := poller.New(q.Store, poller.Config{})
 	if err != nil {
 		t.Fatal(err)

@@ -98,9 +98,9 @@ func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) 
 // behind reads the models of all parts that come next.
 func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Scored) (next []placed, err error) {
 	for _, part := range queue.Parts {
-		keys := []string{part.Keys.Due(), part.Keys.Urgent()}
+		keys := []string{part.Keys.Due, part.Keys.Urgent}
 		if w.Sort == SortFailing {
-			keys = []string{part.Keys.Failing()}
+			keys = []string{part.Keys.Failing}
 		}
 		for _, key := range keys {
 			found, err := part.Report().Behind(ctx, key, after, stepSize)

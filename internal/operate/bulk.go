@@ -122,7 +122,7 @@ func (o Operator) MissingPollers(ctx context.Context) (parts []string, err error
 	err = o.Queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
-			parts = append(parts, part.Keys.Queue())
+			parts = append(parts, part.Keys.Queue)
 		}
 		return err
 	})

@@ -73,7 +73,7 @@ func (o Operator) Rejected(ctx context.Context, uid string) (all []Rejected, err
 		entries, err := part.Fleet().Rejected(ctx)
 		for _, entry := range entries {
 			if uid == "" || entry.UID == uid {
-				all = append(all, Rejected{entry.ID(), part.Keys.Queue(), entry.UID, entry.Raw, entry})
+				all = append(all, Rejected{entry.ID(), part.Keys.Queue, entry.UID, entry.Raw, entry})
 			}
 		}
 		return err
@@ -126,7 +126,7 @@ func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error
 	err = o.Queue.Each(func(part *store.Store) error {
 		kept, err := part.Outbox().Undelivered(ctx)
 		for _, one := range kept {
-			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue(), At: one.At, Recipient: one.Recipient, Tries: one.Tries, Reason: one.Reason}
+			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue, At: one.At, Recipient: one.Recipient, Tries: one.Tries, Reason: one.Reason}
 			for _, notice := range one.Notices {
 				found.Notices = append(found.Notices, json.RawMessage(notice))
 			}

@@ -34,7 +34,7 @@ func (o Operator) Processes(ctx context.Context) (v Processes, err error) {
 			age := max(0, now.Sub(h.At))
 			member := Process{Name: h.Owner, LastSignAt: h.At, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}
 			if len(o.Queue.Parts) > 1 {
-				member.Part = part.Keys.Queue()
+				member.Part = part.Keys.Queue
 			}
 			members := v.of(h.Of)
 			*members = append(*members, member)

@@ -119,10 +119,10 @@ func members(all scores) []redis.Z {
 func (b *bench) state() keys {
 	b.t.Helper()
 	all := keys{}
-	past := b.redis.ZRange(context.Background(), b.Keys.PastErrors(), 0, -1).Val()
+	past := b.redis.ZRange(context.Background(), b.Keys.PastErrors, 0, -1).Val()
 	for name, value := range b.server.Dump(b.t) {
 		signature, is := strings.CutPrefix(name, b.Keys.Error(""))
-		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors() || is && slices.Contains(past, signature)) {
+		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors || is && slices.Contains(past, signature)) {
 			b.t.Errorf("key %s expires: %t; nothing of a queue may but replies and signatures that are past", name, value.Expires)
 		}
 		data := value.Data

@@ -64,7 +64,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 // Blockers reads what may keep models of the queue from starting.
 func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach([]string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}, func(key string) *redis.MapStringStringCmd {
+	replies := SendEach([]string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}, func(key string) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
 	if err := ExecReads(ctx, pipe); err != nil {
@@ -109,7 +109,7 @@ func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alo
 	if len(looks) == 0 {
 		return nil
 	}
-	keys, args := []string{s.Keys.Gates(), s.Keys.Holds()}, []any{Millis(alone)}
+	keys, args := []string{s.Keys.Gates, s.Keys.Holds}, []any{Millis(alone)}
 	for _, look := range looks {
 		keys = append(keys, s.Keys.ParkedBy(string(look.Blocker)))
 		stays, hold := "", ""
@@ -187,7 +187,7 @@ func (s *Store) dropLostProbes(ctx context.Context, circuits map[string]*model.C
 		if c.Probe == "" {
 			continue
 		}
-		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running(), c.Probe).Err(); {
+		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running, c.Probe).Err(); {
 		case Missing(err):
 			c.Probe = ""
 		case err != nil:

@@ -22,14 +22,14 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	b := newBench(t, server)
 	const endless = "1000000000000000"
 	k := b.Keys
-	shared := []string{k.Due(), k.Running(), k.Input(), k.Claimed(""), k.Lane(), k.Holder(), k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.Urgent()}
+	shared := []string{k.Due, k.Running, k.Input, k.Claimed(""), k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies, k.Urgent}
 	for name, test := range map[string]struct {
 		script *redis.Script
 		keys   []string
 		args   []any
 	}{
-		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers()}, []any{"1", "w", "1", endless, "7"}},
-		"a list that is requeued into itself": {requeueAttempts, []string{k.Workers(), k.Taken("w"), k.Taken("w")}, []any{"w", ""}},
+		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
+		"a list that is requeued into itself": {requeueAttempts, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"w", ""}},
 		"counters without number": {
 			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
 			[]any{1, 1, 1, 1, "", "settle", "m", "", endless},

@@ -151,7 +151,7 @@ func bulkTime(field, text string) (time.Time, error) {
 
 // Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
 func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
-	bulks, err := s.readBulks(ctx, s.Keys.Bulks())
+	bulks, err := s.readBulks(ctx, s.Keys.Bulks)
 	return slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() }), err
 }
 
@@ -195,7 +195,7 @@ func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
 	if len(names) == 0 {
 		return nil
 	}
-	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies(), names...).Result()
+	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, names...).Result()
 	if err != nil {
 		return fmt.Errorf("read policies: %w", err)
 	}
@@ -231,7 +231,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		args = append(args, name, fields[name])
 	}
-	code, err := Run(ctx, s.Clients.Write, moveBulk, []string{s.Keys.Bulks(), s.Keys.BulksEnded(), s.Keys.Bulk(b.ID)}, args...).Int()
+	code, err := Run(ctx, s.Clients.Write, moveBulk, []string{s.Keys.Bulks, s.Keys.BulksEnded, s.Keys.Bulk(b.ID)}, args...).Int()
 	if err != nil {
 		return false, fmt.Errorf("note how far a bulk is: %w", err)
 	}

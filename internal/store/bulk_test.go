@@ -67,9 +67,9 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			pipe.Set(t.Context(), b.Keys.Payload(uid), "{}", 0)
 			pipe.Set(t.Context(), fmt.Sprint("other:model:m", i), "", 0)
 			pipe.SAdd(t.Context(), b.Keys.Label(fmt.Sprint("even=", i%2)), uid)
-			pipe.ZAdd(t.Context(), b.Keys.Failing(), redis.Z{Score: float64(i), Member: uid})
+			pipe.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: uid})
 		}
-		pipe.ZAdd(t.Context(), b.Keys.Disabled(), redis.Z{Score: 1, Member: "m7"})
+		pipe.ZAdd(t.Context(), b.Keys.Disabled, redis.Z{Score: 1, Member: "m7"})
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestAWalkThatAnotherServerGoesOnWithBeginsAnew(t *testing.T) {
 
 func TestABulkIsReadAsItWasWritten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 77)
+		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 77)
 		b.redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
 		rate, _ := model.ParseBulkRate("50/s")
 		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
@@ -214,7 +214,7 @@ func TestAPolicyThatCannotBeReadIsNotWalkedFor(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.ruled(t, "a", "FREQ=DAILY")
 		b.ruled(t, "b", "FREQ=DAILY")
-		b.redis.HSet(t.Context(), b.Keys.Policies(), "a", `{"alignment":{"of":"tomorrow"}}`)
+		b.redis.HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
 		bulks := b.bulks(t)
 		if len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "" {
 			t.Errorf("expected b readable and a not, found %+v", bulks)

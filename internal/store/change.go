@@ -54,7 +54,7 @@ var errConflicts = errors.New("expected holds, limits, calendars and policies to
 // whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
 func (s Fleet) compared(ctx context.Context, try func(seen string) (code int, err error)) (bool, error) {
 	for range maxConflicts {
-		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded(), fieldChanges).Result()
+		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded, fieldChanges).Result()
 		if err = ignoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
@@ -82,11 +82,11 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 }
 
 func (s Fleet) changeKeys(key string, c *change) []string {
-	id, k := "", s.Keys
+	id, k := "", &s.Keys
 	if c.bulk != nil {
 		id = c.bulk.ID
 	}
-	return []string{key, k.Gates(), k.Forwarded(), k.Bulks(), k.BulksEnded(), k.Bulk(id)}
+	return []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(id)}
 }
 
 func changeArgs(seen string, by order, c *change) []any {
@@ -145,7 +145,7 @@ func (s *Store) handled(ctx context.Context, id string, now time.Time) (bool, er
 	if id == "" {
 		return false, nil
 	}
-	at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands(), id).Result()
+	at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands, id).Result()
 	if Missing(err) {
 		return false, nil
 	}

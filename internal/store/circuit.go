@@ -91,7 +91,7 @@ func (s Fleet) CloseCircuit(ctx context.Context, key, by string, now time.Time) 
 const circuitKept = 7 * 24 * time.Hour
 
 func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reason, probeAt string, kept time.Duration, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Gates(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.Forwarded()}
+	keys := []string{s.Keys.Circuit(key), s.Keys.Gates, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.Forwarded}
 	keep := any(kept.Milliseconds())
 	if key == model.QueueCircuitKey { // it has settings
 		keep = ""
@@ -174,7 +174,7 @@ const (
 // MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it. What the
 // release before has stored of it is kept.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
-	keys := []string{s.Keys.QueueCircuit(), s.Keys.Stats(), s.Keys.Journal(), s.Keys.Outbox(), s.Keys.FormerCircuit()}
+	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.FormerCircuit}
 	reply, err := runValues(ctx, s.Clients.Write, measureCircuit, 3, keys, Millis(now), model.FormatTime(now), s.config.JournalCap)
 	if err != nil {
 		return CircuitUnchanged, fmt.Errorf("measure the circuit of the queue: %w", err)
@@ -185,7 +185,7 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 // QueueCircuit reads the circuit of the queue, also where only the release before has stored one.
 func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	pipe := s.Clients.Read.Pipeline()
-	circuit, former, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit()), pipe.HGetAll(ctx, s.Keys.FormerCircuit()), pipe.HGetAll(ctx, s.Keys.Stats())
+	circuit, former, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.FormerCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return QueueCircuitStatus{}, fmt.Errorf("read the circuit of the queue: %w", err)
 	}
@@ -231,7 +231,7 @@ func (s Fleet) SetQueueCircuit(ctx context.Context, circuit model.QueueCircuit, 
 		"window_ms", strconv.FormatInt(circuit.Window.Milliseconds(), 10), "min", strconv.Itoa(circuit.Min),
 	}}
 	var was QueueCircuitStatus
-	_, err := s.change(ctx, s.Keys.QueueCircuit(), order{}, func() (_ change, err error) {
+	_, err := s.change(ctx, s.Keys.QueueCircuit, order{}, func() (_ change, err error) {
 		was, err = s.QueueCircuit(ctx)
 		return set, err
 	})

@@ -110,11 +110,11 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 }
 
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
-	k := s.Keys
+	k := &s.Keys
 	keys := []string{
-		k.Due(), k.Running(), k.Input(), k.Claimed(batch.Owner), k.Lane(), k.Holder(),
-		k.Rejected(), k.Journal(), k.Outbox(), k.Stats(), k.Wake(), k.Policies(), k.Urgent(), k.PolicyUses(), k.Commands(),
-		k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.StaleAt(), k.Late(), k.Stale(), k.Errors(), k.PastErrors(),
+		k.Due, k.Running, k.Input, k.Claimed(batch.Owner), k.ClaimedCommands, k.Leader,
+		k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies, k.Urgent, k.PolicyUses, k.Commands,
+		k.Failing, k.Disabled, k.Parked, k.Gates, k.Holds, k.StaleAt, k.Late, k.Stale, k.Errors, k.PastErrors,
 	}
 	creates := 0
 	for i := range batch.Items {

@@ -42,7 +42,7 @@ type DueRequest struct {
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
-	keys := []string{s.Keys.Due(), s.Keys.Running(), s.Keys.Input(), s.Keys.Dispatchers(), s.Keys.Urgent(), s.Keys.Front(), s.Keys.Holds(), s.Keys.Gates(), s.Keys.Limits(), s.Keys.Calendars(), s.Keys.StaleAt()}
+	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt}
 	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 16, keys,
 		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 
 // Retire tells the other dispatchers that one has ended.
 func (s *Store) Retire(ctx context.Context, owner string) error {
-	return Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers(), owner).Err(), "retire dispatcher")
+	return Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
 }
 
 var forgetModel = Load("forget-model.lua")
@@ -86,7 +86,7 @@ func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) erro
 }
 
 func (s *Store) forget(ctx context.Context, uid, also string) error {
-	k := s.Keys
-	keys := []string{k.Model(uid), k.Due(), k.Urgent(), k.Running(), k.StaleAt(), k.Parked(), also}
+	k := &s.Keys
+	keys := []string{k.Model(uid), k.Due, k.Urgent, k.Running, k.StaleAt, k.Parked, also}
 	return Wrap(Run(ctx, s.Clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
 }

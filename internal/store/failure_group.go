@@ -37,7 +37,7 @@ func newFailureGroup(id string, models int64, hash map[string]string) FailureGro
 
 // FailureGroups reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
 func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors(), 0, -1).Result()
+	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors, 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
@@ -50,7 +50,7 @@ func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 
 // PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
 func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors(), 0, -1).Result()
+	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors, 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
@@ -101,7 +101,7 @@ func (s Report) dropRecovered(ctx context.Context, all []FailureGroup) error {
 // ReadFailureGroup reads what is known of one signature; false: nothing.
 func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
-	models, hash := pipe.ZScore(ctx, s.Keys.Errors(), id), pipe.HGetAll(ctx, s.Keys.Error(id))
+	models, hash := pipe.ZScore(ctx, s.Keys.Errors, id), pipe.HGetAll(ctx, s.Keys.Error(id))
 	if err := ExecReads(ctx, pipe); err != nil {
 		return one, false, fmt.Errorf("read a signature: %w", err)
 	}

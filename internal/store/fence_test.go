@@ -28,13 +28,13 @@ func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *te
 func TestWaitInputTakesNothing(t *testing.T) {
 	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
 		client := server.Client(t)
-		if err := client.RPush(t.Context(), store.Keys.Input(), "a", "b").Err(); err != nil {
+		if err := client.RPush(t.Context(), store.Keys.Input, "a", "b").Err(); err != nil {
 			t.Fatal(err)
 		}
 		if found, err := store.Pool().WaitInput(t.Context()); !found || err != nil {
 			t.Fatalf("found %v, err %v; want true, nil", found, err)
 		}
-		if left := client.LRange(t.Context(), store.Keys.Input(), 0, -1).Val(); !cmp.Equal(left, []string{"a", "b"}) {
+		if left := client.LRange(t.Context(), store.Keys.Input, 0, -1).Val(); !cmp.Equal(left, []string{"a", "b"}) {
 			t.Errorf("the list is now %q, want [a b]", left)
 		}
 	})

@@ -103,18 +103,18 @@ func (s Fleet) PutCalendar(ctx context.Context, c schedule.Calendar, now time.Ti
 	if err != nil {
 		return fmt.Errorf("encode calendar: %w", err)
 	}
-	_, err = s.changeBlocker(ctx, s.Keys.Calendars(), model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
+	_, err = s.changeBlocker(ctx, s.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, c.Name), string(text), now)
 	return err
 }
 
 // RemoveCalendar forgets a calendar; false: there was none of that name. Policies that name it are never closed by it.
 func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeBlocker(ctx, s.Keys.Calendars(), model.NewBlocker(model.BlockerCalendar, name), "", now)
+	return s.changeBlocker(ctx, s.Keys.Calendars, model.NewBlocker(model.BlockerCalendar, name), "", now)
 }
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
 func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read calendars: %w", err)
 	}
@@ -131,7 +131,7 @@ func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error)
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
 // written.
 func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk, error) {
-	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats(), string(model.EventStart)).Result()
+	started, err := s.Clients.Read.HGet(ctx, s.Keys.Stats, string(model.EventStart)).Result()
 	if err != nil && !Missing(err) {
 		return Bulk{}, fmt.Errorf("begin a bulk: %w", err)
 	}
@@ -143,13 +143,13 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
 	}
-	_, err = s.change(ctx, s.Keys.Holds(), order{}, func() (change, error) { return change{bulk: &b}, nil })
+	_, err = s.change(ctx, s.Keys.Holds, order{}, func() (change, error) { return change{bulk: &b}, nil })
 	return b, Wrap(err, "begin a bulk")
 }
 
 // EndedBulks reads the bulks that were over within a day, the oldest first.
 func (s Fleet) EndedBulks(ctx context.Context) ([]Bulk, error) {
-	return s.readBulks(ctx, s.Keys.BulksEnded())
+	return s.readBulks(ctx, s.Keys.BulksEnded)
 }
 
 // CancelBulk ends a bulk; false: there is none, or it is over. What it has done stays done.
@@ -226,7 +226,7 @@ func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, 
 // FindBulk reads a bulk at one instant with whether it stands among those that are not over.
 func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
-	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks(), id)
+	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks, id)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
 	}
@@ -235,6 +235,6 @@ func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open boo
 
 // ListBulk makes a bulk known that nobody would carry out.
 func (s Fleet) ListBulk(ctx context.Context, b Bulk) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks(), redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
+	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: b.ID}).Err()
 	return Wrap(err, "list a bulk again")
 }

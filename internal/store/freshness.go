@@ -18,7 +18,7 @@ type StaleModel struct {
 
 // LongestStale reads the first so many models that are stale for longest, from a place of their order on.
 func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel, error) {
-	found, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Stale(), int64(from), int64(from+count-1)).Result()
+	found, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Stale, int64(from), int64(from+count-1)).Result()
 	models := make([]StaleModel, len(found))
 	for i, z := range found {
 		models[i] = StaleModel{fmt.Sprint(z.Member), time.UnixMilli(int64(z.Score)).UTC()}
@@ -28,7 +28,7 @@ func (s Report) LongestStale(ctx context.Context, from, count int) ([]StaleModel
 
 // JournalReach is since when the journal tells of everything; zero: it tells of nothing.
 func (s Report) JournalReach(ctx context.Context) (time.Time, error) {
-	first, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), "-", "+", 1).Result()
+	first, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal, "-", "+", 1).Result()
 	if err != nil || len(first) == 0 {
 		return time.Time{}, Wrap(err, "read the journal")
 	}

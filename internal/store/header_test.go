@@ -111,15 +111,16 @@ func TestACallThatDoesNotFitItsHeaderIsFound(t *testing.T) {
 }
 
 var (
-	methodDoc      = regexp.MustCompile(`(?m)^// (\w+) is a (list|hash|zset|set|stream|string)\b.*\nfunc \(k Keys\) `)
+	fieldDoc       = regexp.MustCompile(`(?m)^\t(\w+) +string // (list|hash|zset|set|stream|string): `)
+	methodDoc      = regexp.MustCompile(`(?m)^// (\w+) is a (list|hash|zset|set|stream|string): .*\nfunc \(k \*Keys\) `)
 	codePattern    = regexp.MustCompile(`(-?\d+) ([a-z]+)`)
 	codeAnswered   = regexp.MustCompile(`\bcode = (-?\d+)`)
 	numberReturned = regexp.MustCompile(`\breturn (-?\d+)\b`)
 	numberNamed    = regexp.MustCompile(`(-?\d+):`)
 )
 
-// keyPatterns are all keys with names for what varies, by the name of their method.
-var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
+// keyPatterns are all keys with names for what varies, by the name of their field or method.
+var keyPatterns = allKeys(newKeys("<queue>"), func(method string) string {
 	switch method {
 	case "Claimed", "Taken":
 		return "<owner>"
@@ -131,7 +132,7 @@ var keyPatterns = allKeys(Keys{"<queue>"}, func(method string) string {
 	return "<uid>"
 })
 
-// keyTypes are the types of keys by their patterns, as the comments of the methods say that build them: "// Due is a zset: …".
+// keyTypes are the types of keys by their patterns, as the comments say of their fields and methods: "// zset: …", "// Model is a hash: …".
 func keyTypes(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("keys.go")
@@ -139,7 +140,7 @@ func keyTypes(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	types := map[string]string{}
-	for _, found := range methodDoc.FindAllStringSubmatch(string(text), -1) {
+	for _, found := range append(fieldDoc.FindAllStringSubmatch(string(text), -1), methodDoc.FindAllStringSubmatch(string(text), -1)...) {
 		types[keyPatterns[found[1]]] = found[2]
 	}
 	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also that of the queue

@@ -72,7 +72,7 @@ func compareHolds(a, b model.Hold) int {
 
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds).Result()
 	if err != nil {
 		return nil, nil, fmt.Errorf("read holds: %w", err)
 	}
@@ -96,7 +96,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 	if err := hold.Validate(); err != nil {
 		return false, err
 	}
-	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
 		before, found, err := s.hold(ctx, hold.ID)
 		if err == nil && found && before.Selector.String() != hold.Selector.String() {
 			err = document.Refuse("selector", "that of the hold "+hold.ID+" as it is, "+document.Found(before.Selector.String())+"; release it first", document.Found(hold.Selector.String()))
@@ -110,7 +110,7 @@ func (s Fleet) putHold(ctx context.Context, hold *model.Hold, by order) (bool, e
 
 // hold reads one hold, or what can be read of it.
 func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool, err error) {
-	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds(), id).Result()
+	text, err := s.Clients.Read.HGet(ctx, s.Keys.Holds, id).Result()
 	if err != nil {
 		return hold, false, Wrap(ignoreMissing(err), "read a hold")
 	}
@@ -134,7 +134,7 @@ func (s Fleet) ReleaseHold(ctx context.Context, id string, within time.Duration,
 
 // releaseHold is ReleaseHold; without a time it is that of the hold.
 func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration, now time.Time, by order) (bool, error) {
-	return s.change(ctx, s.Keys.Holds(), by, func() (change, error) {
+	return s.change(ctx, s.Keys.Holds, by, func() (change, error) {
 		hold, found, err := s.hold(ctx, id)
 		if err != nil || !found || hold.Ended(now) {
 			return change{}, err

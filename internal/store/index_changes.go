@@ -36,7 +36,7 @@ func score(at time.Time) int64 {
 
 // encodeChanges encodes in which indexes the model stands from now on, and what it takes and gives back of keys. Of most transitions there
 // is nothing.
-func (t *Transition) encodeChanges(e *encoder, k Keys, now time.Time, config *Config) {
+func (t *Transition) encodeChanges(e *encoder, k *Keys, now time.Time, config *Config) {
 	c := indexChanges{encoder: e, transition: t, queue: k, now: now, was: t.was}
 	if !t.removes() {
 		c.is = indexedAs(&t.decision.Next)
@@ -56,7 +56,7 @@ func (t *Transition) encodeChanges(e *encoder, k Keys, now time.Time, config *Co
 type indexChanges struct {
 	*encoder
 	transition *Transition
-	queue      Keys
+	queue      *Keys
 	now        time.Time
 	was, is    indexed
 	all        bool // also what does not change: whatever is believed of the indexes

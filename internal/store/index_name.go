@@ -40,16 +40,15 @@ type Index struct {
 	Name string // of the label, gate or limit; empty: the queue has one of the kind
 }
 
-// IndexKey is the key of an index.
-func (s *Store) IndexKey(i Index) string {
-	k := s.Keys
+// Index is the key of an index.
+func (k *Keys) Index(i Index) string {
 	switch i.Kind {
 	case KeyFailing:
-		return k.Failing()
+		return k.Failing
 	case KeyDisabled:
-		return k.Disabled()
+		return k.Disabled
 	case KeyParked:
-		return k.Parked()
+		return k.Parked
 	case KeyGate:
 		return k.ParkedBy(i.Name)
 	case KeyLimit:

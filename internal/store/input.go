@@ -21,7 +21,7 @@ const frontCap = 10_000
 // attempt that was handed back is not noted, nor twice in a row that the list is empty. Old fronts may be thinned out, as long as no attempt
 // seems to have been taken later than it was noted by more than apart.
 func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
-	keys := []string{s.Keys.Front(), s.Keys.Input(), s.Keys.Stats()}
+	keys := []string{s.Keys.Front, s.Keys.Input, s.Keys.Stats}
 	err := Run(ctx, s.Clients.Write, noteFront, keys, s.clockArg(), number(ticket), Millis(since), frontCap, apart.Milliseconds()).Err()
 	return Wrap(err, "note the front of the input list")
 }
@@ -33,7 +33,7 @@ func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 		return model.HeadSamples{}, err
 	}
 	fronts := model.HeadSamples{At: now}
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front, 0, -1).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return fronts, nil
 	}
@@ -73,14 +73,14 @@ func (p QueuePosition) Wait() time.Duration {
 // QueuePosition tells the place of a model: that of its attempt in the input list, or behind all of these what it will be if nothing is asked for
 // meanwhile. It reads the whole list, so it is for people, not for loops.
 func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, error) {
-	pipe, k := s.Clients.Read.Pipeline(), s.Keys
+	pipe, k := s.Clients.Read.Pipeline(), &s.Keys
 	now, err := s.Now(ctx)
 	if err != nil {
 		return QueuePosition{}, err
 	}
-	entries, urgent := pipe.LRange(ctx, k.Input(), 0, -1), pipe.ZCard(ctx, k.Urgent())
-	calm := pipe.ZCount(ctx, k.Due(), "-inf", Millis(now))
-	hurried, due := pipe.ZRank(ctx, k.Urgent(), m.UID), pipe.ZRank(ctx, k.Due(), m.UID)
+	entries, urgent := pipe.LRange(ctx, k.Input, 0, -1), pipe.ZCard(ctx, k.Urgent)
+	calm := pipe.ZCount(ctx, k.Due, "-inf", Millis(now))
+	hurried, due := pipe.ZRank(ctx, k.Urgent, m.UID), pipe.ZRank(ctx, k.Due, m.UID)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
@@ -110,7 +110,7 @@ type InputEntry struct {
 // InputPart reads up to n entries of the input list from a place on, oldest first. Only what stands at one place is told; entries move
 // while a worker takes others.
 func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input(), from, from+n-1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input, from, from+n-1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read a part of the input list: %w", err)
 	}

@@ -75,7 +75,7 @@ const TailStart = "0-0"
 // position stays. Values that cannot be read are zero values: to watch must never fail by what is watched.
 func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, string, error) {
 	after, _, _ = strings.Cut(after, " ") // an older release told of two streams
-	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal(), after}, Count: tailBatch, Block: blockFor}
+	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal, after}, Count: tailBatch, Block: blockFor}
 	streams, err := s.Clients.Block.XRead(ctx, read).Result()
 	if Missing(err) {
 		return nil, after, nil
@@ -98,7 +98,7 @@ func writtenAt(id string) int64 {
 
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.
 func (s Report) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
-	messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Outbox(), "("+after, "+", tailBatch).Result()
+	messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Outbox, "("+after, "+", tailBatch).Result()
 	if err != nil {
 		return nil, after, fmt.Errorf("read the outbox: %w", err)
 	}
@@ -116,7 +116,7 @@ const recentBatch = 1000
 // the error of visit.
 func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model.JournalEntry) error) error {
 	for after := cmp.Or(Millis(since), "-"); ; {
-		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal(), after, "+", recentBatch).Result()
+		messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Journal, after, "+", recentBatch).Result()
 		if err != nil {
 			return fmt.Errorf("read the journal: %w", err)
 		}

@@ -14,7 +14,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Model": "q:model:u", "Payload": "q:payload:u", "History": "q:history:u",
 		"Due": "q:due", "Urgent": "q:urgent", "Disabled": "q:disabled", "Errors": "q:errors", "Error": "q:error:u", "PastErrors": "q:past_errors", "Limit": "q:limit:u", "Rate": "q:rate:u", "Circuit": "q:circuit:u", "Limits": "q:limits", "Calendars": "q:calendars", "Failing": "q:failing", "StaleAt": "q:stale_at", "Late": "q:late", "Stale": "q:stale", "Gates": "q:gates", "Holds": "q:holds", "Label": "q:label:u", "Parked": "q:parked", "ParkedBy": "q:parked:u",
 		"Dispatchers": "q:dispatchers", "Running": "q:running", "Policies": "q:policies", "PolicyUses": "q:policy_uses", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
-		"Lane": "q:claimed:control", "Holder": "q:holder",
+		"ClaimedCommands": "q:claimed:control", "Leader": "q:holder",
 		"Taken": "q:taken:u", "Workers": "q:workers",
 		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "FormerCircuit": "q:brake", "Front": "q:front",
 		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
@@ -27,20 +27,18 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 	expectEqual(t, "keys", want, allKeys(keys, func(string) string { return "u" }))
 }
 
-// allKeys builds a key of each kind, by the name of its method; suffix makes the uid or owner of those that have one.
+// allKeys builds a key of each kind, by the name of its field or method; suffix makes the uid or owner of those that have one.
 func allKeys(keys Keys, suffix func(method string) string) map[string]string {
 	all := map[string]string{}
-	value := reflect.ValueOf(keys)
-	for i := range value.NumMethod() {
-		method := value.Type().Method(i)
-		if method.Type.Out(0).Kind() != reflect.String || method.Name == "Queue" {
-			continue
+	for field, value := range reflect.ValueOf(keys).Fields() {
+		if field.Name != "Queue" {
+			all[field.Name] = value.String()
 		}
-		var args []reflect.Value
-		if method.Type.NumIn() == 2 {
-			args = append(args, reflect.ValueOf(suffix(method.Name)))
+	}
+	for method, value := range reflect.ValueOf(&keys).Methods() {
+		if build, is := value.Interface().(func(string) string); is {
+			all[method.Name] = build(suffix(method.Name))
 		}
-		all[method.Name] = value.Method(i).Call(args)[0].String()
 	}
 	return all
 }
@@ -53,7 +51,7 @@ func TestOnlyNamesThatCannotBeMistakenAreQueues(t *testing.T) {
 		"a\n", "a\x00", "ä", "*", "a?", "[a]", "a/b", `"`, "{a\n}", "{a}\n",
 	}
 	for _, name := range good {
-		if keys, err := NewKeys(name); err != nil || keys.Queue() != name || keys.Tagged() != (name[0] == '{') {
+		if keys, err := NewKeys(name); err != nil || keys.Queue != name || keys.Tagged() != (name[0] == '{') {
 			t.Errorf("queue %q: %v, tagged %v", name, err, keys.Tagged())
 		}
 	}
@@ -87,11 +85,11 @@ func TestNoTwoKindsOfKeysNorTwoQueuesCanCollide(t *testing.T) {
 		queues := map[string]Keys{}
 		for _, name := range []string{"first", "second"} {
 			keys := aQueue(t, name)
-			queues[keys.Queue()] = keys
+			queues[keys.Queue] = keys
 		}
 		for _, keys := range queues {
 			for method, key := range allKeys(keys, func(method string) string { return aSuffix().Draw(t, method) }) {
-				name := keys.Queue() + " " + method
+				name := keys.Queue + " " + method
 				if other, taken := owner[key]; taken && method != "Settings" { // of one queue, with braces and without
 					t.Fatalf("key %q is built by %q and by %q", key, other, name)
 				}
@@ -105,8 +103,8 @@ func TestAllKeysOfATaggedQueueShareItsHashTag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		keys := aQueue(t, "queue")
 		for method, key := range allKeys(keys, func(method string) string { return aSuffix().Draw(t, method) }) {
-			if keys.Tagged() && !strings.HasPrefix(key, keys.Queue()) {
-				t.Errorf("%s builds %q, want it to begin with %q", method, key, keys.Queue())
+			if keys.Tagged() && !strings.HasPrefix(key, keys.Queue) {
+				t.Errorf("%s builds %q, want it to begin with %q", method, key, keys.Queue)
 			}
 		}
 	})

@@ -112,7 +112,7 @@ func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
 			b.mustApply(b.put("m1", `{"n":1}`))
 			b.mustApply(b.start("m1", "a1"))
 			if !test.queued {
-				b.redis.LPop(t.Context(), b.Keys.Input())
+				b.redis.LPop(t.Context(), b.Keys.Input)
 			}
 			b.seed(keys{"-input": list{"behind"}})
 			for _, act := range test.meanwhile {
@@ -133,7 +133,7 @@ func TestNoCommandReadsTheInputList(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	b.mustApply(b.put("m1", "{}"))
 	b.mustApply(b.start("m1", "a1"))
-	b.answerTo("LRANGE", b.Keys.Input(), loading)
+	b.answerTo("LRANGE", b.Keys.Input, loading)
 	commands := []*model.Command{
 		{Type: model.CommandRun, UID: "m1", Force: true}, {Type: model.CommandDisable, UID: "m1"}, {Type: model.CommandRemove, UID: "m1"},
 	}

@@ -89,9 +89,9 @@ func TestOneMessageOf100MBIsClaimedAtOnceWithoutItsBytes(t *testing.T) {
 	b := newBench(t, testkit.Redis(t))
 	huge, many := strings.Repeat("x", 100_000_000), long.Or(1, 3)
 	for range many {
-		must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output(), huge).Err())
+		must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output, huge).Err())
 	}
-	must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output(), "r").Err())
+	must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output, "r").Err())
 	for i := range many {
 		if claimed := b.claim("p1", 1000); len(claimed) != i+1 || bytesOf(claimed) > 4000 {
 			t.Fatalf("claim %d: got %d entries of %d bytes", i, len(claimed), bytesOf(claimed))

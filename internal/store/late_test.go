@@ -147,14 +147,14 @@ func verbs(t *testing.T) []verb {
 	end := func(b *bench) error { return only(b.Fleet().CancelBulk(t.Context(), "cancel-h1")) }
 	above := func(models int) func(b *bench) error {
 		return func(b *bench) error {
-			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
+			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
 			must(t, err)
 			return q.SetNewErrorAbove(t.Context(), models)
 		}
 	}
 	wire := func(name string) func(b *bench) error {
 		return func(b *bench) error {
-			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
+			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
 			must(t, err)
 			return q.SetWire(t.Context(), model.Wire{ModelName: name}, true)
 		}

@@ -72,24 +72,24 @@ func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 	for _, limit := range ended {
 		args = append(args, limit.name, limit.text)
 	}
-	_, err := Run(ctx, s.Clients.Write, forgetLimits, []string{s.Keys.Limits()}, args...).Int()
+	_, err := Run(ctx, s.Clients.Write, forgetLimits, []string{s.Keys.Limits}, args...).Int()
 	return Wrap(err, "forget limits that have ended")
 }
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
 func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	_, err := s.changeBlocker(ctx, s.Keys.Limits(), model.NewBlocker(model.BlockerLimit, l.Name), writeLimit(l), now)
+	_, err := s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), writeLimit(l), now)
 	return err
 }
 
 // RemoveLimit forgets a limit that was set at run time; false: there was none.
 func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (bool, error) {
-	return s.changeBlocker(ctx, s.Keys.Limits(), model.NewBlocker(model.BlockerLimit, name), "", now)
+	return s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, name), "", now)
 }
 
 // Limits reads the limits that were set at run time, by their names.
 func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Limits()).Result()
+	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Limits).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read limits: %w", err)
 	}
@@ -173,7 +173,7 @@ func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
 func (s Fleet) WaitedFor(ctx context.Context, most int) (gates []model.Blocker, err error) {
-	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates(), 0, int64(most)-1).Result()
+	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, int64(most)-1).Result()
 	for _, name := range names {
 		gates = append(gates, model.Blocker(name))
 	}

@@ -57,10 +57,10 @@ func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 		note(3, time.Second, list{"5 1795240800000 1795240801000"}) // handed back
 		note(7, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"})
 		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"}) // something waits
-		b.redis.Del(t.Context(), b.Keys.Input())
+		b.redis.Del(t.Context(), b.Keys.Input)
 		note(0, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
 		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
-		b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 2) // somebody has reset the counters
+		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 2) // somebody has reset the counters
 		note(1, 0, list{"1 1795240804000 1795240804000"})
 	})
 }
@@ -78,8 +78,8 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			"four a tick":        {250 * time.Millisecond, 7000, 4200, frontCap * 250 * time.Millisecond},
 			"thinned out before": {800 * time.Millisecond, 7000, 8750, 100 * time.Minute},
 		} {
-			b.redis.Del(t.Context(), b.Keys.Front())
-			b.redis.HSet(t.Context(), b.Keys.Stats(), "start", 3*frontCap)
+			b.redis.Del(t.Context(), b.Keys.Front)
+			b.redis.HSet(t.Context(), b.Keys.Stats, "start", 3*frontCap)
 			begin := b.now.Add(-(frontCap + 1) * test.every).Truncate(time.Millisecond)
 			seeded := make([]any, frontCap)
 			for i := range seeded {
@@ -89,7 +89,7 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 					seeded[i] = fmt.Sprintf("%d %d", 3*i+1, seen)
 				}
 			}
-			b.redis.RPush(t.Context(), b.Keys.Front(), seeded...)
+			b.redis.RPush(t.Context(), b.Keys.Front, seeded...)
 			before, errBefore := b.HeadSamples(t.Context())
 			err := b.SampleHead(t.Context(), 3*frontCap, b.now, time.Second)
 			after, errAfter := b.HeadSamples(t.Context())

@@ -15,9 +15,9 @@ import (
 func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	k, pipe := s.Keys, s.Clients.Read.TxPipeline()
 	beats := s.askHeartbeats(ctx, pipe)
-	input, output, control := pipe.LLen(ctx, k.Input()), pipe.LLen(ctx, k.Output()), pipe.LLen(ctx, k.Control())
-	front, running := pipe.LIndex(ctx, k.Input(), 0), pipe.ZCard(ctx, k.Running())
-	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running(), 0, 0)
+	input, output, control := pipe.LLen(ctx, k.Input), pipe.LLen(ctx, k.Output), pipe.LLen(ctx, k.Control)
+	front, running := pipe.LIndex(ctx, k.Input, 0), pipe.ZCard(ctx, k.Running)
+	oldestDue, deadline := s.askOldestDue(ctx, pipe), pipe.ZRangeWithScores(ctx, k.Running, 0, 0)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return model.Liveness{}, fmt.Errorf("read who serves the queue: %w", err)
 	}
@@ -58,8 +58,8 @@ func (s Report) readHead(ctx context.Context, raw string, liveness *model.Livene
 
 // askOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.
 func (s Report) askOldestDue(ctx context.Context, pipe redis.Pipeliner) func() time.Time {
-	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due(), 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent(), 0, 0)
-	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent(), Start: "0", Stop: "+inf", ByScore: true, Count: 1})
+	due, run := pipe.ZRangeWithScores(ctx, s.Keys.Due, 0, 0), pipe.ZRangeWithScores(ctx, s.Keys.Urgent, 0, 0)
+	others := pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: s.Keys.Urgent, Start: "0", Stop: "+inf", ByScore: true, Count: 1})
 	return func() time.Time {
 		oldest := firstScore(run.Val())
 		if !oldest.IsZero() && oldest.UnixMilli() < 0 {
@@ -109,7 +109,7 @@ type heartbeatReplies []heartbeatReply
 // askHeartbeats asks for all heartbeats in a pipeline.
 func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
 	keys := map[model.Role]string{
-		model.RoleDispatcher: s.Keys.Dispatchers(), model.RolePoller: s.Keys.Pollers(), model.RoleWorker: s.Keys.Workers(),
+		model.RoleDispatcher: s.Keys.Dispatchers, model.RolePoller: s.Keys.Pollers, model.RoleWorker: s.Keys.Workers,
 	}
 	return SendEach(model.Roles, func(role model.Role) heartbeatReply {
 		return heartbeatReply{role, keys[role], pipe.ZRangeWithScores(ctx, keys[role], 0, -1)}

@@ -124,7 +124,7 @@ func (m *machine) pop(*rapid.T) {
 	if len(m.ref.input) == 0 {
 		return
 	}
-	entry, err := m.redis.LPop(context.Background(), m.Keys.Input()).Result()
+	entry, err := m.redis.LPop(context.Background(), m.Keys.Input).Result()
 	if err != nil || entry != m.ref.input[0] {
 		m.rapid.Fatalf("popped %q, %v; want %q", entry, err, m.ref.input[0])
 	}

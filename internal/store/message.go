@@ -90,8 +90,8 @@ type Claim struct {
 // messages stand there; it returns all of them. A holder without a heartbeat within the lease has lost the lane. Claim is also the
 // owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
-	k := s.Keys
-	keys := []string{k.Control(), k.Output(), k.Claimed(owner), k.Lane(), k.Holder(), k.Pollers(), k.Forwarded(), k.Bulks()}
+	k := &s.Keys
+	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks}
 	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
 		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.ReplyTo() != ""))
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.D
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
 // the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
-	expired, err := s.expired(ctx, s.Keys.Pollers(), now, lease, 0)
+	expired, err := s.expired(ctx, s.Keys.Pollers, now, lease, 0)
 	owners := make([]string, len(expired))
 	for i, last := range expired {
 		owners[i] = last.Owner
@@ -120,7 +120,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
-	keys := []string{s.Keys.Pollers(), s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
 	moved, err := Run(ctx, s.Clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
 	return max(0, moved), Wrap(err, "adopt messages")
 }
@@ -157,13 +157,13 @@ type Forwarded struct {
 
 // Forward pushes commands about models of other parts to the control lists of these parts, each once and in their order: give it all that
 // stand in the lane. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
-func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Keys]bool, err error) {
+func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Keys]bool, err error) {
 	byPart := map[*Store][]any{}
 	for _, c := range commands {
 		part := s.queue.Of(c.UID)
 		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
 	}
-	done = map[Keys]bool{}
+	done = map[*Keys]bool{}
 	var mu sync.Mutex // guards done and failed
 	var failed []error
 	var sending sync.WaitGroup
@@ -173,10 +173,10 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Key
 			mu.Lock()
 			defer mu.Unlock()
 			if refused != nil {
-				failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue(), refused))
+				failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue, refused))
 				return
 			}
-			done[part.Keys] = true
+			done[&part.Keys] = true
 		})
 	}
 	sending.Wait()
@@ -185,7 +185,7 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[Key
 
 // receive pushes commands to the control list, each behind its number, as another part of the queue has claimed them.
 func (s *Store) receive(ctx context.Context, from int, numbered []any) error {
-	keys := []string{s.Keys.Control(), s.Keys.Forwarded()}
+	keys := []string{s.Keys.Control, s.Keys.Forwarded}
 	return Run(ctx, s.Clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
 }
 
@@ -195,12 +195,12 @@ const blockFor = time.Second
 
 // WaitOutput waits up to a second for a message from a worker; false: none came.
 func (s *Store) WaitOutput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Output())
+	return s.waitList(ctx, s.Keys.Output)
 }
 
 // WaitControl waits up to a second for a message from an application; false: none came.
 func (s *Store) WaitControl(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Control())
+	return s.waitList(ctx, s.Keys.Control)
 }
 
 // waitList waits until the list is not empty. It moves the head to where it stands already, so that nothing can be lost
@@ -213,7 +213,7 @@ func (s *Store) waitList(ctx context.Context, key string) (bool, error) {
 // WaitWake waits up to a second for a call to the dispatcher and takes it; false: none came. A call that is lost with its
 // taker delays nobody by more than the second after which every dispatcher looks by itself.
 func (s *Store) WaitWake(ctx context.Context) (bool, error) {
-	return came(s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Wake()).Err(), "wait for a wake call")
+	return came(s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Wake).Err(), "wait for a wake call")
 }
 
 // came tells by the end of a blocking call whether anything came, be it too large to be received.
@@ -241,7 +241,7 @@ func NewOwner() string {
 // PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
 // again with the command_id that it has it is carried out once.
 func (s *Store) PushCommand(ctx context.Context, command string) error {
-	return Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control(), command).Err(), "push a command")
+	return Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control, command).Err(), "push a command")
 }
 
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.

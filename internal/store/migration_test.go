@@ -67,7 +67,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	m := newMigration(t, s)
 	m.set(m.target, "IMPORTING", m.source)
 	m.set(m.source, "MIGRATING", m.target)
-	m.move(b.Keys.Due())
+	m.move(b.Keys.Due)
 	for name, call := range map[string]func(context.Context) error{"claim": claim, "read": read} {
 		if err := call(t.Context()); !redis.IsTryAgainError(errors.Unwrap(err)) {
 			t.Errorf("%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)

@@ -46,7 +46,7 @@ func (s Outbox) Route(ctx context.Context, entries []Routed) (routed int, err er
 	if len(entries) == 0 {
 		return 0, nil
 	}
-	keys, args := []string{s.Keys.Outbox(), s.Keys.Stats(), s.Keys.Deliveries()}, []any{notifierGroup, maxLine}
+	keys, args := []string{s.Keys.Outbox, s.Keys.Stats, s.Keys.Deliveries}, []any{notifierGroup, maxLine}
 	for _, entry := range entries {
 		args = append(args, entry.ID, entry.Nobody, len(entry.Told))
 		for _, told := range entry.Told {
@@ -100,7 +100,7 @@ type Mailbox struct {
 // ReadMailbox reads what waits for a recipient, at most so many notices.
 func (s Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := s.Clients.Read.Pipeline()
-	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries(), recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
+	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries, recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
 	if _, err := pipe.Exec(ctx); err != nil && !Missing(err) {
 		return nil, fmt.Errorf("read what a recipient is told: %w", err)
 	}
@@ -122,8 +122,8 @@ type Settlement struct {
 
 // Settle says what has become of a line since it was read; false: somebody else has it in hand, and nothing has changed.
 func (s Outbox) Settle(ctx context.Context, line *Mailbox, to Settlement) (bool, error) {
-	k := s.Keys
-	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries(), k.Undelivered(), k.Stats()}
+	k := &s.Keys
+	keys := []string{k.Recipients(line.Channel), k.Notices(line.Recipient), k.Deliveries, k.Undelivered, k.Stats}
 	lost := ""
 	if to.Undelivered != "" {
 		text, _ := json.Marshal(Undelivered{
@@ -169,7 +169,7 @@ func (u *Undelivered) ID() string { return shortID(u.text) }
 
 // Undelivered reads the messages that could not be delivered, oldest first.
 func (s Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered, 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read what could not be delivered: %w", err)
 	}
@@ -192,7 +192,7 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 		if one.Channel == "" || len(one.Notices) == 0 {
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
-		keys := []string{s.Keys.Undelivered(), s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries()}
+		keys := []string{s.Keys.Undelivered, s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries}
 		args := []any{one.text, one.Recipient, Millis(now)}
 		for _, notice := range one.Notices {
 			args = append(args, notice)
@@ -207,6 +207,6 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (s Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered(), all, func(u *Undelivered) string { return u.text })
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
 	return dropped, Wrap(err, "drop what could not be delivered")
 }

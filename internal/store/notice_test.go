@@ -18,7 +18,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		}
 		push := func(notice string) {
 			t.Helper()
-			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox(), Values: []string{"event", "disabled"}}).Err(); err != nil {
+			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err(); err != nil {
 				t.Fatal(err)
 			}
 			entries, err := b.Outbox().ReadOutbox(ctx, 1)
@@ -68,7 +68,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		if all, err := b.Outbox().Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
 			t.Errorf("kept %+v, %v", all, err)
 		}
-		if n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries()).Val(); n != 0 {
+		if n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val(); n != 0 {
 			t.Errorf("%d keys are left", n)
 		}
 	})

@@ -23,7 +23,7 @@ type OutboxEntry struct {
 // ReadOutbox takes entries that no notifier has taken, oldest first. It does not wait. They are pending until Route acknowledges them.
 func (s Outbox) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error) {
 	read := &redis.XReadGroupArgs{
-		Group: notifierGroup, Consumer: notifierGroup, Streams: []string{s.Keys.Outbox(), ">"}, Count: int64(limit), Block: -1,
+		Group: notifierGroup, Consumer: notifierGroup, Streams: []string{s.Keys.Outbox, ">"}, Count: int64(limit), Block: -1,
 	}
 	streams, err := s.Clients.Write.XReadGroup(ctx, read).Result()
 	switch {
@@ -39,7 +39,7 @@ func (s Outbox) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error
 
 // createGroup makes the group of the notifiers, which begins with what stands in the outbox already.
 func (s Outbox) createGroup(ctx context.Context) error {
-	err := s.Clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox(), notifierGroup, "0").Err()
+	err := s.Clients.Write.XGroupCreateMkStream(ctx, s.Keys.Outbox, notifierGroup, "0").Err()
 	if redis.HasErrorPrefix(err, "BUSYGROUP") { // another notifier was faster
 		return nil
 	}
@@ -49,7 +49,7 @@ func (s Outbox) createGroup(ctx context.Context) error {
 // AdoptOutbox takes entries that a notifier has taken a while ago and not acknowledged: it was killed.
 func (s Outbox) AdoptOutbox(ctx context.Context, while time.Duration, limit int) ([]OutboxEntry, error) {
 	claim := &redis.XAutoClaimArgs{
-		Stream: s.Keys.Outbox(), Group: notifierGroup, Consumer: notifierGroup, MinIdle: while, Start: "0-0", Count: int64(limit),
+		Stream: s.Keys.Outbox, Group: notifierGroup, Consumer: notifierGroup, MinIdle: while, Start: "0-0", Count: int64(limit),
 	}
 	messages, _, err := s.Clients.Write.XAutoClaim(ctx, claim).Result()
 	if redis.HasErrorPrefix(err, "NOGROUP") {
@@ -84,7 +84,7 @@ func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	keys := []string{s.Keys.Outbox(), s.Keys.Stats()}
+	keys := []string{s.Keys.Outbox, s.Keys.Stats}
 	unread, err = Run(ctx, s.Clients.Write, trimOutbox, keys, first, s.config.OutboxKeep.Milliseconds(), s.config.OutboxCap).Int()
 	return unread, Wrap(err, "trim the outbox")
 }
@@ -99,7 +99,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 	for _, group := range groups {
 		unread := following(group.LastDeliveredID)
 		if group.Pending > 0 {
-			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox(), group.Name).Result()
+			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox, group.Name).Result()
 			if err != nil {
 				return "", fmt.Errorf("read what is pending in the outbox: %w", err)
 			}
@@ -115,7 +115,7 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 }
 
 func (s *Store) outboxGroups(ctx context.Context) ([]redis.XInfoGroup, error) {
-	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox()).Result()
+	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox).Result()
 	if err != nil && strings.Contains(err.Error(), "no such key") {
 		return nil, nil
 	}

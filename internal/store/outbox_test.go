@@ -21,7 +21,7 @@ func written(t *testing.T, store *Store, age time.Duration, sequence int) string
 		t.Fatal(err)
 	}
 	id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-	if err := store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox(), ID: id, Values: []string{"event", "disabled"}}).Err(); err != nil {
+	if err := store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox, ID: id, Values: []string{"event", "disabled"}}).Err(); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -34,8 +34,8 @@ func trim(t *testing.T, store *Store) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := store.Clients.Read.XLen(t.Context(), store.Keys.Outbox()).Val()
-	counted, _ := strconv.Atoi(store.Clients.Read.HGet(t.Context(), store.Keys.Stats(), "outbox_expired").Val())
+	left := store.Clients.Read.XLen(t.Context(), store.Keys.Outbox).Val()
+	counted, _ := strconv.Atoi(store.Clients.Read.HGet(t.Context(), store.Keys.Stats, "outbox_expired").Val())
 	return fmt.Sprintf("%d went unread, %d in all, %d left", unread, counted, left)
 }
 
@@ -59,7 +59,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		store.config.OutboxCap = 5
 		expect("too many", "2 went unread, 4 in all, 5 left")
 		// Two groups: ours, and that of a foreign program.
-		foreign, key := "billing", store.Keys.Outbox()
+		foreign, key := "billing", store.Keys.Outbox
 		if _, err := store.Outbox().ReadOutbox(t.Context(), 1); err != nil { // makes the group
 			t.Fatal(err)
 		}
@@ -112,7 +112,7 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 		record := b.load("m1")
 		record.Policy.FailingFrom = record.AttemptNo
 		b.mustApply(record.Decide(record.Fail(policy.Failure{Reason: "HTTP 503", ErrorType: "http_503"}, b.now), b.now))
-		entries := b.redis.XRange(t.Context(), b.Keys.Outbox(), "-", "+").Val()
+		entries := b.redis.XRange(t.Context(), b.Keys.Outbox, "-", "+").Val()
 		if len(entries) != 1 || entries[0].Values["event"] != "failing" || entries[0].Values["reason"] != "HTTP 503" || entries[0].Values["error_type"] != "http_503" || entries[0].Values["refresh_why"] == "" {
 			t.Errorf("got %v", entries)
 		}
@@ -148,7 +148,7 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 		}
 		for i := range 3 {
 			notice := []string{"event", "disabled", "at", model.FormatTime(b.now.Add(time.Duration(i) * time.Second))}
-			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox(), Values: notice}).Err(); err != nil {
+			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -82,10 +82,10 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 	if len(names) == 0 {
 		return map[string]policy.Policy{}, nil
 	}
-	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies(), policyFields(names)...).Result()
+	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, policyFields(names)...).Result()
 	if _, is := Misfit(err); is {
-		if types, failed := s.Report().Types(ctx, []string{s.Keys.Policies()}); failed == nil {
-			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies(), types[0], err)
+		if types, failed := s.Report().Types(ctx, []string{s.Keys.Policies}); failed == nil {
+			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies, types[0], err)
 		}
 	}
 	if err != nil {
@@ -167,8 +167,8 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 // another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
 // enough: no walk begins so soon.
 func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
-	return s.Fleet().change(ctx, s.Keys.Policies(), order{}, func() (c change, err error) {
-		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+	return s.Fleet().change(ctx, s.Keys.Policies, order{}, func() (c change, err error) {
+		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
 		if err = ignoreMissing(err); err != nil || was == text {
 			return c, err
 		}
@@ -193,7 +193,7 @@ func (s Fleet) replacePolicy(ctx context.Context, name, text string, after polic
 // EachPolicy hands over all stored policies under the names that they are stored by. problem says why one cannot be read; empty: it can. One may
 // come twice.
 func (s Report) EachPolicy(ctx context.Context, visit func(name string, p policy.Policy, problem string)) error {
-	return s.eachField(ctx, "walk over the policies", s.Keys.Policies(), func(name, text string) {
+	return s.eachField(ctx, "walk over the policies", s.Keys.Policies, func(name, text string) {
 		problem := ""
 		p, err := s.policies.parse(text)
 		if err != nil {
@@ -205,7 +205,7 @@ func (s Report) EachPolicy(ctx context.Context, visit func(name string, p policy
 
 // PolicyNames lists the policies that were stored under a name of their own, sorted.
 func (s Report) PolicyNames(ctx context.Context) ([]string, error) {
-	names, err := s.Clients.Read.HKeys(ctx, s.Keys.Policies()).Result()
+	names, err := s.Clients.Read.HKeys(ctx, s.Keys.Policies).Result()
 	if err != nil {
 		return nil, fmt.Errorf("list policies: %w", err)
 	}
@@ -220,7 +220,7 @@ func (s Report) PolicyNames(ctx context.Context) ([]string, error) {
 // PolicyText reads the canonical JSON of a stored policy; false: there is none of that name. The built-in default policy counts
 // as stored until another is.
 func (s Report) PolicyText(ctx context.Context, name string) (text string, found bool, err error) {
-	text, err = s.Clients.Read.HGet(ctx, s.Keys.Policies(), name).Result()
+	text, err = s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
 	switch {
 	case err == nil:
 		return text, true, nil
@@ -272,7 +272,7 @@ type PolicyUse struct {
 // PolicyUses reads what is written down about the use of inline policies, by their names.
 func (s *Store) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	uses := map[string]PolicyUse{}
-	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses(), func(name, recorded string) {
+	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses, func(name, recorded string) {
 		if !policy.IsInline(name) {
 			return
 		}
@@ -289,7 +289,7 @@ var forgetPolicy = Load("forget-policy.lua")
 
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
 func (s *Store) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
-	keys := []string{s.Keys.Policies(), s.Keys.PolicyUses()}
+	keys := []string{s.Keys.Policies, s.Keys.PolicyUses}
 	forgotten, err := Run(ctx, s.Clients.Write, forgetPolicy, keys, use.Name, use.recorded).Bool()
 	return forgotten, Wrap(err, "forget a policy")
 }

@@ -41,8 +41,8 @@ type Taken struct {
 // repeat it after an error is safe: what was moved then still stands in the taken list and is told as soon as there is more in it
 // than the pool knows of. An empty list is no error.
 func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
-	k := s.Keys
-	keys := []string{k.Input(), k.Taken(taking.Owner), k.Workers()}
+	k := &s.Keys
+	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers}
 	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 2, keys,
 		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known))
 	if err != nil {
@@ -65,7 +65,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 	if len(answers) == 0 {
 		return nil, nil
 	}
-	keys := []string{s.Keys.Output(), s.Keys.Taken(owner)}
+	keys := []string{s.Keys.Output, s.Keys.Taken(owner)}
 	args := []any{}
 	for _, answer := range answers {
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
@@ -76,7 +76,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
 func (s Pool) WaitInput(ctx context.Context) (bool, error) {
-	return s.waitList(ctx, s.Keys.Input())
+	return s.waitList(ctx, s.Keys.Input)
 }
 
 var (
@@ -87,7 +87,7 @@ var (
 // Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
 // it had taken was requeued, and it has to go on under another name.
 func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
-	keys := []string{s.Keys.Workers()}
+	keys := []string{s.Keys.Workers}
 	now, reply, err := runTimed(ctx, s.Clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
 	if err != nil {
 		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
@@ -107,7 +107,7 @@ type ExpiredWorker struct {
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
 func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
-	expired, err := s.expired(ctx, s.Keys.Workers(), now, lease, lease/4)
+	expired, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
 	workers := make([]ExpiredWorker, len(expired))
 	for i, last := range expired {
 		workers[i] = ExpiredWorker{last.Owner, last.At}
@@ -139,7 +139,7 @@ func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error)
 	if err != nil {
 		return 0, err
 	}
-	keys := []string{s.Keys.Workers(), s.Keys.Taken(owner), s.Keys.Input()}
+	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
 	args := []any{owner, heartbeat}
 	for _, entry := range over {
 		args = append(args, entry)

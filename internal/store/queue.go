@@ -42,7 +42,7 @@ func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) 
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	keys := Keys{config.Queue}
+	keys := newKeys(config.Queue)
 	if part, err := openPart(ctx, clients, config); part != nil || err != nil {
 		return part, err
 	}
@@ -56,18 +56,18 @@ func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) 
 // openPart opens one part of a queue by its own name; nil: the name is none of a part. A user who may not ask has a queue of that name.
 func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
 	name := config.Queue
-	whole, place, like := Keys{name}.whole()
+	whole, place, like := wholeOf(name)
 	if !like {
 		return nil, nil
 	}
-	settings, err := readSettings(ctx, clients, whole)
+	settings, err := readSettings(ctx, clients, newKeys(whole))
 	if Refused(err) || err == nil && (settings.parts == 1 || place >= settings.parts) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	config.Queue = whole.Queue()
+	config.Queue = whole
 	q, err := newQueue(clients, config, settings)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func newQueue(clients *Clients, config Config, settings settings) (*Queue, error
 	for i := range q.Parts {
 		own := config
 		if len(q.Parts) > 1 {
-			own.Queue = Keys{config.Queue}.part(i).Queue()
+			own.Queue = partName(config.Queue, i)
 		}
 		store, err := New(clients, own)
 		if err != nil {
@@ -115,12 +115,12 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 	if err != nil {
 		return err
 	}
-	keys := Keys{config.Queue}
-	if err := clients.Read.HGet(ctx, keys.Settings(), settingParts).Err(); Missing(err) {
+	keys := newKeys(config.Queue)
+	if err := clients.Read.HGet(ctx, keys.Settings, settingParts).Err(); Missing(err) {
 		if err := refuseUsed(ctx, clients, config, q); err != nil {
 			return err
 		}
-		if err := clients.Write.HSetNX(ctx, keys.Settings(), settingParts, parts).Err(); err != nil {
+		if err := clients.Write.HSetNX(ctx, keys.Settings, settingParts, parts).Err(); err != nil {
 			return fmt.Errorf("store the settings of the queue: %w", err)
 		}
 	}
@@ -135,7 +135,7 @@ func Create(ctx context.Context, clients *Clients, config Config, parts int) err
 // looked for elsewhere.
 func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) error {
 	stores := q.Parts
-	for _, name := range []string{Keys{config.Queue}.bare(), Keys{config.Queue}.tag()} {
+	for _, name := range []string{bareName(config.Queue), tagOf(config.Queue)} {
 		config.Queue = name
 		if store, err := New(clients, config); err == nil { // without braces it cannot live on every Redis
 			stores = append(slices.Clone(stores), store)
@@ -188,7 +188,7 @@ func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
 func (q *Queue) LoadScripts(ctx context.Context) error {
 	loaded := map[redis.Cmdable]bool{}
 	return q.Each(func(part *Store) error {
-		node, err := masterFor(ctx, part.Clients.Write, part.Keys.Due())
+		node, err := masterFor(ctx, part.Clients.Write, part.Keys.Due)
 		if err != nil || loaded[node] {
 			return err
 		}
@@ -241,18 +241,18 @@ func sumOf[T any](q *Queue, read func(*Store) ([]T, error), id func(*T) string, 
 // PartError says in which part something went wrong, if there are several.
 func (q *Queue) PartError(part *Store, err error) error {
 	if err != nil && len(q.Parts) > 1 {
-		err = fmt.Errorf("%s: %w", part.Keys.Queue(), err)
+		err = fmt.Errorf("%s: %w", part.Keys.Queue, err)
 	}
 	return err
 }
 
 // Home is the keys of the part in which a model lives; own: it is this one.
-func (s *Store) Home(uid string) (home Keys, own bool) {
+func (s *Store) Home(uid string) (home *Keys, own bool) {
 	if s.queue == nil {
-		return s.Keys, true
+		return &s.Keys, true
 	}
 	part := s.queue.Of(uid)
-	return part.Keys, part == s
+	return &part.Keys, part == s
 }
 
 // parts are all parts of the queue.
@@ -274,12 +274,14 @@ func (s *Store) Wire() model.Wire {
 // ReplyName is the name of the reply list that a command asks for, by its whole key. In a queue of several parts that may be the key of any
 // of them, or of the queue: the reply stands in the part of the model.
 func (s *Store) ReplyName(key string) (string, error) {
-	queue, name, is := cutReply(key)
-	if whole, place, like := queue.whole(); like && s.ReplyTo() != "" && place < len(s.queue.Parts) {
-		queue = whole
-	}
-	if is && (queue == s.Keys || s.ReplyTo() != "" && queue.tag() == Keys{s.queue.Name}.tag()) {
-		return name, nil
+	if found := replyPattern.FindStringSubmatch(key); found != nil {
+		queue, name := found[1], found[2]
+		if whole, place, like := wholeOf(queue); like && s.ReplyTo() != "" && place < len(s.queue.Parts) {
+			queue = whole
+		}
+		if queue == s.Keys.Queue || s.ReplyTo() != "" && tagOf(queue) == tagOf(s.queue.Name) {
+			return name, nil
+		}
 	}
 	return "", document.Refuse("reply_to", s.Keys.Reply("NAME")+" with 1-100 letters, digits or _.- as NAME", document.Found(key))
 }
@@ -289,7 +291,7 @@ func (s *Store) ReplyTo() string {
 	if s.queue == nil || len(s.queue.Parts) == 1 {
 		return ""
 	}
-	return s.Keys.Output()
+	return s.Keys.Output
 }
 
 // trueFirst orders what is so before what is not.

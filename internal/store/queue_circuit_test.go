@@ -69,10 +69,10 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *test
 		open := aQueueCircuit()
 		open.Open = true
 		expectEqual(t, "status", QueueCircuitStatus{open, "2026-11-21T06:00:00.000Z", 2, 2, 1}, b.queueCircuit())
-		expectEqual(t, "journal", map[string]any{"event": "circuit_opened", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": "2", "failures": "2"}, b.newest(b.Keys.Journal()))
+		expectEqual(t, "journal", map[string]any{"event": "circuit_opened", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": "2", "failures": "2"}, b.newest(b.Keys.Journal))
 
 		b.end("f3", false) // held back
-		expectEqual(t, "journal", any("1"), b.newest(b.Keys.Journal())["held"])
+		expectEqual(t, "journal", any("1"), b.newest(b.Keys.Journal)["held"])
 		if held := b.load("f3"); held.Disabled || held.RefreshAt.IsZero() {
 			t.Errorf("want a failure held back, got %+v", held.State)
 		}
@@ -168,7 +168,7 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 			}
 			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
 			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
-			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox()))
+			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox))
 			if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["failure"] != 4 {
 				t.Errorf("%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
 			}
@@ -233,7 +233,7 @@ func TestTheCircuitOfAQueueIsMeasuredWithoutAJournalToo(t *testing.T) {
 		if journal := b.state()[":journal"]; journal != nil {
 			t.Errorf("want no journal, got %v", journal)
 		}
-		expectEqual(t, "outbox", any("circuit_opened"), b.newest(b.Keys.Outbox())["event"])
+		expectEqual(t, "outbox", any("circuit_opened"), b.newest(b.Keys.Outbox)["event"])
 	}, func(c *Config) { c.JournalCap = None })
 }
 
@@ -285,7 +285,7 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			b.server.Flush(t)
 			told := func(want ...string) {
 				t.Helper()
-				for _, stream := range []string{b.Keys.Journal(), b.Keys.Outbox()} {
+				for _, stream := range []string{b.Keys.Journal, b.Keys.Outbox} {
 					var got []string
 					for _, entry := range b.redis.XRange(t.Context(), stream, "-", "+").Val() {
 						got = append(got, fmt.Sprint(entry.Values["event"], " ", entry.Values["key"], " ", entry.Values["by"], " ", entry.Values["reason"], " ", entry.Values["at"]))

@@ -53,16 +53,16 @@ func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
 			must(t, err)
 			return q
 		}
-		if q := open(); len(q.Parts) != 1 || q.Parts[0].Keys.Queue() != "{bigtables}" || q.Parts[0].ReplyTo() != "" {
+		if q := open(); len(q.Parts) != 1 || q.Parts[0].Keys.Queue != "{bigtables}" || q.Parts[0].ReplyTo() != "" {
 			t.Errorf("before it was created: want one part of the same name, got %+v", q)
 		}
 		must(t, Create(t.Context(), clients, config, 8))
 		must(t, Create(t.Context(), clients, config, 8)) // again alike
 		q := open()
-		if len(q.Parts) != 8 || q.Parts[3].Keys.Queue() != "{bigtables:3}" || q.Parts[3].ReplyTo() != "{bigtables:3}-output" {
+		if len(q.Parts) != 8 || q.Parts[3].Keys.Queue != "{bigtables:3}" || q.Parts[3].ReplyTo() != "{bigtables:3}-output" {
 			t.Errorf("want eight parts, got %+v", q)
 		}
-		if home, own := q.Parts[3].Home("123456789"); own || home != q.Parts[6].Keys || q.Of("123456789") != q.Parts[6] {
+		if home, own := q.Parts[3].Home("123456789"); own || home != &q.Parts[6].Keys || q.Of("123456789") != q.Parts[6] {
 			t.Errorf("want the model in part 6, got %v, %v", home, own)
 		}
 		err := Create(t.Context(), clients, config, 16)
@@ -80,7 +80,7 @@ func TestAQueueWithoutBracesMayHavePartsToo(t *testing.T) {
 		for _, name := range []string{"bigtables", "{bigtables}"} {
 			q, err := Open(t.Context(), clients, Config{Queue: name})
 			must(t, err)
-			expectEqual(t, name, "{bigtables:1}", q.Parts[1].Keys.Queue())
+			expectEqual(t, name, "{bigtables:1}", q.Parts[1].Keys.Queue)
 		}
 	})
 }
@@ -148,8 +148,8 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 			must(t, err)
 			circuit, err := part.Fleet().QueueCircuit(t.Context())
 			must(t, err)
-			expectEqual(t, part.Keys.Queue(), []string{"default", "nightly"}, names)
-			expectEqual(t, part.Keys.Queue(), aQueueCircuit(), circuit.QueueCircuit)
+			expectEqual(t, part.Keys.Queue, []string{"default", "nightly"}, names)
+			expectEqual(t, part.Keys.Queue, aQueueCircuit(), circuit.QueueCircuit)
 		}
 		for _, want := range []bool{true, false} {
 			removed, err := q.Fleet().RemovePolicy(t.Context(), "nightly")
@@ -177,10 +177,10 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 		}
 		for i, want := range []string{"circuit_opened ann, circuit_closed ann, ", "circuit_opened bob, circuit_closed ann, "} {
 			told := ""
-			for _, entry := range clients.Read.XRange(t.Context(), q.Parts[i].Keys.Outbox(), "-", "+").Val() {
+			for _, entry := range clients.Read.XRange(t.Context(), q.Parts[i].Keys.Outbox, "-", "+").Val() {
 				told += fmt.Sprint(entry.Values["event"], " ", entry.Values["by"], ", ")
 			}
-			expectEqual(t, q.Parts[i].Keys.Queue(), want, told)
+			expectEqual(t, q.Parts[i].Keys.Queue, want, told)
 		}
 	})
 }
@@ -191,7 +191,7 @@ func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 		b := &bench{Store: second, t: t, server: server, redis: clients.Write, now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
 		b.mustApply(b.put(uid, `{"input_url":"http://feed"}`))
 		b.mustApply(b.start(uid, "a1"))
-		entry := b.redis.LIndex(t.Context(), second.Keys.Input(), 0).Val()
+		entry := b.redis.LIndex(t.Context(), second.Keys.Input, 0).Val()
 		if !strings.Contains(entry, `"input_url":"http://feed"`) || !strings.Contains(entry, `"reply_to":"{q:1}-output"}`) {
 			t.Errorf("want reply_to beside the payload, got %s", entry)
 		}
@@ -223,7 +223,7 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			return q
 		}
 		alone := open("{q:1}")
-		if home, own := alone.Parts[0].Home(inFirst); own || home.Queue() != "{q:0}" || alone.Parts[0].ReplyTo() != second.ReplyTo() {
+		if home, own := alone.Parts[0].Home(inFirst); own || home.Queue != "{q:0}" || alone.Parts[0].ReplyTo() != second.ReplyTo() {
 			t.Errorf("want part 1 of two, got %+v with home %v of %s", alone.Parts[0].Keys, home, inFirst)
 		}
 		for doing, err := range map[string]error{
@@ -236,7 +236,7 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			}
 		}
 		for _, name := range []string{"{q:2}", "{q:01}", "{other:1}", "{q}"} { // queues of that name
-			if q := open(name); q.RequireWhole() != nil || q.Parts[0].Keys.Queue() == second.Keys.Queue() {
+			if q := open(name); q.RequireWhole() != nil || q.Parts[0].Keys.Queue == second.Keys.Queue {
 				t.Errorf("%s: want a queue of its own, got %+v", name, q)
 			}
 		}

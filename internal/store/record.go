@@ -86,9 +86,9 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
 		}
 	}
-	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit(), queueCircuitFields...)
+	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
 	guess := s.policies.guess()
-	guessed := pipe.HMGet(ctx, s.Keys.Policies(), policyFields(guess)...)
+	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
@@ -155,7 +155,7 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 	if !asks {
 		return nil
 	}
-	depth, err := s.Clients.Read.LLen(ctx, s.Keys.Input()).Result()
+	depth, err := s.Clients.Read.LLen(ctx, s.Keys.Input).Result()
 	for _, record := range records {
 		record.QueueDepth = int(depth)
 	}

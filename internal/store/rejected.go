@@ -132,7 +132,7 @@ var requeueRejected = Load("requeue-rejected.lua")
 
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
-	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected(), 0, -1).Result()
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read rejected messages: %w", err)
 	}
@@ -176,7 +176,7 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
 			args = append(args, entry.text, flag(entry.Source == sourceControl), raw, command.ID)
 		}
-		keys := []string{s.Keys.Rejected(), s.Keys.Output(), s.Keys.Control(), s.Keys.Commands()}
+		keys := []string{s.Keys.Rejected, s.Keys.Output, s.Keys.Control, s.Keys.Commands}
 		done, err := Run(ctx, s.Clients.Write, requeueRejected, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue rejected messages: %w", err)
@@ -187,7 +187,7 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected(), entries, func(r *Rejected) string { return r.text })
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
 	return dropped, Wrap(err, "drop rejected messages")
 }
 
@@ -210,7 +210,7 @@ func (q QueueFleet) Rejected(ctx context.Context, wanted func(*Rejected) bool) (
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s Report) LastRejected(ctx context.Context) (string, error) {
-	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected(), -1).Result()
+	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected, -1).Result()
 	if err != nil && !Missing(err) {
 		return "", fmt.Errorf("read the last rejected message: %w", err)
 	}

@@ -99,7 +99,7 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			{`{"at":"2026-11-21T06:00:01Z","uid":"m","reason":"first"}`, "garbage"},
 		} {
 			for _, text := range texts {
-				b.redis.RPush(t.Context(), q.Parts[part].Keys.Rejected(), text)
+				b.redis.RPush(t.Context(), q.Parts[part].Keys.Rejected, text)
 			}
 		}
 		for _, part := range q.Parts {

@@ -43,7 +43,7 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 
 // LoadScripts makes Redis know all scripts, also those that only others run. ErrNotLoaded: this user may not load any.
 func (s *Store) LoadScripts(ctx context.Context) error {
-	return loadAll(ctx, s.Clients.Write, s.Keys.Due())
+	return loadAll(ctx, s.Clients.Write, s.Keys.Due)
 }
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.

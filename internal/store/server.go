@@ -16,7 +16,7 @@ type Server map[string]string
 
 // Server reads what Redis tells of itself; on a cluster the node that holds the queue.
 func (s Report) Server(ctx context.Context) (Server, error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -35,7 +35,7 @@ func (s Report) Server(ctx context.Context) (Server, error) {
 
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
-	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due()) // Write: a repeated command would look like a slow clock
+	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due) // Write: a repeated command would look like a slow clock
 	if err != nil {
 		return time.Time{}, fmt.Errorf("find the node of the queue: %w", err)
 	}
@@ -45,7 +45,7 @@ func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
 
 // Size is how many keys the Redis holds, of all its users; on a cluster the node that holds the queue.
 func (s Report) Size(ctx context.Context) (int, error) {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return 0, fmt.Errorf("count keys: %w", err)
 	}
@@ -55,12 +55,12 @@ func (s Report) Size(ctx context.Context) (int, error) {
 
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
 func (s Report) Clear(ctx context.Context) error {
-	k := s.Keys
-	err := s.Clients.Write.Unlink(ctx, k.Input(), k.Output(), k.Control()).Err()
+	k := &s.Keys
+	err := s.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err()
 	if err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
-	return s.ScanKeys(ctx, "clear the queue", k.Queue()+":", func(keys []string) error {
+	return s.ScanKeys(ctx, "clear the queue", k.Queue+":", func(keys []string) error {
 		return s.Clients.Write.Unlink(ctx, keys...).Err()
 	})
 }
@@ -112,25 +112,25 @@ const mostLooks = 100
 // cluster of one node, and so may miss some.
 func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	store := q.Parts[0]
-	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due())
+	node, err := masterFor(ctx, store.Clients.Read, store.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("look for queues: %w", err)
 	}
 	var names []string
-	looks := 0
+	counters, looks := newKeys("").Stats, 0
 	err = Scan(ctx, "look for queues", func(cursor uint64) ([]string, uint64, error) {
 		if looks++; looks > mostLooks {
 			return nil, 0, nil
 		}
-		return node.Scan(ctx, cursor, "*"+Keys{}.Stats(), ScanCount).Result()
+		return node.Scan(ctx, cursor, "*"+counters, ScanCount).Result()
 	}, func(keys []string) error {
 		for _, key := range keys {
-			keys := Keys{strings.TrimSuffix(key, Keys{}.Stats())}
-			if whole, _, like := keys.whole(); like {
-				keys.queue = whole.bare()
+			name := strings.TrimSuffix(key, counters)
+			if whole, _, like := wholeOf(name); like {
+				name = bareName(whole)
 			}
-			if keys.queue != q.Name && queuePattern.MatchString(keys.queue) {
-				names = append(names, keys.queue)
+			if name != q.Name && queuePattern.MatchString(name) {
+				names = append(names, name)
 			}
 		}
 		return nil
@@ -176,7 +176,7 @@ func (s seen) fresh(keys []string, prefix string) []string {
 
 // ScanKeys walks over the keys that begin with prefix.
 func (s Report) ScanKeys(ctx context.Context, doing, prefix string, visit func(keys []string) error) error {
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}

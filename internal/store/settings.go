@@ -47,7 +47,7 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
-	replies := SendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings(), name) })
+	replies := SendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
@@ -76,14 +76,14 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 	}
 	count, err := strconv.Atoi(parts)
 	if err != nil || count < 1 || count > MaxParts {
-		return settings{}, document.Refuse(keys.Settings()+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(parts))
+		return settings{}, document.Refuse(keys.Settings+" "+settingParts, fmt.Sprintf("1 to %d", MaxParts), document.Found(parts))
 	}
 	wire := model.Wire{ModelName: found[settingModelName], AttemptName: found[settingAttemptName], Nested: found[settingPayload] == PayloadNested}
 	if place := found[settingPayload]; place != "" && place != PayloadTop && !wire.Nested {
-		return settings{}, document.Refuse(keys.Settings()+" "+settingPayload, PayloadTop+" or "+PayloadNested, document.Found(place))
+		return settings{}, document.Refuse(keys.Settings+" "+settingPayload, PayloadTop+" or "+PayloadNested, document.Found(place))
 	}
 	if err := wire.Validate(); err != nil {
-		return settings{}, document.Place(err, keys.Settings())
+		return settings{}, document.Place(err, keys.Settings)
 	}
 	above, err := parseNewErrorAbove(keys, found[settingNewError])
 	return settings{layout, count, wire, above}, err
@@ -98,9 +98,9 @@ func parseLayout(keys Keys, found map[string]string) (int, error) {
 	layout, err := strconv.Atoi(text)
 	switch {
 	case err != nil || layout < 1:
-		return 0, document.Refuse(keys.Settings()+" "+settingLayout, "a whole number of at least 1", document.Found(text))
+		return 0, document.Refuse(keys.Settings+" "+settingLayout, "a whole number of at least 1", document.Found(text))
 	case layout > Layout:
-		return 0, document.Refuse(keys.Settings()+" "+settingLayout, fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary")
+		return 0, document.Refuse(keys.Settings+" "+settingLayout, fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary")
 	}
 	return layout, nil
 }
@@ -112,7 +112,7 @@ func parseNewErrorAbove(keys Keys, text string) (above int, err error) {
 	}
 	above, err = strconv.Atoi(text)
 	if err != nil || above < 0 {
-		return 0, document.Refuse(keys.Settings()+" "+settingNewError, "a whole number", document.Found(text))
+		return 0, document.Refuse(keys.Settings+" "+settingNewError, "a whole number", document.Found(text))
 	}
 	if above == 0 {
 		return None, nil
@@ -171,7 +171,7 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 // set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
 // the parts, so no script of a part can count its changes.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
-	key := Keys{q.Name}.Settings()
+	key := newKeys(q.Name).Settings
 	err := q.Parts[0].Clients.Write.Watch(ctx, func(tx *redis.Tx) error {
 		_, err := tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.HSet(ctx, key, fields...).Err() })
 		return err
@@ -199,14 +199,14 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 	}
 	k, in := s.Keys, ""
 	if s.ReplyTo() != "" {
-		in = " of " + k.Queue()
+		in = " of " + k.Queue
 	}
 	pipe, since := s.Clients.Read.Pipeline(), &redis.ZRangeBy{Min: Millis(now.Add(-settledAfter)), Max: "+inf"}
 	kinds := []string{"dispatcher", "poller", "worker"}
-	living := SendEach([]string{k.Dispatchers(), k.Pollers(), k.Workers()}, func(key string) *redis.StringSliceCmd {
+	living := SendEach([]string{k.Dispatchers, k.Pollers, k.Workers}, func(key string) *redis.StringSliceCmd {
 		return pipe.ZRangeByScore(ctx, key, since)
 	})
-	running := pipe.ZCard(ctx, k.Running())
+	running := pipe.ZCard(ctx, k.Running)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, fmt.Errorf("look for users of the queue: %w", err)
 	}

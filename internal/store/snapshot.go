@@ -71,7 +71,7 @@ func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now ti
 
 // Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.
 func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
-	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Input(), 0, -1).Result()
+	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Input, 0, -1).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read queued attempts: %w", err)
 	}

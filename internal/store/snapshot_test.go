@@ -96,7 +96,7 @@ func TestACommandThatSupersedesTakesTheQueuedAttemptBackUnlessItIsTaken(t *testi
 			b.mustApply(b.put("m1", "{}"))
 			b.mustApply(b.start("m1", "a1"))
 			if taken {
-				b.redis.LPop(t.Context(), b.Keys.Input())
+				b.redis.LPop(t.Context(), b.Keys.Input)
 			}
 			command := commandOf(t, `{"type":"run","uid":"m1","force":true}`)
 			transition, _, err := b.execute(b.read(command), command)
@@ -104,7 +104,7 @@ func TestACommandThatSupersedesTakesTheQueuedAttemptBackUnlessItIsTaken(t *testi
 				t.Fatal(err)
 			}
 			b.mustApply(transition)
-			if left := len(b.redis.LRange(t.Context(), b.Keys.Input(), 0, -1).Val()); left != 0 {
+			if left := len(b.redis.LRange(t.Context(), b.Keys.Input, 0, -1).Val()); left != 0 {
 				t.Errorf("%d entries are queued", left)
 			}
 		}
@@ -176,7 +176,7 @@ func TestAModelWhosePolicyAsksIsToldHowLongTheInputListIs(t *testing.T) {
 			":model:m1": but(dueModel, "policy", "asking"), ":policies": hash{"asking": `{"retries":{"expr":"queue_depth"}}`}, "-input": list{"a", "b", "c"},
 		})
 		expectEqual(t, "depth", 3, b.load("m1").QueueDepth)
-		b.redis.HSet(t.Context(), b.Keys.Policies(), "asking", "{}")
+		b.redis.HSet(t.Context(), b.Keys.Policies, "asking", "{}")
 		expectEqual(t, "depth nobody asks for", 0, b.load("m1").QueueDepth)
 	})
 }

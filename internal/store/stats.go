@@ -82,11 +82,11 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 	}
 	pipe := s.Clients.Read.Pipeline()
 	counted := s.askCounts(ctx, pipe, &stats)
-	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.Keys.QueueCircuit(), "opened_at")
-	groups, counters := pipe.ZRangeWithScores(ctx, s.Keys.Errors(), 0, -1), pipe.HGetAll(ctx, s.Keys.Stats())
-	gates, pollers := pipe.ZRange(ctx, s.Keys.Gates(), 0, maxBlockers-1), pipe.ZRange(ctx, s.Keys.Pollers(), 0, -1)
-	recipients := pipe.HKeys(ctx, s.Keys.Deliveries())
-	journal := pipe.XLen(ctx, s.Keys.Journal()) // last, as miniredis answers it twice where the type is wrong
+	oldestDue, circuit := s.askOldestDue(ctx, pipe), pipe.HMGet(ctx, s.Keys.QueueCircuit, "opened_at")
+	groups, counters := pipe.ZRangeWithScores(ctx, s.Keys.Errors, 0, -1), pipe.HGetAll(ctx, s.Keys.Stats)
+	gates, pollers := pipe.ZRange(ctx, s.Keys.Gates, 0, maxBlockers-1), pipe.ZRange(ctx, s.Keys.Pollers, 0, -1)
+	recipients := pipe.HKeys(ctx, s.Keys.Deliveries)
+	journal := pipe.XLen(ctx, s.Keys.Journal) // last, as miniredis answers it twice where the type is wrong
 	misfit, err := execMisfits(ctx, pipe)
 	if err != nil {
 		return Stats{}, fmt.Errorf("read stats: %w", err)
@@ -107,7 +107,7 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 			stats.Counters[name] = count
 		}
 	}
-	err = s.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), LaneOwner), recipients.Val(), unread)
+	err = s.readLists(ctx, &stats, gates.Val(), append(pollers.Val(), CommandOwner), recipients.Val(), unread)
 	return stats, Wrap(cmp.Or(err, misfit), "read stats")
 }
 
@@ -116,14 +116,14 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 	k, now, alive := s.Keys, Millis(stats.At), Millis(stats.At.Add(-model.LongestSilence))
 	var idle, ages, late, stale, never int64
 	counts := map[*int64]*redis.IntCmd{
-		&stats.Due: pipe.ZCount(ctx, k.Due(), "-inf", now), &idle: pipe.ZCard(ctx, k.Due()), &stats.Urgent: pipe.ZCard(ctx, k.Urgent()),
-		&stats.Running: pipe.ZCard(ctx, k.Running()), &stats.Failing: pipe.ZCard(ctx, k.Failing()), &stats.Disabled: pipe.ZCard(ctx, k.Disabled()),
-		&stats.Parked: pipe.ZCard(ctx, k.Parked()), &stats.Input: pipe.LLen(ctx, k.Input()), &stats.Output: pipe.LLen(ctx, k.Output()),
-		&stats.Control: pipe.LLen(ctx, k.Control()), &stats.Rejected: pipe.LLen(ctx, k.Rejected()),
-		&ages: pipe.ZCard(ctx, k.StaleAt()), &late: pipe.ZCard(ctx, k.Late()), &stale: pipe.ZCard(ctx, k.Stale()),
-		&never: pipe.ZCount(ctx, k.Late(), Millis(model.Never), "+inf"),
+		&stats.Due: pipe.ZCount(ctx, k.Due, "-inf", now), &idle: pipe.ZCard(ctx, k.Due), &stats.Urgent: pipe.ZCard(ctx, k.Urgent),
+		&stats.Running: pipe.ZCard(ctx, k.Running), &stats.Failing: pipe.ZCard(ctx, k.Failing), &stats.Disabled: pipe.ZCard(ctx, k.Disabled),
+		&stats.Parked: pipe.ZCard(ctx, k.Parked), &stats.Input: pipe.LLen(ctx, k.Input), &stats.Output: pipe.LLen(ctx, k.Output),
+		&stats.Control: pipe.LLen(ctx, k.Control), &stats.Rejected: pipe.LLen(ctx, k.Rejected),
+		&ages: pipe.ZCard(ctx, k.StaleAt), &late: pipe.ZCard(ctx, k.Late), &stale: pipe.ZCard(ctx, k.Stale),
+		&never: pipe.ZCount(ctx, k.Late, Millis(model.Never), "+inf"),
 	}
-	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers(), model.RolePoller: k.Pollers(), model.RoleWorker: k.Workers()}
+	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
 	living := SendEach(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
@@ -154,7 +154,7 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	claimed := SendEach(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
 	waiting := SendEach(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
 	heads := SendEach(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
-	entries, outbox := pipe.XRangeN(ctx, k.Outbox(), cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox())
+	entries, outbox := pipe.XRangeN(ctx, k.Outbox, cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return err
 	}

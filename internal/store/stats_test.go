@@ -23,7 +23,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.redis.Set(t.Context(), b.Keys.Journal(), "no stream", 0)
+		b.redis.Set(t.Context(), b.Keys.Journal, "no stream", 0)
 		if _, err := b.Report().Stats(t.Context()); err == nil {
 			t.Error("expected a journal of another type to be told, found nothing")
 		}

@@ -101,7 +101,7 @@ func New(clients *Clients, config Config) (*Store, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	keys := Keys{config.Queue}
+	keys := newKeys(config.Queue)
 	if clients.Clustered && !keys.Tagged() {
 		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
 	}
@@ -128,7 +128,7 @@ func (s *Store) askTime(ctx context.Context, client redis.Cmdable) *redis.TimeCm
 		return nil
 	}
 	if s.Clients.Clustered {
-		node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+		node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
 		if err != nil {
 			clock := redis.NewTimeCmd(ctx, "time")
 			clock.SetErr(err)

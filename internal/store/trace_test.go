@@ -7,7 +7,7 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 		for _, key := range []string{"{thumbs:0}:stats", "{thumbs:1}:stats", "tables:stats", "{feeds}:stats", "a b:stats", "text:status"} {
 			b.redis.HSet(t.Context(), key, "create", 1)
 		}
-		queue, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue()})
+		queue, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func (r *Record) nextRev(event model.Event, now time.Time) string {
 }
 
 // encode encodes the transition for commit.lua; the journal may be told of a create or not.
-func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Config, k Keys, tellsCreates bool) {
+func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Config, k *Keys, tellsCreates bool) {
 	next, event := &t.decision.Next, t.decision.Event
 	e.values = append(e.values, t.uid)
 	item.message(e)

@@ -20,7 +20,7 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 		b := newBench(t, s)
 		k := b.Keys
 		for key, wait := range map[string]func(*Store, context.Context) (bool, error){
-			k.Input(): func(s *Store, ctx context.Context) (bool, error) { return s.Pool().WaitInput(ctx) }, k.Output(): (*Store).WaitOutput, k.Control(): (*Store).WaitControl, k.Wake(): (*Store).WaitWake,
+			k.Input: func(s *Store, ctx context.Context) (bool, error) { return s.Pool().WaitInput(ctx) }, k.Output: (*Store).WaitOutput, k.Control: (*Store).WaitControl, k.Wake: (*Store).WaitWake,
 		} {
 			proxy := newProxy(t, "nothing to cut")
 			addr, err := proxy.Addr(s.Addr)
@@ -37,7 +37,7 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 			if got := proxy.carried.Load(); got > bound {
 				t.Errorf("%s: the waiter was sent %d bytes, want %d at most", key, got, bound)
 			}
-			if got := b.redis.LLen(t.Context(), key).Val(); got != 1 && key != k.Wake() {
+			if got := b.redis.LLen(t.Context(), key).Val(); got != 1 && key != k.Wake {
 				t.Errorf("%s: %d entries are left, want the one", key, got)
 			}
 			s.Flush(t)

@@ -43,9 +43,9 @@ const (
 // indexOf are the sorted sets in which all models of a status stand.
 func (s *Store) indexOf(status string) string {
 	return map[string]string{
-		string(model.StatusFailing): s.Keys.Failing(), string(model.StatusDisabled): s.Keys.Disabled(),
-		string(model.StatusRunning): s.Keys.Running(), string(model.StatusParked): s.Keys.Parked(),
-		string(model.StatusLate): s.Keys.Late(), string(model.StatusNever): s.Keys.Late(), string(model.StatusStale): s.Keys.Stale(),
+		string(model.StatusFailing): s.Keys.Failing, string(model.StatusDisabled): s.Keys.Disabled,
+		string(model.StatusRunning): s.Keys.Running, string(model.StatusParked): s.Keys.Parked,
+		string(model.StatusLate): s.Keys.Late, string(model.StatusNever): s.Keys.Late, string(model.StatusStale): s.Keys.Stale,
 	}[status]
 }
 
@@ -58,7 +58,7 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 		all = append(all, source{name: status[0], keys: []string{s.indexOf(status[0])}, kind: "zset"})
 	}
 	if selector.Only(model.SelectError) != nil {
-		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing()}, kind: "zset"})
+		all = append(all, source{name: string(model.StatusFailing), keys: []string{s.Keys.Failing}, kind: "zset"})
 	}
 	for _, name := range selector.Labels() {
 		label := source{name: sourceLabel + name, kind: "set"}
@@ -191,7 +191,7 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 			return uids, next, err
 		}, nil
 	}
-	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due())
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
 	if err != nil {
 		return nil, fmt.Errorf("walk over the models: %w", err)
 	}

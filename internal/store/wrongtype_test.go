@@ -10,7 +10,7 @@ import (
 
 func TestACounterThatIsNoNumberStopsNobody(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.redis.HSet(t.Context(), b.Keys.Stats(), "create", "many")
+		b.redis.HSet(t.Context(), b.Keys.Stats, "create", "many")
 		record := &Record{Model: model.Model{UID: "m1", Policy: policy.Default()}}
 		b.mustApply(b.save(record, "{}"))
 	})

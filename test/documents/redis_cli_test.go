@@ -59,7 +59,7 @@ func newKitchen(t *testing.T) *kitchen {
 	program(t, k.path, "redis-cli", fmt.Sprintf("shape=--raw\n[ /dev/stdout -ef %q ] && shape=--no-raw\nexec %q -p %s $KITCHEN_USER $shape \"$@\"", k.tty, cli, port))
 	program(t, k.path, "date", fmt.Sprintf("exec /bin/date -u -d @%d \"$@\"", fixture.Start.Unix()))
 	k.cook()
-	k.users = fixture.UsersOn(t, k.Server, k.Store.Keys.Queue())
+	k.users = fixture.UsersOn(t, k.Server, k.Store.Keys.Queue)
 	return k
 }
 
@@ -97,9 +97,9 @@ func (k *kitchen) work() {
 func (k *kitchen) take(uid string) (attempt string) {
 	k.t.Helper()
 	attempt = k.Attempt(uid)
-	for _, entry := range k.List(k.Store.Keys.Input()) {
+	for _, entry := range k.List(k.Store.Keys.Input) {
 		if strings.Contains(entry, attempt) && attempt != "" {
-			k.Redis.LRem(k.t.Context(), k.Store.Keys.Input(), 1, entry)
+			k.Redis.LRem(k.t.Context(), k.Store.Keys.Input, 1, entry)
 			return attempt
 		}
 	}
@@ -128,11 +128,11 @@ func (k *kitchen) put(uid, host string, fields ...string) {
 func (k *kitchen) cook() {
 	k.t.Helper()
 	k.Clock.Set(fixture.Start.Add(-time.Hour))
-	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies(), "daily", `{"name":"daily","timeout":"20m","retries":["5m","30m"],"on_exhausted":"give_up",`+
+	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies, "daily", `{"name":"daily","timeout":"20m","retries":["5m","30m"],"on_exhausted":"give_up",`+
 		`"fresh_within":"26h","circuit":{"key":"{host(input_url)}","open_after":"2 of 2","probe":"2h"},"limits":[{"key":"{host(input_url)}","running":1}]}`)
 	k.put("tbl_1", "shop.example")
 	k.say("success", "tbl_1")
-	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies(), "hourly", `{"name":"hourly","timeout":"10m","retries":["5m"],"on_exhausted":"next_planned","fresh_within":"50m","warn_within":"40m"}`)
+	k.Redis.HSet(k.t.Context(), k.Store.Keys.Policies, "hourly", `{"name":"hourly","timeout":"10m","retries":["5m"],"on_exhausted":"next_planned","fresh_within":"50m","warn_within":"40m"}`)
 	k.put("hour_1", "shop.example", `"policy":"hourly"`)
 	k.say("success", "hour_1")
 	k.put("tbl_gone", "gone.example")

@@ -195,11 +195,11 @@ func (c *chaos) untilTheDeadAreForgotten() {
 		living[command[0]]++
 	}
 	c.until("only the living known", func() (bool, error) {
-		pollers, err := c.clients.Read.ZCard(c.ctx, c.store.Keys.Pollers()).Result()
+		pollers, err := c.clients.Read.ZCard(c.ctx, c.store.Keys.Pollers).Result()
 		if err != nil {
 			return false, err
 		}
-		workers, err := c.clients.Read.ZCard(c.ctx, c.store.Keys.Workers()).Result()
+		workers, err := c.clients.Read.ZCard(c.ctx, c.store.Keys.Workers).Result()
 		return pollers <= living["poller"] && workers <= living["worker"], err
 	})
 }
@@ -208,9 +208,9 @@ func (c *chaos) untilTheDeadAreForgotten() {
 func (c *chaos) auditKeys() {
 	c.t.Helper()
 	k := c.store.Keys
-	known := map[string]bool{k.Policies(): true, k.Journal(): true, k.Stats(): true, k.Rejected(): true}
+	known := map[string]bool{k.Policies: true, k.Journal: true, k.Stats: true, k.Rejected: true}
 	// The token of a dispatcher, the last name in the lane, what stood first in line, and the numbers of commands.
-	perhaps := map[string]bool{k.Wake(): true, k.Holder(): true, k.Front(): true, k.Forwarded(): true}
+	perhaps := map[string]bool{k.Wake: true, k.Leader: true, k.Front: true, k.Forwarded: true}
 	for _, uid := range c.uids {
 		known[k.Model(uid)], known[k.Payload(uid)], known[k.History(uid)] = true, true, true
 	}

@@ -44,7 +44,7 @@ func (d *drill) beginOn(clock *jumping) {
 // die leaves what a poller and a worker pool leave that are killed now: claimed messages, and taken attempts if there are any.
 func (d *drill) die(name string) {
 	d.t.Helper()
-	d.check("push a message", d.clients.Write.RPush(d.ctx, d.store.Keys.Output(), "left by "+name).Err())
+	d.check("push a message", d.clients.Write.RPush(d.ctx, d.store.Keys.Output, "left by "+name).Err())
 	d.record.pushed(nil, 1)
 	_, err := d.store.Claim(d.ctx, name, 100, time.Second)
 	d.check("claim as "+name, err)
@@ -57,7 +57,7 @@ func (d *drill) forgotten(name string) {
 	d.t.Helper()
 	keys := d.store.Keys
 	d.until("the end of "+name, func() (bool, error) {
-		for _, heartbeats := range []string{keys.Pollers(), keys.Workers()} {
+		for _, heartbeats := range []string{keys.Pollers, keys.Workers} {
 			owners, err := d.clients.Read.ZRange(d.ctx, heartbeats, 0, -1).Result()
 			for _, owner := range owners {
 				if owner == name {

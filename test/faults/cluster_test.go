@@ -100,7 +100,7 @@ func (s *spread) save() {
 	for first := 0; first < spreadModels; first += 500 {
 		pipe := s.clients.Write.Pipeline()
 		for i := first; i < first+500; i++ {
-			pipe.RPush(s.ctx, s.queue.Parts[i%spreadParts].Keys.Control(), s.put(fmt.Sprint("m", i), 0))
+			pipe.RPush(s.ctx, s.queue.Parts[i%spreadParts].Keys.Control, s.put(fmt.Sprint("m", i), 0))
 		}
 		_, err := pipe.Exec(s.ctx)
 		s.check("push commands", err)
@@ -150,7 +150,7 @@ func (s *spread) work(ctx context.Context) {
 		queues[i] = part.Pool()
 		s.workers.Go(func() {
 			for ctx.Err() == nil {
-				s.workOnce(ctx, part.Keys.Input())
+				s.workOnce(ctx, part.Keys.Input)
 			}
 		})
 	}
@@ -198,7 +198,7 @@ func (s *spread) workOnce(ctx context.Context, input string) {
 // instants what Redis acknowledged may be gone.
 func (s *spread) failover(part int) (saved []string, from, to time.Time) {
 	s.t.Helper()
-	key := s.queue.Parts[part].Keys.Due()
+	key := s.queue.Parts[part].Keys.Due
 	from = time.Now().Add(-time.Second) // the replica may lag behind
 	killed := s.server.KillMaster(s.t, key)
 	saved = s.parts[part].uids[20:40]
@@ -217,7 +217,7 @@ func (s *spread) failover(part int) (saved []string, from, to time.Time) {
 // pushElsewhere pushes a command to the list of a part, as soon as its master answers.
 func (s *spread) pushElsewhere(part int, command []byte) {
 	s.t.Helper()
-	list := s.queue.Parts[part%spreadParts].Keys.Control()
+	list := s.queue.Parts[part%spreadParts].Keys.Control
 	s.until("a command is pushed", func() (bool, error) {
 		err := s.clients.Write.RPush(s.ctx, list, command).Err()
 		return err == nil, err
@@ -235,7 +235,7 @@ func (s *spread) moveAll(versions int) (saved []string) {
 				s.pushElsewhere(i+1, s.put(uid, version+1))
 			}
 			if version == versions/2 {
-				s.server.MoveSlot(s.t, part.store.Keys.Due())
+				s.server.MoveSlot(s.t, part.store.Keys.Due)
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (d *drill) save() {
 	for _, uid := range d.uids {
 		command, err := json.Marshal(map[string]any{"type": "put", "uid": uid, "policy": d.policy.Name, "payload": map[string]any{"input_url": d.feed}})
 		d.check("encode a command", err)
-		d.check("push a command", d.clients.Write.RPush(d.ctx, d.store.Keys.Control(), command).Err())
+		d.check("push a command", d.clients.Write.RPush(d.ctx, d.store.Keys.Control, command).Err())
 	}
 }
 
@@ -188,7 +188,7 @@ func (d *drill) progress(count int) {
 	d.t.Helper()
 	first := -1
 	d.until("progress", func() (bool, error) {
-		text, err := d.clients.Read.HGet(d.ctx, d.store.Keys.Stats(), "success").Int()
+		text, err := d.clients.Read.HGet(d.ctx, d.store.Keys.Stats, "success").Int()
 		if err == nil && first < 0 {
 			first = text
 		}

@@ -29,7 +29,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 		client := redis.NewClient(&redis.Options{Addr: q.Server.Addr, MaxRetries: -1})
 		one := client.Conn()
 		defer func() { _, _ = one.Close(), client.Close() }()
-		raw, err := one.LPop(t.Context(), q.Store.Keys.Input()).Result()
+		raw, err := one.LPop(t.Context(), q.Store.Keys.Input).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 		return r
 	}
 	testkit.Eventually(t, "a replica that follows", func() bool {
-		return successor.Redis.Exists(t.Context(), c.Store.Keys.Due()).Val() == 1
+		return successor.Redis.Exists(t.Context(), c.Store.Keys.Due).Val() == 1
 	})
 	round(c.Queue)
 	first, known := takes(c.Queue)
@@ -74,7 +74,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	c.Commit(now, records[first.UID].Decide(records[first.UID].Succeed(now, nil), now))
 	testkit.Eventually(t, "the second model is started", func() bool {
 		round(c.Queue)
-		return c.Redis.LLen(t.Context(), c.Store.Keys.Input()).Val() > 0
+		return c.Redis.LLen(t.Context(), c.Store.Keys.Input).Val() > 0
 	})
 	if second, known := takes(c.Queue); known != 0 || second.UID == first.UID {
 		t.Errorf("want a worker told that no replica knows of %s, %d do", second.UID, known)

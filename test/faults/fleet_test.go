@@ -80,16 +80,16 @@ func (f *fleet) run(daemon func(context.Context) error) {
 func (f *fleet) work(context.Context) error {
 	client := f.Server.Client(f.t)
 	for f.ctx.Err() == nil {
-		if err := client.BLMove(f.ctx, f.Store.Keys.Input(), f.Store.Keys.Input(), "LEFT", "LEFT", time.Second).Err(); err != nil {
+		if err := client.BLMove(f.ctx, f.Store.Keys.Input, f.Store.Keys.Input, "LEFT", "LEFT", time.Second).Err(); err != nil {
 			continue // nothing to do yet, or the end
 		}
-		entries, _ := client.LPopCount(f.ctx, f.Store.Keys.Input(), 100).Result()
+		entries, _ := client.LPopCount(f.ctx, f.Store.Keys.Input, 100).Result()
 		for _, raw := range entries {
 			var entry fixture.Entry
 			if err := json.Unmarshal([]byte(raw), &entry); err != nil {
 				return fmt.Errorf("read entry %s: %w", raw, err)
 			}
-			client.RPush(context.WithoutCancel(f.ctx), f.Store.Keys.Output(), fixture.Result("success", entry.UID, entry.AttemptUID))
+			client.RPush(context.WithoutCancel(f.ctx), f.Store.Keys.Output, fixture.Result("success", entry.UID, entry.AttemptUID))
 		}
 	}
 	return nil
@@ -108,12 +108,12 @@ func (f *fleet) check(events map[string]int) {
 	if diff := cmp.Diff(want, stats); diff != "" {
 		f.t.Errorf("counters:\n%s", diff)
 	}
-	for _, key := range []string{f.Store.Keys.Due(), f.Store.Keys.Urgent(), f.Store.Keys.Running()} {
+	for _, key := range []string{f.Store.Keys.Due, f.Store.Keys.Urgent, f.Store.Keys.Running} {
 		if left := f.Scores(key); len(left) != 0 {
 			f.t.Errorf("%s: want it empty, got %d", key, len(left))
 		}
 	}
-	for _, key := range []string{f.Store.Keys.Input(), f.Store.Keys.Output(), f.Store.Keys.Rejected()} {
+	for _, key := range []string{f.Store.Keys.Input, f.Store.Keys.Output, f.Store.Keys.Rejected} {
 		if left := f.List(key); len(left) != 0 {
 			f.t.Errorf("%s: want it empty, got %d", key, len(left))
 		}

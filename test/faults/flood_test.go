@@ -35,12 +35,12 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	f := newFleet(t)
 	giant := strings.Repeat("x", 100_000_000)
 	for range huge {
-		if err := f.Redis.RPush(f.ctx, f.Store.Keys.Output(), giant).Err(); err != nil {
+		if err := f.Redis.RPush(f.ctx, f.Store.Keys.Output, giant).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	f.flood(f.Store.Keys.Output(), garbage)
-	f.flood(f.Store.Keys.Control(), garbage)
+	f.flood(f.Store.Keys.Output, garbage)
+	f.flood(f.Store.Keys.Control, garbage)
 	f.put(1)
 	f.run(f.work)
 	dispatcher, poller := f.dispatcher(), f.poller("flooded")
@@ -61,7 +61,7 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	if held > 100<<20 {
 		t.Errorf("want at most 100 MB in the poller, got %d", held)
 	}
-	if kept := len(f.List(f.Store.Keys.Rejected())); kept != 1000 {
+	if kept := len(f.List(f.Store.Keys.Rejected)); kept != 1000 {
 		t.Errorf("want the last 1000 kept, got %d", kept)
 	}
 }

@@ -23,7 +23,7 @@ func (s *lateWorker) work(ctx context.Context) error {
 	clients, store := s.connect(s.address)
 	defer func() { _ = clients.Close() }()
 	for ctx.Err() == nil {
-		entry, err := pop(ctx, clients.Block, store.Keys.Input())
+		entry, err := pop(ctx, clients.Block, store.Keys.Input)
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (s *lateWorker) work(ctx context.Context) error {
 			return err
 		}
 		s.record.ran(entry.AttemptUID)
-		s.say(ctx, clients.Write, store.Keys.Output(), entry)
+		s.say(ctx, clients.Write, store.Keys.Output, entry)
 		s.late.Add(1)
 	}
 	return nil

@@ -47,9 +47,9 @@ func only(_ bool, err error) error { return err }
 // lateVerbs are all verbs about a queue that change what operators set, but for that which stops a queue under load.
 func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 	d.t.Helper()
-	has := func(key func(store.Keys) string, field string) func(*store.Store) (bool, error) {
+	has := func(key func(*store.Keys) string, field string) func(*store.Store) (bool, error) {
 		return func(part *store.Store) (bool, error) {
-			return d.clients.Read.HExists(d.ctx, key(part.Keys), field).Result()
+			return d.clients.Read.HExists(d.ctx, key(&part.Keys), field).Result()
 		}
 	}
 	hold := &model.Hold{ID: "h2", Since: d.now(), Reason: "late", Selector: selectorOf(d.t, "uid=nobody")}
@@ -82,24 +82,24 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 				return q.Fleet().PutLimit(ctx, &model.Limit{Name: "host=h", Running: 1})
 			},
 			func(ctx context.Context) error { return only(q.Fleet().RemoveLimit(ctx, "host=h")) },
-			has(store.Keys.Limits, "host=h"),
+			has(func(k *store.Keys) string { return k.Limits }, "host=h"),
 		},
 		{
 			"calendar", func(ctx context.Context) error { return q.Fleet().PutCalendar(ctx, closed) },
 			func(ctx context.Context) error { return only(q.Fleet().RemoveCalendar(ctx, "c1")) },
-			has(store.Keys.Calendars, "c1"),
+			has(func(k *store.Keys) string { return k.Calendars }, "c1"),
 		},
 		{
 			"policy", func(ctx context.Context) error { return q.Fleet().PutPolicy(ctx, spare) },
 			func(ctx context.Context) error { return only(q.Fleet().RemovePolicy(ctx, "spare")) },
-			has(store.Keys.Policies, "spare"),
+			has(func(k *store.Keys) string { return k.Policies }, "spare"),
 		},
 		{
 			"circuit", func(ctx context.Context) error {
 				return only(q.Fleet().OpenCircuit(ctx, "host=h", "ann", "", time.Hour))
 			},
 			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "host=h", "ann")) },
-			has(func(k store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
+			has(func(k *store.Keys) string { return k.Circuit("host=h") }, "opened_at"),
 		},
 		{"circuit of the queue", circuit(true), circuit(false), func(part *store.Store) (bool, error) {
 			status, err := part.Fleet().QueueCircuit(d.ctx)
@@ -127,7 +127,7 @@ func (d *drill) lateVerbs(q *store.Queue) []lateVerb {
 				return only(q.Fleet().OpenCircuit(ctx, "queue", "ann", "", time.Hour))
 			},
 			func(ctx context.Context) error { return only(q.Fleet().CloseCircuit(ctx, "queue", "ann")) },
-			has(store.Keys.QueueCircuit, "opened_at"),
+			has(func(k *store.Keys) string { return k.QueueCircuit }, "opened_at"),
 		})
 	}
 	return verbs
@@ -178,7 +178,7 @@ func (d *drill) lateQueues() (queues []lateQueue) {
 	operator, _ := d.connect(d.address)
 	const spread = "spread"
 	d.check("create a queue", store.Create(d.ctx, d.clients, store.Config{Queue: spread}, 2))
-	for _, name := range []string{d.store.Keys.Queue(), spread} {
+	for _, name := range []string{d.store.Keys.Queue, spread} {
 		is, err := store.Open(d.ctx, d.clients, store.Config{Queue: name})
 		d.check("open a queue", err)
 		late, err := store.Open(d.ctx, operator, store.Config{Queue: name})
@@ -204,7 +204,7 @@ func (d *drill) pushLate(q lateQueue, round int) (replies int64, last string) {
 	keys, last := q.Parts[0].Keys, fmt.Sprint("second ", round)
 	for i, text := range []string{fmt.Sprint(`{"type":"hold","id":"h1","selector":"uid=nobody","reason":"first `, round), `{"type":"release","id":"h1`, `{"type":"hold","id":"h1","selector":"uid=nobody","reason":"` + last} {
 		command := fmt.Sprintf(`%s","command_id":"c%d-%d","reply_to":%q}`, text, round, i, keys.Reply("late"))
-		d.check("push a command", d.clients.Write.RPush(d.ctx, keys.Control(), command).Err())
+		d.check("push a command", d.clients.Write.RPush(d.ctx, keys.Control, command).Err())
 	}
 	return int64(3 * (round + 1)), last
 }
@@ -229,12 +229,12 @@ func (d *drill) expectLate(q lateQueue, done bool, reason string) {
 	for _, part := range q.Parts {
 		for _, v := range q.verbs {
 			if is, err := v.done(part); err != nil || is != done {
-				d.t.Fatalf("%s: %s: want it done: %t, found %t, %v", part.Keys.Queue(), v.name, done, is, err)
+				d.t.Fatalf("%s: %s: want it done: %t, found %t, %v", part.Keys.Queue, v.name, done, is, err)
 			}
 		}
 		hold, err := holdOf(d.ctx, part, "h1")
 		if err != nil || hold == nil || hold.Reason != reason || !hold.Until.IsZero() {
-			d.t.Fatalf("%s: want the hold that was asked for last, %q, found %+v, %v", part.Keys.Queue(), reason, hold, err)
+			d.t.Fatalf("%s: want the hold that was asked for last, %q, found %+v, %v", part.Keys.Queue, reason, hold, err)
 		}
 	}
 }

@@ -94,7 +94,7 @@ func (c *chaos) foreign(ctx context.Context) error {
 	clients, store := c.connect(c.address)
 	defer func() { _ = clients.Close() }()
 	for ctx.Err() == nil {
-		popped, err := clients.Block.BLPop(context.WithoutCancel(ctx), time.Second, store.Keys.Input()).Result()
+		popped, err := clients.Block.BLPop(context.WithoutCancel(ctx), time.Second, store.Keys.Input).Result()
 		if errors.Is(err, redis.Nil) {
 			continue
 		}
@@ -154,7 +154,7 @@ func (c *chaos) say(ctx context.Context, clients *store.Clients, event model.Eve
 	for {
 		begun := time.Now()
 		message := fixture.Result(string(event), entry.UID, entry.AttemptUID)
-		err := clients.Write.RPush(context.WithoutCancel(ctx), c.store.Keys.Output(), message).Err()
+		err := clients.Write.RPush(context.WithoutCancel(ctx), c.store.Keys.Output, message).Err()
 		c.ledger.pushed(entry.AttemptUID, event, begun, err)
 		if err == nil || ctx.Err() != nil {
 			return

@@ -131,7 +131,7 @@ func (c *crowd) take(ctx context.Context) error {
 	var working sync.WaitGroup
 	defer working.Wait()
 	for ctx.Err() == nil {
-		_, entries, err := client.BLMPop(ctx, time.Second, "left", 100, c.Store.Keys.Input()).Result()
+		_, entries, err := client.BLMPop(ctx, time.Second, "left", 100, c.Store.Keys.Input).Result()
 		if err != nil {
 			continue // nothing to do yet, or the end
 		}
@@ -153,7 +153,7 @@ func (c *crowd) takeLate(ctx context.Context) error {
 	defer working.Wait()
 	for ctx.Err() == nil {
 		next := 5 * time.Millisecond // until something waits
-		raw, err := client.LIndex(ctx, c.Store.Keys.Input(), 0).Result()
+		raw, err := client.LIndex(ctx, c.Store.Keys.Input, 0).Result()
 		if err == nil {
 			next = readEntry(raw).patience() - c.length/2
 		}
@@ -164,7 +164,7 @@ func (c *crowd) takeLate(ctx context.Context) error {
 			}
 			continue // another may stand there now
 		}
-		if raw, err = client.LPop(ctx, c.Store.Keys.Input()).Result(); err == nil {
+		if raw, err = client.LPop(ctx, c.Store.Keys.Input).Result(); err == nil {
 			select {
 			case c.taken <- struct{}{}:
 			default: // it is told already
@@ -214,7 +214,7 @@ func (c *crowd) answer(ctx context.Context, client redis.UniversalClient, entry 
 	case <-timer.C:
 	}
 	all := c.end(at.Host) // before anybody can start another
-	client.RPush(context.WithoutCancel(ctx), c.Store.Keys.Output(), fixture.Result("success", entry.UID, entry.AttemptUID))
+	client.RPush(context.WithoutCancel(ctx), c.Store.Keys.Output, fixture.Result("success", entry.UID, entry.AttemptUID))
 	if all == c.count*c.each {
 		close(c.finished)
 	}
@@ -276,7 +276,7 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 		c.save(wave*perHost, (wave+1)*perHost)
 		testkit.Eventually(t, "all deadlines passed", func() bool {
 			now, err := c.Store.Now(c.ctx)
-			running, late := c.Redis.ZCard(c.ctx, c.Store.Keys.Running()).Val(), c.Redis.ZCount(c.ctx, c.Store.Keys.Running(), "-inf", fmt.Sprint(now.UnixMilli())).Val()
+			running, late := c.Redis.ZCard(c.ctx, c.Store.Keys.Running).Val(), c.Redis.ZCount(c.ctx, c.Store.Keys.Running, "-inf", fmt.Sprint(now.UnixMilli())).Val()
 			return err == nil && running == late
 		})
 		for _, d := range dispatchers {
@@ -371,7 +371,7 @@ func (c *crowd) await(count int) {
 func (c *crowd) rest() {
 	c.t.Helper()
 	k := c.Store.Keys
-	keys := []string{k.Due(), k.Urgent(), k.Running(), k.Parked(), k.Gates(), k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
+	keys := []string{k.Due, k.Urgent, k.Running, k.Parked, k.Gates, k.Limit("host=h000"), k.Limit("host=h001"), k.ParkedBy("limit:host=h000")}
 	testkit.Eventually(c.t, "nothing left of what the models took", func() bool {
 		left, err := c.Redis.Exists(c.ctx, keys...).Result()
 		return err == nil && left == 0

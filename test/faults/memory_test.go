@@ -25,7 +25,7 @@ func (d *drill) refused() (int, error) {
 func (d *drill) take(count int) (held []fixture.Entry) {
 	d.t.Helper()
 	d.until("entries to take", func() (bool, error) {
-		entry, err := pop(d.ctx, d.clients.Block, d.store.Keys.Input())
+		entry, err := pop(d.ctx, d.clients.Block, d.store.Keys.Input)
 		if err == nil {
 			d.record.ran(entry.AttemptUID)
 			held = append(held, entry)
@@ -39,7 +39,7 @@ func (d *drill) take(count int) (held []fixture.Entry) {
 func (d *drill) answer(held []fixture.Entry) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, entry := range held {
-			d.say(ctx, d.clients.Write, d.store.Keys.Output(), entry)
+			d.say(ctx, d.clients.Write, d.store.Keys.Output, entry)
 		}
 		return nil
 	}

@@ -124,7 +124,7 @@ func (s *traffic) round() {
 	if err == nil && round.Blocked > 0 && round.Sleep == 0 && round.Started == 0 && round.Parked == 0 && round.Limited == 0 {
 		s.t.Error("a dispatcher that waits for somebody to set a key right does not rest")
 	}
-	for s.Redis.LPop(s.t.Context(), s.Store.Keys.Input()).Err() == nil { // in the hands of workers
+	for s.Redis.LPop(s.t.Context(), s.Store.Keys.Input).Err() == nil { // in the hands of workers
 		continue
 	}
 }
@@ -169,11 +169,11 @@ func (s *traffic) suffer(key, kind, want string) {
 	t, k, name := s.t, s.Store.Keys, strings.TrimPrefix(key, "bigtables")
 	attempts := map[string]string{"u": s.Attempt("u"), "a": s.Attempt("a"), "f": s.Attempt("f")}
 	messages := map[string][]string{
-		k.Output(): {
+		k.Output: {
 			fixture.Result("success", "u", attempts["u"]), fixture.Result("failure", "f", attempts["f"], `"reason":"503"`),
 			fixture.Result("success", "a", attempts["a"]), "no JSON",
 		},
-		k.Control(): {`{"type":"put","uid":"n"}`, `{"type":"run","uid":"f","command_id":"c1","reply_to":"bigtables:reply:x"}`},
+		k.Control: {`{"type":"put","uid":"n"}`, `{"type":"run","uid":"f","command_id":"c1","reply_to":"bigtables:reply:x"}`},
 	}
 	if err := mistype(t.Context(), s.Redis, key, kind); err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func (s *traffic) recover(key string, messages map[string][]string, applied func
 		s.Clock.Turn(15 * time.Second) // also for a lease
 		s.round()
 	}
-	for _, list := range []string{k.Output(), k.Control(), k.Claimed("p"), k.Lane()} {
+	for _, list := range []string{k.Output, k.Control, k.Claimed("p"), k.ClaimedCommands} {
 		if left := s.List(list); len(left) > 0 {
 			t.Errorf("%s still holds %q", list, left)
 		}
@@ -248,11 +248,11 @@ func (s *traffic) recover(key string, messages map[string][]string, applied func
 	if s.Redis.Exists(t.Context(), k.Model("n")).Val() == 0 {
 		t.Error("a command is lost")
 	}
-	if kept := strings.Join(s.List(k.Rejected()), " "); !strings.Contains(kept, "no JSON") && key != k.Rejected() {
+	if kept := strings.Join(s.List(k.Rejected), " "); !strings.Contains(kept, "no JSON") && key != k.Rejected {
 		t.Errorf("a message that cannot be handled is lost: %s", kept)
 	}
 	report, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true})
-	if err != nil || report.Total(doctor.Error) > 0 && key != k.Model("u") && key != k.Payload("u") && key != k.Policies() {
+	if err != nil || report.Total(doctor.Error) > 0 && key != k.Model("u") && key != k.Payload("u") && key != k.Policies {
 		t.Errorf("expected a healthy queue, found %v, %+v", err, report.Findings)
 	}
 }

@@ -77,7 +77,7 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 		}
 	}
 	for i := range notices {
-		entry := &redis.XAddArgs{Stream: f.Store.Keys.Outbox(), Values: []string{"event", "disabled", "uid", fmt.Sprint("m", i)}}
+		entry := &redis.XAddArgs{Stream: f.Store.Keys.Outbox, Values: []string{"event", "disabled", "uid", fmt.Sprint("m", i)}}
 		if err := f.Redis.XAdd(f.ctx, entry).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +102,7 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 		return len(slices.Compact(slices.Sorted(slices.Values(w.told)))) >= notices
 	})
 	testkit.Eventually(t, "nothing is left", func() bool {
-		return f.Redis.Exists(f.ctx, f.Store.Keys.Notices("ops"), f.Store.Keys.Deliveries()).Val() == 0
+		return f.Redis.Exists(f.ctx, f.Store.Keys.Notices("ops"), f.Store.Keys.Deliveries).Val() == 0
 	})
 	if code := notifier.Stop(); code != 0 {
 		t.Errorf("it ended with %d", code)

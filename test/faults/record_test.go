@@ -112,14 +112,14 @@ func (d *drill) foreignWorker(ctx context.Context) error {
 	clients, store := d.connect(d.address)
 	defer func() { _ = clients.Close() }()
 	for ctx.Err() == nil {
-		entry, err := pop(ctx, clients.Block, store.Keys.Input())
+		entry, err := pop(ctx, clients.Block, store.Keys.Input)
 		switch {
 		case errors.Is(err, redis.Nil):
 		case err != nil:
 			pause(ctx)
 		default:
 			d.record.ran(entry.AttemptUID)
-			d.say(ctx, clients.Write, store.Keys.Output(), entry)
+			d.say(ctx, clients.Write, store.Keys.Output, entry)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 		if held := f.List(f.Store.Keys.Claimed(owner)); len(held) > 0 {
 			t.Errorf("stop %d: want nothing left claimed, got %d messages", i, len(held))
 		}
-		if _, known := f.Scores(f.Store.Keys.Pollers())[owner]; known {
+		if _, known := f.Scores(f.Store.Keys.Pollers)[owner]; known {
 			t.Errorf("stop %d: want the poller to have resigned", i)
 		}
 	}
@@ -87,14 +87,14 @@ func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 // expectNothingInHand checks that no process holds anything: what runs stands in the input list.
 func (f *fleet) expectNothingInHand() {
 	f.t.Helper()
-	if owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers())); owners > 0 {
+	if owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers)); owners > 0 {
 		f.t.Errorf("want no worker and no poller known, got %d", owners)
 	}
-	if output := f.List(f.Store.Keys.Output()); len(output) > 0 {
+	if output := f.List(f.Store.Keys.Output); len(output) > 0 {
 		f.t.Errorf("want every message applied, got %d left", len(output))
 	}
-	queued := strings.Join(f.List(f.Store.Keys.Input()), "\n")
-	for uid := range f.Scores(f.Store.Keys.Running()) {
+	queued := strings.Join(f.List(f.Store.Keys.Input), "\n")
+	for uid := range f.Scores(f.Store.Keys.Running) {
 		if !strings.Contains(queued, f.Model(uid)["attempt_uid"]) {
 			f.t.Errorf("%s: want it queued or idle, got an attempt that nobody works on", uid)
 		}

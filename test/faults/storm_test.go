@@ -78,7 +78,7 @@ func (c *chaos) rage(ctx context.Context) error {
 		err := c.await(func() (bool, error) {
 			_, err := client.Pipelined(c.ctx, func(p redis.Pipeliner) error {
 				for _, command := range c.storm.gust(c.policy.Name) {
-					p.RPush(c.ctx, c.store.Keys.Control(), command)
+					p.RPush(c.ctx, c.store.Keys.Control, command)
 				}
 				return nil
 			})
@@ -100,7 +100,7 @@ func (c *chaos) rage(ctx context.Context) error {
 
 // allApplied reports whether no command waits and no poller holds one.
 func (c *chaos) allApplied() (bool, error) {
-	waiting, err := c.clients.Read.LLen(c.ctx, c.store.Keys.Control()).Result()
+	waiting, err := c.clients.Read.LLen(c.ctx, c.store.Keys.Control).Result()
 	if err != nil || waiting > 0 {
 		return false, err
 	}
@@ -156,7 +156,7 @@ type litter struct {
 }
 
 func (c *chaos) litters() []litter {
-	output, control := c.store.Keys.Output(), c.store.Keys.Control()
+	output, control := c.store.Keys.Output, c.store.Keys.Control
 	huge := strings.Repeat("x", 2<<20)
 	return []litter{
 		{output, "malformed", `{"type":"success","big_ta`},

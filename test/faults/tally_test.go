@@ -56,7 +56,7 @@ func (d *drill) read(y *tally) {
 	d.t.Helper()
 	var entries []redis.XMessage
 	d.until("the journal", func() (ok bool, err error) {
-		entries, err = d.clients.Read.XRange(d.ctx, d.store.Keys.Journal(), cmp.Or(y.seen, "-"), "+").Result()
+		entries, err = d.clients.Read.XRange(d.ctx, d.store.Keys.Journal, cmp.Or(y.seen, "-"), "+").Result()
 		return true, err
 	})
 	for _, entry := range entries {

@@ -92,9 +92,9 @@ func (f *fleet) worker(s *service, args ...string) *testkit.Process {
 }
 
 // deadlines are when the running attempts would time out.
-func (f *fleet) deadlines() map[string]int64 { return f.Scores(f.Store.Keys.Running()) }
+func (f *fleet) deadlines() map[string]int64 { return f.Scores(f.Store.Keys.Running) }
 
-func (f *fleet) owners() int { return len(f.Scores(f.Store.Keys.Workers())) }
+func (f *fleet) owners() int { return len(f.Scores(f.Store.Keys.Workers)) }
 
 func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T) {
 	t.Parallel()
@@ -138,7 +138,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	if code := survivor.Stop(); code != 0 {
 		t.Errorf("the survivor ended with %d", code)
 	}
-	if left := len(f.List(f.Store.Keys.Input())) + f.owners(); left > 0 {
+	if left := len(f.List(f.Store.Keys.Input)) + f.owners(); left > 0 {
 		t.Errorf("%d entries and workers are left", left)
 	}
 }
@@ -157,7 +157,7 @@ func (f *fleet) attempts(uids []string) map[string]string {
 // succeeded are the attempts that the journal says have succeeded, with their numbers.
 func (f *fleet) succeeded() map[string]string {
 	f.t.Helper()
-	entries, err := f.Redis.XRange(f.ctx, f.Store.Keys.Journal(), "-", "+").Result()
+	entries, err := f.Redis.XRange(f.ctx, f.Store.Keys.Journal, "-", "+").Result()
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAWorkerThatIsToldToStopLeavesNothingToBeHandedBack(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 	if f.owners() > 0 {
-		t.Errorf("its name is left in %s", f.Store.Keys.Workers())
+		t.Errorf("its name is left in %s", f.Store.Keys.Workers)
 	}
 	f.AwaitEvent(model.EventInterrupted, 2)
 	f.worker(s)

@@ -15,7 +15,7 @@ import (
 // told are the notices that owners have got.
 func (q *policyQueue) told() (events []string) {
 	q.t.Helper()
-	notices, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Outbox(), "-", "+").Result()
+	notices, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Outbox, "-", "+").Result()
 	if err != nil {
 		q.t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 		// While it waits in line, the attempt itself gets the new address, in its place.
 		attempt := q.Attempt("queued")
 		put("queued", "/good")
-		if input := q.List(q.Store.Keys.Input()); len(input) != 3 || !strings.Contains(input[1], `"url":"/good"`) || !strings.Contains(input[1], attempt) {
+		if input := q.List(q.Store.Keys.Input); len(input) != 3 || !strings.Contains(input[1], `"url":"/good"`) || !strings.Contains(input[1], attempt) {
 			t.Fatalf("expected attempt %s second of three, with the new address, found %q", attempt, input)
 		}
 		q.take("first")
@@ -149,7 +149,7 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 		q.work()
 		q.is("feed", stopped)
 		q.idle()
-		if rejected := q.List(q.Store.Keys.Rejected()); len(rejected) != 1 || !strings.Contains(rejected[0], "disabled by hand") {
+		if rejected := q.List(q.Store.Keys.Rejected); len(rejected) != 1 || !strings.Contains(rejected[0], "disabled by hand") {
 			t.Errorf("expected the run refused, found %q", rejected)
 		}
 
@@ -158,7 +158,7 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 		q.is("feed", map[string]string{"refresh_disabled_until_update": "", "refresh_disabled_by": "", "refresh_disabled_user_friendly_reason": "", "refresh_why": "planned"})
 		q.Clock.Turn(time.Hour)
 		q.work()
-		input := q.List(q.Store.Keys.Input())
+		input := q.List(q.Store.Keys.Input)
 		if len(input) != 1 || !strings.Contains(input[0], `"price":4`) {
 			t.Errorf("expected an attempt with what was imported last, found %q", input)
 		}
@@ -196,7 +196,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 		q.Take()
 		q.Take()
 		q.work()
-		input := q.List(q.Store.Keys.Input())
+		input := q.List(q.Store.Keys.Input)
 		if len(input) != 20 || !strings.Contains(input[18], `"mine_0"`) || !strings.Contains(input[19], `"due_`) {
 			t.Fatalf("expected mine_0 and then one that was due behind the eighteen before, found %q", input[max(0, len(input)-2):])
 		}
@@ -212,7 +212,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 			continue
 		}
 		q.work()
-		input = q.List(q.Store.Keys.Input())
+		input = q.List(q.Store.Keys.Input)
 		for i, entry := range input {
 			if mine := strings.Contains(entry, `"mine_`); mine != (i < 10) {
 				t.Fatalf("expected ten by hand and then ten that were due, found %q", input)
@@ -295,7 +295,7 @@ func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
 // journal lists the models of the transitions of a kind.
 func (q *policyQueue) journal(event string) (uids []string) {
 	q.t.Helper()
-	entries, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Journal(), "-", "+").Result()
+	entries, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Journal, "-", "+").Result()
 	if err != nil {
 		q.t.Fatal(err)
 	}

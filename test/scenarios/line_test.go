@@ -68,7 +68,7 @@ func (c *crowd) save(models int) {
 	for i := range commands {
 		commands[i] = fmt.Sprintf(`{"type":"put","uid":"m%05d","policy":{"timeout":%q,"retries":[],"on_exhausted":"give_up"}}`, i, c.timeout)
 	}
-	if err := c.Redis.RPush(c.ctx, c.Store.Keys.Control(), commands...).Err(); err != nil {
+	if err := c.Redis.RPush(c.ctx, c.Store.Keys.Control, commands...).Err(); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -91,7 +91,7 @@ func (c *crowd) hire(workers int) {
 }
 
 func (c *crowd) pop() (entry string, ok bool) {
-	raw, err := c.Redis.LPop(c.ctx, c.Store.Keys.Input()).Result()
+	raw, err := c.Redis.LPop(c.ctx, c.Store.Keys.Input).Result()
 	if err != nil {
 		if !errors.Is(err, redis.Nil) && c.ctx.Err() == nil {
 			c.t.Error(err)
@@ -109,7 +109,7 @@ func (c *crowd) answer(entries []string) {
 		messages = append(messages, fixture.Result("success", entry.UID, entry.AttemptUID))
 	}
 	if len(messages) > 0 && c.ctx.Err() == nil {
-		_ = c.Redis.RPush(c.ctx, c.Store.Keys.Output(), messages...).Err()
+		_ = c.Redis.RPush(c.ctx, c.Store.Keys.Output, messages...).Err()
 	}
 }
 
@@ -259,7 +259,7 @@ func TestNoHealthyModelOfTwentyThousandFailsByWaiting(t *testing.T) {
 		c.running.Go(func() { // the fleet: 17,400 workers, of whom some are free each moment
 			for c.ctx.Err() == nil {
 				c.rest(look)
-				entries, _ := c.Redis.LPopCount(c.ctx, c.Store.Keys.Input(), second/int(time.Second/look)).Result()
+				entries, _ := c.Redis.LPopCount(c.ctx, c.Store.Keys.Input, second/int(time.Second/look)).Result()
 				c.running.Go(func() {
 					c.rest(work)
 					c.answer(entries)

@@ -71,7 +71,7 @@ func (f *fleet) dispatch() {
 // incidents lists the events of the outbox that tell of the circuit of the queue or of a disabled model.
 func (f *fleet) incidents() (events []string) {
 	f.t.Helper()
-	entries, err := f.Redis.XRange(context.Background(), f.Store.Keys.Outbox(), "-", "+").Result()
+	entries, err := f.Redis.XRange(context.Background(), f.Store.Keys.Outbox, "-", "+").Result()
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 			}
 		}
 		q.Command(commands...)
-		for len(q.List(q.Store.Keys.Control())) > 0 {
+		for len(q.List(q.Store.Keys.Control)) > 0 {
 			if _, err := q.poller.RunOnce(t.Context()); err != nil {
 				t.Fatal(err)
 			}

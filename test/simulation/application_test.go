@@ -29,7 +29,7 @@ func (a *applicationRole) round(ctx context.Context) error {
 		for _, text := range a.unsent[:n] {
 			together = append(together, text)
 		}
-		if err := a.server.write.RPush(ctx, a.server.store.Keys.Control(), together...).Err(); err != nil {
+		if err := a.server.write.RPush(ctx, a.server.store.Keys.Control, together...).Err(); err != nil {
 			return err
 		}
 		a.unsent = a.unsent[n:]

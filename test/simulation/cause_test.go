@@ -20,7 +20,7 @@ const (
 // lookAtCauses reads what is known of all signatures, by their ids.
 func (r *server) lookAtCauses() map[string]map[string]string {
 	causes := map[string]map[string]string{}
-	for _, ids := range []map[string]float64{r.scores(r.store.Keys.Errors()), r.scores(r.store.Keys.PastErrors())} {
+	for _, ids := range []map[string]float64{r.scores(r.store.Keys.Errors), r.scores(r.store.Keys.PastErrors)} {
 		for id := range ids {
 			causes[id] = r.hash(r.store.Keys.Error(id))
 		}

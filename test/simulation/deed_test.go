@@ -97,7 +97,7 @@ func (w *world) execute(a *actor, c *call) error {
 		if err == nil {
 			d.read(w.server.store.Keys, command)
 		}
-		if args := command.Args(); len(args) > 3 && args[3] == w.server.store.Keys.Output() {
+		if args := command.Args(); len(args) > 3 && args[3] == w.server.store.Keys.Output {
 			d.said = texts(args[4:])
 		}
 	}
@@ -143,7 +143,7 @@ func (w *world) enter(d *deed) {
 		w.broken = w.oracle.account(d)
 	}
 	if w.before.wake > 0 && w.rng.IntN(2) == 0 {
-		w.server.mini.Del(w.server.store.Keys.Wake()) // a dispatcher heard of it
+		w.server.mini.Del(w.server.store.Keys.Wake) // a dispatcher heard of it
 		w.before.wake = 0
 	}
 }

@@ -22,24 +22,24 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	keys := all[:count(fmt.Sprint(args[2]))]
 	values := all[len(keys):]
 	switch {
-	case keys[0] == k.Due() && slices.Contains(keys, k.Dispatchers()):
+	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):
 		d.looks = true
-	case keys[0] == k.Front():
+	case keys[0] == k.Front:
 		d.note = &note{count(values[1]), count(values[2])}
-	case len(keys) > 2 && keys[1] == k.Gates() && keys[2] == k.Forwarded():
+	case len(keys) > 2 && keys[1] == k.Gates && keys[2] == k.Forwarded:
 		d.compared = &compared{seen: values[0], part: values[1], number: values[2]}
-	case keys[0] == k.QueueCircuit() && keys[1] == k.Gates():
+	case keys[0] == k.QueueCircuit && keys[1] == k.Gates:
 		d.turned = &turn{values[0], values[5], values[6]}
 		d.compared = &compared{seen: values[10], opened: values[11], turns: true}
-	case keys[0] == k.QueueCircuit():
+	case keys[0] == k.QueueCircuit:
 		d.measured = time.UnixMilli(int64(count(values[0]))).UTC()
-	case keys[0] == k.Pollers():
+	case keys[0] == k.Pollers:
 		d.leaves = keys[1] == keys[2]
-	case keys[0] == k.Workers() && len(keys) > 1:
+	case keys[0] == k.Workers && len(keys) > 1:
 		d.leaves, d.found = values[1] == "", values[1]
-	case slices.Contains(keys, k.Lane()) && !slices.Contains(keys, k.Control()):
+	case slices.Contains(keys, k.ClaimedCommands) && !slices.Contains(keys, k.Control):
 		d.window, d.commits = count(values[2]), values[6]
-	case slices.Contains(keys, k.Pollers()), slices.Contains(keys, k.Workers()):
+	case slices.Contains(keys, k.Pollers), slices.Contains(keys, k.Workers):
 		d.alive = values[1]
 	}
 }
@@ -102,9 +102,9 @@ func takenOver(k store.Keys, c *call) string {
 	}
 	args := texts(c.commands[0].Args()[3:])
 	switch {
-	case args[0] == k.Workers() && args[2] == k.Input():
+	case args[0] == k.Workers && args[2] == k.Input:
 		return args[3]
-	case args[0] == k.Pollers() && args[1] != args[2]:
+	case args[0] == k.Pollers && args[1] != args[2]:
 		return strings.TrimPrefix(args[1], k.Claimed(""))
 	default:
 		return ""

@@ -231,9 +231,9 @@ func (w *world) turn(by time.Duration) {
 
 // say pushes a message that no honest sender wrote just now.
 func (w *world) say(mark byte, message string) {
-	key := w.server.store.Keys.Output()
+	key := w.server.store.Keys.Output
 	if mark == 'c' {
-		key = w.server.store.Keys.Control()
+		key = w.server.store.Keys.Control
 	}
 	w.note("somebody says %c%s", mark, message)
 	if _, err := w.server.mini.Push(key, message); err != nil {
@@ -275,7 +275,7 @@ func (w *world) repetition() (byte, string) {
 func (w *world) meddle() {
 	k := w.server.store.Keys
 	uid := w.uids[w.rng.IntN(len(w.uids))]
-	key := []string{k.Due(), k.Running(), k.Urgent(), k.Running()}[w.rng.IntN(4)]
+	key := []string{k.Due, k.Running, k.Urgent, k.Running}[w.rng.IntN(4)]
 	w.note("somebody writes %s into %s", uid, key)
 	w.oracle.meddled[uid] = true
 	if _, err := w.server.mini.ZAdd(key, float64(w.now.UnixMilli()-int64(w.rng.IntN(3))*1000), uid); err != nil {

@@ -75,7 +75,7 @@ func (o *operatorRole) round(ctx context.Context) error {
 			o.unsent = asking(text, o.server.store.Keys.Reply(replyName), *o.named)
 		}
 	}
-	if err := o.server.write.RPush(ctx, o.server.store.Keys.Control(), o.unsent).Err(); err != nil {
+	if err := o.server.write.RPush(ctx, o.server.store.Keys.Control, o.unsent).Err(); err != nil {
 		if o.rng.IntN(2) == 0 {
 			o.unsent = "" // given up
 		}

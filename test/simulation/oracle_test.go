@@ -91,7 +91,7 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 // checkStanding checks the invariants that hold at every instant.
 func (o *oracle) checkStanding(s *snapshot) error {
 	for owner := range s.claimed {
-		if _, known := s.pollers[owner]; !known && owner != store.LaneOwner { // the lane is everybody's who finds it without a holder
+		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the lane is everybody's who finds it without a holder
 			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}

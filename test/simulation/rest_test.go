@@ -25,10 +25,10 @@ func (l *loops) live() error {
 	put := func(uid string) error {
 		time.Sleep(10*time.Second + 333*time.Millisecond) // in the middle of everybody's rest
 		text := fmt.Sprintf(`{"type":"put","uid":%q,"policy":{"timeout":"1m","retries":["700ms"]},"refresh":"now"}`, uid)
-		return client.RPush(ctx, k.Control(), text).Err()
+		return client.RPush(ctx, k.Control, text).Err()
 	}
 	dead := func() error {
-		if _, err := l.mini.ZAdd(k.Workers(), float64(time.Now().Add(-time.Hour).UnixMilli()), "dead"); err != nil {
+		if _, err := l.mini.ZAdd(k.Workers, float64(time.Now().Add(-time.Hour).UnixMilli()), "dead"); err != nil {
 			return err
 		}
 		at := model.FormatTime(time.Now())
@@ -44,8 +44,8 @@ func (l *loops) live() error {
 		},
 		func() error { time.Sleep(time.Minute); return nil },
 		func() error { return l.restful("an idle queue", 5*60, 15*60) },
-		func() error { return l.heard(k.Pollers(), time.Second) },
-		func() error { return l.heard(k.Workers(), time.Second) },
+		func() error { return l.heard(k.Pollers, time.Second) },
+		func() error { return l.heard(k.Workers, time.Second) },
 		func() error { l.mini.SetError("LOADING Redis is loading the dataset in memory"); return nil },
 		func() error { return l.restful("an outage", 60, 10*60) },
 		func() error { l.mini.SetError(""); return nil },
@@ -54,7 +54,7 @@ func (l *loops) live() error {
 		func() error { return l.begun("its retry", 700*time.Millisecond, 700*time.Millisecond+2*exactly) },
 		func() error { return put("slow") },
 		func() error { return l.begun("a slow attempt", 0, exactly) },
-		func() error { time.Sleep(20 * time.Second); return l.heard(k.Workers(), time.Second) },
+		func() error { time.Sleep(20 * time.Second); return l.heard(k.Workers, time.Second) },
 		func() error { time.Sleep(20 * time.Second); return nil },
 		dead,
 		func() error { return l.begun("what a dead pool had taken", 0, 2*time.Second) },

@@ -229,12 +229,12 @@ func (s *scope) round(at *place, process int) func(context.Context, *player) {
 type plainWorker struct{ server *server }
 
 func (w *plainWorker) round(ctx context.Context) error {
-	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input(), 1).Result()
+	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input, 1).Result()
 	if err != nil {
 		return err
 	}
 	message := fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":%q}`, modelOf(entries[0]), attemptOf(entries[0]))
-	return w.server.write.RPush(ctx, w.server.store.Keys.Output(), message).Err()
+	return w.server.write.RPush(ctx, w.server.store.Keys.Output, message).Err()
 }
 
 func (*plainWorker) resign(context.Context) {}
@@ -277,20 +277,20 @@ func (s *scope) restore(p *place) {
 			_ = m.Set(k.Payload(uid), r.payloads[uid])
 		}
 	}
-	setHash(s.server, k.Policies(), r.policies)
-	setHash(s.server, k.Stats(), map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
-	setHash(s.server, k.PolicyUses(), r.uses)
-	for key, set := range map[string]map[string]float64{k.Failing(): r.failing, k.Disabled(): r.disabled, k.Errors(): r.errors, k.Due(): r.due, k.Urgent(): r.urgent, k.Running(): r.running, k.Pollers(): r.pollers} {
+	setHash(s.server, k.Policies, r.policies)
+	setHash(s.server, k.Stats, map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
+	setHash(s.server, k.PolicyUses, r.uses)
+	for key, set := range map[string]map[string]float64{k.Failing: r.failing, k.Disabled: r.disabled, k.Errors: r.errors, k.Due: r.due, k.Urgent: r.urgent, k.Running: r.running, k.Pollers: r.pollers} {
 		for member, score := range set {
 			_, _ = m.ZAdd(key, score, member)
 		}
 	}
-	lists := map[string][]string{k.Input(): r.input, k.Output(): r.output, k.Control(): r.control}
+	lists := map[string][]string{k.Input: r.input, k.Output: r.output, k.Control: r.control}
 	for owner, entries := range r.claimed {
 		lists[k.Claimed(owner)] = entries
 	}
 	if r.holder != "" {
-		_ = m.Set(k.Holder(), r.holder)
+		_ = m.Set(k.Leader, r.holder)
 	}
 	for key, entries := range lists {
 		if len(entries) > 0 {

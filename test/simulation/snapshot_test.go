@@ -43,12 +43,12 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	k := r.store.Keys
 	s := &snapshot{
 		models: map[string]map[string]string{}, payloads: map[string]string{}, claimed: map[string][]string{}, histories: map[string][]string{},
-		due: r.scores(k.Due()), urgent: r.scores(k.Urgent()), running: r.scores(k.Running()), pollers: r.scores(k.Pollers()),
-		front: r.list(k.Front()),
-		input: r.list(k.Input()), output: r.list(k.Output()), control: r.list(k.Control()),
-		stats: r.hash(k.Stats()), policies: r.hash(k.Policies()), uses: r.hash(k.PolicyUses()), taken: map[string][]string{}, workers: r.scores(k.Workers()),
-		queueCircuit: r.hash(k.QueueCircuit()), wake: len(r.list(k.Wake())),
-		ids: r.scores(k.Commands()), changes: r.hash(k.Forwarded())["changes"], ordered: r.hash(k.Forwarded()), steered: r.lookAround(r.steers),
+		due: r.scores(k.Due), urgent: r.scores(k.Urgent), running: r.scores(k.Running), pollers: r.scores(k.Pollers),
+		front: r.list(k.Front),
+		input: r.list(k.Input), output: r.list(k.Output), control: r.list(k.Control),
+		stats: r.hash(k.Stats), policies: r.hash(k.Policies), uses: r.hash(k.PolicyUses), taken: map[string][]string{}, workers: r.scores(k.Workers),
+		queueCircuit: r.hash(k.QueueCircuit), wake: len(r.list(k.Wake)),
+		ids: r.scores(k.Commands), changes: r.hash(k.Forwarded)["changes"], ordered: r.hash(k.Forwarded), steered: r.lookAround(r.steers),
 	}
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
@@ -61,8 +61,8 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	}
 	replan := r.hash(k.Bulk(store.ReplanID(sharedPolicy)))
 	s.replanning = len(replan) > 0 && replan["ended"] == ""
-	s.holder, _ = r.mini.Get(k.Holder())
-	for _, owner := range append(slices.Clip(owners), store.LaneOwner) {
+	s.holder, _ = r.mini.Get(k.Leader)
+	for _, owner := range append(slices.Clip(owners), store.CommandOwner) {
 		if entries := r.list(k.Claimed(owner)); len(entries) > 0 {
 			s.claimed[owner] = unnumbered(entries)
 		}
@@ -77,9 +77,9 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 }
 
 func (s *snapshot) readNews(r *server, k store.Keys) {
-	s.journal, s.outbox, s.rejected = r.stream(k.Journal()), r.stream(k.Outbox()), r.list(k.Rejected())
+	s.journal, s.outbox, s.rejected = r.stream(k.Journal), r.stream(k.Outbox), r.list(k.Rejected)
 	s.replies = r.list(k.Reply(replyName))
-	for _, key := range []string{k.Journal(), k.Outbox(), k.Rejected(), k.Reply(replyName)} {
+	for _, key := range []string{k.Journal, k.Outbox, k.Rejected, k.Reply(replyName)} {
 		r.mini.Del(key)
 	}
 }

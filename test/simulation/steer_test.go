@@ -134,7 +134,7 @@ func (o *operatorRole) send(ctx context.Context, holds bool, id string) error {
 	if holds {
 		text = fmt.Sprintf(`{"type":"hold","id":%q,"selector":%q,"reason":"r%d"}`, id, o.selector(), o.rng.IntN(3))
 	}
-	return o.server.write.RPush(ctx, o.server.store.Keys.Control(), text).Err()
+	return o.server.write.RPush(ctx, o.server.store.Keys.Control, text).Err()
 }
 
 // newLimit is one for a key, or for all tenants.

@@ -60,15 +60,15 @@ type steered struct {
 // lookAround reads that. What no operator steers has indexes only.
 func (r *server) lookAround(steers bool) (s steered) {
 	k := r.store.Keys
-	s.ages, s.late, s.stale, s.errors = r.scores(k.StaleAt()), r.scores(k.Late()), r.scores(k.Stale()), r.scores(k.Errors())
+	s.ages, s.late, s.stale, s.errors = r.scores(k.StaleAt), r.scores(k.Late), r.scores(k.Stale), r.scores(k.Errors)
 	if r.few {
 		s.causes = r.lookAtCauses()
 	}
-	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing()), r.scores(k.Disabled()), r.scores(k.Parked()), r.scores(k.Gates())
+	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Gates)
 	if !steers {
 		return s
 	}
-	s.holds, s.limits, s.calendars = r.hash(k.Holds()), r.hash(k.Limits()), r.hash(k.Calendars())
+	s.holds, s.limits, s.calendars = r.hash(k.Holds), r.hash(k.Limits), r.hash(k.Calendars)
 	s.parkedBy, s.keys, s.rates = map[string]map[string]float64{}, map[string]map[string]float64{}, map[string]string{}
 	s.circuits, s.labels, s.bulks = map[string]map[string]string{}, map[string][]string{}, map[string]map[string]string{}
 	for _, gate := range gateNames {
@@ -92,8 +92,8 @@ func (r *server) lookAround(steers bool) (s steered) {
 			s.labels[term] = uids
 		}
 	}
-	s.openBulks = r.scores(k.Bulks())
-	for _, ids := range []map[string]float64{s.openBulks, r.scores(k.BulksEnded())} {
+	s.openBulks = r.scores(k.Bulks)
+	for _, ids := range []map[string]float64{s.openBulks, r.scores(k.BulksEnded)} {
 		for id := range ids {
 			if id != store.ReplanID(sharedPolicy) {
 				s.bulks[id] = r.hash(k.Bulk(id))

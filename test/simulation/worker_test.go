@@ -79,7 +79,7 @@ func (w *workerRole) push(ctx context.Context) error {
 	for i, message := range w.outbox[:n] {
 		messages[i] = message
 	}
-	if err := w.server.write.RPush(ctx, w.server.store.Keys.Output(), messages...).Err(); err != nil {
+	if err := w.server.write.RPush(ctx, w.server.store.Keys.Output, messages...).Err(); err != nil {
 		return err
 	}
 	w.outbox = w.outbox[n:]
@@ -87,7 +87,7 @@ func (w *workerRole) push(ctx context.Context) error {
 }
 
 func (w *workerRole) take(ctx context.Context) error {
-	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input(), slots-len(w.hand)).Result()
+	entries, err := w.server.write.LPopCount(ctx, w.server.store.Keys.Input, slots-len(w.hand)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return err
 	}

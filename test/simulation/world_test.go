@@ -81,10 +81,10 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	}
 	r.mini.SetTime(w.now)
 	if w.temper.rules {
-		r.mini.HSet(r.store.Keys.Policies(), sharedPolicy, sharedText(w.rules))
+		r.mini.HSet(r.store.Keys.Policies, sharedPolicy, sharedText(w.rules))
 	}
 	for name, value := range w.temper.queueCircuit {
-		r.mini.HSet(r.store.Keys.QueueCircuit(), name, value)
+		r.mini.HSet(r.store.Keys.QueueCircuit, name, value)
 	}
 	w.before = r.look(w.uids, nil, nil)
 	return w, w.populate()

@@ -279,7 +279,7 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 	p.fence("m", "newer")
 	testkit.Await(t, gone, "the end of every process")
 	stop()
-	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output(), 0, -1).Val() {
+	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output, 0, -1).Val() {
 		if m, err := (model.Wire{}).DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {
 			t.Errorf("told %s, %v; want nothing after the start", message, err)
 		}

@@ -80,7 +80,7 @@ func (p *pool) offer(uid, inputURL string) {
 	p.t.Helper()
 	p.fence(uid, uid+"-1")
 	entry, _ := json.Marshal(map[string]string{"big_table_uid": uid, "refresh_attempt_uid": uid + "-1", "input_url": inputURL})
-	if err := p.redis.RPush(context.Background(), p.store.Keys.Input(), entry).Err(); err != nil {
+	if err := p.redis.RPush(context.Background(), p.store.Keys.Input, entry).Err(); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -95,7 +95,7 @@ func (p *pool) fence(uid, attemptUID string) {
 // told waits for the next message, as the poller reads it.
 func (p *pool) told() model.Message {
 	p.t.Helper()
-	reply, err := p.redis.BLPop(context.Background(), testkit.Limit, p.store.Keys.Output()).Result()
+	reply, err := p.redis.BLPop(context.Background(), testkit.Limit, p.store.Keys.Output).Result()
 	if err != nil {
 		p.t.Fatal(err)
 	}

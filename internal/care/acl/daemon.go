@@ -3,15 +3,15 @@ package acl
 import "slices"
 
 // opening is what it takes to find the parts of a queue.
-func opening(k scope) grant { return allow("hget", reading(k.Settings())) }
+func opening(k scope) grant { return allow("hget", reading(k.Settings)) }
 
 // models is what the Go code reads of models, beside what the scripts do.
 func models(k scope) []grant {
 	return []grant{
 		allow("hgetall", reading(k.Model(all))),
 		allow("get", reading(k.Payload(all))),
-		allow("hmget", reading(k.Policies(), k.QueueCircuit())),
-		allow("llen", reading(k.Input())),
+		allow("hmget", reading(k.Policies, k.QueueCircuit)),
+		allow("llen", reading(k.Input)),
 	}
 }
 
@@ -24,14 +24,14 @@ var (
 // numbers is what store.Stats has for a monitor.
 func numbers(k scope) []grant {
 	return []grant{
-		allow("zcard zcount zrange", reading(k.Due(), k.Urgent(), k.Running(), k.Failing(), k.Disabled(), k.Parked(), k.ParkedBy(all), k.Gates(), k.StaleAt(),
-			k.Late(), k.Stale(), k.Errors(), k.Dispatchers(), k.Pollers(), k.Workers())),
-		allow("llen", reading(k.Input(), k.Output(), k.Control(), k.Claimed(all), k.Rejected())),
-		allow("xlen", reading(k.Journal())),
-		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox())),
-		allow("hkeys", reading(k.Deliveries())),
+		allow("zcard zcount zrange", reading(k.Due, k.Urgent, k.Running, k.Failing, k.Disabled, k.Parked, k.ParkedBy(all), k.Gates, k.StaleAt,
+			k.Late, k.Stale, k.Errors, k.Dispatchers, k.Pollers, k.Workers)),
+		allow("llen", reading(k.Input, k.Output, k.Control, k.Claimed(all), k.Rejected)),
+		allow("xlen", reading(k.Journal)),
+		allow("xlen xrange xinfo|groups xpending", reading(k.Outbox)),
+		allow("hkeys", reading(k.Deliveries)),
 		allow("llen lindex", reading(k.Notices(all))),
-		allow("hgetall", reading(k.Stats())),
+		allow("hgetall", reading(k.Stats)),
 	}
 }
 
@@ -40,19 +40,19 @@ func dispatcher(k scope) part {
 		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}, {"forget-model.lua", nobody}, {"trim-outbox.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
-			{[]string{"lset"}, []string{k.Input()}},
+			{[]string{"lset"}, []string{k.Input}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
-			{[]string{"lrange", "lrem"}, []string{k.Lane()}},
-			{[]string{"rpush", "ltrim"}, []string{k.Rejected()}},
-			{[]string{"hsetnx"}, []string{k.Policies()}}, // and changes no definition
-			{[]string{"hset"}, []string{k.PolicyUses()}},
-			{commandIDs, []string{k.Commands()}}, // nor carries out a command
+			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
+			{[]string{"rpush", "ltrim"}, []string{k.Rejected}},
+			{[]string{"hsetnx"}, []string{k.Policies}}, // and changes no definition
+			{[]string{"hset"}, []string{k.PolicyUses}},
+			{commandIDs, []string{k.Commands}}, // nor carries out a command
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
-			allow("zrem", writing(k.Dispatchers())),
-			allow("blpop", both(k.Wake())),
-			allow("lrange", reading(k.Input(), k.Front())),
+			allow("zrem", writing(k.Dispatchers)),
+			allow("blpop", both(k.Wake)),
+			allow("lrange", reading(k.Input, k.Front)),
 			allow("zrange", reading(k.ParkedBy(all))),
 			allow("zcard zrangebyscore", reading(k.Limit(all))),
 			allow("get", reading(k.Rate(all))),
@@ -65,29 +65,29 @@ func poller(k scope) part {
 	p := part{
 		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
-			{[]string{"rpush"}, []string{k.Input()}}, // it starts no attempt
+			{[]string{"rpush"}, []string{k.Input}}, // it starts no attempt
 			// Of what operators set, commands change holds alone, and they begin no bulk.
-			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits(), k.Calendars(), k.QueueCircuit()}},
-			{[]string{"hset", "hincrby"}, []string{k.Policies()}},
-			{[]string{"hdel"}, []string{k.Holds()}},
-			{[]string{"zadd"}, []string{k.Bulks()}},
-			{[]string{"zrem"}, []string{k.BulksEnded()}},
+			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit}},
+			{[]string{"hset", "hincrby"}, []string{k.Policies}},
+			{[]string{"hdel"}, []string{k.Holds}},
+			{[]string{"zadd"}, []string{k.Bulks}},
+			{[]string{"zrem"}, []string{k.BulksEnded}},
 			{[]string{"del"}, []string{k.Bulk(all)}},
 		},
 		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
-			allow("blmove", both(k.Output())),
-			allow("blmove", both(k.Control())),
-			allow("zrangebyscore", reading(k.Pollers())),
-			allow("hkeys", reading(k.Policies())),
+			allow("blmove", both(k.Output)),
+			allow("blmove", both(k.Control)),
+			allow("zrangebyscore", reading(k.Pollers)),
+			allow("hkeys", reading(k.Policies)),
 			// It walks over the models of a bulk.
 			allow("hgetall", reading(k.Bulk(all))),
-			allow("zrange", reading(k.Bulks())),
-			allow("zcard zscan", reading(k.Failing(), k.Disabled(), k.Parked(), k.Late(), k.Stale(), k.Running())),
+			allow("zrange", reading(k.Bulks)),
+			allow("zcard zscan", reading(k.Failing, k.Disabled, k.Parked, k.Late, k.Stale, k.Running)),
 			allow("scard sscan", reading(k.Label(all))),
-			allow("lrange", reading(k.Input(), k.Rejected())),
+			allow("lrange", reading(k.Input, k.Rejected)),
 			// It carries out the commands about the queue.
-			allow("hget", reading(k.Holds())),
-			allow("zscore", reading(k.Commands())),
+			allow("hget", reading(k.Holds)),
+			allow("zscore", reading(k.Commands)),
 		),
 	}
 	if k.several {
@@ -100,9 +100,9 @@ func worker(k scope) part {
 	return part{
 		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all}},
 		direct: []grant{
-			allow("blmove", both(k.Input())),
+			allow("blmove", both(k.Input)),
 			allow("lrange", reading(k.Taken(all))),
-			allow("zrangebyscore", reading(k.Workers())),
+			allow("zrangebyscore", reading(k.Workers)),
 			allow("hmget", reading(k.Model(all))),
 			opening(k),
 		},
@@ -113,10 +113,10 @@ func notifier(k scope) part {
 	return part{
 		runs: []run{{"route-notices.lua", nobody}, {"settle-notices.lua", nobody}},
 		direct: append(models(k), opening(k),
-			allow("xreadgroup xautoclaim xgroup|create", both(k.Outbox())),
+			allow("xreadgroup xautoclaim xgroup|create", both(k.Outbox)),
 			allow("zrangebyscore", reading(k.Recipients(all))),
 			allow("lrange", reading(k.Notices(all))),
-			allow("hget", reading(k.Deliveries())),
+			allow("hget", reading(k.Deliveries)),
 			allow("rpush ltrim", writing(k.Told(all))),
 		),
 	}
@@ -126,7 +126,7 @@ func notifier(k scope) part {
 func subscriber(k scope) part {
 	return part{direct: []grant{
 		opening(k),
-		allow("xreadgroup xack xautoclaim xclaim xpending xgroup|create xgroup|createconsumer xgroup|delconsumer", both(k.Outbox())),
+		allow("xreadgroup xack xautoclaim xclaim xpending xgroup|create xgroup|createconsumer xgroup|delconsumer", both(k.Outbox)),
 		allow("lpop blpop", both(k.Told(all))),
 	}}
 }
@@ -134,8 +134,8 @@ func subscriber(k scope) part {
 func foreignWorker(k scope) part {
 	return part{direct: []grant{
 		opening(k), // to read how messages call things
-		allow("lpop blpop", both(k.Input())),
-		allow("rpush", writing(k.Output())),
+		allow("lpop blpop", both(k.Input)),
+		allow("rpush", writing(k.Output)),
 		allow("hget", reading(k.Model(all))), // to ask whether its attempt still counts
 	}}
 }
@@ -143,7 +143,7 @@ func foreignWorker(k scope) part {
 func application(k scope) part {
 	return part{direct: []grant{
 		opening(k),
-		allow("rpush", writing(k.Control())),
+		allow("rpush", writing(k.Control)),
 		allow("lpop blpop lrange", both(k.Reply(all))), // what became of its commands
 	}}
 }

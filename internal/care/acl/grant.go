@@ -66,7 +66,7 @@ func (p part) grants(keys store.Keys) ([]grant, error) {
 			return nil, fmt.Errorf("expected the file of a script, found %s", run.script)
 		}
 		// The uid or the name in a key is "*", and a key such as host=example.com "*=*", so that whoever settles circuits cannot set that of the queue.
-		render := strings.NewReplacer("<queue>", keys.Queue(), "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
+		render := strings.NewReplacer("<queue>", keys.Queue, "<uid>", "*", "<name>", "*", "<key>", "*=*", "<owner>", run.owner).Replace
 		for _, key := range scripts.ReadHeader(script).Keys() {
 			pattern := render(key.Pattern)
 			passed[pattern] = true

@@ -53,12 +53,9 @@ func (q Queue) scope() scope {
 	return scope{q.Keys, q.Keys, false}
 }
 
-// Settings is the one key that all parts share.
-func (s scope) Settings() string { return s.queue.Settings() }
-
 // traces are those of the queue as one of one part, with braces and without.
 func (s scope) traces() (traces []string) {
-	bare := strings.Trim(s.queue.Queue(), "{}")
+	bare := strings.Trim(s.queue.Queue, "{}")
 	for _, name := range []string{bare, "{" + bare + "}"} {
 		if keys, err := store.NewKeys(name); err == nil {
 			traces = append(traces, keys.Traces()...)
@@ -84,7 +81,7 @@ func NewUser(role Role, queue Queue) (User, error) {
 		return User{}, fmt.Errorf("role: expected one of %v, found %q", Roles(), role)
 	}
 	// A server may hold several queues. No role with its hyphen begins another one, so that no two of these names are equal.
-	name := string(role) + "-" + queue.Keys.Queue()
+	name := string(role) + "-" + queue.Keys.Queue
 	user := User{Role: role, Name: name, Rules: []string{"resetchannels", "-@all"}}
 	commands := session(role)
 	if queue.Several || queue.Keys.Tagged() { // by these a client finds its way in a cluster

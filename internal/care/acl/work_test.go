@@ -61,7 +61,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		_, err = viewer.Fleet().EndedBulks(t.Context())
 		note(err)
 		note(viewer.Report().EachSelected(t.Context(), selector, func([]string) error { return nil }))
-		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing(), store.Scored{}, 1)
+		_, err = viewer.Report().Behind(t.Context(), viewer.Keys.Failing, store.Scored{}, 1)
 		note(err)
 		_, err = viewer.Report().LastReasons(t.Context(), []string{"a"})
 		note(err)

@@ -129,7 +129,7 @@ func TestAModelWhoseAttemptAWorkerTakesMeanwhileIsChangedAndStartsAgain(t *testi
 		b.carryOut(b.plan(documents("1")))
 		b.change("a", run, start)
 		plan := b.plan(documents("2"))
-		if err := server.Client(t).LPop(t.Context(), b.queue.Parts[0].Keys.Input()).Err(); err != nil {
+		if err := server.Client(t).LPop(t.Context(), b.queue.Parts[0].Keys.Input).Err(); err != nil {
 			t.Fatal(err)
 		}
 		b.carryOut(plan)

@@ -48,7 +48,7 @@ func TestAChangeTellsEachFieldThatDiffersAndNoOther(t *testing.T) {
 func TestPoliciesAreCompletedWithTheBuiltInOneWhereNoneCalledDefaultCanBeRead(t *testing.T) {
 	server := testkit.Miniredis(t)
 	b := setup(t, server)
-	if err := server.Client(t).HSet(t.Context(), b.queue.Parts[0].Keys.Policies(), policy.DefaultName, "no policy").Err(); err != nil {
+	if err := server.Client(t).HSet(t.Context(), b.queue.Parts[0].Keys.Policies, policy.DefaultName, "no policy").Err(); err != nil {
 		t.Fatal(err)
 	}
 	plan := b.plan("name: p\ntimeout: 90m\n")

@@ -22,7 +22,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		return err
 	}
 	k := c.store.Keys
-	lengths, err := inspect.Of(c.store).Lengths(ctx, k.Undelivered(), k.Wake())
+	lengths, err := inspect.Of(c.store).Lengths(ctx, k.Undelivered, k.Wake)
 	if err != nil {
 		return err
 	}
@@ -31,20 +31,20 @@ func (c *checker) backlog(ctx context.Context) error {
 		if b.Outbox > manyNotices || !b.OldestNotice.IsZero() && c.now.Sub(b.OldestNotice) > noticeWaits {
 			kind = outboxLong
 		}
-		c.note(kind, k.Outbox(), fmt.Sprintf("%d that wait, the oldest of %s", b.Outbox, model.FormatTime(b.OldestNotice)))
+		c.note(kind, k.Outbox, fmt.Sprintf("%d that wait, the oldest of %s", b.Outbox, model.FormatTime(b.OldestNotice)))
 	}
 	if lengths[0] > 0 {
-		c.note(undelivered, k.Undelivered(), fmt.Sprintf("%d that could not", lengths[0]))
+		c.note(undelivered, k.Undelivered, fmt.Sprintf("%d that could not", lengths[0]))
 	}
-	if b.Rejected > 0 && !c.wrongType[k.Rejected()] {
+	if b.Rejected > 0 && !c.wrongType[k.Rejected] {
 		reason, err := c.store.Report().LastRejected(ctx)
 		if err != nil {
 			return err
 		}
-		c.note(rejected, k.Rejected(), fmt.Sprintf("%d that could not, the last: %s", b.Rejected, reason))
+		c.note(rejected, k.Rejected, fmt.Sprintf("%d that could not, the last: %s", b.Rejected, reason))
 	}
 	if lengths[1] > 1 {
-		f := wakeLong.at(k.Wake(), fmt.Sprint(lengths[1]))
+		f := wakeLong.at(k.Wake, fmt.Sprint(lengths[1]))
 		if err := c.repair(f, func() error { return inspect.Of(c.store).TrimWake(ctx) }); err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	}
 	circuit, err := c.store.Fleet().QueueCircuit(ctx)
 	if err == nil && circuit.Open {
-		c.note(circuitOpen, k.QueueCircuit(), "one that is open since "+circuit.OpenedAt+": final failures are held back")
+		c.note(circuitOpen, k.QueueCircuit, "one that is open since "+circuit.OpenedAt+": final failures are held back")
 	}
 	return err
 }

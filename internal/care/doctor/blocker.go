@@ -17,7 +17,7 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
 		return err
 	}
-	if c.wrongType[c.store.Keys.Gates()] {
+	if c.wrongType[c.store.Keys.Gates] {
 		return nil
 	}
 	return each(c.blocker)(ctx, names)
@@ -46,12 +46,12 @@ func (c *checker) blocker(ctx context.Context, name string) error {
 }
 
 func (c *checker) rechecks(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Gates()] {
+	if c.wrongType[c.store.Keys.Gates] {
 		return nil
 	}
 	gate, at, found, err := inspect.Of(c.store).OldestRecheck(ctx)
 	if err == nil && found && c.now.Sub(at) > maxGateLateness {
-		c.note(gateLate, c.store.Keys.Gates(), string(gate)+", to be looked at "+model.FormatTime(at))
+		c.note(gateLate, c.store.Keys.Gates, string(gate)+", to be looked at "+model.FormatTime(at))
 	}
 	return err
 }

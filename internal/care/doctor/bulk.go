@@ -8,7 +8,7 @@ import (
 
 // bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
 func (c *checker) bulk(ctx context.Context, id string) error {
-	if c.wrongType[c.store.Keys.Bulks()] {
+	if c.wrongType[c.store.Keys.Bulks] {
 		return nil
 	}
 	bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
@@ -24,7 +24,7 @@ func (c *checker) bulk(ctx context.Context, id string) error {
 }
 
 func (c *checker) bulkSet(ctx context.Context) error {
-	key := c.store.Keys.Bulks()
+	key := c.store.Keys.Bulks
 	if c.wrongType[key] {
 		return nil
 	}

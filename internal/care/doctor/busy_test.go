@@ -48,7 +48,7 @@ type busy struct {
 
 func newBusy(t *testing.T, server *testkit.Server) busy {
 	q := busy{queue: &queue{fixture.Live(t, server), t}}
-	q.traffic = newTraffic(server, q.Store.Keys.Journal())
+	q.traffic = newTraffic(server, q.Store.Keys.Journal)
 	q.Intercept(q.traffic)
 	return q
 }
@@ -76,7 +76,7 @@ func (q busy) keepBusy() (stop func()) {
 // externalWorker pops attempts and answers them one by one.
 func (q busy) externalWorker(ctx context.Context) {
 	for ctx.Err() == nil {
-		popped, err := q.Redis.BLPop(ctx, time.Second, q.Store.Keys.Input()).Result()
+		popped, err := q.Redis.BLPop(ctx, time.Second, q.Store.Keys.Input).Result()
 		if err == nil {
 			q.fail(ctx, popped[1])
 		}
@@ -100,7 +100,7 @@ func (q busy) pool(ctx context.Context) {
 }
 
 func (q busy) fail(ctx context.Context, raw string) {
-	_ = q.Redis.RPush(ctx, q.Store.Keys.Output(), failure(raw)).Err()
+	_ = q.Redis.RPush(ctx, q.Store.Keys.Output, failure(raw)).Err()
 }
 
 func failure(raw string) string {
@@ -118,10 +118,10 @@ func (q busy) application(ctx context.Context) {
 			`{"type":"put","uid":` + uid + `,"rrule":"FREQ=SECONDLY","policy":{"retries":["0s"],"timeout":"` + strconv.Itoa(i%7+1) + `m"}}`, `{"type":"run","uid":` + uid + `,"force":true}`,
 			`{"type":"disable","uid":` + uid + `}`, `{"type":"enable","uid":` + uid + `}`, `{"type":"remove","uid":"n` + strconv.Itoa((i+25)%50) + `"}`,
 		} {
-			pipe.RPush(ctx, q.Store.Keys.Control(), command)
+			pipe.RPush(ctx, q.Store.Keys.Control, command)
 		}
 		_, _ = pipe.Exec(ctx)
-		q.until(ctx, func() bool { return q.Redis.LLen(ctx, q.Store.Keys.Control()).Val() <= 20 })
+		q.until(ctx, func() bool { return q.Redis.LLen(ctx, q.Store.Keys.Control).Val() <= 20 })
 	}
 }
 
@@ -166,7 +166,7 @@ func (q *queue) writeModels(n int) {
 			pipe.HSet(q.t.Context(), k.Model(uid), "rev", "1", "rrule", "FREQ=HOURLY", "dtstart", "2026-01-01T00:00:00", "refresh_at", "2026-11-21T08:00:00.000Z", "refresh_why", "planned")
 			pipe.Set(q.t.Context(), k.Payload(uid), `{"input_url":"https://example.com/a/b/c/`+uid+`"}`, 0)
 			if i%(n/10) != 0 {
-				pipe.ZAdd(q.t.Context(), k.Due(), redis.Z{Score: float64(at.UnixMilli()), Member: uid})
+				pipe.ZAdd(q.t.Context(), k.Due, redis.Z{Score: float64(at.UnixMilli()), Member: uid})
 			}
 		}
 		_, err := pipe.Exec(q.t.Context())

@@ -108,14 +108,14 @@ func (c *checker) check(ctx context.Context) (err error) {
 		}
 	}
 	if c.refused != "" {
-		c.note(repairRefused, c.store.Keys.Queue(), c.refused)
+		c.note(repairRefused, c.store.Keys.Queue, c.refused)
 	}
 	return err
 }
 
 func (c *checker) inPart(err error) error {
 	if c.several {
-		err = fmt.Errorf("%s: %w", c.store.Keys.Queue(), err)
+		err = fmt.Errorf("%s: %w", c.store.Keys.Queue, err)
 	}
 	return err
 }
@@ -123,12 +123,12 @@ func (c *checker) inPart(err error) error {
 func (c *checker) keyTypes(ctx context.Context) error {
 	k := c.store.Keys
 	wants := map[string]string{
-		k.Input(): "list", k.Output(): "list", k.Control(): "list", k.Due(): "zset", k.Urgent(): "zset", k.Running(): "zset", k.StaleAt(): "zset", k.Late(): "zset", k.Stale(): "zset", k.Policies(): "hash", k.PolicyUses(): "hash",
-		k.Dispatchers(): "zset", k.Pollers(): "zset", k.Workers(): "zset", k.Journal(): "stream", k.Outbox(): "stream", k.Rejected(): "list",
-		k.Stats(): "hash", k.QueueCircuit(): "hash", k.FormerCircuit(): "hash", k.Wake(): "list", k.Front(): "list", k.Lane(): "list", k.Holder(): "string",
-		k.Forwarded(): "hash", k.Commands(): "zset", k.Errors(): "zset", k.PastErrors(): "zset", k.Bulks(): "zset", k.BulksEnded(): "zset",
-		k.Failing(): "zset", k.Disabled(): "zset", k.Parked(): "zset", k.Gates(): "zset", k.Holds(): "hash", k.Limits(): "hash", k.Calendars(): "hash",
-		k.Deliveries(): "hash", k.Undelivered(): "list",
+		k.Input: "list", k.Output: "list", k.Control: "list", k.Due: "zset", k.Urgent: "zset", k.Running: "zset", k.StaleAt: "zset", k.Late: "zset", k.Stale: "zset", k.Policies: "hash", k.PolicyUses: "hash",
+		k.Dispatchers: "zset", k.Pollers: "zset", k.Workers: "zset", k.Journal: "stream", k.Outbox: "stream", k.Rejected: "list",
+		k.Stats: "hash", k.QueueCircuit: "hash", k.FormerCircuit: "hash", k.Wake: "list", k.Front: "list", k.ClaimedCommands: "list", k.Leader: "string",
+		k.Forwarded: "hash", k.Commands: "zset", k.Errors: "zset", k.PastErrors: "zset", k.Bulks: "zset", k.BulksEnded: "zset",
+		k.Failing: "zset", k.Disabled: "zset", k.Parked: "zset", k.Gates: "zset", k.Holds: "hash", k.Limits: "hash", k.Calendars: "hash",
+		k.Deliveries: "hash", k.Undelivered: "list",
 	}
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Report().Types(ctx, names)

@@ -28,8 +28,8 @@ func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
 		k := q.Store.Keys
 		q.ok(q.Redis.Set(t.Context(), k.Payload("x"), "{}", 0).Err())
 		q.ok(q.Redis.RPush(t.Context(), k.History("x"), "{}").Err())
-		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Due(), 1e13, "x").Err())
-		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Running(), 1e13, "x").Err())
+		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Due, 1e13, "x").Err())
+		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Running, 1e13, "x").Err())
 		for _, repair := range []bool{false, true} {
 			report := q.check(Options{Repair: repair})
 			if len(report.Findings) != 4 || report.Total(Error) != map[bool]int{false: 4, true: 0}[repair] {
@@ -43,11 +43,11 @@ func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T
 	onBothServers(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
 		q.prepare()
-		q.ok(q.Redis.ZRem(t.Context(), k.Due(), "idle").Err())
-		q.ok(q.Redis.Del(t.Context(), k.Running()).Err())
-		q.ok(q.Redis.Set(t.Context(), k.Running(), "text", 0).Err())
-		q.ok(q.Redis.Set(t.Context(), k.Stats(), "text", 0).Err())
-		q.ok(q.Redis.HSet(t.Context(), k.PolicyUses(), "inline-gone", "7 1").Err())
+		q.ok(q.Redis.ZRem(t.Context(), k.Due, "idle").Err())
+		q.ok(q.Redis.Del(t.Context(), k.Running).Err())
+		q.ok(q.Redis.Set(t.Context(), k.Running, "text", 0).Err())
+		q.ok(q.Redis.Set(t.Context(), k.Stats, "text", 0).Err())
+		q.ok(q.Redis.HSet(t.Context(), k.PolicyUses, "inline-gone", "7 1").Err())
 		report := q.check(Options{Repair: true})
 		if report.Counts["key-type"].Found != 2 || report.Counts["policy-unused"].Repaired != 1 || report.Counts["due-wrong"].Repaired != 0 ||
 			!strings.Contains(report.String(), "left: commit a batch: WRONGTYPE bigtables:running holds a string, expected a zset") {
@@ -84,8 +84,8 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 			server.Flush(t)
 			q := &queue{fixture.New(t, server), t}
 			q.prepare()
-			q.ok(q.Redis.ZRem(t.Context(), q.Store.Keys.Due(), "idle").Err())
-			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses(), "inline-gone", "7 1").Err())
+			q.ok(q.Redis.ZRem(t.Context(), q.Store.Keys.Due, "idle").Err())
+			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses, "inline-gone", "7 1").Err())
 			q.Intercept(answer)
 			report := q.check(Options{Repair: true})
 			left := strings.Count(report.String(), string(answer)+"; repaired false")
@@ -99,7 +99,7 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
-		all := []string{k.Input(), k.Output(), k.Control(), k.Due(), k.Running(), k.Policies(), k.Dispatchers(), k.Pollers(), k.Workers(), k.Journal(), k.Outbox(), k.Rejected(), k.Stats(), k.QueueCircuit(), k.Wake()}
+		all := []string{k.Input, k.Output, k.Control, k.Due, k.Running, k.Policies, k.Dispatchers, k.Pollers, k.Workers, k.Journal, k.Outbox, k.Rejected, k.Stats, k.QueueCircuit, k.Wake}
 		q.prepare()
 		for _, key := range all {
 			q.ok(q.Redis.Del(t.Context(), key).Err())

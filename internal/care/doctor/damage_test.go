@@ -29,37 +29,25 @@ type damage struct {
 	plant      plant
 }
 
-type plant func(ctx context.Context, q *queue, r redis.UniversalClient, k store.Keys)
+type plant func(ctx context.Context, q *queue, r redis.UniversalClient)
 
 type (
-	ctx  = context.Context
-	rds  = redis.UniversalClient
-	keys = store.Keys
+	ctx = context.Context
+	rds = redis.UniversalClient
 )
 
-// sends plants a damage with a command. An argument may be a function that names a key.
+var keys, _ = store.NewKeys(store.DefaultQueue)
+
+// sends plants a damage with a command.
 func sends(args ...any) plant {
-	return func(ctx ctx, q *queue, r rds, k keys) {
-		sent := slices.Clone(args)
-		for i, arg := range args {
-			if key, is := arg.(func(keys) string); is {
-				sent[i] = key(k)
-			}
-		}
-		q.ok(r.Do(ctx, sent...).Err())
-	}
+	return func(ctx ctx, q *queue, r rds) { q.ok(r.Do(ctx, args...).Err()) }
 }
 
 func (p plant) then(args ...any) plant {
-	return func(ctx ctx, q *queue, r rds, k keys) {
-		p(ctx, q, r, k)
-		sends(args...)(ctx, q, r, k)
+	return func(ctx ctx, q *queue, r rds) {
+		p(ctx, q, r)
+		sends(args...)(ctx, q, r)
 	}
-}
-
-// of is the key of a name.
-func of(key func(keys, string) string, name string) func(keys) string {
-	return func(k keys) string { return key(k, name) }
 }
 
 var damages = map[string]damage{
@@ -70,134 +58,134 @@ var damages = map[string]damage{
 	"an idle model stands in the running set":       {"running-wrong", Error, "idle", true, sends("ZADD", keys.Running, 1e13, "idle")},
 	"a model that nobody watches grows old":         {"stale-at-wrong", Error, "idle", true, sends("ZADD", keys.StaleAt, 1e13, "idle")},
 	"a fresh model stands among the late ones":      {"late-wrong", Error, "off", true, sends("ZADD", keys.Late, 1e13, "off")},
-	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, sends("HSET", of(keys.Model, "busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z")},
+	"a stale model is missing among the stale ones": {"stale-wrong", Error, "busy", true, sends("HSET", keys.Model("busy"), "freshness", "stale", "stale_at", "2026-11-20T00:00:00.000Z")},
 	"a disabled model stands in the due set":        {"due-wrong", Error, "off", true, sends("ZADD", keys.Due, 1e13, "off")},
-	"a disabled model has a refresh_at":             {"disabled-busy", Error, "off", false, sends("HSET", of(keys.Model, "off"), "refresh_at", "2026-11-22T00:00:00.000Z")},
-	"an attempt without a deadline":                 {"attempt-torn", Error, "busy", false, sends("HDEL", of(keys.Model, "busy"), "deadline_at")},
-	"a deadline without an attempt":                 {"attempt-torn", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "deadline_at", "2026-11-22T00:00:00.000Z")},
-	"a start without an attempt":                    {"attempt-torn", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "started_at", "2026-11-22T00:00:00.000Z")},
+	"a disabled model has a refresh_at":             {"disabled-busy", Error, "off", false, sends("HSET", keys.Model("off"), "refresh_at", "2026-11-22T00:00:00.000Z")},
+	"an attempt without a deadline":                 {"attempt-torn", Error, "busy", false, sends("HDEL", keys.Model("busy"), "deadline_at")},
+	"a deadline without an attempt":                 {"attempt-torn", Error, "idle", false, sends("HSET", keys.Model("idle"), "deadline_at", "2026-11-22T00:00:00.000Z")},
+	"a start without an attempt":                    {"attempt-torn", Error, "idle", false, sends("HSET", keys.Model("idle"), "started_at", "2026-11-22T00:00:00.000Z")},
 	"a uid in the due set without a model":          {"due-orphan", Error, "ghost", true, sends("ZADD", keys.Due, 1e13, "ghost")},
 	"a uid in the running set without a model":      {"running-orphan", Error, "ghost", true, sends("ZADD", keys.Running, 1e13, "ghost")},
 	"a uid in the stale_at set without a model":     {"stale-at-orphan", Error, "ghost", true, sends("ZADD", keys.StaleAt, 1e13, "ghost")},
 	"a uid in the late set without a model":         {"late-orphan", Error, "ghost", true, sends("ZADD", keys.Late, 1e13, "ghost")},
 	"a uid in the stale set without a model":        {"stale-orphan", Error, "ghost", true, sends("ZADD", keys.Stale, 1e13, "ghost")},
-	"a payload without a model":                     {"payload-orphan", Error, "ghost", true, sends("SET", of(keys.Payload, "ghost"), "{}")},
+	"a payload without a model":                     {"payload-orphan", Error, "ghost", true, sends("SET", keys.Payload("ghost"), "{}")},
 	"a bulk that is gone":                           {"bulk-orphan", Warning, "bigtables:bulks ghost", true, sends("ZADD", keys.Bulks, 1e12, "ghost")},
-	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds, k keys) {
+	"a bulk that is over and goes on": {"bulk-orphan", Warning, "bigtables:bulks x", true, func(ctx ctx, q *queue, r rds) {
 		q.begin("x")
 		_, err := q.Store.Fleet().CancelBulk(ctx, "x")
 		q.ok(err)
-		q.ok(r.ZAdd(ctx, k.Bulks(), redis.Z{Score: 1e12, Member: "x"}).Err())
+		q.ok(r.ZAdd(ctx, keys.Bulks, redis.Z{Score: 1e12, Member: "x"}).Err())
 	}},
-	"a bulk that nobody carries out": {"bulk-lost", Error, "bigtables:bulk:x", true, func(ctx ctx, q *queue, r rds, k keys) {
+	"a bulk that nobody carries out": {"bulk-lost", Error, "bigtables:bulk:x", true, func(ctx ctx, q *queue, r rds) {
 		q.begin("x")
-		q.ok(r.ZRem(ctx, k.Bulks(), "x").Err())
+		q.ok(r.ZRem(ctx, keys.Bulks, "x").Err())
 	}},
-	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, sends("SET", of(keys.Bulk, "x"), "text")},
-	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"a bulk of another type": {"key-type", Error, "bigtables:bulk:x", false, sends("SET", keys.Bulk("x"), "text")},
+	"a bulk of another release": {"bulk-unreadable", Warning, "x", false, func(ctx ctx, q *queue, r rds) {
 		q.begin("x")
-		q.ok(r.HSet(ctx, k.Bulk("x"), "action", "polish").Err())
+		q.ok(r.HSet(ctx, keys.Bulk("x"), "action", "polish").Err())
 	}},
 	"a signature that is counted too often": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("ZADD", keys.Errors, 2, "0123456789ab").
-		then("HSET", of(keys.Error, "0123456789ab"), "began", "2")},
-	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", of(keys.Model, "idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").
+		then("HSET", keys.Error("0123456789ab"), "began", "2")},
+	"a signature that is not counted": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", keys.Model("idle"), "failing_since", "2026-11-21T06:00:00.000Z", "error", "0123456789ab").
 		then("ZADD", keys.Failing, 1795240800000, "idle")},
-	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", of(keys.Error, "0123456789ab"), "began", "2", "ended", "2")},
-	"a signature of another type":                              {"key-type", Error, "bigtables:error:0123456789ab", false, sends("SET", of(keys.Error, "0123456789ab"), "text")},
-	"a history without a model":                                {"history-orphan", Error, "ghost", true, sends("RPUSH", of(keys.History, "ghost"), "{}")},
-	"a model of another type":                                  {"key-type", Error, "bigtables:model:ghost", false, sends("SET", of(keys.Model, "ghost"), "text")},
-	"a field that is no time":                                  {"model-field", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "refresh_at", "soon")},
-	"a field that is no number":                                {"model-field", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "attempt_no", "-1")},
-	"a rule that cannot be read":                               {"model-schedule", Error, "idle", false, sends("HSET", of(keys.Model, "idle"), "rrule", "FREQ=NEVER")},
-	"a policy that is not stored":                              {"policy-missing", Error, "vanished", false, sends("HSET", of(keys.Model, "idle"), "policy", "vanished")},
+	"a signature that nobody fails by and that stays for ever": {"error-count", Warning, "bigtables:error:0123456789ab", true, sends("HSET", keys.Error("0123456789ab"), "began", "2", "ended", "2")},
+	"a signature of another type":                              {"key-type", Error, "bigtables:error:0123456789ab", false, sends("SET", keys.Error("0123456789ab"), "text")},
+	"a history without a model":                                {"history-orphan", Error, "ghost", true, sends("RPUSH", keys.History("ghost"), "{}")},
+	"a model of another type":                                  {"key-type", Error, "bigtables:model:ghost", false, sends("SET", keys.Model("ghost"), "text")},
+	"a field that is no time":                                  {"model-field", Error, "idle", false, sends("HSET", keys.Model("idle"), "refresh_at", "soon")},
+	"a field that is no number":                                {"model-field", Error, "idle", false, sends("HSET", keys.Model("idle"), "attempt_no", "-1")},
+	"a rule that cannot be read":                               {"model-schedule", Error, "idle", false, sends("HSET", keys.Model("idle"), "rrule", "FREQ=NEVER")},
+	"a policy that is not stored":                              {"policy-missing", Error, "vanished", false, sends("HSET", keys.Model("idle"), "policy", "vanished")},
 	"a policy that cannot be read":                             {"policy-unreadable", Error, "odd", false, sends("HSET", keys.Policies, "odd", `{"retries":"for ever"}`)},
-	"an inline policy that no model uses": {"policy-unused", Info, policy.Default().ContentName(), true, func(ctx ctx, q *queue, r rds, k keys) {
+	"an inline policy that no model uses": {"policy-unused", Info, policy.Default().ContentName(), true, func(ctx ctx, q *queue, r rds) {
 		unused, err := json.Marshal(policy.Default())
 		q.ok(err)
-		q.ok(r.HSet(ctx, k.Policies(), policy.Default().ContentName(), unused).Err())
+		q.ok(r.HSet(ctx, keys.Policies, policy.Default().ContentName(), unused).Err())
 	}},
 	"a use of an inline policy that is gone": {"policy-unused", Info, "inline-gone", true, sends("HSET", keys.PolicyUses, "inline-gone", "2 7")},
-	"a model without payload":                {"payload-missing", Error, "idle", false, sends("DEL", of(keys.Payload, "idle"))},
-	"a payload that is no object":            {"payload-unreadable", Error, "idle", false, sends("SET", of(keys.Payload, "idle"), "[]")},
-	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, sends("DEL", of(keys.Payload, "idle")).
-		then("RPUSH", of(keys.Payload, "idle"), "{}")},
-	"a model without revision":     {"model-rev", Warning, "idle", true, sends("HDEL", of(keys.Model, "idle"), "rev")},
-	"a revision that is no number": {"model-rev", Warning, "idle", true, sends("HSET", of(keys.Model, "idle"), "rev", "x")},
-	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, sends("HDEL", of(keys.Model, "idle"), "refresh_at").
+	"a model without payload":                {"payload-missing", Error, "idle", false, sends("DEL", keys.Payload("idle"))},
+	"a payload that is no object":            {"payload-unreadable", Error, "idle", false, sends("SET", keys.Payload("idle"), "[]")},
+	"a payload of another type": {"key-type", Error, "bigtables:payload:idle", false, sends("DEL", keys.Payload("idle")).
+		then("RPUSH", keys.Payload("idle"), "{}")},
+	"a model without revision":     {"model-rev", Warning, "idle", true, sends("HDEL", keys.Model("idle"), "rev")},
+	"a revision that is no number": {"model-rev", Warning, "idle", true, sends("HSET", keys.Model("idle"), "rev", "x")},
+	"a model that nothing will ever start": {"model-idle", Warning, "idle", false, sends("HDEL", keys.Model("idle"), "refresh_at").
 		then("ZREM", keys.Due, "idle")},
 	"a queue key of another type":                {"key-type", Error, "bigtables-control", false, sends("SET", keys.Control, "text")},
-	"a reply list of another type":               {"key-type", Error, "bigtables:reply:mine", false, sends("SET", of(keys.Reply, "mine"), "text")},
-	"a history of another type":                  {"key-type", Error, "bigtables:history:idle", false, sends("SET", of(keys.History, "idle"), "text")},
-	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, sends("SET", of(keys.Told, "mine"), "text")},
+	"a reply list of another type":               {"key-type", Error, "bigtables:reply:mine", false, sends("SET", keys.Reply("mine"), "text")},
+	"a history of another type":                  {"key-type", Error, "bigtables:history:idle", false, sends("SET", keys.History("idle"), "text")},
+	"a list for another program of another type": {"key-type", Error, "bigtables:told:mine", false, sends("SET", keys.Told("mine"), "text")},
 	"an entry of an attempt that is over":        {"input-stale", Warning, "busy", true, sends("LPUSH", keys.Input, `{"big_table_uid":"busy","refresh_attempt_uid":"old"}`)},
 	"an entry of a model that is gone":           {"input-stale", Warning, "gone", true, sends("RPUSH", keys.Input, `{"big_table_uid":"gone","refresh_attempt_uid":"old"}`)},
 	"an entry that is no JSON":                   {"input-unreadable", Warning, "bigtables-input", false, sends("RPUSH", keys.Input, "garbage")},
-	"claimed messages of an unknown poller":      {"claimed-orphan", Error, "bigtables:claimed:lost", true, sends("RPUSH", of(keys.Claimed, "lost"), "o{}")},
-	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, sends("RPUSH", of(keys.Claimed, "lost"), "o{}").
+	"claimed messages of an unknown poller":      {"claimed-orphan", Error, "bigtables:claimed:lost", true, sends("RPUSH", keys.Claimed("lost"), "o{}")},
+	"claimed messages of a lapsed poller": {"claimed-silent", Warning, "bigtables:claimed:lost", false, sends("RPUSH", keys.Claimed("lost"), "o{}").
 		then("ZADD", keys.Pollers, float64(fixture.Start.Add(-2*minute).UnixMilli()), "lost")},
-	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, sends("LMOVE", keys.Input, of(keys.Taken, "lost"), "LEFT", "RIGHT")},
-	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, sends("LMOVE", keys.Input, of(keys.Taken, "lost"), "LEFT", "RIGHT").
+	"taken attempts of an unknown pool": {"taken-orphan", Error, "bigtables:taken:lost", true, sends("LMOVE", keys.Input, keys.Taken("lost"), "LEFT", "RIGHT")},
+	"taken attempts of a lapsed pool": {"taken-silent", Warning, "bigtables:taken:lost", false, sends("LMOVE", keys.Input, keys.Taken("lost"), "LEFT", "RIGHT").
 		then("ZADD", keys.Workers, 1, "lost")},
 	"a poller with a heartbeat from the future":      {"heartbeat-ahead", Warning, "bigtables:pollers", true, sends("ZADD", keys.Pollers, float64(fixture.Start.Add(time.Hour).UnixMilli()), "lost")},
 	"a worker pool with a heartbeat from the future": {"heartbeat-ahead", Warning, "bigtables:workers", true, sends("ZADD", keys.Workers, float64(fixture.Start.Add(time.Hour).UnixMilli()), "lost")},
 	"more wake calls than one":                       {"wake-long", Warning, "bigtables:wake", true, sends("RPUSH", keys.Wake, "1", "1", "1")},
 	"rejected messages":                              {"rejected", Warning, "bigtables:rejected", false, sends("RPUSH", keys.Rejected, `{"reason":"because"}`)},
 	"an open circuit of the queue":                   {"circuit-open", Warning, "bigtables:circuit:queue", false, sends("HSET", keys.QueueCircuit, "on", "1", "opened_at", "2026-11-21T00:00:00.000Z")},
-	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits))}}).Err())
+	"a few notifications that wait": {"outbox", Info, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: keys.Outbox, Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits))}}).Err())
 	}},
-	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
-		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
+	"a notification that waits for hours": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds) {
+		q.ok(r.XAdd(ctx, &redis.XAddArgs{Stream: keys.Outbox, Values: []string{"event", "disabled", "at", model.FormatTime(q.Clock.Now().Add(-noticeWaits - time.Second))}}).Err())
 	}},
 	"a message that could not be delivered": {"undelivered", Warning, "bigtables:undelivered", false, sends("RPUSH", keys.Undelivered, "{}")},
-	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"many notifications that wait": {"outbox", Warning, "bigtables:outbox", false, func(ctx ctx, q *queue, r rds) {
 		pipe := r.Pipeline()
 		for range manyNotices + 1 {
-			pipe.XAdd(ctx, &redis.XAddArgs{Stream: k.Outbox(), Values: []string{"event", "disabled"}})
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: keys.Outbox, Values: []string{"event", "disabled"}})
 		}
 		_, err := pipe.Exec(ctx)
 		q.ok(err)
 	}},
-	"no dispatcher that starts what is due": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"no dispatcher that starts what is due": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds) {
 		q.Take() // the attempt of the other model stands until tomorrow
-		q.ok(r.Del(ctx, k.Dispatchers()).Err())
+		q.ok(r.Del(ctx, keys.Dispatchers).Err())
 		q.Clock.Turn(time.Hour + 6*time.Second)
 	}},
-	"no dispatcher that ends what is past its deadline": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds, k keys) {
+	"no dispatcher that ends what is past its deadline": {"dispatcher-missing", Error, "bigtables:dispatchers", false, func(ctx ctx, q *queue, r rds) {
 		q.Take()
-		q.ok(r.HDel(ctx, k.Model("idle"), "refresh_at", "rrule").Err())
-		q.ok(r.ZRem(ctx, k.Due(), "idle").Err())
+		q.ok(r.HDel(ctx, keys.Model("idle"), "refresh_at", "rrule").Err())
+		q.ok(r.ZRem(ctx, keys.Due, "idle").Err())
 		q.Clock.Turn(25 * time.Hour)
 	}},
-	"a dispatcher that starts nothing": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds, k keys) {
+	"a dispatcher that starts nothing": {"due-late", Warning, "bigtables:due", false, func(_ ctx, q *queue, _ rds) {
 		q.Take()
 		q.Clock.Turn(2 * time.Hour)
-		q.beat(k.Dispatchers(), q.Clock.Now())
+		q.beat(keys.Dispatchers, q.Clock.Now())
 	}},
-	"a dispatcher that ends nothing": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds, k keys) {
+	"a dispatcher that ends nothing": {"dispatcher-late", Warning, "bigtables:running", false, func(_ ctx, q *queue, _ rds) {
 		q.Take()
 		q.Clock.Turn(25 * time.Hour)
-		q.beat(k.Dispatchers(), q.Clock.Now().Add(-time.Minute)) // the longest tick
+		q.beat(keys.Dispatchers, q.Clock.Now().Add(-time.Minute)) // the longest tick
 	}},
-	"no worker that takes anything": {"worker-missing", Error, "bigtables-input", false, func(_ ctx, q *queue, _ rds, k keys) {
-		q.beat(k.Workers(), q.Clock.Now())
+	"no worker that takes anything": {"worker-missing", Error, "bigtables-input", false, func(_ ctx, q *queue, _ rds) {
+		q.beat(keys.Workers, q.Clock.Now())
 		q.Clock.Turn(model.LongestSilence + time.Second)
 	}},
-	"no poller that applies messages": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, _ keys) {
+	"no poller that applies messages": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds) {
 		q.Say("garbage")
 	}},
-	"no poller for long": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+	"no poller for long": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds) {
 		q.Take()
 		q.Command("garbage")
-		q.beat(k.Pollers(), q.Clock.Now())
+		q.beat(keys.Pollers, q.Clock.Now())
 		q.Clock.Turn(model.LongestSilence + time.Second)
 	}},
-	"no poller but one from the future": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds, k keys) {
+	"no poller but one from the future": {"poller-missing", Error, "bigtables:pollers", false, func(_ ctx, q *queue, _ rds) {
 		q.Say("garbage")
-		q.beat(k.Pollers(), q.Clock.Now().Add(time.Hour))
+		q.beat(keys.Pollers, q.Clock.Now().Add(time.Hour))
 	}},
-	"a dispatcher from the future": {"heartbeat-ahead", Warning, "bigtables:dispatchers", true, func(_ ctx, q *queue, _ rds, k keys) {
-		q.beat(k.Dispatchers(), q.Clock.Now().Add(time.Hour))
+	"a dispatcher from the future": {"heartbeat-ahead", Warning, "bigtables:dispatchers", true, func(_ ctx, q *queue, _ rds) {
+		q.beat(keys.Dispatchers, q.Clock.Now().Add(time.Hour))
 	}},
 }
 
@@ -223,8 +211,8 @@ func (q *queue) prepare() {
 	q.ok(err)
 	_, err = d.RunOnce(q.t.Context())
 	q.ok(err)
-	q.ok(q.Redis.Del(q.t.Context(), q.Store.Keys.Wake()).Err())
-	if q.Attempt("busy") == "" || len(q.List(q.Store.Keys.Input())) != 1 {
+	q.ok(q.Redis.Del(q.t.Context(), q.Store.Keys.Wake).Err())
+	if q.Attempt("busy") == "" || len(q.List(q.Store.Keys.Input)) != 1 {
 		q.t.Fatalf("expected one model started, found %v", q.Model("busy"))
 	}
 	healthy(q.t, q.check(Options{}))
@@ -245,7 +233,7 @@ func (d damage) try(t *testing.T, of *queue, prepare func(*queue)) {
 	q.Server.Flush(t)
 	q.Clock.Set(fixture.Start)
 	prepare(q)
-	d.plant(t.Context(), q, q.Redis, q.Store.Keys)
+	d.plant(t.Context(), q, q.Redis)
 	before := q.Server.Dump(t)
 	d.found(t, q.check(Options{}), false)
 	if diff := cmp.Diff(before, q.Server.Dump(t)); diff != "" {

@@ -21,8 +21,8 @@ func (c *checker) signatures(_ context.Context, ids []string) error {
 // errorCounts checks that as many models are counted for each signature as are failing by it. What the walk has seen of models that changed
 // meanwhile is doubtful: it is counted again, exactly.
 func (c *checker) errorCounts(ctx context.Context) error {
-	key := c.store.Keys.Errors()
-	if c.wrongType[key] || c.wrongType[c.store.Keys.PastErrors()] {
+	key := c.store.Keys.Errors
+	if c.wrongType[key] || c.wrongType[c.store.Keys.PastErrors] {
 		return nil
 	}
 	err := inspect.Of(c.store).EachMember(ctx, key, func(ids []string) error { return c.signatures(ctx, ids) })

@@ -20,7 +20,7 @@ func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
 			continue
 		}
-		where, found := c.store.IndexKey(s.Index), "it is not there"
+		where, found := c.store.Keys.Index(s.Index), "it is not there"
 		if !s.At.IsZero() {
 			where += " at " + model.FormatTime(s.At)
 		}
@@ -35,7 +35,7 @@ func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
 func (c *checker) indexes(ctx context.Context) error {
 	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
 		index := store.Index{Kind: kind}
-		if c.wrongType[c.store.IndexKey(index)] {
+		if c.wrongType[c.store.Keys.Index(index)] {
 			continue
 		}
 		if err := c.members(ctx, index); err != nil {
@@ -46,7 +46,7 @@ func (c *checker) indexes(ctx context.Context) error {
 }
 
 func (c *checker) index(kind store.KeyKind, want string) func(context.Context, []string) error {
-	key := func(name string) string { return c.store.IndexKey(store.Index{Kind: kind, Name: name}) }
+	key := func(name string) string { return c.store.Keys.Index(store.Index{Kind: kind, Name: name}) }
 	return c.typed(key, want, each(func(ctx context.Context, name string) error {
 		return c.members(ctx, store.Index{Kind: kind, Name: name})
 	}))
@@ -102,7 +102,7 @@ func (c *checker) members(ctx context.Context, index store.Index) error {
 
 // misplaced reports a model that stands in an index without saying so, or what is no model.
 func (c *checker) misplaced(m *inspect.Inspection, index store.Index) []Finding {
-	stands, key := m.Stands(index), c.store.IndexKey(index)
+	stands, key := m.Stands(index), c.store.Keys.Index(index)
 	switch {
 	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
 		return nil

@@ -13,7 +13,7 @@ import (
 const inputPart = 200
 
 func (c *checker) input(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Input()] {
+	if c.wrongType[c.store.Keys.Input] {
 		return nil
 	}
 	for from := int64(0); ; {
@@ -43,7 +43,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 	for i, entry := range entries {
 		switch {
 		case entry.UID == "" || entry.AttemptUID == "":
-			c.note(inputUnreadable, c.store.Keys.Input(), document.Found(entry.Raw))
+			c.note(inputUnreadable, c.store.Keys.Input, document.Found(entry.Raw))
 		case fences[i].Err == nil && fences[i].AttemptUID != entry.AttemptUID:
 			stale = append(stale, entry)
 		}

@@ -21,12 +21,12 @@ type ownedLists struct {
 }
 
 func (c *checker) claimed(ctx context.Context, owners []string) error {
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers(), claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Claimed, c.store.Keys.Pollers, claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller})
 }
 
 func (c *checker) taken(ctx context.Context, owners []string) error {
 	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
-	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers(), takenOrphan, takenLapsed, leave})
+	return c.ownedLists(ctx, owners, ownedLists{c.store.Keys.Taken, c.store.Keys.Workers, takenOrphan, takenLapsed, leave})
 }
 
 func (c *checker) ownedLists(ctx context.Context, owners []string, lists ownedLists) error {

@@ -40,7 +40,7 @@ func (q *queue) put(commands ...string) {
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())
 		if err != nil || round.Claimed == 0 || round.Rejected > 0 {
-			q.t.Fatalf("put: expected %d more models saved, found %+v, %v; %s", left, round, err, q.List(q.Store.Keys.Rejected()))
+			q.t.Fatalf("put: expected %d more models saved, found %+v, %v; %s", left, round, err, q.List(q.Store.Keys.Rejected))
 		}
 		left -= round.Applied + round.Settled
 	}

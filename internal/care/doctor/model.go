@@ -54,8 +54,8 @@ func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 		findings = c.state(m)
 	}
 	if home, own := c.store.Home(m.Record.UID); !own {
-		here := c.store.Keys.Queue()
-		k := wrongPart.wanting(home.Queue())
+		here := c.store.Keys.Queue
+		k := wrongPart.wanting(home.Queue)
 		k.repair += "'" + here + "'"
 		note(k, "in "+here)
 	}

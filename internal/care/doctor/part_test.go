@@ -104,8 +104,8 @@ func TestAModelInAPartThatIsNotItsOwnIsToldWithWhereItBelongs(t *testing.T) {
 		q.save(home, "a")
 		q.save(wrong, "a")
 		report := q.check(Options{Repair: true})
-		name := wrong.Keys.Queue()
-		want := "error wrong-part a: expected in its part, " + home.Keys.Queue() + ", found in " + name + "; by hand: save it again, which is done there, " +
+		name := wrong.Keys.Queue
+		want := "error wrong-part a: expected in its part, " + home.Keys.Queue + ", found in " + name + "; by hand: save it again, which is done there, " +
 			"and then: refreshd model rm a --queue '" + name + "'; repaired false\n"
 		if got := report.String(); got != want {
 			t.Errorf("want %s got %s", want, got)
@@ -148,7 +148,7 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
-		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies(), "p", "{").Err())
+		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "p", "{").Err())
 		report := q.check(Options{Repair: true})
 		if report.Repaired() > 0 || !strings.Contains(report.String(), "left: that of the first part cannot be read") ||
 			!strings.Contains(report.String(), "error policy-unreadable {q:0}:policies p: ") {
@@ -164,7 +164,7 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 		third := q.all.Parts[2]
 		q.ok(third.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
 		// That the circuit of one part is open is no difference.
-		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit(), "opened_at", "2026-11-21T07:00:00.000Z").Err())
+		q.ok(q.Redis.HSet(t.Context(), q.all.Parts[1].Keys.QueueCircuit, "opened_at", "2026-11-21T07:00:00.000Z").Err())
 		report := q.check(Options{Repair: true}).without("circuit-open")
 		want := "error circuit-differs {q:2}:circuit:queue: expected the settings of the first part, {q:0}:circuit:queue: on, 80% of at least 5 attempts within 10m, " +
 			"found off, 50% of at least 20 attempts within 5m; mended: it is that of the first part; repaired true\n"
@@ -181,9 +181,9 @@ func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
 		for _, part := range []*store.Store{q.all.Parts[0], q.all.Parts[2]} {
-			q.ok(q.Redis.Del(t.Context(), part.Keys.Policies()).Err())
-			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies(), "text", 0).Err())
-			q.ok(q.Redis.Set(t.Context(), part.Keys.QueueCircuit(), "text", 0).Err())
+			q.ok(q.Redis.Del(t.Context(), part.Keys.Policies).Err())
+			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies, "text", 0).Err())
+			q.ok(q.Redis.Set(t.Context(), part.Keys.QueueCircuit, "text", 0).Err())
 		}
 		if report := q.check(Options{Repair: true}).without("scripts"); report.Counts["key-type"].Found != 4 || len(report.Counts) != 1 {
 			t.Errorf("expected four keys told, found\n%s", report)
@@ -256,7 +256,7 @@ func TestAHoldThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) 
 		second := q.all.Parts[1]
 		q.ok(second.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
 		for _, part := range q.all.Parts {
-			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits(), "host=h", `{"running":"`+part.Keys.Queue()+`"}`).Err())
+			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits, "host=h", `{"running":"`+part.Keys.Queue+`"}`).Err())
 		}
 		report := q.check(Options{Repair: true})
 		tells(t, report,

@@ -15,7 +15,7 @@ import (
 
 // storedPolicies reads every stored policy before the models, so that one that is stored with its model is known.
 func (c *checker) storedPolicies(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Policies()] {
+	if c.wrongType[c.store.Keys.Policies] {
 		return nil
 	}
 	return c.store.Report().EachPolicy(ctx, func(name string, p policy.Policy, problem string) {
@@ -50,7 +50,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 
 // unusedPolicies checks that each inline policy is used by a model, or was within a day.
 func (c *checker) unusedPolicies(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Policies()] || c.wrongType[c.store.Keys.PolicyUses()] {
+	if c.wrongType[c.store.Keys.Policies] || c.wrongType[c.store.Keys.PolicyUses] {
 		return nil
 	}
 	uses, err := c.store.PolicyUses(ctx)

@@ -93,7 +93,7 @@ func (c *checker) server(server store.Server) {
 		c.note(replica, "role", role+" of "+server["master_host"])
 	}
 	if server["cluster_enabled"] == "1" && !c.store.Keys.Tagged() {
-		c.note(clusterTag, c.store.Keys.Queue(), "none")
+		c.note(clusterTag, c.store.Keys.Queue, "none")
 	}
 	if server["loading"] == "1" {
 		c.note(loading, "loading", "one that still does")

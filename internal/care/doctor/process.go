@@ -37,11 +37,11 @@ func (c *checker) absent(missing model.Missing, liveness *model.Liveness) {
 		if due := liveness.OldestDue; !due.IsZero() && !due.After(liveness.Now) {
 			waits = "models that are due since " + model.FormatTime(due)
 		}
-		c.note(dispatcherMissing.wanting(waits), k.Dispatchers(), missing.String())
+		c.note(dispatcherMissing.wanting(waits), k.Dispatchers, missing.String())
 	case model.RolePoller:
-		c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", liveness.Messages)), k.Pollers(), missing.String())
+		c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", liveness.Messages)), k.Pollers, missing.String())
 	case model.RoleWorker:
-		c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", liveness.Queued)), k.Input(), missing.String())
+		c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", liveness.Queued)), k.Input, missing.String())
 	}
 }
 
@@ -49,8 +49,8 @@ func (c *checker) lateness(liveness *model.Liveness) {
 	k := c.store.Keys
 	late := func(at time.Time) bool { return !at.IsZero() && liveness.Now.Sub(at) > maxLateness }
 	if late(liveness.OldestDeadline) {
-		c.note(dispatcherLate, k.Running(), "one of "+model.FormatTime(liveness.OldestDeadline))
+		c.note(dispatcherLate, k.Running, "one of "+model.FormatTime(liveness.OldestDeadline))
 	} else if late(liveness.OldestDue) {
-		c.note(dueLate, k.Due(), fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(liveness.OldestDue), liveness.Queued))
+		c.note(dueLate, k.Due, fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(liveness.OldestDue), liveness.Queued))
 	}
 }

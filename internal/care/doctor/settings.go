@@ -18,11 +18,11 @@ import (
 // settingKinds are the findings about a setting, which each part of a queue has alike: a policy, hold, limit or calendar.
 func settingKinds(k store.Keys, key string) (unreadable, differs kind) {
 	switch key {
-	case k.Policies():
+	case k.Policies:
 		return policyUnreadable, policyDiffers
-	case k.Holds():
+	case k.Holds:
 		return holdUnreadable, holdDiffers
-	case k.Limits():
+	case k.Limits:
 		return limitUnreadable, limitDiffers
 	default:
 		return calendarOdd, calendarDiffers
@@ -37,7 +37,7 @@ func (c *checker) setting(key, name string) string {
 	return name
 }
 
-func (c *checker) policy(name string) string { return c.setting(c.store.Keys.Policies(), name) }
+func (c *checker) policy(name string) string { return c.setting(c.store.Keys.Policies, name) }
 
 // flowTexts checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) flowTexts(ctx context.Context) error {
@@ -48,7 +48,7 @@ func (c *checker) flowTexts(ctx context.Context) error {
 			c.note(unreadable, c.setting(one.Key, one.Name), one.Problem)
 		}
 	}
-	if err != nil || c.first != nil || c.wrongType[c.store.Keys.Holds()] {
+	if err != nil || c.first != nil || c.wrongType[c.store.Keys.Holds] {
 		return err
 	}
 	holds, _, err := c.store.Fleet().Holds(ctx)
@@ -61,7 +61,7 @@ func (c *checker) flowTexts(ctx context.Context) error {
 }
 
 func (c *checker) calendars(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Calendars()] || c.wrongType[c.store.Keys.Policies()] {
+	if c.wrongType[c.store.Keys.Calendars] || c.wrongType[c.store.Keys.Policies] {
 		return nil
 	}
 	for _, calendar := range slices.Sorted(maps.Keys(c.closedBy)) {
@@ -100,7 +100,7 @@ func (c *checker) sameSettings(ctx context.Context) error {
 
 func (c *checker) settingsUnreadable() bool {
 	k := c.store.Keys
-	return c.wrongType[k.Policies()] || c.wrongType[k.Holds()] || c.wrongType[k.Limits()] || c.wrongType[k.Calendars()]
+	return c.wrongType[k.Policies] || c.wrongType[k.Holds] || c.wrongType[k.Limits] || c.wrongType[k.Calendars]
 }
 
 // difference is a setting of this part that is not what the first has. Of one that is not there, the text is empty.
@@ -149,7 +149,7 @@ func (c *checker) settings(ctx context.Context, names map[string]bool) ([]inspec
 	sorted := slices.Sorted(maps.Keys(names))
 	policies, err := c.store.Policies(ctx, sorted)
 	for _, name := range sorted {
-		one := inspect.FlowText{Key: c.store.Keys.Policies(), Name: name}
+		one := inspect.FlowText{Key: c.store.Keys.Policies, Name: name}
 		if p, readable := policies[name]; readable {
 			p.Name = ""
 			text, _ := json.Marshal(p) // a policy always marshals
@@ -166,7 +166,7 @@ func (c *checker) settings(ctx context.Context, names map[string]bool) ([]inspec
 func (c *checker) ownKey(key string) string {
 	first, own := c.first.store.Keys, c.store.Keys
 	return map[string]string{
-		first.Policies(): own.Policies(), first.Holds(): own.Holds(), first.Limits(): own.Limits(), first.Calendars(): own.Calendars(),
+		first.Policies: own.Policies, first.Holds: own.Holds, first.Limits: own.Limits, first.Calendars: own.Calendars,
 	}[key]
 }
 
@@ -177,7 +177,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 	case d.here.Text == "":
 		found = "none"
 	case d.there.Text == "":
-		found, first = "one, which is not stored there", c.first.store.Keys.Queue()
+		found, first = "one, which is not stored there", c.first.store.Keys.Queue
 	}
 	f := differs.wanting(first).at(c.setting(d.here.Key, d.here.Name), found)
 	return c.tryRepair(f, func() (left string, err error) {
@@ -186,7 +186,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 			return "the first part has none; by hand: set it again, or remove it", nil
 		case d.there.Problem != "":
 			return "that of the first part cannot be read", nil
-		case d.there.Key == c.first.store.Keys.Policies():
+		case d.there.Key == c.first.store.Keys.Policies:
 			return c.copyPolicy(ctx, d.there.Name)
 		default:
 			return "", inspect.Of(c.store).CopyFlowText(ctx, d.there, c.first.store, c.now)
@@ -228,13 +228,13 @@ func (c *checker) sameQueueCircuit(ctx context.Context) error {
 			return err
 		}
 	}
-	f := circuitDiffers.wanting(c.first.store.Keys.QueueCircuit()+": "+queueCircuitText(there)).at(c.store.Keys.QueueCircuit(), queueCircuitText(here))
+	f := circuitDiffers.wanting(c.first.store.Keys.QueueCircuit+": "+queueCircuitText(there)).at(c.store.Keys.QueueCircuit, queueCircuitText(here))
 	return c.repair(f, func() error { return c.store.Fleet().SetQueueCircuit(ctx, there, "doctor") })
 }
 
 func (c *checker) queueCircuitReadable() bool {
 	k := c.store.Keys
-	return !c.wrongType[k.QueueCircuit()] && !c.wrongType[k.FormerCircuit()] && !c.wrongType[k.Stats()]
+	return !c.wrongType[k.QueueCircuit] && !c.wrongType[k.FormerCircuit] && !c.wrongType[k.Stats]
 }
 
 // queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.

@@ -91,7 +91,7 @@ func (q *queue) steer() {
 	q.put(`{"type":"put","uid":"closed","policy":"shut"}`)
 	q.dispatch()
 	k := q.Store.Keys
-	q.ok(q.Redis.Del(q.t.Context(), k.Wake(), k.Outbox(), k.Rate("host=bad"), k.Rate("host=good"), k.Rate("host=off")).Err()) // rates lapse by the clock of Redis
+	q.ok(q.Redis.Del(q.t.Context(), k.Wake, k.Outbox, k.Rate("host=bad"), k.Rate("host=good"), k.Rate("host=off")).Err()) // rates lapse by the clock of Redis
 	for uid, gate := range map[string]string{"held": "hold:h1", "limited": "limit:tenant=t1", "cut": "circuit:host=bad", "closed": "calendar:shut"} {
 		if found := q.Model(uid)["parked_by"]; found != gate {
 			q.t.Fatalf("expected %s parked by %s, found %v", uid, gate, q.Model(uid))
@@ -112,46 +112,46 @@ var steeredDamages = map[string]damage{
 	"an enabled model stands in the disabled set":             {"disabled-wrong", Error, "held", true, sends("ZADD", keys.Disabled, 1e12, "held")},
 	"a parked model is missing in the parked set":             {"parked-wrong", Error, "held", true, sends("ZREM", keys.Parked, "held")},
 	"a running model stands in the parked set":                {"parked-wrong", Error, "running", true, sends("ZADD", keys.Parked, 1e12, "running")},
-	"a parked model does not wait for its gate":               {"gate-wrong", Error, "held", true, sends("ZREM", of(keys.ParkedBy, "hold:h1"), "held")},
-	"a model waits for a second gate":                         {"gate-wrong", Error, "held", true, sends("ZADD", of(keys.ParkedBy, "limit:tenant=t1"), 1e12, "held")},
-	"a running model is not counted by its limit":             {"limit-wrong", Error, "running", true, sends("ZREM", of(keys.Limit, "tenant=t1"), "running")},
-	"a running model is counted until another deadline":       {"limit-wrong", Error, "running", true, sends("ZINCRBY", of(keys.Limit, "tenant=t1"), 1, "running")},
-	"a limit counts an idle model":                            {"limit-wrong", Error, "held", true, sends("ZADD", of(keys.Limit, "tenant=t1"), 1e13, "held")},
-	"a limit counts a running model of another key":           {"limit-wrong", Error, "running", true, sends("ZADD", of(keys.Limit, "tenant=t7"), 1e13, "running")},
-	"a model is missing in the set of its label":              {"label-wrong", Error, "held", true, sends("SREM", of(keys.Label, "tenant=t4"), "held")},
-	"a model stands in the set of a label that it has not":    {"label-wrong", Error, "held", true, sends("SADD", of(keys.Label, "tenant=t1"), "held")},
+	"a parked model does not wait for its gate":               {"gate-wrong", Error, "held", true, sends("ZREM", keys.ParkedBy("hold:h1"), "held")},
+	"a model waits for a second gate":                         {"gate-wrong", Error, "held", true, sends("ZADD", keys.ParkedBy("limit:tenant=t1"), 1e12, "held")},
+	"a running model is not counted by its limit":             {"limit-wrong", Error, "running", true, sends("ZREM", keys.Limit("tenant=t1"), "running")},
+	"a running model is counted until another deadline":       {"limit-wrong", Error, "running", true, sends("ZINCRBY", keys.Limit("tenant=t1"), 1, "running")},
+	"a limit counts an idle model":                            {"limit-wrong", Error, "held", true, sends("ZADD", keys.Limit("tenant=t1"), 1e13, "held")},
+	"a limit counts a running model of another key":           {"limit-wrong", Error, "running", true, sends("ZADD", keys.Limit("tenant=t7"), 1e13, "running")},
+	"a model is missing in the set of its label":              {"label-wrong", Error, "held", true, sends("SREM", keys.Label("tenant=t4"), "held")},
+	"a model stands in the set of a label that it has not":    {"label-wrong", Error, "held", true, sends("SADD", keys.Label("tenant=t1"), "held")},
 	"a uid in the failing set without a model":                {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Failing, 1e12, "ghost")},
 	"a uid in the disabled set without a model":               {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Disabled, 1e12, "ghost")},
 	"a uid in the parked set without a model":                 {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Parked, 1e12, "ghost")},
-	"a uid at a gate without a model":                         {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.ParkedBy, "hold:h1"), 1e12, "ghost")},
-	"a limit that counts what is no model":                    {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.Limit, "tenant=t9"), 1e13, "ghost")},
-	"a limit that counts what is no model, past its deadline": {"index-orphan", Error, "ghost", true, sends("ZADD", of(keys.Limit, "tenant=t9"), 1e12, "ghost")},
-	"a limit counts an idle model, past its deadline":         {"limit-wrong", Error, "held", true, sends("ZADD", of(keys.Limit, "tenant=t1"), 1e12, "held")},
-	"a label of what is no model":                             {"index-orphan", Error, "ghost", true, sends("SADD", of(keys.Label, "tenant=t1"), "ghost")},
-	"a running model that is parked":                          {"parked-torn", Error, "running", false, sends("HSET", of(keys.Model, "running"), "parked_by", "hold:h1")},
+	"a uid at a gate without a model":                         {"index-orphan", Error, "ghost", true, sends("ZADD", keys.ParkedBy("hold:h1"), 1e12, "ghost")},
+	"a limit that counts what is no model":                    {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Limit("tenant=t9"), 1e13, "ghost")},
+	"a limit that counts what is no model, past its deadline": {"index-orphan", Error, "ghost", true, sends("ZADD", keys.Limit("tenant=t9"), 1e12, "ghost")},
+	"a limit counts an idle model, past its deadline":         {"limit-wrong", Error, "held", true, sends("ZADD", keys.Limit("tenant=t1"), 1e12, "held")},
+	"a label of what is no model":                             {"index-orphan", Error, "ghost", true, sends("SADD", keys.Label("tenant=t1"), "ghost")},
+	"a running model that is parked":                          {"parked-torn", Error, "running", false, sends("HSET", keys.Model("running"), "parked_by", "hold:h1")},
 	"a gate that nobody looks at":                             {"gate-lost", Error, "hold:h1", true, sends("ZREM", keys.Gates, "hold:h1")},
 	"a gate that is looked at when its hold is long over":     {"gate-forgotten", Error, "hold:h1", true, sends("ZINCRBY", keys.Gates, 6*60_000, "hold:h1")},
 	"a gate of a hold that is gone":                           {"gate-forgotten", Error, "hold:h1", true, sends("HDEL", keys.Holds, "h1")},
 	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, sends("HDEL", keys.Calendars, "shut").
 		then("HDEL", keys.Policies, "shut").
-		then("HDEL", of(keys.Model, "closed"), "policy")},
+		then("HDEL", keys.Model("closed"), "policy")},
 	"a gate of a limit that is looked at too late":       {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Gates, 1e13, "limit:tenant=t1")},
 	"a gate of a circuit that is looked at too late":     {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Gates, 1e13, "circuit:host=bad")},
 	"gates that no dispatcher looks at":                  {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Gates, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
-	"a probe that nobody makes":                          {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "ghost")},
-	"a probe of a model that waits":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "cut")},
-	"a probe of a model that runs for another key":       {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", of(keys.Circuit, "host=bad"), "probe", "running")},
+	"a probe that nobody makes":                          {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "ghost")},
+	"a probe of a model that waits":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "cut")},
+	"a probe of a model that runs for another key":       {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "running")},
 	"a hold that is no JSON":                             {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", "{")},
 	"a hold of an unknown selector":                      {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`)},
 	"a limit that cannot be read":                        {"limit-unreadable", Error, "host=x", false, sends("HSET", keys.Limits, "host=x", `{"rate":"often"}`)},
 	"a calendar that cannot be read":                     {"calendar-unreadable", Error, "odd", false, sends("HSET", keys.Calendars, "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`)},
 	"a policy that names a calendar which is not stored": {"calendar-missing", Warning, "p", false, sends("HDEL", keys.Calendars, "nightly")},
-	"a label set of another type": {"key-type", Error, "bigtables:label:tenant=t4", false, sends("DEL", of(keys.Label, "tenant=t4")).
-		then("SET", of(keys.Label, "tenant=t4"), "text")},
-	"a limit of another type":   {"key-type", Error, "bigtables:limit:host=x", false, sends("SET", of(keys.Limit, "host=x"), "text")},
-	"a rate of another type":    {"key-type", Error, "bigtables:rate:host=x", false, sends("RPUSH", of(keys.Rate, "host=x"), "text")},
-	"a circuit of another type": {"key-type", Error, "bigtables:circuit:host=x", false, sends("SET", of(keys.Circuit, "host=x"), "text")},
-	"a gate of another type":    {"key-type", Error, "bigtables:parked:hold:x", false, sends("SET", of(keys.ParkedBy, "hold:x"), "text")},
+	"a label set of another type": {"key-type", Error, "bigtables:label:tenant=t4", false, sends("DEL", keys.Label("tenant=t4")).
+		then("SET", keys.Label("tenant=t4"), "text")},
+	"a limit of another type":   {"key-type", Error, "bigtables:limit:host=x", false, sends("SET", keys.Limit("host=x"), "text")},
+	"a rate of another type":    {"key-type", Error, "bigtables:rate:host=x", false, sends("RPUSH", keys.Rate("host=x"), "text")},
+	"a circuit of another type": {"key-type", Error, "bigtables:circuit:host=x", false, sends("SET", keys.Circuit("host=x"), "text")},
+	"a gate of another type":    {"key-type", Error, "bigtables:parked:hold:x", false, sends("SET", keys.ParkedBy("hold:x"), "text")},
 }
 
 func TestEachKindOfDamageOfASteeredQueueIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
@@ -165,7 +165,7 @@ func TestEachKindOfDamageOfASteeredQueueIsFoundAndRepairedIfThatIsPromised(t *te
 func TestEveryKeyOfASteeredQueueOfTheWrongTypeIsReported(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
-		all := []string{k.Failing(), k.Disabled(), k.Parked(), k.Gates(), k.Holds(), k.Limits(), k.Calendars()}
+		all := []string{k.Failing, k.Disabled, k.Parked, k.Gates, k.Holds, k.Limits, k.Calendars}
 		q.steer()
 		for _, key := range all {
 			q.ok(q.Redis.Del(t.Context(), key).Err())
@@ -181,13 +181,13 @@ func TestAModelIsMendedInAllItsIndexesAtOnce(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		q.steer()
 		k, before := q.Store.Keys, q.Server.Dump(t)
-		q.ok(q.Redis.Del(t.Context(), k.Parked(), k.Failing(), k.Disabled(), k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1")).Err())
+		q.ok(q.Redis.Del(t.Context(), k.Parked, k.Failing, k.Disabled, k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1")).Err())
 		if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() == 0 {
 			t.Errorf("expected all mended, found\n%s", report)
 		}
 		healthy(t, q.check(Options{}))
 		after := q.Server.Dump(t)
-		for _, key := range []string{k.Parked(), k.Failing(), k.Disabled(), k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1"), k.Circuit("host=bad")} {
+		for _, key := range []string{k.Parked, k.Failing, k.Disabled, k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1"), k.Circuit("host=bad")} {
 			if diff := cmp.Diff(before[key], after[key]); diff != "" {
 				t.Errorf("%s: %s", key, diff)
 			}
@@ -214,8 +214,8 @@ func TestASteeredQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	q := &queue{fixture.New(t, testkit.Cluster(t)), t}
 	q.steer()
 	k := q.Store.Keys
-	q.ok(q.Redis.ZRem(t.Context(), k.Failing(), "fails").Err())
-	q.ok(q.Redis.ZRem(t.Context(), k.Gates(), "hold:h1").Err())
+	q.ok(q.Redis.ZRem(t.Context(), k.Failing, "fails").Err())
+	q.ok(q.Redis.ZRem(t.Context(), k.Gates, "hold:h1").Err())
 	q.ok(q.Redis.SAdd(t.Context(), k.Label("tenant=t1"), "ghost").Err())
 	q.ok(q.Redis.HSet(t.Context(), k.Circuit("host=bad"), "probe", "ghost").Err())
 	if report := q.check(Options{Repair: true}); report.Repaired() != 4 || len(report.Counts) != 4 {

@@ -91,7 +91,7 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 func (e *Export) lives(part *store.Store, uid string) bool {
 	home, own := part.Home(uid)
 	if !own {
-		e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue(), part.Keys.Queue()))
+		e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue, part.Keys.Queue))
 	}
 	return own
 }

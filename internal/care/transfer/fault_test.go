@@ -58,7 +58,7 @@ func TestAnImportOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 	to.eachCall(8, func() error {
 		for _, part := range to.Parts { // the queue, without what makes it one
 			for key := range to.server.Dump(t) {
-				if strings.HasPrefix(key, part.Keys.Queue()) {
+				if strings.HasPrefix(key, part.Keys.Queue) {
 					to.ok(to.server.Client(t).Del(t.Context(), key).Err())
 				}
 			}

@@ -43,7 +43,7 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 		return err
 	}
 	for _, one := range texts {
-		if name := map[string]string{part.Keys.Calendars(): kindCalendar, part.Keys.Limits(): kindLimit}[one.Key]; name != "" && one.Problem != "" {
+		if name := map[string]string{part.Keys.Calendars: kindCalendar, part.Keys.Limits: kindLimit}[one.Key]; name != "" && one.Problem != "" {
 			e.Fault(fmt.Sprintf("%s %s: %s", name, one.Name, one.Problem))
 		}
 	}

@@ -134,8 +134,8 @@ func TestAnExportOfSomeModelsHasNoLimits(t *testing.T) {
 func TestACalendarOrLimitThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
 	from := open(t, testkit.Miniredis(t), "from", 1).steer()
 	client := from.server.Client(t)
-	client.HSet(t.Context(), from.Parts[0].Keys.Calendars(), "odd", "{")
-	client.HSet(t.Context(), from.Parts[0].Keys.Limits(), "host=odd", "{")
+	client.HSet(t.Context(), from.Parts[0].Keys.Calendars, "odd", "{")
+	client.HSet(t.Context(), from.Parts[0].Keys.Limits, "host=odd", "{")
 	var out bytes.Buffer
 	faults := map[string]bool{}
 	e := Export{Queue: from.Queue, State: true, Fault: func(text string) { faults[text] = true }}

@@ -241,7 +241,7 @@ func (q *queue) indexes() map[string][]string {
 	all := map[string][]string{}
 	for key, value := range q.server.Dump(q.t) {
 		for _, part := range q.Parts {
-			name, own := strings.CutPrefix(key, part.Keys.Queue()+":")
+			name, own := strings.CutPrefix(key, part.Keys.Queue+":")
 			if !own || strings.HasPrefix(name, "error") || slices.Contains([]string{"stats", "journal", "wake", "replans", "policy_uses"}, name) || strings.HasPrefix(name, "model:") {
 				continue
 			}

@@ -158,21 +158,21 @@ func TestARejectedMessageIsRequeuedOrDroppedOnItsPage(t *testing.T) {
 	f := steered(t, Config{})
 	tab := browser.Open(t)
 	f.Command(`{"type":"nonsense","uid":"tbl_1"}`, "\x01 no JSON \xff")
-	testkit.Eventually(t, "two rejected messages", func() bool { return len(f.List(f.Store.Keys.Rejected())) == 2 })
+	testkit.Eventually(t, "two rejected messages", func() bool { return len(f.List(f.Store.Keys.Rejected)) == 2 })
 	tab.Go(f.url("rejected"))
 	tab.AwaitText(`\u{1} no JSON \xff`)
 	tab.Press("section:first-of-type summary")
 	tab.Follow("section:first-of-type .danger")
 	tab.AwaitText("is forgotten")
-	if left := f.List(f.Store.Keys.Rejected()); len(left) != 1 || !strings.Contains(left[0], "nonsense") {
+	if left := f.List(f.Store.Keys.Rejected); len(left) != 1 || !strings.Contains(left[0], "nonsense") {
 		t.Errorf("expected the other message, found %q", left)
 	}
-	before := f.List(f.Store.Keys.Rejected())[0]
+	before := f.List(f.Store.Keys.Rejected)[0]
 	f.Clock.Turn(time.Minute)
 	tab.Follow("form[action$='rejected/requeue'] button")
 	tab.AwaitText("is requeued")
 	testkit.Eventually(t, "the message rejected again", func() bool {
-		left := f.List(f.Store.Keys.Rejected())
+		left := f.List(f.Store.Keys.Rejected)
 		return len(left) == 1 && left[0] != before
 	})
 }

@@ -67,7 +67,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d.start()
 		d.answer("success", "a")
 		expect(t, d.page(home), "Nothing is stopped.")
-		if gates := d.Scores(d.Store.Keys.Gates()); len(gates) > 0 {
+		if gates := d.Scores(d.Store.Keys.Gates); len(gates) > 0 {
 			t.Errorf("expected no gate that is looked at for ever, found %v", gates)
 		}
 	})

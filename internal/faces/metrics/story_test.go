@@ -56,7 +56,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	queue := fixture.New(t, server)
 	s := &story{Queue: queue, Metrics: metrics.New(metrics.Build{Version: "v1.2.3", Commit: "abc", Go: "go1.26"}, queue.Clock.Now), t: t}
 	s.Watch(&store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis})
-	name := queue.Store.Keys.Queue()
+	name := queue.Store.Keys.Queue
 	whole, err := store.Open(t.Context(), &store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis}, store.Config{Clock: queue.Clock.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestTheNumbersKeepTheConventionsOfPrometheus(t *testing.T) {
 // serve lets a worker with one slot do nothing for an attempt.
 func (s *story) serve() {
 	s.t.Helper()
-	name := s.Store.Keys.Queue()
+	name := s.Store.Keys.Queue
 	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
 	pool, err := worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1})
 	if err != nil {
@@ -262,9 +262,9 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		s.work()
 		k := s.Store.Keys
 		for i := range 50 {
-			s.Redis.HSet(t.Context(), k.Stats(), fmt.Sprintf("made_up%d", i), i)
-			s.Redis.ZAdd(t.Context(), k.Gates(), redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
-			s.Redis.ZAdd(t.Context(), k.Workers(), redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
+			s.Redis.HSet(t.Context(), k.Stats, fmt.Sprintf("made_up%d", i), i)
+			s.Redis.ZAdd(t.Context(), k.Gates, redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
+			s.Redis.ZAdd(t.Context(), k.Workers, redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
 		}
 		s.Clock.Turn(2 * time.Second)
 		after := series(s.scrape())

@@ -64,7 +64,7 @@ func (b *bench) another(routes string) *Notifier {
 func (b *bench) tell(entries ...[]string) {
 	b.t.Helper()
 	for _, fields := range entries {
-		if err := b.Redis.XAdd(b.t.Context(), &redis.XAddArgs{Stream: b.Store.Keys.Outbox(), Values: fields}).Err(); err != nil {
+		if err := b.Redis.XAdd(b.t.Context(), &redis.XAddArgs{Stream: b.Store.Keys.Outbox, Values: fields}).Err(); err != nil {
 			b.t.Fatal(err)
 		}
 	}
@@ -100,7 +100,7 @@ func (b *bench) unread() int {
 	if _, err := b.Store.TrimOutbox(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
-	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox()).Val())
+	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 
 // save saves a model with labels and a payload under a policy.

@@ -21,7 +21,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.tell(disabled("m1", "gone"))
-	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox()
+	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox
 	if err := foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	if left := b.Redis.XLen(t.Context(), key).Val(); left != 0 {
 		t.Errorf("%d entries are left", left)
 	}
-	if err := b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered(), `{"channel":"all","recipient":"all","notices":["{}"]}`).Err(); err != nil {
+	if err := b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err(); err != nil {
 		t.Fatal(err)
 	}
 	operator := users.Store(t, acl.Operator)

@@ -49,7 +49,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 // route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
 func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.Time) store.Routed {
 	routed := store.Routed{ID: entry.ID}
-	notice := noticeOf(n.store.Keys.Queue(), n.config.Dashboard, entry).text()
+	notice := noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry).text()
 	for _, name := range n.routes.channelsFor(entry, about, now) {
 		channel := n.routes.channels[name]
 		recipient := name

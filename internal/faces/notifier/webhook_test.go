@@ -81,7 +81,7 @@ func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
 		}
 		b.Clock.Turn(time.Hour)
 		b.round(b.Notifier)
-		for _, key := range []string{b.Store.Keys.Recipients("ops"), b.Store.Keys.Notices("ops"), b.Store.Keys.Deliveries()} {
+		for _, key := range []string{b.Store.Keys.Recipients("ops"), b.Store.Keys.Notices("ops"), b.Store.Keys.Deliveries} {
 			if b.Redis.Exists(t.Context(), key).Val() != 0 {
 				t.Errorf("%s is left", key)
 			}

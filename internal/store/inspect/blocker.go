@@ -26,14 +26,14 @@ type BlockerState struct {
 func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Time) (BlockerState, error) {
 	kind, name := gate.Split()
 	pipe := s.Clients.Read.TxPipeline()
-	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates(), string(gate))
+	parked, score := pipe.ZCard(ctx, s.Keys.ParkedBy(string(gate))), pipe.ZScore(ctx, s.Keys.Gates, string(gate))
 	var text, slots *redis.StringCmd
 	var circuit *redis.SliceCmd
 	switch kind {
 	case model.BlockerHold:
-		text = pipe.HGet(ctx, s.Keys.Holds(), name)
+		text = pipe.HGet(ctx, s.Keys.Holds, name)
 	case model.BlockerCalendar:
-		text = pipe.HGet(ctx, s.Keys.Calendars(), name)
+		text = pipe.HGet(ctx, s.Keys.Calendars, name)
 	case model.BlockerLimit:
 		slots = pipe.Get(ctx, s.Keys.Rate(name))
 	case model.BlockerCircuit:
@@ -89,13 +89,13 @@ func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
 
 // RecheckBlocker lets a dispatcher look at a gate at now.
 func (s Part) RecheckBlocker(ctx context.Context, gate model.Blocker, now time.Time) error {
-	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates(), redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
+	err := s.Clients.Write.ZAdd(ctx, s.Keys.Gates, redis.Z{Score: float64(now.UnixMilli()), Member: string(gate)}).Err()
 	return store.Wrap(err, "let a dispatcher look at a gate")
 }
 
 // OldestRecheck is the gate at which a dispatcher was to look first; false: there is none.
 func (s Part) OldestRecheck(ctx context.Context) (gate model.Blocker, at time.Time, found bool, err error) {
-	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates(), 0, 0).Result()
+	first, err := s.Clients.Read.ZRangeWithScores(ctx, s.Keys.Gates, 0, 0).Result()
 	if err != nil || len(first) == 0 {
 		return "", at, false, store.Wrap(err, "read when gates are looked at")
 	}

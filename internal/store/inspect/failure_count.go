@@ -43,7 +43,7 @@ type ErrorCount struct {
 // ErrorCounts reads the counts of these signatures, in their order.
 func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
 	pipe := s.Clients.Read.Pipeline()
-	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors(), id) })
+	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
 	changes := store.SendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
 	ttls := store.SendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
@@ -67,7 +67,7 @@ var recountError = store.Load("recount-error.lua")
 // RecountError writes down how many models are failing by a signature; false: a model has begun or ceased to since the count was read, and
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Errors(), s.Keys.PastErrors(), s.Keys.Error(was.ID)}
+	keys := []string{s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)}
 	written, err := store.Run(ctx, s.Clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, store.Millis(now)).Bool()
 	return written, store.Wrap(err, "recount the models of a signature")
 }

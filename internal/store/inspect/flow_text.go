@@ -23,7 +23,7 @@ type FlowText struct {
 
 // FlowTexts reads holds, limits and calendars at now.
 func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) {
-	keys := []string{s.Keys.Holds(), s.Keys.Limits(), s.Keys.Calendars()}
+	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
 	pipe := s.Clients.Read.Pipeline()
 	replies := store.SendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
@@ -32,7 +32,7 @@ func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) 
 	var all []FlowText
 	for i, key := range keys {
 		fields := replies[i].Val()
-		if key == s.Keys.Holds() {
+		if key == s.Keys.Holds {
 			delete(fields, store.HoldChanges)
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -45,11 +45,11 @@ func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) 
 func (s Part) flowText(key, name, raw string, now time.Time) FlowText {
 	one, err := FlowText{Key: key, Name: name, Text: raw}, error(nil)
 	switch key {
-	case s.Keys.Holds():
+	case s.Keys.Holds:
 		var hold model.Hold
 		hold, err = store.ReadHold(name, raw)
 		one.Over = hold.Ended(now)
-	case s.Keys.Limits():
+	case s.Keys.Limits:
 		var limit model.Limit
 		limit, err = store.ReadLimit(name, raw)
 		one.Over = limit.Ended(now)
@@ -68,13 +68,13 @@ func (s Part) flowText(key, name, raw string, now time.Time) FlowText {
 // CopyFlowText stores what another part of the queue has, and lets a dispatcher look at what waits for it.
 func (s Part) CopyFlowText(ctx context.Context, one FlowText, other *store.Store, now time.Time) error {
 	switch one.Key {
-	case other.Keys.Holds():
+	case other.Keys.Holds:
 		hold, err := store.ReadHold(one.Name, one.Text)
 		if err != nil {
 			return err
 		}
 		return s.Fleet().PutHold(ctx, &hold)
-	case other.Keys.Limits():
+	case other.Keys.Limits:
 		limit, err := store.ReadLimit(one.Name, one.Text)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s Part) CopyFlowText(ctx context.Context, one FlowText, other *store.Store
 // LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
 func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (bool, error) {
 	pipe := s.Clients.Read.TxPipeline()
-	text, stored := pipe.HGet(ctx, s.Keys.Policies(), policyName), pipe.HExists(ctx, s.Keys.Calendars(), calendar)
+	text, stored := pipe.HGet(ctx, s.Keys.Policies, policyName), pipe.HExists(ctx, s.Keys.Calendars, calendar)
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the calendars of a policy: %w", err)
 	}

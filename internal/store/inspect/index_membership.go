@@ -45,9 +45,9 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 // sendIndex asks for the place of a uid in an index.
 func (s Part) sendIndex(ctx context.Context, pipe redis.Pipeliner, index store.Index, uid string) redis.Cmder {
 	if index.Scored() {
-		return pipe.ZScore(ctx, s.IndexKey(index), uid)
+		return pipe.ZScore(ctx, s.Keys.Index(index), uid)
 	}
-	return pipe.SIsMember(ctx, s.IndexKey(index), uid)
+	return pipe.SIsMember(ctx, s.Keys.Index(index), uid)
 }
 
 // readIndex reads the reply.
@@ -121,7 +121,7 @@ func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (st
 
 // EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
 func (s Part) EachUID(ctx context.Context, index store.Index, visit func(uids []string) error) error {
-	key := s.IndexKey(index)
+	key := s.Keys.Index(index)
 	if !index.Scored() {
 		return store.Scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
 			return s.Clients.Read.SScan(ctx, key, cursor, "", store.ScanCount).Result()

@@ -105,8 +105,8 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	for i, uid := range uids {
 		replies[i] = inspectionReplies{
 			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
-			pipe.ZScore(ctx, k.Due(), uid), pipe.ZScore(ctx, k.Urgent(), uid), pipe.ZScore(ctx, k.Running(), uid),
-			pipe.ZScore(ctx, k.StaleAt(), uid), pipe.ZScore(ctx, k.Late(), uid), pipe.ZScore(ctx, k.Stale(), uid), pipe.Exists(ctx, k.History(uid)),
+			pipe.ZScore(ctx, k.Due, uid), pipe.ZScore(ctx, k.Urgent, uid), pipe.ZScore(ctx, k.Running, uid),
+			pipe.ZScore(ctx, k.StaleAt, uid), pipe.ZScore(ctx, k.Late, uid), pipe.ZScore(ctx, k.Stale, uid), pipe.Exists(ctx, k.History(uid)),
 		}
 		if asked != nil {
 			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
@@ -188,7 +188,7 @@ func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection)
 // LacksPolicy reports whether a model names a policy that is not stored or cannot be read, at one instant.
 func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
 	pipe := s.Clients.Read.TxPipeline()
-	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies(), name)
+	named, text := pipe.HGet(ctx, s.Keys.Model(uid), "policy"), pipe.HGet(ctx, s.Keys.Policies, name)
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}

@@ -19,7 +19,7 @@ type QueueKey struct {
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
 // put or removed meanwhile may be missed. It ends early with the error of visit.
 func (s Part) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
-	return s.Report().ScanKeys(ctx, "walk over the keys", s.Keys.Queue()+":", func(names []string) error {
+	return s.Report().ScanKeys(ctx, "walk over the keys", s.Keys.Queue+":", func(names []string) error {
 		return visit(sortKeys(s.Keys, names))
 	})
 }
@@ -34,7 +34,7 @@ func sortKeys(k store.Keys, names []string) []QueueKey {
 	keys := make([]QueueKey, 0, len(names))
 	for _, name := range names {
 		for kind, prefix := range prefixes {
-			if rest, is := strings.CutPrefix(name, prefix); is && name != k.Lane() {
+			if rest, is := strings.CutPrefix(name, prefix); is && name != k.ClaimedCommands {
 				keys = append(keys, QueueKey{kind, rest})
 			}
 		}

@@ -19,18 +19,18 @@ func (s Part) SetBack(ctx context.Context, heartbeat store.Heartbeat, now time.T
 
 // TrimWake shortens the wake list to the one token that is enough.
 func (s Part) TrimWake(ctx context.Context) error {
-	return store.Wrap(s.Clients.Write.LTrim(ctx, s.Keys.Wake(), 0, 0).Err(), "trim the wake list")
+	return store.Wrap(s.Clients.Write.LTrim(ctx, s.Keys.Wake, 0, 0).Err(), "trim the wake list")
 }
 
 // AddExpiredPoller makes a poller known whose claimed list nobody would look at: as an expired one, so that the next poller takes over.
 func (s Part) AddExpiredPoller(ctx context.Context, owner string) error {
-	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Pollers(), redis.Z{Score: 0, Member: owner}).Err()
+	err := s.Clients.Write.ZAddNX(ctx, s.Keys.Pollers, redis.Z{Score: 0, Member: owner}).Err()
 	return store.Wrap(err, fmt.Sprintf("list poller %q again", owner))
 }
 
 // DropInput removes an entry of the input list as it was read, and returns how many still stood there: one or none. The caller has
 // found that its attempt is over, which no attempt ever ceases to be.
 func (s Part) DropInput(ctx context.Context, entry string) (int, error) {
-	dropped, err := s.Clients.Write.LRem(ctx, s.Keys.Input(), 1, entry).Result()
+	dropped, err := s.Clients.Write.LRem(ctx, s.Keys.Input, 1, entry).Result()
 	return int(dropped), store.Wrap(err, "drop entries of the input list")
 }

@@ -22,7 +22,7 @@ func TestAModelLacksThePolicyThatItNamesAndThatNobodyCanRead(t *testing.T) {
 		if err := part.Fleet().PutPolicy(ctx, stored); err != nil {
 			t.Fatal(err)
 		}
-		clients.Write.HSet(ctx, part.Keys.Policies(), "broken", "{")
+		clients.Write.HSet(ctx, part.Keys.Policies, "broken", "{")
 		for name, want := range map[string]bool{"stored": false, "broken": true, "gone": true} {
 			clients.Write.HSet(ctx, part.Keys.Model("m1"), "policy", name)
 			if lacks, err := inspect.Of(part).LacksPolicy(ctx, "m1", name); lacks != want || err != nil {

@@ -51,7 +51,7 @@ func (s Part) probes(ctx context.Context, uid, key string) (bool, error) {
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Model(uid), s.Keys.Gates()}
+	keys := []string{s.Keys.Circuit(key), s.Keys.Model(uid), s.Keys.Gates}
 	dropped, err := store.Run(ctx, s.Clients.Write, dropProbe, keys, uid, string(model.NewBlocker(model.BlockerCircuit, key)), store.Millis(now)).Bool()
 	return dropped, store.Wrap(err, "drop the probe of a circuit")
 }

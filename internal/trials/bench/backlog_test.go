@@ -41,14 +41,14 @@ func commandsBeside(b *testing.B, command string, beside int) {
 	}
 	other := fmt.Sprintf(`{"payload":%q}`, strings.Repeat("x", 64<<10))
 	for range beside {
-		q.Redis.RPush(ctx, q.Store.Keys.Input(), other)
+		q.Redis.RPush(ctx, q.Store.Keys.Input, other)
 	}
 	drain := func(command string) {
 		var messages []any
 		for i := range commands {
 			messages = append(messages, fmt.Sprintf(command, i))
 		}
-		q.Redis.RPush(ctx, q.Store.Keys.Control(), messages...)
+		q.Redis.RPush(ctx, q.Store.Keys.Control, messages...)
 		for applied := 0; applied < commands; {
 			round, err := p.RunOnce(ctx)
 			if err != nil || round.Settled > 0 {
@@ -67,11 +67,11 @@ func commandsBeside(b *testing.B, command string, beside int) {
 				b.Fatal(err)
 			}
 			started += round.Started
-			for _, entry := range q.Redis.LPopCount(ctx, q.Store.Keys.Input(), beside+commands).Val() {
+			for _, entry := range q.Redis.LPopCount(ctx, q.Store.Keys.Input, beside+commands).Val() {
 				taken = append(taken, entry)
 			}
 		}
-		q.Redis.RPush(ctx, q.Store.Keys.Input(), taken...)
+		q.Redis.RPush(ctx, q.Store.Keys.Input, taken...)
 		b.StartTimer()
 		drain(command)
 		b.StopTimer()

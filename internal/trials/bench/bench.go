@@ -104,7 +104,7 @@ func (b *Bench) fill(ctx context.Context, plan Plan, report *Report) error {
 		return err
 	}
 	if bytes, told := used(before, filled, "used_memory"); told {
-		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Journal(), 0).Result() // none is 0
+		journal, _ := b.Redis.MemoryUsage(ctx, b.Store.Keys.Journal, 0).Result() // none is 0
 		report.BytesPerModel = new((bytes - float64(journal)) / float64(plan.Models))
 	}
 	return nil

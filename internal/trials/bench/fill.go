@@ -30,7 +30,7 @@ func (b *Bench) putPolicy(ctx context.Context) error {
 	if err := b.Store.Fleet().PutPolicy(ctx, p); err != nil {
 		return err
 	}
-	return b.Redis.Del(ctx, b.Store.Keys.Bulks()).Err()
+	return b.Redis.Del(ctx, b.Store.Keys.Bulks).Err()
 }
 
 // When says when the model of a number becomes due, of those that are saved at now.

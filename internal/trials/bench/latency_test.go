@@ -113,7 +113,7 @@ func BenchmarkSaveToQueued(b *testing.B) {
 		for i := 0; q.b.Loop(); i++ {
 			q.put(fmt.Sprint("m", i), time.Hour, func(now time.Time) time.Time { return now })
 			saved := time.Now()
-			if err := q.Redis.BLPop(context.Background(), 10*time.Second, q.Store.Keys.Input()).Err(); err != nil {
+			if err := q.Redis.BLPop(context.Background(), 10*time.Second, q.Store.Keys.Input).Err(); err != nil {
 				q.b.Fatal(err)
 			}
 			lateness = append(lateness, time.Since(saved))
@@ -132,7 +132,7 @@ func BenchmarkDueToStarted(b *testing.B) {
 			q.put(uid, time.Hour, func(now time.Time) time.Time { due = now.Add(50 * time.Millisecond); return due })
 			started := q.clock(q.await(uid, model.EventStart)["at"])
 			lateness = append(lateness, started.Sub(due))
-			q.Redis.Del(context.Background(), q.Store.Keys.Journal(), q.Store.Keys.Input())
+			q.Redis.Del(context.Background(), q.Store.Keys.Journal, q.Store.Keys.Input)
 		}
 		q.report(lateness)
 	})
@@ -145,13 +145,13 @@ func BenchmarkDeadlineToApplied(b *testing.B) {
 		for i := 0; q.b.Loop(); i++ {
 			uid := fmt.Sprint("m", i)
 			q.put(uid, 50*time.Millisecond, func(now time.Time) time.Time { return now })
-			if _, ok := q.Redis.BLPop(context.Background(), 10*time.Second, q.Store.Keys.Input()).Result(); ok != nil {
+			if _, ok := q.Redis.BLPop(context.Background(), 10*time.Second, q.Store.Keys.Input).Result(); ok != nil {
 				q.b.Fatal(ok)
 			}
 			deadline := q.clock(q.await(uid, model.EventStart)["deadline_at"])
 			applied := q.clock(q.await(uid, model.EventTimeout)["at"])
 			lateness = append(lateness, applied.Sub(deadline))
-			q.Redis.Del(context.Background(), q.Store.Keys.Journal())
+			q.Redis.Del(context.Background(), q.Store.Keys.Journal)
 		}
 		q.report(lateness)
 	})

@@ -45,7 +45,7 @@ func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness,
 
 // newest is the position of the newest entry of the journal.
 func (b *Bench) newest(ctx context.Context) (string, error) {
-	entries, err := b.Redis.XRevRangeN(ctx, b.Store.Keys.Journal(), "+", "-", 1).Result()
+	entries, err := b.Redis.XRevRangeN(ctx, b.Store.Keys.Journal, "+", "-", 1).Result()
 	if err != nil || len(entries) == 0 {
 		return store.TailStart, err
 	}
@@ -55,11 +55,11 @@ func (b *Bench) newest(ctx context.Context) (string, error) {
 // awaitDaemons waits until a dispatcher and a poller have given a heartbeat.
 func (b *Bench) awaitDaemons(ctx context.Context) error {
 	return await(ctx, nil, func() (bool, error) {
-		dispatchers, err := b.Redis.ZCard(ctx, b.Store.Keys.Dispatchers()).Result()
+		dispatchers, err := b.Redis.ZCard(ctx, b.Store.Keys.Dispatchers).Result()
 		if err != nil {
 			return false, fmt.Errorf("await daemons: %w", err)
 		}
-		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers()).Result()
+		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers).Result()
 		if err != nil {
 			return false, fmt.Errorf("await daemons: %w", err)
 		}

@@ -66,7 +66,7 @@ func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.
 			t.Fatal(err)
 		}
 	}
-	if err := b.Redis.Del(ctx, b.Store.Keys.Input()).Err(); err != nil {
+	if err := b.Redis.Del(ctx, b.Store.Keys.Input).Err(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,6 +80,6 @@ func (b *Bench) memory(t testing.TB) int {
 	}
 	var used int
 	_, _ = fmt.Sscan(info["used_memory"], &used)
-	journal, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Journal(), 0).Result() // none is 0
+	journal, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Journal, 0).Result() // none is 0
 	return used - int(journal)
 }

@@ -97,7 +97,7 @@ func (p *pacing) push(ctx context.Context, entries []string) error {
 		times[uid] = p.bench.Now()
 	}
 	p.said <- times
-	if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output(), results(entries)...).Err(); err != nil {
+	if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output, results(entries)...).Err(); err != nil {
 		return fmt.Errorf("push results: %w", err)
 	}
 	return nil
@@ -144,7 +144,7 @@ func (p *pacing) listen() {
 
 // popBlocking pops all that waits, up to the most at once, or waits for one.
 func (b *Bench) popBlocking(ctx context.Context) ([]string, error) {
-	input := b.Store.Keys.Input()
+	input := b.Store.Keys.Input
 	entries, err := b.Redis.LPopCount(ctx, input, popped).Result()
 	for errors.Is(err, redis.Nil) {
 		var found []string

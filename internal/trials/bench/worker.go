@@ -18,7 +18,7 @@ const popped = 500
 func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 	keys := b.Store.Keys
 	for first := true; ctx.Err() == nil; {
-		entries, err := b.Redis.LPopCount(ctx, keys.Input(), popped).Result()
+		entries, err := b.Redis.LPopCount(ctx, keys.Input, popped).Result()
 		switch {
 		case errors.Is(err, redis.Nil):
 			_, err = b.Store.Pool().WaitInput(context.WithoutCancel(ctx))
@@ -27,7 +27,7 @@ func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
 				first = false
 				began <- b.Now()
 			}
-			err = b.Redis.RPush(ctx, keys.Output(), results(entries)...).Err()
+			err = b.Redis.RPush(ctx, keys.Output, results(entries)...).Err()
 		}
 		if err != nil && ctx.Err() == nil {
 			return err

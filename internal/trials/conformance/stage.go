@@ -94,7 +94,7 @@ func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
 // clear removes the keys of the queue.
 func (s *stage) clear(ctx context.Context) error {
 	keys, err := store.NewKeys(s.queue.Name)
-	err = errors.Join(err, s.clients.Write.Del(ctx, keys.Settings()).Err())
+	err = errors.Join(err, s.clients.Write.Del(ctx, keys.Settings).Err())
 	for _, part := range s.queue.Parts {
 		err = errors.Join(err, part.Report().Clear(ctx))
 	}
@@ -192,7 +192,7 @@ func (s *stage) putFor(ctx context.Context, uid string, todo work, timeout strin
 // push puts an entry at the end of the input list, as it is.
 func (s *stage) push(ctx context.Context, entry string) {
 	if s.err == nil {
-		s.err = s.clients.Write.RPush(ctx, s.queue.Parts[0].Keys.Input(), entry).Err()
+		s.err = s.clients.Write.RPush(ctx, s.queue.Parts[0].Keys.Input, entry).Err()
 	}
 }
 

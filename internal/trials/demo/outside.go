@@ -44,17 +44,17 @@ func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
 
 func (o *outside) save(s scenario, edition int) func(context.Context) error {
 	return func(ctx context.Context) error {
-		return o.push(ctx, o.store.Keys.Control(), s.put(o.site, o.start, edition))
+		return o.push(ctx, o.store.Keys.Control, s.put(o.site, o.start, edition))
 	}
 }
 
 func (o *outside) run(uid string) func(context.Context) error {
-	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control(), runMessage(uid)) }
+	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control, runMessage(uid)) }
 }
 
 // answerLate answers for an attempt that has long been followed by another.
 func (o *outside) answerLate(ctx context.Context) error {
-	return o.push(ctx, o.store.Keys.Output(), successMessage(uidHangs, o.timedOut[0]))
+	return o.push(ctx, o.store.Keys.Output, successMessage(uidHangs, o.timedOut[0]))
 }
 
 // saveNext saves the next model, as an application does that begins to use refreshd.

@@ -101,7 +101,7 @@ func (s *servers) openQueue(ctx context.Context) (*store.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue()})
+	return store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue})
 }
 
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
@@ -134,11 +134,11 @@ func (s *servers) introduction(dashboard Dashboard) introduction {
 		cli:   "redis-cli -p " + s.redis.Port(),
 		commands: []string{
 			"HGETALL " + k.Model(uidFlaky),
-			"XRANGE " + k.Journal() + " - +",
+			"XRANGE " + k.Journal + " - +",
 			"LRANGE " + k.History(uidHangs) + " 0 -1",
-			"ZRANGE " + k.Due() + " 0 -1 WITHSCORES",
-			"XRANGE " + k.Outbox() + " - +",
-			"HGETALL " + k.Stats(),
+			"ZRANGE " + k.Due + " 0 -1 WITHSCORES",
+			"XRANGE " + k.Outbox + " - +",
+			"HGETALL " + k.Stats,
 		},
 	}
 }
