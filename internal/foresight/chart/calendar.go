@@ -25,7 +25,17 @@ func (p *picture) calendar(r *run, s scheme) {
 	c := calendar{picture: p, run: r, scheme: s}
 	windows := windowsOf(r, s)
 	c.y += 24
-	c.background(c.y + px(len(windows))*calendarHeight)
+	bottom := c.y + px(len(windows))*calendarHeight
+	c.rect("plot", calendarLeft, c.y, calendarRight-calendarLeft, bottom-c.y, "")
+	for i := range s.ticks + 1 {
+		x := calendarLeft + px(i)/px(s.ticks)*(calendarRight-calendarLeft)
+		c.line("grid", x, c.y-4, x, bottom)
+		if i < s.ticks {
+			c.text("small", anchorMiddle, x, c.y-8, s.tick(i))
+		}
+	}
+	c.text("small", anchorEnd, pictureWidth-60, c.y-8, "ok")
+	c.text("small", anchorEnd, pictureWidth-margin, c.y-8, "failed")
 	for _, w := range windows {
 		c.line("grid", margin, c.y, pictureWidth-margin, c.y)
 		if w.words != "" {
@@ -38,44 +48,36 @@ func (p *picture) calendar(r *run, s scheme) {
 	c.y += 12
 }
 
-func (c *calendar) background(bottom px) {
-	c.rect("plot", calendarLeft, c.y, calendarRight-calendarLeft, bottom-c.y, "")
-	for i := range c.scheme.ticks + 1 {
-		x := calendarLeft + px(i)/px(c.scheme.ticks)*(calendarRight-calendarLeft)
-		c.line("grid", x, c.y-4, x, bottom)
-		if i < c.scheme.ticks {
-			c.text("small", anchorMiddle, x, c.y-8, c.scheme.tick(i))
-		}
-	}
-	c.text("small", anchorEnd, pictureWidth-60, c.y-8, "ok")
-	c.text("small", anchorEnd, pictureWidth-margin, c.y-8, "failed")
-}
-
 func (c *calendar) row(ax axis) {
 	c.text("small", anchorStart, margin, c.y+15, ax.from.Format(c.scheme.label))
-	c.planned(ax)
-	boxes, free := c.boxes(ax)
-	for i := range boxes {
-		c.wait(ax, boxes, i)
-	}
-	for i, b := range boxes {
-		edge := calendarRight
-		if i+1 < len(boxes) {
-			edge = boxes[i+1].left
-		}
-		c.bar(b.attempt, ax, c.y+(calendarHeight-barHeight)/2, b.left, b.right, edge)
-	}
-	c.marks(ax, free)
-	c.counts(ax, boxes)
-}
-
-func (c *calendar) planned(ax axis) {
 	drawn := calendarLeft - 8
 	for _, planned := range c.Planned {
 		if x := ax.x(planned); ax.holds(planned) && x-drawn >= 6 {
 			c.line("planned", x, c.y+1, x, c.y+calendarHeight-1)
 			drawn = x
 		}
+	}
+	boxes, free := c.boxes(ax)
+	for i := range boxes {
+		c.wait(ax, boxes, i)
+	}
+	ends := map[string]int{}
+	for i, b := range boxes {
+		edge := calendarRight
+		if i+1 < len(boxes) {
+			edge = boxes[i+1].left
+		}
+		c.bar(b.attempt, ax, c.y+(calendarHeight-barHeight)/2, b.left, b.right, edge)
+		if ax.holds(b.end) {
+			ends[b.outcome.look().words]++
+		}
+	}
+	c.marks(ax, free)
+	if n := ends["good"]; n > 0 {
+		c.text("good", anchorEnd, pictureWidth-60, c.y+15, strconv.Itoa(n))
+	}
+	if n := ends["bad"]; n > 0 {
+		c.text("bad", anchorEnd, pictureWidth-margin, c.y+15, strconv.Itoa(n))
 	}
 }
 
@@ -133,21 +135,5 @@ func (c *calendar) marks(ax axis, free px) {
 			c.text(class, anchorStart, free, y+4, words)
 			free += width
 		}
-	}
-}
-
-// counts stand behind the row in which an attempt ended.
-func (c *calendar) counts(ax axis, boxes []box) {
-	ends := map[string]int{}
-	for _, b := range boxes {
-		if ax.holds(b.end) {
-			ends[b.outcome.look().words]++
-		}
-	}
-	if n := ends["good"]; n > 0 {
-		c.text("good", anchorEnd, pictureWidth-60, c.y+15, strconv.Itoa(n))
-	}
-	if n := ends["bad"]; n > 0 {
-		c.text("bad", anchorEnd, pictureWidth-margin, c.y+15, strconv.Itoa(n))
 	}
 }

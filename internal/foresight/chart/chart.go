@@ -1,3 +1,11 @@
+// Package chart shows a run of attempts: as a table, as JSON lines, as a mermaid gantt chart and as one SVG picture. A run is
+// what a simulation says would happen, or what the history says did happen. The package knows no Redis and no clock.
+//
+// A run is a list of events in the order of time. An attempt begins with start or retry and ends with the next event that
+// says how. A final failure is two or three events of one instant: failure or timeout, then exhausted if the retries are used
+// up, then disabled.
+//
+// Every text of an event may come from outside. Each renderer makes it harmless in its own way.
 package chart
 
 import (
@@ -64,8 +72,12 @@ func read(c Chart) *run {
 	for _, a := range r.attempts {
 		r.rows = append(r.rows, row{at: a.start, attempt: a})
 	}
-	for _, mark := range marks(c.Events) {
-		r.rows = append(r.rows, row{at: mark.At, mark: mark})
+	for i, event := range c.Events {
+		// Exhausted has no row at the instant of the failure that it follows: the row of the failure says so.
+		alone := event.Kind == Exhausted && (i == 0 || !c.Events[i-1].Kind.failed() || !c.Events[i-1].At.Equal(event.At))
+		if alone || event.Kind == Disabled || event.Kind == Finished || event.Kind == Skipped {
+			r.rows = append(r.rows, row{at: event.At, mark: event})
+		}
 	}
 	slices.SortStableFunc(r.rows, func(a, b row) int { return a.at.Compare(b.at) })
 	return r
@@ -87,4 +99,16 @@ func write(w io.Writer, format, text string) error {
 		return fmt.Errorf("write %s: %w", format, err)
 	}
 	return nil
+}
+
+// sentence joins the parts that are not empty.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

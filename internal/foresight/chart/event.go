@@ -2,6 +2,7 @@ package chart
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -57,9 +58,6 @@ func (k Kind) look() look {
 func (k Kind) text() string { return strings.ReplaceAll(string(k), "_", " ") }
 
 func (k Kind) begins() bool { return k == Start || k == Retry }
-
-// alone: the event ends no attempt.
-func (k Kind) alone() bool { return k == Exhausted || k == Finished || k == Skipped }
 
 func (k Kind) failed() bool { return k == Failure || k == Timeout }
 
@@ -129,4 +127,67 @@ func EndOf(attempt model.Attempt) []Event {
 		return events
 	}
 	return append(events, end)
+}
+
+type attempt struct {
+	before   *attempt // nil: this is the first
+	no       int
+	retry    bool
+	start    time.Time
+	deadline time.Time // zero: not known
+
+	// Set when it ends.
+	end     time.Time
+	outcome Kind
+	why     string
+	reason  string
+	next    time.Time // when the next attempt starts; zero: none
+	retryAt time.Time // when the next attempt would have started without a planned refresh; zero: at next
+}
+
+// attemptsOf pairs the beginnings and ends of events in the order of time.
+func attemptsOf(events []Event) []*attempt {
+	var attempts []*attempt
+	var last *attempt
+	open := false
+	for _, event := range events {
+		switch {
+		case event.Kind.begins():
+			if open {
+				last.close(Event{At: event.At, Kind: Superseded})
+			}
+			last = &attempt{before: last, no: event.AttemptNo, retry: event.isRetry(), start: event.At, deadline: event.DeadlineAt}
+			attempts, open = append(attempts, last), true
+		case open && event.Kind != Exhausted && event.Kind != Finished && event.Kind != Skipped: // these end no attempt
+			last.close(event)
+			open = false
+		}
+	}
+	return attempts
+}
+
+func (a *attempt) close(event Event) {
+	a.end, a.outcome, a.why, a.reason = event.At, event.Kind, event.Why, event.Reason
+	a.next, a.retryAt = event.RefreshAt, event.RetryAt
+}
+
+func (a *attempt) running() bool { return a.outcome == "" }
+
+func (a *attempt) name() string {
+	if a.retry {
+		return fmt.Sprintf("Retry %d", max(1, a.no-1))
+	}
+	return "Refresh"
+}
+
+// until is where its bar ends: a running attempt lasts to the end of the picture.
+func (a *attempt) until(end time.Time) time.Time {
+	switch {
+	case !a.running():
+		return a.end
+	case end.Before(a.start):
+		return a.start
+	default:
+		return end
+	}
 }

@@ -9,17 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-type eventView struct {
-	Policy     string  `json:"policy,omitempty"`
-	At         string  `json:"at"`
-	Event      Kind    `json:"event"`
-	AttemptNo  int     `json:"attempt_no"`
-	RefreshAt  *string `json:"refresh_at"`
-	DeadlineAt *string `json:"deadline_at"`
-	Why        string  `json:"why"`
-	Reason     string  `json:"reason,omitempty"`
-}
-
 // JSON writes one object a line: the events, and as the last one the summary. With several charts every object also names
 // its policy. Times are those of model.FormatTime, in UTC.
 func JSON(w io.Writer, charts ...Chart) error {
@@ -33,9 +22,18 @@ func JSON(w io.Writer, charts ...Chart) error {
 			policy = r.name()
 		}
 		for _, event := range r.Events {
-			encode(eventView{
-				Policy: policy, At: model.FormatTime(event.At), Event: event.Kind, AttemptNo: event.AttemptNo,
-				RefreshAt: optional(event.RefreshAt), DeadlineAt: optional(event.DeadlineAt), Why: event.Why, Reason: event.Reason,
+			encode(struct {
+				Policy     string  `json:"policy,omitempty"`
+				At         string  `json:"at"`
+				Event      Kind    `json:"event"`
+				AttemptNo  int     `json:"attempt_no"`
+				RefreshAt  *string `json:"refresh_at"`
+				DeadlineAt *string `json:"deadline_at"`
+				Why        string  `json:"why"`
+				Reason     string  `json:"reason,omitempty"`
+			}{
+				policy, model.FormatTime(event.At), event.Kind, event.AttemptNo,
+				optional(event.RefreshAt), optional(event.DeadlineAt), event.Why, event.Reason,
 			})
 		}
 		encode(struct {

@@ -67,10 +67,9 @@ func mermaidAxis(runs []*run) string {
 
 type gantt struct {
 	*run
-	text    *strings.Builder
-	prefix  string // of each section
-	room    int    // for attempts
-	section string // that is open
+	text   *strings.Builder
+	prefix string // of each section
+	room   int    // for attempts
 }
 
 // task is one line: a bar or, without a length, a milestone.
@@ -92,25 +91,40 @@ func (g *gantt) write() {
 	for _, t := range tasks {
 		width = max(width, uniseg.StringWidth(t.name))
 	}
+	open := ""
 	for i, t := range tasks {
 		section := g.prefix
 		if severalDays {
 			section = strings.TrimSpace(section + " " + day(t, "Mon 2 Jan"))
 		}
-		g.open(section, i == 0)
-		g.task(t, width)
+		switch {
+		case i > 0 && section == open:
+		case section == "":
+			fmt.Fprintln(g.text)
+		default:
+			fmt.Fprintf(g.text, "\n    section %s\n", section)
+		}
+		open = section
+		seconds := int64(t.length / time.Second)
+		if t.length%time.Second > 0 {
+			seconds++
+		}
+		length := fmt.Sprintf("%dh", seconds/3600)
+		if seconds%60 != 0 {
+			length = fmt.Sprintf("%ds", seconds)
+		} else if seconds%3600 != 0 || seconds == 0 {
+			length = fmt.Sprintf("%dm", seconds/60)
+		}
+		if t.length == 0 {
+			t.tag = "milestone"
+		}
+		if t.tag != "" {
+			t.tag += ", "
+		}
+		name := inert(t.name)
+		padding := strings.Repeat(" ", max(0, width-uniseg.StringWidth(name)))
+		fmt.Fprintf(g.text, "    %s%s : %s%s, %s\n", name, padding, t.tag, day(t, "2006-01-02T15:04:05"), length)
 	}
-}
-
-func (g *gantt) open(section string, first bool) {
-	switch {
-	case !first && section == g.section:
-	case section == "":
-		fmt.Fprintln(g.text)
-	default:
-		fmt.Fprintf(g.text, "\n    section %s\n", section)
-	}
-	g.section = section
 }
 
 func (g *gantt) tasks() []task {
@@ -129,72 +143,21 @@ func (g *gantt) tasks() []task {
 		} else if room > 0 {
 			room--
 			starts[a.start.Unix()] = true
-			tasks = append(tasks, attemptTasks(a, end)...)
+			tasks = append(tasks, a.tasks(end)...)
 		}
 	}
-	for _, planned := range g.planned(end) {
-		if !starts[planned.Unix()] {
-			tasks = append(tasks, task{at: planned, name: "🗓 Planned"})
+	// The planned refreshes of the time that the attempts take, and the one that comes next.
+	shown, planned := joint([]*run{g.run}), 0
+	for _, at := range g.Planned {
+		if !at.Before(shown.from) && !at.After(shown.to) && !at.After(end) && planned < g.room {
+			planned++
+			if !starts[at.Unix()] {
+				tasks = append(tasks, task{at: at, name: "🗓 Planned"})
+			}
 		}
 	}
 	slices.SortStableFunc(tasks, func(a, b task) int { return a.at.Compare(b.at) })
 	return tasks
-}
-
-// planned are the planned refreshes of the time that the attempts take, up to end, and the one that comes next.
-func (g *gantt) planned(end time.Time) []time.Time {
-	shown := joint([]*run{g.run})
-	var planned []time.Time
-	for _, at := range g.Planned {
-		if !at.Before(shown.from) && !at.After(shown.to) && !at.After(end) && len(planned) < g.room {
-			planned = append(planned, at)
-		}
-	}
-	return planned
-}
-
-func attemptTasks(a *attempt, end time.Time) []task {
-	bar := task{at: a.start, name: "⚙️ " + a.name(), tag: a.outcome.look().tag, length: max(time.Second, a.until(end).Sub(a.start))}
-	tasks := []task{{at: a.start, name: "🚀 Start"}, bar}
-	if a.retry {
-		bar.name = "🔄 " + a.name()
-		tasks = []task{bar}
-	}
-	if a.running() {
-		return tasks
-	}
-	name := a.outcome.look().icon + " " + capital(a.outcome.text())
-	if a.outcome.failed() {
-		name += fmt.Sprintf(" %d%s", max(1, a.no), inParentheses(a.why))
-	}
-	return append(tasks, task{at: a.end, name: name})
-}
-
-func (g *gantt) task(t task, width int) {
-	name := inert(t.name)
-	fields := []string{t.at.In(g.Location).Format("2006-01-02T15:04:05"), mermaidLength(t.length)}
-	if t.length == 0 {
-		t.tag = "milestone"
-	}
-	if t.tag != "" {
-		fields = append([]string{t.tag}, fields...)
-	}
-	fmt.Fprintf(g.text, "    %s%s : %s\n", name, strings.Repeat(" ", max(0, width-uniseg.StringWidth(name))), strings.Join(fields, ", "))
-}
-
-func mermaidLength(length time.Duration) string {
-	seconds := int64(length / time.Second)
-	if length%time.Second > 0 {
-		seconds++
-	}
-	switch {
-	case seconds%60 != 0:
-		return fmt.Sprintf("%ds", seconds)
-	case seconds%3600 != 0 || seconds == 0:
-		return fmt.Sprintf("%dm", seconds/60)
-	default:
-		return fmt.Sprintf("%dh", seconds/3600)
-	}
 }
 
 // inert takes from a text what means something to mermaid: ends of names and lines, comments, directives, entities, HTML.
@@ -211,4 +174,21 @@ func inParentheses(text string) string {
 		return ""
 	}
 	return " (" + document.Cut(text, mermaidTexts-20) + ")"
+}
+
+func (a *attempt) tasks(end time.Time) []task {
+	bar := task{at: a.start, name: "⚙️ " + a.name(), tag: a.outcome.look().tag, length: max(time.Second, a.until(end).Sub(a.start))}
+	tasks := []task{{at: a.start, name: "🚀 Start"}, bar}
+	if a.retry {
+		bar.name = "🔄 " + a.name()
+		tasks = []task{bar}
+	}
+	if a.running() {
+		return tasks
+	}
+	name := a.outcome.look().icon + " " + capital(a.outcome.text())
+	if a.outcome.failed() {
+		name += fmt.Sprintf(" %d%s", max(1, a.no), inParentheses(a.why))
+	}
+	return append(tasks, task{at: a.end, name: name})
 }

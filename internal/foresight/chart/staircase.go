@@ -34,19 +34,7 @@ func (p *picture) staircase(r *run, span period) {
 		s.rowClock = "Mon " + s.clock
 	}
 	p.y += 22
-	s.background(r, p.y+px(len(r.rows))*stairHeight)
-	for i, row := range r.rows {
-		var next *attempt
-		if i+1 < len(r.rows) {
-			next = r.rows[i+1].attempt
-		}
-		s.row(row, next)
-		p.y += stairHeight
-	}
-	p.y += 20
-}
-
-func (s *stairs) background(r *run, bottom px) {
+	bottom := p.y + px(len(r.rows))*stairHeight
 	s.rect("plot", s.left, s.y, s.right-s.left, bottom-s.y, "")
 	for _, tick := range s.ticks() {
 		x, class := s.x(tick.at), "grid"
@@ -70,6 +58,15 @@ func (s *stairs) background(r *run, bottom px) {
 			free = x + half + 6
 		}
 	}
+	for i, row := range r.rows {
+		var next *attempt
+		if i+1 < len(r.rows) {
+			next = r.rows[i+1].attempt
+		}
+		s.row(row, next)
+		p.y += stairHeight
+	}
+	p.y += 20
 }
 
 func (s *stairs) format(at time.Time) string { return at.In(s.zone).Format(s.clock) }
@@ -91,11 +88,17 @@ func (s *stairs) row(row row, next *attempt) {
 	left := s.x(a.start)
 	right := max(left+stairMin, s.x(a.until(s.to)))
 	s.bar(a, s.axis, s.y+6, left, right, s.right)
-	turn := left
+	class, text := wordsOf(a)
+	after := left + 4 // the words stand on the side of the waiting line where there is room
 	if next != nil && a.outcome != Success {
-		turn = s.waiting(right, max(right, s.x(next.start)+stairMin/2))
+		turn := max(right, s.x(next.start)+stairMin/2)
+		s.path("wait", "M%s %sH%sV%s", right, s.y+6+barHeight/2, turn, s.y+stairHeight+2)
+		s.path("arrow", "M%s %sl-3.5 -5h7z", turn, s.y+stairHeight+6)
+		if turn > left && left+widthOf(text) > turn-5 {
+			after = turn + 8
+		}
 	}
-	s.words(a, left, turn)
+	s.note(class, left-4, after, s.y+stairWords, text)
 }
 
 // wish draws where an attempt would be that waited for the planned refresh, if only the delay of its retry counted. It takes as
@@ -115,23 +118,6 @@ func (s *stairs) wish(a *attempt) {
 	if own := s.x(a.start); to.After(from) && left+widthOf(label)+10 < min(own, right) {
 		s.text("bad", anchorStart, left+6, s.y+barHeight+4, label)
 	}
-}
-
-// waiting draws the way from the end of an attempt down to the start of the next one, and returns where it goes down.
-func (s *stairs) waiting(from, turn px) px {
-	s.path("wait", "M%s %sH%sV%s", from, s.y+6+barHeight/2, turn, s.y+stairHeight+2)
-	s.path("arrow", "M%s %sl-3.5 -5h7z", turn, s.y+stairHeight+6)
-	return turn
-}
-
-// words say what happened, below a bar, on the side of the waiting line where there is room.
-func (s *stairs) words(a *attempt, left, turn px) {
-	class, text := wordsOf(a)
-	after := left + 4
-	if turn > left && left+widthOf(text) > turn-5 {
-		after = turn + 8
-	}
-	s.note(class, left-4, after, s.y+stairWords, text)
 }
 
 // note writes to the right of one place or, when that is too narrow, to the left of another.

@@ -68,7 +68,7 @@ func (r *run) summary() Summary {
 		switch {
 		case event.Kind == Success:
 			tryingSince = event.At
-		case (event.Kind == Start || event.Kind == Retry || event.Kind.failed()) && tryingSince.IsZero():
+		case (event.Kind.begins() || event.Kind.failed()) && tryingSince.IsZero():
 			tryingSince = event.At
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -70,19 +69,16 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	if edge = min(edge, ax.x(a.deadline)); !a.deadline.IsZero() && edge > right {
 		p.rect("deadline", right, y, edge-right, barHeight, "")
 	}
-	p.rect(a.outcome.look().bar, left, y, right-left, barHeight, hint(a, ax.zone))
-}
-
-func hint(a *attempt, zone *time.Location) string {
-	text := a.name() + " from " + a.start.In(zone).Format("Mon 2 Jan 15:04:05")
+	hint := a.name() + " from " + a.start.In(ax.zone).Format("Mon 2 Jan 15:04:05")
 	if a.running() {
-		return text + ", running"
+		hint += ", running"
+	} else {
+		hint += " for " + rounded(a.end.Sub(a.start)) + ", " + sentence(string(a.outcome), a.reason)
+		if a.why != "" {
+			hint += ", then " + a.why
+		}
 	}
-	text += " for " + rounded(a.end.Sub(a.start)) + ", " + sentence(string(a.outcome), a.reason)
-	if a.why != "" {
-		text += ", then " + a.why
-	}
-	return text
+	p.rect(a.outcome.look().bar, left, y, right-left, barHeight, hint)
 }
 
 // symbol draws an event that belongs to no attempt, and returns the class of the words about it.
@@ -115,26 +111,22 @@ func (p *picture) legend(entries []legendEntry) {
 			x = margin
 			p.y += 19
 		}
-		p.swatch(entry.class, x, p.y)
+		switch entry.class {
+		case "wait":
+			p.line(entry.class, x, p.y+4, x+18, p.y+4)
+		case "planned":
+			p.line(entry.class, x+9, p.y-4, x+9, p.y+12)
+		case "final":
+			p.cross(x+9, p.y+4)
+		case "mark":
+			p.diamond(x+9, p.y+4)
+		default:
+			p.rect(entry.class, x, p.y, 18, 9, "")
+		}
 		p.text("small", anchorStart, x+24, p.y+8, entry.text)
 		x += width
 	}
 	p.y += 10 + margin
-}
-
-func (p *picture) swatch(class string, x, y px) {
-	switch class {
-	case "wait":
-		p.line(class, x, y+4, x+18, y+4)
-	case "planned":
-		p.line(class, x+9, y-4, x+9, y+12)
-	case "final":
-		p.cross(x+9, y+4)
-	case "mark":
-		p.diamond(x+9, y+4)
-	default:
-		p.rect(class, x, y, 18, 9, "")
-	}
 }
 
 // frame stands around what was drawn.

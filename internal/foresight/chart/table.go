@@ -31,29 +31,22 @@ func (r *run) writeTable(text *strings.Builder) {
 	rows := [][]string{{"DAY", "TIME", "SINCE", "EVENT", "NO", "NEXT", "BECAUSE", "REASON"}}
 	var before time.Time
 	for _, event := range r.Events {
-		rows = append(rows, tableRow(event, before, r.Location))
-		before = event.At
+		at := event.At.In(r.Location)
+		day, since, no := at.Format("Mon 2006-01-02"), "", ""
+		if !before.IsZero() {
+			since = "+" + rounded(at.Sub(before))
+			if before.Format(time.DateOnly) == at.Format(time.DateOnly) {
+				day = ""
+			}
+		}
+		if event.AttemptNo > 0 {
+			no = strconv.Itoa(event.AttemptNo)
+		}
+		kind := event.Kind.look().icon + " " + string(event.Kind)
+		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next(event.RefreshAt, at), event.Why, event.Reason})
+		before = at
 	}
 	writeRows(text, rows)
-}
-
-const dayLayout = "Mon 2006-01-02"
-
-func tableRow(event Event, before time.Time, zone *time.Location) []string {
-	at := event.At.In(zone)
-	day, since := at.Format(dayLayout), ""
-	if !before.IsZero() {
-		since = "+" + rounded(event.At.Sub(before))
-		if before.In(zone).Format(dayLayout) == day {
-			day = ""
-		}
-	}
-	no := ""
-	if event.AttemptNo > 0 {
-		no = strconv.Itoa(event.AttemptNo)
-	}
-	kind := event.Kind.look().icon + " " + string(event.Kind)
-	return []string{day, at.Format(time.TimeOnly), since, kind, no, next(event.RefreshAt, at), event.Why, event.Reason}
 }
 
 // next is the time of the next attempt, with its day if that is another one.

@@ -2,6 +2,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -27,24 +28,20 @@ const maxInRow = 120
 // schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
 func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 	for _, s := range schemes {
-		if span.length() > s.length && s.densest(runs, zone) <= maxInRow {
+		most := 0
+		for _, r := range runs {
+			counts := map[int64]int{}
+			for _, a := range r.attempts {
+				row := s.floor(a.start, zone).Unix()
+				counts[row]++
+				most = max(most, counts[row])
+			}
+		}
+		if span.length() > s.length && most <= maxInRow {
 			return s
 		}
 	}
 	return schemes[len(schemes)-1]
-}
-
-func (s scheme) densest(runs []*run, zone *time.Location) int {
-	most := 0
-	for _, r := range runs {
-		counts := map[int64]int{}
-		for _, a := range r.attempts {
-			row := s.floor(a.start, zone).Unix()
-			counts[row]++
-			most = max(most, counts[row])
-		}
-	}
-	return most
 }
 
 func (s scheme) floor(at time.Time, zone *time.Location) time.Time {
@@ -54,13 +51,6 @@ func (s scheme) floor(at time.Time, zone *time.Location) time.Time {
 	}
 	inHour := time.Duration(at.Minute())*time.Minute + time.Duration(at.Second())*time.Second + time.Duration(at.Nanosecond())
 	return at.Add(-(inHour % s.length))
-}
-
-func (s scheme) next(row time.Time) time.Time {
-	if s.length == oneDay {
-		return row.AddDate(0, 0, 1)
-	}
-	return row.Add(s.length)
 }
 
 // window is one row: a stretch of time, or a line of words in place of rows.
@@ -79,11 +69,22 @@ func windowsOf(r *run, s scheme) []window {
 	for _, event := range r.Events {
 		if from := s.floor(event.At, r.Location); !from.Before(covered) {
 			rows = append(rows, s.gap(covered, from)...)
-			covered = s.next(from)
+			if covered = from.Add(s.length); s.length == oneDay {
+				covered = from.AddDate(0, 0, 1)
+			}
 			rows = append(rows, window{period: period{from, covered}})
 		}
 	}
-	return capped(append(rows, s.gap(covered, s.floor(r.End, r.Location))...))
+	rows = append(rows, s.gap(covered, s.floor(r.End, r.Location))...)
+	left := len(rows) - maxWindows + 1
+	if left <= 1 {
+		return rows
+	}
+	// How a run begins and how it ends tells most.
+	const tail = maxWindows / 3
+	head := maxWindows - 1 - tail
+	gap := window{words: fmt.Sprintf("%d rows are left out", left)}
+	return slices.Concat(rows[:head], []window{gap}, rows[len(rows)-tail:])
 }
 
 // gap stands between two rows with events that do not follow each other.
@@ -98,16 +99,4 @@ func (s scheme) gap(from, to time.Time) []window {
 	default:
 		return []window{{words: rounded(time.Duration(n)*s.length) + " without an event"}}
 	}
-}
-
-// capped leaves rows out in the middle: how a run begins and how it ends tells most.
-func capped(rows []window) []window {
-	left := len(rows) - maxWindows + 1
-	if left <= 1 {
-		return rows
-	}
-	const tail = maxWindows / 3
-	head := maxWindows - 1 - tail
-	gap := window{words: fmt.Sprintf("%d rows are left out", left)}
-	return append(append(rows[:head:head], gap), rows[len(rows)-tail:]...)
 }
