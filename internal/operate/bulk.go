@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -146,12 +145,13 @@ func (o Operator) Select(ctx context.Context, selector string) (found Selected, 
 		return found, refused(err)
 	}
 	found.Selector = picks.String()
-	err = explain.EachPicked(ctx, o.Queue, picks, func(picked []explain.Shown) error {
-		found.Models += len(picked)
-		for _, one := range picked[:min(len(picked), maxExamples-len(found.Examples))] {
-			found.Examples = append(found.Examples, one.Record.UID)
-		}
-		return nil
+	err = o.Queue.Each(func(part *store.Store) error {
+		return part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
+			if found.Models++; len(found.Examples) < maxExamples {
+				found.Examples = append(found.Examples, one.UID)
+			}
+			return nil
+		})
 	})
 	slices.Sort(found.Examples)
 	return found, err

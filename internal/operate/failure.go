@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -129,15 +128,15 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 		return nil, err
 	}
 	groups := map[string]*Failures{}
-	err = explain.EachPicked(ctx, o.Queue, failing, func(found []explain.Shown) error {
-		for _, one := range found {
-			m, by := &one.Record.Model, keyOf(&one.Record.Model)
+	err = o.Queue.Each(func(part *store.Store) error {
+		return part.Report().EachPicked(ctx, failing, func(one *store.Record) error {
+			by := keyOf(&one.Model)
 			if groups[by] == nil {
-				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: m.FailingSince}
+				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: one.FailingSince}
 			}
-			groups[by].add(m)
-		}
-		return nil
+			groups[by].add(&one.Model)
+			return nil
+		})
 	})
 	all := make([]Failures, 0, len(groups))
 	for _, group := range groups {
@@ -208,17 +207,20 @@ func (o Operator) examples(ctx context.Context, text string) (uids []string, err
 	if err != nil {
 		return nil, err
 	}
-	err = explain.EachPicked(ctx, o.Queue, selector, func(found []explain.Shown) error {
-		for _, one := range found {
-			if uids = append(uids, one.Record.UID); len(uids) == maxExamples {
+	for _, part := range o.Queue.Parts {
+		err := part.Report().EachPicked(ctx, selector, func(one *store.Record) error {
+			if uids = append(uids, one.UID); len(uids) == maxExamples {
 				return errEnough
 			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errEnough) {
+			return nil, o.Queue.PartError(part, err)
 		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
+		if err != nil {
+			break
+		}
 	}
 	slices.Sort(uids)
-	return uids, err
+	return uids, nil
 }

@@ -14,12 +14,33 @@ import (
 )
 
 // stops tells what keeps the model from starting, or would if it were due, and what counts the attempt that runs.
-func (s *narrator) stops() (lines []string) {
-	switch {
+func (s *Explanation) stops() (lines []string) {
+	kind, name := s.m.ParkedBy.Split()
+	turn := ""
+	if s.admission.Place > 0 {
+		turn = fmt.Sprintf("; %s of %d that wait", nth(int(s.admission.Place)), s.admission.Waiting)
+	}
+	switch circuit := s.admission.Circuit; {
 	case s.m.Running():
-		return s.counted()
+		for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
+			lines = append(lines, "counted by "+s.limit(key))
+		}
+		for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
+			text := "counted by the circuit of " + key
+			if circuit != nil && circuit.Key == key && circuit.Probe == s.m.UID {
+				text = "is the probe: " + s.circuit(circuit)
+			}
+			lines = append(lines, text)
+		}
+		return lines
+	case s.m.ParkedBy.Timed():
+		return []string{s.because(&s.admission.Gates, s.when)}
+	case s.m.Parked() && kind == model.BlockerLimit:
+		return []string{"waits for " + s.limit(name) + turn}
+	case s.m.Parked() && (circuit == nil || !circuit.Open()):
+		return []string{string(s.m.ParkedBy) + " is over: a dispatcher lets it go"}
 	case s.m.Parked():
-		return []string{s.parked()}
+		return []string{"waits for " + s.circuit(circuit) + turn}
 	case !s.m.Waiting():
 		return nil
 	}
@@ -29,43 +50,8 @@ func (s *narrator) stops() (lines []string) {
 	return append(lines, s.wouldStop()...)
 }
 
-func (s *narrator) counted() (lines []string) {
-	for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
-		lines = append(lines, "counted by "+s.limit(key))
-	}
-	for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
-		text := "counted by the circuit of " + key
-		if c := s.admission.Circuit; c != nil && c.Key == key && c.Probe == s.m.UID {
-			text = "is the probe: " + s.circuit(c)
-		}
-		lines = append(lines, text)
-	}
-	return lines
-}
-
-func (s *narrator) parked() string {
-	kind, name := s.m.ParkedBy.Split()
-	switch {
-	case s.m.ParkedBy.Timed():
-		return s.because(&s.admission.Gates, s.when)
-	case kind == model.BlockerLimit:
-		return "waits for " + s.limit(name) + s.inTurn()
-	case s.admission.Circuit == nil || !s.admission.Circuit.Open():
-		return string(s.m.ParkedBy) + " is over: a dispatcher lets it go"
-	default:
-		return "waits for " + s.circuit(s.admission.Circuit) + s.inTurn()
-	}
-}
-
-func (s *narrator) inTurn() string {
-	if s.admission.Place == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; %s of %d that wait", nth(int(s.admission.Place)), s.admission.Waiting)
-}
-
 // wouldStop tells what would keep a model from starting that waits for its time: when it is due, or if it were due now.
-func (s *narrator) wouldStop() (lines []string) {
+func (s *Explanation) wouldStop() (lines []string) {
 	due := s.m.RefreshAt
 	if due.Before(s.Now) {
 		due = s.Now
@@ -119,7 +105,7 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 	return fmt.Sprintf("held by %s since %s, %s: %s (hold %s of %s)", cmp.Or(h.By, "somebody"), when(h.Since), until, cmp.Or(h.Reason, "no reason given"), h.ID, picks)
 }
 
-func (s *narrator) limit(key string) string {
+func (s *Explanation) limit(key string) string {
 	at := slices.IndexFunc(s.admission.Limits, func(limit model.Limit) bool { return limit.Name == key })
 	if at < 0 {
 		return "limit " + key + ", of which there is none any more"
@@ -143,37 +129,37 @@ func (s *narrator) limit(key string) string {
 	return "limit " + key + " (" + strings.Join(append(parts, s.origin(key)), ", ") + ")"
 }
 
-func (s *narrator) origin(key string) string {
-	own, set := s.admission.Gates.Limits[key]
+// origin says who has set a limit: somebody for its key, the policy, or somebody for the queue.
+func (s *Explanation) origin(key string) string {
+	own, found := s.admission.Gates.Limits[key]
 	name := cmp.Or(s.m.PolicyName, policy.DefaultName)
 	of := func(template policy.Key) bool { return template.Of(s.m.Payload, s.m.Labels, name) == key }
+	set := func(limit *model.Limit) string {
+		text := "set by " + cmp.Or(limit.By, "somebody") + " since " + s.when(limit.Since)
+		if !limit.Until.IsZero() {
+			text += " until " + s.when(limit.Until)
+		}
+		if limit.Reason != "" {
+			text += ": " + limit.Reason
+		}
+		return text
+	}
 	holds := func(limit *model.Limit) bool { return limit.Until.IsZero() || limit.Until.After(s.Now) }
 	switch {
-	case set && holds(&own):
-		return s.set(&own)
+	case found && holds(&own):
+		return set(&own)
 	case slices.ContainsFunc(s.m.Policy.Limits, func(limit policy.Limit) bool { return of(limit.Key) }):
 		return "by policy " + name
 	}
 	for _, limit := range s.admission.Gates.QueueLimits {
 		if of(limit.Key) && holds(&limit.Limit) {
-			return "for the queue " + s.set(&limit.Limit)
+			return "for the queue " + set(&limit.Limit)
 		}
 	}
 	return "by a limit of the queue that has ended"
 }
 
-func (s *narrator) set(limit *model.Limit) string {
-	text := "set by " + cmp.Or(limit.By, "somebody") + " since " + s.when(limit.Since)
-	if !limit.Until.IsZero() {
-		text += " until " + s.when(limit.Until)
-	}
-	if limit.Reason != "" {
-		text += ": " + limit.Reason
-	}
-	return text
-}
-
-func (s *narrator) circuit(c *store.KeyCircuit) string {
+func (s *Explanation) circuit(c *store.KeyCircuit) string {
 	text := "the circuit of " + c.Key + ", open since " + s.when(c.OpenedAt)
 	if c.By != "" {
 		text += " by " + c.By

@@ -131,8 +131,8 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			reason := one.because(&e.narrator.admission.Gates, e.narrator.when)
-			if story := strings.Join(e.Story(), "\n"); !strings.Contains(story, reason) || !strings.Contains(story, " in "+e.narrator.zone.String()+", whose times") && !strings.Contains(story, "times are those of "+e.narrator.zone.String()) {
+			reason := one.because(&e.admission.Gates, e.when)
+			if story := strings.Join(e.Story(), "\n"); !strings.Contains(story, reason) || !strings.Contains(story, " in "+e.zone.String()+", whose times") && !strings.Contains(story, "times are those of "+e.zone.String()) {
 				t.Errorf("%s: expected %q and the zone in\n%s", one.Record.UID, reason, story)
 			}
 		}

@@ -14,7 +14,9 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 	}
 	switch r := s.Record; {
 	case r.Running():
-		drawing.Events = append(drawing.Events, running(&r.Model))
+		event := chart.Begin(r.StartedAt, r.AttemptNo)
+		event.RefreshAt, event.DeadlineAt, event.Why = r.RefreshAt, r.DeadlineAt, r.Why
+		drawing.Events = append(drawing.Events, event)
 		drawing.End = s.Now
 	case r.Disabled && r.FinalFailureAt.After(drawing.End):
 		// The give-up window ended while the model waited.
@@ -26,12 +28,6 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 		drawing.Planned = simulate.Planned(&s.Record.Model, drawing.Start, drawing.End)
 	}
 	return drawing
-}
-
-func running(m *model.Model) chart.Event {
-	event := chart.Begin(m.StartedAt, m.AttemptNo)
-	event.RefreshAt, event.DeadlineAt, event.Why = m.RefreshAt, m.DeadlineAt, m.Why
-	return event
 }
 
 // Branches draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost: a chart for each, on one axis.
@@ -51,7 +47,7 @@ func (e *Explanation) Branches() (charts []chart.Chart) {
 			continue
 		}
 		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, About: e.narrator.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
+		drawing := chart.Chart{Title: way.name, About: e.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
 		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
 			drawing.End, drawing.Events = at, append(drawing.Events, chart.Begin(at, way.branch.AttemptNo+1))
 		}

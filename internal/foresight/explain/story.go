@@ -14,12 +14,34 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-func (s *narrator) story(attempts []model.Attempt) []string {
-	lines := []string{s.identity(), s.policy()}
+// Story is the model up to now, in lines.
+func (s *Explanation) Story() []string {
+	rule, p := s.m.Rule, &s.m.Policy
+	if rule == "" {
+		rule = p.Rule + " of its policy"
+	}
+	identity := s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
+	if s.m.OneShot() {
+		identity = s.m.UID + ": refreshed when it is saved or run; times are those of " + s.zone.String()
+	} else if s.m.Phase > 0 {
+		identity += "; each planned refresh " + document.FormatDuration(s.m.Phase) + " later, as level has chosen"
+	}
+	name, timeout, retries := cmp.Or(s.m.PolicyName, store.DefaultPolicyName), "no deadline", "unlimited retries"
+	if p.Timeout > 0 {
+		timeout = "timeout " + document.FormatDuration(p.Timeout)
+	}
+	if count := p.MaxRetries(); count != policy.Unlimited {
+		retries = words.Count(count, "retry", "retries")
+	}
+	used := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
+	if p.GiveUpAfter > 0 {
+		used += ", gives up after " + document.FormatDuration(p.GiveUpAfter) + " without a success"
+	}
+	lines := []string{identity, used}
 	if s.m.Fault != "" {
 		lines = append(lines, "fault: "+s.m.Fault)
 	}
-	for _, attempt := range slices.Backward(attempts) {
+	for _, attempt := range slices.Backward(s.Attempts) {
 		lines = append(lines, s.past(&attempt))
 	}
 	if s.Rejection != nil {
@@ -28,44 +50,18 @@ func (s *narrator) story(attempts []model.Attempt) []string {
 	return append(lines, s.present()...)
 }
 
-func (s *narrator) cause() string {
-	others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
-	return fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", cmp.Or(s.alike.Text, s.m.FingerprintID), others, s.m.FingerprintID)
-}
-
-func (s *narrator) identity() string {
-	rule := s.m.Rule
-	switch {
-	case s.m.OneShot():
-		return s.m.UID + ": refreshed when it is saved or run; times are those of " + s.zone.String()
-	case rule == "":
-		rule = s.m.Policy.Rule + " of its policy"
+func (s *Explanation) past(attempt *model.Attempt) string {
+	text := fmt.Sprintf("%s of attempt %d", attempt.Outcome, attempt.AttemptNo)
+	if attempt.Outcome == model.EventFailure || attempt.Outcome == model.EventTimeout {
+		text = fmt.Sprintf("failure %d", attempt.AttemptNo)
+		if count := s.m.Policy.MaxRetries(); count != policy.Unlimited && attempt.AttemptNo <= count+1 {
+			text += fmt.Sprintf(" of %d", count+1)
+		}
 	}
-	text := s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
-	if s.m.Phase > 0 {
-		text += "; each planned refresh " + document.FormatDuration(s.m.Phase) + " later, as level has chosen"
+	if attempt.Reason != "" {
+		text += " (" + attempt.Reason + ")"
 	}
-	return text
-}
-
-func (s *narrator) policy() string {
-	p := &s.m.Policy
-	name, timeout, retries := cmp.Or(s.m.PolicyName, store.DefaultPolicyName), "no deadline", "unlimited retries"
-	if p.Timeout > 0 {
-		timeout = "timeout " + document.FormatDuration(p.Timeout)
-	}
-	if count := p.MaxRetries(); count != policy.Unlimited {
-		retries = words.Count(count, "retry", "retries")
-	}
-	text := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
-	if p.GiveUpAfter > 0 {
-		text += ", gives up after " + document.FormatDuration(p.GiveUpAfter) + " without a success"
-	}
-	return text
-}
-
-func (s *narrator) past(attempt *model.Attempt) string {
-	text := s.ending(attempt) + " at " + s.clock(attempt.EndedAt)
+	text += " at " + s.clock(attempt.EndedAt)
 	if len(attempt.Ignored) > 0 {
 		text += "; ignored of what the worker said, as it cannot be used: " + strings.Join(attempt.Ignored, ", ")
 	}
@@ -79,22 +75,8 @@ func (s *narrator) past(attempt *model.Attempt) string {
 	return text + "; " + s.timing(attempt, refresh)
 }
 
-func (s *narrator) ending(attempt *model.Attempt) string {
-	reason := ""
-	if attempt.Reason != "" {
-		reason = " (" + attempt.Reason + ")"
-	}
-	if attempt.Outcome != model.EventFailure && attempt.Outcome != model.EventTimeout {
-		return fmt.Sprintf("%s of attempt %d%s", attempt.Outcome, attempt.AttemptNo, reason)
-	}
-	if count := s.m.Policy.MaxRetries(); count != policy.Unlimited && attempt.AttemptNo <= count+1 {
-		return fmt.Sprintf("failure %d of %d%s", attempt.AttemptNo, count+1, reason)
-	}
-	return fmt.Sprintf("failure %d%s", attempt.AttemptNo, reason)
-}
-
 // timing tells how the time of the retry came about, in the order in which it was decided.
-func (s *narrator) timing(attempt *model.Attempt, refresh string) string {
+func (s *Explanation) timing(attempt *model.Attempt, refresh string) string {
 	parts := []string{"delay " + document.FormatDuration(attempt.Delay)}
 	if attempt.Jitter != 0 {
 		parts[0] += ", jitter " + signed(attempt.Jitter)
@@ -119,7 +101,7 @@ func (s *narrator) timing(attempt *model.Attempt, refresh string) string {
 
 // position says how a retry lies to the planned refresh. Which timeout was in force then nobody has written down; the one of
 // now is left out where it contradicts what was found then.
-func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) string {
+func (s *Explanation) position(overlap policy.Overlap, retry, planned time.Time) string {
 	timeout := s.m.Policy.Timeout
 	end := retry.Add(timeout)
 	side := map[bool]string{true: "after", false: "before"}
@@ -136,7 +118,7 @@ func (s *narrator) position(overlap policy.Overlap, retry, planned time.Time) st
 	}
 }
 
-func (s *narrator) present() []string {
+func (s *Explanation) present() []string {
 	lines := []string{"now, " + s.clock(s.Now) + ": " + s.StatusText()}
 	if s.m.Running() {
 		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
@@ -161,7 +143,9 @@ func (s *narrator) present() []string {
 		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
 	}
 	if s.m.FingerprintID != "" {
-		lines = append(lines, s.cause())
+		others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
+		alike := cmp.Or(s.alike.Text, s.m.FingerprintID)
+		lines = append(lines, fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", alike, others, s.m.FingerprintID))
 	}
 	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
 		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
