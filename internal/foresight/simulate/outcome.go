@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -80,12 +81,22 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 		if len(words) == 0 {
 			continue
 		}
-		outcome, err := readOutcome(words)
-		if err == nil && len(list) == maxOutcomes {
+		outcome := Outcome{Result: Result(words[0])}
+		var err error
+		switch most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]; {
+		case len(list) == maxOutcomes:
 			err = &document.Error{Want: fmt.Sprintf("at most %d outcomes", maxOutcomes), Found: "more"}
+		case most == 0 || len(words) > most || most > 1 && len(words) == 1:
+			want := `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`
+			err = &document.Error{Want: want, Found: document.Found(strings.Join(words, " "))}
+		case most > 1:
+			outcome.After, err = document.ParseDuration(words[1])
 		}
 		if err != nil {
 			return nil, &LineError{line, err}
+		}
+		if len(words) > 2 {
+			outcome.ErrorType = words[2]
 		}
 		list = append(list, outcome)
 	}
@@ -95,20 +106,27 @@ func ReadOutcomes(in io.Reader) ([]Outcome, error) {
 	return list, scanner.Err()
 }
 
-const wantOutcome = `"success 2m", "failure 3m", "failure 3m NetworkError" or "lost"`
+// Chance decides by random numbers how attempts end. The same seed gives the same outcomes, whatever else changes: attempt 5 of
+// one policy ends like attempt 5 of another.
+type Chance struct {
+	Seed              uint64
+	Fail, Lost        float64 // shares of the attempts, from 0 to 1, together at most 1
+	Shortest, Longest time.Duration
+}
 
-func readOutcome(words []string) (Outcome, error) {
-	outcome := Outcome{Result: Result(words[0])}
-	most := map[Result]int{Success: 2, Failure: 3, Lost: 1}[outcome.Result]
-	if most == 0 || len(words) > most || most > 1 && len(words) == 1 {
-		return outcome, &document.Error{Want: wantOutcome, Found: document.Found(strings.Join(words, " "))}
+// Outcomes are an endless list. Answers come after whole seconds where the range allows.
+func (c Chance) Outcomes() Outcomes {
+	random := rand.New(rand.NewPCG(c.Seed, 0))
+	return func() (Outcome, bool) {
+		share, length := random.Float64(), random.Float64() // both each time: an attempt must not depend on the one before
+		after := c.Shortest + time.Duration(length*float64(c.Longest-c.Shortest))
+		outcome := Outcome{Result: Success, After: max(c.Shortest, after.Truncate(time.Second))}
+		switch {
+		case share < c.Lost:
+			outcome = Outcome{Result: Lost}
+		case share < c.Lost+c.Fail:
+			outcome.Result = Failure
+		}
+		return outcome, true
 	}
-	if len(words) > 2 {
-		outcome.ErrorType = words[2]
-	}
-	var err error
-	if len(words) > 1 {
-		outcome.After, err = document.ParseDuration(words[1])
-	}
-	return outcome, err
 }

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestOutcomesAreReadOneALine(t *testing.T) {

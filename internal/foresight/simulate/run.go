@@ -1,3 +1,6 @@
+// Package simulate shows what a policy would do: it runs the code of package model on a clock of its own, which jumps from one
+// event to the next. A run begins with a start by hand. How its attempts end is a list, or follows from a seed. The package knows
+// no Redis and waits for nothing: weeks take milliseconds.
 package simulate
 
 import (
@@ -96,11 +99,6 @@ func (r *runner) step() End {
 	}
 	r.run.Attempts++
 	r.take(decision)
-	r.settle(outcome)
-	return ""
-}
-
-func (r *runner) settle(outcome Outcome) {
 	if r.model.Policy.QueueTimeout > 0 {
 		begun, _ := r.model.Begin(r.now, "")
 		r.model.State = begun.Next
@@ -109,39 +107,66 @@ func (r *runner) settle(outcome Outcome) {
 	if outcome.Result == Lost || answer.After(r.model.DeadlineAt) {
 		r.now = r.model.DeadlineAt
 		r.take(r.model.Expire(r.now))
-		return
+		return ""
 	}
 	r.now = answer
-	decision, _ := r.model.Handle(model.Message{
+	decision, _ = r.model.Handle(model.Message{
 		Type: model.MessageType(outcome.Result), UID: r.model.UID, AttemptUID: r.model.AttemptUID,
 		Failure: policy.Failure{Reason: outcome.ErrorType, ErrorType: outcome.ErrorType},
 	}, r.now) // it has the fence: it cannot be stale
 	r.take(decision)
+	return ""
 }
 
 func (r *runner) take(decision model.Decision) {
 	r.model.State = decision.Next
-	r.run.Events = append(r.run.Events, eventsOf(&decision, r.now, r.lastNo)...)
 	if decision.Ended != nil {
+		r.run.Events = append(r.run.Events, chart.EndOf(*decision.Ended)...)
 		r.lastNo = decision.Ended.AttemptNo
-	}
-}
-
-// eventsOf is how a decision looks in a chart. lastNo is the number of the attempt that ended last.
-func eventsOf(decision *model.Decision, now time.Time, lastNo int) []chart.Event {
-	if decision.Ended != nil {
-		return chart.EndOf(*decision.Ended)
+		return
 	}
 	next := &decision.Next
 	event := chart.Event{
-		At: now, Kind: chart.Kind(decision.Event), AttemptNo: next.AttemptNo,
+		At: r.now, Kind: chart.Kind(decision.Event), AttemptNo: next.AttemptNo,
 		RefreshAt: next.RefreshAt, DeadlineAt: next.DeadlineAt, Why: next.Why,
 	}
 	switch {
 	case decision.Event == model.EventStart && next.AttemptNo > 1:
 		event.Kind = chart.Retry
 	case decision.Event == model.EventGiveUp:
-		event.Kind, event.AttemptNo = chart.Disabled, lastNo // the cycle of the attempt may be over
+		event.Kind, event.AttemptNo = chart.Disabled, r.lastNo // the cycle of the attempt may be over
 	}
-	return []chart.Event{event}
+	r.run.Events = append(r.run.Events, event)
+}
+
+// Chart is the run as package chart shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
+// for nothing until then; else to the last event.
+func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
+	last := plan.Start
+	if n := len(r.Events); n > 0 {
+		last = r.Events[n-1].At
+	}
+	end := last
+	if (r.End == EndUntil || r.End == EndNothingPlanned) && plan.Until.After(last) {
+		end = plan.Until
+	}
+	return chart.Chart{
+		Title: title, Policy: title, Location: zone, Start: plan.Start, End: end,
+		Events: r.Events, Planned: Planned(&r.Model, plan.Start, end), CutOff: r.End == EndLimit,
+	}
+}
+
+// maxPlanned bounds the planned refreshes of a chart. More than that nobody could see apart: then none are shown.
+const maxPlanned = 5000
+
+// Planned are the planned refreshes of a model from one instant to another, both included; none if there are too many to draw.
+func Planned(m *model.Model, from, to time.Time) []time.Time {
+	var all []time.Time
+	for at := m.Planned(from.Add(-time.Millisecond)); !at.IsZero() && !at.After(to); at = m.Planned(at) {
+		if len(all) == maxPlanned {
+			return nil
+		}
+		all = append(all, at)
+	}
+	return all
 }

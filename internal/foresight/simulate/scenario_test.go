@@ -6,13 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/schedule"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // at6And16 is the policy of all scenarios; fields are added to it.
