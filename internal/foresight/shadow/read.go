@@ -8,6 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -44,11 +47,16 @@ const maxLine = 1 << 20
 func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.LineError)) error {
 	reader, number := bufio.NewReaderSize(in, 64<<10), 0
 	var parse func(line string) ([]Run, error)
-	wire := newTap(l)
+	wire := &tap{log: l, open: map[string]*Run{}, fence: map[string]string{}}
 	for {
+		var runs []Run
 		line, err := readLine(reader)
 		if errors.Is(err, io.EOF) {
-			return each(wire.rest(), take)
+			for _, run := range wire.open {
+				runs = append(runs, *run)
+			}
+			slices.SortFunc(runs, func(a, b Run) int { return a.Line - b.Line })
+			return each(runs, take)
 		}
 		if number++; number == 1 {
 			line = strings.TrimPrefix(line, "\ufeff") // the mark by which programs of Windows begin a file
@@ -63,15 +71,27 @@ func (l *Log) Read(in io.Reader, take func(Run) error, refuse func(*simulate.Lin
 			if err != nil {
 				return fmt.Errorf("line %d: %w", number, err)
 			}
-			header := false
-			if parse, header, err = l.parser(line, wire); err != nil {
-				return fmt.Errorf("line %d: %w", number, err)
+			format := l.Format
+			if format == FormatAuto {
+				switch {
+				case strings.HasPrefix(strings.TrimSpace(line), "{"):
+					format = formatLines
+				case line == "OK" || monitored.MatchString(line):
+					format = formatMonitor
+				}
 			}
-			if header {
+			switch format {
+			case formatLines:
+				parse = l.parseLine
+			case formatMonitor:
+				parse = wire.parse
+			default:
+				if parse, err = l.csv(line); err != nil {
+					return fmt.Errorf("line %d: %w", number, err)
+				}
 				continue
 			}
 		}
-		var runs []Run
 		if err == nil {
 			wire.line = number
 			runs, err = parse(line)
@@ -120,28 +140,6 @@ func readLine(in *bufio.Reader) (string, error) {
 	}
 }
 
-func (l *Log) parser(first string, wire *tap) (parse func(string) ([]Run, error), header bool, err error) {
-	format := l.Format
-	if format == FormatAuto {
-		switch {
-		case strings.HasPrefix(strings.TrimSpace(first), "{"):
-			format = formatLines
-		case first == "OK" || monitored.MatchString(first):
-			format = formatMonitor
-		default:
-			format = formatCSV
-		}
-	}
-	switch format {
-	case formatLines:
-		return l.parseLine, false, nil
-	case formatMonitor:
-		return wire.parse, false, nil
-	}
-	parse, err = l.csv(first)
-	return parse, true, err
-}
-
 func (l *Log) csv(header string) (func(string) ([]Run, error), error) {
 	comma := ','
 	for _, other := range ";\t" {
@@ -171,13 +169,12 @@ func (l *Log) csv(header string) (func(string) ([]Run, error), error) {
 		if len(fields) != len(names) {
 			return nil, document.Refuse("", fmt.Sprintf("%d columns, as in the header", len(names)), fmt.Sprint(len(fields)))
 		}
-		run, err := c.run(func(column string) string {
+		return c.run(func(column string) string {
 			if place, found := places[column]; found {
 				return fields[place]
 			}
 			return ""
 		}, l.Zone)
-		return some(run, err)
 	}, nil
 }
 
@@ -199,7 +196,7 @@ func (l *Log) parseLine(line string) ([]Run, error) {
 	if err := decoder.Decode(&fields); err != nil || decoder.More() {
 		return nil, document.Refuse("", "one JSON object", document.Found(line))
 	}
-	run, err := l.Columns.run(func(column string) string {
+	return l.Columns.run(func(column string) string {
 		switch value := fields[column].(type) {
 		case nil:
 			return ""
@@ -209,12 +206,81 @@ func (l *Log) parseLine(line string) ([]Run, error) {
 			return fmt.Sprint(value)
 		}
 	}, l.Zone)
-	return some(run, err)
 }
 
-func some(run Run, err error) ([]Run, error) {
-	if err != nil {
-		return nil, err
+// monitored matches a line of `redis-cli monitor`: the time, who sent it (an address of IPv6 has brackets of its own), and the command with its
+// arguments.
+var monitored = regexp.MustCompile(`^(\d+\.\d+) \[\d+ [^"]*\] ("(?:[^"\\]|\\.)*"(?: "(?:[^"\\]|\\.)*")*)$`)
+
+var argument = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+
+// tap reads what an old system pushes to its two lists, as `redis-cli monitor` shows it. An attempt becomes a run when its result comes, or when
+// its model starts another one, for then nobody waits for its result.
+type tap struct {
+	log   *Log
+	line  int
+	open  map[string]*Run // by the model
+	fence map[string]string
+}
+
+// parse reads a line; one that tells of something else than the two lists has no run.
+func (t *tap) parse(line string) (runs []Run, err error) {
+	parts := monitored.FindStringSubmatch(line)
+	if parts == nil {
+		if line == "OK" {
+			return nil, nil
+		}
+		return nil, document.Refuse("", `a line of redis-cli monitor, as in 1700000000.123456 [0 127.0.0.1:5000] "RPUSH" "list" "…"`, document.Found(line))
 	}
-	return []Run{run}, nil
+	arguments := argument.FindAllString(parts[2], -1)
+	for i, text := range arguments {
+		if arguments[i], err = strconv.Unquote(text); err != nil {
+			return nil, document.Refuse("", "a text in quotes as redis-cli writes it", document.Found(text))
+		}
+	}
+	if len(arguments) < 3 || !slices.Contains([]string{"RPUSH", "LPUSH"}, strings.ToUpper(arguments[0])) {
+		return nil, nil
+	}
+	at, err := parseTime(parts[1], time.UTC)
+	for _, text := range arguments[2:] {
+		switch {
+		case err != nil:
+			return runs, err
+		case arguments[1] == t.log.Input:
+			runs, err = t.begin(runs, text, at)
+		case arguments[1] == t.log.Output:
+			runs, err = t.end(runs, text, at)
+		}
+	}
+	return runs, err
+}
+
+// begin notes an attempt that was handed to the workers.
+func (t *tap) begin(runs []Run, text string, at time.Time) ([]Run, error) {
+	entry, err := t.log.Wire.ParseEntry(text)
+	if err != nil {
+		return runs, err
+	}
+	if before := t.open[entry.UID]; before != nil {
+		before.Outcome = simulate.Lost
+		runs = append(runs, *before)
+	}
+	t.open[entry.UID], t.fence[entry.UID] = &Run{Line: t.line, UID: entry.UID, At: at}, entry.AttemptUID
+	return runs, nil
+}
+
+// end notes a result, if it is that of the attempt.
+func (t *tap) end(runs []Run, text string, at time.Time) ([]Run, error) {
+	m, err := t.log.Wire.DecodeMessage([]byte(text))
+	if err != nil {
+		return runs, err
+	}
+	run := t.open[m.UID]
+	if run == nil || t.fence[m.UID] != m.AttemptUID || m.Type != model.MessageSuccess && m.Type != model.MessageFailure {
+		return runs, nil
+	}
+	delete(t.open, m.UID)
+	delete(t.fence, m.UID)
+	run.EndedAt, run.Outcome, run.ErrorType = at, simulate.Result(m.Type), m.ErrorType
+	return append(runs, *run), nil
 }

@@ -1,6 +1,7 @@
 package shadow
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -74,39 +75,29 @@ func ParseOutcomes(text string) (map[string]simulate.Result, error) {
 	return more, nil
 }
 
-func (c *Columns) outcome(text string) (simulate.Result, error) {
-	word := strings.ToLower(strings.TrimSpace(text))
-	if word == "" {
-		return "", nil
-	}
-	if result, known := c.Outcomes[word]; known {
-		return result, nil
-	}
-	if result, known := words[word]; known {
-		return result, nil
-	}
-	return "", document.Refuse(c.Outcome, "success, failure or lost, or a word that was given for one", document.Found(text))
-}
-
 // run reads the fields of a run, as their columns hold them. Times without an offset are in zone.
-func (c *Columns) run(get func(column string) string, zone *time.Location) (r Run, err error) {
-	r.UID, r.ErrorType = strings.TrimSpace(get(c.UID)), strings.TrimSpace(get(c.Error))
-	if err = document.ValidateID(c.UID, r.UID); err != nil {
-		return r, err
+func (c *Columns) run(get func(column string) string, zone *time.Location) ([]Run, error) {
+	r := Run{UID: strings.TrimSpace(get(c.UID)), ErrorType: strings.TrimSpace(get(c.Error))}
+	err := document.ValidateID(c.UID, r.UID)
+	if err != nil {
+		return nil, err
 	}
 	if r.At, err = parseTime(get(c.At), zone); err != nil {
-		return r, document.Place(err, c.At)
+		return nil, document.Place(err, c.At)
 	}
 	if text := get(c.Ended); strings.TrimSpace(text) != "" {
 		if r.EndedAt, err = parseTime(text, zone); err != nil {
-			return r, document.Place(err, c.Ended)
+			return nil, document.Place(err, c.Ended)
 		}
 		if r.EndedAt.Before(r.At) {
-			return r, document.Refuse(c.Ended, "a time from "+c.At+" on", document.Found(text))
+			return nil, document.Refuse(c.Ended, "a time from "+c.At+" on", document.Found(text))
 		}
 	}
-	r.Outcome, err = c.outcome(get(c.Outcome))
-	return r, err
+	word := strings.ToLower(strings.TrimSpace(get(c.Outcome)))
+	if r.Outcome = cmp.Or(c.Outcomes[word], words[word]); r.Outcome == "" && word != "" {
+		return nil, document.Refuse(c.Outcome, "success, failure or lost, or a word that was given for one", document.Found(get(c.Outcome)))
+	}
+	return []Run{r}, nil
 }
 
 // parseTime reads a time as package simulate does, or seconds or milliseconds since 1970.

@@ -120,43 +120,39 @@ func (t *track) next(until time.Time) bool {
 // judge says what we would have done instead of a run. following is when the old system ran next; zero: it did not.
 func (t *track) judge(run Run, following time.Time) {
 	defer func() { t.before = run }()
-	for {
-		at := run.At
-		if !t.next(at.Add(t.within)) {
-			t.resume(run)
-			return
-		}
-		ours, retry := t.model.RefreshAt, t.model.Trigger == model.TriggerRetry
+	for t.next(run.At.Add(t.within)) {
+		at, ours, retry := run.At, t.model.RefreshAt, t.model.Trigger == model.TriggerRetry
 		if retry {
 			at = at.Add(t.shift)
 		}
-		switch late := at.Sub(ours); {
+		late, before, planned := at.Sub(ours), t.before.At, t.model.Planned(ours)
+		switch {
 		case late.Abs() <= t.within:
 			t.sum.Agreed++
 			t.start(run, ours)
-			return
-		case t.again(run):
-			t.tell(Twice, run, time.Time{}, run.At.Sub(t.before.At))
-			return
-		case late > 0 && t.belongsToNext(at, ours):
+		case !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within): // its last run was still going on
+			t.tell(Twice, run, time.Time{}, run.At.Sub(before))
+		case late > 0 && !planned.IsZero() && planned.Sub(at) <= late: // it is nearer to the planned refresh after our start
 			t.pass()
 			continue
 		case late > 0:
 			t.tell(Earlier, run, ours.Add(run.At.Sub(at)), late)
 			t.start(run, ours)
-			return
 		case t.matches(run, following, ours, retry):
 			t.tell(Later, run, ours.Add(run.At.Sub(at)), -late)
 			t.start(run, ours)
-			return
+		case t.model.AttemptNo == 0: // the run stands for none of our starts
+			t.tell(Unplanned, run, ours, 0)
+		default:
+			t.tell(Retried, run, ours, ours.Sub(run.At))
+			if run.Outcome == simulate.Success { // it did help: what comes next is no attempt of the same cycle
+				t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
+				t.model.LastSuccessAt = run.At
+			}
 		}
-		t.extra(run, ours)
 		return
 	}
-}
-
-// resume is for a run of a model that we would not start any more.
-func (t *track) resume(run Run) {
+	// We would not start the model any more.
 	switch {
 	case t.model.Disabled: // as if its owner had saved it just then
 		t.tell(GaveUp, run, time.Time{}, 0)
@@ -169,18 +165,6 @@ func (t *track) resume(run Run) {
 	default:
 		t.tell(Unplanned, run, time.Time{}, 0)
 	}
-}
-
-// again reports whether the model ran in the same moment, or its last run was still going on.
-func (t *track) again(run Run) bool {
-	before := t.before.At
-	return !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within)
-}
-
-// belongsToNext reports whether a run that is late for our start is nearer to the planned refresh after it.
-func (t *track) belongsToNext(at, ours time.Time) bool {
-	planned := t.model.Planned(ours)
-	return !planned.IsZero() && planned.Sub(at) <= at.Sub(ours)
 }
 
 // matches reports whether a run that is early for our start is the one for it: no other is nearer to it, and it is nearer to it than to the
@@ -197,19 +181,6 @@ func (t *track) matches(run Run, following, ours time.Time, retry bool) bool {
 		return false
 	}
 	return retry || t.before.At.IsZero() || early < run.At.Sub(t.before.At)
-}
-
-// extra is for a run that stands for none of our starts.
-func (t *track) extra(run Run, ours time.Time) {
-	if t.model.AttemptNo == 0 {
-		t.tell(Unplanned, run, ours, 0)
-		return
-	}
-	t.tell(Retried, run, ours, ours.Sub(run.At))
-	if run.Outcome == simulate.Success { // it did help: what comes next is no attempt of the same cycle
-		t.model.AttemptNo, t.model.FailingSince, t.model.TryingSince = 0, time.Time{}, time.Time{}
-		t.model.LastSuccessAt = run.At
-	}
 }
 
 // pass lets our start go by that the old system has nothing for.
