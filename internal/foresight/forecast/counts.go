@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 // Counts are starts per minute.
@@ -104,4 +106,57 @@ func (c *Counts) uneven() (sum float64) {
 		sum += float64(starts) * float64(starts)
 	}
 	return sum
+}
+
+// Backlog is what piles up in the input list where more is started than is taken.
+type Backlog struct {
+	Most    int       // attempts at the end of the worst minute
+	At      time.Time // when that minute ends; zero: there never is a backlog
+	EmptyAt time.Time // when the list is empty again after that; zero: not within the period
+}
+
+// Backlog runs a list that is drained at a rate per minute, more than 0, from now on: queued attempts stand in it already.
+func (c *Counts) Backlog(drain float64, queued int, now time.Time) (b Backlog) {
+	waiting := float64(queued)
+	for i, starts := range c.PerMinute {
+		end := c.At(i + 1)
+		room := drain * min(1, max(0, end.Sub(now).Minutes()))
+		waiting = max(0, waiting+float64(starts)-room)
+		switch left := int(waiting + 0.999); {
+		case left > b.Most:
+			b = Backlog{Most: left, At: end}
+		case left == 0 && b.Most > 0 && b.EmptyAt.IsZero():
+			b.EmptyAt = end
+		}
+	}
+	return b
+}
+
+// Length is how long the attempts of a model take that succeed, on average; 0: none is known, and they count as if they ended at once.
+func Length(attempts []model.Attempt) time.Duration {
+	sum, count := time.Duration(0), 0
+	for _, attempt := range attempts {
+		if attempt.Outcome == model.EventSuccess {
+			sum, count = sum+attempt.Duration, count+1
+		}
+	}
+	return sum / time.Duration(max(1, count))
+}
+
+// Ended counts by minute how many attempts workers have answered, as the journal tells. The busiest minute says what they can do at least.
+type Ended map[time.Time]int
+
+// Add counts an entry of the journal.
+func (e Ended) Add(entry model.JournalEntry) {
+	if entry.Event == model.EventSuccess || entry.Event == model.EventFailure {
+		e[entry.At.Truncate(time.Minute)]++
+	}
+}
+
+// Busiest is how many the busiest minute has; 0: there is none.
+func (e Ended) Busiest() (most int) {
+	for _, count := range e {
+		most = max(most, count)
+	}
+	return most
 }

@@ -3,7 +3,6 @@ package forecast
 import (
 	"encoding/binary"
 	"hash/fnv"
-	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -72,30 +71,29 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 	if movable {
 		g = l.group(m)
 	}
-	if g != nil {
-		g.add(idOf(m, host), m.Phase, l.step)
+	if slot, id := int(m.Phase/l.step), idOf(m, host); g != nil && m.Phase%l.step == 0 && slot >= g.first && slot < g.slots {
+		g.have[slot] = append(g.have[slot], id)
+	} else if g != nil {
+		g.rest = append(g.rest, id)
 	}
 	spread := m.Spread()
 	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {
 		if !at.Before(l.to) {
 			return false
 		}
-		if at.After(l.now) {
-			l.count(spread.Shifted(at, next, found), g == nil)
+		if !at.After(l.now) {
+			return true
+		}
+		at = spread.Shifted(at, next, found)
+		l.Before.addAnyway(at, 1)
+		if g == nil {
+			l.fixed.addAnyway(at, 1)
+			if bin := l.bin(at.Unix()); bin < len(l.bins) {
+				l.bins[bin]++
+			}
 		}
 		return true
 	})
-}
-
-func (l *Leveller) count(at time.Time, fixed bool) {
-	l.Before.addAnyway(at, 1)
-	if !fixed {
-		return
-	}
-	l.fixed.addAnyway(at, 1)
-	if bin := l.bin(at.Unix()); bin < len(l.bins) {
-		l.bins[bin]++
-	}
 }
 
 func (l *Leveller) group(m *model.Model) *group {
@@ -127,15 +125,6 @@ func (l *Leveller) group(m *model.Model) *group {
 	return g
 }
 
-func (g *group) add(id uint64, phase, step time.Duration) {
-	slot := int(phase / step)
-	if phase%step != 0 || slot < g.first || slot >= g.slots {
-		g.rest = append(g.rest, id)
-		return
-	}
-	g.have[slot] = append(g.have[slot], id)
-}
-
 func (g *group) size() int {
 	n := len(g.rest)
 	for _, ids := range g.have {
@@ -154,11 +143,4 @@ func hash32(text string) uint32 {
 	_, _ = hash.Write([]byte(text)) // a hash takes everything
 	sum := hash.Sum(nil)
 	return binary.BigEndian.Uint32(sum) ^ binary.BigEndian.Uint32(sum[4:])
-}
-
-func (g *group) sort() {
-	slices.Sort(g.rest)
-	for _, ids := range g.have {
-		slices.Sort(ids)
-	}
 }

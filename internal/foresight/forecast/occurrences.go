@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // rule is the text of a schedule. Models that share it share their occurrences.
@@ -21,23 +20,6 @@ func ruleOf(m *model.Model) rule {
 type occurrences struct {
 	times []int64 // Unix seconds, in rising order
 	ends  bool    // nothing comes behind the last of times
-}
-
-// expand asks a schedule. What takes too many steps to evaluate ends there.
-func expand(s *schedule.Schedule, from, to time.Time) occurrences {
-	var o occurrences
-	at, found, err := s.Begun(from)
-	if found && err == nil {
-		o.times = append(o.times, at.Unix())
-	}
-	for at = from; at.Before(to); {
-		if at, found, err = s.Evaluate(at); !found || err != nil {
-			o.ends = true
-			return o
-		}
-		o.times = append(o.times, at.Unix())
-	}
-	return o
 }
 
 // each hands over the occurrences whose shift may bring them behind an instant, with the one that follows each, until visit returns false.
@@ -81,10 +63,21 @@ func (k *memory) of(m *model.Model) *occurrences {
 	if o := k.known[r]; o != nil {
 		return o
 	}
-	o := expand(m.Schedule, k.from, k.to)
+	o := &occurrences{}
+	at, found, err := m.Schedule.Begun(k.from)
+	if found && err == nil {
+		o.times = append(o.times, at.Unix())
+	}
+	for at = k.from; at.Before(k.to) && !o.ends; {
+		if at, found, err = m.Schedule.Evaluate(at); found && err == nil {
+			o.times = append(o.times, at.Unix())
+		} else {
+			o.ends = true // what takes too many steps to evaluate ends there
+		}
+	}
 	if k.kept += len(o.times) + 20; k.known == nil || k.kept > maxKept {
 		k.known, k.kept = map[rule]*occurrences{}, len(o.times)+20
 	}
-	k.known[r] = &o
-	return &o
+	k.known[r] = o
+	return o
 }

@@ -2,6 +2,7 @@ package forecast
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -32,13 +33,22 @@ type moves struct {
 func (l *Leveller) Plan() *Plan {
 	p := &Plan{Before: l.Before, step: l.step, moves: map[groupKey]moves{}}
 	p.After = &Counts{From: l.Before.From, PerMinute: slices.Clone(l.fixed.PerMinute)}
-	for _, g := range l.ordered() {
-		g.sort()
+	groups := slices.DeleteFunc(slices.Collect(maps.Values(l.groups)), func(g *group) bool { return g == nil })
+	slices.SortFunc(groups, func(a, b *group) int {
+		return cmp.Or(cmp.Compare(len(b.times)*b.size(), len(a.times)*a.size()), cmp.Compare(a.key.text, b.key.text),
+			cmp.Compare(a.key.timezone, b.key.timezone), cmp.Compare(a.key.dtstart, b.key.dtstart), cmp.Compare(a.key.spread, b.key.spread))
+	})
+	for _, g := range groups {
 		p.Models += g.size()
 		quotas := l.fill(g, p.After)
 		for slot, models := range quotas {
-			if models > 0 {
-				l.take(p.After, g, slot, models)
+			if models == 0 {
+				continue
+			}
+			for _, at := range g.times {
+				shifted := time.Unix(at, 0).Add(time.Duration(slot) * l.step)
+				l.bins[l.bin(shifted.Unix())] += models
+				p.After.addAnyway(shifted, models)
 			}
 		}
 		if m := g.move(quotas); len(m.ids) > 0 {
@@ -52,33 +62,23 @@ func (l *Leveller) Plan() *Plan {
 	return p
 }
 
-func (l *Leveller) ordered() (groups []*group) {
-	for _, g := range l.groups {
-		if g != nil {
-			groups = append(groups, g)
-		}
-	}
-	slices.SortFunc(groups, func(a, b *group) int {
-		return cmp.Or(cmp.Compare(len(b.times)*b.size(), len(a.times)*a.size()), cmp.Compare(a.key.text, b.key.text),
-			cmp.Compare(a.key.timezone, b.key.timezone), cmp.Compare(a.key.dtstart, b.key.dtstart), cmp.Compare(a.key.spread, b.key.spread))
-	})
-	return groups
-}
-
-func (l *Leveller) take(counts *Counts, g *group, slot, models int) {
-	phase := time.Duration(slot) * l.step
-	for _, at := range g.times {
-		shifted := time.Unix(at, 0).Add(phase)
-		l.bins[l.bin(shifted.Unix())] += models
-		counts.addAnyway(shifted, models)
-	}
-}
-
 // fill says how many models of a group get each slot: one after another the one in which their fullest minute is emptiest, and then their
 // fullest step.
 func (l *Leveller) fill(g *group, counts *Counts) (quotas []int) {
 	quotas = make([]int, g.slots)
-	valleys := l.valleys(g, counts)
+	valleys := make([]valley, 0, g.slots) // as the groups before it have left them
+	for _, slot := range g.spaced() {
+		phase := time.Duration(slot) * l.step
+		v := valley{slot: slot, phase: int(phase / time.Minute), have: len(g.have[slot])}
+		for _, at := range g.times {
+			shifted := time.Unix(at, 0).Add(phase)
+			v.step = max(v.step, l.bins[l.bin(shifted.Unix())])
+			if i := counts.minute(shifted); i < len(counts.PerMinute) {
+				v.minute = max(v.minute, counts.PerMinute[i])
+			}
+		}
+		valleys = append(valleys, v)
+	}
 	for range g.size() {
 		lowest := &valleys[0]
 		for i := range valleys {
@@ -118,24 +118,6 @@ func (v *valley) below(other *valley) bool {
 	}
 }
 
-// valleys are the slots of a group as those before it have left them, such that lie far apart behind each other.
-func (l *Leveller) valleys(g *group, counts *Counts) []valley {
-	valleys := make([]valley, 0, g.slots)
-	for _, slot := range g.spaced() {
-		phase := time.Duration(slot) * l.step
-		v := valley{slot: slot, phase: int(phase / time.Minute), have: len(g.have[slot])}
-		for _, at := range g.times {
-			shifted := time.Unix(at, 0).Add(phase)
-			v.step = max(v.step, l.bins[l.bin(shifted.Unix())])
-			if i := counts.minute(shifted); i < len(counts.PerMinute) {
-				v.minute = max(v.minute, counts.PerMinute[i])
-			}
-		}
-		valleys = append(valleys, v)
-	}
-	return valleys
-}
-
 // spaced lists the slots so that those which follow each other lie far apart: by steps of the golden section.
 func (g *group) spaced() []int {
 	count := g.slots - g.first
@@ -162,6 +144,7 @@ func (g *group) move(quotas []int) moves {
 	free := slices.Clone(quotas)
 	movers := slices.Clone(g.rest)
 	for slot, ids := range g.have {
+		slices.Sort(ids)
 		keep := min(len(ids), quotas[slot])
 		free[slot] -= keep
 		movers = append(movers, hostsInTurn(ids)[keep:]...)

@@ -1,3 +1,6 @@
+// Package forecast tells when a whole fleet of models starts, minute by minute, and how its starts could come more evenly. It walks models
+// through the code that decides about them, and keeps counts and no lists: a million models fit in some tens of megabytes. It knows no
+// Redis and no clock.
 package forecast
 
 import (
@@ -23,16 +26,24 @@ func NewWalker(now, to time.Time, gates model.Blockers) *Walker {
 // a limit or a circuit nothing.
 func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.Time)) {
 	at := m.StartsAt(w.now)
-	if m.Parked() {
-		at, _ = w.unparked(m)
-	}
-	if m.Running() {
-		end := w.ends(m, took)
+	switch opens, look := w.gates.Opens(m.ParkedBy, w.now); {
+	case m.Running():
+		if at = m.StartedAt.Add(took); at.After(m.DeadlineAt) {
+			at = m.DeadlineAt
+		}
+		if at.Before(w.now) {
+			at = w.now
+		}
 		if !m.Again {
-			w.follow(m, end, took, visit)
+			w.follow(m, at, took, visit)
 			return
 		}
-		at = end
+	case m.Parked() && timed(m.ParkedBy) && opens:
+		at = w.passed(m, w.now)
+	case m.Parked() && timed(m.ParkedBy) && look.Before(w.to):
+		at = w.passed(m, look)
+	case m.Parked(): // nobody knows when its gate opens, or it does so behind the period
+		return
 	}
 	if at.IsZero() {
 		return
@@ -43,17 +54,6 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 	}
 	visit(at)
 	w.follow(m, at.Add(took), took, visit)
-}
-
-func (w *Walker) ends(m *model.Model, took time.Duration) time.Time {
-	end := m.StartedAt.Add(took)
-	if end.After(m.DeadlineAt) {
-		end = m.DeadlineAt
-	}
-	if end.Before(w.now) {
-		end = w.now
-	}
-	return end
 }
 
 // follow hands over the planned refreshes that follow the end of an attempt.
@@ -103,4 +103,43 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 		other.RefreshAt = at
 	}
 	return &other
+}
+
+// maxBlockers bounds how many blockers a start may meet one behind the other.
+const maxBlockers = 20
+
+// timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
+func timed(gate model.Blocker) bool {
+	kind, _ := gate.Split()
+	return kind == model.BlockerHold || kind == model.BlockerCalendar
+}
+
+// admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
+// within the period.
+func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
+	if w.gates.Empty() && len(m.Policy.Closed) == 0 {
+		return at, at.Before(w.to)
+	}
+	for range maxBlockers {
+		gate, look := w.gates.Stop(m, at)
+		if gate == "" || !timed(gate) || !look.After(at) {
+			break
+		}
+		if !look.Before(w.to) {
+			return at, false
+		}
+		waiting := *m
+		waiting.State = model.State{RefreshAt: at}
+		waiting.State = waiting.Park(gate, look, at).Next
+		at = w.passed(&waiting, look)
+	}
+	return at, at.Before(w.to)
+}
+
+func (w *Walker) passed(m *model.Model, opens time.Time) time.Time {
+	decision, _ := w.gates.Pass(m, new(model.Limiters), "", opens) // of a hold or a calendar: it starts nothing
+	if at := decision.Next.RefreshAt; at.After(opens) {
+		return at
+	}
+	return opens
 }
