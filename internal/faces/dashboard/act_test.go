@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +19,8 @@ const oneFeed = `"policy":"feeds","labels":{"tenant":"t1"},"payload":{"input_url
 
 const feeds = "name: feeds\nrrule: FREQ=DAILY;BYHOUR=6\ntimeout: 10m\nretries: [1h]\n"
 
-// steered is a fleet of one failing model, whose daemons run by themselves.
-func steered(t *testing.T, config Config) *fleet {
+// liveFleet is a fleet of one failing model, whose daemons run by themselves.
+func liveFleet(t *testing.T, config Config) *fleet {
 	t.Helper()
 	f := newFleet(t, config)
 	f.policies(feeds)
@@ -32,7 +31,7 @@ func steered(t *testing.T, config Config) *fleet {
 
 func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
 	t.Parallel()
-	f := steered(t, Config{By: "ann"})
+	f := liveFleet(t, Config{By: "ann"})
 	tab := browser.Open(t)
 	tab.Go(f.url("models?l=status%3Dfailing"))
 	tab.Follow("tbl_1")
@@ -43,144 +42,10 @@ func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
 	tab.Await("!document.querySelector('#model-state .bad')")
 }
 
-func TestAModelIsDisabledEnabledAndHeldOnItsPage(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := steered(t, Config{By: "ann"})
-	tab := browser.Open(t)
-	tab.Go(f.url("model?uid=tbl_1"))
-	tab.Fill("reason", "the owner asked for it")
-	tab.Follow("Disable until it is enabled")
-	tab.AwaitText("tbl_1 is disabled until somebody enables it.")
-	if got := f.Model("tbl_1"); got["refresh_disabled_until_update"] != "1" || got["refresh_disabled_user_friendly_reason"] != "the owner asked for it" || got["refresh_disabled_who"] != "ann" {
-		t.Errorf("expected a model that ann has disabled, found %v", got)
-	}
-	tab.Follow("Enable")
-	if got := f.Model("tbl_1")["refresh_disabled_until_update"]; got != "" {
-		t.Errorf("expected an enabled model, found %q", got)
-	}
-	tab.Fill("hold-reason", "moves house")
-	tab.Follow("Hold")
-	tab.AwaitText("tbl_1 is held")
-	if holds, err := f.queue.Fleet().Holds(t.Context()); err != nil || len(holds) != 1 || holds[0].Selector.String() != "uid=tbl_1" || holds[0].Reason != "moves house" {
-		t.Errorf("expected a hold of tbl_1, found %+v, %v", holds, err)
-	}
-	tab.Follow("form[action$='model/release'] button")
-	if holds, err := f.queue.Fleet().Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
-		t.Errorf("expected no hold, found %+v, %v", holds, err)
-	}
-}
-
-func TestWhatFailsByOneCauseIsRunByItsButton(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := steered(t, Config{})
-	tab := browser.Open(t)
-	tab.Go(f.url("failures"))
-	tab.AwaitText("HTTP 503")
-	tab.Press("Run these")
-	tab.Follow("Run 1 now")
-	tab.AwaitText("runs all models that fail by")
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
-	tab.AwaitText("1 done")
-	tab.Go(f.url("failures"))
-	tab.Follow("Show them")
-	tab.AwaitText("tbl_1")
-	f.Say(fixture.Result("success", "tbl_1", f.Attempt("tbl_1")))
-	tab.Go(f.url("failures"))
-	tab.AwaitText("No model is failing.")
-	tab.AwaitText("Ended within a day")
-}
-
-func TestTheFleetIsSteeredOnOnePage(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := steered(t, Config{By: "ann"})
-	tab := browser.Open(t)
-	tab.Go(f.url("steering"))
-
-	tab.Press("New hold")
-	tab.Fill("selector", "tenant=t1")
-	tab.Fill("reason", "moves house")
-	tab.Fill("end", "2h")
-	tab.Follow("Hold")
-	tab.AwaitText("keeps tenant=t1 from starting")
-	holds, err := f.queue.Fleet().Holds(t.Context())
-	if err != nil || len(holds) != 1 || holds[0].By != "ann" || !holds[0].Until.Equal(f.Clock.Now().Add(2*time.Hour)) {
-		t.Fatalf("expected a hold of two hours by ann, found %+v, %v", holds, err)
-	}
-	tab.Follow("Release " + holds[0].ID)
-	tab.AwaitText("is released")
-	tab.AwaitText("Nothing is held.")
-
-	tab.Press("New hold")
-	tab.Fill("reason", "all of it")
-	tab.Follow("Hold")
-	tab.AwaitText("expected one such as tenant=t1, or the mark that all models are meant")
-
-	tab.Press("Open a circuit")
-	tab.Fill("circuit-key", "host=example.com")
-	tab.Fill("circuit-reason", "their proxy")
-	tab.Follow("form.stack[action$='circuit/open'] button")
-	tab.AwaitText("The circuit host=example.com is open")
-	if circuits, err := f.queue.Fleet().Circuits(t.Context(), "host=example.com"); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
-		t.Errorf("expected an open circuit, found %+v, %v", circuits, err)
-	}
-	tab.Press("Close")
-	tab.Follow("Close now: host=example.com")
-	tab.AwaitText("its models start again")
-	if circuits, err := f.queue.Fleet().Circuits(t.Context(), "host=example.com"); err != nil || circuits[0].Open() {
-		t.Errorf("expected a closed circuit, found %+v, %v", circuits, err)
-	}
-
-	tab.Press("Set a limit")
-	tab.Fill("limit-key", "host=example.com")
-	tab.Fill("running", "2")
-	tab.Follow("form.stack[action$='limit/set'] button")
-	tab.AwaitText("at most 2 at a time")
-	tab.Press("Remove")
-	tab.Follow("Remove now: host=example.com")
-	tab.AwaitText("is forgotten")
-	tab.AwaitText("not set here")
-
-	// The policy of the fleet has just been stored: its models would be planned anew, but the clock stands still.
-	const id = "replan-feeds"
-	tab.Follow("Cancel " + id)
-	tab.AwaitText("is cancelled")
-	if bulk, found, err := f.queue.Fleet().FindBulk(t.Context(), id); err != nil || !found || !bulk.Cancelled {
-		t.Errorf("expected a cancelled bulk, found %+v, %v", bulk, err)
-	}
-}
-
-func TestARejectedMessageIsRequeuedOrDroppedOnItsPage(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := steered(t, Config{})
-	tab := browser.Open(t)
-	f.Command(`{"type":"nonsense","uid":"tbl_1"}`, "\x01 no JSON \xff")
-	testkit.Eventually(t, "two rejected messages", func() bool { return len(f.List(f.Store.Keys.Rejected)) == 2 })
-	tab.Go(f.url("rejected"))
-	tab.AwaitText(`\u{1} no JSON \xff`)
-	tab.Press("section:first-of-type summary")
-	tab.Follow("section:first-of-type .danger")
-	tab.AwaitText("is forgotten")
-	if left := f.List(f.Store.Keys.Rejected); len(left) != 1 || !strings.Contains(left[0], "nonsense") {
-		t.Errorf("expected the other message, found %q", left)
-	}
-	before := f.List(f.Store.Keys.Rejected)[0]
-	f.Clock.Turn(time.Minute)
-	tab.Follow("form[action$='rejected/requeue'] button")
-	tab.AwaitText("is requeued")
-	testkit.Eventually(t, "the message rejected again", func() bool {
-		left := f.List(f.Store.Keys.Rejected)
-		return len(left) == 1 && left[0] != before
-	})
-}
-
 func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	f := steered(t, Config{ReadOnly: true})
+	f := liveFleet(t, Config{ReadOnly: true})
 	tab := browser.Open(t)
 	tab.Go(f.url("policies"))
 	tab.AwaitText("FREQ=DAILY;BYHOUR=6")
@@ -200,5 +65,55 @@ func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
 	tab.Await("document.querySelector('#playground-result img') && document.querySelector('#playground-result').innerText.includes('FREQ=HOURLY') || document.querySelector('#playground-result').innerText.includes('hour')")
 	if diff := cmp.Diff(before["bigtables:policies"], f.Server.Dump(t)["bigtables:policies"]); diff != "" {
 		t.Errorf("expected that nothing is stored (-before +after):\n%s", diff)
+	}
+}
+
+func TestEachFormDoesWhatItSays(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.By = "ann" })
+	fleet := d.queue.Fleet()
+	d.put(failingModel)
+	d.start()
+	d.answer("failure", "a", `"reason":"503"`)
+
+	expect(t, d.submit("steering", "hold/put", "selector", "tenant=t1", "reason", "moves house", "end", "2h"), "keeps tenant=t1 from starting")
+	holds, err := fleet.Holds(t.Context())
+	if err != nil || len(holds) != 1 || holds[0].By != "ann" || holds[0].Reason != "moves house" || !holds[0].Until.Equal(d.Clock.Now().Add(2*time.Hour)) {
+		t.Fatalf("expected a hold of two hours by ann, found %+v, %v", holds, err)
+	}
+	expect(t, d.submit("steering", "hold/release"), "is released")
+	if holds, err := fleet.Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
+		t.Errorf("expected no hold, found %+v, %v", holds, err)
+	}
+	expect(t, d.submit("steering", "hold/put", "reason", "all"), "expected one such as tenant=t1, or the mark that all models are meant")
+	expect(t, d.submit("steering", "hold/put", "reason", "all", "all", "yes", "cancel", "yes"), "keeps all models from starting. The bulk")
+
+	const key = "host=example.com"
+	expect(t, d.submit("steering", "circuit/open", "key", key, "reason", "their proxy", "probe", "5m"), "The circuit "+key+" is open, for 5m at least.")
+	if circuits, err := fleet.Circuits(t.Context(), key); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
+		t.Errorf("expected an open circuit, found %+v, %v", circuits, err)
+	}
+	expect(t, d.submit("steering?key=host%3Dexample.com", "circuit/close"), "its models start again")
+	if circuits, err := fleet.Circuits(t.Context(), key); err != nil || circuits[0].Open() {
+		t.Errorf("expected a closed circuit, found %+v, %v", circuits, err)
+	}
+	expect(t, d.submit("steering", "limit/set", "key", key, "running", "2"), "The limit of "+key+" is set.", "at most 2 at a time")
+	expect(t, d.submit("steering?key=host%3Dexample.com", "limit/rm"), "is forgotten")
+	expectNone(t, d.page(home+"steering"), "at most 2 at a time")
+
+	expect(t, d.submit("failures", "failures/run", "rate", "1/s"), "runs all models that fail by")
+	expect(t, d.submit("steering", "bulk/cancel"), "is cancelled")
+
+	d.Say("\x01 no JSON \xff")
+	d.apply()
+	expect(t, d.page(home+"rejected"), `\u{1} no JSON \xff`)
+	expect(t, d.submit("rejected", "rejected/drop"), "is forgotten")
+	d.Command(`{"type":"nonsense","uid":"tbl_1"}`)
+	d.apply()
+	before := d.List(d.Store.Keys.Rejected)
+	d.Clock.Turn(time.Minute)
+	expect(t, d.submit("rejected", "rejected/requeue"), "is requeued")
+	d.apply()
+	if after := d.List(d.Store.Keys.Rejected); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
+		t.Errorf("expected the one message rejected again, found %q after %q", after, before)
 	}
 }

@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"context"
+	"crypto/rand"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -46,7 +48,7 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		http.Error(w, "expected a form of at most 256 KiB, and nothing was done", http.StatusBadRequest)
 		return
 	}
-	if credentialOf(r.Context()) != byBearer && !sameText(r.PostForm.Get("csrf"), d.csrf) {
+	if r.Context().Value(bearerKey{}) == nil && !sameText(r.PostForm.Get("csrf"), d.csrf) {
 		http.Error(w, "this form is older than the dashboard or not of it, and nothing was done: load its page again", http.StatusForbidden)
 		return
 	}
@@ -58,7 +60,10 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		one = flash{Text: inWords(err), Failed: true}
 	}
 	if next == "" {
-		next = backTo(site, r.PostForm.Get("back"))
+		next = site.Link("")
+		if back := r.PostForm.Get("back"); strings.HasPrefix(back, site.base+"/") && !strings.ContainsAny(back, "\\\r\n") {
+			next = back // the page of the form, which is one of this queue
+		}
 	}
 	sign := "?"
 	if strings.Contains(next, "?") {
@@ -67,10 +72,43 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	http.Redirect(w, r, next+sign+"flash="+d.flashes.keep(one), http.StatusSeeOther)
 }
 
-// backTo is the page of a form, if it is one of this queue.
-func backTo(site *site, address string) string {
-	if strings.HasPrefix(address, site.base+"/") && !strings.ContainsAny(address, "\\\r\n") {
-		return address
+// flash is a message about an action, which one page shows.
+type flash struct {
+	Text   string
+	Failed bool
+}
+
+// maxFlashes bounds those that nobody has read.
+const maxFlashes = 100
+
+// flashes are kept here and not in an address, in which anybody could write one. It is safe for concurrent use.
+type flashes struct {
+	mu    sync.Mutex
+	order []string         // guarded by mu: ids, oldest first
+	byID  map[string]flash // guarded by mu
+}
+
+// keep returns the id by which one page shows it.
+func (f *flashes) keep(one flash) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.order) == maxFlashes {
+		delete(f.byID, f.order[0])
+		f.order = f.order[1:]
 	}
-	return site.Link("")
+	id := rand.Text()
+	f.order, f.byID[id] = append(f.order, id), one
+	return id
+}
+
+// take returns a flash once; nil: there is none.
+func (f *flashes) take(id string) *flash {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	one, found := f.byID[id]
+	if !found {
+		return nil
+	}
+	delete(f.byID, id)
+	return &one
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/base64"
 	"maps"
 	"net"
@@ -45,9 +46,13 @@ func (a *auth) client(r *http.Request) string {
 	if err != nil {
 		address = r.RemoteAddr
 	}
+	isProxy := func(address string) bool {
+		parsed, err := netip.ParseAddr(address)
+		return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(parsed.Unmap()) })
+	}
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, next := range slices.Backward(forwarded) {
-		if !a.isProxy(address) || strings.TrimSpace(next) == "" {
+		if !isProxy(address) || strings.TrimSpace(next) == "" {
 			break
 		}
 		address = strings.TrimSpace(next)
@@ -55,44 +60,8 @@ func (a *auth) client(r *http.Request) string {
 	return address
 }
 
-func (a *auth) isProxy(address string) bool {
-	parsed, err := netip.ParseAddr(address)
-	return err == nil && slices.ContainsFunc(a.proxies, func(p netip.Prefix) bool { return p.Contains(parsed.Unmap()) })
-}
-
-// credential is what a request has shown.
-type credential int
-
-const (
-	anonymous credential = iota
-	byCookie             // or no token is asked for
-	byBearer             // a program: no other site can misuse it
-)
-
-type credentialKey struct{}
-
-func credentialOf(ctx context.Context) credential {
-	shown, _ := ctx.Value(credentialKey{}).(credential)
-	return shown
-}
-
-// authenticate reads the credential of a request; false: too many wrong ones came from there.
-func (a *auth) authenticate(r *http.Request) (shown credential, may bool) {
-	if a.token == "" {
-		return byCookie, true
-	}
-	if token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); found {
-		right, may := a.check(r, token)
-		if right {
-			return byBearer, true
-		}
-		return anonymous, may
-	}
-	if cookie, err := r.Cookie(sessionCookie); err == nil && a.isSession(cookie.Value) {
-		return byCookie, true
-	}
-	return anonymous, true
-}
+// bearerKey is set in the context of a request by a program, which has shown the token: no other site can misuse it.
+type bearerKey struct{}
 
 // check compares a token; false, false: too many wrong ones came from there. The right one is never refused.
 func (a *auth) check(r *http.Request, token string) (right, may bool) {
@@ -159,12 +128,20 @@ func (a *auth) sign(text string) string {
 // signedIn passes requests with a credential, and those for the sign-in page and its files.
 func (d *Dashboard) signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown, may := d.auth.authenticate(r)
+		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		right, may := d.auth.token == "", true
+		if !right && bearer {
+			right, may = d.auth.check(r, token)
+		} else if cookie, err := r.Cookie(sessionCookie); !right && err == nil {
+			right = d.auth.isSession(cookie.Value)
+		}
 		switch {
 		case !may:
 			tooMany(w)
-		case shown != anonymous:
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), credentialKey{}, shown)))
+		case right && bearer && d.auth.token != "":
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bearerKey{}, true)))
+		case right:
+			next.ServeHTTP(w, r)
 		case r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
@@ -218,3 +195,55 @@ func setSession(w http.ResponseWriter, r *http.Request, text string, age int) {
 		Secure: r.Header.Get("X-Forwarded-Proto") == "https", // a proxy in front speaks TLS, this server never does
 	})
 }
+
+// maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
+const maxForm = 256 << 10
+
+// policyOfContent lets a page load nothing but what this server sends. Pictures of attempts have a policy of their own.
+const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// policyOfDrawn also lets a page hold pictures that were drawn for it alone.
+var policyOfDrawn = strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1)
+
+// guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.
+func (d *Dashboard) guard(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "this form was sent by another site, and nothing was done", http.StatusForbidden)
+	}))
+	next = protection.Handler(d.signedIn(next))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policyOfContent)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "same-origin")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		if !d.isHost(r.Host) {
+			http.Error(w, "expected the name localhost, an address of loopback or a name of --host, found another", http.StatusMisdirectedRequest)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isHost reports whether the name by which a browser asks is one of this dashboard. A foreign name that leads to loopback is how a site
+// reads what a browser can reach, and it may not.
+func (d *Dashboard) isHost(name string) bool {
+	listens, _, _ := net.SplitHostPort(d.config.Listen)
+	if len(d.config.Hosts) == 0 && !isLoopback(listens) {
+		return true
+	}
+	host, _, err := net.SplitHostPort(name)
+	if err != nil {
+		host = name
+	}
+	return isLoopback(host) || slices.ContainsFunc(d.config.Hosts, func(own string) bool { return strings.EqualFold(own, host) })
+}
+
+// sameText compares in a time that does not tell how much of the texts is equal.
+func sameText(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

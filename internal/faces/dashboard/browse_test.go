@@ -19,7 +19,7 @@ import (
 func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	f := steered(t, Config{})
+	f := liveFleet(t, Config{})
 	tab := browser.Open(t)
 	tab.Go(f.url("models"))
 	focus := func(name string) {
@@ -55,7 +55,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	f := steered(t, Config{})
+	f := liveFleet(t, Config{})
 	tab := browser.Open(t)
 	tab.Go(f.url("model?uid=tbl_1"))
 	browser.Eval[bool](tab, "window.same = true")
@@ -74,7 +74,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	f := steered(t, Config{})
+	f := liveFleet(t, Config{})
 	tab := browser.Open(t)
 	tab.Go(f.url("failures"))
 	browser.Eval[bool](tab, `window.came = 0; source.addEventListener("fragment", () => came++); document.querySelectorAll("details").forEach((d) => { d.open = true; }); document.getElementById("rate-0").focus(); document.getElementById("rate-0").value = "1/s"; true`)
@@ -91,7 +91,7 @@ func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	f := steered(t, Config{})
+	f := liveFleet(t, Config{})
 	tab := browser.Open(t)
 	tab.Go(f.url("model?uid=tbl_1"))
 	tab.Await(`source && source.readyState == EventSource.OPEN`)
@@ -105,32 +105,6 @@ func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 	show("false")
 	f.Command(`{"type":"disable","uid":"tbl_1","reason":"has not paid"}`)
 	tab.AwaitText("has not paid")
-}
-
-func TestEverythingWorksWithoutScripts(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := steered(t, Config{})
-	tab := browser.Open(t)
-	tab.NoScripts()
-	tab.Go(f.url("model?uid=tbl_1"))
-	tab.Follow("Run now")
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
-	tab.Go(f.url("steering"))
-	tab.Press("New hold")
-	tab.Fill("selector", "tenant=t1")
-	tab.Fill("reason", "without scripts")
-	tab.Follow("Hold")
-	tab.AwaitText("without scripts")
-	tab.Go(f.url("playground"))
-	tab.Fill("text", "name: mine\nrrule: FREQ=HOURLY\ntimeout: 90m\nretries: [5m]\n")
-	tab.Follow("Try it")
-	tab.AwaitText(`called "mine"`)
-	tab.AwaitText("Seldom meant")
-	tab.Go(f.url("models"))
-	tab.Fill("l", "uid=nobody")
-	tab.Follow("Show")
-	tab.AwaitText("No model is picked.")
 }
 
 func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -50,18 +51,8 @@ const minToken = 16 // bytes
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Listen == "" {
-		c.Listen = DefaultListen
-	}
-	if c.By == "" {
-		c.By = "dashboard"
-	}
-	if c.Tick == 0 {
-		c.Tick = 2 * time.Second
-	}
-	if c.Sample == 0 {
-		c.Sample = 5 * time.Second
-	}
+	c.Listen, c.By = cmp.Or(c.Listen, DefaultListen), cmp.Or(c.By, "dashboard")
+	c.Tick, c.Sample = cmp.Or(c.Tick, 2*time.Second), cmp.Or(c.Sample, 5*time.Second)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop

@@ -137,9 +137,6 @@ func (s *streams) since(one *subscription, no int) (changed []fragment, last int
 	return changed, one.no, one.changed
 }
 
-// wait returns when all readers have ended.
-func (s *streams) wait() { s.running.Wait() }
-
 // stream sends the fragments of a page that change, for as long as it is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	query := withoutFlash(r.URL.Query())

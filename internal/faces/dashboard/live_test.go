@@ -113,7 +113,7 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 	s.leave("one", "/a", first)
 	testkit.Await(t, seen, "a reading for the other")
 	s.leave("one", "/a", second)
-	s.wait()
+	s.running.Wait()
 	goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	if len(s.readers) != 0 || s.open != 0 {
 		t.Errorf("expected nothing open, found %d, %d", len(s.readers), s.open)
@@ -131,7 +131,7 @@ func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 			return nil, ctx.Err()
 		}
 	})
-	defer s.wait()
+	defer s.running.Wait()
 	defer s.leave("one", "/a", one)
 	_, _, next := s.since(one, 0)
 	answers <- context.DeadlineExceeded

@@ -5,16 +5,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-why", "model-past"}}
@@ -117,4 +121,85 @@ func drawNext(ctx context.Context, req *request, w io.Writer) error {
 		return err
 	}
 	return chart.SVG(w, e.Branches()...)
+}
+
+// picture is an SVG that a page shows with <img>, under an address of its own.
+type picture struct {
+	path string // below the base of the queue
+	draw func(ctx context.Context, req *request, w io.Writer) error
+}
+
+// pictures are all of them.
+var pictures = []picture{{"model/past.svg", drawPast}, {"model/next.svg", drawNext}}
+
+// policyOfPicture lets a picture use its own style sheet, and nothing else in the world.
+const policyOfPicture = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
+
+func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, picture *picture) {
+	ctx, cancel := context.WithTimeout(r.Context(), readTime)
+	defer cancel()
+	var text bytes.Buffer
+	if err := picture.draw(ctx, d.newRequest(site, r.URL.Query()), &text); err != nil {
+		http.Error(w, inWords(err), statusOf(err))
+		return
+	}
+	w.Header().Set("Content-Security-Policy", policyOfPicture)
+	w.Header().Set("Content-Type", "image/svg+xml")
+	_, _ = w.Write(text.Bytes()) // the browser has gone
+}
+
+// change is the action that carries out a command about one model.
+func change(kind model.CommandType) func(context.Context, *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		uid, err := req.uid()
+		if err != nil {
+			return outcome{}, err
+		}
+		request := &operate.Request{Command: model.Command{Type: kind, UID: uid, By: req.operator.By, Force: req.get("force") != "", Reason: req.get("reason")}}
+		if err := operate.Execute(ctx, req.queue, []*operate.Request{request}); err != nil {
+			return outcome{}, err
+		}
+		done := outcome{next: req.Link("model", "uid", uid)}
+		if errors.Is(request.Refused, explain.ErrUnknownModel) {
+			done.next = req.Link("models")
+		}
+		if request.Refused != nil {
+			return done, fmt.Errorf("%s: %w", uid, request.Refused)
+		}
+		done.text, err = req.describe(ctx, request)
+		return done, err
+	}
+}
+
+// describe says in words what a command has done.
+func (req *request) describe(ctx context.Context, request *operate.Request) (string, error) {
+	uid := request.Command.UID
+	if request.Result == operate.ResultUnchanged {
+		return uid + ": nothing had to be changed.", nil
+	}
+	if request.Command.Type == model.CommandDisable {
+		return uid + " is disabled until somebody enables it.", nil
+	}
+	part := req.queue.Of(uid)
+	found, err := explain.ReadModel(ctx, part, uid)
+	if err != nil {
+		return "", err
+	}
+	blockers, err := part.Blockers(ctx)
+	if err != nil {
+		return "", err
+	}
+	text := uid + " is enabled"
+	if request.Command.Type == model.CommandRun {
+		text = uid + " was asked for"
+	}
+	when := func(at time.Time) string {
+		return clock(at, explain.ZoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
+	}
+	if m := &found.Record.Model; m.Waiting() {
+		if blocker, until := blockers.Stop(m, found.Now); blocker != "" {
+			return text + ", and does not start yet: " + explain.StopText(&blockers, blocker, until, when) + ".", nil
+		}
+	}
+	return text + ". Now it is " + found.StatusText() + ".", nil
 }

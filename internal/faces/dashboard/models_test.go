@@ -130,24 +130,24 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, func(c *Config) { c.By = "ann" })
 		d.put(`"uid":"a","rrule":"every day at 6 AM"`)
-		model := home + "model/"
-		expect(t, d.press(model+"run", "uid", "a"), "a was asked for. Now it is due: waits for a dispatcher")
+		const page, model = "model?uid=a", home + "model/"
+		expect(t, d.submit(page, "model/run"), "a was asked for. Now it is due: waits for a dispatcher")
 		d.start()
 		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: expected an idle model, found an attempt queued or running`)
 		before := d.Attempt("a")
-		d.press(model+"run", "uid", "a", "force", "yes")
+		d.submit(page, "model/run") // which supersedes
 		d.start()
 		if after := d.Attempt("a"); after == before || after == "" {
 			t.Errorf("expected another attempt, found %q after %q", after, before)
 		}
-		expect(t, d.press(model+"disable", "uid", "a", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by ann, until it is enabled: moved &lt;b&gt;")
-		expect(t, d.press(model+"enable", "uid", "a"), "a is enabled. Now it is scheduled: starts in")
+		expect(t, d.submit(page, "model/disable", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by ann, until it is enabled: moved &lt;b&gt;")
+		expect(t, d.submit(page, "model/enable"), "a is enabled. Now it is scheduled: starts in")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
-		page := d.press(model+"hold", "uid", "a", "reason", "a <i>pause</i>", "for", "2h")
-		expect(t, page, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
-		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(page)[1]
+		held := d.submit(page, "model/hold", "reason", "a <i>pause</i>", "for", "2h")
+		expect(t, held, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
+		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(held)[1]
 		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
-		expectNone(t, d.press(model+"release", "id", id, "back", home+"model?uid=a"), "Release "+id)
+		expectNone(t, d.submit(page, "model/release"), "Release "+id)
 		expect(t, d.press(model+"release", "id", id), id+": expected the id of a hold, found none", "<h1>Overview</h1>")
 		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")
 		expect(t, d.press(model+"hold", "uid", "a", "reason", "x", "for", "soon"), "end: expected a length of time such as 2h")

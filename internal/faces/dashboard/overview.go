@@ -126,29 +126,23 @@ func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
 	})
 	processes := make([]process, len(model.Roles))
 	for i, role := range model.Roles {
-		processes[i] = newProcess(role, ages[role])
+		p, ages := &processes[i], ages[role]
+		p.Name = string(role)
+		names := slices.SortedFunc(maps.Keys(ages), func(a, b string) int {
+			return cmp.Or(cmp.Compare(ages[a]/time.Minute, ages[b]/time.Minute), cmp.Compare(a, b))
+		})
+		p.Unnamed = max(0, len(names)-maxMembers)
+		for i, name := range names {
+			text := name
+			if ages[name] <= model.LongestSilence {
+				p.Alive++
+			} else {
+				text += " (silent for " + words.Roughly(ages[name]) + ")"
+			}
+			if i < maxMembers {
+				p.Members = append(p.Members, text)
+			}
+		}
 	}
 	return processes, err
-}
-
-func newProcess(role model.Role, ages map[string]time.Duration) process {
-	p := process{Name: string(role)}
-	names := slices.SortedFunc(maps.Keys(ages), func(a, b string) int {
-		return cmp.Or(cmp.Compare(ages[a]/time.Minute, ages[b]/time.Minute), cmp.Compare(a, b))
-	})
-	for i, name := range names {
-		alive := ages[name] <= model.LongestSilence
-		if alive {
-			p.Alive++
-		}
-		switch {
-		case i >= maxMembers:
-			p.Unnamed++
-		case !alive:
-			p.Members = append(p.Members, name+" (silent for "+words.Roughly(ages[name])+")")
-		default:
-			p.Members = append(p.Members, name)
-		}
-	}
-	return p
 }

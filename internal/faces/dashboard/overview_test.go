@@ -157,9 +157,10 @@ func TestBarsStandOnTheBaseAndAreScaledTogether(t *testing.T) {
 	want := []bar{
 		{"success", "101", "25", "8", "75"}, {"failure", "101", "0", "8", "25"}, {"success", "591", "50", "8", "50"},
 	}
-	drawn, most := bars([]string{"success", "failure"}, []perMinute{low, high})
-	if diff := cmp.Diff(want, drawn); diff != "" || most != 4 {
-		t.Errorf("expected 4 at the top, found %d; -want +got\n%s", most, diff)
+	var g graph
+	g.stack([]string{"success", "failure"}, low, high)
+	if diff := cmp.Diff(want, g.Bars); diff != "" || g.Most != "4" {
+		t.Errorf("expected 4 at the top, found %s; -want +got\n%s", g.Most, diff)
 	}
 }
 

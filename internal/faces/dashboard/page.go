@@ -83,16 +83,15 @@ func parseTemplates() (map[string]*html.Template, error) {
 
 // functions are what templates can call.
 var functions = html.FuncMap{
-	"static": staticPath, "moment": newMoment, "labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
+	// The address of a file changes with its content: browsers keep it.
+	"static": func(name string) (string, error) {
+		text, err := staticFiles.ReadFile("static/" + name)
+		sum := sha256.Sum256(text)
+		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
+	},
+	"moment": newMoment, "labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
 	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
 	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
-}
-
-// staticPath is the address of a file, which changes with its content: browsers keep it.
-func staticPath(name string) (string, error) {
-	text, err := staticFiles.ReadFile("static/" + name)
-	sum := sha256.Sum256(text)
-	return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 }
 
 // frame is the input of a template.
@@ -157,7 +156,11 @@ func withoutFlash(query url.Values) url.Values {
 // Handler serves all addresses.
 func (d *Dashboard) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /static/", cached(http.FileServerFS(staticFiles)))
+	files := http.FileServerFS(staticFiles)
+	mux.HandleFunc("GET /static/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=86400")
+		files.ServeHTTP(w, r)
+	})
 	mux.HandleFunc("GET /login", d.login)
 	mux.HandleFunc("POST /login", d.login)
 	mux.HandleFunc("POST /logout", d.logout)
@@ -201,13 +204,6 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.Link("")})
 	}
 	d.render(w, http.StatusNotFound, "problem", f)
-}
-
-func cached(files http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=86400")
-		files.ServeHTTP(w, r)
-	})
 }
 
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {

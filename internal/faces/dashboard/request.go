@@ -2,11 +2,18 @@ package dashboard
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // request asks for a page of a queue, or for an action.
@@ -48,4 +55,71 @@ func (s *site) Link(path string, fields ...string) string {
 		address += "?" + query.Encode()
 	}
 	return address
+}
+
+// moment is an instant as a page shows it: how far away it is, coarsely, so that an open page is not sent again each second. See the template moment.
+type moment struct {
+	At   string // RFC 3339; "": there is none
+	Text string
+}
+
+// clock is an instant on the clock of a zone, which the page names; "": there is none.
+func clock(at time.Time, zone *time.Location) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.In(zone).Format(time.DateTime)
+}
+
+func newMoment(at, now time.Time) moment {
+	away := at.Sub(now)
+	length, _, _ := strings.Cut(words.Roughly(away.Abs()), " ")
+	switch {
+	case at.IsZero():
+		return moment{}
+	case away.Abs() < time.Minute && away <= 0:
+		length = "just now"
+	case away.Abs() < time.Minute:
+		length = "in a moment"
+	case away < 0:
+		length += " ago"
+	default:
+		length = "in " + length
+	}
+	return moment{model.FormatTime(at), length}
+}
+
+// readTime bounds the reads of one page, or one action.
+const readTime = 20 * time.Second
+
+// errAbsent says that the policy of a page is not stored.
+var errAbsent = errors.New("expected one that is stored, found none of that name")
+
+// inWords is an error for people, on one line.
+func inWords(err error) string {
+	const notAllowed = "the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. ("
+	text := document.OneLine(err.Error())
+	switch {
+	case store.Refused(err):
+		return "Redis refused it: " + notAllowed + text + ")"
+	case strings.Contains(text, "EXECABORT"): // Redis does not say why
+		return "Redis refused it, and nothing was done: most likely " + notAllowed + text + ")"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "Redis did not answer in time, and it is unknown what was done: look at the page again. (" + text + ")"
+	default:
+		return text
+	}
+}
+
+// statusOf is the HTTP status of a page that cannot be shown.
+func statusOf(err error) int {
+	_, refused := errors.AsType[*document.Error](err)
+	switch {
+	case errors.Is(err, errAbsent), errors.Is(err, explain.ErrUnknownModel):
+		return http.StatusNotFound
+	case refused:
+		return http.StatusBadRequest
+	default:
+		return http.StatusServiceUnavailable
+	}
 }

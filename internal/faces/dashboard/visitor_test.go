@@ -2,11 +2,13 @@ package dashboard
 
 import (
 	"errors"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +67,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 		d.browser.CloseIdleConnections()
 		close(d.dashboard.ending)
 		d.server.Close()
-		d.dashboard.streams.wait()
+		d.dashboard.streams.running.Wait()
 	})
 	return d
 }
@@ -135,6 +137,30 @@ func (d *visitor) press(path string, fields ...string) string {
 		d.t.Fatalf("%s: expected a way to go on, found %s\n%s", path, response.Status, text)
 	}
 	return d.page(response.Header.Get("Location"))
+}
+
+var formField = regexp.MustCompile(`<(?:input|select|textarea)[^>]* name="([^"]+)"(?: value="([^"]*)")?`)
+
+// submit fills the form of a page that leads to an action, as a browser without scripts would, and returns the page that follows.
+func (d *visitor) submit(page, action string, fields ...string) string {
+	d.t.Helper()
+	_, form, _ := strings.Cut(d.page(home+page), `action="`+home+action+`"`)
+	form, _, _ = strings.Cut(form, "</form>")
+	known, values := map[string]bool{}, []string{}
+	for _, field := range formField.FindAllStringSubmatch(form, -1) {
+		if known[field[1]] = true; strings.Contains(field[0], `type="hidden"`) {
+			values = append(values, field[1], html.UnescapeString(field[2]))
+		}
+	}
+	for i := 0; i < len(fields); i += 2 {
+		if !known[fields[i]] {
+			d.t.Fatalf("%s: expected a form %s with the field %s, found\n%s", page, action, fields[i], form)
+		}
+	}
+	if !known["csrf"] {
+		d.t.Fatalf("%s: expected a form %s that is guarded", page, action)
+	}
+	return d.press(home+action, append(values, fields...)...)
 }
 
 // put saves models, each a JSON object without its braces.
