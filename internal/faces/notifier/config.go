@@ -1,11 +1,11 @@
 package notifier
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"regexp"
@@ -206,7 +206,9 @@ func readChannel(name string, value any, environment Secrets) (*Channel, error) 
 	case "email":
 		err = c.readEmail(doc, environment)
 	case "list":
-		err = c.readList(doc)
+		if c.list, err = doc.Text("list"); err == nil && !channelName.MatchString(c.list) {
+			err = document.Refuse("list", "a name of "+channelCharacters, document.Found(c.list))
+		}
 	default:
 		err = document.Refuse("", "one of webhook, email and list", "none")
 	}
@@ -225,8 +227,28 @@ var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "c
 
 // readCommon reads when messages are sent, and sent again.
 func (c *Channel) readCommon(doc document.Object) (err error) {
-	if c.digest, err = readDigest(doc); err != nil {
-		return err
+	c.digest = digest{1, defaultWithin}
+	switch value := doc.Fields["digest"].(type) {
+	case nil:
+		if doc.Fields["list"] != nil {
+			c.digest.above = 0
+		}
+	case string:
+		if c.digest.above = 0; value != "none" {
+			return document.Refuse("digest", "{above: N, within: DURATION} or none", document.Found(value))
+		}
+	default:
+		inner, err := document.ReadObject(value, "above", "within")
+		if err == nil {
+			c.digest.above, _, err = inner.Int("above", 1, 1000)
+		}
+		if err == nil {
+			c.digest.within, err = inner.Length("within", defaultWithin)
+		}
+		if err != nil {
+			return document.Place(err, "digest")
+		}
+		c.digest.above = max(1, c.digest.above)
 	}
 	gather := defaultGather
 	if c.digest.above == 0 {
@@ -252,32 +274,6 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 	return err
 }
 
-func readDigest(doc document.Object) (d digest, err error) {
-	d = digest{1, defaultWithin}
-	switch value := doc.Fields["digest"].(type) {
-	case nil:
-		if doc.Fields["list"] != nil {
-			d.above = 0
-		}
-	case string:
-		if value != "none" {
-			err = document.Refuse("digest", "{above: N, within: DURATION} or none", document.Found(value))
-		}
-		d.above = 0
-	default:
-		inner, err := document.ReadObject(value, "above", "within")
-		if err == nil {
-			d.above, _, err = inner.Int("above", 1, 1000)
-		}
-		if err == nil {
-			d.within, err = inner.Length("within", defaultWithin)
-		}
-		d.above = max(1, d.above)
-		return d, document.Place(err, "digest")
-	}
-	return d, err
-}
-
 func (c *Channel) readWebhook(doc document.Object, environment Secrets) error {
 	text, err := doc.Text("webhook")
 	if err != nil {
@@ -295,7 +291,11 @@ func (c *Channel) readWebhook(doc document.Object, environment Secrets) error {
 	if err != nil {
 		return document.Refuse("secret", "{env: NAME} or {file: PATH} that holds whsec_ and at least 16 bytes in base64", "none like it")
 	}
-	c.sender = newWebhook(text, key)
+	// A redirection would send what is signed for one host to another.
+	c.sender = &webhook{text, key, &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 	return nil
 }
 
@@ -346,33 +346,16 @@ func (c *Channel) readEmail(doc document.Object, environment Secrets) (err error
 		return document.Refuse("from", "an e-mail address", document.Found(doc.Fields["from"]))
 	}
 	s.from = from
-	if c.to, err = readAddressee(doc.Fields["to"]); err != nil {
-		return document.Place(err, "to")
+	if c.to.byPolicy = doc.Fields["to"] == "policy"; !c.to.byPolicy {
+		c.to.recipient, err = policy.ReadRecipient(doc.Fields["to"])
+		if refused := (*document.Error)(nil); errors.As(err, &refused) || c.to.recipient == (policy.Recipient{}) {
+			return document.Refuse("to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy", document.Found(doc.Fields["to"]))
+		}
 	}
 	letters, err := readTemplates(directory)
 	if err != nil {
 		return document.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
 	}
 	c.sender, err = newEmail(s, letters)
-	return err
-}
-
-func readAddressee(value any) (addressee, error) {
-	if value == "policy" {
-		return addressee{byPolicy: true}, nil
-	}
-	to, err := policy.ReadRecipient(value)
-	if refused := (*document.Error)(nil); errors.As(err, &refused) || to == (policy.Recipient{}) {
-		return addressee{}, document.Refuse("", "an e-mail address, {payload: FIELD}, {label: NAME} or policy", document.Found(value))
-	}
-	return addressee{recipient: to}, nil
-}
-
-func (c *Channel) readList(doc document.Object) error {
-	name, err := doc.Text("list")
-	if err == nil && !channelName.MatchString(name) {
-		err = document.Refuse("list", "a name of "+channelCharacters, document.Found(name))
-	}
-	c.list = cmp.Or(name, c.Name)
 	return err
 }

@@ -2,13 +2,16 @@ package notifier
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // sender sends messages beyond Redis. A finalError says that no further try would help.
@@ -70,23 +73,24 @@ func (n *Notifier) deliver(ctx context.Context, c *Channel, recipient string, no
 		return err
 	}
 	_, address, _ := strings.Cut(recipient, " ")
-	m := newMessage(address, mailbox.Notices[:next.Size], now)
-	failed := n.send(ctx, c, m)
+	m := message{at: now, address: address, notices: make([]Notice, next.Size)}
+	for i, text := range mailbox.Notices[:next.Size] {
+		_ = json.Unmarshal([]byte(text), &m.notices[i]) // an unreadable one has no fields
+	}
+	sending, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	var failed error
+	if c.list != "" {
+		failed = outbox.PushToList(sending, c.list, mailbox.Notices[:next.Size])
+	} else {
+		failed = c.sender.send(sending, m)
+	}
 	after, err := n.store.Now(ctx)
 	if err != nil {
 		return err
 	}
 	_, err = outbox.Settle(ctx, mailbox, n.settle(c, mailbox, &m, failed, after))
 	return err
-}
-
-func (n *Notifier) send(ctx context.Context, c *Channel, m message) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	if c.list != "" {
-		return n.store.Outbox().PushToList(ctx, c.list, m.texts)
-	}
-	return c.sender.send(ctx, m)
 }
 
 // settle decides how a mailbox goes on after a message was sent, or failed.
@@ -100,19 +104,65 @@ func (n *Notifier) settle(c *Channel, mailbox *store.Mailbox, m *message, failed
 	}
 	reason := document.Shorten(failed.Error(), document.MaxText)
 	next.Tries++
-	at, again := c.retry(next.Tries, m.id(), now)
-	floor := retryFloor(failed, now)
+	floor := now // the first instant at which the server may be sent anything
+	if later, is := errors.AsType[retryAfterError](failed); is {
+		floor = now.Add(min(max(0, later.asked.At(now).Sub(now)), maxRetryAfter))
+	}
 	if c.divided() && floor.After(now) { // it is about the other mailboxes too
 		c.closed.Store(floor.UnixMilli())
 	}
-	if at.Before(floor) {
-		at = floor
-	}
-	if _, final := errors.AsType[finalError](failed); again && !final {
-		next.Size, next.Error = size, reason
-		return store.Settlement{Delivery: next, Next: at, Counter: counterTries, At: now}
+	if _, final := errors.AsType[finalError](failed); !final && c.retries != nil {
+		if delay, again, err := c.retries.Delay(policy.RetryInput{K: next.Tries}); err == nil && again && delay >= 0 {
+			next.Size, next.Error = size, reason
+			at := now.Add(policy.Vary(delay, c.jitter, m.id()+strconv.Itoa(next.Tries)))
+			if at.Before(floor) {
+				at = floor
+			}
+			return store.Settlement{Delivery: next, Next: at, Counter: counterTries, At: now}
+		}
 	}
 	n.config.Log.Error().Str("channel", c.Name).Str("recipient", mailbox.Recipient).Int("notices", size).Int("tries", next.Tries).Str("reason", reason).
 		Msg("notifier: a message could not be delivered")
 	return store.Settlement{Delivery: next, Next: floor, Done: size, Counter: counterUndelivered, Undelivered: reason, At: now}
 }
+
+// digest bounds how many messages one recipient gets.
+type digest struct {
+	above  int // messages within the time; more notices become one message. 0: each notice is a message of its own
+	within time.Duration
+}
+
+// maxInList is how many notices go into a list at once.
+const maxInList = 100
+
+// next decides about the notices that wait for a recipient: how the delivery goes on, with the next Size notices as its message, or until when they
+// wait. Neither: nothing waits, and the delivery is forgotten.
+func (c *Channel) next(d store.Delivery, waiting int, now time.Time) (next store.Delivery, until time.Time) {
+	switch {
+	case waiting == 0:
+		return store.Delivery{}, time.Time{}
+	case d.Size > 0: // it was tried before, or whoever had it in hand is dead
+		d.Size = min(d.Size, waiting)
+		return d, time.Time{}
+	case c.digest.above == 0:
+		if d.Size = 1; c.list != "" {
+			d.Size = min(waiting, maxInList)
+		}
+		return d, time.Time{}
+	}
+	since := time.UnixMilli(d.Since)
+	if end := since.Add(c.digest.within); !now.Before(end) || since.After(now) {
+		d.Since, d.Sent = now.UnixMilli(), 0
+	} else if d.Sent >= c.digest.above {
+		return d, end
+	}
+	if waiting > c.digest.above-d.Sent {
+		d.Size, d.Sent = waiting, c.digest.above
+	} else {
+		d.Size, d.Sent = 1, d.Sent+1
+	}
+	return d, time.Time{}
+}
+
+// maxRetryAfter bounds Retry-After: the longest pause of the built-in retries. A longer one may be a mistake.
+const maxRetryAfter = 2 * time.Hour

@@ -75,9 +75,21 @@ func newEmail(s smtpSettings, t templates) (*email, error) {
 }
 
 func (e *email) send(ctx context.Context, m message) error {
-	letter, err := e.letter(m)
+	subject, text, html, err := e.templates.render(m)
 	if err != nil {
 		return finalError{err}
+	}
+	letter := mail.NewMsg()
+	if err := errors.Join(letter.From(e.from), letter.To(m.address)); err != nil {
+		return finalError{err}
+	}
+	letter.SetMessageIDWithValue(m.id() + "@" + e.domain) // the same in every try, so that a mailbox may tell a repetition
+	letter.SetDateWithValue(m.at)
+	letter.SetGenHeader("Auto-Submitted", "auto-generated")
+	letter.Subject(subject)
+	letter.SetBodyString(mail.TypeTextPlain, text)
+	if html != "" {
+		letter.AddAlternativeString(mail.TypeTextHTML, html)
 	}
 	client, err := mail.NewClient(e.server, e.options...)
 	if err != nil {
@@ -91,27 +103,6 @@ func (e *email) send(ctx context.Context, m message) error {
 }
 
 func (*email) close() {}
-
-// letter renders a message. Its id follows from that of the message, so that a mailbox may tell a repetition.
-func (e *email) letter(m message) (*mail.Msg, error) {
-	subject, text, html, err := e.templates.render(m)
-	if err != nil {
-		return nil, err
-	}
-	letter := mail.NewMsg()
-	if err := errors.Join(letter.From(e.from), letter.To(m.address)); err != nil {
-		return nil, err
-	}
-	letter.SetMessageIDWithValue(m.id() + "@" + e.domain)
-	letter.SetDateWithValue(m.at)
-	letter.SetGenHeader("Auto-Submitted", "auto-generated")
-	letter.Subject(subject)
-	letter.SetBodyString(mail.TypeTextPlain, text)
-	if html != "" {
-		letter.AddAlternativeString(mail.TypeTextHTML, html)
-	}
-	return letter, nil
-}
 
 //go:embed templates
 var embedded embed.FS
@@ -175,7 +166,10 @@ const maxSubject = 150
 func (t templates) render(m message) (subject, text, html string, err error) {
 	data := letterData{Count: len(m.notices), Events: make(map[string]int)}
 	for _, notice := range m.notices {
-		clean := notice.clean()
+		clean := make(Notice, len(notice)) // no value can end a line
+		for name, value := range notice {
+			clean[name] = document.OneLine(value)
+		}
 		data.Notices = append(data.Notices, clean)
 		data.Events[clean[fieldEvent]]++
 	}

@@ -6,6 +6,7 @@
 package notifier
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -39,15 +40,8 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Tick == 0 {
-		c.Tick = time.Second
-	}
-	if c.Backoff == 0 {
-		c.Backoff = min(50*time.Millisecond, c.Tick)
-	}
-	if c.Adopt == 0 {
-		c.Adopt = 30 * time.Second
-	}
+	c.Tick = cmp.Or(c.Tick, time.Second)
+	c.Backoff, c.Adopt = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick)), cmp.Or(c.Adopt, 30*time.Second)
 	if c.Log == nil {
 		nop := zerolog.Nop()
 		c.Log = &nop

@@ -2,8 +2,13 @@ package notifier
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"hash/fnv"
 	"io"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -49,7 +54,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 // route decides who gets an entry, and from when on. The model is that of the entry; nil: it is about none.
 func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.Time) store.Routed {
 	routed := store.Routed{ID: entry.ID}
-	notice := noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry).text()
+	notice, _ := json.Marshal(noticeOf(n.store.Keys.Queue, n.config.Dashboard, entry)) // texts only
 	for _, name := range n.routes.channelsFor(entry, about, now) {
 		channel := n.routes.channels[name]
 		recipient := name
@@ -65,9 +70,12 @@ func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.
 			}
 			recipient += " " + address
 		} else if channel.divided() {
-			recipient += " " + mailboxOf(entry)
+			// All entries about one model share a mailbox, and so do those about one key: they keep their order.
+			hash := fnv.New32a()
+			_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
+			recipient += " " + strconv.Itoa(int(hash.Sum32()%maxAtOnce))
 		}
-		routed.Told = append(routed.Told, store.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: notice})
+		routed.Told = append(routed.Told, store.Addressed{Channel: name, Recipient: recipient, At: now.Add(channel.gather), Notice: string(notice)})
 	}
 	return routed
 }
@@ -76,14 +84,6 @@ func (n *Notifier) route(entry store.OutboxEntry, about *store.Record, now time.
 func (c *Channel) divided() bool {
 	_, posts := c.sender.(*webhook)
 	return posts && c.digest.above == 0
-}
-
-// mailboxOf is the mailbox of an entry in a divided channel. All entries about one model share one, and so do those about one key: they keep their
-// order.
-func mailboxOf(entry store.OutboxEntry) string {
-	hash := fnv.New32a()
-	_, _ = io.WriteString(hash, entry.Fields[fieldUID]+" "+entry.Fields[fieldKey]) // a hash takes everything
-	return strconv.Itoa(int(hash.Sum32() % maxAtOnce))
 }
 
 // channelsFor are the channels to which an entry goes, each once.
@@ -116,4 +116,45 @@ func (c *Channel) address(about *store.Record) string {
 		to = about.Policy.Email
 	}
 	return about.AddressOf(to)
+}
+
+// Notice is an entry of the outbox: its fields, with its id and queue.
+type Notice map[string]string
+
+// The fields of every notice. The others are those of the entry.
+const (
+	fieldID    = "id"
+	fieldQueue = "queue"
+	fieldEvent = "event"
+	fieldUID   = "uid"
+	fieldKey   = "key"
+	fieldAt    = "at"
+	fieldLink  = "link" // of a model, if the notifier knows where the dashboard is
+)
+
+// noticeOf is the notice of an entry; dashboard is the address of the queue there, or empty.
+func noticeOf(queue, dashboard string, entry store.OutboxEntry) Notice {
+	n := make(Notice, len(entry.Fields)+3)
+	maps.Copy(n, entry.Fields)
+	n[fieldID], n[fieldQueue] = queue+"/"+entry.ID, queue
+	if uid := n[fieldUID]; dashboard != "" && uid != "" {
+		n[fieldLink] = dashboard + "/model?" + url.Values{"uid": {uid}}.Encode()
+	}
+	return n
+}
+
+// message is one notice for a recipient, or a digest of several. The same notices are the same message.
+type message struct {
+	at      time.Time
+	address string // of the recipient within its channel; empty: the channel has one
+	notices []Notice
+}
+
+// id is the same in every try, so that a recipient can recognize a repetition.
+func (m *message) id() string {
+	hash := sha256.New()
+	for _, notice := range m.notices {
+		_, _ = hash.Write([]byte(notice[fieldID] + "\n")) // a hash takes everything
+	}
+	return "msg_" + hex.EncodeToString(hash.Sum(nil)[:16])
 }

@@ -27,15 +27,6 @@ type webhook struct {
 	client *http.Client
 }
 
-func newWebhook(url string, secret []byte) *webhook {
-	// A redirection would send what is signed for one host to another.
-	client := &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	return &webhook{url, secret, client}
-}
-
 const secretPrefix = "whsec_"
 
 // parseSecret reads a secret as Standard Webhooks writes it.
@@ -55,8 +46,8 @@ func sign(secret []byte, id string, at time.Time, body []byte) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// body is the payload: the notice, or all of a digest.
-func (m *message) body() []byte {
+// send posts a notice, or all of a digest.
+func (w *webhook) send(ctx context.Context, m message) error {
 	payload := struct {
 		Type      string `json:"type"`
 		Timestamp string `json:"timestamp"`
@@ -65,12 +56,7 @@ func (m *message) body() []byte {
 	if len(m.notices) == 1 {
 		payload.Type, payload.Timestamp, payload.Data = m.notices[0][fieldEvent], m.notices[0][fieldAt], m.notices[0]
 	}
-	text, _ := json.Marshal(payload) // texts and numbers only
-	return text
-}
-
-func (w *webhook) send(ctx context.Context, m message) error {
-	body := m.body()
+	body, _ := json.Marshal(payload) // texts and numbers only
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
 		return err
