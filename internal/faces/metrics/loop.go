@@ -86,7 +86,11 @@ func (l *Loop) Committed(batch store.Batch, codes []store.Code) {
 	for i, code := range codes {
 		item := &batch.Items[i]
 		if code != store.CodeApplied {
-			loops.refused.WithLabelValues(l.queue, l.name, codeName(code)).Inc()
+			name := code.String()
+			if name == "code "+strconv.Itoa(int(code)) { // it has no name
+				name = other
+			}
+			loops.refused.WithLabelValues(l.queue, l.name, name).Inc()
 			continue
 		}
 		if item.Transition != nil {
@@ -139,14 +143,6 @@ const other = "other"
 // known is a name of a list, so that nobody outside can make up a label.
 func known[T ~string](list []T, name string) string {
 	if slices.Contains(list, T(name)) {
-		return name
-	}
-	return other
-}
-
-// codeName names a code of a script; there are few.
-func codeName(code store.Code) string {
-	if name := code.String(); name != "code "+strconv.Itoa(int(code)) {
 		return name
 	}
 	return other

@@ -49,9 +49,15 @@ func New(build Build, clock func() time.Time) *Metrics {
 	}
 	m.registry.MustRegister(info, m.script, m.faults, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.loops = newLoops(m.registry)
-	m.workers = newWorkers(m.registry)
+	m.workers = workers{
+		pools: new(pools),
+		ran:   histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue"),
+		busy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
+		}, []string{"queue"}),
+	}
 	m.queues = new(queues)
-	m.registry.MustRegister(m.queues)
+	m.registry.MustRegister(m.queues, m.workers.ran, m.workers.busy, m.workers.pools)
 	return m
 }
 
@@ -85,24 +91,23 @@ func (m *Metrics) Handler() http.Handler {
 
 // Watch measures the calls of these clients from now on.
 func (m *Metrics) Watch(clients *store.Clients) {
-	if m != nil {
-		clients.Watch(m.clock, m.call)
+	if m == nil {
+		return
 	}
-}
-
-func (m *Metrics) call(call store.Call) {
-	if call.Script != "" {
-		m.script.WithLabelValues(call.Script).Observe(call.Took.Seconds())
-	}
-	switch {
-	case call.Err == nil:
-	case store.Refused(call.Err):
-		m.faults.WithLabelValues("refused").Inc()
-	case store.Answered(call.Err):
-		m.faults.WithLabelValues("answered").Inc()
-	default:
-		m.faults.WithLabelValues("unreachable").Inc()
-	}
+	clients.Watch(m.clock, func(call store.Call) {
+		if call.Script != "" {
+			m.script.WithLabelValues(call.Script).Observe(call.Took.Seconds())
+		}
+		switch {
+		case call.Err == nil:
+		case store.Refused(call.Err):
+			m.faults.WithLabelValues("refused").Inc()
+		case store.Answered(call.Err):
+			m.faults.WithLabelValues("answered").Inc()
+		default:
+			m.faults.WithLabelValues("unreachable").Inc()
+		}
+	})
 }
 
 // Classic buckets, for those who scrape no native histograms.

@@ -15,18 +15,6 @@ type workers struct {
 	pools *pools
 }
 
-func newWorkers(registry *prometheus.Registry) workers {
-	w := workers{
-		pools: new(pools),
-		ran:   histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue"),
-		busy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
-		}, []string{"queue"}),
-	}
-	registry.MustRegister(w.ran, w.busy, w.pools)
-	return w
-}
-
 // Work measures what a handler does for a queue. Nil metrics return it as it is.
 func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
 	if m == nil {

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,10 +136,12 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	for _, freshness := range model.Freshnesses {
 		count(queueFreshness, g.Freshness[freshness], string(freshness))
 	}
-	for _, names := range counters {
-		for _, name := range names {
-			send(queueCounted, prometheus.CounterValue, float64(g.Counters[name]), name)
-		}
+	counted := slices.Concat(model.Refusals, model.Particulars) // the fields of <queue>:stats may have others
+	for _, event := range model.Events {
+		counted = append(counted, string(event))
+	}
+	for _, name := range counted {
+		send(queueCounted, prometheus.CounterValue, float64(g.Counters[name]), name)
 	}
 	rest := g.Parked
 	for _, kind := range model.BlockerKinds {
@@ -159,16 +162,6 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	for _, role := range model.Roles {
 		count(queueAlive, g.Living[role], string(role))
 	}
-}
-
-// counters are the counters that are exported: the fields of <queue>:stats may have others.
-var counters = [][]string{texts(model.Events), model.Refusals, model.Particulars}
-
-func texts[T ~string](names []T) (all []string) {
-	for _, name := range names {
-		all = append(all, string(name))
-	}
-	return all
 }
 
 func flag(is bool) int64 {

@@ -5,6 +5,7 @@
 package traces
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -34,9 +35,16 @@ type Traces struct {
 // New returns traces that go to the collector at an address, such as http://127.0.0.1:4318; empty: where the environment says, as all of OTEL_EXPORTER_OTLP_
 // is read. The clock measures how long things take. The caller closes them.
 func New(ctx context.Context, address, version string, clock func() time.Time) (*Traces, error) {
-	options, err := endpoint(address)
-	if err != nil {
-		return nil, err
+	var options []otlptracehttp.Option
+	if address != "" {
+		u, err := url.Parse(address)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, document.Refuse("traces", "the URL of a collector, as in http://127.0.0.1:4318", document.Found(address))
+		}
+		if strings.Trim(u.Path, "/") == "" {
+			u = u.JoinPath("v1", "traces")
+		}
+		options = append(options, otlptracehttp.WithEndpointURL(u.String()))
 	}
 	exporter, err := otlptracehttp.New(ctx, options...)
 	if err != nil {
@@ -52,20 +60,6 @@ func New(ctx context.Context, address, version string, clock func() time.Time) (
 	return &Traces{provider, provider.Tracer("github.com/refreshd/refreshd"), clock}, nil
 }
 
-func endpoint(address string) ([]otlptracehttp.Option, error) {
-	if address == "" {
-		return nil, nil
-	}
-	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, document.Refuse("traces", "the URL of a collector, as in http://127.0.0.1:4318", document.Found(address))
-	}
-	if strings.Trim(u.Path, "/") == "" {
-		u = u.JoinPath("v1", "traces")
-	}
-	return []otlptracehttp.Option{otlptracehttp.WithEndpointURL(u.String())}, nil
-}
-
 // Close sends what is left, as long as ctx lets it.
 func (t *Traces) Close(ctx context.Context) error {
 	if err := t.provider.Shutdown(ctx); err != nil {
@@ -78,41 +72,31 @@ func (t *Traces) Close(ctx context.Context) error {
 // the clock of this process.
 func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, since time.Time) {
 	for i, code := range codes {
-		if transition := batch.Items[i].Transition; transition != nil && code == store.CodeApplied {
-			t.transition(queue, transition, batch.Now, since)
+		transition := batch.Items[i].Transition
+		if transition == nil || code != store.CodeApplied {
+			continue
 		}
+		d, next, was := transition.Decision(), &transition.Decision().Next, transition.Was()
+		s := span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, to: batch.Now}
+		switch {
+		case d.Event == model.EventStart && next.Traced:
+			if s.part, s.from = model.SpanSchedule, was.RefreshAt; s.from.IsZero() || s.from.After(s.to) {
+				s.from = s.to
+			}
+		case d.Event == model.EventStarted && next.Traced:
+			s.part, s.from, s.worker = model.SpanWait, next.StartedAt, next.Worker
+			s.parent = model.SpanID(s.attempt, model.SpanSchedule)
+		case d.Ended != nil && was.Traced:
+			s.part, s.attempt, s.no, s.worker = model.SpanApply, d.Ended.AttemptUID, d.Ended.AttemptNo, d.Ended.Worker
+			s.parent = cmp.Or(model.SpanWithin(d.Traceparent, s.attempt), model.SpanID(s.attempt, model.SpanSchedule))
+			s.from, s.to = batch.Now, batch.Now.Add(max(0, t.clock().Sub(since)))
+			s.outcome, s.reason = string(d.Event), d.Ended.Reason
+			s.failed = d.Event == model.EventFailure || d.Event == model.EventTimeout
+		default:
+			continue
+		}
+		t.record(s)
 	}
-}
-
-func (t *Traces) transition(queue string, transition *store.Transition, now, since time.Time) {
-	d, next := transition.Decision(), &transition.Decision().Next
-	switch {
-	case d.Event == model.EventStart && next.Traced:
-		due := transition.Was().RefreshAt
-		if due.IsZero() || due.After(now) {
-			due = now
-		}
-		t.record(span{queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanSchedule, from: due, to: now})
-	case d.Event == model.EventStarted && next.Traced:
-		t.record(span{
-			queue: queue, model: transition.UID(), attempt: next.AttemptUID, no: next.AttemptNo, part: model.SpanWait,
-			parent: model.SpanID(next.AttemptUID, model.SpanSchedule), from: next.StartedAt, to: now, worker: next.Worker,
-		})
-	case d.Ended != nil && transition.Was().Traced:
-		uid := d.Ended.AttemptUID
-		parent := model.SpanWithin(d.Traceparent, uid)
-		if parent == "" {
-			parent = model.SpanID(uid, model.SpanSchedule)
-		}
-		t.record(span{
-			queue: queue, model: transition.UID(), attempt: uid, no: d.Ended.AttemptNo, part: model.SpanApply, parent: parent,
-			from: now, to: now.Add(max(0, t.clock().Sub(since))), outcome: string(d.Event), failed: failed(d.Event), reason: d.Ended.Reason, worker: d.Ended.Worker,
-		})
-	}
-}
-
-func failed(event model.Event) bool {
-	return event == model.EventFailure || event == model.EventTimeout
 }
 
 // Run records the work of a worker pool of a queue, see worker.Config.
