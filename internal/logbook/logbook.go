@@ -34,34 +34,33 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 	if decision.Event == model.EventStatus || decision.Event == model.EventMend {
 		return // no transition
 	}
-	level, message := judge(decision)
-	if level == zerolog.DebugLevel {
-		b.tell(b.log.Debug(), t, now, message, 0)
-		return
-	}
-	kind := message
-	if decision.Ended != nil {
-		kind += decision.Ended.ErrorType + decision.Ended.Reason
-	}
-	count, tell := b.sample(kind, now)
-	if !tell {
-		level = zerolog.DebugLevel
-	}
-	b.tell(b.log.WithLevel(level), t, now, message, count)
-}
-
-// judge says how much a transition should be looked at.
-func judge(decision *model.Decision) (zerolog.Level, string) {
+	level, message, count := zerolog.DebugLevel, "transition", 0
 	switch {
 	case decision.Final:
-		return zerolog.WarnLevel, "final failure, disabled until the next update"
+		level, message = zerolog.WarnLevel, "final failure, disabled until the next update"
 	case decision.Event == model.EventTimeout:
-		return zerolog.WarnLevel, "attempt lost, no answer before its deadline"
+		level, message = zerolog.WarnLevel, "attempt lost, no answer before its deadline"
 	case decision.Notice == policy.NoticeRecovered:
-		return zerolog.InfoLevel, "recovered"
-	default:
-		return zerolog.DebugLevel, "transition"
+		level, message = zerolog.InfoLevel, "recovered"
 	}
+	if level != zerolog.DebugLevel {
+		kind, told := message, false
+		if decision.Ended != nil {
+			kind += decision.Ended.ErrorType + decision.Ended.Reason
+		}
+		if count, told = b.sample(kind, now); !told {
+			level = zerolog.DebugLevel
+		}
+	}
+	line := b.log.WithLevel(level)
+	if line == nil {
+		return
+	}
+	transition(fields{line}, t, now)
+	if count > 0 {
+		line.Int("like_this", count)
+	}
+	line.Msg(b.part + ": " + message)
 }
 
 // sample counts a line. The count begins anew each minute, so that what happens now and then is told however long it goes on.
@@ -96,13 +95,57 @@ func (b *Logbook) Rejected(r Rejection, now time.Time) {
 		Msg(b.part + ": message rejected, kept in the list rejected" + follows)
 }
 
-func (b *Logbook) tell(line *zerolog.Event, t *store.Transition, now time.Time, message string, count int) {
-	if line == nil {
-		return
+// fields is a line of the log that leaves out what is not set.
+type fields struct{ *zerolog.Event }
+
+func (f fields) text(name, value string) {
+	if value != "" {
+		f.Str(name, value)
 	}
-	transition(fields{line}, t, now)
-	if count > 0 {
-		line.Int("like_this", count)
+}
+
+func (f fields) time(name string, at time.Time) { f.text(name, model.FormatTime(at)) }
+
+func (f fields) flag(name string, set bool) {
+	if set {
+		f.Bool(name, true)
 	}
-	line.Msg(b.part + ": " + message)
+}
+
+// transition turns a transition that was committed at now into fields: the model, its attempt as a whole, and what follows.
+func transition(line fields, t *store.Transition, now time.Time) {
+	d := t.Decision()
+	line.Str("uid", t.UID()).Str("event", string(d.Event))
+	if a := t.Attempt(now); a.AttemptUID != "" {
+		line.Str("attempt_uid", a.AttemptUID).Int("attempt_no", a.AttemptNo)
+		line.time("started_at", a.StartedAt)
+		line.time("ended_at", a.EndedAt)
+		line.time("deadline_at", a.DeadlineAt)
+		line.text("worker", a.Worker)
+		line.text("reason", a.Reason)
+		line.text("error_type", a.ErrorType)
+		if a.Changed != nil {
+			line.Bool("changed", *a.Changed)
+		}
+		line.flag("retries_exhausted", a.Exhausted)
+		if a.Overlap != "" { // a retry was considered
+			line.Int64("delay_ms", a.Delay.Milliseconds()).Int64("jitter_ms", a.Jitter.Milliseconds()).Str("overlap", string(a.Overlap))
+			line.time("retry_at", a.RetryAt)
+		}
+		line.time("planned_at", a.PlannedAt)
+	}
+	line.time("refresh_at", d.Next.RefreshAt)
+	line.text("refresh_why", d.Next.Why)
+	line.text("refresh_for", string(d.Next.Trigger))
+	line.flag("final", d.Final)
+	line.flag("held", d.Held)
+	line.flag("late", d.Late)
+	line.flag("disabled", d.Next.Disabled)
+	line.text("refresh_disabled_user_friendly_reason", d.Next.DisabledReason)
+	line.text("refresh_disabled_by", string(d.Next.DisabledBy))
+	line.text("refresh_disabled_who", d.Next.DisabledWho)
+	line.text("policy_error", d.PolicyError)
+	if len(d.Ignored) > 0 {
+		line.Strs("ignored", d.Ignored)
+	}
 }

@@ -1,8 +1,10 @@
+// Package attention tells what of a queue is stopped or wrong, as sentences of which each has a command and a page that show more. The command
+// line and the dashboard begin with them.
 package attention
 
 import (
+	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
@@ -10,6 +12,50 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
+
+// Queue is what is known of a queue at a glance. How much is read for it does not grow with the models.
+type Queue struct {
+	store.Stats
+
+	Holds    []store.HoldSum
+	Circuits []store.KeyCircuit // that are open
+	Gone     []Gone
+	Parts    int
+}
+
+// Gone is a role that nobody fills in some parts of the queue.
+type Gone struct {
+	model.Missing
+	Parts int
+}
+
+// Read reads a queue.
+func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
+	q.Parts = len(queue.Parts)
+	if q.Stats, err = queue.Report().Stats(ctx); err != nil {
+		return q, err
+	}
+	if q.Holds, err = queue.Fleet().Holds(ctx); err != nil {
+		return q, err
+	}
+	if q.Circuits, err = queue.Fleet().OpenCircuits(ctx); err != nil {
+		return q, err
+	}
+	parts := map[model.Role][]model.Missing{}
+	err = queue.Each(func(part *store.Store) error {
+		liveness, err := part.Report().Liveness(ctx)
+		for _, gone := range liveness.Gone() {
+			parts[gone.Role] = append(parts[gone.Role], gone)
+		}
+		return err
+	})
+	for _, role := range model.Roles {
+		if gone := parts[role]; gone != nil {
+			q.Gone = append(q.Gone, Gone{gone[0], len(gone)})
+		}
+	}
+	return q, err
+}
 
 // Finding is one thing that is stopped or wrong.
 type Finding struct {
@@ -35,7 +81,10 @@ const (
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
 	for _, gone := range q.Gone {
-		text := sentence(gone.notice())
+		text := fmt.Sprintf("No %s lives", gone.Role)
+		if gone.Role == model.RoleWorker {
+			text = "Attempts wait, and no worker takes any"
+		}
 		if gone.Parts < q.Parts {
 			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
 		}
@@ -62,14 +111,6 @@ func (q *Queue) Findings() []Finding {
 		}
 	}
 	return found
-}
-
-// notice is what is told of a party that is gone, without for how long.
-func (g *Gone) notice() string {
-	if g.Role == model.RoleWorker {
-		return "attempts wait, and no worker takes any"
-	}
-	return fmt.Sprintf("no %s lives", g.Role)
 }
 
 func (q *Queue) held() (found []Finding) {
@@ -129,5 +170,3 @@ func since(c *store.KeyCircuit) string {
 func waiting(parked int64) string {
 	return "; " + words.Count(int(parked), "model waits", "models wait") + " for it."
 }
-
-func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
