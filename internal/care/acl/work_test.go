@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/schedule"

@@ -17,38 +17,34 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
 		return err
 	}
-	if c.wrongType[c.store.Keys.Gates] {
-		return nil
+	for _, name := range names {
+		if c.wrongType[c.store.Keys.Gates] || c.wrongType[c.store.Keys.ParkedBy(name)] {
+			continue
+		}
+		gate := model.Blocker(name)
+		now, err := c.store.Now(ctx)
+		if err != nil {
+			return err
+		}
+		state, err := inspect.Of(c.store).BlockerState(ctx, gate, now)
+		if err != nil {
+			return err
+		}
+		f := gateLost.at(string(gate), "none, and models that wait for it")
+		if state.Listed {
+			f = gateForgotten.wanting(model.FormatTime(state.Opens)).at(string(gate), "at "+model.FormatTime(state.Look))
+		}
+		if state.Parked == 0 || state.Listed && !state.Look.After(state.Opens.Add(maxGateLateness)) {
+			continue
+		}
+		if err := c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) }); err != nil {
+			return err
+		}
 	}
-	return each(c.blocker)(ctx, names)
-}
-
-func (c *checker) blocker(ctx context.Context, name string) error {
-	gate := model.Blocker(name)
-	now, err := c.store.Now(ctx)
-	if err != nil || c.wrongType[c.store.Keys.ParkedBy(name)] {
-		return err
-	}
-	state, err := inspect.Of(c.store).BlockerState(ctx, gate, now)
-	if err != nil || state.Parked == 0 {
-		return err
-	}
-	var f Finding
-	switch {
-	case !state.Listed:
-		f = gateLost.at(string(gate), "none, and models that wait for it")
-	case state.Look.After(state.Opens.Add(maxGateLateness)):
-		f = gateForgotten.wanting(model.FormatTime(state.Opens)).at(string(gate), "at "+model.FormatTime(state.Look))
-	default:
-		return nil
-	}
-	return c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) })
+	return nil
 }
 
 func (c *checker) rechecks(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Gates] {
-		return nil
-	}
 	gate, at, found, err := inspect.Of(c.store).OldestRecheck(ctx)
 	if err == nil && found && c.now.Sub(at) > maxGateLateness {
 		c.note(gateLate, c.store.Keys.Gates, string(gate)+", to be looked at "+model.FormatTime(at))
@@ -69,4 +65,41 @@ func (c *checker) circuits(ctx context.Context, names []string) error {
 		}
 	}
 	return nil
+}
+
+// bulk checks a bulk of which the walk came by: one that is not over and does not stand in the set is carried out by nobody.
+func (c *checker) bulk(ctx context.Context, id string) error {
+	if c.wrongType[c.store.Keys.Bulks] {
+		return nil
+	}
+	bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case there && bulk.EndedAt.IsZero() && !open:
+		return c.repair(bulkLost.at(c.store.Keys.Bulk(id), "none, and it is not over"), func() error { return c.store.Fleet().ListBulk(ctx, bulk) })
+	case there && bulk.EndedAt.IsZero() && bulk.Problem != "":
+		c.note(bulkUnreadable, id, bulk.Problem)
+	}
+	return nil
+}
+
+func (c *checker) bulkSet(ctx context.Context) error {
+	key := c.store.Keys.Bulks
+	listed := each(func(ctx context.Context, id string) error {
+		bulk, there, open, err := c.store.Fleet().FindBulk(ctx, id)
+		if err != nil || !open || there && bulk.EndedAt.IsZero() {
+			return err
+		}
+		found := "none"
+		if there {
+			found = "one that is over, " + id
+		}
+		return c.repair(bulkOrphan.at(key+" "+id, found), func() error {
+			bulk.Cancelled = true
+			_, err := c.store.MoveBulk(ctx, &bulk, c.now)
+			return err
+		})
+	})
+	return inspect.Of(c.store).EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
 }

@@ -89,7 +89,10 @@ func eachPart(queue *store.Queue, options Options, check func(*checker) error) (
 			}
 		}
 		if err := check(c); err != nil {
-			failed = append(failed, c.inPart(err))
+			if c.several {
+				err = fmt.Errorf("%s: %w", c.store.Keys.Queue, err)
+			}
+			failed = append(failed, err)
 		}
 	}
 	return first.report, errors.Join(failed...)
@@ -99,23 +102,26 @@ func (c *checker) check(ctx context.Context) (err error) {
 	if c.now, err = c.store.Now(ctx); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{
-		c.preflight, c.keyTypes, c.storedPolicies, c.walk, c.sets, c.indexes, c.bulkSet, c.input, c.processes, c.rechecks, c.heartbeats, c.backlog, c.usedPolicies,
-		c.unusedPolicies, c.errorCounts, c.flowTexts, c.calendars, c.sameSettings, c.sameQueueCircuit,
+	k := c.store.Keys
+	for _, step := range []struct {
+		do    func(context.Context) error
+		reads []string // of these keys none may have a wrong type
+	}{
+		{c.preflight, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil}, {c.indexes, nil},
+		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil},
+		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
+		{c.errorCounts, []string{k.Errors, k.PastErrors}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
+		{c.sameSettings, nil}, {c.sameQueueCircuit, nil},
 	} {
-		if err = step(ctx); err != nil {
+		if slices.ContainsFunc(step.reads, func(key string) bool { return c.wrongType[key] }) {
+			continue
+		}
+		if err = step.do(ctx); err != nil {
 			break
 		}
 	}
 	if c.refused != "" {
 		c.note(repairRefused, c.store.Keys.Queue, c.refused)
-	}
-	return err
-}
-
-func (c *checker) inPart(err error) error {
-	if c.several {
-		err = fmt.Errorf("%s: %w", c.store.Keys.Queue, err)
 	}
 	return err
 }
@@ -147,11 +153,14 @@ func (c *checker) keyTypes(ctx context.Context) error {
 // walk checks once all keys of which a queue has many.
 func (c *checker) walk(ctx context.Context) error {
 	k := c.store.Keys
+	claimed := ownedLists{k.Claimed, k.Pollers, claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller}
+	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
+	taken := ownedLists{k.Taken, k.Workers, takenOrphan, takenLapsed, leave}
 	checks := map[store.KeyKind]func(context.Context, []string) error{
 		store.KeyModel: c.models, store.KeyPayload: c.typed(k.Payload, "string", c.orphans(payloadOrphan)),
 		store.KeyHistory: c.typed(k.History, "list", c.orphans(historyOrphan)),
-		store.KeyClaimed: c.typed(k.Claimed, "list", c.claimed), store.KeyTaken: c.typed(k.Taken, "list", c.taken),
-		store.KeyReply: c.typed(k.Reply, "list", nil), store.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), store.KeyError: c.typed(k.Error, "hash", c.signatures),
+		store.KeyClaimed: c.typed(k.Claimed, "list", c.owned(claimed)), store.KeyTaken: c.typed(k.Taken, "list", c.owned(taken)),
+		store.KeyReply: c.typed(k.Reply, "list", nil), store.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), store.KeyError: c.typed(k.Error, "hash", c.fingerprints),
 		store.KeyTold: c.typed(k.Told, "list", nil), store.KeyNotices: c.typed(k.Notices, "list", nil), store.KeyRecipients: c.typed(k.Recipients, "zset", nil),
 		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.blockers, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
 		store.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),

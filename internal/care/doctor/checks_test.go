@@ -95,18 +95,3 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 		}
 	})
 }
-
-func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		k := q.Store.Keys
-		all := []string{k.Input, k.Output, k.Control, k.Due, k.Running, k.Policies, k.Dispatchers, k.Pollers, k.Workers, k.Journal, k.Outbox, k.Rejected, k.Stats, k.QueueCircuit, k.Wake}
-		q.prepare()
-		for _, key := range all {
-			q.ok(q.Redis.Del(t.Context(), key).Err())
-			q.ok(q.Redis.Set(t.Context(), key, "text", 0).Err())
-		}
-		if report := q.check(Options{Repair: true}); report.Counts["key-type"].Found != len(all) {
-			t.Errorf("expected %d keys, found\n%s", len(all), report)
-		}
-	})
-}

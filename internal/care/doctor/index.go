@@ -5,7 +5,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
-	"github.com/refreshd/refreshd/model"
 )
 
 var indexCodes = map[store.KeyKind]string{
@@ -14,23 +13,6 @@ var indexCodes = map[store.KeyKind]string{
 }
 
 func indexWrong(of store.KeyKind) kind { return kind{indexCodes[of], Error, "in ", repairIndexes} }
-
-func (c *checker) memberships(m *inspect.Inspection) (findings []Finding) {
-	for _, s := range m.Indexes {
-		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
-			continue
-		}
-		where, found := c.store.Keys.Index(s.Index), "it is not there"
-		if !s.At.IsZero() {
-			where += " at " + model.FormatTime(s.At)
-		}
-		if s.Is.In {
-			found = "there at " + formatScore(s.Is.Score)
-		}
-		findings = append(findings, indexWrong(s.Kind).wanting(where).at(m.Record.UID, found))
-	}
-	return findings
-}
 
 func (c *checker) indexes(ctx context.Context) error {
 	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
@@ -90,27 +72,26 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 	}
 }
 
+// members checks that each member of an index is a model that says that it stands there.
 func (c *checker) members(ctx context.Context, index store.Index) error {
 	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
 		misplaced, err := inspect.Of(c.store).Orphans(ctx, index, uids)
 		if err != nil || len(misplaced) == 0 {
 			return err
 		}
-		return c.reread(ctx, misplaced, func(m *inspect.Inspection) []Finding { return c.misplaced(m, index) }, index)
+		check := func(m *inspect.Inspection) []Finding {
+			stands, key := m.Stands(index), c.store.Keys.Index(index)
+			switch {
+			case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
+				return nil
+			case !m.Record.Exists:
+				return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
+			default:
+				f := indexWrong(index.Kind).at(m.Record.UID, "it stands there")
+				f.Want = "not in " + key
+				return []Finding{f}
+			}
+		}
+		return c.reread(ctx, misplaced, check, index)
 	})
-}
-
-// misplaced reports a model that stands in an index without saying so, or what is no model.
-func (c *checker) misplaced(m *inspect.Inspection, index store.Index) []Finding {
-	stands, key := m.Stands(index), c.store.Keys.Index(index)
-	switch {
-	case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
-		return nil
-	case !m.Record.Exists:
-		return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
-	default:
-		f := indexWrong(index.Kind).at(m.Record.UID, "it stands there")
-		f.Want = "not in " + key
-		return []Finding{f}
-	}
 }

@@ -30,7 +30,7 @@ func (c *checker) models(ctx context.Context, uids []string) error {
 	return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
 }
 
-// use notes which policy a model uses, and by which signature it is failing.
+// use notes which policy a model uses, and by which fingerprint it is failing.
 func (c *checker) use(m *inspect.Inspection) {
 	u := c.used[m.Record.PolicyName]
 	if u.models++; u.example == "" {
@@ -79,11 +79,22 @@ func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 // state checks that the state makes sense in itself, and then that the due and running sets say the same.
 func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	uid, s := m.Record.UID, &m.Record.State
-	attempt := present(field{"attempt_uid", s.Running()}, field{"started_at", !s.StartedAt.IsZero()}, field{"deadline_at", !s.DeadlineAt.IsZero()})
+	var attempt, busy []string
+	if s.Running() {
+		attempt, busy = append(attempt, "attempt_uid"), append(busy, "attempt_uid")
+	}
+	if !s.StartedAt.IsZero() {
+		attempt = append(attempt, "started_at")
+	}
+	if !s.DeadlineAt.IsZero() {
+		attempt = append(attempt, "deadline_at")
+	}
+	if !s.RefreshAt.IsZero() {
+		busy = append(busy, "refresh_at")
+	}
 	if len(attempt) == 1 || len(attempt) == 2 {
 		findings = append(findings, attemptTorn.at(uid, strings.Join(attempt, " and ")))
 	}
-	busy := present(field{"attempt_uid", s.Running()}, field{"refresh_at", !s.RefreshAt.IsZero()})
 	if s.Disabled && len(busy) > 0 {
 		findings = append(findings, disabledBusy.at(uid, strings.Join(busy, " and ")))
 	}
@@ -96,7 +107,19 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	for _, set := range timeSets {
 		findings = append(findings, set.check(m)...)
 	}
-	findings = append(findings, c.memberships(m)...)
+	for _, s := range m.Indexes {
+		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
+			continue
+		}
+		where, found := c.store.Keys.Index(s.Index), "it is not there"
+		if !s.At.IsZero() {
+			where += " at " + model.FormatTime(s.At)
+		}
+		if s.Is.In {
+			found = "there at " + formatScore(s.Is.Score)
+		}
+		findings = append(findings, indexWrong(s.Kind).wanting(where).at(uid, found))
+	}
 	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
 		return findings
 	}
@@ -104,20 +127,6 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 		findings = append(findings, modelIdle.wanting(model.FormatTime(planned)).at(uid, "none: "+document.Found(m.Record.Why)))
 	}
 	return findings
-}
-
-type field struct {
-	name string
-	set  bool
-}
-
-func present(fields ...field) (names []string) {
-	for _, f := range fields {
-		if f.set {
-			names = append(names, f.name)
-		}
-	}
-	return names
 }
 
 func formatScore(ms float64) string {

@@ -15,9 +15,6 @@ import (
 
 // storedPolicies reads every stored policy before the models, so that one that is stored with its model is known.
 func (c *checker) storedPolicies(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Policies] {
-		return nil
-	}
 	return c.store.Report().EachPolicy(ctx, func(name string, p policy.Policy, problem string) {
 		if problem != "" && !c.stored[name] { // a scan may come by twice
 			c.note(policyUnreadable, c.policy(name), problem)
@@ -50,9 +47,6 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 
 // unusedPolicies checks that each inline policy is used by a model, or was within a day.
 func (c *checker) unusedPolicies(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Policies] || c.wrongType[c.store.Keys.PolicyUses] {
-		return nil
-	}
 	uses, err := c.store.PolicyUses(ctx)
 	if err != nil {
 		return err

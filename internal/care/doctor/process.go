@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -16,41 +17,47 @@ func (c *checker) processes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gone := make(map[model.Role]bool)
+	k, dispatched := c.store.Keys, true
 	for _, missing := range liveness.Missing() {
-		if missing.Certain {
-			gone[missing.Role] = true
-			c.absent(missing, &liveness)
+		switch {
+		case !missing.Certain:
+		case missing.Role == model.RoleDispatcher:
+			dispatched = false
+			waits := "attempts past their deadline since " + model.FormatTime(liveness.OldestDeadline)
+			if due := liveness.OldestDue; !due.IsZero() && !due.After(liveness.Now) {
+				waits = "models that are due since " + model.FormatTime(due)
+			}
+			c.note(dispatcherMissing.wanting(waits), k.Dispatchers, missing.String())
+		case missing.Role == model.RolePoller:
+			c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", liveness.Messages)), k.Pollers, missing.String())
+		case missing.Role == model.RoleWorker:
+			c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", liveness.Queued)), k.Input, missing.String())
 		}
 	}
-	if !gone[model.RoleDispatcher] {
-		c.lateness(&liveness)
-	}
-	return nil
-}
-
-func (c *checker) absent(missing model.Missing, liveness *model.Liveness) {
-	k := c.store.Keys
-	switch missing.Role {
-	case model.RoleDispatcher:
-		waits := "attempts past their deadline since " + model.FormatTime(liveness.OldestDeadline)
-		if due := liveness.OldestDue; !due.IsZero() && !due.After(liveness.Now) {
-			waits = "models that are due since " + model.FormatTime(due)
-		}
-		c.note(dispatcherMissing.wanting(waits), k.Dispatchers, missing.String())
-	case model.RolePoller:
-		c.note(pollerMissing.wanting(fmt.Sprintf("%d messages", liveness.Messages)), k.Pollers, missing.String())
-	case model.RoleWorker:
-		c.note(workerMissing.wanting(fmt.Sprintf("%d attempts in line", liveness.Queued)), k.Input, missing.String())
-	}
-}
-
-func (c *checker) lateness(liveness *model.Liveness) {
-	k := c.store.Keys
-	late := func(at time.Time) bool { return !at.IsZero() && liveness.Now.Sub(at) > maxLateness }
+	late := func(at time.Time) bool { return dispatched && !at.IsZero() && liveness.Now.Sub(at) > maxLateness }
 	if late(liveness.OldestDeadline) {
 		c.note(dispatcherLate, k.Running, "one of "+model.FormatTime(liveness.OldestDeadline))
 	} else if late(liveness.OldestDue) {
 		c.note(dueLate, k.Due, fmt.Sprintf("one due since %s, and %d attempts that no worker has taken", model.FormatTime(liveness.OldestDue), liveness.Queued))
 	}
+	return nil
+}
+
+// heartbeats checks that no heartbeat lies in the future, as it does after the clock was set back. Others take over from its owner all
+// the same, but none may be there.
+func (c *checker) heartbeats(ctx context.Context) error {
+	heartbeats, now, err := c.store.Report().Heartbeats(ctx)
+	if err != nil {
+		return err
+	}
+	for _, h := range heartbeats {
+		if h.At.Sub(now) <= maxSkew {
+			continue
+		}
+		f := heartbeatAhead.at(h.Key, fmt.Sprintf("one of %q at %s, %s ahead", h.Owner, model.FormatTime(h.At), h.At.Sub(now).Round(time.Second)))
+		if err := c.repair(f, func() error { return inspect.Of(c.store).SetBack(ctx, h, now) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

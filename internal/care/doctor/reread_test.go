@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,7 @@ type intruder struct {
 }
 
 func (i *intruder) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+	return next
 }
 
 func (i *intruder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -55,51 +54,6 @@ func (i *intruder) intrude(command redis.Cmder) {
 	}
 }
 
-func TestAModelThatChangesWhileItIsReadIsNotReported(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		q.prepare()
-		disabled := false
-		in := &intruder{after: "hgetall", act: func() {
-			disabled = !disabled
-			verb := map[bool]string{false: "enable", true: "disable"}[disabled]
-			q.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
-		}}
-		q.Intercept(in)
-		for range 4 {
-			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
-				t.Fatalf("expected no finding, found\n%s", report)
-			}
-		}
-		if in.acted < 8 {
-			t.Errorf("expected an intruder in each reading, found %d", in.acted)
-		}
-	})
-}
-
-func TestAModelThatIsRemovedWhileItIsReadIsNoOrphan(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		const put = `{"type":"put","uid":"other","rrule":"FREQ=HOURLY"}`
-		q.put(put)
-		there := true
-		in := &intruder{after: "exists", act: func() {
-			if there = !there; there {
-				q.put(put)
-			} else {
-				q.put(`{"type":"remove","uid":"other"}`)
-			}
-		}}
-		q.Intercept(in)
-		for range 6 {
-			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
-				t.Fatalf("expected no finding, found\n%s", report)
-			}
-		}
-		if in.acted == 0 {
-			t.Error("expected an intruder")
-		}
-	})
-}
-
 func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing.T) {
 	onBothServers(t, func(t *testing.T, q *queue) {
 		q.prepare()
@@ -116,48 +70,43 @@ func TestAnAttemptThatIsTakenAndAnsweredWhileTheInputIsReadIsNotStale(t *testing
 	})
 }
 
-// The models swap their policies whenever one is read: each count stays the same, and every reading of them is wrong.
-func TestAPolicyThatChangesHandsWhileItsModelsAreCountedIsNotReported(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		i := 0
-		swap := func() {
-			i++
-			for m, uid := range []string{"a", "b"} {
-				q.put(fmt.Sprintf(`{"type":"put","uid":%q,"policy":{"timeout":"%dm"}}`, uid, 1+(i+m)%2))
-			}
-		}
-		swap()
-		in := &intruder{after: "hget", act: swap}
-		q.Intercept(in)
-		for range 3 {
-			if report := q.check(Options{Repair: true}); len(report.Counts) > 0 || report.Repaired() > 0 {
-				t.Fatalf("expected no finding, found\n%s", report)
-			}
-		}
-		if in.acted < 8 {
-			t.Errorf("expected an intruder in each reading, found %d", in.acted)
-		}
-	})
-}
-
-// Each save brings a new policy, so that what a model named when it was read is gone when the policies are looked for.
-func TestAPolicyThatGoesAfterItsModelWasReadIsNotMissing(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		i := 0
-		save := func() {
-			i++
-			q.put(fmt.Sprintf(`{"type":"put","uid":"a","policy":{"timeout":"%dm"}}`, i))
-		}
-		save()
-		in := &intruder{after: "h", act: save}
-		q.Intercept(in)
-		for range 3 {
-			if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
-				t.Fatalf("expected no finding, found\n%s", report)
-			}
-		}
-		if in.acted < 8 {
-			t.Errorf("expected an intruder in each reading, found %d", in.acted)
-		}
-	})
+func TestWhatChangesWhileItIsReadIsNotReported(t *testing.T) {
+	policy := `{"type":"put","uid":%q,"policy":{"timeout":"%dm"}}`
+	for name, test := range map[string]struct {
+		after string
+		acts  int // at least
+		act   func(q *queue, i int)
+	}{
+		"models that are enabled and disabled": {"hgetall", 8, func(q *queue, i int) {
+			verb := map[int]string{0: "disable", 1: "enable"}[i%2]
+			q.put(`{"type":"`+verb+`","uid":"idle"}`, `{"type":"`+verb+`","uid":"busy"}`)
+		}},
+		"a model that is removed": {"exists", 1, func(q *queue, i int) {
+			q.put(map[int]string{0: `{"type":"put","uid":"other","rrule":"FREQ=HOURLY"}`, 1: `{"type":"remove","uid":"other"}`}[i%2])
+		}},
+		// Each count stays the same, and every reading of them is wrong.
+		"models that swap their policies": {"hget", 8, func(q *queue, i int) {
+			q.put(fmt.Sprintf(policy, "a", 1+i%2), fmt.Sprintf(policy, "b", 1+(i+1)%2))
+		}},
+		// What a model named when it was read is gone when the policies are looked for.
+		"a policy that goes": {"h", 8, func(q *queue, i int) { q.put(fmt.Sprintf(policy, "a", i+1)) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBothServers(t, func(t *testing.T, q *queue) {
+				q.prepare()
+				test.act(q, 0)
+				in := &intruder{after: test.after}
+				in.act = func() { test.act(q, in.acted+1) }
+				q.Intercept(in)
+				for range 6 {
+					if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() > 0 {
+						t.Fatalf("expected no finding, found\n%s", report)
+					}
+				}
+				if in.acted < test.acts {
+					t.Errorf("expected an intruder in each reading, found %d", in.acted)
+				}
+			})
+		})
+	}
 }

@@ -61,9 +61,6 @@ func (c *checker) flowTexts(ctx context.Context) error {
 }
 
 func (c *checker) calendars(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Calendars] || c.wrongType[c.store.Keys.Policies] {
-		return nil
-	}
 	for _, calendar := range slices.Sorted(maps.Keys(c.closedBy)) {
 		for _, policy := range slices.Compact(slices.Sorted(slices.Values(c.closedBy[calendar]))) {
 			lacks, err := inspect.Of(c.store).LacksCalendar(ctx, policy, calendar)
@@ -123,8 +120,10 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 	for _, one := range here {
 		pairs[one.Key+" "+one.Name] = &difference{here: one, there: inspect.FlowText{Over: true}}
 	}
+	first, own := c.first.store.Keys, c.store.Keys
+	keys := map[string]string{first.Policies: own.Policies, first.Holds: own.Holds, first.Limits: own.Limits, first.Calendars: own.Calendars}
 	for _, one := range there {
-		key := c.ownKey(one.Key)
+		key := keys[one.Key]
 		pair := pairs[key+" "+one.Name]
 		if pair == nil {
 			pair = &difference{here: inspect.FlowText{Key: key, Name: one.Name, Over: true}}
@@ -160,14 +159,6 @@ func (c *checker) settings(ctx context.Context, names map[string]bool) ([]inspec
 		all = append(all, one)
 	}
 	return all, err
-}
-
-// ownKey is the key of this part that holds what one of the first holds there.
-func (c *checker) ownKey(key string) string {
-	first, own := c.first.store.Keys, c.store.Keys
-	return map[string]string{
-		first.Policies: own.Policies, first.Holds: own.Holds, first.Limits: own.Limits, first.Calendars: own.Calendars,
-	}[key]
 }
 
 func (c *checker) reportDifference(ctx context.Context, d difference) error {

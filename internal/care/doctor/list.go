@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
 const inputPart = 200
 
 func (c *checker) input(ctx context.Context) error {
-	if c.wrongType[c.store.Keys.Input] {
-		return nil
-	}
 	for from := int64(0); ; {
 		entries, err := c.store.InputPart(ctx, from, inputPart)
 		if err != nil || len(entries) == 0 {
@@ -72,4 +71,32 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 		}
 	}
 	return dropped, nil
+}
+
+// maxHeartbeatAge is after how long others should have taken over from the owner of a list, whatever their lease.
+const maxHeartbeatAge = time.Minute
+
+// ownedLists are lists that each belong to one process. What stands in one whose owner nobody knows is handled by nobody.
+type ownedLists struct {
+	key            func(owner string) string
+	owners         string // the set in which the owners stand
+	orphan, lapsed kind
+	adopt          func(ctx context.Context, owner string) error // makes others handle what stands in an orphan
+}
+
+func (c *checker) owned(lists ownedLists) func(context.Context, []string) error {
+	return each(func(ctx context.Context, owner string) error {
+		where := lists.key(owner)
+		list, err := inspect.Of(c.store).OwnedList(ctx, where, lists.owners, owner)
+		switch {
+		case err != nil || list.Entries == 0:
+			return err
+		case !list.Known:
+			f := lists.orphan.at(where, fmt.Sprintf("%d entries of an owner that is not known", list.Entries))
+			return c.repair(f, func() error { return lists.adopt(ctx, owner) })
+		case c.now.Sub(list.LastHeartbeat) > maxHeartbeatAge:
+			c.note(lists.lapsed, where, fmt.Sprintf("%d entries of an owner silent since %s", list.Entries, model.FormatTime(list.LastHeartbeat)))
+		}
+		return nil
+	})
 }
