@@ -10,19 +10,16 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// action is done by a form.
 type action struct {
 	path string // below the base of the queue
 	do   func(ctx context.Context, req *request) (outcome, error)
 }
 
-// outcome is the result of an action.
 type outcome struct {
 	text string // for people
 	next string // the address of the page that shows it; "": the page of the form
 }
 
-// actions are all that can be done.
 var actions = []action{
 	{"model/run", change(model.CommandRun)}, {"model/enable", change(model.CommandEnable)}, {"model/disable", change(model.CommandDisable)},
 	{"model/hold", holdModel}, {"model/release", releaseHold},
@@ -78,9 +75,6 @@ type flash struct {
 	Failed bool
 }
 
-// maxFlashes bounds those that nobody has read.
-const maxFlashes = 100
-
 // flashes are kept here and not in an address, in which anybody could write one. It is safe for concurrent use.
 type flashes struct {
 	mu    sync.Mutex
@@ -92,7 +86,7 @@ type flashes struct {
 func (f *flashes) keep(one flash) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.order) == maxFlashes {
+	if len(f.order) == 100 { // so many that nobody has read
 		delete(f.byID, f.order[0])
 		f.order = f.order[1:]
 	}

@@ -27,7 +27,6 @@ const (
 	tryWindow   = time.Minute
 )
 
-// auth decides who may look.
 type auth struct {
 	token   string // "": everybody
 	clock   func() time.Time
@@ -158,7 +157,6 @@ func tooMany(w http.ResponseWriter) {
 	http.Error(w, "too many wrong tokens: wait a minute", http.StatusTooManyRequests)
 }
 
-// login shows the form, and takes what it sends.
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	if d.config.Token == "" {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
@@ -202,9 +200,6 @@ const maxForm = 256 << 10
 // policyOfContent lets a page load nothing but what this server sends. Pictures of attempts have a policy of their own.
 const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-
-// policyOfDrawn also lets a page hold pictures that were drawn for it alone.
-var policyOfDrawn = strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1)
 
 // guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.
 func (d *Dashboard) guard(next http.Handler) http.Handler {

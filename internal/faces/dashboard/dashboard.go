@@ -31,7 +31,6 @@ type Dashboard struct {
 	plays     chan struct{} // holds one for each simulation that runs
 }
 
-// site is the pages of one queue.
 type site struct {
 	queue   *store.Queue
 	base    string             // of its addresses, as in /q/bigtables
@@ -105,16 +104,13 @@ func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func()
 	d.sample(ctx, d.sites.add(queue, observe))
 }
 
-// writeTime bounds an answer that is no stream.
-const writeTime = 30 * time.Second
-
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
 func (d *Dashboard) Run(ctx context.Context) error {
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
 	sampling, stopSampling := context.WithCancel(ctx)
 	server := &http.Server{
 		Handler: d.Handler(), BaseContext: func(net.Listener) context.Context { return answering },
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: writeTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	var running sync.WaitGroup
 	for _, site := range d.sites.all() {

@@ -18,7 +18,6 @@ type failures struct {
 	Past    []store.FailureGroup
 }
 
-// maxGroups is how many groups a page shows of each kind.
 const maxGroups = 100
 
 // Share is how many models a group has beside the largest, in percent.

@@ -27,7 +27,6 @@ type bar struct {
 	X, Y, Width, Height string
 }
 
-// key tells what a colour means.
 type key struct{ Class, Text string }
 
 // minutes is how many of them a graph shows.

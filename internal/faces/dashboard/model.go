@@ -23,7 +23,6 @@ import (
 
 var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-why", "model-past"}}
 
-// modelView is one model.
 type modelView struct {
 	*explain.Explanation
 	*store.Record
@@ -43,7 +42,6 @@ func (m *modelView) InForce() string {
 	return indented(string(text))
 }
 
-// pastRow is an attempt that has ended.
 type pastRow struct {
 	At, Ended, Attempt, Outcome, Wait, Took, Next, Why, Reason string
 	Bad                                                        bool
@@ -129,7 +127,6 @@ type picture struct {
 	draw func(ctx context.Context, req *request, w io.Writer) error
 }
 
-// pictures are all of them.
 var pictures = []picture{{"model/past.svg", drawPast}, {"model/next.svg", drawNext}}
 
 // policyOfPicture lets a picture use its own style sheet, and nothing else in the world.

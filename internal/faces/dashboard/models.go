@@ -19,7 +19,6 @@ const (
 	maxSteps = 25
 )
 
-// modelList is a page of models.
 type modelList struct {
 	Selector, Sort string
 	Statuses       []string
@@ -29,7 +28,6 @@ type modelList struct {
 	Searched       bool   // the page ended before it was full: the search goes on with the next one
 }
 
-// errFull ends a walk.
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {

@@ -44,10 +44,7 @@ type process struct {
 	Unnamed int
 }
 
-const (
-	maxCauses  = 5
-	maxMembers = 5
-)
+const maxMembers = 5
 
 func readOverview(ctx context.Context, req *request) (any, error) {
 	queue, err := attention.Read(ctx, req.queue)
@@ -71,7 +68,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Groups = groups[:min(len(groups), maxCauses)]
+		o.Groups = groups[:min(len(groups), 5)]
 		o.Unnamed = len(groups) - len(o.Groups)
 	}
 	if o.Processes, err = readProcesses(ctx, req.queue); err != nil {

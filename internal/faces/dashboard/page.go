@@ -20,7 +20,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// page is one of the pages of a queue.
 type page struct {
 	path  string // below the base of the queue; "": the first one
 	title string
@@ -81,7 +80,6 @@ func parseTemplates() (map[string]*html.Template, error) {
 	return parsed, nil
 }
 
-// functions are what templates can call.
 var functions = html.FuncMap{
 	// The address of a file changes with its content: browsers keep it.
 	"static": func(name string) (string, error) {
@@ -94,7 +92,6 @@ var functions = html.FuncMap{
 	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
 }
 
-// frame is the input of a template.
 type frame struct {
 	*site
 
@@ -114,7 +111,6 @@ type frame struct {
 	Zone     string // of the times on the page; "": there are none
 }
 
-// link is one of the navigation.
 type link struct {
 	Text, Address string
 	Current       bool
@@ -207,8 +203,8 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	if page.drawn {
-		w.Header().Set("Content-Security-Policy", policyOfDrawn)
+	if page.drawn { // it also holds pictures that were drawn for it alone
+		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
 	}
 	query := r.URL.Query()
 	f := d.frame(site, page, query)

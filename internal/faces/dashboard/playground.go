@@ -30,7 +30,6 @@ type playground struct {
 	*played
 }
 
-// answer is how workers answer in a simulation.
 type answer struct {
 	Name, Text string
 
@@ -58,7 +57,6 @@ var answers = []*answer{
 	{"succeeds", "every attempt succeeds after two minutes", listed(slices.Repeat([]simulate.Outcome{succeeded}, 6)...)},
 }
 
-// example is a policy to begin with.
 type example struct{ Name, Title, text string }
 
 var examples = []example{
@@ -87,9 +85,6 @@ on_exhausted: next_planned
 const (
 	// maxPlay is how large a policy may be that somebody tries, in bytes.
 	maxPlay = 64 << 10
-	// playTime bounds a simulation, and playLimit its attempts: as many as have a row each in the picture.
-	playTime  = 2 * time.Second
-	playLimit = 24
 	// maxPlays is how many simulations run at the same time.
 	maxPlays = 2
 )
@@ -180,9 +175,9 @@ func play(ctx context.Context, req *request, doc definitions.Document, from stri
 	return shown, shown.simulate(req.clock, subject, answer, now)
 }
 
-// simulate draws the attempts from now on. clock is that of this process.
+// simulate draws the attempts from now on, as many as have a row each in the picture. clock is that of this process, which bounds how long it takes.
 func (p *played) simulate(clock func() time.Time, subject definitions.Subject, answer *answer, now time.Time) error {
-	plan := simulate.Plan{Start: now.Truncate(time.Second), Limit: playLimit, Seed: 1}
+	plan := simulate.Plan{Start: now.Truncate(time.Second), Limit: 24, Seed: 1}
 	m, err := simulate.NewModel(subject.Definition, subject.Policy, plan.Start)
 	if err != nil {
 		p.Problem = subject.At(err).Error()
@@ -195,7 +190,7 @@ func (p *played) simulate(clock func() time.Time, subject definitions.Subject, a
 	if err != nil {
 		zone = time.UTC
 	}
-	next, ends := answer.outcomes(), clock().Add(playTime)
+	next, ends := answer.outcomes(), clock().Add(2*time.Second)
 	run := simulate.Simulate(*m, func() (simulate.Outcome, bool) {
 		if clock().After(ends) {
 			return simulate.Outcome{}, false

@@ -63,7 +63,6 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 	return page, nil
 }
 
-// storedPolicy is one policy with a simulation.
 type storedPolicy struct {
 	*played
 

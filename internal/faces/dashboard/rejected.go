@@ -16,7 +16,6 @@ import (
 
 var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
 
-// rejections are the rejected messages of a page, newest first.
 type rejections struct {
 	Now          time.Time
 	Messages     []rejection
@@ -24,15 +23,10 @@ type rejections struct {
 	Newer, Older string // where these pages begin; "": there are none
 }
 
-// rejection is a rejected message.
 type rejection struct{ operate.Rejected }
 
-const (
-	// rejectedAPage is how many messages a page shows.
-	rejectedAPage = 25
-	// maxRaw is how much of a message is shown, in bytes.
-	maxRaw = 2000
-)
+// rejectedAPage is how many messages a page shows.
+const rejectedAPage = 25
 
 func readRejected(ctx context.Context, req *request) (any, error) {
 	now, err := req.now(ctx)
@@ -81,7 +75,7 @@ func (r *rejection) Text() string {
 		decoded, _ := base64.StdEncoding.DecodeString(r.RawBase64) // up to an error
 		raw = string(decoded)
 	}
-	return visible(raw, maxRaw)
+	return visible(raw, 2000)
 }
 
 // visible shows bytes of anybody: a character that does not print is shown by its number, so that nothing hides or turns the direction of writing.

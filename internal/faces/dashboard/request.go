@@ -30,10 +30,8 @@ func (d *Dashboard) newRequest(site *site, query url.Values) *request {
 	return &request{site: site, operator: operate.Operator{Queue: site.queue, By: d.config.By}, query: query, clock: d.config.Clock, plays: d.plays}
 }
 
-// get is the first value of a field; "": none.
 func (req *request) get(name string) string { return req.query.Get(name) }
 
-// uid is the uid that an address or a form names.
 func (req *request) uid() (string, error) {
 	uid := req.get("uid")
 	return uid, document.ValidateUID(uid)

@@ -31,9 +31,6 @@ type steering struct {
 	All bool   // all keys of limits and circuits are shown, not only those for which models wait
 }
 
-// maxBulks is how many bulks a page shows.
-const maxBulks = 50
-
 func readSteering(ctx context.Context, req *request) (any, error) {
 	page := &steering{Key: req.get("key"), All: req.get("keys") == "all"}
 	var keys map[string][]string
@@ -58,12 +55,9 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 	}
 	page.Limits = slices.DeleteFunc(page.Limits, func(l operate.Limit) bool { return l.Key == "" })
 	slices.Reverse(page.Bulks)
-	page.Bulks = page.Bulks[:min(len(page.Bulks), maxBulks)]
+	page.Bulks = page.Bulks[:min(len(page.Bulks), 50)]
 	return page, nil
 }
-
-// maxBlockers bounds the blockers that are read in each part. All keys there are would take a walk over the keys of Redis.
-const maxBlockers = 200
 
 // readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait; or none, which means
 // all.
@@ -77,7 +71,7 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 		keys[model.BlockerCircuit], keys[model.BlockerLimit] = append(keys[model.BlockerCircuit], key), []string{key}
 	}
 	for _, part := range req.queue.Parts {
-		blockers, err := part.Fleet().WaitedFor(ctx, maxBlockers)
+		blockers, err := part.Fleet().WaitedFor(ctx, 200) // all keys there are would take a walk over the keys of Redis
 		if err != nil {
 			return nil, req.queue.PartError(part, err)
 		}
@@ -96,12 +90,9 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 	return keys, nil
 }
 
-// maxAttempts is how many of the last attempts are drawn of a circuit.
-const maxAttempts = 20
-
-// lastAttempts reads the last attempts of a circuit, oldest first: failed or answered.
+// lastAttempts reads the last twenty attempts of a circuit, oldest first: failed or answered.
 func lastAttempts(recent string) (words []string) {
-	for _, one := range recent[max(0, len(recent)-maxAttempts):] {
+	for _, one := range recent[max(0, len(recent)-20):] {
 		words = append(words, map[bool]string{true: "failed", false: "answered"}[one == '1'])
 	}
 	return words

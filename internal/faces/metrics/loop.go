@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// loops are the numbers of dispatchers and pollers.
 type loops struct {
 	rounds      *prometheus.HistogramVec
 	failed      *prometheus.CounterVec

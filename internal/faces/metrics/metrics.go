@@ -79,13 +79,10 @@ func (l *list[T]) all() []T {
 	return slices.Clone(l.items)
 }
 
-// maxScrapes is how many scrapes are answered at the same time.
-const maxScrapes = 4
-
 // Handler answers scrapes, also while Redis does not answer: then the numbers of the queues are absent.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true,
+		ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: 4, EnableOpenMetrics: true,
 	})
 }
 

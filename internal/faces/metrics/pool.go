@@ -8,7 +8,6 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
-// workers are the numbers of worker pools.
 type workers struct {
 	ran   *prometheus.HistogramVec
 	busy  *prometheus.GaugeVec
@@ -39,7 +38,6 @@ func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
 	}
 }
 
-// pools collects the numbers of the pools of a process.
 type pools struct{ list[*poolNumbers] }
 
 type poolNumbers struct {

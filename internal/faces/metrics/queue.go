@@ -29,10 +29,8 @@ func (m *Metrics) Queue(queue *store.Queue) {
 	}
 }
 
-// queues collects the numbers of the queues of a process.
 type queues struct{ list[*queueNumbers] }
 
-// queueNumbers reads those of one.
 type queueNumbers struct {
 	queue *store.Queue
 	clock func() time.Time
@@ -43,7 +41,6 @@ type queueNumbers struct {
 	readAt time.Time   // guarded by mu
 }
 
-// queueDescs are all numbers of a queue.
 var queueDescs []*prometheus.Desc
 
 func describe(name, help string, labels ...string) *prometheus.Desc {

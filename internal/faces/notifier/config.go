@@ -41,14 +41,12 @@ type Channel struct {
 	closed  atomic.Int64 // until when a server asked to be left alone, in Unix ms
 }
 
-// route sends events to channels.
 type route struct {
 	events   []string // sorted
 	channels []string
 	models   *model.Selector // nil: all entries, also those about no model
 }
 
-// addressee is who gets the e-mail of a channel.
 type addressee struct {
 	recipient policy.Recipient
 	byPolicy  bool // the policy of the model says it
@@ -215,12 +213,7 @@ func readChannel(name string, value any, environment Secrets) (*Channel, error) 
 	return c, err
 }
 
-const (
-	defaultGather  = 10 * time.Second
-	defaultWithin  = 5 * time.Minute
-	defaultTimeout = 10 * time.Second
-	maxTimeout     = time.Minute
-)
+const defaultWithin = 5 * time.Minute // of a digest
 
 // defaultRetries try for some eleven hours.
 var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxRetryAfter), "count": "14"}
@@ -250,17 +243,17 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 		}
 		c.digest.above = max(1, c.digest.above)
 	}
-	gather := defaultGather
+	gather := 10 * time.Second
 	if c.digest.above == 0 {
 		gather = 0
 	}
 	if c.gather, err = doc.Length("gather", gather); err != nil {
 		return err
 	}
-	if c.timeout, err = doc.Length("timeout", defaultTimeout); err != nil {
+	if c.timeout, err = doc.Length("timeout", 10*time.Second); err != nil {
 		return err
 	}
-	if c.timeout < time.Millisecond || c.timeout > maxTimeout {
+	if c.timeout < time.Millisecond || c.timeout > time.Minute {
 		return document.Refuse("timeout", "1ms to 1m", document.FormatDuration(c.timeout))
 	}
 	retries := map[string]any{"retries": defaultRetries}

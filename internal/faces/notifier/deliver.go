@@ -29,13 +29,6 @@ const (
 	margin = 5 * time.Second
 )
 
-// Counters in the stats of the queue.
-const (
-	counterDelivered   = "notices_told"
-	counterTries       = "notices_tries_failed"
-	counterUndelivered = "notices_undelivered"
-)
-
 // Deliver sends messages to those recipients of a channel whose time has come. more: there may be others.
 func (n *Notifier) Deliver(ctx context.Context, name string) (more bool, err error) {
 	now, err := n.store.Now(ctx)
@@ -100,7 +93,7 @@ func (n *Notifier) settle(c *Channel, mailbox *store.Mailbox, m *message, failed
 	next.By, next.Size, next.Error = "", 0, ""
 	if failed == nil {
 		next.Tries = 0
-		return store.Settlement{Delivery: next, Next: now, Done: size, Counter: counterDelivered, At: now}
+		return store.Settlement{Delivery: next, Next: now, Done: size, Counter: "notices_told", At: now}
 	}
 	reason := document.Shorten(failed.Error(), document.MaxText)
 	next.Tries++
@@ -118,15 +111,14 @@ func (n *Notifier) settle(c *Channel, mailbox *store.Mailbox, m *message, failed
 			if at.Before(floor) {
 				at = floor
 			}
-			return store.Settlement{Delivery: next, Next: at, Counter: counterTries, At: now}
+			return store.Settlement{Delivery: next, Next: at, Counter: "notices_tries_failed", At: now}
 		}
 	}
 	n.config.Log.Error().Str("channel", c.Name).Str("recipient", mailbox.Recipient).Int("notices", size).Int("tries", next.Tries).Str("reason", reason).
 		Msg("notifier: a message could not be delivered")
-	return store.Settlement{Delivery: next, Next: floor, Done: size, Counter: counterUndelivered, Undelivered: reason, At: now}
+	return store.Settlement{Delivery: next, Next: floor, Done: size, Counter: "notices_undelivered", Undelivered: reason, At: now}
 }
 
-// digest bounds how many messages one recipient gets.
 type digest struct {
 	above  int // messages within the time; more notices become one message. 0: each notice is a message of its own
 	within time.Duration

@@ -22,7 +22,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// email sends messages by SMTP.
 type email struct {
 	from, domain string
 	server       string
@@ -152,16 +151,12 @@ func readTemplates(directory string) (t templates, err error) {
 	return t, err
 }
 
-// letterData is what templates are given.
 type letterData struct {
 	Count   int
 	Notices []Notice
 	// Events counts the notices of each event.
 	Events map[string]int
 }
-
-// maxSubject bounds the subject, in characters.
-const maxSubject = 150
 
 func (t templates) render(m message) (subject, text, html string, err error) {
 	data := letterData{Count: len(m.notices), Events: make(map[string]int)}
@@ -181,5 +176,5 @@ func (t templates) render(m message) (subject, text, html string, err error) {
 	if err != nil {
 		return "", "", "", fmt.Errorf("render: %w", err)
 	}
-	return document.Cut(strings.TrimSpace(document.OneLine(out[0].String())), maxSubject), out[1].String(), out[2].String(), nil
+	return document.Cut(strings.TrimSpace(document.OneLine(out[0].String())), 150), out[1].String(), out[2].String(), nil
 }

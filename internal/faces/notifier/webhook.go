@@ -27,11 +27,9 @@ type webhook struct {
 	client *http.Client
 }
 
-const secretPrefix = "whsec_"
-
 // parseSecret reads a secret as Standard Webhooks writes it.
 func parseSecret(text string) ([]byte, error) {
-	encoded, is := strings.CutPrefix(text, secretPrefix)
+	encoded, is := strings.CutPrefix(text, "whsec_")
 	secret, err := base64.StdEncoding.DecodeString(encoded)
 	if !is || err != nil || len(secret) < 16 {
 		return nil, errors.New("expected whsec_ and at least 16 bytes in base64") // without the secret

@@ -23,8 +23,6 @@ var schemes = []scheme{
 	{time.Minute, "2 Jan 15:04", 12, func(i int) string { return fmt.Sprintf("+%ds", 5*i) }},
 }
 
-const maxInRow = 120
-
 // schemeOf takes the longest rows that make a picture of several rows, and that hold no more than can be seen.
 func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 	for _, s := range schemes {
@@ -37,7 +35,7 @@ func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 				most = max(most, counts[row])
 			}
 		}
-		if span.length() > s.length && most <= maxInRow {
+		if span.length() > s.length && most <= 120 {
 			return s
 		}
 	}

@@ -167,7 +167,6 @@ func InLine(place store.QueuePosition) string {
 	return text
 }
 
-// nth is a place: 1st, 2nd.
 func nth(n int) string {
 	suffix := "th"
 	if tens := n / 10 % 10; tens != 1 {

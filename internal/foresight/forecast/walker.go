@@ -105,9 +105,6 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	return &other
 }
 
-// maxBlockers bounds how many blockers a start may meet one behind the other.
-const maxBlockers = 20
-
 // timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
 func timed(gate model.Blocker) bool {
 	kind, _ := gate.Split()
@@ -120,7 +117,7 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 	if w.gates.Empty() && len(m.Policy.Closed) == 0 {
 		return at, at.Before(w.to)
 	}
-	for range maxBlockers {
+	for range 20 { // so many blockers may stand one behind the other
 		gate, look := w.gates.Stop(m, at)
 		if gate == "" || !timed(gate) || !look.After(at) {
 			break
