@@ -159,9 +159,7 @@ var (
 // TestAlertsAndDashboardsAskForWhatThereIs compares each name, and each value of a label, with a real exposition.
 func TestAlertsAndDashboardsAskForWhatThereIs(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, testkit.Miniredis(t))
-	s.tell()
-	s.serve()
+	s := toldStory(t)
 	families := s.scrape()
 	for where, expression := range expressions(t) {
 		for _, found := range selected.FindAllStringSubmatch(expression, -1) {
@@ -195,9 +193,7 @@ func expectLabel(t *testing.T, where string, family *dto.MetricFamily, name, val
 // TestThePageOfMetricsTellsAll compares the table of docs/metrics.md with what is told; REFRESHD_GOLDEN=1 writes it anew.
 func TestThePageOfMetricsTellsAll(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, testkit.Miniredis(t))
-	s.tell()
-	s.serve()
+	s := toldStory(t)
 	const page = "../../../docs/metrics.md"
 	const begin, end = "<!-- generated: metrics -->\n", "<!-- end -->"
 	before, rest, _ := strings.Cut(string(read(t, page)), begin)

@@ -46,29 +46,24 @@ func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
 	}
 }
 
-// committed is what a loop tells of one decision that was applied.
-func committed(t *testing.T, d domain.Decision) map[string]float64 {
-	t.Helper()
-	m := metrics.New(metrics.Build{}, time.Now)
-	item := store.Item{Transition: (&store.Record{}).Decide(d, fixture.Start)}
-	m.Loop("q", "loop").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{item}}, []store.Code{store.CodeApplied})
-	return values(scrape(t, m))
-}
-
-func TestAStartWithoutATimeOfItsOwnIsNotLate(t *testing.T) {
+func TestAStartIsLateAndAnAttemptIsWaitedForByItsOwnTimes(t *testing.T) {
 	t.Parallel()
-	got := committed(t, domain.Decision{Event: domain.EventStart})
-	if late, is := got["refreshd_start_lateness_seconds{queue=q} count"]; is || got["refreshd_transitions_total{event=start,loop=loop,queue=q}"] != 1 {
-		t.Errorf("expected a start that is not late, found %v late of %v", late, got)
-	}
-}
-
-func TestAnAttemptIsWaitedForFromItsStartToTheWordOfItsWorker(t *testing.T) {
-	t.Parallel()
-	begun := domain.Decision{Event: domain.EventStarted}
-	begun.Next.StartedAt, begun.Next.RefreshAt = fixture.Start.Add(-40*time.Second), fixture.Start.Add(-time.Hour)
-	if got := committed(t, begun); got["refreshd_wait_seconds{queue=q} count"] != 1 || got["refreshd_wait_seconds{queue=q} sum"] != 40 {
-		t.Errorf("expected one wait of 40 s, found %v", got)
+	begun := domain.State{StartedAt: fixture.Start.Add(-40 * time.Second), RefreshAt: fixture.Start.Add(-time.Hour)}
+	for _, test := range []struct {
+		decision domain.Decision
+		want     map[string]float64
+	}{
+		{domain.Decision{Event: domain.EventStart}, map[string]float64{"refreshd_transitions_total{event=start,loop=loop,queue=q}": 1}}, // it had no time of its own
+		{domain.Decision{Event: domain.EventStarted, Next: begun}, map[string]float64{
+			"refreshd_transitions_total{event=started,loop=loop,queue=q}": 1, "refreshd_wait_seconds{queue=q} count": 1, "refreshd_wait_seconds{queue=q} sum": 40,
+		}},
+	} {
+		m := metrics.New(metrics.Build{}, time.Now)
+		item := store.Item{Transition: (&store.Record{}).Decide(test.decision, fixture.Start)}
+		m.Loop("q", "loop").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{item}}, []store.Code{store.CodeApplied})
+		if diff := cmp.Diff(test.want, values(scrape(t, m), "refreshd_build_info", "refreshd_commit_items")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", test.decision.Event, diff)
+		}
 	}
 }
 

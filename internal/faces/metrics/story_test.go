@@ -75,6 +75,15 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	return s
 }
 
+// toldStory is a whole story, and a worker.
+func toldStory(t *testing.T) *story {
+	t.Helper()
+	s := newStory(t, testkit.Miniredis(t))
+	s.tell()
+	s.serve()
+	return s
+}
+
 // work does rounds of both until nothing changes any more.
 func (s *story) work() {
 	s.t.Helper()
@@ -216,9 +225,7 @@ func golden(t *testing.T, file, got string) {
 
 func TestTheNumbersKeepTheConventionsOfPrometheus(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, testkit.Miniredis(t))
-	s.tell()
-	s.serve()
+	s := toldStory(t)
 	reply := httptest.NewRecorder()
 	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	problems, err := promlint.New(reply.Body).Lint()

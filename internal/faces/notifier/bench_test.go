@@ -94,6 +94,13 @@ func (b *bench) round(n *Notifier) {
 	}
 }
 
+// after turns the clock, and lets the notifier do a round.
+func (b *bench) after(wait time.Duration) {
+	b.t.Helper()
+	b.Clock.Turn(wait)
+	b.round(b.Notifier)
+}
+
 // unread is how many entries no notifier has acknowledged.
 func (b *bench) unread() int {
 	b.t.Helper()

@@ -50,8 +50,7 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 				b.save("d", `"payload":{"owner":"x@example.com\r\nBcc: y@example.com"},"policy":{"timeout":"1m"}`)
 				b.tell(disabled("a", "gone"), disabled("b", "gone"), disabled("c", "gone"), disabled("d", "gone"), disabled("removed", "gone"))
 				b.round(b.Notifier)
-				b.Clock.Turn(5 * time.Second)
-				b.round(b.Notifier)
+				b.after(5 * time.Second)
 				var told []string
 				for _, l := range p.Letters() {
 					told = append(told, l.To)
@@ -77,8 +76,7 @@ func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
 	evil := "gone\r\nBcc: evil@example.com\r\n\r\n<script>alert(1)</script>\r\n.\r\nMAIL FROM:<x@y>\u202e"
 	b.tell(disabled("m1\r\nBcc: evil@example.com", evil))
 	b.round(b.Notifier)
-	b.Clock.Turn(5 * time.Second)
-	b.round(b.Notifier)
+	b.after(5 * time.Second)
 	letters := p.Letters()
 	if len(letters) != 1 {
 		t.Fatalf("got %d letters; %s", len(letters), b.log.String())
@@ -112,10 +110,8 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 			b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, p.Address, "ops@example.com"))
 			b.tell(disabled("m1", "gone"), []string{"event", "stale", "uid", "m2", "at", "2026-11-21T07:00:00.000Z", "last_success_at", "2026-11-20T07:00:00.000Z"})
 			b.round(b.Notifier)
-			b.Clock.Turn(5 * time.Second)
-			b.round(b.Notifier)
-			b.Clock.Turn(time.Minute)
-			b.round(b.Notifier)
+			b.after(5 * time.Second)
+			b.after(time.Minute)
 			if got := fmt.Sprintf("%d letters, %d kept", len(p.Letters()), len(b.undelivered())); got != test.want {
 				t.Errorf("got %s, want %s; %s", got, test.want, b.log.String())
 			}
@@ -203,8 +199,7 @@ func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(mailRoutes, listener.Addr(), "ops@example.com"))
 	b.tell(disabled("m1", "gone"))
 	b.round(b.Notifier)
-	b.Clock.Turn(5 * time.Second)
-	b.round(b.Notifier)
+	b.after(5 * time.Second)
 	if stats := b.Stats(); stats["notices_tries_failed"] != 1 || stats["notices_undelivered"] != 0 {
 		t.Errorf("want one try that is followed by another, got %v", stats)
 	}

@@ -70,13 +70,11 @@ func TestAWebhookThatAsksToBeLeftAloneIsToldNothingOfOtherModelsEither(t *testin
 	for m := range 12 {
 		b.tell(disabled(fmt.Sprint("m", m), "gone"))
 	}
-	b.Clock.Turn(10*time.Minute - time.Millisecond)
-	b.round(b.Notifier)
+	b.after(10*time.Minute - time.Millisecond)
 	if got := len(h.all()); got != 1 {
 		t.Errorf("expected no word before it may be told again, found %d", got)
 	}
-	b.Clock.Turn(time.Millisecond)
-	b.round(b.Notifier)
+	b.after(time.Millisecond)
 	if got := len(h.all()); got != 14 {
 		t.Errorf("expected a second try and 12 more, found %d", got)
 	}

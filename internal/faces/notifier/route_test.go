@@ -77,8 +77,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		if len(h.all()) != 0 {
 			t.Fatal("it was taken from one that may live")
 		}
-		b.Clock.Turn(time.Minute)
-		b.round(b.Notifier)
+		b.after(time.Minute)
 		if len(h.all()) != 2 {
 			t.Errorf("got %d messages, want both", len(h.all()))
 		}

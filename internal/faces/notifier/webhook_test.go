@@ -41,15 +41,12 @@ func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
 		if got := h.all(); len(got) != 1 {
 			t.Fatalf("want one try, got %d", len(got))
 		}
-		b.Clock.Turn(59 * time.Second)
-		b.round(b.Notifier)
+		b.after(59 * time.Second)
 		if got := h.all(); len(got) != 1 {
 			t.Fatalf("want no try before its time, got %d", len(got))
 		}
-		b.Clock.Turn(time.Second)
-		b.round(b.Notifier)
-		b.Clock.Turn(5 * time.Minute)
-		b.round(b.Notifier)
+		b.after(time.Second)
+		b.after(5 * time.Minute)
 		got := h.all()
 		if len(got) != 4 || got[0].id != got[1].id || got[1].id != got[2].id || got[2].id == got[3].id {
 			t.Fatalf("want three tries of one id and one of another, got %+v", got)
@@ -79,8 +76,7 @@ func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
 		if n := b.unread(); n != 0 {
 			t.Errorf("%d entries stand in the outbox", n)
 		}
-		b.Clock.Turn(time.Hour)
-		b.round(b.Notifier)
+		b.after(time.Hour)
 		for _, key := range []string{b.Store.Keys.Recipients("ops"), b.Store.Keys.Notices("ops"), b.Store.Keys.Deliveries} {
 			if b.Redis.Exists(t.Context(), key).Val() != 0 {
 				t.Errorf("%s is left", key)
@@ -131,13 +127,11 @@ func TestAWebhookIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 			b.tell(disabled("m1", "gone"), disabled("m2", "gone"))
 			b.round(b.Notifier)
 			if test.want > 0 {
-				b.Clock.Turn(test.want - time.Millisecond)
-				b.round(b.Notifier)
+				b.after(test.want - time.Millisecond)
 				if got := h.all(); len(got) != 1 {
 					t.Errorf("%d: want no word before %s, got %d", i, test.want, len(got))
 				}
-				b.Clock.Turn(time.Millisecond)
-				b.round(b.Notifier)
+				b.after(time.Millisecond)
 			}
 			if got := h.all(); len(got) < 2 {
 				t.Errorf("%d: want the next message after %s, got none", i, test.want)
@@ -169,8 +163,7 @@ routes:
 `, silent.URL, testkit.FreeAddress(t), redirect.URL, well.URL))
 		b.tell(disabled("m1", "gone"))
 		b.round(b.Notifier)
-		b.Clock.Turn(time.Minute)
-		b.round(b.Notifier)
+		b.after(time.Minute)
 		if len(well.all()) != 1 || len(away.all()) != 0 {
 			t.Errorf("the well one was told %d times, where the redirection leads %d times", len(well.all()), len(away.all()))
 		}
@@ -220,12 +213,10 @@ routes:
 		if len(h.all()) != 0 {
 			t.Fatal("it did not wait for others to come along")
 		}
-		b.Clock.Turn(5 * time.Second)
-		b.round(b.Notifier) // 500
+		b.after(5 * time.Second) // 500
 		b.tell(disabled("late", "the host is down"))
 		b.round(b.Notifier)
-		b.Clock.Turn(time.Minute)
-		b.round(b.Notifier)
+		b.after(time.Minute)
 		sizes := func() (sizes []int) {
 			for _, r := range h.all() {
 				var body struct {
@@ -240,8 +231,7 @@ routes:
 		if got := fmt.Sprint(sizes()); got != "[300 300]" || h.all()[0].id != h.all()[1].id {
 			t.Fatalf("want the same message twice, got %s", got)
 		}
-		b.Clock.Turn(8 * time.Minute)
-		b.round(b.Notifier)
+		b.after(8 * time.Minute)
 		if got := fmt.Sprint(sizes()); got != "[300 300]" {
 			t.Fatalf("want no message within ten minutes, got %s", got)
 		}
