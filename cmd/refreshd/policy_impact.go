@@ -98,17 +98,11 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 // eachUser visits every model that uses the policy called name.
 func eachUser(ctx context.Context, queue *store.Queue, name string, visit func(*store.Record)) error {
 	return queue.Each(func(part *store.Store) error {
-		return part.Report().EachModel(ctx, "", func(uids []string) error {
-			records, err := part.Load(ctx, uids)
-			if err != nil {
-				return err
+		return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
+			if record.Uses(name) {
+				visit(record)
 			}
-			for _, record := range records {
-				if record.Uses(name) {
-					visit(record)
-				}
-			}
-			return ctx.Err()
+			return nil
 		})
 	})
 }

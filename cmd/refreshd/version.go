@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -143,8 +144,12 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 }
 
 func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []string, _ error) {
-	err := queue.Each(func(part *store.Store) error {
-		return part.Report().EachModel(ctx, begun, func(uids []string) error {
+	picks, err := model.ParseSelector(model.SelectUID + "=" + begun + "*")
+	if err != nil {
+		return nil, err
+	}
+	err = queue.Each(func(part *store.Store) error {
+		return part.Report().EachSelected(ctx, picks, func(uids []string) error {
 			if found = append(found, uids...); len(found) > mostOffered {
 				return errEnough
 			}

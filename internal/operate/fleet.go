@@ -118,7 +118,7 @@ func readEnded(ctx context.Context, part *store.Store, now time.Time, ended fore
 // EachModel hands over all models of the queue that can be read, in chunks, each once.
 func (o Operator) EachModel(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachModel(ctx, "", func(uids []string) error {
+		return part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
 			found, err := part.Load(ctx, uids)
 			if err != nil {
 				return err

@@ -32,7 +32,7 @@ func (b *bench) bulks(t *testing.T) []Bulk {
 	return bulks
 }
 
-func picks(t *testing.T, text string) model.Selector {
+func picks(t testing.TB, text string) model.Selector {
 	t.Helper()
 	selector, err := model.ParseSelector(text)
 	if err != nil {

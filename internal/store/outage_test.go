@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // answerTo makes the fake server answer every command of this name, about this key, in another way. An empty key means each.
@@ -68,7 +67,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LRANGE", "", "read history: ", func() error { _, err := b.Report().History(ctx, "m1"); return err }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Report().Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.Report().TailOutbox(ctx, TailStart); return err }},
-		{"SCAN", "", "list models: ", func() error { return b.Report().EachModel(ctx, "", nil) }},
+		{"SCAN", "", "walk over the models: ", func() error { return b.Report().EachSelected(ctx, model.Selector{}, nil) }},
 		{"HKEYS", "", "list policies: ", func() error { _, err := b.Report().PolicyNames(ctx); return err }},
 		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { _, err := b.PolicyUses(ctx); return err }},
 		{"EVALSHA", "", "forget a policy: ", func() error { _, err := b.ForgetPolicy(ctx, PolicyUse{Name: "p"}); return err }},
@@ -93,7 +92,7 @@ func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	if err := gone.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Report().EachModel(t.Context(), "", nil); err == nil || !strings.HasPrefix(err.Error(), "list models: ") {
+	if err := b.Report().EachSelected(t.Context(), model.Selector{}, nil); err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: ") {
 		t.Errorf("error %v, want that no models can be listed", err)
 	}
 }

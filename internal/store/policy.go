@@ -238,7 +238,7 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {
 		looked := 0
-		err := part.Report().EachModel(ctx, "", func(uids []string) error {
+		err := part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
 			if looked >= most {
 				return errCounted
 			}

@@ -142,16 +142,6 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 // ScanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
 const ScanCount = 200
 
-// EachModel hands the uids of all stored models that begin with prefix to visit, in chunks and in no order, each uid once.
-// It walks the keys, so that it also finds what no set knows; what is put or removed meanwhile may be missed. It ends early
-// with the error of visit.
-func (s Report) EachModel(ctx context.Context, prefix string, visit func(uids []string) error) error {
-	seen := newSeen()
-	return s.ScanKeys(ctx, "list models", s.Keys.models()+prefix, func(keys []string) error {
-		return visit(seen.fresh(keys, s.Keys.models()))
-	})
-}
-
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
 type seen struct {
 	seed   maphash.Seed
@@ -160,18 +150,14 @@ type seen struct {
 
 func newSeen() seen { return seen{maphash.MakeSeed(), make(map[uint64]struct{})} }
 
-// fresh returns the uids of keys that it has not returned before.
-func (s seen) fresh(keys []string, prefix string) []string {
-	uids := make([]string, 0, len(keys))
-	for _, key := range keys {
-		hash := maphash.String(s.seed, key)
-		if _, known := s.hashes[hash]; known {
-			continue
-		}
+// fresh returns the uids that it has not returned before.
+func (s seen) fresh(uids []string) []string {
+	return slices.DeleteFunc(uids, func(uid string) bool {
+		hash := maphash.String(s.seed, uid)
+		_, known := s.hashes[hash]
 		s.hashes[hash] = struct{}{}
-		uids = append(uids, strings.TrimPrefix(key, prefix))
-	}
-	return uids
+		return known
+	})
 }
 
 // ScanKeys walks over the keys that begin with prefix.

@@ -230,11 +230,11 @@ func (s Scored) Compare(other Scored) int {
 func (s Report) EachSelected(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
 	seen := newSeen()
 	for place := WalkBegins; place != WalkEnds; {
-		uids, to, err := s.WalkModels(ctx, selector, place, ScanCount)
+		uids, to, err := s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
 		if err != nil {
 			return err
 		}
-		for chunk := range slices.Chunk(seen.fresh(uids, ""), ScanCount) {
+		for chunk := range slices.Chunk(seen.fresh(uids), ScanCount) {
 			if err := visit(chunk); err != nil {
 				return err
 			}

@@ -70,7 +70,7 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 		if !e.Selector.All() {
 			return part.Report().EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
 		}
-		return part.Report().EachModel(ctx, "", func(chunk []string) error {
+		return part.Report().EachSelected(ctx, model.Selector{}, func(chunk []string) error {
 			names := make([]string, len(chunk))
 			if e.State {
 				if names, err = part.Report().PoliciesOf(ctx, chunk); err != nil {

@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
 // CountErrors counts by what models are failing, by the ids of signatures. It walks over all models.
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	err := s.Report().EachModel(ctx, "", func(uids []string) error {
+	err := s.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
 		pipe := s.Clients.Read.Pipeline()
 		replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError) })
 		if err := store.ExecReads(ctx, pipe); err != nil {
