@@ -102,8 +102,15 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	}
 	var counted []string
 	if limits := b.LimitsOf(m, now); len(limits) > 0 {
-		if name, full := limiters.full(limits); full {
-			return m.Park(NewBlocker(BlockerLimit, name), m.recheckFull(name, now), now)
+		for _, limit := range limits {
+			if limit.Running == 0 || limiters.key(limit.Name).Running < limit.Running {
+				continue
+			}
+			recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, limit.Name)
+			if m.ParkedBy == full {
+				recheck = now.Add(recheckLater)
+			}
+			return m.Park(full, recheck, now)
 		}
 		held := strings.Fields(m.Reserved)
 		if name, opens := limiters.closed(limits, held, now); name != "" {
@@ -124,7 +131,10 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 		}
 		limiters.start(limits, acquires, held, m.RefreshAt, now)
 		limiters.acquire(acquires)
-		counted, decision.Acquires = names(BlockerLimit, acquires), acquires
+		decision.Acquires = acquires
+		for _, acquire := range acquires {
+			counted = append(counted, string(NewBlocker(BlockerLimit, acquire.Name)))
+		}
 	}
 	if circuit != "" {
 		counted = append(counted, string(NewBlocker(BlockerCircuit, circuit)))
@@ -134,13 +144,6 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	}
 	decision.Next.Counted = strings.Join(counted, " ")
 	return decision
-}
-
-func (m *Model) recheckFull(name string, now time.Time) time.Time {
-	if m.ParkedBy == NewBlocker(BlockerLimit, name) {
-		return now.Add(recheckLater)
-	}
-	return now.Add(recheckSoon)
 }
 
 // reserve lets a model wait for a slot that nobody else gets, or for its retry window. The wait does not count towards giving up.

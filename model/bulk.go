@@ -32,10 +32,8 @@ type Bulk struct {
 	Force    bool        // run: supersede an attempt that is queued or running, and enable what was disabled by hand
 	Reason   string      // disable: for the owners
 	By       string      // who wants it; empty: nobody says
-	// Since is when it was wished for.
-	Since time.Time
-	// Ticket is that of the attempt which was started last before: those that are larger were drawn since.
-	Ticket int
+	Since    time.Time   // when it was wished for
+	Ticket   int         // of the attempt that was started last before: those that are larger were drawn since
 }
 
 // ParseBulkRate reads a rate such as "50/s" or "1/m"; empty: none.
@@ -67,9 +65,12 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		decision, outcome = m.Replan(now)
 	case b.Action == BulkRun && b.started(m), b.Action == BulkCancel && m.Ticket > b.Ticket:
 		return Decision{}, Already, true
-	case b.Action == BulkCancel:
-		decision, outcome = m.cancel(now)
-		decision.By = b.By
+	case b.Action == BulkCancel && !m.Running():
+		return Decision{}, Unchanged, true
+	case b.Action == BulkCancel: // the model is due again now, and nothing is counted
+		decision = Decision{Event: EventCancel, Next: m.State, By: b.By}
+		decision.Next.wait(now, m.Trigger.started(), "cancelled by hand")
+		m.supersede(&decision, now)
 	default:
 		command := Command{Type: CommandType(b.Action), UID: m.UID, Force: b.Force, Reason: b.Reason, By: b.By}
 		decision, outcome, _ = m.Execute(&command, Policies{}, true, now) // only a definition can be wrong

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // CircuitState is the circuit of a key, as it was read. The zero value is closed.
@@ -39,21 +38,6 @@ const (
 	CircuitAnswered  CircuitOutcome = "0" // it answers, also with an error that the circuit does not count
 	CircuitFailed    CircuitOutcome = "1"
 )
-
-func (m *Model) circuitOutcome(event Event, failure policy.Failure) CircuitOutcome {
-	switch {
-	case m.Policy.Circuit == nil:
-		return CircuitUnsettled
-	case event == EventSuccess:
-		return CircuitAnswered
-	case event != EventFailure && event != EventTimeout:
-		return CircuitUnsettled
-	case m.Policy.Circuit.Counts(failure.ErrorType):
-		return CircuitFailed
-	default:
-		return CircuitAnswered
-	}
-}
 
 // QueueCircuitKey is the key of the circuit of the queue. No policy has such a key.
 const QueueCircuitKey = "queue"

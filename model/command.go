@@ -51,54 +51,53 @@ func DecodeCommand(raw []byte) (Command, error) {
 		return Command{}, err
 	}
 	uid, _ := doc.Text("uid")
-	command, err := readCommand(doc)
-	command.UID = cmp.Or(command.UID, uid)
-	return command, asRejection(err)
+	var c Command
+	err = c.readFrom(doc)
+	c.UID = cmp.Or(c.UID, uid)
+	return c, asRejection(err)
 }
 
-func readCommand(doc document.Object) (Command, error) {
-	var command Command
-	err := cmp.Or(into((*string)(&command.Type), doc.Text, "type"), command.readID(doc), into(&command.ReplyTo, doc.Text, "reply_to"),
-		into(&command.By, doc.Text, "by"))
-	command.By = document.Shorten(command.By, MaxBy)
-	if err != nil {
-		return command, err
-	}
-	for _, name := range []string{"type", "command_id", "reply_to", "by"} {
-		delete(doc.Fields, name)
-	}
-	switch command.Type {
-	case CommandPut:
-		command.Definition, err = ParseDefinition(doc.Fields)
-		command.UID = command.Definition.UID
-		return command, err
-	case CommandRun:
-		return command, command.read(doc, "force")
-	case CommandDisable:
-		return command, command.read(doc, "reason")
-	case CommandRemove, CommandEnable:
-		return command, command.read(doc)
-	case CommandHold:
-		return command, command.readHold(doc)
-	case CommandRelease:
-		return command, command.readRelease(doc)
-	case CommandRequeue:
-		return command, command.readRequeue(doc)
-	default:
-		return command, unknownType(command.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandHold, CommandRelease, CommandRequeue)
-	}
-}
-
-// readID refuses an empty id: many commands would share it.
-func (c *Command) readID(doc document.Object) error {
+func (c *Command) readFrom(doc document.Object) error {
 	id, err := doc.Text("command_id")
 	if err == nil && doc.Fields["command_id"] != nil {
-		err = document.ValidateID("command_id", id)
+		err = document.ValidateID("command_id", id) // an empty one would be that of many commands
 	}
 	if err == nil {
 		c.ID = id
 	}
-	return err
+	err = cmp.Or(into((*string)(&c.Type), doc.Text, "type"), err, into(&c.ReplyTo, doc.Text, "reply_to"), into(&c.By, doc.Text, "by"))
+	c.By = document.Shorten(c.By, MaxBy)
+	if err != nil {
+		return err
+	}
+	for _, name := range []string{"type", "command_id", "reply_to", "by"} {
+		delete(doc.Fields, name)
+	}
+	switch c.Type {
+	case CommandPut:
+		c.Definition, err = ParseDefinition(doc.Fields)
+		c.UID = c.Definition.UID
+		return err
+	case CommandRun:
+		return c.read(doc, "force")
+	case CommandDisable:
+		return c.read(doc, "reason")
+	case CommandRemove, CommandEnable:
+		return c.read(doc)
+	case CommandHold:
+		return c.readHold(doc)
+	case CommandRelease:
+		return c.readRelease(doc)
+	case CommandRequeue: // without a uid it is about all rejected messages
+		doc, err = document.ReadObject(doc.Fields, "uid")
+		err = cmp.Or(err, into(&c.UID, doc.Text, "uid"))
+		if err == nil && doc.Fields["uid"] != nil {
+			err = document.ValidateUID(c.UID)
+		}
+		return err
+	default:
+		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandHold, CommandRelease, CommandRequeue)
+	}
 }
 
 func (c *Command) read(doc document.Object, extra ...string) error {
@@ -109,10 +108,9 @@ func (c *Command) read(doc document.Object, extra ...string) error {
 	if err = into(&c.UID, doc.Text, "uid"); err == nil && c.UID == "" {
 		err = &Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")}
 	}
-	var force *bool
-	err = cmp.Or(err, into(&c.Reason, doc.Text, "reason"), into(&force, doc.Flag, "force"))
+	force, failed := doc.Flag("force")
 	c.Force = force != nil && *force
-	return err
+	return cmp.Or(err, into(&c.Reason, doc.Text, "reason"), failed)
 }
 
 // Policies are what the policies that puts name are found in.
@@ -216,17 +214,6 @@ func (m *Model) Disable(reason, by string, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// cancel takes back an attempt that is queued or running: the model is due again now, and nothing is counted.
-func (m *Model) cancel(now time.Time) (Decision, Outcome) {
-	if !m.Running() {
-		return Decision{}, Unchanged
-	}
-	decision := Decision{Event: EventCancel, Next: m.State}
-	decision.Next.wait(now, m.Trigger.started(), "cancelled by hand")
-	m.supersede(&decision, now)
-	return decision, Applied
-}
-
 // supersede ends a running attempt that then counts for nothing. Its result is stale, not a duplicate.
 func (m *Model) supersede(decision *Decision, now time.Time) {
 	if !m.Running() {
@@ -237,6 +224,8 @@ func (m *Model) supersede(decision *Decision, now time.Time) {
 	decision.end(m, now, policy.Failure{Reason: "superseded: " + decision.Next.Why}, nil)
 	decision.Next.LastAttemptUID = m.LastAttemptUID
 }
+
+const maxReason = 1000
 
 type reply struct {
 	ID      string `json:"command_id,omitempty"`
@@ -251,8 +240,6 @@ type reply struct {
 	Found    string `json:"found,omitempty"`
 	At       string `json:"at"`
 }
-
-const maxReason = 1000
 
 // Reply renders what became of the command at now as one JSON object, in which Applied, Unchanged and Duplicate are called by their names
 // and any other outcome is refused, for a reason.

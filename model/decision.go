@@ -105,7 +105,12 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 	before := &m.State
 	d.Next.endAttempt()
 	d.Next.Why = document.Shorten(d.Next.Why, maxWhy)
-	d.CircuitOutcome = m.circuitOutcome(d.Event, failure)
+	if m.Policy.Circuit != nil && (d.Event == EventSuccess || d.Event == EventFailure || d.Event == EventTimeout) {
+		d.CircuitOutcome = CircuitAnswered
+		if d.Event != EventSuccess && m.Policy.Circuit.Counts(failure.ErrorType) {
+			d.CircuitOutcome = CircuitFailed
+		}
+	}
 	if failure.RetryAfter > 0 && m.Policy.RetryAfterClosesKeys(failure.ErrorType) {
 		d.ClosedUntil = now.Add(failure.RetryAfter)
 	}
@@ -133,8 +138,14 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 		PlannedAt: d.why.plannedAt,
 		Overlap:   d.why.overlap,
 	}
-	if no := d.CountedAttempt(); no > 0 {
-		d.Next.countRetry(no, d.Event == EventSuccess)
+	if no := d.CountedAttempt(); no > 1 {
+		d.Next.TotalRetries++
+		if d.Event == EventSuccess {
+			d.Next.SuccessfulRetries++
+		}
+		if no == 2 {
+			d.Next.RetriedCycles++
+		}
 	}
 }
 

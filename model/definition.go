@@ -35,8 +35,7 @@ type Definition struct {
 	PolicyName string
 	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better.
 	Inline *policy.Policy
-	// Labels are what selectors pick models by; nil: none.
-	Labels map[string]string
+	Labels map[string]string // what selectors pick models by; nil: none
 
 	draft   *policy.Draft // Inline as it was written
 	refused error         // why it cannot be completed
@@ -45,12 +44,11 @@ type Definition struct {
 var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy", "labels"}
 
 // ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
-func ParseDefinition(value any) (Definition, error) {
+func ParseDefinition(value any) (d Definition, err error) {
 	doc, err := document.ReadObject(value, definitionFields...)
 	if err != nil {
-		return Definition{}, err
+		return d, err
 	}
-	var d Definition
 	if d.UID, err = doc.Text("uid"); err != nil {
 		return d, err
 	}
@@ -60,9 +58,11 @@ func ParseDefinition(value any) (Definition, error) {
 	if d.Payload, err = canonicalPayload(doc.Fields["payload"]); err != nil {
 		return d, err
 	}
-	if err = d.readSchedule(doc); err != nil {
+	read, err := schedule.ReadFields(doc)
+	if err != nil {
 		return d, err
 	}
+	d.Rule, d.Timezone, d.Dtstart = read.Rule, read.Timezone, read.Dtstart
 	refresh, err := doc.OneOf("refresh", "", string(RefreshNow), string(RefreshPlanned))
 	if err != nil {
 		return d, err
@@ -72,12 +72,6 @@ func ParseDefinition(value any) (Definition, error) {
 		return d, err
 	}
 	return d, d.readPolicy(doc.Fields["policy"])
-}
-
-func (d *Definition) readSchedule(doc document.Object) error {
-	r, err := schedule.ReadFields(doc)
-	d.Rule, d.Timezone, d.Dtstart = r.Rule, r.Timezone, r.Dtstart
-	return err
 }
 
 func (d *Definition) readPolicy(value any) error {
@@ -136,15 +130,14 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	stopped := m.StoppedBy() == StoppedByHand
 	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
 	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
+	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
 	if !changed && !start {
 		if maps.Equal(m.Labels, saved.Labels) {
 			return Decision{}, Unchanged, nil
 		}
-		decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved} // what is refreshed stays the same
-		m.unpark(&decision.Next, now)                                              // a hold may pick it no more, and a key be another
+		m.unpark(&decision.Next, now) // what is refreshed stays the same, but a hold may pick it no more, and a key be another
 		return decision, Applied, nil
 	}
-	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
 	if !exists {
 		decision.Event = EventCreate
 	}
@@ -186,15 +179,17 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
-	saved.Rule, saved.Timezone, saved.Dtstart, saved.Labels = d.Rule, d.Timezone, "", d.Labels
-	saved.Fault = ""
+	saved.Rule, saved.Timezone, saved.Labels, saved.Fault = d.Rule, d.Timezone, d.Labels, ""
 	if d.Payload != m.Payload {
 		if err := m.Wire.refuseReserved(d.Payload); err != nil {
 			return nil, err
 		}
 	}
-	if err := saved.validateScheduleFields(d); err != nil {
-		return nil, err
+	switch {
+	case saved.OneShot() && d.Dtstart != "":
+		return nil, document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
+	case saved.OneShot() && d.Refresh == RefreshPlanned:
+		return nil, document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
 	}
 	if err := schedule.CheckZone(d.Timezone); err != nil {
 		return nil, err
@@ -210,20 +205,6 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 		}
 	}
 	return &saved, saved.Resolve(policy, schedule.Parse)
-}
-
-// validateScheduleFields refuses fields of a schedule where there is no rule.
-func (m *Model) validateScheduleFields(d Definition) error {
-	switch {
-	case !m.OneShot():
-		return nil
-	case d.Dtstart != "":
-		return document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
-	case d.Refresh == RefreshPlanned:
-		return document.Refuse("refresh", "now, as there is no rrule to plan with", `"planned"`)
-	default:
-		return nil
-	}
 }
 
 func (m *Model) sameDefinition(other *Model) bool {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 const whyAgain = "saved while running: again"
@@ -22,9 +23,8 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 		decision.addNotice(policy.NoticeRecovered, &m.Policy)
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
-	next.LastSuccessAt = now
+	next.LastSuccessAt, next.FingerprintID = now, ""
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
-	next.FingerprintID = ""
 	m.continueAttempt(next, now)
 	decision.end(m, now, policy.Failure{}, changed)
 	return decision
@@ -127,29 +127,21 @@ func (m *Model) disable(decision *Decision, failure policy.Failure, now time.Tim
 	next := &decision.Next
 	next.Disabled, next.DisabledAt, next.DisabledBy = true, now, StoppedByPolicy
 	next.NotBefore = time.Time{}
-	next.DisabledReason = m.ownersReason(next.AttemptNo, failure)
-	next.FinalFailureAt = now
-	decision.Final = true
+	next.FinalFailureAt, decision.Final = now, true
 	decision.addNotice(policy.NoticeDisabled, &m.Policy)
-}
-
-// ownersReason prefers the worker's own words, then those of the policy.
-func (m *Model) ownersReason(attempts int, failure policy.Failure) string {
+	// The worker's own words go before those of the policy.
 	workers := document.Shorten(failure.UserFriendlyReason, document.MaxText)
-	if own := cmp.Or(workers, m.Policy.DisabledReason); own != "" {
-		return own
+	if next.DisabledReason = cmp.Or(workers, m.Policy.DisabledReason); next.DisabledReason != "" {
+		return
 	}
-	text := fmt.Sprintf("Cannot refresh after %d attempts", attempts)
-	switch attempts {
-	case 0: // given up between two cycles
-		text = "Cannot refresh"
-	case 1:
-		text = "Cannot refresh after 1 attempt"
+	text := "Cannot refresh"
+	if next.AttemptNo > 0 { // 0: given up between two cycles
+		text += " after " + words.Count(next.AttemptNo, "attempt", "attempts")
 	}
 	if reason := document.Shorten(failure.Reason, document.MaxText); reason != "" {
 		text += ": " + reason
 	}
-	return document.Shorten(text, document.MaxText)
+	next.DisabledReason = document.Shorten(text, document.MaxText)
 }
 
 // maxDeferrals is how many deferred attempts in a row are free; the next one is a failure.

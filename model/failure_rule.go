@@ -132,9 +132,13 @@ func (m *Model) policyDelay(s *State, failure policy.Failure, now time.Time) (de
 	if m.Policy.Retries == nil {
 		return 0, false, ""
 	}
+	since := time.Duration(0)
+	if from := s.failingSince(); !from.IsZero() {
+		since = max(0, now.Sub(from))
+	}
 	delay, retry, err := m.Policy.Retries.Delay(policy.RetryInput{
 		K: s.AttemptNo, Reason: document.Shorten(failure.Reason, document.MaxText), ErrorType: document.Shorten(failure.ErrorType, document.MaxText), // as the history keeps them
-		QueueDepth: m.QueueDepth, SinceSuccess: s.withoutSuccess(now),
+		QueueDepth: m.QueueDepth, SinceSuccess: since,
 	})
 	if err != nil {
 		return safeDelay, true, document.Shorten(err.Error(), document.MaxText)

@@ -80,89 +80,57 @@ var (
 	codeBefore    = regexp.MustCompile(`(?i)\b(http(/#)?|status|code)[ :=]{1,2}$`)
 )
 
-type blanker struct {
-	uid   string
-	codes []string // numbers that stay
-	alone bool     // there is nothing but one word
-	out   strings.Builder
-}
-
-// blank replaces the values in a text by names, and runs of spaces by one.
+// blank replaces the values in a text by names, and runs of spaces by one. codes are numbers that stay.
 func blank(text, uid string, codes []string) string {
 	text = strings.Join(strings.Fields(document.OneLine(text[:min(len(text), maxUnblanked)])), " ")
-	b := blanker{uid: uid, codes: codes, alone: wordPattern.FindString(text) == text}
+	out := make([]byte, 0, len(text))
 	for at := 0; at < len(text); {
-		if at > 0 && inWord(text[at-1]) { // no value begins here
-			at += b.rest(text[at:])
-		} else {
-			at += b.next(text[at:])
+		rest := text[at:]
+		if at == 0 || !inWord(text[at-1]) { // a value may begin here
+			if length, name := valueAt(rest, uid); length > 0 {
+				out, at = append(out, name...), at+length
+				continue
+			}
+		}
+		word := wordPattern.FindString(rest)
+		if word == "" {
+			out, at = append(out, rest[0]), at+1
+			continue
+		}
+		before := string(out[max(0, len(out)-20):])
+		isCode := word == text || codeBefore.MatchString(before)
+		out, at = append(out, blankWord(word, isCode, codes)...), at+len(word)
+	}
+	return string(out)
+}
+
+// valueAt finds a value at the beginning of a text; 0: there is none.
+func valueAt(text, uid string) (length int, name string) {
+	for _, one := range blanks {
+		if length = len(one.pattern.FindString(text)); length > 0 {
+			name = one.name
+			break
 		}
 	}
-	return b.out.String()
-}
-
-func inWord(c byte) bool {
-	return c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// next writes the beginning of a text and returns its length.
-func (b *blanker) next(text string) int {
-	length, name := valueAt(text)
-	if n := len(b.uid); n > 0 && n >= length && strings.HasPrefix(text, b.uid) && (n == len(text) || !inWord(text[n])) {
+	for i := 1; length == 0 && strings.IndexByte("\"'`", text[0]) >= 0 && i < len(text); i++ { // a text in quotes
+		if text[i] == text[0] && (i+1 == len(text) || !inWord(text[i+1])) {
+			length, name = i+1, "<value>"
+		}
+	}
+	if number := numberPattern.FindString(text); length == 0 && len(number) > len(digits.FindString(number)) {
+		length, name = len(number), "#"
+	}
+	if n := len(uid); n > 0 && n >= length && strings.HasPrefix(text, uid) && (n == len(text) || !inWord(text[n])) {
 		length, name = n, "<uid>"
 	}
-	if length == 0 {
-		return b.rest(text)
-	}
-	b.out.WriteString(name)
-	return length
+	return length, name
 }
 
-func (b *blanker) rest(text string) int {
-	word := wordPattern.FindString(text)
-	if word == "" {
-		b.out.WriteByte(text[0])
-		return 1
-	}
-	b.out.WriteString(b.word(word))
-	return len(word)
-}
-
-func valueAt(text string) (length int, name string) {
-	for _, one := range blanks {
-		if length := len(one.pattern.FindString(text)); length > 0 {
-			return length, one.name
-		}
-	}
-	if length := quoted(text); length > 0 {
-		return length, "<value>"
-	}
-	if number := numberPattern.FindString(text); len(number) > len(digits.FindString(number)) {
-		return len(number), "#"
-	}
-	return 0, ""
-}
-
-// quoted returns the length of a quotation at the beginning of a text, or 0.
-func quoted(text string) int {
-	if strings.IndexByte("\"'`", text[0]) < 0 {
-		return 0
-	}
-	for i := 1; i < len(text); i++ {
-		if text[i] == text[0] && (i+1 == len(text) || !inWord(text[i+1])) {
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// word replaces digits, except in a code: a number of the error type, one behind "status" or "code", or one that stands alone.
-func (b *blanker) word(word string) string {
+// blankWord replaces digits, except in a code: a number of the error type, one behind "status" or "code", or one that stands alone.
+func blankWord(word string, isCode bool, codes []string) string {
 	groups := len(digits.FindAllString(word, -1))
-	before := b.out.String()
-	before = before[max(0, len(before)-20):]
 	switch number := digits.FindString(word); {
-	case number == word && len(word) <= longestCode && (b.alone || codeBefore.MatchString(before)):
+	case number == word && len(word) <= longestCode && isCode:
 		return word
 	case number != word && groups > 0 && len(word) >= shortestHex && onlyHex.MatchString(word):
 		return "<hex>"
@@ -170,9 +138,13 @@ func (b *blanker) word(word string) string {
 		return "<id>"
 	}
 	return digits.ReplaceAllStringFunc(word, func(number string) string {
-		if slices.Contains(b.codes, number) {
+		if slices.Contains(codes, number) {
 			return number
 		}
 		return "#"
 	})
+}
+
+func inWord(c byte) bool {
+	return c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

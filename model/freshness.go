@@ -137,13 +137,3 @@ func (m *Model) ChangeFreshness(now time.Time) Decision {
 	}
 	return decision
 }
-
-func (m *Model) watchAnew(now time.Time) (Decision, Outcome) {
-	decision := Decision{Event: EventWatch, Next: m.State}
-	next := &decision.Next
-	m.Watch(&decision, now)
-	if next.Freshness == m.Freshness && next.StaleAt.Equal(m.StaleAt) && next.FreshSince.Equal(m.FreshSince) {
-		return Decision{}, Unchanged
-	}
-	return decision, Applied
-}

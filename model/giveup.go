@@ -3,20 +3,11 @@ package model
 import (
 	"cmp"
 	"time"
-
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // failingSince is from when the time without a success counts: the last success, the first start, or the last update. Zero: never started.
 func (s *State) failingSince() time.Time {
 	return cmp.Or(s.TryingSince, s.LastSuccessAt)
-}
-
-func (s *State) withoutSuccess(now time.Time) time.Duration {
-	if since := s.failingSince(); !since.IsZero() {
-		return max(0, now.Sub(since))
-	}
-	return 0
 }
 
 func (m *Model) giveUpAt(s *State) time.Time {
@@ -54,18 +45,4 @@ func (m *Model) boundWait(next *State, now time.Time) {
 		return
 	}
 	next.wait(end, TriggerGiveUp, givesUpText(m.Policy.GiveUpAfter))
-}
-
-// givesUp reports whether the model is due for the end of its window and not for a start. A start promised before the end is made, however
-// late.
-func (m *Model) givesUp() bool {
-	return !m.QueueCircuit.Open && m.endsWindow()
-}
-
-func (m *Model) giveUp(now time.Time) Decision {
-	decision := Decision{Event: EventGiveUp, Next: m.State}
-	failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
-	decision.Next.wait(time.Time{}, TriggerPlanned, "final: "+failure.Reason)
-	m.disable(&decision, failure, now)
-	return decision
 }

@@ -32,9 +32,11 @@ func (h *Hold) Validate() error {
 	case !h.Until.IsZero() && !h.Until.After(h.Since):
 		return document.Refuse("until", "a time after "+FormatTime(h.Since), FormatTime(h.Until))
 	}
-	for _, status := range h.Selector.values(SelectStatus) {
-		if status != string(StatusFailing) {
-			return document.Refuse("selector", "status=failing, or no status, as every model that a hold stops is due", document.Found("status="+status))
+	for _, t := range h.Selector.terms {
+		for _, status := range t.values {
+			if t.name == SelectStatus && status != string(StatusFailing) {
+				return document.Refuse("selector", "status=failing, or no status, as every model that a hold stops is due", document.Found("status="+status))
+			}
 		}
 	}
 	return nil

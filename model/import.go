@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -38,7 +39,15 @@ const whyLeftBehind = "imported: its attempt stayed behind"
 // whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
 // answers to the queue that it came from: the model is due at once, and nothing is counted. So do the blocker of a parked model and its slots.
 func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
-	saved, err := m.arrive(moved, policy)
+	arrived := *m
+	saved := &arrived
+	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
+	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
+	saved.Labels, saved.State = moved.Labels, moved.State
+	err := cmp.Or(m.Wire.refuseReserved(moved.Payload), schedule.CheckZone(moved.Timezone))
+	if err == nil {
+		err = cmp.Or(saved.Resolve(policy, schedule.Parse), document.Place(saved.validateImported(), "state"))
+	}
 	if err != nil {
 		return Decision{}, Unchanged, err
 	}
@@ -56,23 +65,6 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 		saved.Why = whyLeftBehind
 	}
 	return Decision{Event: EventImport, Next: saved.State, Definition: saved, Past: append([]string{}, moved.Past...)}, Applied, nil
-}
-
-func (m *Model) arrive(moved Moved, policy policy.Policy) (*Model, error) {
-	saved := *m
-	saved.UID, saved.Payload, saved.PolicyName, saved.Fault = moved.UID, moved.Payload, moved.PolicyName, ""
-	saved.Rule, saved.Timezone, saved.Dtstart = moved.Rule, moved.Timezone, moved.Dtstart
-	saved.Labels, saved.State = moved.Labels, moved.State
-	if err := m.Wire.refuseReserved(moved.Payload); err != nil {
-		return nil, err
-	}
-	if err := schedule.CheckZone(moved.Timezone); err != nil {
-		return nil, err
-	}
-	if err := saved.Resolve(policy, schedule.Parse); err != nil {
-		return nil, err
-	}
-	return &saved, document.Place(saved.validateImported(), "state")
 }
 
 // validateImported refuses a state that breaks the invariants of State.

@@ -70,46 +70,39 @@ func (b *Blockers) Ended(now time.Time) (names []string) {
 	return names
 }
 
-// part is the share of one part of a queue, at least one attempt.
-func (l Limit) part(place, parts int) Limit {
-	if parts < 2 {
-		return l
-	}
-	if l.Running > 0 {
-		turn := (place + int(crc32.ChecksumIEEE([]byte(l.Name)))%parts) % parts
-		share := l.Running / parts
-		if turn < l.Running%parts {
-			share++
-		}
-		l.Running = max(1, share)
-	}
-	if l.Rate.Count > 0 {
-		l.Rate.Per *= time.Duration(parts)
-	}
-	return l
-}
-
-// LimitsOf are the limits of a model in force at now, by their keys: of its policy and of the queue, or as set for a key at run time.
+// LimitsOf are the limits of a model in force at now, by their keys: of its policy and of the queue, or as set for a key at run time. Each part of
+// a queue has its share of them, at least one attempt.
 func (b *Blockers) LimitsOf(m *Model, now time.Time) (limits []Limit) {
 	if len(m.Policy.Limits)+len(b.QueueLimits) == 0 {
 		return nil
 	}
-	add := func(key policy.Key, limit Limit) {
-		limit.Name = key.Of(m.Payload, m.Labels, m.PolicyKey())
+	add := func(key policy.Key, running int, rate policy.Rate) {
+		limit := Limit{Name: key.Of(m.Payload, m.Labels, m.PolicyKey()), Running: running, Rate: rate}
 		if limit.Name == "" || slices.ContainsFunc(limits, func(other Limit) bool { return other.Name == limit.Name }) {
 			return
 		}
 		if own, set := b.Limits[limit.Name]; set && !own.Ended(now) {
 			limit = own
 		}
-		limits = append(limits, limit.part(b.Part, b.Parts))
+		if b.Parts > 1 && limit.Running > 0 {
+			turn := (b.Part + int(crc32.ChecksumIEEE([]byte(limit.Name)))%b.Parts) % b.Parts
+			share := limit.Running / b.Parts
+			if turn < limit.Running%b.Parts {
+				share++
+			}
+			limit.Running = max(1, share)
+		}
+		if limit.Rate.Count > 0 {
+			limit.Rate.Per *= time.Duration(max(1, b.Parts))
+		}
+		limits = append(limits, limit)
 	}
 	for _, limit := range m.Policy.Limits {
-		add(limit.Key, Limit{Running: limit.Running, Rate: limit.Rate})
+		add(limit.Key, limit.Running, limit.Rate)
 	}
 	for _, limit := range b.QueueLimits {
 		if !limit.Ended(now) {
-			add(limit.Key, Limit{Running: limit.Running, Rate: limit.Rate})
+			add(limit.Key, limit.Running, limit.Rate)
 		}
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return cmp.Compare(a.Name, b.Name) })
@@ -134,15 +127,11 @@ func (l *Limiters) Learn(other Limiters) {
 	if l.Keys == nil {
 		l.Keys, l.Circuits = map[string]*LimiterState{}, map[string]*CircuitState{}
 	}
-	learn(l.Keys, other.Keys)
-	learn(l.Circuits, other.Circuits)
-}
-
-func learn[T any](known, read map[string]*T) {
-	for name, state := range read {
-		if known[name] == nil {
-			known[name] = state
-		}
+	for name, state := range other.Keys {
+		l.Keys[name] = cmp.Or(l.Keys[name], state)
+	}
+	for name, state := range other.Circuits {
+		l.Circuits[name] = cmp.Or(l.Circuits[name], state)
 	}
 }
 
@@ -158,15 +147,6 @@ type Acquire struct {
 	Name          string // the key
 	Limit         int    // attempts that may run, this one included; 0: any number
 	Before, After Slots  // as they were read, and as they are from now on
-}
-
-func (l *Limiters) full(limits []Limit) (name string, full bool) {
-	for _, limit := range limits {
-		if limit.Running > 0 && l.key(limit.Name).Running >= limit.Running {
-			return limit.Name, true
-		}
-	}
-	return "", false
 }
 
 // closed finds, among the keys of which a slot is held, the closed one that opens last.
@@ -216,13 +196,6 @@ func (l *Limiters) acquire(acquires []Acquire) {
 	for _, acquire := range acquires {
 		l.key(acquire.Name).Slots = acquire.After
 	}
-}
-
-func names(kind string, acquires []Acquire) (all []string) {
-	for _, acquire := range acquires {
-		all = append(all, string(NewBlocker(kind, acquire.Name)))
-	}
-	return all
 }
 
 // CountedBy are the keys of a kind by which an attempt is counted, as State.Counted tells.

@@ -10,44 +10,45 @@ import (
 // Replan plans the model anew from now on, as its policy says something else of planned refreshes than when it was planned, and watches its
 // freshness as the policy says now. To do it again changes nothing.
 func (m *Model) Replan(now time.Time) (Decision, Outcome) {
-	if decision, outcome := m.planAnew(now); outcome == Applied {
-		return decision, outcome
+	if decision, changed := m.planAnew(now); changed {
+		return decision, Applied
 	}
-	return m.watchAnew(now)
-}
-
-// planAnew changes only a model that waits for a planned refresh, or for nothing.
-func (m *Model) planAnew(now time.Time) (Decision, Outcome) {
-	if !m.replannable(now) {
+	decision := Decision{Event: EventWatch, Next: m.State}
+	next := &decision.Next
+	m.Watch(&decision, now)
+	if next.Freshness == m.Freshness && next.StaleAt.Equal(m.StaleAt) && next.FreshSince.Equal(m.FreshSince) {
 		return Decision{}, Unchanged
 	}
-	decision := Decision{Event: EventReplan, Next: m.State}
+	return decision, Applied
+}
+
+// planAnew changes only a model that waits for a planned refresh, or for nothing. Where that stands for more (a retry, the end of a window, a
+// wish of a worker) it may come sooner, never later.
+func (m *Model) planAnew(now time.Time) (decision Decision, changed bool) {
+	if !m.replannable(now) {
+		return decision, false
+	}
+	decision = Decision{Event: EventReplan, Next: m.State}
 	next := &decision.Next
 	m.plan(next, now)
 	m.boundWait(next, now)
+	stands := !m.RefreshAt.IsZero() && (m.AttemptNo > 0 || m.Deferrals > 0 || m.endsWindow() || m.RefreshAt.Equal(m.NotBefore))
 	switch at := next.RefreshAt; {
 	case at.Equal(m.RefreshAt):
-		return Decision{}, Unchanged
+		return decision, false
 	case !m.OneShot() && (m.Schedule == nil || m.RuleError != ""): // nobody knows when: the next decision looks again
-		return Decision{}, Unchanged
-	case at.IsZero() && m.Rule != "", m.waitsForPlanned() && (at.IsZero() || at.After(m.RefreshAt)):
-		return Decision{}, Unchanged
+		return decision, false
+	case at.IsZero() && m.Rule != "", stands && (at.IsZero() || at.After(m.RefreshAt)):
+		return decision, false
 	case at.IsZero():
 		next.NotBefore = time.Time{}
 	}
-	return decision, Applied
+	return decision, true
 }
 
 // replannable reports whether the model waits for a planned refresh, the end of the give-up window, or nothing.
 func (m *Model) replannable(now time.Time) bool {
 	return !m.Disabled && !m.Running() && !m.Parked() && !m.Due(now) && (m.Trigger == TriggerPlanned || m.endsWindow())
-}
-
-// waitsForPlanned reports whether the planned refresh stands for more: a retry, the end of a window, a wish of a worker. It may come sooner,
-// never later.
-func (m *Model) waitsForPlanned() bool {
-	waits := !m.RefreshAt.IsZero()
-	return waits && (m.AttemptNo > 0 || m.Deferrals > 0 || m.endsWindow() || m.RefreshAt.Equal(m.NotBefore))
 }
 
 // Spread is how the occurrences of the schedule are shifted for this model: by its phase if it has one, or else by its part of the spread

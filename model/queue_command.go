@@ -73,18 +73,6 @@ func (c *Command) readRelease(doc document.Object) error {
 	return document.ValidateID("id", c.Hold.ID)
 }
 
-// readRequeue without a uid is about all rejected messages.
-func (c *Command) readRequeue(doc document.Object) error {
-	doc, err := document.ReadObject(doc.Fields, "uid")
-	if err == nil {
-		c.UID, err = doc.Text("uid")
-	}
-	if err == nil && doc.Fields["uid"] != nil {
-		err = document.ValidateUID(c.UID)
-	}
-	return err
-}
-
 func readLength(place *time.Duration, doc document.Object, name string) (err error) {
 	*place, err = doc.Length(name, 0)
 	return err

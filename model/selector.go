@@ -74,29 +74,22 @@ func ParseSelector(text string) (Selector, error) {
 		return s, nil
 	}
 	for _, part := range strings.Split(text, ",") {
-		t, err := parseTerm(strings.TrimSpace(part))
-		if err != nil {
-			return Selector{}, err
+		operator := termOperator.FindStringIndex(part)
+		if operator == nil {
+			want := `terms such as "tenant=t1" or "status!=failing" with commas between them`
+			return Selector{}, document.Refuse("selector", want, document.Found(strings.TrimSpace(part)))
 		}
+		t := term{name: strings.TrimSpace(part[:operator[0]]), not: part[operator[0]] == '!', values: strings.Split(part[operator[1]:], "|")}
+		for i, value := range t.values {
+			t.values[i] = strings.TrimSpace(value)
+		}
+		slices.Sort(t.values)
+		t.values = slices.Compact(t.values)
 		s.terms = append(s.terms, t)
 	}
 	slices.SortFunc(s.terms, term.compare)
 	s.terms = slices.CompactFunc(s.terms, func(a, b term) bool { return a.compare(b) == 0 })
 	return s, s.Validate()
-}
-
-func parseTerm(text string) (term, error) {
-	operator := termOperator.FindStringIndex(text)
-	if operator == nil {
-		return term{}, document.Refuse("selector", `terms such as "tenant=t1" or "status!=failing" with commas between them`, document.Found(text))
-	}
-	t := term{name: strings.TrimSpace(text[:operator[0]]), not: text[operator[0]] == '!'}
-	for _, value := range strings.Split(text[operator[1]:], "|") {
-		t.values = append(t.values, strings.TrimSpace(value))
-	}
-	slices.Sort(t.values)
-	t.values = slices.Compact(t.values)
-	return t, nil
 }
 
 func (t term) compare(other term) int {
@@ -129,15 +122,6 @@ func (s Selector) Only(name string) (values []string) {
 	for _, t := range s.terms {
 		if t.name == name && !t.not && (values == nil || len(t.values) < len(values)) {
 			values = t.values
-		}
-	}
-	return values
-}
-
-func (s Selector) values(name string) (values []string) {
-	for _, t := range s.terms {
-		if t.name == name {
-			values = append(values, t.values...)
 		}
 	}
 	return values
@@ -182,8 +166,12 @@ func (s Selector) Validate() error {
 
 func (t term) check(value string) error {
 	switch {
-	case t.name == SelectStatus:
-		return checkStatus(value)
+	case t.name == SelectStatus && !slices.Contains(SelectStatuses, value):
+		found := document.Found(value)
+		if near := words.NearestWord(value, SelectStatuses); near != "" {
+			found += "; did you mean " + near + "?"
+		}
+		return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
 	case t.name == SelectError:
 		return ValidateFingerprintID(value)
 	case t.name == SelectUID && !uidGlob.MatchString(value):
@@ -198,17 +186,6 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
 	return nil
-}
-
-func checkStatus(value string) error {
-	if slices.Contains(SelectStatuses, value) {
-		return nil
-	}
-	found := document.Found(value)
-	if near := words.NearestWord(value, SelectStatuses); near != "" {
-		found += "; did you mean " + near + "?"
-	}
-	return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
 }
 
 // contradicts refuses two values where a model has only one.
@@ -236,7 +213,16 @@ func (s Selector) Matches(m *Model, status Status, _ time.Time) bool {
 func (m *Model) has(name, value string, status Status) bool {
 	switch name {
 	case SelectStatus:
-		return m.hasStatus(Status(value), status)
+		switch wanted := Status(value); wanted {
+		case StatusRunning:
+			return m.Running()
+		case StatusFailing:
+			return !m.FailingSince.IsZero()
+		case StatusFresh, StatusNever, StatusLate, StatusStale:
+			return m.Freshness == Freshness(wanted)
+		default:
+			return wanted == status
+		}
 	case SelectPolicy:
 		return m.PolicyKey() == value
 	case SelectError:
@@ -245,19 +231,6 @@ func (m *Model) has(name, value string, status Status) bool {
 		return matchGlob(value, m.UID)
 	default:
 		return m.Labels[name] == value
-	}
-}
-
-func (m *Model) hasStatus(wanted, status Status) bool {
-	switch wanted {
-	case StatusRunning:
-		return m.Running()
-	case StatusFailing:
-		return !m.FailingSince.IsZero()
-	case StatusFresh, StatusNever, StatusLate, StatusStale:
-		return m.Freshness == Freshness(wanted)
-	default:
-		return wanted == status
 	}
 }
 

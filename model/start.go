@@ -11,8 +11,12 @@ import (
 // StartOrSkip decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
 // that was missed, or a retry waits for its window again. The caller has checked that the model is due.
 func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
-	if m.givesUp() {
-		return m.giveUp(now)
+	if m.endsWindow() && !m.QueueCircuit.Open { // a start promised before the end of the window is made, however late
+		decision := Decision{Event: EventGiveUp, Next: m.State}
+		failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
+		decision.Next.wait(time.Time{}, TriggerPlanned, "final: "+failure.Reason)
+		m.disable(&decision, failure, now)
+		return decision
 	}
 	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
@@ -26,29 +30,22 @@ func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 		m.boundWait(&decision.Next, now)
 		return decision
 	}
-	next, missed := m.missed(now)
-	if !missed {
+	// A planned refresh that is too old for the policy is skipped, if there is another one to wait for.
+	rule, at := m.Policy.Misfire, m.plannedFor()
+	if !rule.Limited || at.IsZero() || now.Sub(at) <= rule.Younger || !m.isPlanned() {
+		return m.Start(now, attemptUID)
+	}
+	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
+	if !found || !next.After(now) {
 		return m.Start(now, attemptUID)
 	}
 	decision := Decision{Event: EventSkipped, Next: m.State}
-	late := now.Sub(m.plannedFor()).Truncate(time.Second)
-	decision.Next.wait(next, TriggerPlanned, "misfire: skipped, late by "+document.FormatDuration(late))
+	decision.Next.wait(next, TriggerPlanned, "misfire: skipped, late by "+document.FormatDuration(now.Sub(at).Truncate(time.Second)))
 	m.boundWait(&decision.Next, now)
 	return decision
 }
 
 const whyWindow = "the retry window has closed: waits for it again"
-
-// missed reports whether the model is due for a planned refresh that is too old for its policy. next is the one to wait for; without one
-// nothing is missed.
-func (m *Model) missed(now time.Time) (next time.Time, missed bool) {
-	rule, at := m.Policy.Misfire, m.plannedFor()
-	if !rule.Limited || at.IsZero() || now.Sub(at) <= rule.Younger || !m.isPlanned() {
-		return next, false
-	}
-	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
-	return next, found && next.After(now)
-}
 
 // isPlanned reports whether the model waits for a planned refresh, also a moved one.
 func (m *Model) isPlanned() bool {

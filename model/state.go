@@ -197,19 +197,6 @@ func (s *State) enable(now time.Time) {
 	}
 }
 
-func (s *State) countRetry(attemptNo int, success bool) {
-	if attemptNo < 2 {
-		return
-	}
-	s.TotalRetries++
-	if success {
-		s.SuccessfulRetries++
-	}
-	if attemptNo == 2 {
-		s.RetriedCycles++
-	}
-}
-
 // Trigger is why refresh_at was set; while an attempt runs, why that one was started.
 type Trigger string
 

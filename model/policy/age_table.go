@@ -46,6 +46,7 @@ func (t AgeTable) document() any {
 
 const maxAgeRows = 50
 
+// parseAgeTable reads rows such as {up_to: 1d, delay: 5m}, or "1d: 5m" in short.
 func parseAgeTable(fields map[string]any) (AgeTable, error) {
 	doc, err := document.ReadObject(fields, "by_age")
 	if err != nil {
@@ -59,38 +60,32 @@ func parseAgeTable(fields map[string]any) (AgeTable, error) {
 	table := make(AgeTable, len(rows))
 	for i, value := range rows {
 		field := fmt.Sprintf("by_age[%d]", i)
-		if table[i], err = parseAgeRow(value); err != nil {
-			return nil, document.Place(err, field)
+		if text, ok := value.(string); ok {
+			upTo, delay, found := strings.Cut(text, ":")
+			if !found {
+				return nil, document.Refuse(field, `a row such as "1d: 5m"`, document.Found(text))
+			}
+			value = map[string]any{"up_to": upTo, "delay": strings.TrimSpace(delay)}
 		}
-		if i > 0 && table[i].UpTo <= table[i-1].UpTo {
-			return nil, document.Refuse(field+".up_to", "more than "+document.FormatDuration(table[i-1].UpTo)+" of the row before", document.FormatDuration(table[i].UpTo))
+		row, err := document.ReadObject(value, "up_to", "delay")
+		if err == nil {
+			table[i].UpTo, err = row.Length("up_to", 0)
+		}
+		switch {
+		case err != nil:
+		case table[i].UpTo <= 0:
+			err = document.Refuse("up_to", `an age above zero, such as "1d"`, document.Found(row.Fields["up_to"]))
+		case row.Fields["delay"] == nil:
+			err = document.Refuse("delay", `a delay such as "5m"`, "nothing")
+		default:
+			table[i].Delay, err = parseDelay("delay", row.Fields["delay"])
+		}
+		if i > 0 && err == nil && table[i].UpTo <= table[i-1].UpTo {
+			err = document.Refuse("up_to", "more than "+document.FormatDuration(table[i-1].UpTo)+" of the row before", document.FormatDuration(table[i].UpTo))
+		}
+		if err != nil {
+			return nil, document.Place(err, field)
 		}
 	}
 	return table, nil
-}
-
-// parseAgeRow reads {up_to: 1d, delay: 5m}, or "1d: 5m" in short.
-func parseAgeRow(value any) (row AgeRow, err error) {
-	if text, ok := value.(string); ok {
-		upTo, delay, found := strings.Cut(text, ":")
-		if !found {
-			return row, document.Refuse("", `a row such as "1d: 5m"`, document.Found(text))
-		}
-		value = map[string]any{"up_to": upTo, "delay": strings.TrimSpace(delay)}
-	}
-	doc, err := document.ReadObject(value, "up_to", "delay")
-	if err != nil {
-		return row, err
-	}
-	if row.UpTo, err = doc.Length("up_to", 0); err != nil {
-		return row, err
-	}
-	if row.UpTo <= 0 {
-		return row, document.Refuse("up_to", `an age above zero, such as "1d"`, document.Found(doc.Fields["up_to"]))
-	}
-	if doc.Fields["delay"] == nil {
-		return row, document.Refuse("delay", `a delay such as "5m"`, "nothing")
-	}
-	row.Delay, err = parseDelay("delay", doc.Fields["delay"])
-	return row, err
 }

@@ -7,20 +7,22 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// aliases are names of another scheduler, in the order in which they are read. Of two names for one thing the second is an unknown field.
-var aliases = []struct {
+type alias struct {
 	alias, name string
 	inRetries   bool // name is a field of retries
 	convert     func(any) any
-}{
+}
+
+// aliases are names of another scheduler, in the order in which they are read. Of two names for one thing the second is an unknown field.
+var aliases = []alias{
 	{"maxRetries", "count", true, nil},
 	{"baseRetryDelay", "base", true, inMilliseconds},
 	{"retryDelay", "base", true, inMilliseconds},
 	{"maxRetryDelay", "cap", true, inMilliseconds},
 	{"retryStrategy", "strategy", true, nil},
-	{"useExponentialBackoff", "strategy", true, exponentialOrFixed},
+	{"useExponentialBackoff", "strategy", true, instead(map[any]any{true: string(Exponential), false: string(Fixed)})},
 	{"jitterFactor", "jitter", false, nil},
-	{"jitterEnabled", "jitter", false, zeroIfFalse},
+	{"jitterEnabled", "jitter", false, instead(map[any]any{false: 0})},
 }
 
 var fieldAliases = map[string]string{"retry_intervals": "retries", "retry_strategy": "alignment", "circuit_breaker": "circuit"}
@@ -79,16 +81,11 @@ var strategyAliases = map[string]string{
 	"curvature": "factor", "max_delay": "cap", "max_retry": "count", "max_retries": "count",
 }
 
+const strategySimple = "simple"
+
 // resolveStrategy rewrites other names. `simple` always waits its longest delay.
 func resolveStrategy(fields map[string]any) map[string]any {
-	fields = maps.Clone(fields)
-	for alias, name := range strategyAliases {
-		said, used := fields[alias]
-		if _, both := fields[name]; used && !both {
-			fields[name] = said
-			delete(fields, alias)
-		}
-	}
+	fields = maps.Clone(resolveNames(fields, strategyAliases).(map[string]any))
 	if fields["strategy"] != strategySimple {
 		return fields
 	}
@@ -98,8 +95,6 @@ func resolveStrategy(fields map[string]any) map[string]any {
 	}
 	return fields
 }
-
-const strategySimple = "simple"
 
 // resolveAliases rewrites a policy that uses aliases, and adds the defaults of the scheduler that they come from.
 func resolveAliases(value any) any {
@@ -153,20 +148,12 @@ func inMilliseconds(value any) any {
 	return text + "ms"
 }
 
-func exponentialOrFixed(value any) any {
-	switch value {
-	case true:
-		return string(Exponential)
-	case false:
-		return string(Fixed)
-	default:
+// instead lets another value stand for each flag that is named.
+func instead(of map[any]any) func(any) any {
+	return func(value any) any {
+		if flag, is := value.(bool); is && of[flag] != nil {
+			return of[flag]
+		}
 		return value
 	}
-}
-
-func zeroIfFalse(value any) any {
-	if value == false {
-		return 0
-	}
-	return value
 }

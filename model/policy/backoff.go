@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -35,40 +36,23 @@ func (b Backoff) Delay(o RetryInput) (time.Duration, bool, error) {
 	if o.K < 1 || b.Retries != Unlimited && o.K > b.Retries {
 		return 0, false, nil
 	}
-	return b.limit(float64(b.Base) * b.growth(o.K)), true, nil
-}
-
-func (b Backoff) growth(k int) float64 {
+	growth := 1.0
 	switch b.Strategy {
 	case Linear:
-		return float64(k)
+		growth = float64(o.K)
 	case Exponential:
-		return math.Pow(b.Factor, float64(k-1))
-	case Fibonacci:
-		return fibonacci(k)
-	default:
-		return 1
+		growth = math.Pow(b.Factor, float64(o.K-1))
+	case Fibonacci: // beyond every possible cap it stops growing
+		before := 0.0
+		for range min(o.K, 100) - 1 {
+			before, growth = growth, before+growth
+		}
 	}
-}
-
-// fibonacci returns F(k) with F(1) = F(2) = 1. Beyond every possible cap it stops growing.
-func fibonacci(k int) float64 {
-	before, number := 0.0, 1.0
-	for range min(k, 100) - 1 {
-		before, number = number, before+number
+	longest := cmp.Or(b.Cap, document.MaxDuration)
+	if delay := float64(b.Base) * growth; delay < float64(longest) {
+		return time.Duration(delay).Truncate(time.Millisecond), true, nil
 	}
-	return number
-}
-
-func (b Backoff) limit(delay float64) time.Duration {
-	longest := document.MaxDuration
-	if b.Cap > 0 {
-		longest = b.Cap
-	}
-	if delay >= float64(longest) {
-		return longest
-	}
-	return time.Duration(delay).Truncate(time.Millisecond)
+	return longest, true, nil
 }
 
 // Count is the number of retries.
@@ -122,25 +106,26 @@ func parseBackoff(fields map[string]any) (b Backoff, err error) {
 	if b.Cap != 0 && b.Cap < b.Base {
 		return b, document.Refuse("cap", "at least the base of "+document.FormatDuration(b.Base), document.Found(doc.Fields["cap"]))
 	}
-	if b.Retries, err = readCount(doc); err != nil {
+	count, _, err := doc.Scalar("count")
+	if err != nil {
 		return b, err
 	}
-	return b, b.readFactor(doc)
-}
-
-func (b *Backoff) readFactor(doc document.Object) error {
+	if b.Retries = Unlimited; doc.Fields["count"] != nil && count != "unlimited" {
+		if b.Retries, err = strconv.Atoi(count); err != nil || b.Retries < 0 || b.Retries > maxRetries {
+			return b, document.Refuse("count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(doc.Fields["count"]))
+		}
+	}
 	factor, found, err := doc.Number("factor", 1, 100)
 	switch {
 	case err != nil:
-		return err
+		return b, err
 	case b.Strategy != Exponential && found:
-		return document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
+		return b, document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
 	case b.Strategy == Exponential && !found:
-		b.Factor = DefaultFactor
-	default:
-		b.Factor = factor
+		factor = DefaultFactor
 	}
-	return nil
+	b.Factor = factor
+	return b, nil
 }
 
 // Annotation begins the short form where it stands above a function in Go.

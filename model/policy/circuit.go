@@ -71,29 +71,19 @@ func (c *Circuit) Counts(errorType string) bool {
 	})
 }
 
-type circuitDocument struct {
-	Key       string   `json:"key"`
-	OpenAfter string   `json:"open_after"`
-	On        []string `json:"on,omitempty"`
-	Probe     string   `json:"probe"`
-}
-
-func (c *Circuit) document() circuitDocument {
-	return circuitDocument{c.Key.String(), c.openAfter(), c.On, document.FormatDuration(c.Probe)}
-}
-
-func (c *Circuit) openAfter() string { return fmt.Sprintf("%d of %d", c.Failures, c.Of) }
-
 func (p *Policy) readCircuit(doc document.Object) (err error) {
-	if doc.Fields["circuit"] == nil || saysNone(doc, "circuit") {
-		return nil
+	scope, err := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey))
+	if scope != scopeAuto {
+		p.RetryAfterScope = RetryAfterScope(scope)
 	}
-	p.Circuit, err = ParseCircuit(doc.Fields["circuit"])
+	if err != nil || doc.Fields["circuit"] == nil || saysNone(doc, "circuit") {
+		return err
+	}
+	p.Circuit, err = parseCircuit(doc.Fields["circuit"])
 	return document.Place(err, "circuit")
 }
 
-// ParseCircuit reads a circuit from decoded JSON or YAML. A refusal is a *document.Error.
-func ParseCircuit(value any) (*Circuit, error) {
+func parseCircuit(value any) (*Circuit, error) {
 	doc, err := document.ReadObject(value, "key", "open_after", "on", "probe")
 	if err != nil {
 		return nil, err
@@ -102,8 +92,17 @@ func ParseCircuit(value any) (*Circuit, error) {
 	if c.Key, err = readKey(doc); err != nil {
 		return nil, err
 	}
-	if err = c.readOpenAfter(doc); err != nil {
+	text, err := doc.Text("open_after")
+	if err != nil {
 		return nil, err
+	}
+	if parts := failuresOf.FindStringSubmatch(text); parts != nil {
+		c.Failures, _ = strconv.Atoi(parts[1]) // three digits
+		c.Of, _ = strconv.Atoi(parts[2])
+	}
+	if c.Failures < 1 || c.Of < c.Failures || c.Of > maxCircuitOf {
+		want := fmt.Sprintf(`a number of failures of a number of attempts, up to %d, such as "5 of 10"`, maxCircuitOf)
+		return nil, document.Refuse("open_after", want, document.Found(doc.Fields["open_after"]))
 	}
 	if c.On, err = readFailures(doc.Fields["on"]); err != nil {
 		return nil, err
@@ -112,24 +111,6 @@ func ParseCircuit(value any) (*Circuit, error) {
 		c.Probe, err = lengthWithin(doc, "probe", minProbe, maxProbe)
 	}
 	return c, err
-}
-
-var failuresOf = regexp.MustCompile(`^ *(\d{1,3}) +of +(\d{1,3}) *$`)
-
-func (c *Circuit) readOpenAfter(doc document.Object) error {
-	text, err := doc.Text("open_after")
-	if err != nil {
-		return err
-	}
-	if parts := failuresOf.FindStringSubmatch(text); parts != nil {
-		c.Failures, _ = strconv.Atoi(parts[1]) // three digits
-		c.Of, _ = strconv.Atoi(parts[2])
-	}
-	if c.Failures < 1 || c.Of < c.Failures || c.Of > maxCircuitOf {
-		want := fmt.Sprintf(`a number of failures of a number of attempts, up to %d, such as "5 of 10"`, maxCircuitOf)
-		return document.Refuse("open_after", want, document.Found(doc.Fields["open_after"]))
-	}
-	return nil
 }
 
 func readFailures(value any) ([]string, error) {
@@ -156,3 +137,5 @@ func readFailures(value any) ([]string, error) {
 	slices.Sort(types)
 	return slices.Compact(types), nil
 }
+
+var failuresOf = regexp.MustCompile(`^ *(\d{1,3}) +of +(\d{1,3}) *$`)

@@ -78,7 +78,34 @@ func (c *Classes) read(doc document.Object) (err error) {
 	if c.RetryOn != nil && c.Never != nil {
 		return document.Refuse("never_retry", "retry_on or never_retry", "both")
 	}
-	return c.readDelays(doc)
+	value := doc.Fields["delays_by_error"]
+	if value == nil {
+		return nil
+	}
+	fields, ok := value.(map[string]any)
+	if !ok || len(fields) > maxClasses {
+		return document.Refuse("delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses), document.Found(value))
+	}
+	c.Delays = make(map[string]time.Duration, len(fields))
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		field := "delays_by_error." + document.Shorten(name, document.MaxFound)
+		if !isErrorType(name) {
+			return document.Refuse(field, wantErrorType, document.Found(name))
+		}
+		delay, err := NeverRetry, error(nil)
+		if text, ok := fields[name].(string); !ok || !strings.EqualFold(strings.TrimSpace(text), neverRetry) {
+			delay, err = parseDelay(field, fields[name])
+		}
+		if err != nil {
+			return err
+		}
+		for _, one := range typesOf(name) {
+			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
+				c.Delays[one] = delay
+			}
+		}
+	}
+	return nil
 }
 
 // readErrorTypes reads a list of error types; an empty one is a list too.
@@ -112,41 +139,6 @@ const wantErrorType = "an error type of 1-100 printable characters"
 
 func isErrorType(text string) bool {
 	return text != "" && len(text) <= 100 && text == document.Shorten(text, 100)
-}
-
-func (c *Classes) readDelays(doc document.Object) error {
-	value := doc.Fields["delays_by_error"]
-	if value == nil {
-		return nil
-	}
-	fields, ok := value.(map[string]any)
-	if !ok || len(fields) > maxClasses {
-		return document.Refuse("delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses), document.Found(value))
-	}
-	c.Delays = make(map[string]time.Duration, len(fields))
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		field := "delays_by_error." + document.Shorten(name, document.MaxFound)
-		if !isErrorType(name) {
-			return document.Refuse(field, wantErrorType, document.Found(name))
-		}
-		delay, err := parseClassDelay(field, fields[name])
-		if err != nil {
-			return err
-		}
-		for _, one := range typesOf(name) {
-			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
-				c.Delays[one] = delay
-			}
-		}
-	}
-	return nil
-}
-
-func parseClassDelay(field string, value any) (time.Duration, error) {
-	if text, ok := value.(string); ok && strings.EqualFold(strings.TrimSpace(text), neverRetry) {
-		return NeverRetry, nil
-	}
-	return parseDelay(field, value)
 }
 
 func (c *Classes) delaysDocument() map[string]string {

@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -52,12 +53,8 @@ var fieldNames = []string{
 
 // HasField reports whether a policy may have the field, be it under another name.
 func HasField(name string) bool {
-	for _, a := range aliases {
-		if a.alias == name {
-			return true
-		}
-	}
-	return slices.Contains(fieldNames, name) || fieldAliases[name] != ""
+	_, known := fieldAliases[name]
+	return known || slices.Contains(fieldNames, name) || slices.ContainsFunc(aliases, func(a alias) bool { return a.alias == name })
 }
 
 // none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
@@ -99,7 +96,12 @@ func (p *Policy) document() canonicalDocument {
 		d.Limits = p.limitsDocument()
 	}
 	if p.Circuit != nil {
-		d.Circuit = p.Circuit.document()
+		d.Circuit = struct {
+			Key       string   `json:"key"`
+			OpenAfter string   `json:"open_after"`
+			On        []string `json:"on,omitempty"`
+			Probe     string   `json:"probe"`
+		}{p.Circuit.Key.String(), fmt.Sprintf("%d of %d", p.Circuit.Failures, p.Circuit.Of), p.Circuit.On, document.FormatDuration(p.Circuit.Probe)}
 	}
 	if len(p.Closed) > 0 {
 		d.Closed = &p.Closed
@@ -165,11 +167,18 @@ func (p *Policy) DefaultJitter() float64 {
 	return 0
 }
 
-func (p *Policy) readName(doc document.Object) (err error) {
-	if p.Name, err = doc.Text("name"); err != nil || p.Name == "" {
+func (p *Policy) readTexts(doc document.Object) (err error) {
+	if p.Name, err = doc.Text("name"); err == nil && p.Name != "" {
+		err = ValidateName(p.Name)
+	}
+	if err != nil {
 		return err
 	}
-	return ValidateName(p.Name)
+	p.DisabledReason, err = doc.Text("disabled_reason")
+	if err == nil && p.DisabledReason != document.Shorten(p.DisabledReason, document.MaxText) {
+		err = document.Refuse("disabled_reason", "one line of at most 500 bytes", document.Found(p.DisabledReason))
+	}
+	return err
 }
 
 // ValidateName accepts the name of a stored policy: like a uid, but not beginning with "inline-".
@@ -203,12 +212,16 @@ func (p *Policy) readTimes(doc document.Object) error {
 	for _, read := range []struct {
 		field  string
 		length *time.Duration
-	}{{"timeout", &p.Timeout}, {"queue_timeout", &p.QueueTimeout}, {"give_up_after", &p.GiveUpAfter}, {"spread", &p.Spread}} {
-		if saysNone(doc, read.field) {
+		least  time.Duration
+	}{
+		{"timeout", &p.Timeout, 0}, {"queue_timeout", &p.QueueTimeout, 0}, {"give_up_after", &p.GiveUpAfter, 0}, {"spread", &p.Spread, 0},
+		{"fresh_within", &p.FreshWithin, minFresh}, {"warn_within", &p.WarnWithin, minFresh},
+	} {
+		if saysNone(doc, read.field) || read.least > 0 && doc.Fields[read.field] == nil {
 			continue
 		}
 		var err error
-		if *read.length, err = doc.Length(read.field, 0); err != nil {
+		if *read.length, err = lengthWithin(doc, read.field, read.least, document.MaxDuration); err != nil {
 			return err
 		}
 	}
@@ -239,16 +252,11 @@ func (p *Policy) readRetries(doc document.Object) error {
 	return err
 }
 
-func (p *Policy) readEnd(doc document.Object) error {
-	if err := p.readAlignment(doc); err != nil {
+func (p *Policy) readAlignment(doc document.Object) (err error) {
+	exhausted, err := doc.OneOf("on_exhausted", "", string(GiveUp), string(NextPlanned))
+	if p.OnExhausted = OnExhausted(exhausted); err != nil {
 		return err
 	}
-	exhausted, err := doc.OneOf("on_exhausted", "", string(GiveUp), string(NextPlanned))
-	p.OnExhausted = OnExhausted(exhausted)
-	return err
-}
-
-func (p *Policy) readAlignment(doc document.Object) (err error) {
 	if fields, ok := doc.Fields["alignment"].(map[string]any); ok {
 		p.Alignment = AlignPlanned
 		p.AlignBy, err = parseAligner(fields)
@@ -286,13 +294,4 @@ func (p *Policy) readNotify(doc document.Object) error {
 		}
 	}
 	return nil
-}
-
-func (p *Policy) readReason(doc document.Object) (err error) {
-	text, err := doc.Text("disabled_reason")
-	if err == nil && text != document.Shorten(text, document.MaxText) {
-		err = document.Refuse("disabled_reason", "one line of at most 500 bytes", document.Found(text))
-	}
-	p.DisabledReason = text
-	return err
 }

@@ -28,9 +28,8 @@ func Read(value any) (Draft, error) {
 	}
 	p := &d.said
 	for _, read := range []func(document.Object) error{
-		p.readName, p.readSchedule, p.readTimes, p.readRetries, p.readEnd, p.Classes.read,
-		p.readWindow, p.Misfire.read, p.readLimits, p.readCircuit, p.readRetryAfterScope, p.readClosed, p.readFreshness,
-		p.readNotify, p.readTold, p.readReason,
+		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.readWindow, p.Misfire.read, p.readLimits,
+		p.readCircuit, p.readClosed, p.readNotify, p.readTold,
 	} {
 		if err := read(doc); err != nil {
 			return Draft{}, err
@@ -106,7 +105,11 @@ var inherited = []struct {
 		p.Classes.Never, p.Classes.RetryOn = usual.Classes.Never, usual.Classes.RetryOn
 	}},
 	{[]string{"delays_by_error"}, func(p, usual *Policy) { p.Classes.Delays = usual.Classes.Delays }},
-	{[]string{"retry_window"}, (*Policy).takeWindow},
+	{[]string{"retry_window"}, func(p, usual *Policy) {
+		if p.RetryWindow = usual.RetryWindow; p.RetryWindow != "" && p.Rule == "" { // its zone too, unless the policy has a clock of its own
+			p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
+		}
+	}},
 	{[]string{"misfire"}, func(p, usual *Policy) { p.Misfire = usual.Misfire }},
 	{[]string{"spread"}, func(p, usual *Policy) { p.Spread = usual.Spread }},
 	{[]string{"limits"}, func(p, usual *Policy) { p.Limits = usual.Limits }},
@@ -119,14 +122,6 @@ var inherited = []struct {
 	{[]string{"failing_from"}, func(p, usual *Policy) { p.FailingFrom = usual.FailingFrom }},
 	{[]string{"email"}, func(p, usual *Policy) { p.Email = usual.Email }},
 	{[]string{"disabled_reason"}, func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }},
-}
-
-// takeWindow takes the zone of a window too, unless the policy has a clock of its own.
-func (p *Policy) takeWindow(usual *Policy) {
-	p.RetryWindow = usual.RetryWindow
-	if p.RetryWindow != "" && p.Rule == "" {
-		p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
-	}
 }
 
 func (d Draft) with(usual Policy) Policy {

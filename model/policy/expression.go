@@ -70,9 +70,11 @@ func compileExpression(text, meant, variables string, environment ...expr.Option
 	if len(text) > maxExpression {
 		return nil, 0, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
 	}
+	hidden := func(r rune) bool { // it would harm a terminal or a document that shows it
+		return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+	}
 	if strings.ContainsFunc(text, hidden) {
-		return nil, 0, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`,
-			document.Found(text))
+		return nil, 0, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`, document.Found(text))
 	}
 	bounds := &expressionBounds{}
 	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
@@ -91,11 +93,6 @@ func compileExpression(text, meant, variables string, environment ...expr.Option
 	return program, bounds.patterns, nil
 }
 
-// hidden reports whether a character would harm a terminal or a document that shows it.
-func hidden(r rune) bool {
-	return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
-}
-
 // maxPatterns bounds all patterns of an expression together, in instructions of their programs: a short one can have a long program.
 const maxPatterns = 300
 
@@ -109,11 +106,24 @@ type expressionBounds struct {
 func (b *expressionBounds) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.BinaryNode:
-		if n.Operator == ".." {
+		pattern, constant := n.Right.(*ast.StringNode)
+		switch {
+		case n.Operator == "..":
 			b.refuse("ranges are not allowed")
-		}
-		if n.Operator == "matches" {
-			b.visitMatches(n)
+		case n.Operator != "matches":
+		case !constant:
+			b.refuse("the pattern of matches must be a text in quotes")
+		case composes(n.Left):
+			b.refuse("matches must not look at what is put together")
+		default:
+			if parsed, err := syntax.Parse(pattern.Value, syntax.Perl); err == nil {
+				if program, err := syntax.Compile(parsed.Simplify()); err == nil {
+					b.patterns += len(program.Inst)
+				}
+			}
+			if b.patterns > maxPatterns {
+				b.refuse("the patterns of matches must be simpler")
+			}
 		}
 	case *ast.CallNode: // of times: what one formats, another one takes for a format, and each could be twice as long
 		b.refuse("methods are not allowed")
@@ -122,20 +132,6 @@ func (b *expressionBounds) Visit(node *ast.Node) {
 	case *ast.VariableDeclaratorNode:
 		if !isScalar(n.Value) && composes(n.Value) {
 			b.refuse("a let must not name what is put together from others")
-		}
-	}
-}
-
-func (b *expressionBounds) visitMatches(n *ast.BinaryNode) {
-	pattern, constant := n.Right.(*ast.StringNode)
-	switch {
-	case !constant:
-		b.refuse("the pattern of matches must be a text in quotes")
-	case composes(n.Left):
-		b.refuse("matches must not look at what is put together")
-	default:
-		if b.patterns += instructions(pattern.Value); b.patterns > maxPatterns {
-			b.refuse("the patterns of matches must be simpler")
 		}
 	}
 }
@@ -174,18 +170,6 @@ func composes(value ast.Node) bool {
 	return named != nil && grows != nil
 }
 
-func instructions(pattern string) int {
-	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return 0
-	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return 0
-	}
-	return len(program.Inst)
-}
-
 // Delay evaluates the expression. Its error is a policy_error.
 func (e *Expression) Delay(o RetryInput) (time.Duration, bool, error) {
 	result, err := expr.Run(e.program, retryEnv{o.K, o.Reason, o.ErrorType, o.QueueDepth, o.SinceSuccess.Seconds()})
@@ -221,17 +205,7 @@ func secondsDelay(seconds float64) (time.Duration, bool, error) {
 // Count is Unlimited: an expression ends by returning false.
 func (e *Expression) Count() int { return Unlimited }
 
-func (e *Expression) document() any {
-	return map[string]string{"expr": e.Text}
-}
-
-func parseExpressionField(fields map[string]any) (*Expression, error) {
-	text, err := readExpression(fields)
-	if err != nil {
-		return nil, err
-	}
-	return parseExpression(text)
-}
+func (e *Expression) document() any { return map[string]string{"expr": e.Text} }
 
 func readExpression(fields map[string]any) (string, error) {
 	doc, err := document.ReadObject(fields, "expr")

@@ -14,22 +14,6 @@ func (p Policy) WatchesAlike(other Policy) bool {
 	return p.FreshWithin == other.FreshWithin && p.WarnWithin == other.WarnWithin
 }
 
-func (p *Policy) readFreshness(doc document.Object) error {
-	for _, read := range []struct {
-		field  string
-		length *time.Duration
-	}{{"fresh_within", &p.FreshWithin}, {"warn_within", &p.WarnWithin}} {
-		if doc.Fields[read.field] == nil || saysNone(doc, read.field) {
-			continue
-		}
-		var err error
-		if *read.length, err = lengthWithin(doc, read.field, minFresh, document.MaxDuration); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // checkFreshness looks at a whole policy: a draft may have one of both, and its other from the policy `default`.
 func (p *Policy) checkFreshness() error {
 	switch {

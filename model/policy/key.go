@@ -52,8 +52,14 @@ func ParseKey(text string) (Key, error) {
 	if key, ok := parseKey(text); ok {
 		return key, nil
 	}
+	near, ok := parseKey("{" + strings.Trim(text, "{} ") + "}")
+	if parts := bareKey.FindStringSubmatch(text); parts != nil && (!ok || near.Kind == KeyField) {
+		near, ok = parseKey("{" + words.NearestWord(strings.ToLower(parts[1]), []string{wordHost, wordLabel}) + parts[2] + "}")
+	} else {
+		ok = ok && near.Kind != KeyField
+	}
 	found := document.Found(text)
-	if near, ok := nearKey(text); ok {
+	if ok && len(text) <= document.MaxFound {
 		found += "; nearest: " + near.String()
 	}
 	return Key{}, document.Refuse("", wantKey, found)
@@ -76,20 +82,6 @@ func parseKey(text string) (Key, bool) {
 }
 
 var bareKey = regexp.MustCompile(`^\W*([A-Za-z]+)([(.].*?\)?)\W*$`)
-
-func nearKey(text string) (Key, bool) {
-	if len(text) > document.MaxFound {
-		return Key{}, false
-	}
-	if key, ok := parseKey("{" + strings.Trim(text, "{} ") + "}"); ok && key.Kind != KeyField {
-		return key, true
-	}
-	parts := bareKey.FindStringSubmatch(text)
-	if parts == nil {
-		return Key{}, false
-	}
-	return parseKey("{" + words.NearestWord(strings.ToLower(parts[1]), []string{wordHost, wordLabel}) + parts[2] + "}")
-}
 
 // String is the template in its canonical form. ParseKey reads it back.
 func (k Key) String() string {
@@ -174,7 +166,15 @@ func hostOf(text string) string {
 
 // scalarField is a text or number at the top of a JSON object, or empty. It reads no further than it must, mostly without memory.
 func scalarField(object, name string) string {
-	raw := rawField(object, name)
+	raw, rest := "", strings.TrimPrefix(strings.TrimLeft(object, jsonBlanks), "{")
+	for key := ""; len(key) < 2 || key[1:len(key)-1] != name; {
+		if key, rest = cutJSON(strings.TrimLeft(rest, jsonBlanks+",")); key == "" || key[0] != '"' {
+			return ""
+		}
+		if raw, rest = cutJSON(strings.TrimLeft(rest, jsonBlanks+":")); raw == "" {
+			return ""
+		}
+	}
 	switch {
 	case raw == "":
 		return ""
@@ -194,34 +194,19 @@ func scalarField(object, name string) string {
 
 const jsonBlanks = " \t\r\n"
 
-func rawField(object, name string) string {
-	rest := strings.TrimPrefix(strings.TrimLeft(object, jsonBlanks), "{")
-	for {
-		key, after := cutJSON(strings.TrimLeft(rest, jsonBlanks+","))
-		if key == "" || key[0] != '"' {
-			return ""
-		}
-		value, after := cutJSON(strings.TrimLeft(after, jsonBlanks+":"))
-		if value == "" {
-			return ""
-		}
-		if key[1:len(key)-1] == name {
-			return value
-		}
-		rest = after
-	}
-}
-
 func cutJSON(text string) (value, rest string) {
 	end, depth := 0, 0
 	for end < len(text) {
 		switch text[end] {
 		case '"':
-			length := quotedLength(text[end:])
-			if length == 0 {
+			for end++; end < len(text) && text[end] != '"'; end++ {
+				if text[end] == '\\' {
+					end++
+				}
+			}
+			if end >= len(text) {
 				return "", ""
 			}
-			end += length - 1
 		case '{', '[':
 			depth++
 		case '}', ']':
@@ -240,16 +225,4 @@ func cutJSON(text string) (value, rest string) {
 		return "", ""
 	}
 	return text[:end], text[end:]
-}
-
-func quotedLength(text string) int {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return 0
 }

@@ -49,9 +49,12 @@ func (p *Policy) readLimits(doc document.Object) error {
 		return document.Refuse("limits", fmt.Sprintf("at most %d limits", maxLimits), fmt.Sprint(len(list)))
 	}
 	for i, item := range list {
-		limit, err := ParseLimit(item)
-		if err == nil {
-			err = p.checkName(limit.Key)
+		limit, err := parseLimit(item)
+		for _, before := range p.Limits { // a model would take the same key twice
+			if before.Key.Name() == limit.Key.Name() && err == nil {
+				found := fmt.Sprintf("%s after %s, and both count by %s", limit.Key, before.Key, limit.Key.Name())
+				err = document.Refuse("key", "one limit for each key", found)
+			}
 		}
 		if err != nil {
 			return document.Place(err, fmt.Sprintf("limits[%d]", i))
@@ -61,18 +64,7 @@ func (p *Policy) readLimits(doc document.Object) error {
 	return nil
 }
 
-// checkName refuses a key of the same name as an earlier limit: a model would take the same key twice.
-func (p *Policy) checkName(key Key) error {
-	for _, limit := range p.Limits {
-		if limit.Key.Name() == key.Name() {
-			return document.Refuse("key", "one limit for each key", fmt.Sprintf("%s after %s, and both count by %s", key, limit.Key, key.Name()))
-		}
-	}
-	return nil
-}
-
-// ParseLimit reads one limit from decoded JSON or YAML. A refusal is a *document.Error.
-func ParseLimit(value any) (limit Limit, err error) {
+func parseLimit(value any) (limit Limit, err error) {
 	doc, err := document.ReadObject(resolveNames(value, limitAliases), "key", "running", "rate")
 	if err != nil {
 		return limit, err
@@ -155,12 +147,4 @@ func (p *Policy) RetryAfterClosesKeys(errorType string) bool {
 		return len(p.Limits) > 0 && statusType(errorType) == tooManyRequests
 	}
 	return p.RetryAfterScope == ScopeKey
-}
-
-func (p *Policy) readRetryAfterScope(doc document.Object) error {
-	scope, err := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey))
-	if p.RetryAfterScope = RetryAfterScope(scope); scope == scopeAuto {
-		p.RetryAfterScope = ScopeAuto
-	}
-	return err
 }

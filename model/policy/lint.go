@@ -29,16 +29,31 @@ type Subject struct {
 // Lint looks for what is allowed and seldom meant. anchored says that the author named a dtstart. It usually costs less than a
 // millisecond, and for the worst rules that are admitted some tens.
 func (s Subject) Lint(anchored bool, now time.Time) []Warning {
-	l := linter{Subject: s, now: now}
-	l.retries()
-	l.expression()
-	l.aligner()
-	l.probe()
-	if s.Schedule != nil {
-		l.future()
-		l.gaps()
-		l.phase(anchored)
-		l.clockChanges()
+	l, p := linter{Subject: s, now: now}, s.Policy
+	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
+		l.warn("retries", "have no count and there is no give_up_after: a model that is broken for good is tried for ever")
+	}
+	l.expressions()
+	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
+		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: the circuit waits longer for a probe than a failing model may for a success",
+			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))
+	}
+	if s.Schedule == nil {
+		return l.warnings
+	}
+	if _, found := s.Schedule.Next(now); !found {
+		l.warn("rrule", "has no occurrence after now")
+	} else if last, ends := s.Schedule.Ends(); ends && !last.After(now.Add(endingSoon)) {
+		l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
+	}
+	l.gaps()
+	l.phase(anchored)
+	var notes []string
+	for _, change := range s.Schedule.ClockChanges(now, lintedDays) {
+		notes = append(notes, change.Day+": "+change.Note)
+	}
+	if len(notes) > 0 {
+		l.warn("rrule", "meets changes of the clocks: %s", strings.Join(notes, "; "))
 	}
 	return l.warnings
 }
@@ -53,65 +68,33 @@ func (l *linter) warn(field, format string, args ...any) {
 	l.warnings = append(l.warnings, Warning{field, fmt.Sprintf(format, args...)})
 }
 
-func (l *linter) retries() {
-	p := l.Policy
-	if _, endless := p.Retries.(Backoff); endless && p.MaxRetries() == Unlimited && p.GiveUpAfter == 0 {
-		l.warn("retries", "have no count and there is no give_up_after: a model that is broken for good is tried for ever")
-	}
-}
+const (
+	triedFailures = 100
+	endingSoon    = 30 * 24 * time.Hour
+	lintedDays    = 2 * 366
+)
 
-const triedFailures = 100
-
-func (l *linter) expression() {
-	expression, ok := l.Policy.Retries.(*Expression)
-	if !ok {
-		return
-	}
-	for k := 1; k <= triedFailures; k++ {
-		_, retry, err := expression.Delay(RetryInput{K: k, SinceSuccess: time.Duration(k) * time.Hour})
-		if err != nil {
-			l.warn("retries.expr", "fails for failure %d without reason and error type: %s", k, err)
-			return
-		}
-		if !retry {
-			return
-		}
-	}
-	if l.Policy.GiveUpAfter == 0 {
-		l.warn("retries.expr", "still retries after %d failures and there is no give_up_after", triedFailures)
-	}
-}
-
-func (l *linter) aligner() {
-	if l.Policy.AlignBy == nil {
-		return
-	}
+func (l *linter) expressions() {
 	for _, delay := range []time.Duration{0, time.Minute, 2 * time.Hour} {
+		if l.Policy.AlignBy == nil {
+			break
+		}
 		_, err := l.Policy.AlignBy.At(AlignInput{RetryAt: l.now.Add(delay), PlannedAt: l.now.Add(time.Hour), Now: l.now, Timeout: l.Policy.Timeout, K: 1})
 		if err != nil {
 			l.warn("alignment.expr", "fails for a retry in %s, planned in 1h: %s", document.FormatDuration(delay), err)
-			return
+			break
 		}
 	}
-}
-
-func (l *linter) probe() {
-	p := l.Policy
-	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
-		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: the circuit waits longer for a probe than a failing model may for a success",
-			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))
+	expression, ok := l.Policy.Retries.(*Expression)
+	for k := 1; ok && k <= triedFailures; k++ {
+		_, retry, err := expression.Delay(RetryInput{K: k, SinceSuccess: time.Duration(k) * time.Hour})
+		if err != nil {
+			l.warn("retries.expr", "fails for failure %d without reason and error type: %s", k, err)
+		}
+		ok = retry && err == nil
 	}
-}
-
-const endingSoon = 30 * 24 * time.Hour
-
-func (l *linter) future() {
-	if _, found := l.Schedule.Next(l.now); !found {
-		l.warn("rrule", "has no occurrence after now")
-		return
-	}
-	if last, ends := l.Schedule.Ends(); ends && !last.After(l.now.Add(endingSoon)) {
-		l.warn("rrule", "ends soon: no occurrence after %s", last.Format(time.RFC3339))
+	if ok && l.Policy.GiveUpAfter == 0 {
+		l.warn("retries.expr", "still retries after %d failures and there is no give_up_after", triedFailures)
 	}
 }
 
@@ -153,7 +136,12 @@ func (l *linter) gaps() {
 	case p.Timeout >= shortest:
 		l.warn("timeout", "%s is not shorter than the shortest interval of %s: no retry runs inside of that", document.FormatDuration(p.Timeout), document.FormatDuration(shortest))
 	}
-	if total := l.sumOfDelays(); aligned && total > longest {
+	var total time.Duration
+	for k := 1; k <= p.MaxRetries(); k++ {
+		delay, _, _ := p.Retries.Delay(RetryInput{K: k})
+		total = min(total+max(0, delay), document.MaxDuration)
+	}
+	if aligned && total > longest {
 		l.warn("retries", "the delays add up to %s, more than the interval of %s: the planned refresh takes the place of the last ones", document.FormatDuration(total), document.FormatDuration(longest))
 	}
 	if p.GiveUpAfter > 0 && p.GiveUpAfter <= longest {
@@ -166,15 +154,6 @@ func (l *linter) gaps() {
 	if p.Spread > shortest {
 		l.warn("spread", "%s is longer than the interval of %s, which is then the spread", document.FormatDuration(p.Spread), document.FormatDuration(shortest))
 	}
-}
-
-func (l *linter) sumOfDelays() time.Duration {
-	var total time.Duration
-	for k := 1; k <= l.Policy.MaxRetries(); k++ {
-		delay, _, _ := l.Policy.Retries.Delay(RetryInput{K: k})
-		total = min(total+max(0, delay), document.MaxDuration)
-	}
-	return total
 }
 
 // phase warns of a rule whose occurrences depend on the day that it is anchored to, when nobody has named one.
@@ -200,7 +179,10 @@ func (l *linter) phase(anchored bool) {
 		if err != nil {
 			continue
 		}
-		times := take(schedule, l.now, 8)
+		var times []time.Time
+		for next, found := schedule.Next(l.now); found && len(times) < 8; next, found = schedule.Next(next) {
+			times = append(times, next)
+		}
 		if i == 0 {
 			first = times
 		}
@@ -209,28 +191,4 @@ func (l *linter) phase(anchored bool) {
 			return
 		}
 	}
-}
-
-const lintedDays = 2 * 366
-
-func (l *linter) clockChanges() {
-	var notes []string
-	for _, change := range l.Schedule.ClockChanges(l.now, lintedDays) {
-		notes = append(notes, change.Day+": "+change.Note)
-	}
-	if len(notes) > 0 {
-		l.warn("rrule", "meets changes of the clocks: %s", strings.Join(notes, "; "))
-	}
-}
-
-func take(schedule *schedule.Schedule, after time.Time, n int) []time.Time {
-	times := make([]time.Time, 0, n)
-	for range n {
-		next, found := schedule.Next(after)
-		if !found {
-			break
-		}
-		times, after = append(times, next), next
-	}
-	return times
 }

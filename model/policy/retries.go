@@ -3,7 +3,6 @@ package policy
 import (
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,15 +81,24 @@ func parseRetries(value any) (retries Retries, jitter float64, err error) {
 	case nil:
 		return nil, 0, nil
 	case []any:
-		retries, err = parseDelays(v)
+		if len(v) > maxRetries {
+			return nil, 0, document.Refuse("retries", fmt.Sprintf("at most %d delays", maxRetries), fmt.Sprint(len(v)))
+		}
+		delays := make(Delays, len(v))
+		for i, item := range v {
+			if delays[i], err = parseDelay(fmt.Sprintf("retries[%d]", i), item); err != nil {
+				return nil, 0, err
+			}
+		}
+		return delays, 0, nil
 	case string:
 		retries, err = parseShortForm(v)
+		return retries, 0, err
 	case map[string]any:
 		return parseStrategy(v)
 	default:
-		err = refuseRetries(value)
+		return nil, 0, refuseRetries(value)
 	}
-	return retries, 0, err
 }
 
 // refuseRetries asks what a bare number means: how many, or how soon.
@@ -110,7 +118,10 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 	case fields["by_age"] != nil:
 		retries, err = parseAgeTable(fields)
 	case fields["expr"] != nil:
-		retries, err = parseExpressionField(fields)
+		var text string
+		if text, err = readExpression(fields); err == nil {
+			retries, err = parseExpression(text)
+		}
 	case fields["strategy"] == none:
 		_, err = document.ReadObject(fields, "strategy")
 		retries = Delays{}
@@ -130,21 +141,6 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 
 const strategyJitter = 0.2
 
-func parseDelays(list []any) (Delays, error) {
-	if len(list) > maxRetries {
-		return nil, document.Refuse("retries", fmt.Sprintf("at most %d delays", maxRetries), fmt.Sprint(len(list)))
-	}
-	delays := make(Delays, 0, len(list))
-	for i, item := range list {
-		delay, err := parseDelay(fmt.Sprintf("retries[%d]", i), item)
-		if err != nil {
-			return nil, err
-		}
-		delays = append(delays, delay)
-	}
-	return delays, nil
-}
-
 const maxRetries = 1000
 
 // parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next`.
@@ -157,22 +153,6 @@ func parseDelay(field string, value any) (time.Duration, error) {
 		return UntilPlanned, nil
 	}
 	return document.DurationAt(field, text)
-}
-
-// readCount returns the field count, a whole number from 0 to maxRetries or `unlimited`; absent and null are Unlimited.
-func readCount(d document.Object) (int, error) {
-	text, _, err := d.Scalar("count")
-	if err != nil {
-		return 0, err
-	}
-	if d.Fields["count"] == nil || text == "unlimited" {
-		return Unlimited, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 0 || n > maxRetries {
-		return 0, document.Refuse("count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(d.Fields["count"]))
-	}
-	return n, nil
 }
 
 // Vary moves a delay by up to share of itself, up or down: derived from the uid of the attempt, so that every decision can be
@@ -192,12 +172,9 @@ func Fraction(purpose, text string) float64 {
 	_, _ = hash.Write([]byte(purpose)) // a hash takes everything
 	_, _ = hash.Write([]byte{0})
 	_, _ = hash.Write([]byte(text))
-	return float64(mix(hash.Sum64())>>11) / (1 << 53)
-}
-
-// mix spreads the differences of similar texts over all bits, which FNV alone does not (the finalizer of MurmurHash3).
-func mix(h uint64) uint64 {
+	// FNV alone does not spread the differences of similar texts over all bits (the finalizer of MurmurHash3).
+	h := hash.Sum64()
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
+	return float64((h^h>>33)>>11) / (1 << 53)
 }

@@ -21,7 +21,15 @@ const maxGeneration = 4096
 // Get returns the schedule that Parse would return, or its error, which is not kept.
 func (c *Cache) Get(rule, timezone, dtstart string) (*Schedule, error) {
 	text := scheduleText{rule, timezone, dtstart}
-	if s := c.find(text); s != nil {
+	c.mu.Lock()
+	s := c.recent[text]
+	if s == nil {
+		if s = c.previous[text]; s != nil {
+			c.keep(text, s)
+		}
+	}
+	c.mu.Unlock()
+	if s != nil {
 		return s, nil
 	}
 	s, err := Parse(rule, timezone, dtstart)
@@ -34,19 +42,6 @@ func (c *Cache) Get(rule, timezone, dtstart string) (*Schedule, error) {
 	defer c.mu.Unlock()
 	c.keep(text, s)
 	return s, nil
-}
-
-func (c *Cache) find(text scheduleText) *Schedule {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s := c.recent[text]; s != nil {
-		return s
-	}
-	s := c.previous[text]
-	if s != nil {
-		c.keep(text, s)
-	}
-	return s
 }
 
 // keep needs mu.

@@ -67,60 +67,44 @@ func ParseCalendar(value any) (Calendar, error) {
 		return Calendar{}, err
 	}
 	c := Calendar{}
-	for _, read := range []func(document.Object) error{c.readName, c.readRule, c.readLength, c.readReason} {
-		if err := read(doc); err != nil {
-			return Calendar{}, err
-		}
+	if c.Name, err = doc.Text("name"); err == nil {
+		err = CheckCalendarName("name", c.Name)
 	}
-	return c, c.checkOpens()
-}
-
-func (c *Calendar) readName(doc document.Object) (err error) {
-	if c.Name, err = doc.Text("name"); err != nil {
-		return err
-	}
-	return CheckCalendarName("name", c.Name)
-}
-
-func (c *Calendar) readRule(doc document.Object) error {
-	r, err := ReadFields(doc)
 	if err != nil {
-		return err
+		return Calendar{}, err
 	}
-	if r.Rule == "" {
-		return refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"]))
+	r, err := ReadFields(doc)
+	if err == nil && r.Rule == "" {
+		err = refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"]))
+	}
+	if err != nil {
+		return Calendar{}, err
 	}
 	c.Rule, c.Timezone, c.Dtstart = r.Rule, r.Timezone, r.Dtstart
-	c.starts, err = Parse(c.Rule, c.Timezone, cmp.Or(c.Dtstart, DefaultDtstart))
-	return err
-}
-
-func (c *Calendar) readLength(doc document.Object) (err error) {
+	if c.starts, err = Parse(c.Rule, c.Timezone, cmp.Or(c.Dtstart, DefaultDtstart)); err != nil {
+		return Calendar{}, err
+	}
 	c.For, err = doc.Length("for", 0)
 	if err == nil && (c.For < minClosed || c.For > maxClosed) {
 		err = document.Refuse("for", `a duration from 1m to 31d, such as "4h"`, document.Found(doc.Fields["for"]))
 	}
-	return err
-}
-
-func (c *Calendar) readReason(doc document.Object) (err error) {
-	c.Reason, err = doc.Text("reason")
-	if err == nil && c.Reason != document.Shorten(c.Reason, document.MaxText) {
+	if err != nil {
+		return Calendar{}, err
+	}
+	if c.Reason, err = doc.Text("reason"); err == nil && c.Reason != document.Shorten(c.Reason, document.MaxText) {
 		err = document.Refuse("reason", "one line of at most 500 bytes", document.Found(c.Reason))
 	}
-	return err
-}
-
-// checkOpens refuses a calendar whose first period has no end: it would stop its models for good.
-func (c *Calendar) checkOpens() error {
+	if err != nil {
+		return Calendar{}, err
+	}
 	b := budget(maxSteps)
 	at, _ := c.starts.next(-endless, &b) // Parse refuses a rule without one
 	first := time.Unix(at, 0).UTC()
-	if until := c.joined(first, &b); b.cut() || until.Sub(first) > maxAtATime {
-		return document.Refuse("for", "less than the time between the occurrences, so that it opens within a year of the first and few of them follow each other before",
-			document.FormatDuration(c.For))
+	if until := c.joined(first, &b); b.cut() || until.Sub(first) > maxAtATime { // it would stop its models for good
+		want := "less than the time between the occurrences, so that it opens within a year of the first and few of them follow each other before"
+		return c, document.Refuse("for", want, document.FormatDuration(c.For))
 	}
-	return nil
+	return c, nil
 }
 
 // ClosedUntil returns the end of the period that now lies in; closed is false if it lies in none. A period begins with its first

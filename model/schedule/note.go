@@ -19,7 +19,11 @@ func (s *Schedule) Note(at time.Time) string {
 	var notes []string
 	standIn, _, gap := s.zone.resolve(skipped)
 	if skipped != shown && gap && standIn == instant && s.names(skipped, instant) {
-		notes = append(notes, noteOfGap(skipped, shown))
+		note := timeOfDay(skipped) + " does not exist on that day, runs at " + timeOfDay(shown)
+		if floorDiv(skipped, daySeconds) != floorDiv(shown, daySeconds) {
+			note = dateText(skipped) + " " + timeOfDay(skipped) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
+		}
+		notes = append(notes, note)
 	}
 	later := s.zone.offset(shown + daySeconds)
 	if again := shown - later; again > instant && s.zone.offset(again) == later && s.names(shown, instant) {
@@ -31,13 +35,6 @@ func (s *Schedule) Note(at time.Time) string {
 func (s *Schedule) names(wall, at int64) bool {
 	b := budget(maxSteps)
 	return slices.ContainsFunc(s.rules, func(rule recurrence) bool { return at <= rule.ends() && rule.names(wall, &b) })
-}
-
-func noteOfGap(wall, shown int64) string {
-	if floorDiv(wall, daySeconds) == floorDiv(shown, daySeconds) {
-		return timeOfDay(wall) + " does not exist on that day, runs at " + timeOfDay(shown)
-	}
-	return dateText(wall) + " " + timeOfDay(wall) + " does not exist, runs at " + dateText(shown) + " " + timeOfDay(shown)
 }
 
 func dateText(wall int64) string { return time.Unix(wall, 0).UTC().Format(time.DateOnly) }

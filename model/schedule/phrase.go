@@ -26,11 +26,25 @@ func readEnglish(text string) (Reading, error) {
 	if p.reason == "" {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone, Dtstart: p.start, Spread: p.spread}, nil
 	}
-	if lines, ok := readSeveral(rest); ok {
+	// "weekdays at 8:00 and weekends at 10:00"
+	lines = nil
+	several := true
+	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(rest, "$1;$2"), ";") {
+		one, more := readPhrase(part)
+		lines = append(lines, more...)
+		several = several && one.reason == "" && one.named && len(one.weekdays)+len(one.unit) > 0 && one.pace == "" && one.interval+one.count == 0 &&
+			one.start == "" && one.until.IsZero() && len(one.ordinals)+len(one.dates)+len(one.exceptDays) == 0 && len(lines) <= maxRules
+	}
+	if several {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil
 	}
-	if rule, ok := lengthRule(rest); ok {
-		return Reading{Rule: rule, Timezone: timezone}, nil
+	// "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
+	length, isLength := strings.CutPrefix(strings.ToLower(strings.TrimSpace(rest)), "every ")
+	if _, unitless := words.Number(length); isLength && !unitless && strings.ContainsAny(length, "hms") {
+		every, err := words.ParseDuration(length)
+		if rule, ok := elapsedRule(every); ok && err == nil && every%(24*time.Hour) != 0 {
+			return Reading{Rule: rule, Timezone: timezone}, nil
+		}
 	}
 	want := `RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "` + phrasebook().Nearest(text) + `"`
 	return Reading{}, refuseRule(want, document.Found(text)+" ("+p.reason+")")
@@ -46,35 +60,6 @@ func readPhrase(text string) (p phrase, lines []rrule.ROption) {
 }
 
 var betweenPhrases = regexp.MustCompile(`(\d|[ap]\.?m\.?|noon|midnight)(?: and|,) ((?:on |every |each )?(?:day|mon|tue|wed|thu|fri|sat|sun|week))`)
-
-// readSeveral reads "weekdays at 8:00 and weekends at 10:00".
-func readSeveral(text string) (lines []rrule.ROption, ok bool) {
-	for part := range strings.SplitSeq(betweenPhrases.ReplaceAllString(text, "$1;$2"), ";") {
-		p, more := readPhrase(part)
-		if lines = append(lines, more...); !p.simple() || len(lines) > maxRules {
-			return nil, false
-		}
-	}
-	return lines, true
-}
-
-func (p *phrase) simple() bool {
-	return p.reason == "" && p.named && len(p.weekdays)+len(p.unit) > 0 && p.pace == "" && p.interval+p.count == 0 &&
-		p.start == "" && p.until.IsZero() && len(p.ordinals)+len(p.dates)+len(p.exceptDays) == 0
-}
-
-// lengthRule reads "every 15m" and "every 1 hour 30 minutes". Whole days are days of the calendar and not lengths.
-func lengthRule(text string) (rule string, ok bool) {
-	length, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "every ")
-	if _, unitless := words.Number(length); !ok || unitless || !strings.ContainsAny(length, "hms") {
-		return "", false
-	}
-	every, err := words.ParseDuration(length)
-	if err != nil || every%(24*time.Hour) == 0 {
-		return "", false
-	}
-	return elapsedRule(every)
-}
 
 type phrase struct {
 	words  []phraseWord // those still to be read
@@ -131,8 +116,14 @@ func (p *phrase) parse() {
 				p.refuse("months that do not stand together need an RRULE line each")
 			}
 			p.takeDates()
-		case word.kind == clockWord:
-			p.takeClocks()
+		case word.kind == clockWord && len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord:
+			p.takeBetween()
+		case word.kind == clockWord: // "Monday at 9:00 and Friday at 17:00" are two rules
+			if len(p.clocks) > 0 {
+				p.refuse("times of day that do not stand together need an RRULE line each")
+			}
+			p.named = true
+			p.clocks = p.takeAll(clockWord)
 		case word.kind == pastWord && len(p.past) == 0:
 			p.past = p.takeAll(pastWord)
 		case word.kind == countWord && p.count == 0:
@@ -147,8 +138,35 @@ func (p *phrase) parse() {
 	}
 }
 
-var takers = map[string]func(*phrase){"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "from": (*phrase).takeFrom,
-	"between": (*phrase).takeBetween, "to": (*phrase).takeUntil, "except": (*phrase).takeExcept}
+var takers = map[string]func(*phrase){
+	"every": (*phrase).takeEvery, "starting": (*phrase).takeStart, "between": (*phrase).takeBetween,
+	"from": func(p *phrase) {
+		switch {
+		case p.at(dateWord):
+			p.takeStart()
+		case p.at(clockWord):
+			p.open = true
+			p.takeBetween()
+		default:
+			p.open = true
+		}
+	},
+	"to": func(p *phrase) {
+		if !p.at(dateWord) || !p.until.IsZero() {
+			p.refuse("an end is a date with its year, such as until 1 March 2030")
+			return
+		}
+		day, _ := time.Parse(time.DateOnly, p.skip().text)
+		p.until = day.Add(daySeconds*time.Second - time.Second)
+	},
+	"except": func(p *phrase) {
+		group, workdays, before := p.group, p.workdays, len(p.exceptDays)
+		if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
+			p.refuse("an exception is weekdays; other days are EXDATE lines")
+		}
+		p.group, p.workdays = group, workdays
+	},
+}
 
 func (p *phrase) skip() phraseWord {
 	word := p.words[0]
@@ -183,19 +201,6 @@ func (p *phrase) takeAll(kind wordKind) (all []int) {
 
 func twice(text string) string { return document.Found(text) + " stands there twice" }
 
-// takeClocks takes the times of day, which must stand together: "Monday at 9:00 and Friday at 17:00" are two rules.
-func (p *phrase) takeClocks() {
-	if len(p.words) > 2 && p.words[1].text == "to" && p.words[2].kind == clockWord {
-		p.takeBetween()
-		return
-	}
-	if len(p.clocks) > 0 {
-		p.refuse("times of day that do not stand together need an RRULE line each")
-	}
-	p.named = true
-	p.clocks = p.takeAll(clockWord)
-}
-
 // takeBetween takes "9:00 to 17:00" or, behind "between", "9:00 and 17:00".
 func (p *phrase) takeBetween() {
 	var ends []int
@@ -216,16 +221,6 @@ func (p *phrase) takeBetween() {
 	p.between = ends
 }
 
-func (p *phrase) takeFrom() {
-	if p.at(dateWord) {
-		p.takeStart()
-		return
-	}
-	if p.open = true; p.at(clockWord) {
-		p.takeBetween()
-	}
-}
-
 func (p *phrase) takeStart() {
 	switch {
 	case p.start != "" || p.first != nil:
@@ -237,23 +232,6 @@ func (p *phrase) takeStart() {
 	default:
 		p.refuse("a start is a date with its year, such as 1 March 2030")
 	}
-}
-
-func (p *phrase) takeUntil() {
-	if !p.at(dateWord) || !p.until.IsZero() {
-		p.refuse("an end is a date with its year, such as until 1 March 2030")
-		return
-	}
-	day, _ := time.Parse(time.DateOnly, p.skip().text)
-	p.until = day.Add(daySeconds*time.Second - time.Second)
-}
-
-func (p *phrase) takeExcept() {
-	group, workdays, before := p.group, p.workdays, len(p.exceptDays)
-	if p.exceptDays = p.takeWeekdays(); len(p.exceptDays) == 0 || before > 0 {
-		p.refuse("an exception is weekdays; other days are EXDATE lines")
-	}
-	p.group, p.workdays = group, workdays
 }
 
 // atUnit tells whether a unit follows. "second" is one at the end of a phrase, else it is an ordinal.

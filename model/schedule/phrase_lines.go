@@ -14,9 +14,21 @@ import (
 const dayMinutes = 24 * 60
 
 func (p *phrase) lines() (lines []rrule.ROption) {
+	// A pace counts on the clock where days, months or times are named. "Every hour of every day" names none.
+	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
 	switch {
-	case p.pace != "" && !p.onClocks():
-		return p.elapsedLine()
+	case p.pace != "" && (p.unit == "" || eachDay) && !p.someDays() && len(p.first)+len(p.past)+len(p.between) == 0:
+		o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
+		if len(p.clocks) > 0 {
+			p.refuse(countsFromStart)
+		}
+		if p.count > 1 {
+			if o.Freq == rrule.SECONDLY || p.step > 0 || 60%p.count != 0 {
+				p.refuse("how often in an hour is said by its minutes: every 30 minutes")
+			}
+			o.Freq, o.Interval = o.Freq+1, 60/p.count
+		}
+		return []rrule.ROption{o}
 	case p.pace != "":
 		p.paceClocks()
 	case len(p.past)+len(p.between)+len(p.first) > 0:
@@ -36,32 +48,11 @@ func (p *phrase) lines() (lines []rrule.ROption) {
 
 var elapsedUnits = map[string]rrule.Frequency{"second": rrule.SECONDLY, "minute": rrule.MINUTELY, "hour": rrule.HOURLY}
 
-// onClocks reports whether a pace counts on the clock, as days, months or times are named. "Every hour of every day" names none.
-func (p *phrase) onClocks() bool {
-	eachDay := p.unit == "day" && p.interval <= 1 && p.pace != "second" && dayMinutes%p.stepMinutes() == 0
-	return p.unit != "" && !eachDay || p.someDays() || len(p.first)+len(p.past)+len(p.between) > 0
-}
-
 func (p *phrase) someDays() bool {
 	return len(p.ordinals)+len(p.weekdays)+len(p.dates)+len(p.exceptDays) > 0
 }
 
 const countsFromStart = "hours, minutes and seconds count from the start of the schedule, without a time of day; on some days or between two times they must divide a day"
-
-// elapsedLine counts from the start of the schedule: "every 2 hours", "twice an hour".
-func (p *phrase) elapsedLine() []rrule.ROption {
-	o := rrule.ROption{Freq: elapsedUnits[p.pace], Interval: p.step, Until: p.until}
-	if len(p.clocks) > 0 {
-		p.refuse(countsFromStart)
-	}
-	if p.count > 1 {
-		if o.Freq == rrule.SECONDLY || p.step > 0 || 60%p.count != 0 {
-			p.refuse("how often in an hour is said by its minutes: every 30 minutes")
-		}
-		o.Freq, o.Interval = o.Freq+1, 60/p.count
-	}
-	return []rrule.ROption{o}
-}
 
 func (p *phrase) stepMinutes() int {
 	if p.pace == "hour" {
@@ -130,50 +121,59 @@ func (p *phrase) times() {
 
 func (p *phrase) days() []rrule.ROption {
 	var o rrule.ROption
-	months := p.months()
+	var months []int
+	for _, date := range p.dates {
+		months = append(months, date.month)
+	}
+	slices.Sort(months)
 	switch {
 	case slices.ContainsFunc(p.dates, func(date phraseDate) bool { return len(date.days) > 0 }):
 		return p.datesOfYear()
 	case p.unit == "year", p.unit == "" && len(months) > 0 && (len(p.ordinals) > 0 || len(p.weekdays) == 0 && p.pace == ""):
-		o = p.year(months)
+		switch {
+		case len(months) > 0 && !p.every:
+			p.refuse(`"every year" is missing`)
+		case len(months) > 0:
+		case slices.Equal(p.ordinals, []int{-1}):
+			months = []int{12}
+		case slices.Equal(p.ordinals, []int{1}), len(p.ordinals)+len(p.weekdays) == 0 && p.every:
+			months = []int{1}
+		default:
+			p.refuse("the month is missing")
+		}
+		o = p.choice(rrule.YEARLY, months)
 	case len(months) > 0 && p.unit != "" && p.unit != "day" && p.unit != "week":
 		p.refuse("a month is named beside " + document.Found(p.unit))
 	case p.unit == "month", p.unit == "" && len(p.ordinals) > 0 && len(p.weekdays) == 0 && p.numbered:
 		o = p.choice(rrule.MONTHLY, nil)
 	case p.unit == "quarter":
-		o = p.quarter()
+		months = quarterBegins
+		if slices.Contains(p.ordinals, -1) {
+			months = quarterEnds
+		}
+		if p.interval > 1 || months[0] > 1 && len(p.ordinals) > 1 {
+			p.refuse("quarters are those of the year, each of them; the first and the last month of one need an RRULE line each")
+		}
+		o = p.choice(rrule.YEARLY, months)
 	case p.unit == "day", p.unit == "" && len(p.weekdays)+len(p.ordinals) == 0 && (p.pace != "" || !p.said && len(p.clocks) > 0 && len(p.exceptDays) == 0):
-		o = p.daily()
-		o.Bymonth = months
+		o = rrule.ROption{Freq: rrule.DAILY, Bymonth: months}
+		switch {
+		case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
+			p.refuse("every day leaves no day to choose")
+		case p.unit == "day" && !p.every:
+			p.refuse(`"every" is missing`)
+		case len(p.weekdays) > 0: // "Mon-Fri daily"
+			o.Freq, o.Byweekday = rrule.WEEKLY, p.ordinalDays(0)
+		}
 	default:
-		o = p.week()
-		o.Bymonth = months
+		p.needWeekdays()
+		o = rrule.ROption{Freq: rrule.WEEKLY, Bymonth: months, Byweekday: p.ordinalDays(0)}
 	}
 	return []rrule.ROption{o}
 }
 
-func (p *phrase) months() (months []int) {
-	for _, date := range p.dates {
-		months = append(months, date.month)
-	}
-	slices.Sort(months)
-	return months
-}
-
-// daily is each day, or those that a list such as "weekdays" chooses: "Mon-Fri daily".
-func (p *phrase) daily() rrule.ROption {
-	switch {
-	case len(p.ordinals) > 0 || len(p.weekdays) > 0 && (!p.group && p.count == 0 && p.pace == "" || p.interval > 1):
-		p.refuse("every day leaves no day to choose")
-	case p.unit == "day" && !p.every:
-		p.refuse(`"every" is missing`)
-	case len(p.weekdays) > 0:
-		return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}
-	}
-	return rrule.ROption{Freq: rrule.DAILY}
-}
-
-func (p *phrase) week() rrule.ROption {
+// needWeekdays refuses a phrase that does not say on which days of a week; that is Monday where it says each week alone.
+func (p *phrase) needWeekdays() {
 	switch {
 	case len(p.ordinals) > 0 && len(p.weekdays) > 0 && p.unit == "":
 		p.refuse(`"of the month" or "every 2 weeks" is missing`)
@@ -186,7 +186,6 @@ func (p *phrase) week() rrule.ROption {
 	case len(p.weekdays) == 0:
 		p.weekdays = []int{0}
 	}
-	return rrule.ROption{Freq: rrule.WEEKLY, Byweekday: p.ordinalDays(0)}
 }
 
 func (p *phrase) without(o rrule.ROption) rrule.ROption {
@@ -208,33 +207,7 @@ func (p *phrase) without(o rrule.ROption) rrule.ROption {
 	return o
 }
 
-func (p *phrase) quarter() rrule.ROption {
-	months := quarterBegins
-	if slices.Contains(p.ordinals, -1) {
-		months = quarterEnds
-	}
-	if p.interval > 1 || months[0] > 1 && len(p.ordinals) > 1 {
-		p.refuse("quarters are those of the year, each of them; the first and the last month of one need an RRULE line each")
-	}
-	return p.choice(rrule.YEARLY, months)
-}
-
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
-
-func (p *phrase) year(months []int) rrule.ROption {
-	switch {
-	case len(months) > 0 && !p.every:
-		p.refuse(`"every year" is missing`)
-	case len(months) > 0:
-	case slices.Equal(p.ordinals, []int{-1}):
-		months = []int{12}
-	case slices.Equal(p.ordinals, []int{1}), len(p.ordinals)+len(p.weekdays) == 0 && p.every:
-		months = []int{1}
-	default:
-		p.refuse("the month is missing")
-	}
-	return p.choice(rrule.YEARLY, months)
-}
 
 // datesOfYear joins months that share their days.
 func (p *phrase) datesOfYear() (days []rrule.ROption) {

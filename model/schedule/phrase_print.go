@@ -48,24 +48,21 @@ func speak(lines []*ruleLine) string {
 	}
 	for i, days := range said {
 		slices.Sort(times[days])
-		said[i] = strings.TrimSuffix(days+" at "+words.List(spokenTimes(times[days], strings.HasPrefix(days, "every hour"))), " at ")
+		var clocks []string
+		for _, clock := range times[days] {
+			text := fmt.Sprintf("%02d:%02d", clock/60, clock%60)
+			if strings.HasPrefix(days, "every hour") {
+				text = text[2:]
+			}
+			clocks = append(clocks, text)
+		}
+		said[i] = strings.TrimSuffix(days+" at "+words.List(clocks), " at ")
 	}
 	text := strings.Join(said, " and ")
 	if lines[0].hasUntil {
 		text += " until " + time.Unix(lines[0].until, 0).UTC().Format("2 January 2006")
 	}
 	return text
-}
-
-func spokenTimes(clocks []int, ofHour bool) (times []string) {
-	for _, clock := range clocks {
-		text := fmt.Sprintf("%02d:%02d", clock/60, clock%60)
-		if ofHour {
-			text = text[2:]
-		}
-		times = append(times, text)
-	}
-	return times
 }
 
 func spokenEvery(interval int, unit string) string {

@@ -205,33 +205,29 @@ func (r *phraseReader) readNumber(field string) {
 		r.add(phraseWord{ordinalWord, field, n})
 	case rest != "" || r.afterAt && !counts:
 		r.bare = r.bare || rest == ""
-		r.readClock(field, n, rest)
+		minute := 0
+		if after, colon := strings.CutPrefix(rest, ":"); colon {
+			length := min(2, len(after))
+			ok = length == 2 && validMinute(after[:length])
+			minute, rest = atoi(after[:length]), strings.TrimSpace(after[length:])
+		}
+		if isHalf(rest) {
+			r.halves = true
+			ok = ok && n >= 1 && n <= 12
+			n %= 12
+			if rest == "pm" {
+				n += 12
+			}
+			rest = ""
+		}
+		if !ok || rest != "" || n > 23 {
+			r.reason = document.Found(field) + " is no time of day"
+			return
+		}
+		r.add(phraseWord{clockWord, field, n*60 + minute})
 	default:
 		r.add(phraseWord{numberWord, field, n})
 	}
-}
-
-func (r *phraseReader) readClock(field string, hour int, rest string) {
-	minute, ok := 0, true
-	if after, colon := strings.CutPrefix(rest, ":"); colon {
-		length := min(2, len(after))
-		ok = length == 2 && validMinute(after[:length])
-		minute, rest = atoi(after[:length]), strings.TrimSpace(after[length:])
-	}
-	if isHalf(rest) {
-		r.halves = true
-		ok = ok && hour >= 1 && hour <= 12
-		hour %= 12
-		if rest == "pm" {
-			hour += 12
-		}
-		rest = ""
-	}
-	if !ok || rest != "" || hour > 23 {
-		r.reason = document.Found(field) + " is no time of day"
-		return
-	}
-	r.add(phraseWord{clockWord, field, hour*60 + minute})
 }
 
 // add appends words. A number right between "every" and a unit is an interval: "every second month", but not "every 2nd of the month".

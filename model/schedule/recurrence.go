@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +33,62 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 		until = min(until, r.until)
 	}
 	if r.Freq > rrule.DAILY && !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
-		return newElapsed(r, z, dtstart, until), nil
+		start, _, _ := z.resolve(dtstart)
+		step := slotSeconds(r.Freq) * int64(r.Interval)
+		if r.Count > 0 {
+			until = min(until, start+int64(r.Count-1)*step)
+		}
+		return &elapsed{lasting{until}, start, step}, nil
 	}
-	return newCalendar(r, z, dtstart, until, b)
+	option := withDefaults(r.ROption, time.Unix(dtstart, 0).UTC())
+	c := &calendar{
+		lasting: lasting{until}, zone: z, dtstart: dtstart,
+		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart), chosen: option.Bysetpos,
+	}
+	if !c.clock.meets(b) && !b.cut() {
+		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
+	}
+	most := c.days.most() * c.clock.count()
+	if len(c.chosen) > 0 && !slices.ContainsFunc(c.chosen, func(position int) bool { return max(position, -position) <= most }) {
+		c.end(-endless)
+	}
+	if r.Count > 0 {
+		last := int64(-endless)
+		for range r.Count {
+			next := c.next(last, endless, b)
+			if next == endless {
+				break
+			}
+			last = next
+		}
+		c.end(last)
+	}
+	return c, nil
+}
+
+// withDefaults writes down what a rule takes from dtstart.
+func withDefaults(o rrule.ROption, dtstart time.Time) rrule.ROption {
+	if len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byweekday) == 0 {
+		switch o.Freq {
+		case rrule.YEARLY:
+			o.Bymonth = orDefault(o.Bymonth, int(dtstart.Month()))
+			o.Bymonthday = []int{dtstart.Day()}
+		case rrule.MONTHLY:
+			o.Bymonthday = []int{dtstart.Day()}
+		case rrule.WEEKLY:
+			o.Byweekday = []rrule.Weekday{weekdays[(dtstart.Weekday()+6)%7]}
+		}
+	}
+	if o.Freq <= rrule.DAILY {
+		o.Byhour = orDefault(o.Byhour, dtstart.Hour())
+	}
+	if o.Freq <= rrule.HOURLY {
+		o.Byminute = orDefault(o.Byminute, dtstart.Minute())
+	}
+	if o.Freq <= rrule.MINUTELY {
+		o.Bysecond = orDefault(o.Bysecond, dtstart.Second())
+	}
+	return o
 }
 
 // probe asks a rule for its first occurrences, and ends it with the last of them. dearest is the most steps that one took.
@@ -75,15 +129,6 @@ type elapsed struct {
 	start, step int64
 }
 
-func newElapsed(r *ruleLine, z zone, dtstart, until int64) *elapsed {
-	start, _, _ := z.resolve(dtstart)
-	step := slotSeconds(r.Freq) * int64(r.Interval)
-	if r.Count > 0 {
-		until = min(until, start+int64(r.Count-1)*step)
-	}
-	return &elapsed{lasting{until}, start, step}
-}
-
 func (e *elapsed) next(after, before int64, _ *budget) int64 {
 	at := e.start
 	if after >= e.start {
@@ -114,66 +159,11 @@ type stretch struct{ after, end int64 }
 
 const worthKeeping = 16
 
-func newCalendar(r *ruleLine, z zone, dtstart, until int64, b *budget) (*calendar, error) {
-	option := withDefaults(r.ROption, time.Unix(dtstart, 0).UTC())
-	c := &calendar{
-		lasting: lasting{until}, zone: z, dtstart: dtstart,
-		clock: newDayClock(&option, dtstart), days: newDayRule(&option, dtstart), chosen: option.Bysetpos,
-	}
-	if !c.clock.meets(b) && !b.cut() {
-		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
-	}
-	if len(c.chosen) > 0 && !c.chosen.reach(c.days.most()*c.clock.count()) {
-		c.end(-endless)
-	}
-	if r.Count > 0 {
-		c.end(c.last(r.Count, b))
-	}
-	return c, nil
-}
-
-// withDefaults writes down what a rule takes from dtstart.
-func withDefaults(o rrule.ROption, dtstart time.Time) rrule.ROption {
-	if len(o.Bymonthday)+len(o.Byyearday)+len(o.Byweekno)+len(o.Byweekday) == 0 {
-		switch o.Freq {
-		case rrule.YEARLY:
-			o.Bymonth = orDefault(o.Bymonth, int(dtstart.Month()))
-			o.Bymonthday = []int{dtstart.Day()}
-		case rrule.MONTHLY:
-			o.Bymonthday = []int{dtstart.Day()}
-		case rrule.WEEKLY:
-			o.Byweekday = []rrule.Weekday{weekdays[(dtstart.Weekday()+6)%7]}
-		}
-	}
-	if o.Freq <= rrule.DAILY {
-		o.Byhour = orDefault(o.Byhour, dtstart.Hour())
-	}
-	if o.Freq <= rrule.HOURLY {
-		o.Byminute = orDefault(o.Byminute, dtstart.Minute())
-	}
-	if o.Freq <= rrule.MINUTELY {
-		o.Bysecond = orDefault(o.Bysecond, dtstart.Second())
-	}
-	return o
-}
-
 func orDefault(list []int, value int) []int {
 	if len(list) > 0 {
 		return list
 	}
 	return []int{value}
-}
-
-func (c *calendar) last(count int, b *budget) int64 {
-	at := int64(-endless)
-	for range count {
-		next := c.next(at, endless, b)
-		if next == endless {
-			break
-		}
-		at = next
-	}
-	return at
 }
 
 // next remembers what was dear to find. The answer is the same without.
@@ -208,38 +198,40 @@ func (c *calendar) next(after, before int64, b *budget) int64 {
 // those that the clocks show there; two of them may fall on one instant.
 func (c *calendar) search(after, last int64, b *budget) int64 {
 	b.take(c.zone.steps())
-	best, view := int64(endless), c.zone.outlook(max(after, c.dtstart-longestChange))
-	if view.from < view.to {
-		if wall, ok := c.wallAfter(view.from, last, b); ok && wall < view.to {
-			best = wall - view.shift
+	best, found := int64(endless), int64(endless)
+	from := max(after, c.dtstart-longestChange)
+	now, before := c.zone.offset(from), c.zone.offset(from-longestChange)
+	seen := from + now // what the clock shows
+	if now != before {
+		change := c.zone.changed(from-longestChange, from)
+		seen = max(seen, change+before-1)                   // all wall times of an overlap ran the first time round
+		if resumed := change + now; from+before < resumed { // those of a gap run behind it
+			if wall, ok := c.wallAfter(from+before, last, b); ok && wall < resumed {
+				best = wall - before
+			}
 		}
 	}
-	return min(best, c.instantAfter(view.shown, after, last, b))
+	for wall := seen; ; {
+		shown, ok := c.wallAfter(wall, last, b)
+		if !ok {
+			return min(best, found)
+		}
+		b.take(c.zone.steps())
+		at, resume, gap := c.zone.resolve(shown)
+		if at > after {
+			found = min(found, at)
+		}
+		if !gap && found != endless {
+			return min(best, found)
+		}
+		// Of a gap only the first wall time matters, against the first one behind it.
+		wall = max(shown, resume-1)
+	}
 }
 
 func (c *calendar) names(wall int64, b *budget) bool {
 	next, ok := c.wallAfter(wall-1, lastDay(c.until), b)
 	return ok && next == wall
-}
-
-func (c *calendar) instantAfter(wall, after, last int64, b *budget) int64 {
-	best := int64(endless)
-	for {
-		shown, ok := c.wallAfter(wall, last, b)
-		if !ok {
-			return best
-		}
-		b.take(c.zone.steps())
-		at, resume, gap := c.zone.resolve(shown)
-		if at > after {
-			best = min(best, at)
-		}
-		if !gap && best != endless {
-			return best
-		}
-		// Of a gap only the first wall time matters, against the first one behind it.
-		wall = max(shown, resume-1)
-	}
 }
 
 func (c *calendar) wallAfter(wall, last int64, b *budget) (int64, bool) {

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,10 +42,7 @@ func readRule(field, text string, z zone) (*ruleLine, error) {
 			return nil, err
 		}
 	}
-	if err := r.check(); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return r, r.check()
 }
 
 func (r *ruleLine) read(part string) error {
@@ -62,17 +60,35 @@ func (r *ruleLine) read(part string) error {
 	}
 	switch name {
 	case "FREQ":
-		return r.readFreq(value)
+		var err error
+		if r.Freq, err = rrule.StrToFreq(value); err != nil {
+			return r.refuse(name, "YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY or SECONDLY", document.Found(value))
+		}
+		return nil
 	case "INTERVAL":
 		return r.readInt(name, value, maxInterval, &r.Interval)
 	case "COUNT":
 		return r.readInt(name, value, maxCount, &r.Count)
 	case "UNTIL":
-		return r.readUntil(value)
+		if r.until, r.hasUntil = readMoment(value, r.zone, forever); !r.hasUntil {
+			return r.refuse(name, wantMoment(forever), document.Found(value))
+		}
+		return nil
 	case "BYDAY":
-		return r.readDays(value)
+		for item := range strings.SplitSeq(value, ",") {
+			day, ok := readDay(strings.TrimSpace(item))
+			if !ok || slices.Contains(r.Byweekday, day) {
+				return r.refuse(name, "weekdays such as MO or -1FR, each once", document.Found(value))
+			}
+			r.Byweekday = append(r.Byweekday, day)
+		}
+		return nil
 	case "WKST":
-		return r.readWeekStart(value)
+		var ok bool
+		if r.Wkst, ok = readDay(value); !ok || r.Wkst.N() != 0 {
+			return r.refuse(name, "one weekday such as MO", document.Found(value))
+		}
+		return nil
 	case "DTSTART":
 		return r.refuse(name, dtstartElsewhere, document.Found(part))
 	default:
@@ -85,13 +101,6 @@ const (
 
 	dtstartElsewhere = "the start in the dtstart field, not in the rule"
 )
-
-func (r *ruleLine) readFreq(value string) (err error) {
-	if r.Freq, err = rrule.StrToFreq(value); err != nil {
-		return r.refuse("FREQ", "YEARLY, MONTHLY, WEEKLY, DAILY, HOURLY, MINUTELY or SECONDLY", document.Found(value))
-	}
-	return nil
-}
 
 func (r *ruleLine) readInt(name, value string, limit int, to *int) error {
 	n, err := strconv.Atoi(value)
@@ -120,14 +129,6 @@ var intLists = map[string]intList{
 	"BYSETPOS":   {1, 366, true, func(r *ruleLine) *[]int { return &r.Bysetpos }},
 }
 
-func (l intList) want() string {
-	text := "numbers from " + strconv.Itoa(l.first) + " to " + strconv.Itoa(l.last)
-	if l.fromEnd {
-		text += " or from -" + strconv.Itoa(l.last) + " to -1"
-	}
-	return text + ", each once"
-}
-
 func (r *ruleLine) readInts(name, value string, list intList) error {
 	to := list.of(r)
 	for item := range strings.SplitSeq(value, ",") {
@@ -137,7 +138,11 @@ func (r *ruleLine) readInts(name, value string, list intList) error {
 			size = max(n, -n)
 		}
 		if err != nil || size < list.first || size > list.last || slices.Contains(*to, n) {
-			return r.refuse(name, list.want(), document.Found(value))
+			want := fmt.Sprintf("numbers from %d to %d", list.first, list.last)
+			if list.fromEnd {
+				want += fmt.Sprintf(" or from -%d to -1", list.last)
+			}
+			return r.refuse(name, want+", each once", document.Found(value))
 		}
 		*to = append(*to, n)
 	}
@@ -146,15 +151,6 @@ func (r *ruleLine) readInts(name, value string, list intList) error {
 
 // forever is the last year of an UNTIL; 99991231T235959Z is a customary way to write "no end".
 const forever = 9999
-
-func (r *ruleLine) readUntil(value string) error {
-	at, ok := readMoment(value, r.zone, forever)
-	if !ok {
-		return r.refuse("UNTIL", wantMoment(forever), document.Found(value))
-	}
-	r.until, r.hasUntil = at, true
-	return nil
-}
 
 var weekdays = []rrule.Weekday{rrule.MO, rrule.TU, rrule.WE, rrule.TH, rrule.FR, rrule.SA, rrule.SU}
 
@@ -174,26 +170,6 @@ func readDay(text string) (day rrule.Weekday, ok bool) {
 	return weekdays[at].Nth(n), err == nil && n != 0
 }
 
-func (r *ruleLine) readDays(value string) error {
-	for item := range strings.SplitSeq(value, ",") {
-		day, ok := readDay(strings.TrimSpace(item))
-		if !ok || slices.Contains(r.Byweekday, day) {
-			return r.refuse("BYDAY", "weekdays such as MO or -1FR, each once", document.Found(value))
-		}
-		r.Byweekday = append(r.Byweekday, day)
-	}
-	return nil
-}
-
-func (r *ruleLine) readWeekStart(value string) error {
-	day, ok := readDay(value)
-	if !ok || day.N() != 0 {
-		return r.refuse("WKST", "one weekday such as MO", document.Found(value))
-	}
-	r.Wkst = day
-	return nil
-}
-
 // check refuses contradictions, and combinations in which the library panics, never ends or drops a part.
 func (r *ruleLine) check() error {
 	if !slices.Contains(r.seen, "FREQ") {
@@ -205,15 +181,13 @@ func (r *ruleLine) check() error {
 	if n := max(1, len(r.Byhour)) * max(1, len(r.Byminute)) * max(1, len(r.Bysecond)); n > maxTimes {
 		return r.refuse("", "at most "+strconv.Itoa(maxTimes)+" combinations of BYHOUR, BYMINUTE and BYSECOND", strconv.Itoa(n))
 	}
-	if err := r.checkOrdinals(); err != nil {
-		return err
+	numbered, limit := 0, 0 // the highest number of a weekday in the period; 0: days have none
+	switch {
+	case r.Freq == rrule.MONTHLY, r.Freq == rrule.YEARLY && len(r.Bymonth) > 0 && len(r.Byweekno) == 0:
+		limit = 5
+	case r.Freq == rrule.YEARLY && len(r.Byweekno) == 0:
+		limit = 53
 	}
-	return r.checkPositions()
-}
-
-// checkOrdinals refuses days with and without a number together, which the library reads against RFC 5545, and numbers that are too high.
-func (r *ruleLine) checkOrdinals() error {
-	numbered, limit := 0, r.maxOrdinal()
 	for _, day := range r.Byweekday {
 		if day.N() == 0 {
 			continue
@@ -223,35 +197,15 @@ func (r *ruleLine) checkOrdinals() error {
 			return r.refuse("BYDAY", "days without a number, which need FREQ=MONTHLY, or FREQ=YEARLY without BYWEEKNO", document.Found(day.String()))
 		}
 		if day.N() > limit || day.N() < -limit {
-			return r.refuse("BYDAY", "a number from 1 to "+strconv.Itoa(limit)+", or from -"+strconv.Itoa(limit)+" to -1", document.Found(day.String()))
+			return r.refuse("BYDAY", fmt.Sprintf("a number from 1 to %[1]d, or from -%[1]d to -1", limit), document.Found(day.String()))
 		}
 	}
-	if numbered > 0 && numbered < len(r.Byweekday) {
-		return r.refuse("BYDAY", "days that all have a number or all have none; use two RRULE lines", "both kinds")
-	}
-	return nil
-}
-
-// maxOrdinal is the highest number of a weekday in the period; 0: days have none.
-func (r *ruleLine) maxOrdinal() int {
 	switch {
-	case r.Freq == rrule.MONTHLY, r.Freq == rrule.YEARLY && len(r.Bymonth) > 0 && len(r.Byweekno) == 0:
-		return 5
-	case r.Freq == rrule.YEARLY && len(r.Byweekno) == 0:
-		return 53
-	default:
-		return 0
-	}
-}
-
-func (r *ruleLine) checkPositions() error {
-	if len(r.Bysetpos) == 0 {
-		return nil
-	}
-	if r.Freq > rrule.DAILY {
+	case numbered > 0 && numbered < len(r.Byweekday): // the library reads that against RFC 5545
+		return r.refuse("BYDAY", "days that all have a number or all have none; use two RRULE lines", "both kinds")
+	case len(r.Bysetpos) > 0 && r.Freq > rrule.DAILY:
 		return r.refuse("BYSETPOS", "FREQ=DAILY or longer; name the minutes or seconds themselves", "FREQ="+r.Freq.String())
-	}
-	if !filtersDays(&r.ROption) && !filtersTimes(&r.ROption) {
+	case len(r.Bysetpos) > 0 && !filtersDays(&r.ROption) && !filtersTimes(&r.ROption):
 		return r.refuse("BYSETPOS", "another BY part to choose from", "none")
 	}
 	return nil

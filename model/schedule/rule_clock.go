@@ -108,14 +108,9 @@ func ahead(set uint64, n int64) int64 {
 // meets reports whether the INTERVAL ever falls into the allowed times. What it has in common with the day decides that for all days.
 func (c *dayClock) meets(b *budget) bool {
 	common := *c
-	common.every = gcd(c.every, daySeconds/c.slot)
+	for rest := daySeconds / c.slot; rest != 0; {
+		common.every, rest = rest, common.every%rest
+	}
 	_, ok := common.from(0, 0, b)
 	return ok
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }

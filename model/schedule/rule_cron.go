@@ -31,7 +31,22 @@ const fiveFields = "five cron fields (minute, hour, day of month, month, day of 
 func cronRule(text string) (string, error) {
 	fields := strings.Fields(text)
 	if strings.HasPrefix(fields[0], "@") {
-		return cronNickname(text, fields)
+		name := strings.ToLower(fields[0])
+		if expression, ok := cronNicknames[name]; ok && len(fields) == 1 {
+			return cronRule(expression)
+		}
+		want := "@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every with a duration"
+		if name == "@reboot" {
+			want += ", which are times (a start of the machine is none)"
+		}
+		if name == "@every" && len(fields) > 1 {
+			every, err := document.ParseDuration(strings.Join(fields[1:], " "))
+			if rule, ok := elapsedRule(every); ok && err == nil {
+				return rule, nil
+			}
+			want = `@every and a duration of whole seconds such as "@every 90m", at most 1000000 of its unit`
+		}
+		return "", refuseRule(want, document.Found(text))
 	}
 	if strings.Contains(strings.ToUpper(fields[0]), "TZ=") {
 		return "", refuseRule(fiveFields+"; the zone stands in the timezone field", document.Found(fields[0]))
@@ -61,25 +76,6 @@ var cronNicknames = map[string]string{
 	"@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *",
 }
 
-func cronNickname(text string, fields []string) (string, error) {
-	name := strings.ToLower(fields[0])
-	if expression, ok := cronNicknames[name]; ok && len(fields) == 1 {
-		return cronRule(expression)
-	}
-	if name == "@every" && len(fields) > 1 {
-		every, err := document.ParseDuration(strings.Join(fields[1:], " "))
-		if rule, ok := elapsedRule(every); ok && err == nil {
-			return rule, nil
-		}
-		return "", refuseRule(`@every and a duration of whole seconds such as "@every 90m", at most 1000000 of its unit`, document.Found(text))
-	}
-	want := "@hourly, @daily, @midnight, @weekly, @monthly, @yearly, @annually or @every with a duration"
-	if name == "@reboot" {
-		want += ", which are times (a start of the machine is none)"
-	}
-	return "", refuseRule(want, document.Found(text))
-}
-
 // elapsedRule writes "so much time after the last one" in the longest unit that fits.
 func elapsedRule(every time.Duration) (rule string, ok bool) {
 	for _, freq := range []rrule.Frequency{rrule.HOURLY, rrule.MINUTELY, rrule.SECONDLY} {
@@ -93,20 +89,25 @@ func elapsedRule(every time.Duration) (rule string, ok bool) {
 
 // cronLines composes the rule. When both kinds of day are restricted, cron means either: one line for each.
 func cronLines(c [5]cronSet, fields []string) (string, error) {
-	minutes, hours, days, months, weekdays := c[0], c[1], c[2], c[3], c[4]
+	minutes, hours, days, months, onWeekdays := c[0], c[1], c[2], c[3], c[4]
 	base := rrule.ROption{Bymonth: months.list(), Byhour: hours.list(), Byminute: minutes.list(), Bysecond: midnight}
 	byMonthDay, byWeekday := base, base
-	byMonthDay.Bymonthday, byWeekday.Byweekday = days.list(), weekdays.weekdays()
+	byMonthDay.Bymonthday = days.list()
+	for i, day := range weekdays { // from Monday on; none when all are allowed
+		if onWeekdays.has((i+1)%7) && !onWeekdays.full() {
+			byWeekday.Byweekday = append(byWeekday.Byweekday, day)
+		}
+	}
 	lines := []rrule.ROption{base}
 	switch {
-	case weekdays.star:
+	case onWeekdays.star:
 		lines[0] = byMonthDay
 	case days.star:
 		lines[0] = byWeekday
-	case days.wild || weekdays.wild:
+	case days.wild || onWeekdays.wild:
 		return "", refuseRule("a list such as 1,11,21 instead of * with a step beside another day: crons disagree on whether both must hold",
 			document.Found(strings.Join(fields[2:], " ")))
-	case days.full() || weekdays.full(): // either holds on every day
+	case days.full() || onWeekdays.full(): // either holds on every day
 	case !dateExists(months, days):
 		lines[0] = byWeekday
 	default:

@@ -7,8 +7,6 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-
-	"github.com/teambition/rrule-go"
 )
 
 type cronField struct {
@@ -51,22 +49,20 @@ func (s cronSet) list() []int {
 	return list
 }
 
-// weekdays returns the days from Monday on; none when all are allowed.
-func (s cronSet) weekdays() (days []rrule.Weekday) {
-	for i, day := range weekdays {
-		if s.has((i+1)%7) && !s.full() {
-			days = append(days, day)
-		}
-	}
-	return days
-}
-
 func (f *cronField) read(text string) (cronSet, error) {
 	set := cronSet{field: f, star: text == "*" || text == "*/1", wild: strings.Contains(text, "*")}
 	for item := range strings.SplitSeq(strings.ToUpper(text), ",") {
 		bits, ok := f.item(item)
 		if !ok {
-			return set, refuseRule(f.want(item), document.Found(text))
+			want := fmt.Sprintf("numbers from %d to %d", f.first, f.last)
+			if f.names != nil {
+				want += " or " + f.names[0] + " to " + f.names[len(f.names)-1]
+			}
+			want += fmt.Sprintf(", as 1, 1-5, */2 or 1,5, in the %s (field %d of the cron expression)", f.name, f.place)
+			if hint := f.hint(item); hint != "" {
+				want += "; " + hint
+			}
+			return set, refuseRule(want, document.Found(text))
 		}
 		set.bits |= bits
 	}
@@ -76,7 +72,7 @@ func (f *cronField) read(text string) (cronSet, error) {
 	return set, nil
 }
 
-// item reads one of a list, e.g. "*/5", "MON-FRI" or "10-50/20".
+// item reads one of a list, e.g. "*/5", "MON-FRI" or "10-50/20". Crons disagree about what a step after a single number means, so it is refused.
 func (f *cronField) item(text string) (bits uint64, ok bool) {
 	span, stepText, stepped := strings.Cut(text, "/")
 	step := 1
@@ -85,28 +81,23 @@ func (f *cronField) item(text string) (bits uint64, ok bool) {
 			return 0, false
 		}
 	}
-	from, to, ok := f.span(span, stepped)
+	from, to, ok := f.first, f.last, true
+	if span != "*" {
+		low, high, ranged := strings.Cut(span, "-")
+		from, ok = f.value(low)
+		if to = from; ranged {
+			var toOK bool
+			if to, toOK = f.value(high); f.place == 5 && high == "SUN" && from > 0 {
+				to = 7
+			}
+			ok = ok && toOK && from <= to
+		}
+		ok = ok && (ranged || !stepped)
+	}
 	for n := from; ok && n <= to; n += step {
 		bits |= 1 << n
 	}
 	return bits, ok
-}
-
-// span reads "*", "5" or "1-5". Crons disagree about what a step after a single number means, so it is refused.
-func (f *cronField) span(text string, stepped bool) (from, to int, ok bool) {
-	if text == "*" {
-		return f.first, f.last, true
-	}
-	low, high, ranged := strings.Cut(text, "-")
-	from, ok = f.value(low)
-	if !ranged {
-		return from, from, ok && !stepped
-	}
-	to, toOK := f.value(high)
-	if f.place == 5 && high == "SUN" && from > 0 {
-		to = 7
-	}
-	return from, to, ok && toOK && from <= to
 }
 
 func (f *cronField) value(text string) (n int, ok bool) {
@@ -117,21 +108,13 @@ func (f *cronField) value(text string) (n int, ok bool) {
 	return n, ok && n >= f.first && (n <= f.last || f.place == 5 && n == 7)
 }
 
-func (f *cronField) want(item string) string {
-	want := fmt.Sprintf("numbers from %d to %d", f.first, f.last)
-	if f.names != nil {
-		want += " or " + f.names[0] + " to " + f.names[len(f.names)-1]
-	}
-	want += fmt.Sprintf(", as 1, 1-5, */2 or 1,5, in the %s (field %d of the cron expression)", f.name, f.place)
-	if hint := f.hint(item); hint != "" {
-		want += "; " + hint
-	}
-	return want
-}
-
-const nearestWeekday = "there is no W; write one RRULE line each for FREQ=MONTHLY;BYMONTHDAY=15;BYDAY=MO,TU,WE,TH,FR, for BYMONTHDAY=14;BYDAY=FR and for BYMONTHDAY=16;BYDAY=MO"
-
 func (f *cronField) hint(item string) string {
+	name, ordinal, nth := strings.Cut(item, "#") // "MON#2", the second Monday of the month
+	if !nth {
+		name, nth = strings.CutSuffix(item, "L") // "5L", its last Friday
+		ordinal = "-1"
+	}
+	day, isDay := f.value(name)
 	switch {
 	case strings.Contains(item, "?"):
 		return "* stands for ? as well"
@@ -143,26 +126,14 @@ func (f *cronField) hint(item string) string {
 		return nearestWeekday
 	case f.place == 3 && strings.HasPrefix(item, "L"):
 		return "the last day of the month is FREQ=MONTHLY;BYMONTHDAY=-1"
-	case f.place == 5:
-		return f.weekdayHint(item)
+	case f.place == 5 && nth && isDay:
+		return "that day of the month is FREQ=MONTHLY;BYDAY=" + document.Shorten(ordinal, 5) + weekdays[(day+6)%7].String()
 	default:
 		return f.spanHint(item)
 	}
 }
 
-// weekdayHint is for "5L", the last Friday of the month, and "MON#2", its second Monday.
-func (f *cronField) weekdayHint(item string) string {
-	name, ordinal, nth := strings.Cut(item, "#")
-	if !nth {
-		name, nth = strings.CutSuffix(item, "L")
-		ordinal = "-1"
-	}
-	day, ok := f.value(name)
-	if !nth || !ok {
-		return f.spanHint(item)
-	}
-	return "that day of the month is FREQ=MONTHLY;BYDAY=" + document.Shorten(ordinal, 5) + weekdays[(day+6)%7].String()
-}
+const nearestWeekday = "there is no W; write one RRULE line each for FREQ=MONTHLY;BYMONTHDAY=15;BYDAY=MO,TU,WE,TH,FR, for BYMONTHDAY=14;BYDAY=FR and for BYMONTHDAY=16;BYDAY=MO"
 
 // spanHint is for "5/10", "22-2" and "*/90".
 func (f *cronField) spanHint(item string) string {

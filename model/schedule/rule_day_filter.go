@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"math/bits"
 	"time"
 
@@ -106,50 +107,50 @@ type dayFilter struct {
 }
 
 func newDayFilter(option *rrule.ROption) dayFilter {
+	numbersOf := func(list []int) (set *numbers) {
+		for i, number := range list {
+			if i == 0 {
+				set = new(numbers)
+			}
+			set.add(number)
+		}
+		return set
+	}
 	f := dayFilter{
 		months: bitsOf(option.Bymonth, 13), weekdays: 1<<7 - 1, monthDays: numbersOf(option.Bymonthday), yearDays: numbersOf(option.Byyearday),
 		weeks: numbersOf(option.Byweekno), weekStart: option.Wkst.Day(), weekly: option.Freq == rrule.WEEKLY,
 		inYear: option.Freq == rrule.YEARLY && len(option.Bymonth) == 0,
 	}
-	if len(option.Byweekday) == 0 {
-		return f
-	}
-	f.weekdays = 0
-	for _, day := range option.Byweekday {
-		f.weekdays |= 1 << day.Day()
-		if day.N() != 0 && f.ordinals == nil {
-			f.ordinals = new([7]numbers)
+	for i, day := range option.Byweekday {
+		if i == 0 {
+			f.weekdays = 0
 		}
+		f.weekdays |= 1 << day.Day()
 		if day.N() != 0 {
+			f.ordinals = cmp.Or(f.ordinals, new([7]numbers))
 			f.ordinals[day.Day()].add(day.N())
 		}
 	}
 	return f
 }
 
-func numbersOf(list []int) *numbers {
-	if len(list) == 0 {
-		return nil
-	}
-	set := new(numbers)
-	for _, number := range list {
-		set.add(number)
-	}
-	return set
-}
-
 // wait returns how many days after a day the next one comes that the rule may name; 0: the rule names this day.
 func (f *dayFilter) wait(d *date) int64 {
 	switch {
 	case f.months>>d.month&1 == 0:
-		return f.monthAfter(d) - d.day
+		if later := f.months >> (d.month + 1); later != 0 {
+			return firstOfMonth(d.year, d.month+1+bits.TrailingZeros64(later)) - d.day
+		}
+		return firstOfMonth(d.year+1, bits.TrailingZeros64(f.months&^1)) - d.day
 	case f.monthDays != nil && !f.monthDays.has(d.monthDay, d.monthLength()):
 		return int64(f.monthDays.next(d.monthDay, d.monthLength()) - d.monthDay)
 	case f.weekdays>>d.weekday&1 == 0:
 		return int64(bits.TrailingZeros64((f.weekdays | f.weekdays<<7) >> d.weekday))
 	case f.yearDays != nil && !f.yearDays.has(d.yearDay, d.yearLength()):
 		return int64(f.yearDays.next(d.yearDay, d.yearLength()) - d.yearDay)
-	case f.ordinals != nil && !f.hasOrdinal(d):
+	case f.ordinals != nil && f.inYear && !f.hasOrdinal(d.weekday, d.yearDay, d.yearLength()):
+		return 1
+	case f.ordinals != nil && !f.inYear && !f.hasOrdinal(d.weekday, d.monthDay, d.monthLength()):
 		return 1
 	case f.weeks != nil && !f.inWeeks(d): // the days of a week that lie in one year go together
 		return min(7-floorMod(int64(d.weekday-f.weekStart), 7), int64(d.yearLength()-d.yearDay+1))
@@ -158,20 +159,8 @@ func (f *dayFilter) wait(d *date) int64 {
 	}
 }
 
-func (f *dayFilter) monthAfter(d *date) int64 {
-	month := d.month + 1
-	if later := f.months >> month; later != 0 {
-		return firstOfMonth(d.year, month+bits.TrailingZeros64(later))
-	}
-	return firstOfMonth(d.year+1, bits.TrailingZeros64(f.months&^1))
-}
-
-func (f *dayFilter) hasOrdinal(d *date) bool {
-	number, length := d.monthDay, d.monthLength()
-	if f.inYear {
-		number, length = d.yearDay, d.yearLength()
-	}
-	list := &f.ordinals[d.weekday]
+func (f *dayFilter) hasOrdinal(weekday, number, length int) bool {
+	list := &f.ordinals[weekday]
 	return has(&list.fromStart, (number+6)/7) || has(&list.fromEnd, (length-number)/7+1)
 }
 
@@ -200,17 +189,12 @@ func (f *dayFilter) inWeeks(d *date) bool {
 		return f.weeks.has(week, weeks)
 	case has(&f.weeks.fromEnd, 1): // the last of the year before
 		return true
-	default:
-		return has(&f.weeks.fromStart, lastWeekBefore(year, first, firstWeekday, f.weekStart))
 	}
-}
-
-// lastWeekBefore counts as the library does, which calls some 52nd weeks the 53rd.
-func lastWeekBefore(year, first, firstWeekday, weekStart int) int {
-	before := 365 + leap(year-1)
-	since := int(floorMod(int64(firstWeekday-before-weekStart), 7)) // days from the beginning of the week to that of the year before
+	// In the year before, which counts as the library does: it calls some 52nd weeks the 53rd.
+	before, last := 365+leap(year-1), 52+(length-first)%7/4
+	since := int(floorMod(int64(firstWeekday-before-f.weekStart), 7)) // days from the beginning of the week to that of the year before
 	if since >= 1 && since <= 3 {
-		return 52 + (before+since)%7/4
+		last = 52 + (before+since)%7/4
 	}
-	return 52 + (365+leap(year)-first)%7/4
+	return has(&f.weeks.fromStart, last)
 }

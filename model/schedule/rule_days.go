@@ -48,9 +48,12 @@ func lastDay(at int64) int64 { return floorDiv(at, daySeconds) + 1 }
 func (d *dayRule) from(day, last int64, b *budget) (int64, bool) {
 	for day <= last && b.step() {
 		at := dateOf(day)
-		if begin := d.begin(&at); begin > day {
-			day = begin
-			continue
+		if d.step > d.span { // behind a period it goes on with the next one
+			now := d.unit(&at)
+			if gone := floorMod(now-d.base, d.step); gone >= d.span {
+				day = d.dayOf(now - gone + d.step)
+				continue
+			}
 		}
 		wait := d.filter.wait(&at)
 		if wait == 0 {
@@ -59,19 +62,6 @@ func (d *dayRule) from(day, last int64, b *budget) (int64, bool) {
 		day += wait
 	}
 	return 0, false
-}
-
-// begin returns the day itself when it lies in a period, or else the first day of the next one.
-func (d *dayRule) begin(at *date) int64 {
-	if d.step == d.span {
-		return at.day
-	}
-	now := d.unit(at)
-	gone := floorMod(now-d.base, d.step)
-	if gone < d.span {
-		return at.day
-	}
-	return d.dayOf(now - gone + d.step)
 }
 
 // period returns the first and the last day of the period of a day. It must lie in one.
@@ -108,10 +98,6 @@ func (d *dayRule) dayOf(unit int64) int64 {
 type positions []int
 
 const longestPeriod = 366
-
-func (p positions) reach(size int) bool {
-	return slices.ContainsFunc(p, func(position int) bool { return max(position, -position) <= size })
-}
 
 // from returns the first wall time, not before another, that the positions choose; the search ends with the period of the last day.
 func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {

@@ -58,14 +58,12 @@ func checkRuleText(text string) error {
 		return refuseRule(fmt.Sprintf("at most %d bytes", maxRuleBytes), strconv.Itoa(len(text)))
 	case lines > maxRuleLines:
 		return refuseRule(fmt.Sprintf("at most %d lines", maxRuleLines), strconv.Itoa(lines))
-	case strings.ContainsFunc(text, notInRules):
+	case strings.ContainsFunc(text, func(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\r' && r != '\t' }):
 		return refuseRule("plain ASCII characters", document.Found(text))
 	default:
 		return nil
 	}
 }
-
-func notInRules(r rune) bool { return (r < ' ' || r > '~') && r != '\n' && r != '\r' && r != '\t' }
 
 func (s *ruleSet) readLine(field, line string) error {
 	name, rest := "RRULE", line
@@ -74,7 +72,12 @@ func (s *ruleSet) readLine(field, line string) error {
 	}
 	switch name {
 	case "RRULE":
-		return s.readRRule(field, strings.TrimPrefix(rest, ":"))
+		if len(s.rules) == maxRules {
+			return &document.Error{Field: field, Want: fmt.Sprintf("at most %d RRULE lines", maxRules), Found: "more"}
+		}
+		rule, err := readRule(field, strings.TrimPrefix(rest, ":"), s.zone)
+		s.rules = append(s.rules, rule)
+		return err
 	case "RDATE":
 		return s.readDates(field, rest, &s.dates)
 	case "EXDATE":
@@ -84,18 +87,6 @@ func (s *ruleSet) readLine(field, line string) error {
 	default:
 		return &document.Error{Field: field, Want: "an RRULE, RDATE or EXDATE line", Found: document.Found(line)}
 	}
-}
-
-func (s *ruleSet) readRRule(field, text string) error {
-	if len(s.rules) == maxRules {
-		return &document.Error{Field: field, Want: fmt.Sprintf("at most %d RRULE lines", maxRules), Found: "more"}
-	}
-	rule, err := readRule(field, text, s.zone)
-	if err != nil {
-		return err
-	}
-	s.rules = append(s.rules, rule)
-	return nil
 }
 
 func (s *ruleSet) readDates(field, text string, to *[]int64) error {

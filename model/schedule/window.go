@@ -79,7 +79,10 @@ func (w *Window) Open(at time.Time) (time.Time, error) {
 		return at, nil
 	}
 	opens, found, err := within(at, func(b *budget) (time.Time, bool) {
-		if first := w.shownFirst(at); w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {
+		// When the clocks go back, what they show now they first showed earlier in the night.
+		shown, _, _ := w.zone.resolve(w.wall(at))
+		first := at.Add(time.Duration(shown-at.Unix()) * time.Second)
+		if w.holds(at, b) || !first.Equal(at) && w.holds(first, b) {
 			return at, true
 		}
 		return w.starts.ask(at, b)
@@ -106,9 +109,3 @@ func (w *Window) holds(at time.Time, b *budget) bool {
 }
 
 func (w *Window) wall(at time.Time) int64 { return at.Unix() + w.zone.offset(at.Unix()) }
-
-// shownFirst returns when the clocks first showed what they show at an instant: earlier in the night in which they go back.
-func (w *Window) shownFirst(at time.Time) time.Time {
-	first, _, _ := w.zone.resolve(w.wall(at))
-	return at.Add(time.Duration(first-at.Unix()) * time.Second)
-}

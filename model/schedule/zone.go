@@ -166,26 +166,6 @@ func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 // longestChange bounds how far the clocks of a zone were ever moved at once, in seconds: Apia, Kwajalein and Kiritimati skipped a whole day.
 const longestChange = 25 * hourSeconds
 
-// outlook says where to look for the wall times that come later than an instant.
-type outlook struct {
-	shown int64 // they lie after this wall time, except for
-	from  int64 // those after from
-	to    int64 // and before to, which are in a gap that has just passed and come at wall - shift. None when from >= to.
-	shift int64
-}
-
-// outlook usually finds what the clock shows. After an overlap it finds the end of the overlap, because all wall times in it
-// ran the first time round. After a gap it finds the rest of the gap as well: those wall times run after the gap.
-func (z zone) outlook(after int64) outlook {
-	now, before := z.offset(after), z.offset(after-longestChange)
-	if now == before {
-		return outlook{shown: after + now}
-	}
-	change := z.changed(after-longestChange, after)
-	shown := max(after+now, change+before-1)
-	return outlook{shown: shown, from: after + before, to: change + now, shift: before}
-}
-
 func floorDiv(a, b int64) int64 {
 	q := a / b
 	if a%b < 0 {

@@ -12,14 +12,36 @@ import (
 var actions = []form{
 	{`retry (?:immediately|at once|now|right away|straight away|without delay)`, "On the first failure, retry immediately", retry("0s")},
 	{`retry (?:after|in) <duration> / retry <duration> later / wait (?:for )?<duration>,? (?:and then retry|and retry|then retry|before retrying)`,
-		"On the second failure, retry after 1 minute", (*draft).retryAfter},
+		"On the second failure, retry after 1 minute", func(d *draft, slots []string) {
+			if d.at == nil {
+				d.fail(errNotKnown)
+				return
+			}
+			retry(d.duration(d.at.field, slots[0]))(d, nil)
+		}},
 	{`wait <planned><else>`, "Wait until the next scheduled refresh", thenSchedule(func(o *outcome) { o.wait = true })},
 	{`reset (?:the )?attempt(?:_no| number)`, "Reset attempt_no", thenSchedule(func(o *outcome) { o.reset = true })},
 	{`panic / give up / (?:disable|stop) <the model>`, "Panic", (*draft).giveUp},
-	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", (*draft).giveUpNow},
+	{`give up (?:immediately|at once)`, "On the first failure, give up immediately", func(d *draft, slots []string) {
+		if d.at == nil {
+			d.fail(errNotKnown)
+			return
+		}
+		d.giveUp(slots)
+	}},
 	{`give up with the reason <text> / (?:disable|stop) <the model> with (?:the reason )?<text>`,
-		`Disable the model with the reason "thumbnail creation failed"`, (*draft).disable},
-	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, (*draft).mark},
+		`Disable the model with the reason "thumbnail creation failed"`, func(d *draft, slots []string) {
+			d.giveUp(nil)
+			d.set("disabled_reason", d.now.value(slots[0]))
+		}},
+	{`mark <the model> (?:with|as) <text>`, `Mark the banner with "thumbnail creation failed"`, func(d *draft, slots []string) {
+		reason := d.now.value(slots[0])
+		if !strings.HasSuffix(reason, "..") { // one full stop at the end of the quote is that of the sentence
+			reason = strings.TrimSuffix(reason, ".")
+		}
+		d.giveUp(nil)
+		d.set("disabled_reason", reason)
+	}},
 	{`<tell> <reader>(?: at <mailbox>)? <events> / send an e-?mail to <reader>(?: at <mailbox>)? <events> / send <reader> an e-?mail(?: at <mailbox>)? <events>`,
 		"Email the customer that the refresh has been disabled", (*draft).notifyDisabled},
 }
@@ -45,14 +67,6 @@ func retry(delay string) func(*draft, []string) {
 	}
 }
 
-func (d *draft) retryAfter(slots []string) {
-	if d.at == nil {
-		d.fail(errNotKnown)
-		return
-	}
-	retry(d.duration(d.at.field, slots[0]))(d, nil)
-}
-
 // thenSchedule returns an action that lets the model go on with its schedule after the failure at hand, or else after the last one.
 func thenSchedule(note func(*outcome)) func(*draft, []string) {
 	return func(d *draft, _ []string) {
@@ -75,29 +89,10 @@ func (d *draft) giveUp([]string) {
 	}
 }
 
-func (d *draft) giveUpNow(slots []string) {
-	if d.at == nil {
-		d.fail(errNotKnown)
-		return
-	}
-	d.giveUp(slots)
-}
-
 // end reads an action that stands alone: it follows the last failure, so that no failure may follow it.
 func (d *draft) end(what string) {
 	d.ended = cmp.Or(d.ended, d.now.line)
 	d.exhausted(what)
-}
-
-func (d *draft) disable(slots []string) {
-	d.giveUp(nil)
-	d.set("disabled_reason", d.now.value(slots[0]))
-}
-
-// mark is disable, but a full stop at the end of the quote is that of the sentence.
-func (d *draft) mark(slots []string) {
-	d.giveUp(nil)
-	d.set("disabled_reason", cutFullStop(d.now.value(slots[0])))
 }
 
 func (d *draft) notifyDisabled(slots []string) {
@@ -108,14 +103,6 @@ func (d *draft) notifyDisabled(slots []string) {
 		d.at.final = true
 	}
 	d.notifyOwner(slots)
-}
-
-// cutFullStop removes one full stop, but no ellipsis.
-func cutFullStop(text string) string {
-	if strings.HasSuffix(text, "..") {
-		return text
-	}
-	return strings.TrimSuffix(text, ".")
 }
 
 var states = map[string]policy.Notice{"disabled": policy.NoticeDisabled, "gives up": policy.NoticeDisabled, "recovers": policy.NoticeRecovered,

@@ -47,8 +47,7 @@ var errNotKnown = errors.New("not a known sentence")
 // line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for policy.Parse to refuse
 // and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {
-	d := newDraft()
-	d.readAll(text)
+	d := readAll(text)
 	switch {
 	case errors.Is(d.err, errNotKnown):
 		return nil, nil, d.now.explain()
@@ -58,7 +57,8 @@ func Parse(text string) (map[string]any, *Source, error) {
 	return d.doc, &Source{d.lines, d.mails}, nil
 }
 
-func (d *draft) readAll(text string) {
+func readAll(text string) *draft {
+	d := &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
 	sentences, err := readText(text)
 	if err == nil && len(sentences) == 0 {
 		err = refuse(0, `at least one sentence such as "Refresh the model every 2 hours"`, "nothing")
@@ -67,8 +67,29 @@ func (d *draft) readAll(text string) {
 	for i := 0; i < len(sentences) && d.err == nil; i++ {
 		d.read(&sentences[i])
 	}
-	d.spreads()
+	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said { // of "twice a day", unless a sentence sets another one
+		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
+	}
 	d.retries()
+	return d
+}
+
+func (s *sentence) explain() error {
+	nearest := knownSentences().Near(s.original())
+	refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: document.Found(s.original())}, nearest}
+	if nearest == "" { // it is nonsense
+		refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
+		return refused
+	}
+	known := words.Cut(nearest)
+	for _, word := range words.Cut(s.text) {
+		_, notUnit := words.ParseDuration("1 " + word)
+		if !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
+			refused.FieldError.Found += " (" + document.Found(word) + " is not understood there)"
+			break
+		}
+	}
+	return refused
 }
 
 // fail keeps the first refusal.
@@ -87,19 +108,6 @@ func (d *draft) known() bool {
 	return !unknown
 }
 
-func newDraft() *draft {
-	return &draft{doc: make(map[string]any), lines: make(map[string]int), failures: make(map[int]*outcome), parts: make(map[string]any)}
-}
-
-func (s *sentence) explain() error {
-	nearest := knownSentences().Near(s.original())
-	refused := &Error{s.line, &document.Error{Want: "a known sentence", Found: document.Found(s.original()) + s.odd(nearest)}, nearest}
-	if nearest == "" { // it is nonsense
-		refused.FieldError.Want += ` such as "Refresh the model every 2 hours" or "On the first failure, retry immediately"`
-	}
-	return refused
-}
-
 // read takes one sentence into account. Inside a block an action belongs to its heading.
 func (d *draft) read(s *sentence) {
 	d.now = s
@@ -116,17 +124,6 @@ func (d *draft) read(s *sentence) {
 	}
 	d.at = nil
 	d.act(s.text)
-}
-
-func (s *sentence) odd(nearest string) string {
-	known := words.Cut(nearest)
-	for _, word := range words.Cut(s.text) {
-		_, notUnit := words.ParseDuration("1 " + word)
-		if len(known) > 0 && !slices.Contains(known, word) && !strings.ContainsAny(word, `0123456789"`) && notUnit != nil {
-			return " (" + document.Found(word) + " is not understood there)"
-		}
-	}
-	return ""
 }
 
 func (d *draft) openBlock() {

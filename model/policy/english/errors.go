@@ -24,29 +24,26 @@ var (
 // errorTypes reads a list of error types; classes: also classes of statuses, such as http_5xx.
 func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	for _, part := range betweenAll.Split(text, -1) {
-		name, known := d.errorType(part)
-		if !known && (!classes || !statusClass.MatchString(name)) {
+		name := inError.FindStringSubmatch(part)[1]
+		lower, known := strings.ToLower(name), true
+		switch {
+		case strings.Trim(name, "0123456789") == "":
+			name = "http_" + name
+		case name[0] == '"':
+			name = d.now.value(name)
+		case lower == policy.ReasonTimeout+"s":
+			name = policy.ReasonTimeout
+		case slices.Contains(knownErrors, lower):
+			name = lower
+		default:
+			known = slices.Contains(d.now.ticked, name) || isIdentifier(name) || classes && statusClass.MatchString(name)
+		}
+		if !known {
 			d.refuse(`an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes`, document.Found(part))
 		}
 		types = append(types, name)
 	}
 	return types
-}
-
-func (d *draft) errorType(text string) (string, bool) {
-	parts := inError.FindStringSubmatch(text)
-	name, lower := parts[1], strings.ToLower(parts[1])
-	switch {
-	case strings.Trim(name, "0123456789") == "":
-		return "http_" + name, true
-	case name[0] == '"':
-		return d.now.value(name), true
-	case lower == policy.ReasonTimeout+"s":
-		return policy.ReasonTimeout, true
-	case slices.Contains(knownErrors, lower):
-		return lower, true
-	}
-	return name, slices.Contains(d.now.ticked, name) || isIdentifier(name)
 }
 
 // isIdentifier reports whether a word can be nothing but a name.

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -41,7 +42,14 @@ func (o *outcome) resolve(k int) (final string, err error) {
 
 // retries turns what the sentences say of each failure into a list of delays and what follows it: the failure after N delays is number N+1.
 func (d *draft) retries() {
-	d.compose()
+	switch {
+	case d.parts["base"] == nil && d.parts["strategy"] == nil:
+	case d.parts["strategy"] == nil && d.lines["retries.count"] == 0:
+		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
+	default:
+		d.parts["strategy"] = cmp.Or(d.parts["strategy"], any("fixed"))
+		d.doc["retries"] = d.parts
+	}
 	switch order := slices.Sorted(maps.Keys(d.failures)); {
 	case len(order) == 0:
 	case d.lines["retries"] > 0:
@@ -49,14 +57,22 @@ func (d *draft) retries() {
 	default:
 		d.listFailures(order)
 	}
-	d.checkCount()
+	count, counted := d.parts["count"].(float64)
+	listed, known := d.countOfRetries()
+	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || d.parts["strategy"] == nil) {
+		d.fail(refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays")))
+	}
 }
 
 func (d *draft) listFailures(order []int) {
 	var delays []any
 	for i, k := range order {
 		if k != i+1 {
-			d.gap(i+1, k)
+			expected := "the " + words.FormatOrdinal(i+1) + " failure"
+			if i > 0 {
+				expected += " after the " + words.FormatOrdinal(i) + " in line " + number(d.failures[i].line)
+			}
+			d.fail(refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k)))
 			return
 		}
 		o := d.failures[k]
@@ -72,29 +88,16 @@ func (d *draft) listFailures(order []int) {
 				"the "+words.FormatOrdinal(next)))
 			return
 		default:
+			d.now = &sentence{line: o.line, text: o.said}
 			if len(delays) == 0 { // the first failure is the last
-				d.now = &sentence{line: o.line, text: o.said}
 				d.set("retries", []any{}) // which a sentence may have said already
 			}
-			d.lastFailure(o, final)
+			d.exhausted(final)
 		}
 	}
 	if len(delays) > 0 {
 		d.doc["retries"], d.lines["retries"] = delays, d.lines["retries[0]"]
 	}
-}
-
-func (d *draft) gap(want, k int) {
-	expected := "the " + words.FormatOrdinal(want) + " failure"
-	if want > 1 {
-		expected += " after the " + words.FormatOrdinal(want-1) + " in line " + number(d.failures[want-1].line)
-	}
-	d.fail(refuse(d.failures[k].line, expected+", because the failure after the last retry has the next number", "the "+words.FormatOrdinal(k)))
-}
-
-func (d *draft) lastFailure(o *outcome, final string) {
-	d.now = &sentence{line: o.line, text: o.said}
-	d.exhausted(final)
 }
 
 // lastOfStrategy accepts one failure beside a strategy: the one after its last retry.
@@ -114,7 +117,8 @@ func (d *draft) lastOfStrategy(order []int) {
 	case len(order) > 1:
 		d.fail(refuse(d.failures[order[1]].line, "nothing after the "+words.FormatOrdinal(k)+" failure", "the "+words.FormatOrdinal(order[1])))
 	}
-	d.lastFailure(o, final)
+	d.now = &sentence{line: o.line, text: o.said}
+	d.exhausted(final)
 }
 
 // countOfRetries returns how many retries a sentence other than "On the first failure, ..." allows; false: it does not say.

@@ -11,16 +11,6 @@ import (
 
 // What the sentences about limits and the circuit mean, which set the parts of one field together.
 
-func (d *draft) limit(slots []string) {
-	d.addLimit(slots[3], inDigits(slots[0]), inDigits(slots[1]), slots[2])
-}
-
-func (d *draft) limitRunning(slots []string) { d.addLimit(slots[1], inDigits(slots[0]), "", "") }
-
-func (d *draft) limitRate(slots []string) { d.addLimit(slots[2], "", inDigits(slots[0]), slots[1]) }
-
-func inDigits(count string) string { return number(countOf(count)) }
-
 func (d *draft) addLimit(key, running, count, per string) {
 	limits, _ := d.doc["limits"].([]any)
 	if d.lines["limits"] > 0 && len(limits) == 0 {
@@ -29,26 +19,13 @@ func (d *draft) addLimit(key, running, count, per string) {
 	field := element("limits", len(limits))
 	limit := map[string]any{"key": key}
 	if running != "" {
-		limit["running"] = running
+		limit["running"] = number(countOf(running))
 	}
 	if count != "" {
-		limit["rate"] = count + "/" + d.duration(field+".rate", period(per))
+		limit["rate"] = number(countOf(count)) + "/" + d.duration(field+".rate", period(per))
 	}
 	d.doc["limits"] = append(limits, limit)
 	d.setInner("limits", field)
-}
-
-func (d *draft) circuit(slots []string) {
-	d.setCircuit("circuit.key", map[string]any{"key": slots[0], "open_after": inDigits(slots[1]) + " of " + inDigits(slots[2])})
-	d.lines["circuit.open_after"] = d.lines["circuit.key"]
-}
-
-func (d *draft) circuitOn(slots []string) {
-	d.setCircuit("circuit.on", map[string]any{"on": d.errorTypes(slots[0], true)})
-}
-
-func (d *draft) circuitProbe(slots []string) {
-	d.setCircuit("circuit.probe", map[string]any{"probe": d.duration("circuit.probe", slots[0])})
 }
 
 func (d *draft) setCircuit(path string, parts map[string]any) {
@@ -98,7 +75,12 @@ func (out *printer) circuit(p *policy.Policy) {
 	}
 	out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
 	if c.On != nil {
-		out.say("Count only %s for the circuit", names(c.On, bareFailure))
+		out.say("Count only %s for the circuit", names(c.On, func(text string) string {
+			if statusClass.MatchString(text) {
+				return text
+			}
+			return bareName(text)
+		}))
 	}
 	out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
 }
@@ -107,7 +89,7 @@ func (out *printer) promises(p *policy.Policy) {
 	if len(p.Closed) == 0 {
 		out.sayUsual("Stay closed on no calendar")
 	} else {
-		out.say("Stay closed on %s", names(p.Closed, bareCalendar))
+		out.say("Stay closed on %s", names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) }))
 	}
 	out.length("Keep the model fresh within %s", p.FreshWithin, "Promise no freshness")
 	if p.WarnWithin > 0 {

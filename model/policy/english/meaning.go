@@ -7,13 +7,10 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
 // What the forms of sentences.go mean. Each function takes what the slots of its form hold.
-
-func sayNothing(*draft, []string) {}
 
 func set(field string, value any) func(*draft, []string) {
 	return func(d *draft, _ []string) { d.set(field, value) }
@@ -54,10 +51,6 @@ func (d *draft) giveUpAfter(slots []string) {
 	setDuration("give_up_after")(d, slots)
 }
 
-func (d *draft) misfireYounger(slots []string) {
-	d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
-}
-
 // emailTo takes who gets e-mail from the slot that says it, if any. Several sentences may say the same.
 func (d *draft) emailTo(slots []string) {
 	text := strings.TrimSpace(strings.Join(slots, ""))
@@ -94,12 +87,6 @@ func (d *draft) notifyOwner(slots []string) {
 	}
 }
 
-func (d *draft) notifyAll([]string) {
-	for _, notice := range policy.Notices {
-		d.notify(notice)
-	}
-}
-
 func setExpression(field string) func(*draft, []string) {
 	return func(d *draft, slots []string) { d.set(field, map[string]any{"expr": d.now.value(slots[0])}) }
 }
@@ -112,8 +99,6 @@ func (d *draft) vary(slots []string) {
 	}
 	d.set("jitter", share)
 }
-
-func (d *draft) window(slots []string) { d.set("retry_window", d.now.restore(slots[0])) }
 
 func (d *draft) upToAge(slots []string) {
 	table, _ := d.doc["retries"].(map[string]any)
@@ -139,20 +124,10 @@ func (d *draft) delay(field, action string) string {
 	return o.delay
 }
 
+// onFailure reads "second", "first and second", "first three" and "2" before what is done.
 func (d *draft) onFailure(slots []string) {
-	numbers := failureNumbers(strings.ToLower(slots[0]))
-	for _, k := range numbers {
-		d.atFailure(k)
-		d.act(slots[1])
-	}
-	if numbers == nil {
-		d.fail(errNotKnown)
-	}
-	d.openBlock()
-}
-
-// failureNumbers reads "second", "first and second", "first three" and "2"; nil: it is none of them.
-func failureNumbers(text string) (numbers []int) {
+	var numbers []int
+	text := strings.ToLower(slots[0])
 	if first := strings.TrimPrefix(text, "first "); countOf(first) > 0 {
 		for k := range min(countOf(first), 1000) {
 			numbers = append(numbers, k+1)
@@ -160,16 +135,21 @@ func failureNumbers(text string) (numbers []int) {
 		if first == text { // the only one
 			numbers = numbers[len(numbers)-1:]
 		}
-		return numbers
-	}
-	for _, ordinal := range betweenAll.Split(text, -1) {
-		k, known := words.Ordinal(ordinal)
-		if !known {
-			return nil
+	} else {
+		for _, ordinal := range betweenAll.Split(text, -1) {
+			k, known := words.Ordinal(ordinal)
+			if !known {
+				d.fail(errNotKnown)
+				return
+			}
+			numbers = append(numbers, k)
 		}
-		numbers = append(numbers, k)
 	}
-	return numbers
+	for _, k := range numbers {
+		d.atFailure(k)
+		d.act(slots[1])
+	}
+	d.openBlock()
 }
 
 func (d *draft) headFailure(slots []string) {
@@ -190,11 +170,6 @@ func (d *draft) atFailure(k int) {
 	}
 	d.at = &outcome{line: d.now.line, field: element("retries", k-1), said: d.now.original()}
 	d.failures[k] = d.at
-}
-
-func (d *draft) giveUpAtOnce([]string) {
-	d.set("retries", []any{})
-	d.exhausted(giveUp)
 }
 
 func (d *draft) afterThat(slots []string) {

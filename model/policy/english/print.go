@@ -22,7 +22,6 @@ import (
 func Print(p policy.Policy) string {
 	out := &printer{}
 	out.schedule(&p)
-	out.time(&p)
 	out.retries(&p)
 	out.errors(&p)
 	out.end(&p)
@@ -61,31 +60,22 @@ func (out *printer) text(format, text string, quote func(string) string) {
 
 func (out *printer) schedule(p *policy.Policy) {
 	out.text("This policy is called %s", p.Name, strconv.Quote)
-	if p.Rule != "" {
-		out.rule(p.Rule, p.Timezone)
+	zone := ""
+	if p.Timezone != "" {
+		zone = " in the time zone " + bareZone(p.Timezone)
+	}
+	// In plain words if they mean exactly the same, else by its rule.
+	if phrase, ok := schedule.RuleEnglish(p.Rule); ok {
+		out.say("Refresh the model %s%s", phrase, zone)
+	} else if lines := strings.Split(p.Rule, "\n"); p.Rule != "" {
+		out.say("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)
+		for _, line := range lines[1:] {
+			out.say("Refresh also by the rule %s", bareRule(line))
+		}
 	} else {
 		out.text("Use the time zone %s", p.Timezone, bareZone)
 	}
 	out.text("Start the schedule at %s", p.Dtstart, bareRule)
-}
-
-// rule says a schedule in plain words if they mean exactly the same, else by its rule.
-func (out *printer) rule(rule, zone string) {
-	if zone != "" {
-		zone = " in the time zone " + bareZone(zone)
-	}
-	if phrase, ok := schedule.RuleEnglish(rule); ok {
-		out.say("Refresh the model %s%s", phrase, zone)
-		return
-	}
-	lines := strings.Split(rule, "\n")
-	out.say("Refresh the model by the rule %s%s", bareRule(lines[0]), zone)
-	for _, line := range lines[1:] {
-		out.say("Refresh also by the rule %s", bareRule(line))
-	}
-}
-
-func (out *printer) time(p *policy.Policy) {
 	if p.Timeout == 0 {
 		out.say("Allow any time to complete")
 	} else {
@@ -114,7 +104,14 @@ var alignments = map[policy.Alignment]string{
 func (out *printer) retries(p *policy.Policy) {
 	switch retries := p.Retries.(type) {
 	case policy.Delays:
-		out.delays(retries)
+		var shared []string
+		for i, delay := range retries {
+			shared = append(shared, "On the "+words.FormatOrdinal(i+1)+" failure, "+action(delay))
+			if i < len(words.Firsts) || len(shared) == sharedLine || i == len(retries)-1 {
+				out.say("%s", strings.Join(shared, ". "))
+				shared = nil
+			}
+		}
 	case policy.AgeTable:
 		for _, row := range retries {
 			out.say("Up to an age of %s, %s", document.FormatDurationInWords(row.UpTo), action(row.Delay))
@@ -122,10 +119,30 @@ func (out *printer) retries(p *policy.Policy) {
 	case *policy.Expression:
 		out.say("Retry by the expression %s", strconv.Quote(retries.Text))
 	case policy.Backoff:
-		out.backoff(retries)
+		sentence := "Retry"
+		if retries.Retries == 1 {
+			sentence += " 1 time"
+		} else if retries.Retries != policy.Unlimited {
+			sentence += fmt.Sprintf(" up to %d times", retries.Retries)
+		}
+		sentence += " with " + string(retries.Strategy) + " delays from " + document.FormatDurationInWords(retries.Base)
+		if retries.Strategy == policy.Exponential && retries.Factor != policy.DefaultFactor {
+			sentence += ", factor " + decimal(retries.Factor)
+		}
+		if retries.Cap > 0 {
+			sentence += ", at most " + document.FormatDurationInWords(retries.Cap)
+		}
+		out.say("%s", sentence)
 	}
 	if p.Jitter != p.DefaultJitter() {
-		out.say("Vary the delays by %s percent", percent(p.Jitter))
+		// The point of the decimal moves two places to the right, without rounding.
+		whole, fraction, _ := strings.Cut(decimal(p.Jitter), ".")
+		fraction += strings.Repeat("0", max(0, 2-len(fraction)))
+		percent := cmp.Or(strings.TrimLeft(whole+fraction[:2], "0"), "0")
+		if fraction[2:] != "" {
+			percent += "." + fraction[2:]
+		}
+		out.say("Vary the delays by %s percent", percent)
 	}
 	if p.AlignBy != nil {
 		out.say("Align retries by the expression %s", strconv.Quote(p.AlignBy.Text))
@@ -140,17 +157,6 @@ func (out *printer) retries(p *policy.Policy) {
 
 const sharedLine = 10
 
-func (out *printer) delays(delays policy.Delays) {
-	var shared []string
-	for i, delay := range delays {
-		shared = append(shared, "On the "+words.FormatOrdinal(i+1)+" failure, "+action(delay))
-		if i < len(words.Firsts) || len(shared) == sharedLine || i == len(delays)-1 {
-			out.say("%s", strings.Join(shared, ". "))
-			shared = nil
-		}
-	}
-}
-
 func action(delay time.Duration) string {
 	switch delay {
 	case policy.UntilPlanned:
@@ -162,25 +168,6 @@ func action(delay time.Duration) string {
 	default:
 		return "retry after " + document.FormatDurationInWords(delay)
 	}
-}
-
-func (out *printer) backoff(b policy.Backoff) {
-	sentence := "Retry"
-	switch b.Retries {
-	case policy.Unlimited:
-	case 1:
-		sentence += " 1 time"
-	default:
-		sentence += fmt.Sprintf(" up to %d times", b.Retries)
-	}
-	sentence += " with " + string(b.Strategy) + " delays from " + document.FormatDurationInWords(b.Base)
-	if b.Strategy == policy.Exponential && b.Factor != policy.DefaultFactor {
-		sentence += ", factor " + decimal(b.Factor)
-	}
-	if b.Cap > 0 {
-		sentence += ", at most " + document.FormatDurationInWords(b.Cap)
-	}
-	out.say("%s", sentence)
 }
 
 func (out *printer) errors(p *policy.Policy) {
@@ -270,17 +257,6 @@ var noticeWords = map[policy.Notice]string{
 
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
-// percent moves the point of a decimal two places to the right, without rounding.
-func percent(share float64) string {
-	whole, fraction, _ := strings.Cut(decimal(share), ".")
-	fraction += strings.Repeat("0", max(0, 2-len(fraction)))
-	shifted := cmp.Or(strings.TrimLeft(whole+fraction[:2], "0"), "0")
-	if fraction[2:] != "" {
-		shifted += "." + fraction[2:]
-	}
-	return shifted
-}
-
 var (
 	safeZone = regexp.MustCompile(`^[A-Za-z](?:[\w+/-]*\w)?$`)
 	safeRule = regexp.MustCompile(`^\w(?:[\w=;,:+/-]*\w)?$`)
@@ -290,17 +266,8 @@ func bareZone(text string) string { return bare(text, safeZone.MatchString(text)
 
 func bareRule(text string) string { return bare(text, safeRule.MatchString(text)) }
 
-func bareCalendar(text string) string { return bare(text, isCalendar(text)) }
-
 func bareName(text string) string {
 	return bare(text, isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent")
-}
-
-func bareFailure(text string) string {
-	if statusClass.MatchString(text) {
-		return text
-	}
-	return bareName(text)
 }
 
 func bare(text string, safe bool) string {

@@ -17,16 +17,6 @@ var (
 
 func (d *draft) refresh(slots []string) { d.schedule(d.cutSubject(slots[0])) }
 
-func (d *draft) request(slots []string) {
-	switch rest := d.cutSubject(slots[0]); rest {
-	case "":
-	case slots[0]:
-		d.fail(errNotKnown)
-	default:
-		d.schedule(rest)
-	}
-}
-
 // cutSubject returns what is said of the subject of a sentence, which may have the name that the policy has by now.
 func (d *draft) cutSubject(text string) string {
 	name, _ := d.doc["name"].(string)
@@ -51,21 +41,6 @@ func (d *draft) schedule(text string) {
 	}
 	d.spread = document.FormatDuration(read.Spread)
 	d.set("rrule", read.Rule)
-}
-
-// spreads sets the spread of "twice a day", unless a sentence sets another one.
-func (d *draft) spreads() {
-	if _, said := d.doc["spread"]; d.spread != "" && d.spread != "0s" && !said {
-		d.doc["spread"], d.lines["spread"] = d.spread, d.lines["rrule"]
-	}
-}
-
-func (d *draft) alsoByRule(slots []string) {
-	rule, found := d.doc["rrule"].(string)
-	if !found {
-		d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
-	}
-	d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
 }
 
 var lastMinutes = regexp.MustCompile(`^FREQ=(?:DAILY|(?:WEEKLY|HOURLY);BYDAY=([A-Z,]+))(?:;BYHOUR=([\d,]+))?;BYMINUTE=59;BYSECOND=0$`)

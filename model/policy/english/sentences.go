@@ -4,12 +4,26 @@ import "github.com/refreshd/refreshd/model/policy"
 
 // sentences are what a policy may say beside actions. The first pattern that fits is taken.
 var sentences = []form{
-	{`retry policy / use the defaults?`, "Retry policy:", sayNothing},
+	{`retry policy / use the defaults?`, "Retry policy:", func(*draft, []string) {}},
 	{`(?:this|the) policy is (?:called|named) <value> / (?:call|name) (?:this|the) policy <value> / the name of (?:this|the) policy is <value>`,
 		`This policy is called "nightly"`, setValue("name")},
-	{`refresh (?:it |the model )?also by the rule <rule>`, "Refresh also by the rule EXDATE:20261224T060000", (*draft).alsoByRule},
-	{`refresh <schedule>`, "Refresh the model every 2 hours", (*draft).refresh},
-	{`(?:send|make) an? request to <schedule>`, "Send a request to the thumbnailer service", (*draft).request},
+	{`refresh (?:it |the model )?also by the rule <rule>`, "Refresh also by the rule EXDATE:20261224T060000", func(d *draft, slots []string) {
+		rule, found := d.doc["rrule"].(string)
+		if !found {
+			d.refuse(`a sentence such as "Refresh the model by the rule FREQ=DAILY" before it`, d.found())
+		}
+		d.doc["rrule"] = rule + "\n" + d.now.restore(slots[0])
+	}},
+	{`refresh <schedule>`, "Refresh the model every 2 hours", func(d *draft, slots []string) { d.schedule(d.cutSubject(slots[0])) }},
+	{`(?:send|make) an? request to <schedule>`, "Send a request to the thumbnailer service", func(d *draft, slots []string) {
+		switch rest := d.cutSubject(slots[0]); rest {
+		case "":
+		case slots[0]:
+			d.fail(errNotKnown)
+		default:
+			d.schedule(rest)
+		}
+	}},
 	{`use the time ?zone <value> / the time ?zone is <value> / (?:all|the) times are in <value>`, "Use the time zone Europe/Berlin", setValue("timezone")},
 	{`(?:start|begin|count) the schedule (?:at|on|from) <value>`, "Start the schedule at 2026-01-01T00:00:00", setValue("dtstart")},
 
@@ -38,21 +52,35 @@ var sentences = []form{
 	{`run <missed> once / catch up on <missed> once / if a refresh was missed,? run it once`, "Run a missed refresh once", set("misfire", "run_once")},
 	{`run <missed>(?: once)?(?: only)? if (?:it is|they are) (?:younger|less) than <duration>(?: old)? /
 		(?:skip|ignore) <missed>(?: that (?:is|are))? (?:older|more) than <duration>(?: old)?`,
-		"Run a missed refresh once if it is younger than 1 hour", (*draft).misfireYounger},
+		"Run a missed refresh once if it is younger than 1 hour",
+		func(d *draft, slots []string) {
+			d.set("misfire", "run_if_younger_than "+d.duration("misfire", slots[0]))
+		}},
 	{`(?:skip|ignore) <missed> / <not> (?:run|catch up on|make up for) <missed> / if a refresh was missed,? skip it`, "Skip missed refreshes", set("misfire", "skip")},
 	{`spread (?:the )?(?:refreshes|load|starts) (?:over|across) <duration>`, "Spread the refreshes over 10 minutes", setDuration("spread")},
 	{`<not> spread (?:the )?refreshes`, "Do not spread the refreshes", set("spread", "none")},
 
 	{`run <at most> <count><at a time> and start <at most> <count> (?:in|per) <period> <for each> <key>`,
-		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}", (*draft).limit},
-	{`run <at most> <count><at a time> <for each> <key>`, "Run at most 4 at a time for each {host(input_url)}", (*draft).limitRunning},
-	{`start <at most> <count> (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}", (*draft).limitRate},
+		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[3], slots[0], slots[1], slots[2]) }},
+	{`run <at most> <count><at a time> <for each> <key>`, "Run at most 4 at a time for each {host(input_url)}",
+		func(d *draft, slots []string) { d.addLimit(slots[1], slots[0], "", "") }},
+	{`start <at most> <count> (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}",
+		func(d *draft, slots []string) { d.addLimit(slots[2], "", slots[0], slots[1]) }},
 	{`(?:(?:set|use) )?no limits?`, "Set no limits", set("limits", []any{})},
 	{`open the circuit (?:of|for) (?:each )?<key> after <count> failures?(?: out)? of <count>(?: attempts?)? /
 		open the circuit (?:of|for) (?:each )?<key> (?:when|if) <count>(?: out)? of <count> attempts fail`,
-		"Open the circuit of each {host(input_url)} after 5 failures of 10 attempts", (*draft).circuit},
-	{`count only <errors> for the circuit`, "Count only network, http_5xx and timeout for the circuit", (*draft).circuitOn},
-	{`probe (?:the|an) open circuit after <duration>`, "Probe an open circuit after 5 minutes", (*draft).circuitProbe},
+		"Open the circuit of each {host(input_url)} after 5 failures of 10 attempts", func(d *draft, slots []string) {
+			d.setCircuit("circuit.key", map[string]any{"key": slots[0], "open_after": number(countOf(slots[1])) + " of " + number(countOf(slots[2]))})
+			d.lines["circuit.open_after"] = d.lines["circuit.key"]
+		}},
+	{`count only <errors> for the circuit`, "Count only network, http_5xx and timeout for the circuit",
+		func(d *draft, slots []string) {
+			d.setCircuit("circuit.on", map[string]any{"on": d.errorTypes(slots[0], true)})
+		}},
+	{`probe (?:the|an) open circuit after <duration>`, "Probe an open circuit after 5 minutes",
+		func(d *draft, slots []string) {
+			d.setCircuit("circuit.probe", map[string]any{"probe": d.duration("circuit.probe", slots[0])})
+		}},
 	{`(?:(?:open|use) )?no circuit`, "Open no circuit", set("circuit", "none")},
 	{`let a retry_after close keys`, "Let a retry_after close keys", set("retry_after_scope", string(policy.ScopeKey))},
 	{`let a retry_after close no keys`, "Let a retry_after close no keys", set("retry_after_scope", string(policy.ScopeModel))},
@@ -65,7 +93,11 @@ var sentences = []form{
 	{`warn after <duration> without (?:a )?success`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
 	{`<tell> (?:nobody|no one) / <not> (?:notify|tell) (?:anybody|anyone|<reader>)`, "Notify nobody", set("notify", []any{})},
-	{`<tell> <reader> of everything`, "Notify the owner of everything", (*draft).notifyAll},
+	{`<tell> <reader> of everything`, "Notify the owner of everything", func(d *draft, _ []string) {
+		for _, notice := range policy.Notices {
+			d.notify(notice)
+		}
+	}},
 	{`send no e-?mail / <not> send e-?mails?`, "Send no e-mail", set("email", "none")},
 	{`e-?mail <reader> at <mailbox> / send (?:an )?e-?mails? to <mailbox>`, "Email the customer at owner_email of the payload", (*draft).emailTo},
 	{`<tell> <reader> of no failure`, "Notify the owner of no failure", set("failing_from", "none")},
@@ -78,7 +110,10 @@ var sentences = []form{
 	{`(?:on|after|at|for) (?:the )?<ordinals> failures?<,> <action> / (?:on|after) failure <count><,> <action> / (?:if|when) the <ordinals> attempt fails<,> <action>`,
 		"On the second failure, retry after 1 minute", (*draft).onFailure},
 	{`(?:on|after|at) (?:the )?<ordinal> failure`, "On the seventh failure:", (*draft).headFailure},
-	{`on failure<,> give up / <not> retry<,> give up`, "On failure, give up", (*draft).giveUpAtOnce},
+	{`on failure<,> give up / <not> retry<,> give up`, "On failure, give up", func(d *draft, _ []string) {
+		d.set("retries", []any{})
+		d.exhausted(giveUp)
+	}},
 	{`<not> retry(?: at all| failed attempts| (?:on|after) (?:a |any )?failure| on errors)? / no retries`, "Do not retry", set("retries", []any{})},
 	{`retry by the expression <text>`, `Retry by the expression "k < 5 ? '10m' : false"`, setExpression("retries")},
 	{`retry by the pattern <text>`, `Retry by the pattern "10 5s 10m"`, setValue("retries")},
@@ -97,7 +132,8 @@ var sentences = []form{
 		set("alignment", "between_planned")},
 	{`(?:align|join) retries (?:with the schedule )?by the expression <text>`,
 		`Align retries by the expression "retry_at + timeout > planned_at + 5m ? planned_at : retry_at"`, setExpression("alignment")},
-	{`(?:retry|start retries) only (?:with)?in the window <rule>`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11", (*draft).window},
+	{`(?:retry|start retries) only (?:with)?in the window <rule>`, "Retry only within the window FREQ=DAILY;BYHOUR=9,10,11",
+		func(d *draft, slots []string) { d.set("retry_window", d.now.restore(slots[0])) }},
 	{`(?:retry|start retries) at any time`, "Retry at any time", set("retry_window", "none")},
 	{`(?:retry|start retries) only <window>`, "Retry only between 9 AM and 5 PM", setWindow(false)},
 	{`<not> retry <window>`, "Never retry between 10 PM and 6 AM", setWindow(true)},

@@ -13,11 +13,20 @@ import (
 var traits = []form{
 	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
 	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
-	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`, apply: (*draft).fixed},
+	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`, apply: func(d *draft, slots []string) {
+		d.part("strategy", "fixed")
+		d.part("base", d.duration("retries.base", period(slots[0])))
+	}},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
 	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
 	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
-	{patterns: `(?:by the )?factor <number>`, apply: (*draft).factor},
+	{patterns: `(?:by the )?factor <number>`, apply: func(d *draft, slots []string) {
+		n, err := strconv.ParseFloat(slots[0], 64)
+		if err != nil {
+			d.refuse("a number that a float64 can hold", d.found())
+		}
+		d.part("factor", n)
+	}},
 	{patterns: `(?:at most|up to|to|capped at) <duration>`, apply: setPart("cap")},
 	{patterns: `(?:with )?<percent>(?: of)? jitter`, apply: (*draft).vary},
 	{patterns: `(?:immediately|right away|at once)`, apply: func(d *draft, _ []string) { d.delays([]string{"0"}) }},
@@ -77,25 +86,12 @@ func countOf(text string) int {
 	return map[string]int{"once": 1, "twice": 2}[lower]
 }
 
-func (d *draft) fixed(slots []string) {
-	d.part("strategy", "fixed")
-	d.part("base", d.duration("retries.base", period(slots[0])))
-}
-
 // period reads "minute" as "1 minute".
 func period(text string) string {
 	if strings.ContainsAny(text, " 0123456789") {
 		return text
 	}
 	return "1 " + text
-}
-
-func (d *draft) factor(slots []string) {
-	n, err := strconv.ParseFloat(slots[0], 64)
-	if err != nil {
-		d.refuse("a number that a float64 can hold", d.found())
-	}
-	d.part("factor", n)
 }
 
 // delays reads one delay, or several: "1 minute, 5 minutes and 1 hour".
@@ -106,26 +102,6 @@ func (d *draft) delays(slots []string) {
 	}
 	for _, text := range texts {
 		d.list = append(d.list, d.duration("retries", text))
-	}
-}
-
-func (d *draft) compose() {
-	switch {
-	case d.parts["base"] == nil && d.parts["strategy"] == nil:
-		return
-	case d.parts["strategy"] == nil && d.lines["retries.count"] == 0:
-		d.fail(refuse(d.lines["retries"], `how many retries there are, such as "Retry up to 3 times"`, "nothing of that"))
-	case d.parts["strategy"] == nil:
-		d.parts["strategy"] = "fixed"
-	}
-	d.doc["retries"] = d.parts
-}
-
-func (d *draft) checkCount() {
-	count, counted := d.parts["count"].(float64)
-	listed, known := d.countOfRetries()
-	if line := d.lines["retries.count"]; line > 0 && (!known || !counted || listed != int(count)) && (counted || d.parts["strategy"] == nil) {
-		d.fail(refuse(line, `as many delays as retries, such as "Retry up to 3 times, 5 minutes apart"`, words.Count(listed, "delay", "delays")))
 	}
 }
 

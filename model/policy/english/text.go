@@ -58,8 +58,15 @@ func readLine(number int, line string) ([]sentence, error) {
 		return nil, nil
 	}
 	indent := len(line) - len(strings.TrimLeft(line, " \t"))
-	marker, content := cutBullet(content)
-	first := sentence{line: number, level: level{indent, marker}}
+	first := sentence{line: number, level: level{indent: indent}}
+	bullet, rest, _ := strings.Cut(content, " ")
+	digits := strings.TrimRight(bullet, ".)")
+	switch {
+	case bullet == "-" || bullet == "*" || bullet == "+" || bullet == "•":
+		first.level.marker, content = bullet[0], strings.TrimSpace(rest)
+	case len(digits) == len(bullet)-1 && digits != "" && strings.Trim(digits, "0123456789") == "":
+		first.level.marker, content = '1', strings.TrimSpace(rest)
+	}
 	content, err := first.takeQuotes(content)
 	if err != nil {
 		return nil, err
@@ -76,18 +83,6 @@ func readLine(number int, line string) ([]sentence, error) {
 		}
 	}
 	return all, nil
-}
-
-func cutBullet(line string) (marker byte, rest string) {
-	bullet, rest, _ := strings.Cut(line, " ")
-	digits := strings.TrimRight(bullet, ".)")
-	switch {
-	case bullet == "-" || bullet == "*" || bullet == "+" || bullet == "•":
-		return bullet[0], strings.TrimSpace(rest)
-	case len(digits) == len(bullet)-1 && digits != "" && strings.Trim(digits, "0123456789") == "":
-		return '1', strings.TrimSpace(rest)
-	}
-	return 0, line
 }
 
 // takeQuotes moves all quoted parts of a line to quotes. Straight quotes have the escapes of Go and JSON; curly ones none.

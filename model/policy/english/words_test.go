@@ -56,8 +56,8 @@ func isFiller(word, text string) bool {
 // quickMeaning is readMeaning without a reason for a refusal, which takes its time.
 func quickMeaning(t reporter, text string) string {
 	t.Helper()
-	d := newDraft()
-	if d.readAll(text); d.err != nil {
+	d := readAll(text)
+	if d.err != nil {
 		return ""
 	}
 	return meaningOf(t, d.doc)
