@@ -13,10 +13,6 @@ type HeadSample struct {
 	LastSeen  time.Time // it surely stood in the list until then; zero: the list was empty
 }
 
-func (f HeadSample) passes(ticket int) bool {
-	return f.Ticket > ticket || f.Ticket == ticket && f.LastSeen.IsZero()
-}
-
 // HeadSamples are the fronts that dispatchers have noted of an input list, by their tickets.
 type HeadSamples struct {
 	Noted []HeadSample
@@ -26,7 +22,10 @@ type HeadSamples struct {
 // TakenAt is when an attempt that does not stand in the input list was taken at the latest. That is when it was started, unless it was seen
 // to wait in line after that: some front before it stood there still.
 func (f HeadSamples) TakenAt(s *State) time.Time {
-	after := sort.Search(len(f.Noted), func(i int) bool { return f.Noted[i].passes(s.Ticket) })
+	after := sort.Search(len(f.Noted), func(i int) bool {
+		head := f.Noted[i]
+		return head.Ticket > s.Ticket || head.Ticket == s.Ticket && head.LastSeen.IsZero()
+	})
 	if s.Ticket == 0 || after == 0 || !f.Noted[after-1].LastSeen.After(s.StartedAt) {
 		return s.StartedAt
 	}

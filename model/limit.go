@@ -152,7 +152,7 @@ type Acquire struct {
 // closed finds, among the keys of which a slot is held, the closed one that opens last.
 func (l *Limiters) closed(limits []Limit, held []string, now time.Time) (name string, opens time.Time) {
 	for _, limit := range limits {
-		if at := l.key(limit.Name).opens(); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
+		if at := ceilMillis(l.key(limit.Name).Closed); slices.Contains(held, limit.Name) && at.After(now) && at.After(opens) {
 			name, opens = limit.Name, at
 		}
 	}

@@ -48,8 +48,6 @@ func (s Slots) start(slot time.Time, interval time.Duration, now time.Time) (aft
 	return after
 }
 
-func (s Slots) opens() time.Time { return ceilMillis(s.Closed) }
-
 // Last is from when on nobody needs to know of the slots any more.
 func (s Slots) Last() time.Time {
 	if s.Free.Sub(s.Closed) > evenly { // somebody holds one

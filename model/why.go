@@ -47,45 +47,44 @@ const (
 )
 
 func (w why) String() string {
-	text := w.text()
-	if w.held > 0 {
-		text = "held by the circuit " + delayText(w.held.Round(time.Second)) + ", " + text
-	}
-	return text
-}
-
-func (w why) text() string {
-	retry := "retry " + strconv.Itoa(w.k)
+	count, moved, held := strconv.Itoa(w.k), "", ""
+	retry := "retry " + count
 	if w.retries != policy.Unlimited {
 		retry += "/" + strconv.Itoa(w.retries)
 	}
+	if w.moved {
+		moved = whyMoved
+	}
+	if w.held > 0 {
+		held = "held by the circuit " + delayText(w.held.Round(time.Second)) + ", "
+	}
 	switch w.basis {
 	case retryWhenPlanned:
-		return retry + " when planned" + w.movedText()
+		return held + retry + " when planned" + moved
 	case retryReplaced:
-		return retry + " at once: no answer until planned"
+		return held + retry + " at once: no answer until planned"
 	case exhaustedPlanned:
-		return "exhausted after " + strconv.Itoa(w.k) + ", planned" + w.movedText()
+		return held + "exhausted after " + count + ", planned" + moved
 	case exhaustedReplaced:
-		return "exhausted after " + strconv.Itoa(w.k) + ", planned now"
+		return held + "exhausted after " + count + ", planned now"
 	case windowEnds:
-		return givesUpText(w.window)
+		return held + givesUpText(w.window)
 	case notRetryable:
-		return "final: " + w.class
+		return held + "final: " + w.class
 	case windowEnded:
-		return "final: " + noSuccessText(w.window)
+		return held + "final: " + noSuccessText(w.window)
 	case exhausted:
-		return "final: exhausted after " + strconv.Itoa(w.k)
+		return held + "final: exhausted after " + count
 	case exhaustedNonePlanned:
-		return "final: exhausted, none planned"
+		return held + "final: exhausted, none planned"
 	case retryNeverPlanned:
-		return "final: none planned to wait for"
+		return held + "final: none planned to wait for"
 	default:
-		return retry + " " + w.timing()
+		return held + retry + " " + w.timing(moved)
 	}
 }
 
-func (w why) timing() string {
+func (w why) timing(moved string) string {
 	text := delayText(w.delay)
 	if w.jitter != 0 {
 		text = "~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
@@ -107,19 +106,12 @@ func (w why) timing() string {
 	case w.plannedFirst && w.overlap == policy.Same:
 		return text + ", planned first: same"
 	case w.plannedFirst:
-		return text + ", planned first: " + string(w.overlap) + w.movedText()
+		return text + ", planned first: " + string(w.overlap) + moved
 	case w.overlap == policy.Before:
 		return text + ", before planned"
 	default:
 		return text + ", retry first: " + string(w.overlap)
 	}
-}
-
-func (w why) movedText() string {
-	if w.moved {
-		return whyMoved
-	}
-	return ""
 }
 
 func delayText(delay time.Duration) string {

@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/vm"
 )
 
 // Alignment is how a retry is joined with the schedule.
@@ -74,15 +73,9 @@ func (a Alignment) PrefersPlanned(overlap Overlap) bool {
 	}
 }
 
-// Aligner is an alignment written as a formula over a Juncture: retry_at, planned_at and now are times, timeout is a length (0: none), and
-// 5m or 1h30m outside of quotes are lengths too. It returns when the next attempt starts. Like an Expression it has no loops, no clock and
-// no side effects.
-type Aligner struct {
-	Text    string
-	program *vm.Program
-
-	patterns int // instructions of the patterns of matches
-}
+// Aligner is an alignment written as a formula over an AlignInput: retry_at, planned_at and now are times, timeout is a length (0: none), and 5m or
+// 1h30m outside of quotes are lengths too. It returns when the next attempt starts. Like an Expression it has no loops, no clock and no side effects.
+type Aligner struct{ formula }
 
 // AlignInput is a failure whose retry is to be joined with the schedule.
 type AlignInput struct {
@@ -119,12 +112,17 @@ func parseAligner(fields map[string]any) (*Aligner, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, patterns, err := compileExpression(text, spellLengths(text), "retry_at, planned_at, now, timeout, k, error_type and reason, which returns a time",
+	// Lengths of time, such as 5m or 1w, get a form that the language of expressions knows.
+	meant := expressionWord.ReplaceAllStringFunc(text, func(word string) string {
+		length, err := document.ParseDuration(word)
+		if err != nil || !lengthLiteral.MatchString(word) {
+			return word // which the compiler may refuse
+		}
+		return fmt.Sprintf(`duration("%dms")`, length.Milliseconds())
+	})
+	compiled, err := compile(text, meant, "retry_at, planned_at, now, timeout, k, error_type and reason, which returns a time",
 		expr.Env(AlignInput{}), expr.AsKind(reflect.Struct), expr.EnableBuiltin("duration"))
-	if err != nil {
-		return nil, err
-	}
-	return &Aligner{strings.Clone(text), program, patterns}, nil
+	return &Aligner{compiled}, err
 }
 
 var (
@@ -132,20 +130,6 @@ var (
 	expressionWord = regexp.MustCompile("(?s)\"(?:[^\"\\\\]|\\\\.)*\"|'(?:[^'\\\\]|\\\\.)*'|`[^`]*`|//[^\\n]*|/\\*.*?\\*/|[A-Za-z_$][\\w$]*|\\d[\\w.]*")
 	lengthLiteral  = regexp.MustCompile(`^(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+$`)
 )
-
-// spellLengths gives the lengths of time in an expression, such as 5m or 1w, a form that its language knows.
-func spellLengths(text string) string {
-	return expressionWord.ReplaceAllStringFunc(text, func(word string) string {
-		if !lengthLiteral.MatchString(word) {
-			return word
-		}
-		length, err := document.ParseDuration(word)
-		if err != nil {
-			return word // which the compiler refuses
-		}
-		return fmt.Sprintf(`duration("%dms")`, length.Milliseconds())
-	})
-}
 
 // AlignmentName is how retries are joined with the schedule, in a word or two.
 func (p *Policy) AlignmentName() string {

@@ -17,20 +17,20 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Expression is a strategy written as a formula over the Occasion: k, reason, error_type, queue_depth and
+// Expression is a strategy written as a formula over a RetryInput: k, reason, error_type, queue_depth and
 // seconds_since_success. It returns a duration as text ("10m"), or seconds as a number, or false for no retry. It has no
 // loops, no clock and no side effects.
-type Expression struct {
-	Text    string
-	program *vm.Program
+type Expression struct{ formula }
 
+type formula struct {
+	Text     string
+	program  *vm.Program
 	patterns int // instructions of the patterns of matches
 }
 
 // CompiledSize is about how much memory the compiled form of a policy takes, in bytes, beyond that of its text: measured of expressions,
 // 160 for a byte of the text and 48 for an instruction of a pattern.
-func (p *Policy) CompiledSize() int {
-	size := 0
+func (p *Policy) CompiledSize() (size int) {
 	if expression, ok := p.Retries.(*Expression); ok {
 		size = 160*len(expression.Text) + 48*expression.patterns
 	}
@@ -58,39 +58,35 @@ const (
 var expressionFunctions = []string{"abs", "ceil", "float", "floor", "int", "len", "lower", "max", "min", "round", "string", "trim", "upper"}
 
 func parseExpression(text string) (*Expression, error) {
-	program, patterns, err := compileExpression(text, text, "k, reason, error_type, queue_depth and seconds_since_success", expr.Env(retryEnv{}))
-	if err != nil {
-		return nil, err
-	}
-	return &Expression{strings.Clone(text), program, patterns}, nil
+	compiled, err := compile(text, text, "k, reason, error_type, queue_depth and seconds_since_success", expr.Env(retryEnv{}))
+	return &Expression{compiled}, err
 }
 
-// compileExpression compiles the meaning of a text. patterns counts the instructions of its patterns.
-func compileExpression(text, meant, variables string, environment ...expr.Option) (program *vm.Program, patterns int, err error) {
+// compile compiles the meaning of a text.
+func compile(text, meant, variables string, environment ...expr.Option) (formula, error) {
 	if len(text) > maxExpression {
-		return nil, 0, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
+		return formula{}, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
 	}
 	hidden := func(r rune) bool { // it would harm a terminal or a document that shows it
 		return unicode.IsControl(r) && !strings.ContainsRune("\t\r\n", r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 	}
 	if strings.ContainsFunc(text, hidden) {
-		return nil, 0, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`, document.Found(text))
+		return formula{}, document.Refuse("expr", `an expression without control characters; "\u001b" stands for one`, document.Found(text))
 	}
 	bounds := &expressionBounds{}
 	options := []expr.Option{expr.DisableAllBuiltins(), expr.MaxNodes(maxExpressionNodes), expr.Patch(bounds)}
 	for _, name := range expressionFunctions {
 		options = append(options, expr.EnableBuiltin(name))
 	}
-	program, err = expr.Compile(meant, append(options, environment...)...)
+	program, err := expr.Compile(meant, append(options, environment...)...)
 	if err == nil {
 		err = bounds.err
 	}
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "\n")
-		want := "an expression over " + variables
-		return nil, 0, document.Refuse("expr", want, document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
+		return formula{}, document.Refuse("expr", "an expression over "+variables, document.Found(text)+" ("+document.Shorten(reason, document.MaxText)+")")
 	}
-	return program, bounds.patterns, nil
+	return formula{strings.Clone(text), program, bounds.patterns}, nil
 }
 
 // maxPatterns bounds all patterns of an expression together, in instructions of their programs: a short one can have a long program.
@@ -187,15 +183,12 @@ func (e *Expression) Delay(o RetryInput) (time.Duration, bool, error) {
 		delay, err := parseDelay("expr", value)
 		return delay, err == nil, err
 	case int:
-		return secondsDelay(float64(value))
-	case float64:
-		return secondsDelay(value)
-	default:
+		result = float64(value)
+	}
+	seconds, ok := result.(float64)
+	if !ok {
 		return 0, false, fmt.Errorf("expected a duration or false, found %T", result)
 	}
-}
-
-func secondsDelay(seconds float64) (time.Duration, bool, error) {
 	if !(seconds >= 0 && seconds <= document.MaxDuration.Seconds()) { // also when it is no number
 		return 0, false, fmt.Errorf("expected 0 seconds to ten years, found %g", seconds)
 	}

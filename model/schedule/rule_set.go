@@ -39,12 +39,33 @@ func readRuleSet(text string, z zone) (*ruleSet, error) {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		if err := set.readLine(field, line); err != nil {
+		name, rest := "RRULE", line
+		if end := strings.IndexAny(line, ":;="); end >= 0 && line[end] != '=' {
+			name, rest = line[:end], line[end:]
+		}
+		var err error
+		switch {
+		case name == "RRULE" && len(set.rules) == maxRules:
+			err = document.Refuse(field, fmt.Sprintf("at most %d RRULE lines", maxRules), "more")
+		case name == "RRULE":
+			var rule *ruleLine
+			rule, err = readRule(field, strings.TrimPrefix(rest, ":"), z)
+			set.rules = append(set.rules, rule)
+		case name == "RDATE":
+			err = set.readDates(field, rest, &set.dates)
+		case name == "EXDATE":
+			err = set.readDates(field, rest, &set.except)
+		case name == "DTSTART":
+			err = document.Refuse(field, dtstartElsewhere, document.Found(line))
+		default:
+			err = document.Refuse(field, "an RRULE, RDATE or EXDATE line", document.Found(line))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
 	if len(set.rules)+len(set.dates) == 0 {
-		return nil, &document.Error{Field: "rrule", Want: "at least one RRULE or RDATE line", Found: document.Found(text)}
+		return nil, refuseRule("at least one RRULE or RDATE line", document.Found(text))
 	}
 	return set, nil
 }
@@ -62,30 +83,6 @@ func checkRuleText(text string) error {
 		return refuseRule("plain ASCII characters", document.Found(text))
 	default:
 		return nil
-	}
-}
-
-func (s *ruleSet) readLine(field, line string) error {
-	name, rest := "RRULE", line
-	if end := strings.IndexAny(line, ":;="); end >= 0 && line[end] != '=' {
-		name, rest = line[:end], line[end:]
-	}
-	switch name {
-	case "RRULE":
-		if len(s.rules) == maxRules {
-			return &document.Error{Field: field, Want: fmt.Sprintf("at most %d RRULE lines", maxRules), Found: "more"}
-		}
-		rule, err := readRule(field, strings.TrimPrefix(rest, ":"), s.zone)
-		s.rules = append(s.rules, rule)
-		return err
-	case "RDATE":
-		return s.readDates(field, rest, &s.dates)
-	case "EXDATE":
-		return s.readDates(field, rest, &s.except)
-	case "DTSTART":
-		return &document.Error{Field: field, Want: dtstartElsewhere, Found: document.Found(line)}
-	default:
-		return &document.Error{Field: field, Want: "an RRULE, RDATE or EXDATE line", Found: document.Found(line)}
 	}
 }
 

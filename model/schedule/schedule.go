@@ -121,7 +121,10 @@ func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 		quiet[i] = -endless
 	}
 	for {
-		best := s.dateAfter(after)
+		best := int64(endless)
+		if i, _ := slices.BinarySearch(s.dates, after+1); i < len(s.dates) {
+			best = s.dates[i]
+		}
 		for i, rule := range s.rules {
 			if quiet[i] <= after {
 				quiet[i] = rule.next(after, best, b)
@@ -133,13 +136,6 @@ func (s *Schedule) next(after int64, b *budget) (int64, bool) {
 		}
 		after = best
 	}
-}
-
-func (s *Schedule) dateAfter(after int64) int64 {
-	if i, _ := slices.BinarySearch(s.dates, after+1); i < len(s.dates) {
-		return s.dates[i]
-	}
-	return endless
 }
 
 // Midnight returns the default dtstart of a model that is created at an instant: the beginning of that day in the zone, as

@@ -19,9 +19,28 @@ type Window struct {
 // ParseWindow compiles the rule of a retry window. Each hour that it names is open as a whole: BYHOUR=9,10 is open from 9:00 to
 // 11:00. With BYMINUTE it is each minute named; without BYHOUR the whole day. compile is Parse, or a cache of it.
 func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
-	text, length, err := windowRule(rule)
-	if err != nil {
-		return nil, err
+	text, length := strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:"), time.Hour
+	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
+	if strings.Contains(text, "\n") {
+		return nil, document.Refuse(windowField, want, "several lines")
+	}
+	has := func(part string) bool {
+		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
+	}
+	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
+		if has(part) {
+			return nil, document.Refuse(windowField, want, part)
+		}
+	}
+	switch {
+	case has("BYMINUTE") && !has("BYHOUR"):
+		return nil, document.Refuse(windowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
+	case has("BYMINUTE"):
+		text, length = text+";BYSECOND=0", time.Minute
+	case has("BYHOUR"):
+		text += ";BYMINUTE=0;BYSECOND=0"
+	default:
+		text += allHours + ";BYMINUTE=0;BYSECOND=0"
 	}
 	starts, err := compile(text, timezone, DefaultDtstart)
 	if err != nil {
@@ -42,32 +61,6 @@ func atWindow(err error) error {
 	moved := *refused
 	moved.Field = windowField + strings.TrimPrefix(refused.Field, "rrule")
 	return &moved
-}
-
-func windowRule(rule string) (text string, length time.Duration, err error) {
-	text = strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(rule)), "RRULE:")
-	want := "one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11"
-	if strings.Contains(text, "\n") {
-		return "", 0, document.Refuse(windowField, want, "several lines")
-	}
-	has := func(part string) bool {
-		return slices.ContainsFunc(strings.Split(text, ";"), func(item string) bool { return strings.HasPrefix(strings.TrimSpace(item), part+"=") })
-	}
-	for _, part := range []string{"BYSECOND", "COUNT", "UNTIL"} {
-		if has(part) {
-			return "", 0, document.Refuse(windowField, want, part)
-		}
-	}
-	switch {
-	case has("BYMINUTE") && !has("BYHOUR"):
-		return "", 0, document.Refuse(windowField, "BYHOUR with BYMINUTE", "BYMINUTE alone")
-	case has("BYMINUTE"):
-		return text + ";BYSECOND=0", time.Minute, nil
-	case has("BYHOUR"):
-		return text + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
-	default:
-		return text + allHours + ";BYMINUTE=0;BYSECOND=0", time.Hour, nil
-	}
 }
 
 const allHours = ";BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23"

@@ -57,7 +57,11 @@ func (b *Phrasebook) Nearest(text string) string {
 	}
 	best, least := "", math.Inf(1)
 	for i, words := range b.words {
-		if cost := costOf(changes, words); cost < least {
+		cost := edits(len(changes), len(words), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][words[j]] })
+		if len(changes) > 0 {
+			cost += changes[0][words[0]]
+		}
+		if cost < least {
 			best, least = b.sentences[i], cost
 		}
 	}
@@ -81,14 +85,6 @@ func (b *Phrasebook) Near(text string) string {
 }
 
 const misspelt = 1.0 / 3
-
-func costOf(changes [][]float64, known []int) float64 {
-	cost := edits(len(changes), len(known), costOfRemoving, costOfAdding, func(i, j int) float64 { return changes[i][known[j]] })
-	if len(changes) > 0 {
-		cost += changes[0][known[0]]
-	}
-	return cost
-}
 
 var marks = strings.NewReplacer("a.m.", "am", "p.m.", "pm", ",", " ", "&", " ", ";", " ")
 

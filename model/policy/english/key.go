@@ -65,27 +65,15 @@ func (out *printer) limits(p *policy.Policy) {
 	default:
 		out.sayUsual("Let a retry_after close keys only after http_429")
 	}
-}
-
-func (out *printer) circuit(p *policy.Policy) {
-	c := p.Circuit
-	if c == nil {
+	if c := p.Circuit; c == nil {
 		out.sayUsual("Open no circuit")
-		return
+	} else {
+		out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
+		if c.On != nil {
+			out.say("Count only %s for the circuit", names(c.On, bareFailure))
+		}
+		out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
 	}
-	out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
-	if c.On != nil {
-		out.say("Count only %s for the circuit", names(c.On, func(text string) string {
-			if statusClass.MatchString(text) {
-				return text
-			}
-			return bareName(text)
-		}))
-	}
-	out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
-}
-
-func (out *printer) promises(p *policy.Policy) {
 	if len(p.Closed) == 0 {
 		out.sayUsual("Stay closed on no calendar")
 	} else {
@@ -95,4 +83,11 @@ func (out *printer) promises(p *policy.Policy) {
 	if p.WarnWithin > 0 {
 		out.say("Warn after %s without a success", document.FormatDurationInWords(p.WarnWithin))
 	}
+}
+
+func bareFailure(text string) string {
+	if statusClass.MatchString(text) {
+		return text
+	}
+	return bareName(text)
 }

@@ -25,10 +25,7 @@ func Print(p policy.Policy) string {
 	out.retries(&p)
 	out.errors(&p)
 	out.end(&p)
-	out.told(&p)
 	out.limits(&p)
-	out.circuit(&p)
-	out.promises(&p)
 	if len(out.usual) > 0 {
 		out.say("%s", strings.Join(out.usual, ". "))
 	}
@@ -231,9 +228,6 @@ func (out *printer) end(p *policy.Policy) {
 	default:
 		out.say("Notify the owner when refresh %s or %s", strings.Join(told[:last], ", "), told[last])
 	}
-}
-
-func (out *printer) told(p *policy.Policy) {
 	switch to := p.Email; {
 	case to.Payload != "":
 		out.say("Email the owner at %s of the payload", to.Payload)
