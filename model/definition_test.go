@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"errors"
 	"math"
 	"reflect"
@@ -13,20 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// parsed reads JSON as a control message does.
-func parsed(t *testing.T, text string) any {
-	t.Helper()
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
 func TestADefinitionIsRead(t *testing.T) {
-	got, err := ParseDefinition(parsed(t, `{"uid":"tbl_1","payload":{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50},`+
+	got, err := ParseDefinition(jsonOf(t, `{"uid":"tbl_1","payload":{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50},`+
 		`"rrule":"FREQ=DAILY;BYHOUR=6,16","timezone":"Europe/Berlin","dtstart":"2026-01-01","refresh":"planned",`+sixRetries+`}`))
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +61,7 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
 		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
 	} {
-		_, err := ParseDefinition(parsed(t, test.text))
+		_, err := ParseDefinition(jsonOf(t, test.text))
 		if field := (*document.Error)(nil); !errors.As(err, &field) || err.Error() != test.want {
 			t.Errorf("%s:\n got %v\nwant %s", test.text, err, test.want)
 		}
@@ -104,7 +91,7 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 		// The policy has no rule, but a retry window, which has a zone
 		{`"refresh":"planned"`, windowed, noPlan},
 	} {
-		definition, err := ParseDefinition(parsed(t, `{"uid":"t",`+test.fields+`}`))
+		definition, err := ParseDefinition(jsonOf(t, `{"uid":"t",`+test.fields+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +107,7 @@ func TestEqualPayloadsAreEqualTexts(t *testing.T) {
 		`null`: "{}", `{}`: "{}", `{ "b": [1, 2],  "a": {"d":1,"c":null} }`: `{"a":{"c":null,"d":1},"b":[1,2]}`,
 		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`, `{"html":"<&>"}`: `{"html":"<&>"}`,
 	} {
-		if got, err := canonicalPayload(parsed(t, text)); err != nil || got != want {
+		if got, err := canonicalPayload(jsonOf(t, text)); err != nil || got != want {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
 		}
 	}

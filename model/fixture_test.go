@@ -20,16 +20,6 @@ func policyOf(t testing.TB, text string) policy.Policy {
 	return policy
 }
 
-// refusals checks what bad policies are refused with.
-func refusals(t *testing.T, wants map[string]string) {
-	t.Helper()
-	for text, want := range wants {
-		if _, err := policy.Parse(jsonOf(t, text)); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
-	}
-}
-
 // refusedField is the field that an error names; "-" when it is no refusal.
 func refusedField(err error) string {
 	var refused *document.Error

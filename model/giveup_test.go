@@ -174,22 +174,6 @@ func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) {
 	})
 }
 
-func TestWorkersThatAreDownForAWeekendMakeNobodyGiveUp(t *testing.T) {
-	s := tell(t, anHour, "00:00 wake | 00:10 failure")
-	now := clock("00:40")
-	for range 300 {
-		s.do(now, "wake", "")
-		if !s.m.Running() {
-			t.Fatalf("%s: %s", clockText(now), s)
-		}
-		now = s.m.DeadlineAt
-		s.do(now, "withdraw", "")
-	}
-	s.do(now, "wake", "")
-	s.do(now, "failure", "")
-	s.expect("#2, next " + clockText(now.Add(clock("00:20").Sub(monday))) + ": gives up then: no success for 1h")
-}
-
 // Nobody waits for a time behind the end of the window, whatever asked for it.
 func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 	const skip = `"policy":{"timeout":"10m","retries":["next","next","next"],"give_up_after":"90m","misfire":"skip"}`

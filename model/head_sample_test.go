@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/schedule"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -159,30 +158,6 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 		if s.m.State != before.State || !s.m.Policy.Equal(before.Policy) {
 			t.Errorf("%s: to ask has changed the model to %+v", test.steps, s.m.State)
 		}
-	}
-}
-
-func TestForecastsOfTwoPoliciesDifferWhereTheyDecideDifferently(t *testing.T) {
-	at := clock("02:00")
-	forecast := func(policy string) Forecast {
-		m := Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6", Dtstart: "2026-01-01T00:00:00", State: State{RefreshAt: at}}
-		if err := m.Resolve(policyOf(t, policy), schedule.Parse); err != nil {
-			t.Fatal(err)
-		}
-		return m.Forecast(at)
-	}
-	same := forecast(`{"timeout":"1h","retries":["1m"]}`)
-	if other := forecast(`{"timeout":"60m","retries":[60],"name":"p"}`); other != same {
-		t.Errorf("equal policies: %+v and %+v", same, other)
-	}
-	for _, policy := range []string{`{"timeout":"2h","retries":["1m"]}`, `{"timeout":"1h","retries":["2m"]}`, `{"timeout":"1h","retries":["1m"],"spread":"1h"}`,
-		`{"timeout":"1h","retries":["1m"],"jitter":0.1}`} {
-		if other := forecast(policy); other == same {
-			t.Errorf("%s has the forecast %+v, like another one", policy, other)
-		}
-	}
-	if same.TimedOut.At != clock("03:00") {
-		t.Errorf("lost at %s", same.TimedOut.At)
 	}
 }
 

@@ -50,6 +50,23 @@ func TestAModelIsDueOnlyWhileItIsIdleAndEnabled(t *testing.T) {
 	}
 }
 
+func TestAWaitingModelStandsInOneIndexAndARunBeforeWhatElseIsUrgent(t *testing.T) {
+	for _, test := range []struct {
+		state               State
+		due, urgent, parked time.Time
+	}{
+		{State{RefreshAt: monday}, monday, time.Time{}, time.Time{}},
+		{State{RefreshAt: monday, Trigger: TriggerHand}, time.Time{}, monday, time.Time{}},
+		{State{RefreshAt: monday, Trigger: TriggerRun}, time.Time{}, monday.Add(-RunAhead), time.Time{}},
+		{State{RefreshAt: monday, Trigger: TriggerRun, ParkedBy: "hold:h"}, time.Time{}, time.Time{}, monday},
+		{State{RefreshAt: monday, AttemptUID: "a1"}, time.Time{}, time.Time{}, time.Time{}},
+	} {
+		if due, urgent, parked := test.state.DueAt(), test.state.UrgentAt(), test.state.ParkedAt(); due != test.due || urgent != test.urgent || parked != test.parked {
+			t.Errorf("%+v: due %s, urgent %s, parked %s", test.state, due, urgent, parked)
+		}
+	}
+}
+
 func TestAOneShotHasNothingPlanned(t *testing.T) {
 	if m := (&Model{}); !m.OneShot() || !m.Planned(monday).IsZero() {
 		t.Errorf("planned %s", m.Planned(monday))

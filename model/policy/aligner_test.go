@@ -63,20 +63,15 @@ func TestATimeThatIsNotToComeIsAnErrorOfThePolicy(t *testing.T) {
 
 func TestAnAlignmentHasTheLimitsOfADelay(t *testing.T) {
 	for text, want := range map[string]string{
-		"retry_at + 5":                     "invalid operation: + (mismatched types time.Time and int)",
-		"true":                             "expected struct, but got bool",
-		"now()":                            "time.Time is not callable",
-		"queue_depth > 1 ? now : now":      "unknown name queue_depth",
-		"k in 1..9 ? now : retry_at":       "ranges are not allowed",
-		"all([now], # == now) ? now : now": "loops are not allowed",
-		"now.Add(5m)":                      "methods are not allowed",
+		"retry_at + 5":                "invalid operation: + (mismatched types time.Time and int)",
+		"true":                        "expected struct, but got bool",
+		"now()":                       "time.Time is not callable",
+		"queue_depth > 1 ? now : now": "unknown name queue_depth",
+		"now.Add(5m)":                 "methods are not allowed",
 		"let f = [now][0].Format; f('1') == '' ? now : now": "methods are not allowed",
-		"now + 5q":                           "",
-		"retry_at +":                         "unexpected token EOF",
-		"let a = [now]; let b = [a, a]; now": "a let must not name",
+		"now + 5q":   "",
+		"retry_at +": "unexpected token EOF",
 		strings.Repeat("now == now ? ", 200) + "now": "",
-		strings.Repeat(" ", 1001):                    "1001",
-		"now \u202e":                                 "control characters",
 	} {
 		_, err := Parse(map[string]any{"alignment": map[string]any{"expr": text}})
 		var refused *document.Error

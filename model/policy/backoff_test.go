@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/schedule"
 )
 
 func TestADelayGrowsByItsStrategy(t *testing.T) {
@@ -204,32 +203,5 @@ func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
 	}
 	if Fraction("spread", "a") == Fraction("jitter", "a") {
 		t.Error("two purposes have one number")
-	}
-}
-
-func hourlySchedule(t *testing.T) *schedule.Schedule {
-	t.Helper()
-	s, err := schedule.Parse("FREQ=HOURLY", "", schedule.DefaultDtstart)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-func TestTenThousandHourlyModelsAreSpreadEvenly(t *testing.T) {
-	hourly, noon := hourlySchedule(t), time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
-	var minutes [10]int
-	for i := range 10_000 {
-		at, found, _ := schedule.Spread{Schedule: hourly, Phase: Fraction("spread", fmt.Sprintf("tbl_%d", i)), Length: 10 * time.Minute}.Evaluate(noon.Add(-time.Millisecond))
-		shift := at.Sub(noon)
-		if !found || shift < 0 || shift >= 10*time.Minute {
-			t.Fatalf("tbl_%d starts at %s", i, at)
-		}
-		minutes[shift/time.Minute]++
-	}
-	for minute, n := range minutes {
-		if n < 880 || n > 1120 { // 1000, and four standard deviations
-			t.Errorf("%d start in minute %d: %v", n, minute, minutes)
-		}
 	}
 }

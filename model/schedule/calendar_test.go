@@ -158,27 +158,6 @@ func TestPeriodsThatTouchOrOverlapAreOne(t *testing.T) {
 	closes(t, `{"name":"a","rrule":"FREQ=MINUTELY;BYHOUR=2","for":"10m"}`, map[string]string{"2026-06-14 02:00:30": "2026-06-14 03:09:00 +0000"})
 }
 
-// The clocks of Berlin go forward at 02:00 on 29 March 2026, and back at 03:00 on 25 October.
-func TestAPeriodIsAsLongAsItSaysWhenTheClocksChange(t *testing.T) {
-	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=1;BYMINUTE=0;BYSECOND=0","timezone":"Europe/Berlin","for":"4h"}`, map[string]string{
-		"2026-03-29 01:30:00":       "2026-03-29 06:00:00 +0200",
-		"2026-10-25 01:30:00":       "2026-10-25 04:00:00 +0100",
-		"2026-10-25 04:00:00 +0100": "",
-	})
-	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0","timezone":"Europe/Berlin","for":"1h"}`, map[string]string{
-		"2026-03-29 03:29:59":       "", // 02:30 does not exist, and runs at 03:30
-		"2026-03-29 03:30:00":       "2026-03-29 04:30:00 +0200",
-		"2026-10-25 02:30:00 +0200": "2026-10-25 02:30:00 +0100", // it occurs twice, and runs at the first
-		"2026-10-25 02:30:00 +0100": "",
-	})
-	// A day of 24 hours leaves the last one of Sunday open when it has 25, and reaches into Monday when it has 23.
-	closes(t, `{"name":"a","rrule":"FREQ=WEEKLY;BYDAY=SU","timezone":"Europe/Berlin","for":"24h"}`, map[string]string{
-		"2026-10-25 22:59:59": "2026-10-25 23:00:00 +0100",
-		"2026-10-25 23:00:00": "",
-		"2026-03-30 00:59:59": "2026-03-30 01:00:00 +0200",
-	})
-}
-
 func TestTheNextClosingFollowsTheOneAtHand(t *testing.T) {
 	c := calendarOf(t, `{"name":"weekend","rrule":"FREQ=WEEKLY;BYDAY=SA,SU;UNTIL=20260621T000000Z","for":"24h"}`)
 	day := func(d int) time.Time { return time.Date(2026, 6, d, 0, 0, 0, 0, time.UTC) }

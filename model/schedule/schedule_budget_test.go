@@ -194,31 +194,6 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 	}
 }
 
-func TestALineThatSeldomOccursIsNotForgottenBesideOthers(t *testing.T) {
-	seldom := "FREQ=DAILY;INTERVAL=3;BYMONTHDAY=13;BYDAY=FR;BYHOUR=12"
-	walk := func(rule string) (all []time.Time) {
-		s, err := Parse(rule, "", "2026-01-01")
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-		for next, found := s.Next(at); found && next.Year() < 2130; next, found = s.Next(at) {
-			all, at = append(all, next), next
-			for year := range 10 { // what is remembered lies behind all this
-				s.Next(time.Date(2150+year, 1, 1, 0, 0, 0, 0, time.UTC))
-			}
-		}
-		return all
-	}
-	wanted := walk(seldom)
-	for _, other := range []string{"FREQ=YEARLY", "FREQ=YEARLY;INTERVAL=7\nEXDATE:20380101T000000,20450101T000000", "RDATE:20990101T000000"} {
-		found := slices.DeleteFunc(walk(seldom+"\n"+other), func(at time.Time) bool { return at.Hour() != 12 })
-		if len(wanted) < 50 || !slices.Equal(found, wanted) {
-			t.Errorf("beside %q: %d occurrences, want %d", other, len(found), len(wanted))
-		}
-	}
-}
-
 // In whatever order the questions come, also backwards as those of a spread do.
 func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
 	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(300, 5_000)

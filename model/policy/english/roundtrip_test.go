@@ -281,20 +281,6 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
 			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
-		`{"retries":[],"misfire":"skip","delays_by_error":{"Gone":"never"},"notify":[],"queue_timeout":"1m","spread":"1m","disabled_reason":"x","give_up_after":"1d","retry_window":"FREQ=DAILY","never_retry":["Gone"]}`: `- Allow 10 minutes to complete
-- Allow 1 minute in the queue
-- Spread the refreshes over 1 minute
-- Skip missed refreshes
-- Skip retries that overlap with a scheduled refresh
-- Retry only within the window FREQ=DAILY
-- Never retry on "Gone"
-- On "Gone" errors, never retry
-- On the first failure, reset attempt_no and wait until the next scheduled refresh, or give up if there is none
-- Give up after 1 day of unsuccessful attempts
-- Give the reason "x"
-- Notify nobody
-- Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness
-`,
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
 			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
 			"fresh_within":"26h","warn_within":"24h"}`: `- Allow 10 minutes to complete
