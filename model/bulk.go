@@ -56,6 +56,8 @@ func (b *Bulk) Validate() error {
 // Decide decides what the bulk does at now to a model that has this status; false: it does not pick the model. Applied comes with the
 // decision. To ask again after it was applied changes nothing: what was started since the bulk began has been started by it, or need not be.
 func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision, outcome Outcome, picked bool) {
+	// A model was started since the bulk began, or asked to start at once. The ticket shows attempts that are over.
+	started := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since) || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)
 	switch {
 	case !b.Selector.Matches(m, status, now):
 		return Decision{}, Unchanged, false
@@ -63,7 +65,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		return Decision{}, Broken, true
 	case b.Action == BulkReplan:
 		decision, outcome = m.Replan(now)
-	case b.Action == BulkRun && b.started(m), b.Action == BulkCancel && m.Ticket > b.Ticket:
+	case b.Action == BulkRun && started, b.Action == BulkCancel && m.Ticket > b.Ticket:
 		return Decision{}, Already, true
 	case b.Action == BulkCancel && !m.Running():
 		return Decision{}, Unchanged, true
@@ -79,10 +81,4 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 		}
 	}
 	return decision, outcome, true
-}
-
-// started reports whether the model was started, or asked to start at once, since the bulk began. The ticket shows attempts that are over.
-func (b *Bulk) started(m *Model) bool {
-	drawn := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since)
-	return drawn || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)
 }

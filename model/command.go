@@ -87,7 +87,15 @@ func (c *Command) readFrom(doc document.Object) error {
 	case CommandHold:
 		return c.readHold(doc)
 	case CommandRelease:
-		return c.readRelease(doc)
+		if doc, err = document.ReadObject(doc.Fields, "id", "within"); err != nil {
+			return err
+		}
+		c.Spread = doc.Fields["within"] != nil
+		err = cmp.Or(into(&c.Hold.ID, doc.Text, "id"), readLength(&c.Hold.Within, doc, "within"))
+		if err == nil && (c.Hold.Within < 0 || c.Hold.Within > MaxWithin) {
+			err = document.Refuse("within", "0s to "+document.FormatDuration(MaxWithin), document.FormatDuration(c.Hold.Within))
+		}
+		return cmp.Or(err, document.ValidateID("id", c.Hold.ID))
 	case CommandRequeue: // without a uid it is about all rejected messages
 		doc, err = document.ReadObject(doc.Fields, "uid")
 		err = cmp.Or(err, into(&c.UID, doc.Text, "uid"))

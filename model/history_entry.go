@@ -61,7 +61,16 @@ func (a *Attempt) AppendEntry(text []byte) []byte {
 	w.string("reason", a.Reason)
 	w.string("type", a.ErrorType)
 	w.string("worker", a.Worker)
-	w.strings("ignored", a.Ignored)
+	joint := byte('[')
+	for _, field := range a.Ignored {
+		if joint == '[' {
+			w.name("ignored")
+		}
+		w.text, joint = document.AppendQuoted(append(w.text, joint), field), ','
+	}
+	if joint == ',' {
+		w.text = append(w.text, ']')
+	}
 	if a.Overlap != "" {
 		w.number("delay", a.Delay.Milliseconds())
 	}
@@ -178,21 +187,6 @@ func (w *entryWriter) string(name, value string) {
 	if value != "" {
 		w.name(name)
 		w.text = document.AppendQuoted(w.text, value)
-	}
-}
-
-func (w *entryWriter) strings(name string, values []string) {
-	for i, value := range values {
-		if i == 0 {
-			w.name(name)
-			w.text = append(w.text, '[')
-		} else {
-			w.text = append(w.text, ',')
-		}
-		w.text = document.AppendQuoted(w.text, value)
-	}
-	if len(values) > 0 {
-		w.text = append(w.text, ']')
 	}
 }
 

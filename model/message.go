@@ -236,19 +236,6 @@ var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Mo
 
 const maxRetryAfter = 365 * 24 * time.Hour
 
-// wait resolves retry_after at now. A postponed attempt without a usable one is tried again after a safe delay.
-func (m *Message) wait(now time.Time) {
-	if !m.RetryAt.IsZero() {
-		m.RetryAfter = max(0, m.RetryAt.Sub(now))
-	}
-	if m.RetryAfter > maxRetryAfter {
-		m.RetryAfter, m.Ignored = 0, append(slices.Clip(m.Ignored), fieldRetryAfter)
-	}
-	if m.Type == MessagePostponed && slices.Contains(m.Ignored, fieldRetryAfter) {
-		m.RetryAfter = safeDelay
-	}
-}
-
 // Outcome names how a message was received when it changed nothing.
 type Outcome string
 
@@ -275,7 +262,15 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case message.AttemptUID != m.AttemptUID:
 		return Decision{}, Stale
 	}
-	message.wait(now)
+	if !message.RetryAt.IsZero() {
+		message.RetryAfter = max(0, message.RetryAt.Sub(now))
+	}
+	if message.RetryAfter > maxRetryAfter {
+		message.RetryAfter, message.Ignored = 0, append(slices.Clip(message.Ignored), fieldRetryAfter)
+	}
+	if message.Type == MessagePostponed && slices.Contains(message.Ignored, fieldRetryAfter) { // it is tried again after a safe delay
+		message.RetryAfter = safeDelay
+	}
 	var decision Decision
 	switch message.Type {
 	case MessageSuccess:

@@ -58,21 +58,6 @@ func (c *Command) HoldAt(now time.Time) Hold {
 	return hold
 }
 
-func (c *Command) readRelease(doc document.Object) error {
-	doc, err := document.ReadObject(doc.Fields, "id", "within")
-	if err != nil {
-		return err
-	}
-	if err := cmp.Or(into(&c.Hold.ID, doc.Text, "id"), readLength(&c.Hold.Within, doc, "within")); err != nil {
-		return err
-	}
-	if c.Hold.Within < 0 || c.Hold.Within > MaxWithin {
-		return document.Refuse("within", "0s to "+document.FormatDuration(MaxWithin), document.FormatDuration(c.Hold.Within))
-	}
-	c.Spread = doc.Fields["within"] != nil
-	return document.ValidateID("id", c.Hold.ID)
-}
-
 func readLength(place *time.Duration, doc document.Object, name string) (err error) {
 	*place, err = doc.Length(name, 0)
 	return err

@@ -65,18 +65,6 @@ func resolveNames(value any, aliases map[string]string) any {
 	return value
 }
 
-func resolveOrigin(value any) any {
-	value = resolveNames(value, fieldAliases)
-	fields, _ := value.(map[string]any)
-	text, _ := fields["alignment"].(string)
-	if alignment, found := originAlignments[text]; found {
-		fields = maps.Clone(fields)
-		fields["alignment"] = string(alignment)
-		value = fields
-	}
-	return value
-}
-
 var strategyAliases = map[string]string{
 	"curvature": "factor", "max_delay": "cap", "max_retry": "count", "max_retries": "count",
 }

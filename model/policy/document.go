@@ -195,13 +195,20 @@ func (p *Policy) readSchedule(doc document.Object) error {
 		return err
 	}
 	p.Rule, p.Timezone, p.Dtstart = r.Rule, r.Timezone, r.Dtstart
-	if p.Rule == "" {
-		if p.Dtstart != "" {
-			return document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
-		}
-		return schedule.CheckZone(p.Timezone)
+	switch {
+	case p.Rule != "":
+		_, err = schedule.Parse(p.Rule, p.Timezone, p.Anchor())
+	case p.Dtstart != "":
+		err = document.Refuse("rrule", "a rule, as dtstart is given", "nothing")
+	default:
+		err = schedule.CheckZone(p.Timezone)
 	}
-	_, err = schedule.Parse(p.Rule, p.Timezone, p.Anchor())
+	if err != nil || saysNone(doc, "retry_window") {
+		return err
+	}
+	if p.RetryWindow, err = doc.Text("retry_window"); err == nil && p.RetryWindow != "" {
+		_, err = schedule.ParseWindow(p.RetryWindow, p.Timezone, schedule.Parse)
+	}
 	return err
 }
 
@@ -267,18 +274,19 @@ func (p *Policy) readAlignment(doc document.Object) (err error) {
 	return err
 }
 
-func (p *Policy) readWindow(doc document.Object) (err error) {
-	if saysNone(doc, "retry_window") {
-		return nil
-	}
-	if p.RetryWindow, err = doc.Text("retry_window"); err != nil || p.RetryWindow == "" {
-		return err
-	}
-	_, err = schedule.ParseWindow(p.RetryWindow, p.Timezone, schedule.Parse)
-	return err
-}
-
 func (p *Policy) readNotify(doc document.Object) error {
+	if value := doc.Fields["email"]; value != nil {
+		var err error
+		if p.Email, err = ReadRecipient(value); err != nil {
+			return document.Place(err, "email")
+		}
+	}
+	if !saysNone(doc, "failing_from") {
+		var err error
+		if p.FailingFrom, _, err = doc.Int("failing_from", 1, maxFailingFrom); err != nil {
+			return err
+		}
+	}
 	words, err := doc.Words("notify")
 	if err != nil || words == nil {
 		return err

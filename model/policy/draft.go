@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -18,7 +19,15 @@ type Draft struct {
 // Read reads a policy from decoded JSON or YAML, in the canonical form or in any other spelling of it, aliases of its fields included.
 // Unknown fields are errors that name the field; a field that is null counts as not named. Every refusal is a *document.Error.
 func Read(value any) (Draft, error) {
-	doc, err := document.ReadObject(resolveAliases(resolveOrigin(value)), fieldNames...)
+	resolved := resolveNames(value, fieldAliases)
+	fields, _ := resolved.(map[string]any)
+	text, _ := fields["alignment"].(string)
+	if alignment, found := originAlignments[text]; found {
+		fields = maps.Clone(fields)
+		fields["alignment"] = string(alignment)
+		resolved = fields
+	}
+	doc, err := document.ReadObject(resolveAliases(resolved), fieldNames...)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -28,8 +37,8 @@ func Read(value any) (Draft, error) {
 	}
 	p := &d.said
 	for _, read := range []func(document.Object) error{
-		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.readWindow, p.Misfire.read, p.readLimits,
-		p.readCircuit, p.readClosed, p.readNotify, p.readTold,
+		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.Misfire.read, p.readLimits, p.readCircuit,
+		p.readNotify,
 	} {
 		if err := read(doc); err != nil {
 			return Draft{}, err

@@ -37,6 +37,22 @@ func (p *Policy) limitsDocument() []limitDocument {
 }
 
 func (p *Policy) readLimits(doc document.Object) error {
+	if !saysNone(doc, "closed") {
+		names, err := doc.Words("closed")
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			if err := schedule.CheckCalendarName(fmt.Sprintf("closed[%d]", i), name); err != nil {
+				return err
+			}
+		}
+		slices.Sort(names)
+		if names = slices.Compact(names); len(names) > maxClosed {
+			return document.Refuse("closed", fmt.Sprintf("at most %d calendars", maxClosed), fmt.Sprint(len(names)))
+		}
+		p.Closed = append(p.Closed, names...) // nil stays nil
+	}
 	value := doc.Fields["limits"]
 	if value == nil || saysNone(doc, "limits") {
 		return nil
@@ -100,29 +116,6 @@ func readKey(doc document.Object) (Key, error) {
 }
 
 const maxClosed = 8
-
-func (p *Policy) readClosed(doc document.Object) error {
-	if saysNone(doc, "closed") {
-		return nil
-	}
-	names, err := doc.Words("closed")
-	if err != nil {
-		return err
-	}
-	for i, name := range names {
-		if err := schedule.CheckCalendarName(fmt.Sprintf("closed[%d]", i), name); err != nil {
-			return err
-		}
-	}
-	slices.Sort(names)
-	if names = slices.Compact(names); len(names) > maxClosed {
-		return document.Refuse("closed", fmt.Sprintf("at most %d calendars", maxClosed), fmt.Sprint(len(names)))
-	}
-	if len(names) > 0 {
-		p.Closed = names
-	}
-	return nil
-}
 
 // RetryAfterScope is what is held back until the time that a worker asks for with retry_after.
 type RetryAfterScope string

@@ -69,17 +69,4 @@ func (r Recipient) document() any {
 	return none
 }
 
-func (p *Policy) readTold(doc document.Object) (err error) {
-	if value := doc.Fields["email"]; value != nil {
-		if p.Email, err = ReadRecipient(value); err != nil {
-			return document.Place(err, "email")
-		}
-	}
-	if saysNone(doc, "failing_from") {
-		return nil
-	}
-	p.FailingFrom, _, err = doc.Int("failing_from", 1, maxFailingFrom)
-	return err
-}
-
 const maxFailingFrom = 1000

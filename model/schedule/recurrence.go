@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math/bits"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,12 @@ func newRecurrence(r *ruleLine, z zone, dtstart int64, b *budget) (recurrence, e
 	if !c.clock.meets(b) && !b.cut() {
 		return nil, r.refuse("INTERVAL", "an INTERVAL that meets BYHOUR, BYMINUTE or BYSECOND when it is counted from dtstart", "one that never does")
 	}
-	most := c.days.most() * c.clock.count()
+	most := c.clock.count() // no period has more of times
+	if c.days.months {
+		most *= int(c.days.span) * 31
+	} else {
+		most *= min(int(c.days.span), bits.OnesCount64(c.days.filter.weekdays))
+	}
 	if len(c.chosen) > 0 && !slices.ContainsFunc(c.chosen, func(position int) bool { return max(position, -position) <= most }) {
 		c.end(-endless)
 	}

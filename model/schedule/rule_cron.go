@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -10,19 +9,6 @@ import (
 
 	"github.com/teambition/rrule-go"
 )
-
-// looksLikeCron tells a cron expression, right or wrong, from English: "5 4 * * *", but not "3 times per day".
-func looksLikeCron(text string) bool {
-	text = strings.ToUpper(strings.TrimSpace(text))
-	if strings.HasPrefix(text, "@") || strings.Contains(text, "TZ=") {
-		return true
-	}
-	fields := strings.Fields(text)
-	if !onlyCron(fields[0]) {
-		return false
-	}
-	return len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")
-}
 
 func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LWH#~()") == "" }
 

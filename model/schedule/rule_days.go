@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math/bits"
 	"slices"
 	"time"
 
@@ -64,22 +63,6 @@ func (d *dayRule) from(day, last int64, b *budget) (int64, bool) {
 	return 0, false
 }
 
-// period returns the first and the last day of the period of a day. It must lie in one.
-func (d *dayRule) period(day int64) (first, last int64) {
-	at := dateOf(day)
-	now := d.unit(&at)
-	begin := now - floorMod(now-d.base, d.step)
-	return d.dayOf(begin), d.dayOf(begin+d.span) - 1
-}
-
-// most returns a number of days that no period has more of.
-func (d *dayRule) most() int {
-	if d.months {
-		return int(d.span) * 31
-	}
-	return min(int(d.span), bits.OnesCount64(d.filter.weekdays))
-}
-
 func (d *dayRule) unit(at *date) int64 {
 	if d.months {
 		return int64(at.year*12 + at.month - 1)
@@ -103,7 +86,10 @@ const longestPeriod = 366
 func (p positions) from(wall, last int64, days *dayRule, clock *dayClock, b *budget) (int64, bool) {
 	day, ok := days.from(floorDiv(wall, daySeconds), last, b)
 	for ok {
-		begin, end := days.period(day)
+		at := dateOf(day)
+		now := days.unit(&at)
+		now -= floorMod(now-days.base, days.step)
+		begin, end := days.dayOf(now), days.dayOf(now+days.span)-1
 		if chosen, found := p.choose(begin, end, wall, days, clock, b); found {
 			return chosen, true
 		}

@@ -167,7 +167,10 @@ func Read(text string) (Reading, error) {
 	if err := checkRuleText(text); err != nil {
 		return Reading{}, err
 	}
-	if looksLikeCron(text) {
+	// A cron expression, right or wrong, is told from English: "5 4 * * *", but not "3 times per day".
+	fields := strings.Fields(strings.ToUpper(text))
+	if fields[0][0] == '@' || strings.Contains(strings.Join(fields, " "), "TZ=") ||
+		onlyCron(fields[0]) && (len(fields) == 1 || onlyCron(fields[1]) || slices.Contains(fields, "*")) {
 		rule, err := cronRule(text)
 		return Reading{Rule: rule}, err
 	}

@@ -45,12 +45,6 @@ func isCalendar(name string) bool {
 	return calendarName.MatchString(name) && (!dayIn.MatchString(name) || strings.EqualFold(name, "holidays"))
 }
 
-func (d *draft) giveUpAfter(slots []string) {
-	d.inWindow = true
-	d.openBlock()
-	setDuration("give_up_after")(d, slots)
-}
-
 // emailTo takes who gets e-mail from the slot that says it, if any. Several sentences may say the same.
 func (d *draft) emailTo(slots []string) {
 	text := strings.TrimSpace(strings.Join(slots, ""))
@@ -152,15 +146,6 @@ func (d *draft) onFailure(slots []string) {
 	d.openBlock()
 }
 
-func (d *draft) headFailure(slots []string) {
-	k, known := words.Ordinal(slots[0])
-	if !known {
-		d.fail(errNotKnown)
-	}
-	d.block = block{heading: d.now.level}
-	d.atFailure(k)
-}
-
 func (d *draft) atFailure(k int) {
 	if before := d.failures[k]; before != nil {
 		d.refuse("one sentence about the "+words.FormatOrdinal(k)+" failure, which is in line "+number(before.line), "a second: "+d.found())
@@ -175,11 +160,4 @@ func (d *draft) atFailure(k int) {
 func (d *draft) afterThat(slots []string) {
 	d.closeBlock()
 	d.act(slots[0])
-}
-
-// atEnd is afterThat where the sentence says itself that it is about the last retry, so that it may stand before the first.
-func (d *draft) atEnd(slots []string) {
-	ended := d.ended
-	d.afterThat(slots)
-	d.ended = ended
 }

@@ -15,8 +15,6 @@ var (
 	byTheRule = regexp.MustCompile(`(?i)^(?:by the rule (.+)|(?:by )?([^ "]*FREQ=.+))$`)
 )
 
-func (d *draft) refresh(slots []string) { d.schedule(d.cutSubject(slots[0])) }
-
 // cutSubject returns what is said of the subject of a sentence, which may have the name that the policy has by now.
 func (d *draft) cutSubject(text string) string {
 	name, _ := d.doc["name"].(string)

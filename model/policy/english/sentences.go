@@ -1,6 +1,11 @@
 package english
 
-import "github.com/refreshd/refreshd/model/policy"
+import (
+	"strings"
+
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
+)
 
 // sentences are what a policy may say beside actions. The first pattern that fits is taken.
 var sentences = []form{
@@ -37,14 +42,29 @@ var sentences = []form{
 		"Allow 1 hour to complete", setDuration("timeout")},
 	{`allow (?:any|unlimited) time<to complete> / there is no timeout / no timeout / <not> time out`, "Allow any time to complete", set("timeout", "none")},
 
-	{`give up after <count> (retries|(?:failed |unsuccessful )?attempts|failures)`, "Give up after 5 retries", (*draft).giveUpAfterCount},
+	{`give up after <count> (retries|(?:failed |unsuccessful )?attempts|failures)`, "Give up after 5 retries", func(d *draft, slots []string) {
+		n := countOf(slots[0])
+		if !strings.EqualFold(slots[1], "retries") {
+			n-- // the first attempt is no retry
+		}
+		d.part("count", float64(n))
+		d.exhausted(giveUp)
+	}},
 	{`give up after <duration>(?:<failing>)? / (?:disable|stop) <the model> after <duration><failing> / give up if (?:it|the model) has not succeeded for <duration> /
 		give up if there (?:is|has been) no success (?:for|within) <duration> / if there (?:is|has been) no success (?:for|within) <duration>,? give up`,
-		"Give up after one week of unsuccessful attempts", (*draft).giveUpAfter},
+		"Give up after one week of unsuccessful attempts", func(d *draft, slots []string) {
+			d.inWindow = true
+			d.openBlock()
+			setDuration("give_up_after")(d, slots)
+		}},
 	{`<not> give up for (?:lack|want) of a success`, "Never give up for lack of a success", set("give_up_after", "none")},
 	{`give up after <last retry> / give up (?:if|when) <retries fail>`, "Give up after the final unsuccessful retry", func(d *draft, _ []string) { d.exhausted(giveUp) }},
 	{`after <last retry><,> <action> / (?:if|when) <retries fail><,> <action>`,
-		"After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", (*draft).atEnd},
+		"After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none", func(d *draft, slots []string) {
+			ended := d.ended // the sentence says itself that it is about the last retry, so that it may stand before the first
+			d.afterThat(slots)
+			d.ended = ended
+		}},
 	{`(?:then|finally|afterwards|after that),? <action>`, "Then give up", (*draft).afterThat},
 	{`(?:give|show|use) the reason <text> / show the message <text>`, `Give the reason "thumbnail creation failed"`, setValue("disabled_reason")},
 	{`(?:give|show) the usual reason`, "Give the usual reason", set("disabled_reason", "")},
@@ -109,7 +129,14 @@ var sentences = []form{
 
 	{`(?:on|after|at|for) (?:the )?<ordinals> failures?<,> <action> / (?:on|after) failure <count><,> <action> / (?:if|when) the <ordinals> attempt fails<,> <action>`,
 		"On the second failure, retry after 1 minute", (*draft).onFailure},
-	{`(?:on|after|at) (?:the )?<ordinal> failure`, "On the seventh failure:", (*draft).headFailure},
+	{`(?:on|after|at) (?:the )?<ordinal> failure`, "On the seventh failure:", func(d *draft, slots []string) {
+		k, known := words.Ordinal(slots[0])
+		if !known {
+			d.fail(errNotKnown)
+		}
+		d.block = block{heading: d.now.level}
+		d.atFailure(k)
+	}},
 	{`on failure<,> give up / <not> retry<,> give up`, "On failure, give up", func(d *draft, _ []string) {
 		d.set("retries", []any{})
 		d.exhausted(giveUp)

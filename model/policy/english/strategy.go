@@ -104,12 +104,3 @@ func (d *draft) delays(slots []string) {
 		d.list = append(d.list, d.duration("retries", text))
 	}
 }
-
-func (d *draft) giveUpAfterCount(slots []string) {
-	n := countOf(slots[0])
-	if !strings.EqualFold(slots[1], "retries") {
-		n-- // the first attempt is no retry
-	}
-	d.part("count", float64(n))
-	d.exhausted(giveUp)
-}
