@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -41,13 +42,6 @@ func ParseDuration(text string) (time.Duration, error) {
 // unitNames are the names of a unit, each between blanks: in words, and in ISO 8601 with its T when it is a unit of time.
 type unitNames struct{ words, iso string }
 
-func (n unitNames) in(iso bool) string {
-	if iso {
-		return n.iso
-	}
-	return n.words
-}
-
 // durationUnit is a unit. Its first word is the canonical one, its last two are singular and plural.
 type durationUnit struct {
 	length time.Duration
@@ -86,7 +80,9 @@ func (s *durationScan) words() string {
 		if reason := s.add(number, unit, false); reason != "" {
 			return reason
 		}
-		s.rest = cutJoint(s.rest)
+		// Between two amounts may stand blanks, a comma, "and". At the very end nothing may.
+		rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(s.rest, " "), ","), " ")
+		s.rest = cmp.Or(strings.TrimLeft(strings.TrimPrefix(rest, "and "), " "), s.rest)
 	}
 	return ""
 }
@@ -127,7 +123,12 @@ func (s *durationScan) cut(characters string) string {
 }
 
 func (s *durationScan) add(number, unit string, iso bool) string {
-	named := func(names unitNames) bool { return strings.Contains(names.in(iso), " "+unit+" ") }
+	named := func(names unitNames) bool {
+		if iso {
+			return strings.Contains(names.iso, " "+unit+" ")
+		}
+		return strings.Contains(names.words, " "+unit+" ")
+	}
 	at := slices.IndexFunc(durationUnits, func(u durationUnit) bool { return named(u.unitNames) })
 	switch {
 	case number == "":
@@ -164,17 +165,6 @@ func (s *durationScan) addLength(number string, unit time.Duration) string {
 		return "at most ten years"
 	}
 	return ""
-}
-
-// cutJoint removes what may stand between two amounts: blanks, a comma, "and". At the very end nothing may stand.
-func cutJoint(text string) string {
-	joint := strings.TrimLeft(text, " ")
-	joint = strings.TrimLeft(strings.TrimPrefix(joint, ","), " ")
-	joint = strings.TrimLeft(strings.TrimPrefix(joint, "and "), " ")
-	if joint == "" {
-		return text
-	}
-	return joint
 }
 
 // FormatDuration returns the canonical short text of a duration: "0s", "250ms", "1m", "1h30m", "1d", "10d12h", and weeks

@@ -98,16 +98,19 @@ func (l *linter) expressions() {
 	}
 }
 
-// gapsBetween returns the shortest and the longest time between the next occurrences; false: there are fewer than two.
-func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
-	at, found := l.Schedule.Next(l.now)
-	if !found {
-		return 0, 0, false
-	}
+// sampledGaps is how many intervals are looked at: two weeks of hours, a year of days. Of rare ones ten years are enough.
+const sampledGaps = 366
+
+func (l *linter) gaps() {
+	var shortest, longest time.Duration // between the next occurrences
+	at, more := l.Schedule.Next(l.now)
 	for i := range sampledGaps {
-		next, more := l.Schedule.Next(at)
+		next := at
+		if more {
+			next, more = l.Schedule.Next(at)
+		}
 		if !more || i > 2 && next.Sub(l.now) > document.MaxDuration {
-			return shortest, longest, i > 0
+			break
 		}
 		gap := next.Sub(at)
 		if i == 0 || gap < shortest {
@@ -115,15 +118,7 @@ func (l *linter) gapsBetween() (shortest, longest time.Duration, found bool) {
 		}
 		longest, at = max(longest, gap), next
 	}
-	return shortest, longest, true
-}
-
-// sampledGaps is how many intervals are looked at: two weeks of hours, a year of days. Of rare ones ten years are enough.
-const sampledGaps = 366
-
-func (l *linter) gaps() {
-	shortest, longest, found := l.gapsBetween()
-	if !found {
+	if longest == 0 { // there are fewer than two
 		return
 	}
 	p := l.Policy

@@ -33,18 +33,7 @@ func (r *ruleLine) refuse(part, want, found string) error {
 	return &document.Error{Field: strings.TrimSpace(r.field + " " + part), Want: want, Found: found}
 }
 
-// readRule is stricter than the library, which accepts what makes it panic, loop for ever or mean something else.
-func readRule(field, text string, z zone) (*ruleLine, error) {
-	r := &ruleLine{field: field, zone: z}
-	r.Interval = 1
-	for part := range strings.SplitSeq(strings.TrimSuffix(text, ";"), ";") {
-		if err := r.read(part); err != nil {
-			return nil, err
-		}
-	}
-	return r, r.check()
-}
-
+// read is stricter than the library, which accepts what makes it panic, loop for ever or mean something else.
 func (r *ruleLine) read(part string) error {
 	name, value, ok := strings.Cut(part, "=")
 	name, value = strings.TrimSpace(name), strings.TrimSpace(value)

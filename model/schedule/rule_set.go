@@ -48,9 +48,14 @@ func readRuleSet(text string, z zone) (*ruleSet, error) {
 		case name == "RRULE" && len(set.rules) == maxRules:
 			err = document.Refuse(field, fmt.Sprintf("at most %d RRULE lines", maxRules), "more")
 		case name == "RRULE":
-			var rule *ruleLine
-			rule, err = readRule(field, strings.TrimPrefix(rest, ":"), z)
-			set.rules = append(set.rules, rule)
+			rule := &ruleLine{field: field, zone: z}
+			rule.Interval = 1
+			for part := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(rest, ":"), ";"), ";") {
+				if err = rule.read(part); err != nil {
+					return nil, err
+				}
+			}
+			set.rules, err = append(set.rules, rule), rule.check()
 		case name == "RDATE":
 			err = set.readDates(field, rest, &set.dates)
 		case name == "EXDATE":

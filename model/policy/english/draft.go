@@ -111,9 +111,15 @@ func (d *draft) known() bool {
 // read takes one sentence into account. Inside a block an action belongs to its heading.
 func (d *draft) read(s *sentence) {
 	d.now = s
-	if d.inBlock(s) {
-		if d.act(s.text); d.known() {
-			return
+	if d.at != nil || d.inWindow { // the first sentence behind the heading of an open block always stands below it
+		same := s.level == d.block.heading
+		if !d.block.entered {
+			d.block.entered, d.block.flat = true, same
+		}
+		if s.level.indent >= d.block.heading.indent && (d.block.flat || !same) {
+			if d.act(s.text); d.known() {
+				return
+			}
 		}
 	}
 	d.closeBlock()
@@ -135,18 +141,6 @@ func (d *draft) openBlock() {
 }
 
 func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
-
-// inBlock reports whether a sentence stands below the heading of an open block. The first one after the heading always does.
-func (d *draft) inBlock(s *sentence) bool {
-	if d.at == nil && !d.inWindow {
-		return false
-	}
-	same := s.level == d.block.heading
-	if !d.block.entered {
-		d.block.entered, d.block.flat = true, same
-	}
-	return s.level.indent >= d.block.heading.indent && (d.block.flat || !same)
-}
 
 const maxActions = 10
 

@@ -78,7 +78,16 @@ func readLine(number int, line string) ([]sentence, error) {
 	var all []sentence
 	for _, text := range splitSentences(strings.Join(strings.Fields(content), " ")) {
 		s := first
-		if s.end(text); s.text != "" {
+		s.said = strings.TrimRight(text, ":")
+		s.opens = s.said != text
+		if lower := strings.ToLower(s.said); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") { // their full stop belongs to the hour
+			s.said = strings.TrimRight(s.said, " .,;!")
+		}
+		s.text = s.said
+		for _, spelling := range spellings {
+			s.text = spelling.pattern.ReplaceAllString(s.text, spelling.to)
+		}
+		if s.text != "" {
 			all = append(all, s)
 		}
 	}
@@ -93,27 +102,21 @@ func (s *sentence) takeQuotes(line string) (string, error) {
 		if at < 0 {
 			return out.String() + line, nil
 		}
-		length, quoted, ok := cutQuote(line[at:])
-		if !ok {
+		prefix, err := strconv.QuotedPrefix(line[at:])
+		quoted, _ := strconv.Unquote(prefix)
+		rest := line[at+len(prefix):]
+		if curly, found := strings.CutPrefix(line[at:], "“"); found {
+			if quoted, rest, found = strings.Cut(curly, "”"); found {
+				err = nil
+			}
+		}
+		if err != nil {
 			return "", refuse(s.line, `a text in quotes, with \" for a quote in it and \\ for a backslash`, document.Found(line[at:]))
 		}
 		out.WriteString(line[:at] + `"` + strconv.Itoa(len(s.quotes)) + `"`)
 		s.quotes = append(s.quotes, quoted)
-		line = line[at+length:]
+		line = rest
 	}
-}
-
-func cutQuote(text string) (length int, quoted string, ok bool) {
-	if curly, found := strings.CutPrefix(text, "“"); found {
-		quoted, _, ok = strings.Cut(curly, "”")
-		return len("“") + len(quoted) + len("”"), quoted, ok
-	}
-	prefix, err := strconv.QuotedPrefix(text)
-	if err != nil {
-		return 0, "", false
-	}
-	quoted, err = strconv.Unquote(prefix)
-	return len(prefix), quoted, err == nil
 }
 
 var (
@@ -150,19 +153,6 @@ var spellings = []struct {
 	{regexp.MustCompile(`(?i)^only retry\b`), "retry only"},
 	{regexp.MustCompile(`(?i)\btry again\b`), "retry"},
 	{regexp.MustCompile(`(?i)^(` + someOrdinal + `) failure\b`), "on the $1 failure"},
-}
-
-// end takes the marks off the end of a sentence. The last full stop of "6 a.m." belongs to the hour.
-func (s *sentence) end(text string) {
-	trimmed := strings.TrimRight(text, ":")
-	s.opens = trimmed != text
-	if lower := strings.ToLower(trimmed); !strings.HasSuffix(lower, "a.m.") && !strings.HasSuffix(lower, "p.m.") {
-		trimmed = strings.TrimRight(trimmed, " .,;!")
-	}
-	s.said, s.text = trimmed, trimmed
-	for _, spelling := range spellings {
-		s.text = spelling.pattern.ReplaceAllString(s.text, spelling.to)
-	}
 }
 
 // value returns what a captured word stands for: the text in quotes, or itself.
