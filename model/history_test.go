@@ -56,18 +56,12 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"failure",` + hour + `"delay":1200000,"retry":7200000,` + planned + `"next":7200000,"why":"retry 2/6 +20m in window, before planned"}`: retry(func(a *Attempt) {
 			a.RetryAt, a.RefreshAt, a.Why = ended.Add(2*time.Hour), ended.Add(2*time.Hour), "retry 2/6 +20m in window, before planned"
 		}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,"planned":1800000,"next":1800000,"of":6}`: retry(func(a *Attempt) {
-			a.PlannedAt, a.RefreshAt, a.Overlap, a.Why = ended.Add(30*time.Minute), ended.Add(30*time.Minute), policy.OverlapsStart, "retry 2/6 +20m, planned first: overlaps start"
-		}),
 		// The policy has got another timeout since, so that the overlap does not follow from the limit.
 		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"overlap":"overlaps start","next":1200000,"of":6}`: retry(func(a *Attempt) {
 			a.Overlap, a.Why = policy.OverlapsStart, "retry 2/6 +20m, retry first: overlaps start"
 		}),
 		begin + `"is":"failure","delay":0,"next":0,"of":6}`: attempt(EventFailure, func(a *Attempt) {
 			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = ended, policy.NonePlanned, ended, "retry 2/6 at once, none planned"
-		}),
-		begin + `"is":"failure","planned":35399750,"next":35399750,"why":"retry 2/6 when planned"}`: attempt(EventFailure, func(a *Attempt) {
-			a.PlannedAt, a.RefreshAt, a.Why = clock("16:00"), clock("16:00"), "retry 2/6 when planned"
 		}),
 		`{"at":"2026-01-05T05:00:00.000Z","took":-3600000,"uid":"a1","no":2,"is":"success","why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.EndedAt, a.Duration, a.Why = clock("05:00"), 0, "finished: one-shot" // the clock was set back
@@ -134,7 +128,6 @@ func TestEntriesOfAnEarlierVersionAreRead(t *testing.T) {
 			a.DeadlineAt, a.Delay, a.Jitter, a.Why = clock("07:00"), 20*time.Minute, -1500*time.Millisecond, "retry 2/6 ~20m"
 			a.RetryAt, a.PlannedAt, a.Overlap, a.RefreshAt = clock("06:29:58.750"), clock("06:30"), policy.OverlapsStart, clock("06:30")
 		}),
-		// Waited for the planned refresh from the beginning
 	} {
 		read, err := ParseAttempt(text)
 		if diff := cmp.Diff(want, read); err != nil || diff != "" {

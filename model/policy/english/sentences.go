@@ -81,7 +81,8 @@ var sentences = []form{
 	{`<not> spread (?:the )?refreshes`, "Do not spread the refreshes", set("spread", "none")},
 
 	{`run <at most> <count><at a time> and start <at most> <count> (?:in|per) <period> <for each> <key>`,
-		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}", func(d *draft, slots []string) { d.addLimit(slots[3], slots[0], slots[1], slots[2]) }},
+		"Run at most 4 at a time and start at most 60 in 1 minute for each {host(input_url)}",
+		func(d *draft, slots []string) { d.addLimit(slots[3], slots[0], slots[1], slots[2]) }},
 	{`run <at most> <count><at a time> <for each> <key>`, "Run at most 4 at a time for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[1], slots[0], "", "") }},
 	{`start <at most> <count> (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}",

@@ -13,10 +13,11 @@ import (
 var traits = []form{
 	{patterns: `<up to><count> (?:times?|retries) / (?:at most )?(once|twice)`, apply: func(d *draft, slots []string) { d.part("count", float64(countOf(slots[0]))) }},
 	{patterns: `forever`, apply: func(d *draft, _ []string) { d.setInner("retries.count", "retries.count") }},
-	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`, apply: func(d *draft, slots []string) {
-		d.part("strategy", "fixed")
-		d.part("base", d.duration("retries.base", period(slots[0])))
-	}},
+	{patterns: `every <period> / <duration> apart / with <duration> between (?:attempts|retries) / with a (?:fixed )?delay of <duration>`,
+		apply: func(d *draft, slots []string) {
+			d.part("strategy", "fixed")
+			d.part("base", d.duration("retries.base", period(slots[0])))
+		}},
 	{patterns: `(?:with )?(fixed|linear|exponential|fibonacci) (?:delays|backoff)`, apply: func(d *draft, slots []string) { d.part("strategy", strings.ToLower(slots[0])) }},
 	{patterns: `doubling the delay(?: each time)?`, apply: func(d *draft, _ []string) { d.part("strategy", "exponential") }},
 	{patterns: `(?:of|from|starting (?:at|with|from|after)) <duration>`, apply: setPart("base")},
