@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,4 +45,48 @@ func asynqCycles(ctx context.Context, s *server, n int) (result, error) {
 		err = *failed.Load()
 	}
 	return r, err
+}
+
+// asynqLimits gives each host a queue and a server with so many workers: Concurrency bounds a server, and nothing bounds a queue. So all hosts
+// must be known ahead, each costs a server with its connections and loops, and there may be one process only: a second one would double the
+// limit. What asynq has for several, the semaphore of its module x/rate, has no release that runs with this version (the latest needs go-redis
+// v8), and it queues nobody: a task that gets no token fails, and is tried again when the retries are looked at next (DelayedTaskCheckInterval).
+func asynqLimits(ctx context.Context, s *server, l limits, n int) (seen, result, error) {
+	to := asynq.RedisClientOpt{Addr: s.addr}
+	client := asynq.NewClient(to)
+	defer func() { _ = client.Close() }()
+	for i := range n {
+		task := asynq.NewTask("refresh", []byte(payload(i, l.host(i, n))))
+		if _, err := client.EnqueueContext(ctx, task, asynq.Queue(l.host(i, n))); err != nil {
+			return seen{}, result{}, err
+		}
+	}
+	book := newLedger(l, n)
+	var failed atomic.Pointer[error]
+	var stopping sync.WaitGroup
+	r, err := s.around(ctx, n, func() error {
+		for i := range l.hosts {
+			host := hostName(i)
+			workers := asynq.NewServer(to, asynq.Config{Concurrency: l.atATime, Queues: map[string]int{host: 1}, LogLevel: asynq.FatalLevel})
+			if err := workers.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
+				book.do(host)
+				again := asynq.NewTask("refresh", task.Payload())
+				_, err := client.EnqueueContext(ctx, again, asynq.Queue(host), asynq.ProcessIn(time.Hour))
+				if err != nil {
+					failed.Store(&err)
+				}
+				return err
+			})); err != nil {
+				return err
+			}
+			defer stopping.Go(workers.Shutdown) // all at once: each waits for its loops
+		}
+		<-book.finished
+		return nil
+	})
+	stopping.Wait()
+	if err == nil && failed.Load() != nil {
+		err = *failed.Load()
+	}
+	return book.seen, r, err
 }

@@ -15,10 +15,8 @@ type limits struct {
 	slow           bool // the first host takes four times as long
 }
 
-// ideal is how many attempts a second the limits allow.
 func (l limits) ideal() float64 { return float64(l.hosts*l.atATime) / l.work.Seconds() }
 
-// host is that of the model of a number, of n.
 func (l limits) host(i, n int) string { return hostName(i * l.hosts / n) }
 
 func hostName(i int) string { return fmt.Sprintf("h%03d.example.com", i) }
@@ -63,7 +61,6 @@ func (l limits) twice(keep keep) run {
 	}
 }
 
-// ledger is kept by the workers of one run.
 type ledger struct {
 	limits
 	finished chan struct{} // closed when all have ended
@@ -79,7 +76,6 @@ func newLedger(l limits, n int) *ledger {
 	return &ledger{limits: l, finished: make(chan struct{}), running: map[string]int{}, left: n}
 }
 
-// do is the work of one attempt.
 func (l *ledger) do(host string) {
 	l.begin(host)
 	time.Sleep(l.takes(host))

@@ -26,7 +26,6 @@ type contender struct {
 	run           run
 }
 
-// plan says what to measure.
 type plan struct {
 	rounds, models int
 	server, write  string
@@ -130,7 +129,6 @@ func (p plan) limited(refreshd string) []contender {
 // feeds is the host of all models where there are no limits.
 const feeds = "feeds.example.com"
 
-// payload is what each job carries beside its name.
 func payload(n int, host string) string {
 	return `{"big_table_uid":"` + uid(n) + `","input_url":"` + address(n, host) + `"}`
 }

@@ -3,12 +3,139 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
 	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
-// bySelf lets refreshd measure itself.
+// bySelfLimits says the limit in a policy. One dispatcher and one poller are processes; the workers, one for each attempt that is handed out, know
+// two lists and JSON.
+func bySelfLimits(program string) keep {
+	return func(ctx context.Context, s *server, l limits, n int) (seen, result, error) {
+		d := daemons{program: program, url: "redis://" + s.addr}
+		if err := d.save(ctx, l, n); err != nil {
+			return seen{}, result{}, err
+		}
+		book := newLedger(l, n)
+		ctx, stop := context.WithCancelCause(ctx)
+		var working sync.WaitGroup
+		working.Go(func() { stop(takeAttempts(ctx, s.client, book)) })
+		r, err := s.around(ctx, n, func() error {
+			for _, name := range []string{"dispatcher", "poller"} {
+				if err := d.start(name, stop); err != nil {
+					return err
+				}
+			}
+			select {
+			case <-book.finished:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		})
+		stop(nil)
+		working.Wait()
+		d.end()
+		return book.seen, r, err
+	}
+}
+
+// takeAttempts begins each attempt when it is handed out, until ctx ends.
+func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error {
+	keys, err := store.NewKeys("bigtables")
+	if err != nil {
+		return err
+	}
+	var working sync.WaitGroup
+	defer working.Wait()
+	for ctx.Err() == nil {
+		_, entries, err := client.BLMPop(ctx, time.Second, "LEFT", 500, keys.Input).Result()
+		if err != nil && !errors.Is(err, redis.Nil) && ctx.Err() == nil {
+			return fmt.Errorf("take attempts: %w", err)
+		}
+		for _, text := range entries {
+			var entry struct {
+				UID     string `json:"big_table_uid"`
+				Attempt string `json:"refresh_attempt_uid"`
+				URL     string `json:"input_url"`
+			}
+			if err := json.Unmarshal([]byte(text), &entry); err != nil {
+				return fmt.Errorf("read attempt %s: %w", text, err)
+			}
+			at, err := url.Parse(entry.URL)
+			if err != nil {
+				return err
+			}
+			working.Go(func() {
+				book.do(at.Host)
+				client.RPush(context.WithoutCancel(ctx), keys.Output,
+					`{"type":"success","big_table_uid":"`+entry.UID+`","refresh_attempt_uid":"`+entry.Attempt+`"}`)
+			})
+		}
+	}
+	return nil
+}
+
+type daemons struct {
+	program, url string
+	running      []*exec.Cmd
+	waiting      sync.WaitGroup
+}
+
+func (d *daemons) save(ctx context.Context, l limits, n int) error {
+	policy := fmt.Sprintf(`{"name":"polite","rrule":"FREQ=DAILY","timeout":"10m","limits":[{"key":"{host(input_url)}","running":%d}]}`, l.atATime)
+	if err := d.say(ctx, policy, "policy", "put", "-"); err != nil {
+		return err
+	}
+	var models strings.Builder
+	for i := range n {
+		fmt.Fprintf(&models, `{"uid":"%s","policy":"polite","refresh":"now","payload":{"input_url":"%s"}}`+"\n", uid(i), address(i, l.host(i, n)))
+	}
+	return d.say(ctx, models.String(), "model", "put", "-", "--format", "jsonl")
+}
+
+func (d *daemons) say(ctx context.Context, input string, args ...string) error {
+	command := exec.CommandContext(ctx, d.program, append(args, "--redis", d.url)...)
+	command.Stdin = strings.NewReader(input)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("refreshd %s %s: %w: %s", args[0], args[1], err, output)
+	}
+	return nil
+}
+
+// start starts a daemon, and says by stop if it ends before it is told to.
+func (d *daemons) start(name string, stop context.CancelCauseFunc) error {
+	var complaint strings.Builder
+	daemon := exec.Command(d.program, name, "--redis", d.url, "--log-level", "error")
+	daemon.Stderr = &complaint
+	if err := daemon.Start(); err != nil {
+		return fmt.Errorf("start a %s: %w", name, err)
+	}
+	d.running = append(d.running, daemon)
+	d.waiting.Go(func() {
+		_ = daemon.Wait() // its state says the same
+		stop(fmt.Errorf("%s ended: %s: %s", name, daemon.ProcessState, &complaint))
+	})
+	return nil
+}
+
+func (d *daemons) end() {
+	for _, daemon := range d.running {
+		_ = daemon.Process.Signal(syscall.SIGTERM)
+	}
+	d.waiting.Wait()
+}
+
 func bySelf(program string, flags ...string) run {
 	return func(ctx context.Context, s *server, n int) (result, error) {
 		args := append([]string{"bench", "--redis", "redis://" + s.addr, "--models", strconv.Itoa(n), "--paced", "0", "-o", "json"}, flags...)

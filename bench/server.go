@@ -19,7 +19,6 @@ type server struct {
 	process       *exec.Cmd
 }
 
-// result is what one run has cost.
 type result struct {
 	perSecond   float64
 	redisMicros float64 // of CPU, a cycle

@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// table is how results are shown.
 type table struct {
 	place   string // of the table in a document
 	work    string
 	columns []column
 }
 
-// column is a number of each contender.
 type column struct {
 	name string
 	text func(all, peer []result) string

@@ -102,7 +102,6 @@ type Definition struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// command is what goes over the wire.
 type command struct {
 	*Definition
 	Type    model.CommandType `json:"type"`
@@ -171,32 +170,25 @@ func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
 	if err != nil || c.config.Timeout < 0 {
 		return Reply{}, err
 	}
-	reply, err := c.await(ctx, home, wanted.ID)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
+	defer cancel()
+	answer := ""
+	for answer == "" && err == nil {
+		if answer, err = home.TakeReply(ctx, wanted.ID); ctx.Err() != nil && answer == "" {
+			err = context.Cause(ctx)
+		}
+	}
+	var reply Reply
+	if err == nil {
+		if err = json.Unmarshal([]byte(answer), &reply); err != nil {
+			err = fmt.Errorf("read the reply: %w", err)
+		}
+	}
+	if err == nil && reply.Outcome == Refused {
+		err = &RefusedError{reply}
+	}
 	if err != nil {
 		return reply, fmt.Errorf("%s %s: %w", wanted.Type, wanted.UID, err)
 	}
 	return reply, nil
-}
-
-// await waits for the reply to a command.
-func (c *Client) await(ctx context.Context, home *store.Store, id string) (reply Reply, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.Timeout, ErrNoReply)
-	defer cancel()
-	for ctx.Err() == nil {
-		text, err := home.TakeReply(ctx, id)
-		if err != nil && ctx.Err() == nil {
-			return reply, err
-		}
-		if text == "" {
-			continue
-		}
-		if err := json.Unmarshal([]byte(text), &reply); err != nil {
-			return reply, fmt.Errorf("read the reply: %w", err)
-		}
-		if reply.Outcome == Refused {
-			return reply, &RefusedError{reply}
-		}
-		return reply, nil
-	}
-	return reply, context.Cause(ctx)
 }

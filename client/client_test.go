@@ -54,7 +54,7 @@ func failIf(t testing.TB, wrong bool, format string, args ...any) {
 }
 
 func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) {
 		queue := fixture.Open(t, s.URL, store.Config{})
 		serve(t, queue)
 		ctx := t.Context()
@@ -86,14 +86,12 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 			{"get it then", func() (client.Reply, error) { _, err := shop.Get(ctx, "tbl_1"); return client.Reply{}, err }, "", client.ErrUnknownModel},
 		} {
 			reply, err := step.do()
-			if reply.Outcome != step.outcome || !errors.Is(err, step.err) {
-				t.Errorf("%s: expected %q and %v, found %+v and %v", step.name, step.outcome, step.err, reply, err)
-			}
+			failIf(t, reply.Outcome != step.outcome || !errors.Is(err, step.err),
+				"%s: expected %q and %v, found %+v and %v", step.name, step.outcome, step.err, reply, err)
 		}
 		must(t, shop.Close())
-		if _, err := shop.Get(ctx, "tbl_1"); err == nil || errors.Is(err, client.ErrUnknownModel) {
-			t.Errorf("expected no connection after Close, found %v", err)
-		}
+		_, err = shop.Get(ctx, "tbl_1")
+		failIf(t, err == nil || errors.Is(err, client.ErrUnknownModel), "expected no connection after Close, found %v", err)
 	})
 }
 
@@ -113,14 +111,12 @@ func TestWithoutAPollerThereIsNoReply(t *testing.T) {
 	queue := fixture.Open(t, testkit.Miniredis(t).URL, store.Config{})
 	_, err := newClient(t, queue, client.Config{Timeout: time.Second}).Enable(t.Context(), "tbl_1")
 	failIf(t, !errors.Is(err, client.ErrNoReply), "expected no reply, found %v", err)
-	if reply, err := newClient(t, queue, client.Config{Timeout: -1}).Enable(t.Context(), "tbl_1"); reply != (client.Reply{}) || err != nil {
-		t.Errorf("expected nobody to wait, found %+v, %v", reply, err)
-	}
+	reply, err := newClient(t, queue, client.Config{Timeout: -1}).Enable(t.Context(), "tbl_1")
+	failIf(t, reply != (client.Reply{}) || err != nil, "expected nobody to wait, found %+v, %v", reply, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newClient(t, queue, client.Config{}).Enable(ctx, "tbl_1"); !errors.Is(err, context.Canceled) {
-		t.Errorf("expected the end of the context, found %v", err)
-	}
+	_, err = newClient(t, queue, client.Config{}).Enable(ctx, "tbl_1")
+	failIf(t, !errors.Is(err, context.Canceled), "expected the end of the context, found %v", err)
 }
 
 func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
@@ -129,9 +125,8 @@ func TestACommandThatWasSentBeforeIsADuplicate(t *testing.T) {
 	serve(t, queue)
 	shop := newClient(t, queue, client.Config{Timeout: testkit.Limit, NewID: func() string { return "c1" }})
 	for _, want := range []client.Outcome{client.Applied, client.Duplicate} {
-		if reply, err := shop.Put(t.Context(), client.Definition{UID: "tbl_1"}); reply.Outcome != want || err != nil {
-			t.Errorf("expected %s, found %+v, %v", want, reply, err)
-		}
+		reply, err := shop.Put(t.Context(), client.Definition{UID: "tbl_1"})
+		failIf(t, reply.Outcome != want || err != nil, "expected %s, found %+v, %v", want, reply, err)
 	}
 }
 
@@ -149,14 +144,12 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 		}
 	}
 	for _, part := range queue.Parts {
-		if stats, err := part.Report().Stats(t.Context()); err != nil || stats.Counters["forwarded"] != 0 {
-			t.Errorf("expected nothing to be passed on, found %v, %v", stats.Counters, err)
-		}
+		stats, err := part.Report().Stats(t.Context())
+		failIf(t, err != nil || stats.Counters["forwarded"] != 0, "expected nothing to be passed on, found %v, %v", stats.Counters, err)
 	}
 	part := fixture.Open(t, s.URL, store.Config{Queue: queue.Parts[0].Keys.Queue})
-	if _, err := client.New(part, client.Config{}); err == nil {
-		t.Error("expected a part of a queue to be refused")
-	}
+	_, err := client.New(part, client.Config{})
+	failIf(t, err == nil, "expected a part of a queue to be refused")
 }
 
 // severed loses the connection behind the first command of an application: it is pushed, and nobody hears of it.
@@ -187,7 +180,8 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	clients.Write.AddHook(&severed{})
 	queue, err := store.Open(t.Context(), clients, store.Config{})
 	must(t, err)
-	if reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"}); reply.Outcome != client.Applied || err != nil {
+	reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})
+	if reply.Outcome != client.Applied || err != nil {
 		t.Fatalf("expected it applied, found %+v, %v", reply, err)
 	}
 	testkit.Eventually(t, "the second one is a duplicate", func() bool {

@@ -9,7 +9,6 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/refreshd/refreshd/client"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -20,23 +19,16 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer server.Close()
-	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = clients.Close() }()
 	ctx, stop := context.WithCancel(context.Background())
-	queue, err := store.Open(ctx, clients, store.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer runPoller(ctx, queue)()
+	address := "redis://" + server.Addr()
+	defer runPoller(ctx, address)()
 	defer stop()
 
-	shop, err := client.New(queue, client.Config{By: "shop"})
+	shop, err := client.Open(ctx, address, "feeds", client.Config{By: "shop"})
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer func() { _ = shop.Close() }()
 	reply, err := shop.Put(ctx, client.Definition{
 		UID: "tbl_1", Payload: map[string]string{"input_url": "https://example.com/feed.csv"}, Rule: "every day at 6 AM", Timezone: "Europe/Berlin",
 	})
@@ -52,15 +44,15 @@ func Example() {
 }
 
 // runPoller is what `refreshd poller` does; the returned function waits for its end.
-func runPoller(ctx context.Context, queue *store.Queue) (wait func()) {
-	p, err := poller.New(queue.Parts[0], poller.Config{})
+func runPoller(ctx context.Context, address string) (wait func()) {
+	p, closeAll, err := poller.Open(ctx, address, "feeds", poller.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
 	return func() {
-		if err := <-ended; err != nil {
+		if err := errors.Join(<-ended, closeAll()); err != nil {
 			log.Fatal(err)
 		}
 	}

@@ -86,19 +86,16 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		expect(dispatcher.Round{Aged: 4}, "stale stale 2h0m0s")
 		b.Clock.Turn(7 * time.Hour)
 		expect(dispatcher.Round{}, "stale stale 2h0m0s")
-		if stats := b.Stats(); stats["became_late"] != 4 || stats["became_stale"] != 4 {
-			t.Errorf("counted %v", stats)
-		}
-		if told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox, "-", "+").Val()); told != 4 {
-			t.Errorf("the owners of four models were told %d times", told)
-		}
+		stats := b.Stats()
+		failIf(t, stats["became_late"] != 4 || stats["became_stale"] != 4, "counted %v", stats)
+		told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox, "-", "+").Val())
+		failIf(t, told != 4, "the owners of four models were told %d times", told)
 		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
 		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
 			t.Errorf("after a success without a change it is %q", got)
 		}
-		if _, late := b.Scores(b.Store.Keys.Stale)["idle"]; !late {
-			t.Error("the success of one made another fresh")
-		}
+		_, late := b.Scores(b.Store.Keys.Stale)["idle"]
+		failIf(t, !late, "the success of one made another fresh")
 	})
 }
 
@@ -107,9 +104,8 @@ func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Tick: time.Minute})
 		b.watch(promise, "m1")
 		b.Clock.Turn(time.Hour - 7*time.Second)
-		if round := b.round(d); round.Sleep != 7*time.Second {
-			t.Errorf("it sleeps for %s, want 7s", round.Sleep)
-		}
+		round := b.round(d)
+		failIf(t, round.Sleep != 7*time.Second, "it sleeps for %s, want 7s", round.Sleep)
 	})
 }
 
@@ -136,17 +132,15 @@ func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) 
 }
 
 func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.watch(promise, "watched")
 		b.watch(`{"timeout":"1h"}`, "unwatched")
 		for _, uid := range []string{"watched", "unwatched", "ghost"} {
 			b.Redis.ZAdd(t.Context(), b.Store.Keys.StaleAt, redis.Z{Score: 1, Member: uid})
 		}
 		b.round(d)
-		if got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt)); got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()) {
-			t.Errorf("among those that grow old stand %s", got)
-		}
+		got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt))
+		failIf(t, got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()), "among those that grow old stand %s", got)
 		failIf(t, b.Stats()["became_late"] != 0, "a wrong set has told something")
 	})
 }

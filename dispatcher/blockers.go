@@ -10,18 +10,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// spare is how many due models are read beyond those that may start. Some may turn out to be parked, and must not hide the others.
-func (d *Dispatcher) spare(due store.Due) int {
-	if due.Gates.Empty() && !d.counted {
-		return 0
-	}
-	return d.config.Batch
-}
-
-// maxOfLimit is how many models that wait for one limit are tried in a round, so that each key has its turn.
-const maxOfLimit = 2
-
-// checkBlockers finds models whose blocker may have ended.
+// checkBlockers finds models whose blocker may have ended. Open circuits stay among the blockers, so that people still see them when no model waits.
 func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) error {
 	var open []model.Blocker
 	for _, blocker := range w.due.Looks {
@@ -40,7 +29,7 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) error {
 	for i, uids := range parked {
 		switch kind, name := open[i].Split(); kind {
 		case model.BlockerLimit:
-			uids = uids[:min(len(uids), maxOfLimit)]
+			uids = uids[:min(len(uids), 2)] // so that each key has its turn
 		case model.BlockerCircuit:
 			circuits[name] = len(uids) > 0
 		}
@@ -51,33 +40,16 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) error {
 	if err != nil || len(circuits) == 0 {
 		return err
 	}
-	return d.keepChecked(ctx, w, circuits)
-}
-
-// checkUnwaited is how often an open circuit is checked that no model waits for.
-const checkUnwaited = time.Minute
-
-// keepChecked keeps open circuits among the blockers, so that people still see them when no model waits.
-func (d *Dispatcher) keepChecked(ctx context.Context, w *work, circuits map[string]bool) error {
 	limiters, err := d.store.Limiters(ctx, nil, slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	for i := range w.checks {
 		check := &w.checks[i]
 		if kind, name := check.Blocker.Split(); kind == model.BlockerCircuit && limiters.Circuits[name] != nil && limiters.Circuits[name].Open() {
 			if check.Closed = true; !circuits[name] {
-				check.Again = w.due.Now.Add(checkUnwaited)
+				check.Again = w.due.Now.Add(time.Minute)
 			}
 		}
 	}
 	return err
-}
-
-// recheck puts off the next check of a blocker. A change notifies the dispatcher earlier.
-func (w *work) recheck(blocker model.Blocker, at time.Time) {
-	for i := range w.checks {
-		if w.checks[i].Blocker == blocker {
-			w.checks[i].Again = at
-		}
-	}
 }
 
 // passBlocker decides about a model whose blocker may have ended; nil: it waits on.
@@ -91,7 +63,11 @@ func (d *Dispatcher) passBlocker(record *store.Record, w *work) *store.Transitio
 	}
 	decision, goes := w.due.Gates.Pass(&record.Model, &w.limiters, d.config.NewUID(), now)
 	if !goes {
-		w.recheck(blocker, decision.Recheck)
+		for i := range w.checks { // a change notifies the dispatcher earlier
+			if w.checks[i].Blocker == blocker {
+				w.checks[i].Again = decision.Recheck
+			}
+		}
 		return nil
 	}
 	return w.starts(record, decision)

@@ -25,6 +25,14 @@ func (b *bundle) broken(d *dispatcher.Dispatcher, waiting int) {
 	b.settle(d)
 }
 
+// probed lets a probe try it when its time has come.
+func (b *bundle) probed(d *dispatcher.Dispatcher, waiting int) {
+	b.t.Helper()
+	b.broken(d, waiting)
+	b.Clock.Turn(5 * time.Minute)
+	b.settle(d)
+}
+
 func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
@@ -39,9 +47,8 @@ func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 			}
 		}}
 		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
-		if runs := b.runs()["t1"]; len(runs) != 1 || runs[0] != "t1/new" {
-			t.Errorf("want the first of two probes alone, got %v", runs)
-		}
+		runs := b.runs()["t1"]
+		failIf(t, len(runs) != 1 || runs[0] != "t1/new", "want the first of two probes alone, got %v", runs)
 	})
 }
 
@@ -59,27 +66,22 @@ func (b *bundle) events(stream string, names ...string) (found []string) {
 }
 
 func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.broken(d, 4)
 		equal(t, map[string]int{"t2": 1}, counts(b.runs()))
-		if parked := b.Scores(b.Store.Keys.ParkedBy("circuit:host=t1")); len(parked) != 4 {
-			t.Errorf("want four parked, got %v", parked)
-		}
-		if hash := b.Model("t1/m03"); hash["attempt_no"] != "" || hash["failing_since"] != "" {
-			t.Errorf("a parked model was counted: %v", hash)
-		}
+		parked := b.Scores(b.Store.Keys.ParkedBy("circuit:host=t1"))
+		failIf(t, len(parked) != 4, "want four parked, got %v", parked)
+		hash := b.Model("t1/m03")
+		failIf(t, hash["attempt_no"] != "" || hash["failing_since"] != "", "a parked model was counted: %v", hash)
 		for _, stream := range []string{b.Store.Keys.Journal, b.Store.Keys.Outbox} {
-			if diff := cmp.Diff([]string{"circuit_opened"}, b.events(stream, "circuit_opened", "circuit_closed")); diff != "" {
-				t.Errorf("%s: %s", stream, diff)
-			}
+			diff := cmp.Diff([]string{"circuit_opened"}, b.events(stream, "circuit_opened", "circuit_closed"))
+			failIf(t, diff != "", "%s: %s", stream, diff)
 		}
 	})
 }
 
 func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.broken(d, 4)
 		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
 			t.Fatal(err)
@@ -93,73 +95,56 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		}
 		b.finish(probe...)
 		b.settle(d)
-		if hash := b.circuit("host=t1"); hash["by"] != "" || hash["reason"] != "" {
-			t.Errorf("want neither name nor reason of a closed one, got %v", hash)
-		}
-		if n := len(b.runs()["t1"]); n != 3 {
-			t.Errorf("want the other three running behind the success of the probe, got %d", n)
-		}
+		hash := b.circuit("host=t1")
+		failIf(t, hash["by"] != "" || hash["reason"] != "", "want neither name nor reason of a closed one, got %v", hash)
+		n := len(b.runs()["t1"])
+		failIf(t, n != 3, "want the other three running behind the success of the probe, got %d", n)
 		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
 	})
 }
 
 func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.broken(d, 2)
-		b.Clock.Turn(5 * time.Minute)
-		b.settle(d)
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 2)
 		b.failWith(policy.Failure{ErrorType: "http_502"}, b.runs()["t1"]...)
 		b.settle(d)
 		b.Clock.Turn(4 * time.Minute)
 		b.settle(d)
-		if n := len(b.runs()["t1"]); n != 0 {
-			t.Errorf("want none before the next probe, got %d", n)
-		}
+		n := len(b.runs()["t1"])
+		failIf(t, n != 0, "want none before the next probe, got %d", n)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		if n := len(b.runs()["t1"]); n != 1 {
-			t.Errorf("want the next probe, got %d", n)
-		}
+		n = len(b.runs()["t1"])
+		failIf(t, n != 1, "want the next probe, got %d", n)
 	})
 }
 
 func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.broken(d, 1)
-		b.Clock.Turn(5 * time.Minute)
-		b.settle(d)
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 1)
 		probe := b.runs()["t1"]
-		if _, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]; len(probe) != 1 || !told {
-			t.Fatalf("want one probe, and the circuit among the gates, got %v, %t", probe, told)
-		}
+		_, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]
+		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
 		b.finish(probe...)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		if gates := b.Scores(b.Store.Keys.Gates); len(gates) != 0 {
-			t.Errorf("want a closed circuit forgotten, got %v", gates)
-		}
+		gates := b.Scores(b.Store.Keys.Gates)
+		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
 	})
 }
 
 func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.broken(d, 2)
-		b.Clock.Turn(5 * time.Minute)
-		b.settle(d)
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 2)
 		b.Redis.Del(t.Context(), b.Store.Keys.Input)
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		if hash := b.circuit("host=t1"); hash["probe"] != "" || hash["opened_at"] == "" {
-			t.Errorf("the circuit is %v", hash)
-		}
+		hash := b.circuit("host=t1")
+		failIf(t, hash["probe"] != "" || hash["opened_at"] == "", "the circuit is %v", hash)
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
-		if n := len(b.runs()["t1"]); n != 1 {
-			t.Errorf("want the next probe, got %d", n)
-		}
+		n := len(b.runs()["t1"])
+		failIf(t, n != 1, "want the next probe, got %d", n)
 	})
 }
 
@@ -178,11 +163,8 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
-				d := b.dispatcher(b.Store, dispatcher.Config{})
-				b.broken(d, 2)
-				b.Clock.Turn(5 * time.Minute)
-				b.settle(d)
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				b.probed(d, 2)
 				probe := b.runs()["t1"]
 				records, err := b.Store.Load(t.Context(), probe)
 				if err != nil || len(probe) != 1 {
@@ -191,24 +173,19 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 				r := records[probe[0]]
 				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
 				b.settle(d)
-				if n := len(b.runs()["t1"]); n != 1 {
-					t.Errorf("want another probe at once, got %d", n)
-				}
+				n := len(b.runs()["t1"])
+				failIf(t, n != 1, "want another probe at once, got %d", n)
 			})
 		})
 	}
 }
 
 func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.broken(d, 2)
-		b.Clock.Turn(5 * time.Minute)
-		b.settle(d)
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 2)
 		b.failWith(policy.Failure{ErrorType: "http_404"}, b.runs()["t1"]...)
 		b.settle(d)
-		if hash := b.circuit("host=t1"); hash["opened_at"] != "" {
-			t.Errorf("the host has answered, and the circuit is %v", hash)
-		}
+		hash := b.circuit("host=t1")
+		failIf(t, hash["opened_at"] != "", "the host has answered, and the circuit is %v", hash)
 	})
 }

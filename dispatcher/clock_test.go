@@ -16,9 +16,8 @@ var jumps = []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hou
 func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				b.save(`{"timeout":"1m"}`, "FREQ=HOURLY")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
 				for _, clock := range []time.Time{at(t, "08:00:00").Add(-back), at(t, "07:59:59.999")} {
 					b.Clock.Set(clock)
@@ -34,9 +33,8 @@ func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
 func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.T) {
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				b.save(`{"timeout":"1m","retries":["5m"]}`, "FREQ=HOURLY")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.Clock.Set(at(t, "08:00:00"))
 				b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T08:01:00.000Z")
 				b.Take()
@@ -81,9 +79,8 @@ func TestAnAttemptThatWasStartedAfterTheListWasLookedThroughIsNotLostThoughTheCl
 			b.fail()
 			b.expect(dispatcher.Round{Started: 1}, b.round(other), "attempt_uid attempt-2", "deadline_at 2026-11-21T08:01:30.000Z")
 		}}, dispatcher.Config{})
-		if round := b.round(d); round.TimedOut != 0 {
-			t.Errorf("want no attempt timed out, got %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.TimedOut != 0, "want no attempt timed out, got %+v", round)
 		b.expect(dispatcher.Round{Queued: 1, Sleep: 250 * time.Millisecond}, b.round(d), "attempt_uid attempt-2")
 	})
 }

@@ -1,30 +1,32 @@
 package dispatcher_test
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("tbl_1")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
 		b.Take()
 		b.Clock.Turn(59999 * time.Millisecond)
-		if round := b.round(d); round.TimedOut != 0 || round.Sleep != time.Millisecond {
-			t.Errorf("one millisecond early: want a sleep of 1ms, got %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.TimedOut != 0 || round.Sleep != time.Millisecond, "one millisecond early: want a sleep of 1ms, got %+v", round)
 		b.Clock.Turn(time.Millisecond)
-		if round := b.round(d); round.TimedOut != 1 {
-			t.Errorf("want 1 timeout, got %+v", round)
-		}
+		round = b.round(d)
+		failIf(t, round.TimedOut != 1, "want 1 timeout, got %+v", round)
 		hash := b.Model("tbl_1")
 		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1/1 +30s, none planned" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
 			t.Errorf("want retry 1/1 at 07:01:30, got %v", hash)
@@ -33,9 +35,8 @@ func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
 }
 
 func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("tbl_1")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
 		const timeouts = 200
 		for range timeouts {
@@ -44,34 +45,29 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 			b.round(d) // started again
 		}
 		hash := b.Model("tbl_1")
-		if hash["attempt_no"] != "1" || hash["refresh_disabled_until_update"] != "" || hash["failing_since"] != "" {
-			t.Errorf("want the first attempt of a healthy model, got %v", hash)
-		}
+		failIf(t, hash["attempt_no"] != "1" || hash["refresh_disabled_until_update"] != "" || hash["failing_since"] != "",
+			"want the first attempt of a healthy model, got %v", hash)
 		if stats := b.Stats(); stats["withdrawn"] != timeouts || stats["timeout"] != 0 || stats["retry"] != 0 {
 			t.Errorf("want %d withdrawn and nothing counted, got %v", timeouts, stats)
 		}
-		if entries := b.List(b.Store.Keys.Input); len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]) {
-			t.Errorf("want one entry of the current attempt, got %v", entries)
-		}
+		entries := b.List(b.Store.Keys.Input)
+		failIf(t, len(entries) != 1 || !strings.Contains(entries[0], hash["attempt_uid"]), "want one entry of the current attempt, got %v", entries)
 	})
 }
 
 // The release before ended each entry with the version of its contract.
 func TestAnAttemptThatTheReleaseBeforeQueuedIsWithdrawn(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("tbl_1")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.round(d)
 		input := b.Store.Keys.Input
 		old := strings.TrimSuffix(b.List(input)[0], "}") + `,"v":1}`
 		must(t, b.Redis.LSet(t.Context(), input, 0, old).Err())
 		b.Clock.Turn(time.Minute)
-		if round := b.round(d); round.Withdrawn != 1 || round.TimedOut != 0 {
-			t.Errorf("want 1 withdrawn, got %+v", round)
-		}
-		if left := b.List(input); slices.Contains(left, old) {
-			t.Errorf("want the old entry gone, got %q", left)
-		}
+		round := b.round(d)
+		failIf(t, round.Withdrawn != 1 || round.TimedOut != 0, "want 1 withdrawn, got %+v", round)
+		left := b.List(input)
+		failIf(t, slices.Contains(left, old), "want the old entry gone, got %q", left)
 	})
 }
 
@@ -81,9 +77,8 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
 		b.Clock.Turn(time.Minute)
 		d := b.dispatcher(&taking{b.Store, func() { b.Take() }}, dispatcher.Config{})
-		if round := b.round(d); round.Taken != 1 || round.TimedOut+round.Withdrawn != 0 {
-			t.Errorf("want 1 taken, got %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.Taken != 1 || round.TimedOut+round.Withdrawn != 0, "want 1 taken, got %+v", round)
 	})
 }
 
@@ -105,4 +100,156 @@ func TestAnAttemptQueuedAndExpiredWithinARoundIsWithdrawn(t *testing.T) {
 		round := b.round(b.dispatcher(emptyAtFirst{b.Store}, dispatcher.Config{}))
 		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
 	})
+}
+
+// update saves a model with another payload.
+func (b *bundle) update(uid string) {
+	b.t.Helper()
+	records, err := b.Store.Load(b.t.Context(), []string{uid})
+	must(b.t, err)
+	record := records[uid]
+	record.Taken = true
+	definition := model.Definition{UID: uid, Payload: `{"input_url":"http://new"}`, PolicyName: record.PolicyName}
+	decision, _, err := record.Put(definition, record.Policy, true, b.now())
+	must(b.t, err)
+	batch := store.Batch{Now: b.now(), Items: []store.Item{{Transition: record.Decide(decision, b.now())}}}
+	codes, err := b.Store.Commit(b.t.Context(), batch)
+	stopIf(b.t, err != nil || codes[0] != store.CodeApplied, "%v, %v", codes, err)
+}
+
+// A worker takes an attempt, its model is saved anew meanwhile, and the worker returns the entry as it was: nobody began it, so nothing failed.
+func TestAnAttemptThatWasReturnedAfterAnUpdateIsWithdrawn(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.put("tbl_1")
+		b.round(d)
+		entry := b.Redis.LPop(t.Context(), b.Store.Keys.Input).Val()
+		b.update("tbl_1")
+		b.Redis.RPush(t.Context(), b.Store.Keys.Input, entry)
+		b.Clock.Turn(time.Minute)
+		round := b.round(d)
+		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
+		entries := b.List(b.Store.Keys.Input)
+		failIf(t, len(entries) != 0, "want the entry taken back, got %q", entries)
+	})
+}
+
+// runConcurrently applies what the poller does when a worker says that it has begun.
+func (b *bundle) begin(uid string, now time.Time) {
+	b.t.Helper()
+	records, err := b.Store.Load(context.Background(), []string{uid})
+	must(b.t, err)
+	decision, _ := records[uid].Begin(now, "dead")
+	b.Commit(now, records[uid].Decide(decision, now))
+}
+
+func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
+	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
+	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
+		return b.Store.Pool().Requeue(context.Background(), expired)
+	}
+	tooLate := func(b *bundle, expired store.ExpiredWorker) (int, error) {
+		b.Clock.Turn(time.Hour)
+		return inTime(b, expired)
+	}
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		for name, test := range map[string]struct {
+			begun                 bool
+			requeue               func(*bundle, store.ExpiredWorker) (int, error)
+			wantTimeout, wantBack int
+		}{
+			"nobody looked":                      {true, never, 1, 0},
+			"nobody looked, not begun":           {false, never, 1, 0},
+			"requeued in time":                   {true, inTime, 1, 0},
+			"requeued in time, never begun":      {false, inTime, 0, 1},
+			"requeued too late":                  {true, tooLate, 1, 0},
+			"requeued too late, not yet applied": {false, tooLate, 1, 0},
+		} {
+			t.Run(name, func(t *testing.T) {
+				server.Flush(t)
+				b := setup(t, server)
+				d, expired := b.takenByADeadWorker()
+				if test.begun {
+					b.begin("tbl_1", expired.LastHeartbeat)
+				}
+				if _, err := test.requeue(b, expired); err != nil {
+					t.Fatal(err)
+				}
+				b.Clock.Turn(time.Hour)
+				if round := b.round(d); round.TimedOut != test.wantTimeout || round.Withdrawn != test.wantBack {
+					t.Errorf("want %d timeouts and %d withdrawn, got %+v", test.wantTimeout, test.wantBack, round)
+				}
+				left := b.List(b.Store.Keys.Input)
+				failIf(t, len(left) > 0, "want its entry gone, got %v", left)
+			})
+		}
+	})
+}
+
+// takenByADeadWorker starts an attempt that a worker takes and does nothing with.
+func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.ExpiredWorker) {
+	b.t.Helper()
+	b.put("tbl_1")
+	d := b.dispatcher(b.Store, dispatcher.Config{})
+	b.round(d)
+	taken, err := b.Store.Pool().Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
+	stopIf(b.t, err != nil || len(taken.Entries) != 1, "took %q, %v", taken.Entries, err)
+	return d, store.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
+}
+
+// taking is a store in which a worker takes everything between the look at a model and the decision about it.
+type taking struct {
+	dispatcher.Store
+	take func()
+}
+
+func (s *taking) Load(ctx context.Context, uids []string) (map[string]*store.Record, error) {
+	records, err := s.Store.Load(ctx, uids)
+	s.take()
+	return records, err
+}
+
+// The set may be behind the hash when a person has moved a deadline by hand.
+func TestADeadlineThatWasMovedByHandIsKept(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.put("tbl_1")
+		b.round(d)
+		b.Redis.HSet(t.Context(), b.Store.Keys.Model("tbl_1"), "deadline_at", "2026-11-21T07:05:00.000Z")
+		b.Clock.Turn(time.Minute)
+		round := b.round(d)
+		failIf(t, round.Withdrawn+round.TimedOut != 0, "want the attempt left alone, got %+v", round)
+		b.Clock.Turn(4 * time.Minute)
+		round = b.round(d)
+		failIf(t, round.Withdrawn != 1, "want it withdrawn at the new deadline, got %+v", round)
+	})
+}
+
+// changing is a store whose circuit of the queue changes as it is told, one measurement after the other.
+type changing struct {
+	*store.Store
+	changes []store.CircuitChange
+}
+
+func (s *changing) MeasureCircuit(context.Context, time.Time) (store.CircuitChange, error) {
+	change := s.changes[0]
+	s.changes = s.changes[1:]
+	return change, nil
+}
+
+func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t))
+	var text bytes.Buffer
+	log := zerolog.New(&text)
+	store := &changing{b.Store, []store.CircuitChange{store.CircuitUnchanged, store.CircuitOpened, store.CircuitClosed}}
+	d := b.dispatcher(store, dispatcher.Config{Log: &log})
+	for _, want := range []string{"", "error the circuit of the queue is open: too", "info the circuit of the queue is closed: attempts"} {
+		for range 2 { // the second is within the second
+			b.round(d)
+		}
+		level, words, _ := strings.Cut(want, " ")
+		got := text.String()
+		failIf(t, !strings.Contains(got, words) || !strings.Contains(got, level) || want == "" && got != "", "want %q told, got %q", want, got)
+		text.Reset()
+		b.Clock.Turn(time.Second)
+	}
+	failIf(t, len(store.changes) != 0, "want three measurements, %d are left", len(store.changes))
 }

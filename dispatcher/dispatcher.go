@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
@@ -77,12 +78,20 @@ func New(store Store, config Config) (*Dispatcher, error) {
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	wake, listening := make(chan struct{}, 1), make(chan struct{})
-	go func() {
-		defer close(listening)
-		d.listen(ctx, wake)
-	}()
-	defer func() { <-listening }()
+	wake := make(chan struct{}, 1)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for ctx.Err() == nil { // a waiting call ends within a second of the end of ctx
+			called, err := d.store.WaitWake(context.WithoutCancel(ctx))
+			if err != nil {
+				backoff.Rest(ctx, d.config.Tick, nil) // the loop itself logs the error
+			}
+			if called {
+				backoff.Signal(wake)
+			}
+		}
+	})
+	defer listening.Wait()
 	c := d.config
 	retry := backoff.New(backoff.Config{
 		Part: "dispatcher", What: "round", First: c.Backoff, Max: c.Tick, Log: c.Log, Clock: c.Clock,
@@ -99,30 +108,13 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		}
 		d.notified = backoff.Rest(ctx, sleep, wake)
 	}
-	d.retire(ctx)
-	return nil
-}
-
-// retire tells the others that they need not leave anything to this one; if Redis does not hear it, the lease runs out instead.
-func (d *Dispatcher) retire(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(d.config.Tick, time.Second))
+	// The others need not leave anything to this one; if Redis does not hear it, the lease runs out instead.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.Tick, time.Second))
 	defer cancel()
-	if err := d.store.Retire(ctx, d.config.Owner); err != nil {
-		d.config.Log.Warn().Err(err).Msg("dispatcher: retiring failed")
+	if err := d.store.Retire(ctx, c.Owner); err != nil {
+		c.Log.Warn().Err(err).Msg("dispatcher: retiring failed")
 	}
-}
-
-// listen turns wake calls in Redis into signals for Run. A waiting call ends within a second of the end of ctx.
-func (d *Dispatcher) listen(ctx context.Context, wake chan<- struct{}) {
-	for ctx.Err() == nil {
-		called, err := d.store.WaitWake(context.WithoutCancel(ctx))
-		if err != nil {
-			backoff.Rest(ctx, d.config.Tick, nil) // the loop itself logs the error
-		}
-		if called {
-			backoff.Signal(wake)
-		}
-	}
+	return nil
 }
 
 func (d *Dispatcher) report(round Round) {
@@ -130,5 +122,7 @@ func (d *Dispatcher) report(round Round) {
 		return
 	}
 	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
+		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).
+		Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).
+		Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
 }

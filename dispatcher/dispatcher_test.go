@@ -4,19 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -78,20 +79,33 @@ func (b *bundle) round(d *dispatcher.Dispatcher) dispatcher.Round {
 // both runs a test on miniredis and on Redis.
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Helper()
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
+}
+
+// onBoth is both with a dispatcher.
+func onBoth(t *testing.T, test func(t *testing.T, b *bundle, d *dispatcher.Dispatcher)) {
+	t.Helper()
+	both(t, func(t *testing.T, b *bundle) { test(t, b, b.dispatcher(b.Store, dispatcher.Config{})) })
 }
 
 func equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, options...)
+	failIf(t, diff != "", "(-want +got):\n%s", diff)
 }
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// stopIf ends the test when something is wrong.
+func stopIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Fatalf(format, args...)
 	}
 }
 
@@ -142,38 +156,8 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 		} {
 			failIf(t, hash[field] != want, "%s: want %q, got %q", field, want, hash[field])
 		}
-		if due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running); len(due) != 0 || running["tbl_1"] == 0 {
-			t.Errorf("want tbl_1 in running only, got due %v, running %v", due, running)
-		}
-	})
-}
-
-func TestTheInputListStaysBelowTheHighWaterMarkWithManyDispatchers(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		for i := range 40 {
-			b.put(fmt.Sprintf("m%02d", i))
-		}
-		var uids atomic.Int64
-		config := dispatcher.Config{MaxQueued: 15, Batch: 7, NewUID: func() string { return fmt.Sprint("a", uids.Add(1)) }}
-		var running sync.WaitGroup
-		for range 4 {
-			d := b.dispatcher(b.Store, config)
-			running.Go(func() {
-				for range 10 {
-					if _, err := d.RunOnce(context.Background()); err != nil {
-						t.Error(err)
-					}
-				}
-			})
-		}
-		running.Wait()
-		if got := len(b.List(b.Store.Keys.Input)); got != 15 {
-			t.Errorf("want 15 entries queued, got %d", got)
-		}
-		config.Owner = "0" // the first page is its own
-		if round := b.round(b.dispatcher(b.Store, config)); round.Sleep != 20*time.Millisecond || round.Started != 0 {
-			t.Errorf("want a short sleep and no start while the list is full, got %+v", round)
-		}
+		due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running)
+		failIf(t, len(due) != 0 || running["tbl_1"] == 0, "want tbl_1 in running only, got due %v, running %v", due, running)
 	})
 }
 
@@ -218,15 +202,12 @@ func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("a", "b")
 		d := b.dispatcher(&lostReply{b.Store, 1}, dispatcher.Config{})
-		if _, err := d.RunOnce(context.Background()); !errors.Is(err, errLost) {
-			t.Fatalf("want the lost reply told, got %v", err)
-		}
-		if round := b.round(d); round.Started != 0 {
-			t.Errorf("want nothing left to start, got %+v", round)
-		}
-		if got := len(b.List(b.Store.Keys.Input)); got != 2 {
-			t.Errorf("want 2 entries, got %d", got)
-		}
+		_, err := d.RunOnce(context.Background())
+		stopIf(t, !errors.Is(err, errLost), "want the lost reply told, got %v", err)
+		round := b.round(d)
+		failIf(t, round.Started != 0, "want nothing left to start, got %+v", round)
+		got := len(b.List(b.Store.Keys.Input))
+		failIf(t, got != 2, "want 2 entries, got %d", got)
 	})
 }
 
@@ -253,9 +234,8 @@ func TestManyDispatchersStartEachModelOnce(t *testing.T) {
 			})
 		}
 		running.Wait()
-		if stats := b.Stats(); stats["start"] != models {
-			t.Errorf("want %d starts, got %v", models, stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["start"] != models, "want %d starts, got %v", models, stats)
 		seen := map[string]int{}
 		for entry, ok := b.Take(); ok; entry, ok = b.Take() {
 			seen[entry.UID]++
@@ -264,4 +244,49 @@ func TestManyDispatchersStartEachModelOnce(t *testing.T) {
 			failIf(t, seen[uid] != 1, "%s: want 1 entry, got %d", uid, seen[uid])
 		}
 	})
+}
+
+func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
+	cases := []struct {
+		config dispatcher.Config
+		want   string
+	}{
+		{dispatcher.Config{}, ""},
+		{dispatcher.Config{Tick: 10 * time.Millisecond}, ""},
+		{dispatcher.Config{Batch: -1}, "batch: expected 1 to 1000, found -1"},
+		{dispatcher.Config{Batch: 1001}, "batch: expected 1 to 1000, found 1001"},
+		{dispatcher.Config{MaxQueued: -5}, "max queued: expected at least 1, found -5"},
+		{dispatcher.Config{Tick: time.Hour}, "tick: expected 10ms to 1m, found 1h0m0s"},
+		{dispatcher.Config{FullTick: 2 * time.Second}, "full tick: expected 1ms to the tick of 1s, found 2s"},
+		{dispatcher.Config{Backoff: -time.Second}, "backoff: expected 1ms to the tick of 1s, found -1s"},
+	}
+	for _, c := range cases {
+		_, err := dispatcher.New(nil, c.config)
+		got := fmt.Sprint(err)
+		failIf(t, got != c.want && (c.want != "" || err != nil), "%+v: want %q, got %q", c.config, c.want, got)
+	}
+}
+
+// aUID is 26 letters and digits of five random bits each, 130 in all.
+var aUID = regexp.MustCompile(`^[a-z2-7]{26}$`)
+
+// A uid must not be guessed, nor sort by time: no two attempts share a beginning, as they would if time made it.
+func TestEachAttemptIsNamedByRandomLettersOfItsOwn(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t))
+	uids := make([]string, 100)
+	for i := range uids {
+		uids[i] = fmt.Sprint("m", i)
+	}
+	b.put(uids...)
+	d, err := dispatcher.New(b.Store, dispatcher.Config{})
+	must(t, err)
+	round, err := d.RunOnce(context.Background())
+	stopIf(t, err != nil || round.Started != len(uids), "want %d started, got %+v, %v", len(uids), round, err)
+	seen := map[string]bool{}
+	for _, uid := range uids {
+		attempt := b.Attempt(uid)
+		stopIf(t, !aUID.MatchString(attempt) || seen[attempt[:min(8, len(attempt))]],
+			"want 26 random letters and digits, got %q among %d", attempt, len(seen))
+		seen[attempt[:8]] = true
+	}
 }

@@ -1,10 +1,16 @@
 package dispatcher_test
 
 import (
+	"bytes"
 	"context"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -26,6 +32,14 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running, zscore("bad", fixture.Start))
 			b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		},
+		"a uid without a model that runs": func(b *bundle) {
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running, zscore("bad", fixture.Start))
+		},
+		"an idle model that runs": func(b *bundle) {
+			b.put("bad")
+			b.Redis.HSet(context.Background(), b.Store.Keys.Model("bad"), "refresh_disabled_until_update", "1")
+			b.Redis.ZAdd(context.Background(), b.Store.Keys.Running, zscore("bad", fixture.Start))
+		},
 		"a score without a refresh": func(b *bundle) {
 			b.put("bad")
 			b.Redis.HDel(context.Background(), b.Store.Keys.Model("bad"), "refresh_at")
@@ -37,17 +51,14 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 	}
 	for name, spoil := range cases {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				spoil(b)
 				b.put("good")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.round(d)
-				if entry, ok := b.Take(); !ok || entry.UID != "good" {
-					t.Errorf("want the good model started, got %v", entry)
-				}
-				if round := b.round(d); round.Sleep == 0 {
-					t.Errorf("want a dispatcher at rest after one round, got %+v", round)
-				}
+				entry, ok := b.Take()
+				failIf(t, !ok || entry.UID != "good", "want the good model started, got %v", entry)
+				round := b.round(d)
+				failIf(t, round.Sleep == 0, "want a dispatcher at rest after one round, got %+v", round)
 				due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running)
 				if delete(running, "good"); len(due)+len(running) != 0 {
 					t.Errorf("want the bad one out of both sets, got due %v and running %v", due, running)
@@ -65,9 +76,8 @@ func TestAModelWithAnUnreadableTimeIsStartedInsteadOfLost(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("tbl_1")
 		b.Redis.HSet(context.Background(), b.Store.Keys.Model("tbl_1"), "refresh_at", "soon")
-		if round := b.round(b.dispatcher(b.Store, dispatcher.Config{})); round.Started != 1 {
-			t.Errorf("want it started, got %+v", round)
-		}
+		round := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
+		failIf(t, round.Started != 1, "want it started, got %+v", round)
 	})
 }
 
@@ -112,8 +122,69 @@ func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
 		b.put("tbl_1")
 		b.Redis.Del(context.Background(), b.Store.Keys.Policies)
 		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		if got := b.Model("tbl_1")["deadline_at"]; got != "2026-11-21T07:10:00.000Z" {
-			t.Errorf("want the default timeout of ten minutes, got %q", got)
+		got := b.Model("tbl_1")["deadline_at"]
+		failIf(t, got != "2026-11-21T07:10:00.000Z", "want the default timeout of ten minutes, got %q", got)
+	})
+}
+
+func TestAStartThatWaitsForAKeyToBeSetRightKeepsTheDispatcherNotBusyAndComesThen(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		var log bytes.Buffer
+		logger := zerolog.New(&log)
+		d := b.dispatcher(b.Store, dispatcher.Config{Log: &logger})
+		b.fleet(fourAHost, "t1/a", "t2/b")
+		key := b.Store.Keys.Limit("host=t1")
+		b.Redis.Set(t.Context(), key, "text", 0)
+		round, err := d.RunOnce(t.Context())
+		failIf(t, err != nil || round.Started != 1 || round.Blocked != 1, "want one started and one blocked, got %+v, %v", round, err)
+		if round, err = d.RunOnce(t.Context()); err != nil || round.Blocked != 1 || round.Sleep == 0 {
+			t.Errorf("want the dispatcher to rest, got %+v, %v", round, err)
+		}
+		told := key + " holds a string, expected a zset"
+		failIf(t, !strings.Contains(log.String(), told), "want %q told, got %s", told, log.String())
+		b.Redis.Del(t.Context(), key)
+		if round, err = d.RunOnce(t.Context()); err != nil || round.Started != 1 {
+			t.Errorf("want it started, got %+v, %v", round, err)
 		}
 	})
+}
+
+// A round of which a call fails says so; what it has left undone the next rounds do, and nothing twice.
+func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
+	const policy = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`
+	for n := 1; ; n++ {
+		b := setup(t, testkit.Miniredis(t))
+		d := b.dispatcher(b.Store, dispatcher.Config{})
+		b.fleet(policy, append(uidsOf("t1", 3), uidsOf("t2", 2)...)...)
+		b.hold("h1", "tenant=t2", time.Time{})
+		b.settle(d) // one of t1 runs, the others of it wait for its place; those of t2 are held
+		b.finish(b.runs()["t1"]...)
+		b.release("h1", 0)
+		b.fleet(policy, uidsOf("t3", 2)...)
+		b.spoil("bad")
+		b.Redis.Set(t.Context(), b.Store.Keys.Model("bad"), "text", 0)
+		fault := new(testkit.Fault)
+		b.Intercept(fault)
+		fault.Arm(n)
+		_, err := d.RunOnce(t.Context())
+		struck := fault.Struck()
+		fault.Arm(0)
+		stopIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
+		ran := 1
+		for range 10 { // gates that a dispatcher has not looked at to the end are looked at some seconds later
+			for b.settle(d); len(b.runs()) > 0; b.settle(d) {
+				for host, uids := range b.runs() {
+					stopIf(t, len(uids) > 1, "call %d: expected one attempt of %s at a time, found %v", n, host, uids)
+					ran++
+					b.finish(uids...)
+				}
+			}
+			b.Clock.Turn(time.Second)
+		}
+		failIf(t, ran != 7, "call %d: expected each of 7 models to run once, found %d runs", n, ran)
+		if !struck {
+			failIf(t, n < 6, "expected more calls than %d", n)
+			return
+		}
+	}
 }

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -92,4 +96,38 @@ func (b *bundle) settle(d *dispatcher.Dispatcher) (total dispatcher.Round) {
 	}
 	b.t.Fatal("the rounds do not end")
 	return total
+}
+
+func TestHoldsLimitsAndCircuitsKeepModelsFromStartingInACluster(t *testing.T) {
+	t.Parallel()
+	b := setup(t, testkit.Cluster(t))
+	d := b.dispatcher(b.Store, dispatcher.Config{})
+	k := b.Store.Keys
+	b.put("held")
+	b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
+	b.round(d)
+	equal(t, []string{k.Parked}, b.sets("held"))
+	b.broken(d, 2)
+	parked := b.Scores(k.ParkedBy("circuit:host=t1"))
+	failIf(t, len(parked) != 2, "want two parked by the circuit, got %v", parked)
+	b.finish("t2/m00")
+	b.Clock.Turn(5 * time.Minute)
+	b.settle(d)
+	b.finish(b.runs()["t1"]...)
+	circuit := b.circuit("host=t1")
+	failIf(t, circuit["opened_at"] != "", "want it closed by its probe, got %v", circuit)
+	b.settle(d)
+	b.fleet(`{"timeout":"1m","limits":[{"key":"{label.tenant}","running":2}]}`, uidsOf("t4", 5)...)
+	b.settle(d)
+	runs := b.runs()["t4"]
+	failIf(t, len(runs) != 2, "want two of a tenant at a time, got %v", runs)
+	b.finish(b.runs()["t4"]...)
+	b.settle(d)
+	runs = b.runs()["t4"]
+	failIf(t, len(runs) != 2, "want the next two, got %v", runs)
+	b.Clock.Turn(time.Hour)
+	b.settle(d)
+	if b.Attempt("held") == "" {
+		t.Errorf("want it started behind the hold, got %v", b.Model("held"))
+	}
 }

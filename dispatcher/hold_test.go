@@ -42,38 +42,30 @@ func (b *bundle) sets(uid string) (in []string) {
 }
 
 func TestAHeldModelIsParkedWhenItIsDueAndStartsOnceAfterItsHold(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("held", "other")
 		b.hold("h1", "uid=held", fixture.Start.Add(time.Hour))
 		equal(t, dispatcher.Round{Started: 1, Parked: 1}, b.round(d))
 		equal(t, []string{b.Store.Keys.Parked}, b.sets("held"))
-		if hash := b.Model("held"); hash["parked_by"] != "hold:h1" || hash["parked_since"] != "2026-11-21T07:00:00.000Z" || hash["attempt_no"] != "" {
-			t.Errorf("the model is %v", hash)
-		}
+		hash := b.Model("held")
+		failIf(t, hash["parked_by"] != "hold:h1" || hash["parked_since"] != "2026-11-21T07:00:00.000Z" || hash["attempt_no"] != "", "the model is %v", hash)
 		b.Clock.Turn(59 * time.Minute)
-		if round := b.round(d); round.Started+round.Released > 0 {
-			t.Errorf("a hold that is not over let go: %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.Started+round.Released > 0, "a hold that is not over let go: %+v", round)
 		b.Clock.Turn(time.Minute)
-		if round := b.round(d); round.Released != 1 {
-			t.Errorf("want it released at the end of the hold, got %+v", round)
-		}
-		if round := b.round(d); round.Started != 1 {
-			t.Errorf("want it started, got %+v", round)
-		}
+		round = b.round(d)
+		failIf(t, round.Released != 1, "want it released at the end of the hold, got %+v", round)
+		round = b.round(d)
+		failIf(t, round.Started != 1, "want it started, got %+v", round)
 		b.Redis.Del(context.Background(), b.Store.Keys.Input)
-		if round := b.round(d); round.Started != 0 || b.Attempt("held") == "" {
-			t.Errorf("want one start, got another: %+v", round)
-		}
+		round = b.round(d)
+		failIf(t, round.Started != 0 || b.Attempt("held") == "", "want one start, got another: %+v", round)
 		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.ParkedBy("hold:h1")} {
-			if left := b.Scores(key); len(left) > 0 {
-				t.Errorf("%s holds %v after the hold", key, left)
-			}
+			left := b.Scores(key)
+			failIf(t, len(left) > 0, "%s holds %v after the hold", key, left)
 		}
-		if holds, _, _ := b.Store.Fleet().Holds(context.Background()); len(holds) > 0 {
-			t.Errorf("the hold is not forgotten: %v", holds)
-		}
+		holds, _, _ := b.Store.Fleet().Holds(context.Background())
+		failIf(t, len(holds) > 0, "the hold is not forgotten: %v", holds)
 	})
 }
 
@@ -119,9 +111,8 @@ func TestNoAttemptStartsThatWasDecidedBeforeAHoldBegan(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.put("m1")
 		before := &interrupted{Store: b.Store, before: func() { b.hold("h1", "", time.Time{}) }}
-		if round := b.round(b.dispatcher(before, dispatcher.Config{})); round.Started != 0 || round.Refused != 1 {
-			t.Errorf("want the start refused, got %+v", round)
-		}
+		round := b.round(b.dispatcher(before, dispatcher.Config{}))
+		failIf(t, round.Started != 0 || round.Refused != 1, "want the start refused, got %+v", round)
 		failIf(t, b.Attempt("m1") != "", "an attempt was started after its hold had begun")
 	})
 }
@@ -145,22 +136,18 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 		b.round(d)
 		b.Clock.Turn(time.Minute)
 		dies := store.DueRequest{Limit: 10, Owner: "b", Lease: 4 * time.Second}
-		if due, err := b.Store.ReadDue(context.Background(), dies); err != nil || len(due.Looks) != 1 {
-			t.Fatalf("read %+v, %v", due, err)
-		}
-		if round := b.round(d); round.Released != 0 {
-			t.Errorf("two dispatchers look at one gate: %+v", round)
-		}
+		due, err := b.Store.ReadDue(context.Background(), dies)
+		stopIf(t, err != nil || len(due.Looks) != 1, "read %+v, %v", due, err)
+		round := b.round(d)
+		failIf(t, round.Released != 0, "two dispatchers look at one gate: %+v", round)
 		b.Clock.Turn(4 * time.Second)
-		if round := b.round(d); round.Released != 1 {
-			t.Errorf("want it released by the other, got %+v", round)
-		}
+		round = b.round(d)
+		failIf(t, round.Released != 1, "want it released by the other, got %+v", round)
 	})
 }
 
 func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
 		b.Redis.Del(context.Background(), b.Store.Keys.Input) // a worker has it, and is never heard of again
@@ -173,9 +160,8 @@ func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
 		}
 		b.Clock.Set(fixture.Start.Add(5 * time.Hour))
 		b.round(d)
-		if round := b.round(d); round.Started != 1 || round.GaveUp != 0 {
-			t.Errorf("want a retry after five hours of hold, got %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.Started != 1 || round.GaveUp != 0, "want a retry after five hours of hold, got %+v", round)
 		if hash := b.Model("tbl_1"); hash["trying_since"] != "2026-11-21T11:49:00.000Z" || hash["attempt_no"] != "2" {
 			t.Errorf("the give-up window counts from %s, attempt %s", hash["trying_since"], hash["attempt_no"])
 		}
@@ -195,9 +181,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 			once = false
 			b.release("h1", 0)
 			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
-			if err != nil || len(due.Looks) != 1 {
-				t.Errorf("another dispatcher reads %+v, %v", due, err)
-			} // and finds that nobody waits for it
+			failIf(t, err != nil || len(due.Looks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
 			if err := b.Store.NoteBlockerChecks(t.Context(), []store.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
 				t.Error(err)
 			}
@@ -211,8 +195,7 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 }
 
 func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"1m","retries":["1m","1m","1m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
 		b.fail()
@@ -224,15 +207,13 @@ func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *tes
 		hash := b.Model("tbl_1")
 		at, _ := time.Parse(time.RFC3339, hash["refresh_at"])
 		since, _ := time.Parse(time.RFC3339, hash["trying_since"])
-		if waits := at.Sub(b.now()); waits <= 0 || !since.Equal(fixture.Start.Add(waits)) {
-			t.Errorf("it waits %s, and the window counts from %s", waits, since)
-		}
+		waits := at.Sub(b.now())
+		failIf(t, waits <= 0 || !since.Equal(fixture.Start.Add(waits)), "it waits %s, and the window counts from %s", waits, since)
 	})
 }
 
 func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("m1")
 		b.hold("h1", "", time.Time{})
 		b.settle(d)
@@ -242,15 +223,13 @@ func TestAParkedModelWhoseKeyIsBrokenKeepsNobodyBusy(t *testing.T) {
 		for range 5 {
 			b.round(d)
 		}
-		if round := b.round(d); round.Sleep == 0 || len(b.Scores(b.Store.Keys.Parked)) > 0 {
-			t.Errorf("the dispatcher goes on about it: %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.Sleep == 0 || len(b.Scores(b.Store.Keys.Parked)) > 0, "the dispatcher goes on about it: %+v", round)
 	})
 }
 
 func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.hold("h1", "tenant=t1", time.Time{})
 		b.fleet(fourAHost, "t1/m1")
 		b.settle(d)

@@ -19,53 +19,32 @@ import (
 
 const fourAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":4}]}`
 
-func TestNeverMoreAttemptsRunThanTheLimitOfTheirKey(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		b.fleet(fourAHost, append(uidsOf("t1", 20), uidsOf("t2", 3)...)...)
-		if total := b.settle(d); total.Started != 7 || total.Parked != 16 {
-			t.Errorf("want 4 and 3 started and the others parked, got %+v", total)
-		}
-		equal(t, map[string]int{"t1": 4, "t2": 3}, counts(b.runs()))
-		equal(t, 4, len(b.Scores(b.Store.Keys.Limit("host=t1"))))
-		if hash := b.Model("t1/m00"); hash["counted_by"] != "limit:host=t1" {
-			t.Errorf("the attempt is counted by %q", hash["counted_by"])
-		}
-	})
-}
-
 func TestAFreedKeyTakesItsNextParkedModelAtOnceUntilNoneIsLeft(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		uids := uidsOf("t1", 20)
 		b.fleet(fourAHost, uids...)
 		b.settle(d)
 		done := 0
 		for done < len(uids) {
 			running := b.runs()["t1"]
-			if len(running) == 0 || len(running) > 4 || done+4 <= len(uids) && len(running) != 4 {
-				t.Fatalf("%d run when %d are done", len(running), done)
-			}
+			stopIf(t, len(running) == 0 || len(running) > 4 || done+4 <= len(uids) && len(running) != 4, "%d run when %d are done", len(running), done)
 			b.finish(running[0]) // one at a time: each frees one place
 			done++
 			b.settle(d)
 		}
 		for _, key := range []string{b.Store.Keys.Parked, b.Store.Keys.Gates, b.Store.Keys.Limit("host=t1"), b.Store.Keys.ParkedBy("limit:host=t1")} {
-			if left := b.Scores(key); len(left) > 0 {
-				t.Errorf("%s still holds %v", key, left)
-			}
+			left := b.Scores(key)
+			failIf(t, len(left) > 0, "%s still holds %v", key, left)
 		}
 	})
 }
 
 func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(`{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":2},{"key":"{label.tenant}","running":1}]}`, uidsOf("t1", 3)...)
 		b.settle(d)
-		if host, tenant := b.Scores(b.Store.Keys.Limit("host=t1")), b.Scores(b.Store.Keys.Limit("tenant=t1")); len(host) != 1 || len(tenant) != 1 {
-			t.Errorf("want one of each key taken, got %v and %v", host, tenant)
-		}
+		host, tenant := b.Scores(b.Store.Keys.Limit("host=t1")), b.Scores(b.Store.Keys.Limit("tenant=t1"))
+		failIf(t, len(host) != 1 || len(tenant) != 1, "want one of each key taken, got %v and %v", host, tenant)
 	})
 }
 
@@ -81,9 +60,8 @@ func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 					b.fleet(fourAHost, uid)
 					b.refreshAt(uid, fixture.Start.Add(time.Duration(i-9)*time.Second))
 				}
-				if round := b.round(other); round.Started != 4 {
-					t.Errorf("want the other to start four meanwhile, got %+v", round)
-				}
+				round := b.round(other)
+				failIf(t, round.Started != 4, "want the other to start four meanwhile, got %+v", round)
 			}
 		}}
 		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
@@ -93,8 +71,7 @@ func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 }
 
 func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
 		b.Redis.Del(context.Background(), b.Store.Keys.Input) // workers have them, and die
@@ -107,8 +84,7 @@ func TestWhatDiesFreesItsKeyAtItsDeadline(t *testing.T) {
 // TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed lets a worker that never says `started` take an attempt after it has waited in line:
 // the round that finds its deadline passed gives it a new one, and another model of its key becomes due in the same round.
 func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		const oneAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":1}]}`
 		b.fleet(oneAHost, "t1/late")
 		b.settle(d)
@@ -117,9 +93,8 @@ func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T
 		b.Take()
 		b.Clock.Turn(31 * time.Second)
 		b.fleet(oneAHost, "t1/next")
-		if round := b.round(d); round.Taken != 1 || round.Started != 0 {
-			t.Errorf("want the late one told as taken and nothing started, got %+v", round)
-		}
+		round := b.round(d)
+		failIf(t, round.Taken != 1 || round.Started != 0, "want the late one told as taken and nothing started, got %+v", round)
 		b.settle(d)
 		uses, err := b.Store.Fleet().LimitUses(t.Context(), "host=t1")
 		failIf(t, err != nil || len(uses) != 1 || uses[0].Running != 1, "want one counted, got %+v, %v", uses, err)
@@ -132,8 +107,7 @@ func TestAnAttemptHoldsItsSlotUntilItEndsThoughItsDeadlineHasPassed(t *testing.T
 
 // TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline lets somebody write into the key of a model that runs, or delete it.
 func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(fourAHost, uidsOf("t1", 6)...)
 		b.settle(d)
 		b.Redis.Del(t.Context(), b.Store.Keys.Input) // workers have them
@@ -141,9 +115,8 @@ func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
 		b.Redis.Set(t.Context(), b.Store.Keys.Model("t1/m01"), "text", 0)
 		b.Clock.Turn(59 * time.Second)
 		b.settle(d)
-		if waiting := b.Scores(b.Store.Keys.ParkedBy("limit:host=t1")); len(waiting) != 2 {
-			t.Errorf("want two waiting before the deadline, got %v", waiting)
-		}
+		waiting := b.Scores(b.Store.Keys.ParkedBy("limit:host=t1"))
+		failIf(t, len(waiting) != 2, "want two waiting before the deadline, got %v", waiting)
 		b.Clock.Turn(31 * time.Second) // dispatchers look at a full key from time to time
 		b.settle(d)
 		equal(t, []string{"t1/m04", "t1/m05"}, slices.Sorted(maps.Keys(b.Scores(b.Store.Keys.Limit("host=t1")))))
@@ -151,8 +124,7 @@ func TestASlotThatNoAttemptHoldsIsFreedAtItsDeadline(t *testing.T) {
 }
 
 func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(`{"timeout":"10m","retries":["0s"],"limits":[{"key":"{host(input_url)}","running":1}]}`, append(uidsOf("t1", 3), uidsOf("t2", 1)...)...)
 		b.settle(d)
 		b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: 5 * time.Minute}, "t1/m00")
@@ -160,29 +132,36 @@ func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
 		equal(t, map[string]int{"t2": 1}, counts(b.runs()))
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
-		if n := len(b.runs()["t1"]); n != 1 {
-			t.Errorf("want one running behind the retry_after, got %d", n)
-		}
+		n := len(b.runs()["t1"])
+		failIf(t, n != 1, "want one running behind the retry_after, got %d", n)
 	})
 }
 
 func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		limit := &model.Limit{Name: "host=t1", Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
-		b.fleet(fourAHost, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
-		b.settle(d)
-		equal(t, map[string]int{"t1": 1, "t2": 4}, counts(b.runs()))
-		b.Clock.Turn(30 * time.Second)
-		b.settle(d)
-		equal(t, map[string]int{"t1": 4, "t2": 4}, counts(b.runs()))
-	})
+	for name, test := range map[string]struct {
+		policy        string
+		during, after map[string]int
+	}{
+		"host=t1":        {fourAHost, map[string]int{"t1": 1, "t2": 4}, map[string]int{"t1": 4, "t2": 4}},
+		"{label.tenant}": {`{"timeout":"1m","retries":[]}`, map[string]int{"t1": 1, "t2": 1}, map[string]int{"t1": 9, "t2": 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				limit := &model.Limit{Name: name, Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
+				must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
+				b.fleet(test.policy, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
+				b.settle(d)
+				equal(t, test.during, counts(b.runs()))
+				b.Clock.Turn(30 * time.Second)
+				b.settle(d)
+				equal(t, test.after, counts(b.runs()))
+			})
+		})
+	}
 }
 
 func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		set := func(name string, length time.Duration) {
 			limit := &model.Limit{Name: name, Running: 1, Since: b.now()}
 			if length > 0 {
@@ -207,14 +186,11 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 		expect("host=t1", "host=t2", "host=t3")
 		b.Clock.Turn(30 * time.Second) // and four may run at once
 		expect("host=t1", "host=t3")
-		if n := len(b.runs()["t2"]); n != 4 {
-			t.Errorf("want four running, %d do", n)
-		}
+		n := len(b.runs()["t2"])
+		failIf(t, n != 4, "want four running, %d do", n)
 		b.Clock.Turn(30 * time.Second)
 		due, err := b.Store.ReadDue(b.t.Context(), store.DueRequest{Limit: 1})
-		if err != nil || len(due.Ended) != 1 {
-			t.Fatalf("want one that has ended, got %v, %v", due.Ended, err)
-		}
+		stopIf(t, err != nil || len(due.Ended) != 1, "want one that has ended, got %v, %v", due.Ended, err)
 		set("host=t1", time.Minute)
 		must(t, b.Store.ForgetLimits(b.t.Context(), due.Ended))
 		expect("host=t1", "host=t3")
@@ -239,29 +215,13 @@ func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
 		slow := b.runs()["t0"]
 		for left := 20; left > 0; left -= 4 {
 			running := b.runs()
-			if diff := cmp.Diff(map[string]int{"t0": 4, "t1": 4, "t2": 4, "t3": 4}, counts(running)); diff != "" {
-				t.Fatalf("with %d of each host left: %s", left, diff)
-			}
+			diff := cmp.Diff(map[string]int{"t0": 4, "t1": 4, "t2": 4, "t3": 4}, counts(running))
+			stopIf(t, diff != "", "with %d of each host left: %s", left, diff)
 			b.finish(slices.Concat(running["t1"], running["t2"], running["t3"])...)
 			b.settle(d)
 		}
 		equal(t, map[string][]string{"t0": slow}, b.runs())
-		if parked := b.Scores(b.Store.Keys.ParkedBy("limit:host=t0")); len(parked) != 36 {
-			t.Errorf("want 36 of the host parked, got %d", len(parked))
-		}
-	})
-}
-
-func TestALimitOfTheQueueBoundsAllModelsUntilItEnds(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
-		limit := &model.Limit{Name: "{label.tenant}", Running: 2, Since: b.now(), Until: b.now().Add(30 * time.Second)}
-		must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
-		b.fleet(`{"timeout":"1m","retries":[]}`, append(uidsOf("t1", 5), uidsOf("t2", 5)...)...)
-		b.settle(d)
-		equal(t, map[string]int{"t1": 2, "t2": 2}, counts(b.runs()))
-		b.Clock.Turn(30 * time.Second)
-		b.settle(d)
-		equal(t, map[string]int{"t1": 5, "t2": 5}, counts(b.runs()))
+		parked := b.Scores(b.Store.Keys.ParkedBy("limit:host=t0"))
+		failIf(t, len(parked) != 36, "want 36 of the host parked, got %d", len(parked))
 	})
 }

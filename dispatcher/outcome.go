@@ -28,7 +28,6 @@ type Round struct {
 	Sleep time.Duration
 }
 
-// counter is where a committed transition is counted.
 func (r *Round) counter(event model.Event) *int {
 	switch event {
 	case model.EventStart:
@@ -58,7 +57,6 @@ func (r *Round) counter(event model.Event) *int {
 	}
 }
 
-// outcome is what has become of a batch.
 type outcome struct {
 	blockers map[string]model.Blocker // by the uids that wait for them
 	batch    store.Batch
@@ -88,11 +86,4 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 		}
 	}
 	return missing, o.err
-}
-
-// logFault logs a model with a fault, sampled: many models may share one, such as a policy that was removed.
-func (d *Dispatcher) logFault(uid, fault string, now time.Time) {
-	if count, tell := d.faults.Sample(fault, now); tell {
-		d.config.Log.Warn().Str("uid", uid).Str("fault", fault).Int("like_this", count).Msg("dispatcher: model with a fault")
-	}
 }

@@ -28,8 +28,7 @@ func (b *bundle) begun(uids ...string) (at []string) {
 }
 
 func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(`{"timeout":"10m","retries":[],"limits":[{"key":"{host(input_url)}","rate":"6/m"}]}`, uidsOf("t1", 5)...)
 		b.settle(d)
 		want := map[string]int64{}
@@ -48,8 +47,7 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 }
 
 func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		held, newcomers := uidsOf("t1", 5), []string{"t1/a0", "t1/a1"}
 		b.fleet(sixAMinute, held...)
 		b.settle(d)
@@ -65,29 +63,25 @@ func TestAnOutageEndsInNoBurstAndWhoHoldsASlotStartsInItsTurn(t *testing.T) {
 		}
 		want := []string{"000.0 t1/m00", "025.0 t1/m01", "035.0 t1/m02", "045.0 t1/m03", "055.0 t1/m04", "065.0 t1/a0", "075.0 t1/a1"}
 		equal(t, want, b.begun(append(held, newcomers...)...))
-		if left := b.Scores(b.Store.Keys.Gates); len(left) > 0 {
-			t.Errorf("still looked at: %v", left)
-		}
+		left := b.Scores(b.Store.Keys.Gates)
+		failIf(t, len(left) > 0, "still looked at: %v", left)
 	})
 }
 
 func TestALittleDelayOfARoundDelaysNothingBehindIt(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.fleet(sixAMinute, uidsOf("t1", 3)...)
 		b.settle(d)
 		b.Clock.Turn(10*time.Second + 60*time.Millisecond)
 		b.settle(d)
 		b.Clock.Turn(10*time.Second - 60*time.Millisecond)
-		if total := b.settle(d); total.Started != 1 || total.Parked != 0 {
-			t.Errorf("want it started at its slot, got %+v", total)
-		}
+		total := b.settle(d)
+		failIf(t, total.Started != 1 || total.Parked != 0, "want it started at its slot, got %+v", total)
 	})
 }
 
 func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{})
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		uids := uidsOf("t1", 4)
 		b.fleet(sixAMinute, uids...)
 		b.settle(d)
@@ -122,8 +116,65 @@ func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
 		if round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"})); round.Started != 0 || round.Refused != 2 {
 			t.Errorf("want all of the first refused, got %+v", round)
 		}
-		if n := len(b.runs()["t1"]); n != 2 {
-			t.Errorf("want one more started, %d run", n)
-		}
+		n := len(b.runs()["t1"])
+		failIf(t, n != 2, "want one more started, %d run", n)
 	})
+}
+
+// A retry of 07:01 is held up until its window, which ends at 08:00, has closed.
+func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
+	const usual = `{"timeout":"5h","retries":["1m","1m"],"give_up_after":"3h","retry_window":"FREQ=DAILY;BYHOUR=7"`
+	for name, test := range map[string]struct {
+		policy string
+		uids   []string
+		holdUp func(b *bundle) // before the retry is due
+		letGo  func(b *bundle) // after the window has closed
+	}{
+		"a dispatcher that was away": {policy: usual + `}`},
+		"a hold":                     {policy: usual + `}`, holdUp: func(b *bundle) { b.hold("h1", "", b.now().Add(70*time.Minute)) }},
+		"a limit": {
+			policy: usual + `,"limits":[{"key":"{host(input_url)}","running":1}]}`,
+			uids:   []string{"t1/m01"}, // which runs meanwhile
+			letGo:  func(b *bundle) { b.finish("t1/m01") },
+		},
+		"a circuit whose probe it is": {
+			policy: usual + `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 10","probe":"1h"}}`,
+			holdUp: func(b *bundle) {
+				if _, err := b.Store.Fleet().OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now()); err != nil {
+					b.t.Fatal(err)
+				}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				b.fleet(test.policy, append([]string{"t1/m00"}, test.uids...)...)
+				b.settle(d)
+				b.failWith(policy.Failure{Reason: "503"}, "t1/m00")
+				if test.holdUp != nil || test.uids != nil {
+					b.settle(d)
+					if test.holdUp != nil {
+						test.holdUp(b)
+					}
+					b.Clock.Turn(time.Minute)
+					b.settle(d)
+				}
+				b.Clock.Turn(71 * time.Minute)
+				if test.letGo != nil {
+					test.letGo(b)
+				}
+				b.settle(d)
+				opens := fixture.Start.AddDate(0, 0, 1)
+				if hash := b.Model("t1/m00"); hash["attempt_uid"] != "" || hash["refresh_at"] != opens.Format("2006-01-02T15:04:05.000Z") || hash["refresh_for"] != "retry" {
+					t.Errorf("want the retry waiting for %s, got %v", opens, hash)
+				}
+				b.Clock.Turn(opens.Sub(b.now()))
+				b.settle(d)
+				b.Clock.Turn(time.Second)
+				b.settle(d)
+				hash := b.Model("t1/m00")
+				failIf(t, hash["attempt_no"] != "2", "want the second attempt when the window opens, got %v", hash)
+			})
+		})
+	}
 }

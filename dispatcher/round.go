@@ -29,8 +29,13 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if err != nil {
 		return Round{}, err
 	}
-	if err := d.upkeep(ctx, due); err != nil {
-		return Round{}, err
+	for _, misfit := range due.Misfits {
+		d.logMisfit(misfit, due.Now)
+	}
+	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.sampleHead} {
+		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
+			return Round{}, err
+		}
 	}
 	free := max(0, d.window.size-due.Queued)
 	free = (free + due.Sharers - 1) / max(1, due.Sharers) // its share: more would be read and decided for nothing
@@ -39,7 +44,11 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	full := len(due.Urgent)+len(due.Due)+len(work.waiting) > free
-	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, free, d.spare(due))
+	spare := d.config.Batch
+	if due.Gates.Empty() && !d.counted {
+		spare = 0
+	}
+	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, free, spare)
 	if full {
 		d.window = d.window.fill(due.Now)
 	}
@@ -54,20 +63,6 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	return round, d.ignoreMisfit(d.store.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
-// upkeep does what is due now and then, whatever is due.
-func (d *Dispatcher) upkeep(ctx context.Context, due store.Due) error {
-	for _, misfit := range due.Misfits {
-		d.logMisfit(misfit, due.Now)
-	}
-	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.sampleHead} {
-		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// work is what a round is to decide about.
 type work struct {
 	due      store.Due
 	left     int                      // how many attempts may still be started
@@ -95,7 +90,6 @@ func (w *work) count() int {
 	return len(w.due.Expired) + len(w.due.Urgent) + len(w.due.Due) + len(w.waiting) + len(w.due.Ages)
 }
 
-// work decides about everything, and commits it.
 func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	if w.count() == 0 {
 		return nil
@@ -106,7 +100,19 @@ func (d *Dispatcher) work(ctx context.Context, w *work, round *Round) error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return d.passMissing(ctx, missing, w.due.Now, round)
+	expired, list := work{due: store.Due{Now: w.due.Now}}, inputList{missing: map[string]string{}}
+	for _, withdrawal := range missing {
+		expired.due.Expired = append(expired.due.Expired, withdrawal.UID())
+		list.missing[withdrawal.UID()] = withdrawal.AttemptUID()
+	}
+	if list.queued, err = d.store.Queued(ctx); err != nil {
+		return err
+	}
+	if list.samples, err = d.store.HeadSamples(ctx); err != nil {
+		return err
+	}
+	_, err = d.pass(ctx, &expired, &list, round)
+	return err
 }
 
 // admit picks what starts: urgent models first, but no more than half of what is free while others are due, so that runs by hand cannot stop
@@ -171,7 +177,6 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, list *inputList, round *
 	return append(missing, more...), errors.Join(err, failed)
 }
 
-// part is some of the models of a round.
 type part struct {
 	first    int // place of the first in the round
 	uids     []string
@@ -234,7 +239,7 @@ func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 	return batch
 }
 
-// learn reads what keys have left that the models of a part are counted by, if they are counted by any.
+// loadLimiters reads what keys have left that the models of a part are counted by, if they are counted by any.
 func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) error {
 	limits, circuits := map[string]bool{}, map[string]bool{}
 	for _, record := range p.records {
@@ -265,8 +270,10 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	if !record.Exists {
 		return record.Remove()
 	}
-	if record.Fault != "" {
-		d.logFault(record.UID, record.Fault, now)
+	if record.Fault != "" { // sampled: many models may share one, such as a policy that was removed
+		if count, tell := d.faults.Sample(record.Fault, now); tell {
+			d.config.Log.Warn().Str("uid", record.UID).Str("fault", record.Fault).Int("like_this", count).Msg("dispatcher: model with a fault")
+		}
 	}
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
 	unreadable := record.RefreshUnreadable() && !record.Disabled && !record.Running()
@@ -279,7 +286,6 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	return w.starts(record, w.due.Gates.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
 }
 
-// starts counts a start against what may still be started.
 func (w *work) starts(record *store.Record, decision model.Decision) *store.Transition {
 	if decision.Event == model.EventStart {
 		w.left--

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 // ignoreMisfit logs an error about a key of another type, and returns any other: the round goes on without what needed that key.
 func (d *Dispatcher) ignoreMisfit(err error, now time.Time) error {
 	misfit, is := store.Misfit(err)
-	if !is {
-		return err
+	if is {
+		d.logMisfit(misfit, now)
+		return nil
 	}
-	d.logMisfit(misfit, now)
-	return nil
+	return err
 }
 
 // logMisfit logs a key of the wrong type, sampled; an empty text is none.
@@ -35,12 +36,9 @@ func (d *Dispatcher) forgetLimits(ctx context.Context, due store.Due) error {
 	return d.store.ForgetLimits(ctx, due.Ended)
 }
 
-// measureEvery is how often a dispatcher measures the circuit of the queue.
-const measureEvery = time.Second
-
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
 func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
-	if backoff.Recent(d.measured, due.Now, measureEvery) {
+	if backoff.Recent(d.measured, due.Now, time.Second) {
 		return nil
 	}
 	change, err := d.store.MeasureCircuit(ctx, due.Now)
@@ -57,12 +55,9 @@ func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	return nil
 }
 
-// trimEvery is how often a dispatcher trims the outbox.
-const trimEvery = time.Minute
-
 // trimOutbox keeps the outbox bounded, also where no notifier runs. A user who may not do that loses nothing but the bound.
 func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
-	if backoff.Recent(d.trimmed, due.Now, trimEvery) {
+	if backoff.Recent(d.trimmed, due.Now, time.Minute) {
 		return nil
 	}
 	d.trimmed = due.Now
@@ -96,22 +91,14 @@ func (d *Dispatcher) sampleHead(ctx context.Context, due store.Due) error {
 	if first == nil || err != nil {
 		return err
 	}
-	d.window = d.window.waited(first.StartedAt, patience(first), due.Now)
+	d.window = d.window.waited(first.StartedAt, cmp.Or(first.Policy.QueueTimeout, first.Policy.Timeout), due.Now)
 	return d.store.SampleHead(ctx, first.Ticket, due.Now, d.config.Tick)
-}
-
-// patience is how long an attempt may wait before its deadline passes; 0: it has none.
-func patience(record *store.Record) time.Duration {
-	if record.Policy.QueueTimeout > 0 {
-		return record.Policy.QueueTimeout
-	}
-	return record.Policy.Timeout
 }
 
 // maxSampled is how many entries are read if the first one is of no use: it is no running attempt, or was handed back.
 const maxSampled = 100
 
-// front finds the first attempt of the input list that stands there since it was started; nil: none is near.
+// head finds the first attempt of the input list that stands there since it was started; nil: none is near.
 func (d *Dispatcher) head(ctx context.Context, due store.Due) (*store.Record, error) {
 	for _, n := range []int64{1, maxSampled} { // both from the first on: entries move while workers take others
 		entries, err := d.store.InputPart(ctx, 0, n)
@@ -136,4 +123,44 @@ func (d *Dispatcher) head(ctx context.Context, due store.Due) (*store.Record, er
 		}
 	}
 	return nil, nil
+}
+
+// window is how many entries may wait in the input list: as many as workers take soon. Each dispatcher keeps its own, as a hint.
+// It grows while workers drain the list, and shrinks when the first entry has waited for long.
+type window struct {
+	size   int
+	filled bool      // more was due than fits, and the list was not found drained since
+	since  time.Time // of that
+	cut    time.Time // when the window shrank last
+}
+
+func newWindow(most int) window { return window{size: min(most, 100)} } // until it is known how fast workers are
+
+func (w window) fill(now time.Time) window {
+	if !w.filled {
+		w.filled, w.since = true, now
+	}
+	return w
+}
+
+// drain doubles a filled window if workers took a quarter of it or more since the last round: they might run dry before the next.
+// The window never exceeds most.
+func (w window) drain(queued, most int) window {
+	if w.filled && 4*queued <= 3*w.size {
+		w.size, w.filled = min(2*w.size, most), false
+	}
+	return w
+}
+
+// waited halves the window if the first entry has waited for too long. A timeout of 0 is none.
+func (w window) waited(startedAt time.Time, timeout time.Duration, now time.Time) window {
+	if timeout > 0 && now.Sub(startedAt) > timeout/10 && startedAt.After(w.cut) {
+		w.size, w.cut = max(1, w.size/2), now
+	}
+	return w
+}
+
+// mayGrow reports whether the window was filled within a while before now, so that it may be drained soon for the first time.
+func (w window) mayGrow(most int, within time.Duration, now time.Time) bool {
+	return w.filled && w.size < most && now.Sub(w.since) < within
 }

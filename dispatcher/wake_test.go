@@ -102,16 +102,13 @@ func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...s
 func (b *bundle) last(stream string) map[string]any {
 	b.t.Helper()
 	entries, err := b.Redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
-	if err != nil || len(entries) == 0 {
-		b.t.Fatalf("want an entry in %s, got none (%v)", stream, err)
-	}
+	stopIf(b.t, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
 	return entries[0].Values
 }
 
 func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.expect(dispatcher.Round{Started: 1}, b.round(d))
 		b.Take()
 		b.Clock.Turn(30 * time.Second)
@@ -159,9 +156,8 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 		"run once, as by default": {"", "22:30:00", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 				b.save(`{`+test.misfire+`"timeout":"1m"}`, "FREQ=HOURLY")
-				d := b.dispatcher(b.Store, dispatcher.Config{})
 				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
 				b.Clock.Set(at(t, test.now))
 				if !test.skipped {
@@ -182,9 +178,8 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 }
 
 func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"1m","retries":["5m"],"misfire":"skip"}`, "FREQ=HOURLY")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.Clock.Set(at(t, "08:00:00"))
 		b.expect(dispatcher.Round{Started: 1}, b.round(d))
 		b.Take()
@@ -195,14 +190,12 @@ func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T)
 }
 
 func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for minute := range 3 {
 			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1", "deadline_at "+model.FormatTime(fixture.Start.Add(time.Duration(minute+1)*time.Minute)))
-			if _, taken := b.Take(); !taken {
-				t.Fatal("want an attempt to take")
-			}
+			_, taken := b.Take()
+			stopIf(t, !taken, "want an attempt to take")
 			b.Clock.Turn(time.Minute - time.Millisecond)
 			b.expect(dispatcher.Round{}, b.round(d))
 			b.Clock.Turn(time.Millisecond)
@@ -215,9 +208,8 @@ func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) 
 }
 
 func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for range 11 {
 			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
 			b.Take()
@@ -225,16 +217,14 @@ func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
 			b.expect(dispatcher.Round{NotBegun: 1}, b.round(d))
 		}
 		b.expect(dispatcher.Round{}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:16:00.000Z", "deferrals ")
-		if stats := b.Stats(); stats["queue_timeout"] != 10 || stats["failure"] != 1 {
-			t.Errorf("want 10 not begun and one failure, got %v", stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["queue_timeout"] != 10 || stats["failure"] != 1, "want 10 not begun and one failure, got %v", stats)
 	})
 }
 
 func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T07:01:00.000Z")
 		b.Take()
 		b.Clock.Set(at(t, "07:00:30"))
@@ -247,9 +237,8 @@ func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
 }
 
 func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.save(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
-		d := b.dispatcher(b.Store, dispatcher.Config{})
 		for _, hour := range []struct{ at, before, deadline, no string }{
 			{"08:00:00", "08:59:59.999", "09:00", "1"}, {"09:00:00", "09:59:59.999", "10:00", "2"}, {"10:00:00", "10:59:59.999", "11:00", "1"},
 		} {

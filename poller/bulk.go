@@ -35,14 +35,22 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	return false
 }
 
-// stepBulk takes a step of the bulk whose turn it is.
+// stepBulk takes a step of the bulk behind that of the last step. Policies that have changed together share their walk.
 func (p *Poller) stepBulk(ctx context.Context, now time.Time) (more bool, err error) {
 	open, err := p.store.Bulks(ctx)
 	open = slices.DeleteFunc(open, func(b store.Bulk) bool { return !p.ready(&b, now) })
 	if err != nil || len(open) == 0 {
 		return false, err
 	}
-	turn := p.turn(open)
+	next := 1 + slices.IndexFunc(open, func(b store.Bulk) bool { return b.ID == p.bulks.last })
+	first := &open[next%len(open)]
+	turn := []*store.Bulk{first}
+	for i := range open {
+		b := &open[i]
+		if b != first && sharesWalk(b) && sharesWalk(first) && b.Place == first.Place {
+			turn = append(turn, b)
+		}
+	}
 	p.bulks.last = turn[len(turn)-1].ID
 	if err := p.advance(ctx, turn, now); err != nil {
 		return false, err
@@ -61,20 +69,6 @@ func (p *Poller) ready(b *store.Bulk, now time.Time) bool {
 
 // behind is how far back a rate reaches for what it has missed: over a pause between two steps.
 func (p *Poller) behind() time.Duration { return max(time.Second, 2*p.config.Tick) }
-
-// turn returns the bulk behind that of the last step. Policies that have changed together share their walk.
-func (p *Poller) turn(open []store.Bulk) []*store.Bulk {
-	next := 1 + slices.IndexFunc(open, func(b store.Bulk) bool { return b.ID == p.bulks.last })
-	first := &open[next%len(open)]
-	turn := []*store.Bulk{first}
-	for i := range open {
-		b := &open[i]
-		if b != first && sharesWalk(b) && sharesWalk(first) && b.Place == first.Place {
-			turn = append(turn, b)
-		}
-	}
-	return turn
-}
 
 func sharesWalk(b *store.Bulk) bool { return b.Policy() != "" && len(b.Rest) == 0 }
 
@@ -142,7 +136,6 @@ type bulkStep struct {
 	left    []string          // uids to look at again
 }
 
-// pick is what follows for a model from a bulk.
 type pick struct {
 	bulk       *store.Bulk
 	picked     bool
@@ -193,10 +186,23 @@ func (s *bulkStep) Read(ctx context.Context, uids []string, commands []*model.Co
 	return s.store.Read(ctx, uids, commands)
 }
 
-// Commit notes what it is about to change before it commits.
+// Commit writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and
+// whoever repeats the step knows what was done by this bulk.
 func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
-	if err := s.note(ctx, batch.Items); err != nil {
-		return nil, err
+	if b := s.bulks[0]; b.Action != model.BulkReplan && !s.noted && len(batch.Items) > 0 {
+		for _, item := range batch.Items {
+			b.Trying = append(b.Trying, item.Transition.UID())
+		}
+		if s.noted = true; b.Rate.Count > 0 {
+			b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), len(batch.Items))
+		}
+		moved, err := s.store.MoveBulk(ctx, b, s.now)
+		if err == nil && !moved {
+			err = errMoved
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	batch.Owner = s.config.Owner
 	return s.store.Commit(ctx, batch)
@@ -204,7 +210,18 @@ func (s *bulkStep) Commit(ctx context.Context, batch store.Batch) ([]store.Code,
 
 // decide decides about a model as long as the rate lets it.
 func (s *bulkStep) decide(p *pick, record *store.Record, uid string) (*store.Transition, error) {
-	*p = s.decideModel(p.bulk, record, uid)
+	*p = pick{bulk: p.bulk}
+	if record.Exists {
+		var decision model.Decision
+		_, waits := s.queued[record.AttemptUID]
+		decision, p.outcome, p.picked = p.bulk.Decide(&record.Model, record.Status(s.now, waits), s.now)
+		if p.picked && p.outcome == model.Applied {
+			p.transition = record.Decide(decision, s.now)
+		}
+	} else { // one that is named is missed
+		_, own := s.store.Home(uid)
+		p.outcome, p.picked = model.UnknownModel, own && slices.Contains(p.bulk.Selector.Only(model.SelectUID), uid)
+	}
 	switch {
 	case p.transition == nil:
 		// Whoever tried it before has not heard that it was done. What this step has noted itself, it has heard of.
@@ -219,41 +236,6 @@ func (s *bulkStep) decide(p *pick, record *store.Record, uid string) (*store.Tra
 	return p.transition, nil
 }
 
-func (s *bulkStep) decideModel(b *store.Bulk, record *store.Record, uid string) pick {
-	if !record.Exists { // one that is named is missed
-		_, own := s.store.Home(uid)
-		return pick{bulk: b, picked: own && slices.Contains(b.Selector.Only(model.SelectUID), uid), outcome: model.UnknownModel}
-	}
-	_, waits := s.queued[record.AttemptUID]
-	decision, outcome, picked := b.Decide(&record.Model, record.Status(s.now, waits), s.now)
-	found := pick{bulk: b, picked: picked, outcome: outcome}
-	if picked && outcome == model.Applied {
-		found.transition = record.Decide(decision, s.now)
-	}
-	return found
-}
-
-// note writes down what is about to be changed, and counts it against the rate, before it is changed: so the rate holds over crashes, and whoever
-// repeats the step knows what was done by this bulk.
-func (s *bulkStep) note(ctx context.Context, items []store.Item) error {
-	b := s.bulks[0]
-	if b.Action == model.BulkReplan || s.noted || len(items) == 0 {
-		return nil
-	}
-	for _, item := range items {
-		b.Trying = append(b.Trying, item.Transition.UID())
-	}
-	if s.noted = true; b.Rate.Count > 0 {
-		b.Next = b.Rate.Spend(b.Next, s.now, s.behind(), len(items))
-	}
-	moved, err := s.store.MoveBulk(ctx, b, s.now)
-	if err == nil && !moved {
-		err = errMoved
-	}
-	return err
-}
-
-// count counts what became of a model that a bulk picks.
 func (s *bulkStep) count(p *pick, uid string, reason error) {
 	refusal, refused := errors.AsType[*store.Refusal](reason)
 	switch {

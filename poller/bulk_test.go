@@ -30,12 +30,10 @@ func TestABulkRunStartsWhatItPicksAndCountsWhatIsRefused(t *testing.T) {
 		if urgent := b.Scores(b.Store.Keys.Urgent); len(urgent) != 28 || slices.ContainsFunc(uids[2:], func(uid string) bool { return urgent[uid] == 0 }) {
 			t.Errorf("want the 28 others of t1 urgent, found %v", urgent)
 		}
-		if counted := b.Stats()["run"]; counted != 1+28 {
-			t.Errorf("want 29 runs counted, found %d", counted)
-		}
-		if ttl := b.Redis.TTL(t.Context(), b.Store.Keys.Bulk("x")).Val(); ttl > 24*time.Hour || ttl < 24*time.Hour-time.Minute {
-			t.Errorf("want it kept for a day, found %v", ttl)
-		}
+		counted := b.Stats()["run"]
+		failIf(t, counted != 1+28, "want 29 runs counted, found %d", counted)
+		ttl := b.Redis.TTL(t.Context(), b.Store.Keys.Bulk("x")).Val()
+		failIf(t, ttl > 24*time.Hour || ttl < 24*time.Hour-time.Minute, "want it kept for a day, found %v", ttl)
 		if ended, err := b.Store.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 1 || ended[0].ID != "x" || ended[0].By != "ops" {
 			t.Errorf("want it among those that are over, found %+v, %v", ended, err)
 		}
@@ -61,13 +59,11 @@ func TestEachActionDoesInBulkWhatItDoesToOneModel(t *testing.T) {
 		} {
 			id := string(step.action) + step.selector
 			b.begin(id, step.action, step.selector, "")
-			if bulk := b.finish(p, id); bulk.Done != step.done || bulk.Refusals() != 0 {
-				t.Errorf("%s: want %d done, found %+v", id, step.done, bulk)
-			}
+			bulk := b.finish(p, id)
+			failIf(t, bulk.Done != step.done || bulk.Refusals() != 0, "%s: want %d done, found %+v", id, step.done, bulk)
 			for name, want := range step.want {
-				if got := b.Stats()[name]; got != want {
-					t.Errorf("%s: want %d counted as %s, found %d", id, want, name, got)
-				}
+				got := b.Stats()[name]
+				failIf(t, got != want, "%s: want %d counted as %s, found %d", id, want, name, got)
 			}
 		}
 	})
@@ -95,9 +91,8 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				b.work() // a ticket was drawn
 				b.begin("x", model.BulkRun, "tenant=t1", "")
 				b.roundOf(b.poller(&lossy{Store: b.Store, commits: 99}, poller.Config{Batch: 10}))
-				if bulk := b.bulk("x"); bulk.Seen != 0 {
-					t.Fatalf("want nothing noted, found %+v", bulk)
-				}
+				bulk := b.bulk("x")
+				stopIf(t, bulk.Seen != 0, "want nothing noted, found %+v", bulk)
 				meanwhile(b)
 				b.Clock.Turn(2 * time.Second)
 				b.expectBulk(b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x"), 30, 30, nil)
@@ -128,24 +123,19 @@ func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
 		b.roundOf(p)
 		before := b.Stats()["run"]
-		if cancelled, err := b.Store.Fleet().CancelBulk(t.Context(), "x"); err != nil || !cancelled {
-			t.Fatalf("want it cancelled, found %t, %v", cancelled, err)
-		}
+		cancelled, err := b.Store.Fleet().CancelBulk(t.Context(), "x")
+		stopIf(t, err != nil || !cancelled, "want it cancelled, found %t, %v", cancelled, err)
 		for range 5 {
 			b.Clock.Turn(time.Second)
-			if round := b.roundOf(p); round.Bulks {
-				t.Errorf("want no more steps, found %+v", round)
-			}
+			round := b.roundOf(p)
+			failIf(t, round.Bulks, "want no more steps, found %+v", round)
 		}
-		if after := b.Stats()["run"]; after != before || before == 0 {
-			t.Errorf("want the %d runs of before, found %d", before, after)
-		}
-		if bulk := b.bulk("x"); !bulk.Cancelled || bulk.EndedAt.IsZero() || bulk.Done != int64(before) {
-			t.Errorf("want it cancelled with %d done, found %+v", before, bulk)
-		}
-		if again, err := b.Store.Fleet().CancelBulk(t.Context(), "x"); err != nil || again {
-			t.Errorf("want nothing left to cancel, found %t, %v", again, err)
-		}
+		after := b.Stats()["run"]
+		failIf(t, after != before || before == 0, "want the %d runs of before, found %d", before, after)
+		bulk := b.bulk("x")
+		failIf(t, !bulk.Cancelled || bulk.EndedAt.IsZero() || bulk.Done != int64(before), "want it cancelled with %d done, found %+v", before, bulk)
+		again, err := b.Store.Fleet().CancelBulk(t.Context(), "x")
+		failIf(t, err != nil || again, "want nothing left to cancel, found %t, %v", again, err)
 	})
 }
 
@@ -160,9 +150,8 @@ func TestABulkThatCannotBeReadIsPassedOver(t *testing.T) {
 		b.begin("x", model.BulkRun, "", "")
 		b.finish(b.poller(b.Store, poller.Config{}), "x")
 		for id, want := range map[string]string{"a": `found "polish"`, "b": "phase"} {
-			if bulk := b.bulk(id); !strings.Contains(bulk.Problem, want) || bulk.Seen != 0 {
-				t.Errorf("%s: want it left with the problem %s, found %+v", id, want, bulk)
-			}
+			bulk := b.bulk(id)
+			failIf(t, !strings.Contains(bulk.Problem, want) || bulk.Seen != 0, "%s: want it left with the problem %s, found %+v", id, want, bulk)
 		}
 	})
 }
@@ -171,9 +160,8 @@ func TestABulkThatMeetsAnErrorOfRedisGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(30, "t1")
 		b.begin("x", model.BulkRun, "tenant=t1", "")
-		if round := b.roundOf(b.poller(refuses{b.Store}, poller.Config{})); round.Bulks {
-			t.Errorf("want no step at once behind an error, found %+v", round)
-		}
+		round := b.roundOf(b.poller(refuses{b.Store}, poller.Config{}))
+		failIf(t, round.Bulks, "want no step at once behind an error, found %+v", round)
 		b.Clock.Turn(time.Second)
 		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 30, 30, nil)
 	})
@@ -189,7 +177,7 @@ func TestABulkMeetsWhatIsNoModel(t *testing.T) {
 }
 
 func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		pair := newPair(t, server)
 		selector, err := model.ParseSelector("tenant=t1")
 		must(t, err)
@@ -214,9 +202,8 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 		for part, store := range pair.parts {
 			pair.expectStats(part, map[string]int64{"create": 10, "run": 10})
 			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
-			if diff := cmp.Diff(int64(10), bulk.Done); err != nil || diff != "" || bulk.EndedAt.IsZero() {
-				t.Errorf("part %d: %v %s %+v", part, err, diff, bulk)
-			}
+			diff := cmp.Diff(int64(10), bulk.Done)
+			failIf(t, err != nil || diff != "" || bulk.EndedAt.IsZero(), "part %d: %v %s %+v", part, err, diff, bulk)
 		}
 	})
 }

@@ -1,12 +1,19 @@
 package poller_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -43,17 +50,14 @@ func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), "garbage", b.result("failure", "b"))
 		p := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{})
-		if _, err := p.RunOnce(context.Background()); !errors.Is(err, errRedis) {
-			t.Fatalf("want the crash told, got %v", err)
-		}
-		if left := len(b.List(b.Store.Keys.Claimed("p1"))); left != 3 {
-			t.Fatalf("want 3 messages still claimed, got %d", left)
-		}
+		_, err := p.RunOnce(context.Background())
+		stopIf(t, !errors.Is(err, errRedis), "want the crash told, got %v", err)
+		left := len(b.List(b.Store.Keys.Claimed("p1")))
+		stopIf(t, left != 3, "want 3 messages still claimed, got %d", left)
 		b.roundOf(p)
 		stats := b.Stats()
-		if stats["success"] != 1 || stats["failure"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 0 {
-			t.Errorf("want each message applied once, got %v", stats)
-		}
+		failIf(t, stats["success"] != 1 || stats["failure"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 0,
+			"want each message applied once, got %v", stats)
 	})
 }
 
@@ -63,13 +67,11 @@ func TestALostReplyAppliesNothingTwice(t *testing.T) {
 		b.Say(b.result("success", "a"))
 		b.Command(`{"type":"run","uid":"b","force":true}`)
 		p := b.poller(&stored{Store: b.Store, lost: true}, poller.Config{})
-		if _, err := p.RunOnce(context.Background()); !errors.Is(err, errRedis) {
-			t.Fatalf("want the lost reply told, got %v", err)
-		}
+		_, err := p.RunOnce(context.Background())
+		stopIf(t, !errors.Is(err, errRedis), "want the lost reply told, got %v", err)
 		before := b.Server.Dump(t)
-		if round := b.roundOf(p); round.Claimed != 0 {
-			t.Errorf("want nothing left to claim, got %+v", round)
-		}
+		round := b.roundOf(p)
+		failIf(t, round.Claimed != 0, "want nothing left to claim, got %+v", round)
 		after := b.Server.Dump(t)
 		equal(t, before, after)
 	})
@@ -87,12 +89,10 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "p2"}))
 		equal(t, poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round)
-		if hash := b.Model("a"); hash["refresh_why"] != "saved while running: again" || hash["last_success_at"] == "" {
-			t.Errorf("want the success on top of the save, got %v", hash)
-		}
-		if stats := b.Stats(); stats["duplicate"] != 1 || stats["success"] != 2 {
-			t.Errorf("want 2 successes and 1 duplicate, got %v", stats)
-		}
+		hash := b.Model("a")
+		failIf(t, hash["refresh_why"] != "saved while running: again" || hash["last_success_at"] == "", "want the success on top of the save, got %v", hash)
+		stats := b.Stats()
+		failIf(t, stats["duplicate"] != 1 || stats["success"] != 2, "want 2 successes and 1 duplicate, got %v", stats)
 	})
 }
 
@@ -101,24 +101,20 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 		b.running("a", "b")
 		b.Say(b.result("success", "a"), b.result("success", "b"), "garbage")
 		dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
-		if _, err := dead.RunOnce(context.Background()); err == nil {
-			t.Fatal("want a crash")
-		}
+		_, err := dead.RunOnce(context.Background())
+		stopIf(t, err == nil, "want a crash")
 		adopter := b.poller(b.Store, poller.Config{Owner: "adopter", Lease: 10 * time.Second})
 		b.Clock.Turn(9999 * time.Millisecond)
 		b.roundOf(adopter)
-		if got := len(b.List(b.Store.Keys.Claimed("dead"))); got != 3 {
-			t.Fatalf("want nothing adopted within the lease, got %d left", got)
-		}
+		got := len(b.List(b.Store.Keys.Claimed("dead")))
+		stopIf(t, got != 3, "want nothing adopted within the lease, got %d left", got)
 		b.Clock.Turn(3 * time.Second)
 		b.roundOf(adopter) // adopts
 		b.roundOf(adopter) // applies
-		if stats := b.Stats(); stats["success"] != 2 || stats["malformed"] != 1 {
-			t.Errorf("want every message applied once, got %v", stats)
-		}
-		if owners := b.Scores(b.Store.Keys.Pollers); owners["dead"] != 0 || owners["adopter"] == 0 {
-			t.Errorf("want only the adopter known, got %v", owners)
-		}
+		stats := b.Stats()
+		failIf(t, stats["success"] != 2 || stats["malformed"] != 1, "want every message applied once, got %v", stats)
+		owners := b.Scores(b.Store.Keys.Pollers)
+		failIf(t, owners["dead"] != 0 || owners["adopter"] == 0, "want only the adopter known, got %v", owners)
 	})
 }
 
@@ -153,8 +149,134 @@ func TestACommandThatAnotherPollerAdoptedIsNotAppliedTwice(t *testing.T) {
 			b.dispatch()
 		}
 		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
-		if stats := b.Stats(); stats["run"] != 1 || stats["start"] != 2 || b.Attempt("a") == "" {
-			t.Errorf("want one run and its attempt left alone, got %v", stats)
+		stats := b.Stats()
+		failIf(t, stats["run"] != 1 || stats["start"] != 2 || b.Attempt("a") == "", "want one run and its attempt left alone, got %v", stats)
+	})
+}
+
+// jumps are what a clock does in the life of a poller: it is set by hand, or by NTP after a long time without.
+var jumps = map[string][]time.Duration{
+	"it runs on":                       {0},
+	"a second back":                    {-time.Second},
+	"five seconds back":                {-5 * time.Second},
+	"a minute back":                    {-time.Minute},
+	"an hour back":                     {-time.Hour},
+	"a minute forward":                 {time.Minute},
+	"an hour forward":                  {time.Hour},
+	"an hour forward, and back again":  {time.Hour, -time.Hour},
+	"an hour back, and forward again":  {-time.Hour, time.Hour},
+	"back again and again":             {-time.Minute, -time.Minute, -time.Minute, -time.Hour},
+	"back at every round of the lease": {-5 * time.Second, -time.Second, -5 * time.Second, -time.Second, -time.Minute, -5 * time.Second, -time.Hour},
+}
+
+func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
+	const lease, tick = 10 * time.Second, time.Second
+	for name, jumps := range jumps {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				b.running("a")
+				b.Say(b.result("success", "a"))
+				adopter := b.poller(b.Store, poller.Config{Owner: "adopter", Lease: lease})
+				dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
+				_, err := dead.RunOnce(t.Context())
+				stopIf(t, err == nil, "want a crash")
+				b.roundOf(adopter)
+				rounds := 0
+				// A look comes four times in a lease, and what is found is applied in the round after.
+				for most := int((lease+lease/4)/tick) + 1; b.Stats()["success"] == 0; rounds++ {
+					if rounds > most {
+						t.Fatalf("want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers))
+					}
+					if rounds < len(jumps) {
+						b.Clock.Turn(jumps[rounds])
+					}
+					b.Clock.Turn(tick)
+					b.roundOf(adopter)
+				}
+				t.Logf("applied in round %d after the jump", rounds)
+			})
+		})
+	}
+}
+
+// Each call of a round fails in its turn: the error is told, and what the round has left undone the next ones do, and nothing twice.
+func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
+	for n := 1; ; n++ {
+		b := setup(t, testkit.Miniredis(t))
+		b.running("a", "b")
+		b.Say(b.result("success", "b"))
+		_, err := b.Store.Claim(t.Context(), "dead", 10, time.Minute)
+		must(t, err)
+		b.Clock.Turn(30 * time.Second)
+		b.Say(b.result("success", "a"), "garbage")
+		p, fault := b.poller(b.Store, poller.Config{}), new(testkit.Fault)
+		b.Intercept(fault)
+		fault.Arm(n)
+		_, err = p.RunOnce(t.Context())
+		struck := fault.Struck()
+		fault.Arm(0)
+		failIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
+		for range 3 {
+			b.roundOf(p)
 		}
+		stats := b.Stats()
+		failIf(t, stats["success"] != 2 || stats["malformed"] != 1 || stats["duplicate"] != 0, "call %d: want each message applied once, got %v", n, stats)
+		if !struck {
+			failIf(t, n < 5, "want more calls than %d", n)
+			return
+		}
+	}
+}
+
+// cannotResign is a store of which one call fails.
+type cannotResign struct{ *store.Store }
+
+func (cannotResign) Resign(context.Context, string) error { return errRedis }
+
+func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t))
+	var text bytes.Buffer // written by Run alone
+	log := zerolog.New(&text)
+	p := b.poller(cannotResign{b.Store}, poller.Config{Log: &log})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := p.Run(ctx); err != nil {
+		t.Error(err)
+	}
+	failIf(t, !strings.Contains(text.String(), "resigning failed"), "want the error logged, got %q", text.String())
+}
+
+func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.Say(strings.Repeat("x", 1<<20+1), b.result("success", "a"))
+		b.Command(`{"type":"run","uid":"a","reason":"` + strings.Repeat("y", 1<<20) + `"}`)
+		round := b.round()
+		failIf(t, round.Rejected != 2 || round.Applied != 1, "want two rejected and one applied, got %+v", round)
+		rejected := strings.Join(b.List(b.Store.Keys.Rejected), "\n")
+		if stats := b.Stats(); stats[model.CounterOversized] != 2 || !strings.Contains(rejected, "expected at most 1048576 bytes, found 1048577") {
+			t.Errorf("want two oversized, got %v and %.300s", stats, rejected)
+		}
+	})
+}
+
+// A worker may take the queued attempt between the look at its model and the command that supersedes it.
+func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		first := b.Attempt("a")
+		b.Command(`{"type":"run","uid":"a","force":true}`)
+		take := func() {
+			_, ok := b.Take()
+			failIf(t, !ok, "want an attempt to take")
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: take}, poller.Config{}))
+		if round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1 {
+			t.Errorf("want the run applied at once, got %+v and %v", round, b.Model("a"))
+		}
+		b.Say(fixture.Result("success", "a", first))
+		b.round()
+		stats := b.Stats()
+		failIf(t, stats["success"] != 0, "want the superseded attempt to count for nothing, got %v", stats)
 	})
 }

@@ -54,18 +54,14 @@ func (p *pair) in(part, count int) (uids []string) {
 func (p *pair) push(list string, messages ...string) {
 	p.t.Helper()
 	for _, message := range messages {
-		if err := p.redis.RPush(p.t.Context(), list, message).Err(); err != nil {
-			p.t.Fatal(err)
-		}
+		must(p.t, p.redis.RPush(p.t.Context(), list, message).Err())
 	}
 }
 
 func (p *pair) round(part int) poller.Round {
 	p.t.Helper()
 	round, err := p.pollers[part].RunOnce(p.t.Context())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return round
 }
 
@@ -83,18 +79,14 @@ func (p *pair) rounds(part int) {
 func (p *pair) expectStats(part int, want map[string]int64) {
 	p.t.Helper()
 	stats, err := p.parts[part].Report().Stats(p.t.Context())
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	for name, count := range want {
-		if stats.Counters[name] != count {
-			p.t.Errorf("part %d: want %s counted %d times, got %v", part, name, count, stats.Counters)
-		}
+		failIf(p.t, stats.Counters[name] != count, "part %d: want %s counted %d times, got %v", part, name, count, stats.Counters)
 	}
 }
 
 func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		control := p.parts[0].Keys.Control
@@ -111,7 +103,7 @@ func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
 }
 
 func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		broken := p.parts[1].Keys.Control
@@ -122,9 +114,8 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 			t.Errorf("want two commands waiting and the rest done, got %+v", round)
 		}
 		p.push(p.parts[0].Keys.Output, "garbage")
-		if round := p.round(0); round.Waiting != 2 || round.Rejected != 1 {
-			t.Errorf("want the commands waiting still and the result done, got %+v", round)
-		}
+		round := p.round(0)
+		failIf(t, round.Waiting != 2 || round.Rejected != 1, "want the commands waiting still and the result done, got %+v", round)
 		must(t, p.redis.Del(t.Context(), broken).Err())
 		p.round(0)
 		p.round(1)
@@ -133,15 +124,14 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 }
 
 func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		there := p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
 		reason, err := p.parts[0].Report().LastRejected(t.Context())
-		if want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`; err != nil || reason != want {
-			t.Errorf("want %s, got %s, %v", want, reason, err)
-		}
+		want := `big_table_uid: expected in {q:1}-output, as reply_to said, found "` + there + `"`
+		failIf(t, err != nil || reason != want, "want %s, got %s, %v", want, reason, err)
 	})
 }
 
@@ -182,21 +172,17 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 	for range 20 {
 		round()
 	}
-	if part.asked != 1 {
-		t.Errorf("want the part asked once, got %d times", part.asked)
-	}
+	failIf(t, part.asked != 1, "want the part asked once, got %d times", part.asked)
 	now = now.Add(2 * tick)
 	round()
 	now = now.Add(-time.Hour) // the clock is set back
 	round()
-	if part.asked != 3 {
-		t.Errorf("want the part asked again when its time has come, got %d times", part.asked)
-	}
+	failIf(t, part.asked != 3, "want the part asked again when its time has come, got %d times", part.asked)
 }
 
 // TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the lane with what another part does not take.
 func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 60), p.in(1, 49)
 		must(t, p.redis.Set(t.Context(), p.parts[1].Keys.Control, "no list", 0).Err())
@@ -216,14 +202,13 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 }
 
 func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
 		p.round(0)
 		p.expectStats(0, map[string]int64{"create": 1, "malformed": 1})
-		if reason, err := p.parts[0].Report().LastRejected(t.Context()); err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}" {
-			t.Errorf("got %s, %v", reason, err)
-		}
+		reason, err := p.parts[0].Report().LastRejected(t.Context())
+		failIf(t, err != nil || reason != "uid: expected a command for this part of the queue, found one for {q:1}", "got %s, %v", reason, err)
 	})
 }

@@ -3,10 +3,14 @@ package poller_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
+
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
@@ -83,11 +87,35 @@ func TestAModelThatBecomesLateWhileAMessageIsHandledIsToldLateOnce(t *testing.T)
 			b.dispatch()
 		}
 		stats, fields := b.Stats(), b.Model("m1")
-		if stats["started"] != 1 || stats["update"] != 1 {
-			t.Fatalf("counted is %v", stats)
-		}
+		stopIf(t, stats["started"] != 1 || stats["update"] != 1, "counted is %v", stats)
 		if fields["freshness"] != "late" || stats["became_late"] != 1 || stats["fresh_again"] != 0 {
 			t.Errorf("the model is %s, told late %d times and fresh again %d times, though it never succeeded", fields["freshness"], stats["became_late"], stats["fresh_again"])
 		}
 	})
+}
+
+// Not to know a policy because it cannot be read, or not to know which there are, is nothing that the command has done wrong.
+func TestACommandIsTriedAgainAndNotRejectedWhileRedisDoesNotTellThePolicies(t *testing.T) {
+	t.Parallel()
+	for command, about := range map[string]string{"HMGET": "hourly", "HKEYS": "bigtables:policies"} {
+		b := setup(t, testkit.Miniredis(t))
+		b.Server.Mini.Server().SetPreHook(func(peer *server.Peer, name string, args ...string) bool {
+			refused := name == command && slices.Contains(args, about)
+			if refused {
+				peer.WriteError("ERR connection to the shard is lost")
+			}
+			return refused
+		})
+		b.Command(`{"type":"put","uid":"a","policy":"hourly"}`)
+		p := b.poller(b.Store, poller.Config{})
+		_, err := p.RunOnce(context.Background())
+		failIf(t, err == nil, "%s: want the error of Redis told, got none", command)
+		stats := b.Stats()
+		failIf(t, len(stats) > 0, "%s: want the command undecided, got %v", command, stats)
+		b.Server.Mini.Server().SetPreHook(nil)
+		must(t, b.Redis.HSet(context.Background(), b.Store.Keys.Policies, "hourly", `{"timeout":"1h"}`).Err())
+		b.roundOf(p)
+		stats = b.Stats()
+		failIf(t, stats["create"] != 1, "%s: want the command applied when Redis tells the policies, got %v", command, stats)
+	}
 }

@@ -28,7 +28,6 @@ type message struct {
 	replies string // the name of the list on which the sender of the command is told; empty: on none
 }
 
-// decode reads a message of a queue.
 func decode(claimed store.Claimed, queue Store) *message {
 	m := &message{claimed: claimed, own: true}
 	if size, most, large := claimed.Large(); large {
@@ -81,18 +80,4 @@ func (m *message) uid() string {
 	default:
 		return ""
 	}
-}
-
-// subjects are the models that messages are about, and the commands among the messages.
-func subjects(messages []*message) (uids []string, commands []*model.Command) {
-	for _, m := range messages {
-		if m.counter != "" {
-			continue
-		}
-		uids = append(uids, m.uid())
-		if m.command != nil {
-			commands = append(commands, m.command)
-		}
-	}
-	return uids, commands
 }

@@ -33,16 +33,14 @@ func TestCommandsAreAppliedInTheOrderInWhichTheyWerePushed(t *testing.T) {
 		meanwhile := func() {
 			b.Command(saved("a", 2))
 			b.Command(`{"type":"remove","uid":"b"}`)
-			if round := b.roundOf(second); round.Claimed != 0 || round.Leads {
-				t.Errorf("want nothing claimed by the second, got %+v", round)
-			}
+			round := b.roundOf(second)
+			failIf(t, round.Claimed != 0 || round.Leads, "want nothing claimed by the second, got %+v", round)
 		}
 		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "first"}))
 		b.roundOf(second)
 		b.roundOf(first)
-		if got := b.payload("a"); got != `{"n":2}` {
-			t.Errorf("want the later save, got %s", got)
-		}
+		got := b.payload("a")
+		failIf(t, got != `{"n":2}`, "want the later save, got %s", got)
 		failIf(t, len(b.Model("b")) > 0, "want the model removed")
 	})
 }
@@ -52,26 +50,21 @@ func TestTheCommandsOfADeadPollerComeBeforeNewerOnes(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Command(saved("a", 1))
 		dead := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{Owner: "dead"})
-		if _, err := dead.RunOnce(t.Context()); !errors.Is(err, errRedis) {
-			t.Fatalf("want a crash, got %v", err)
-		}
+		_, err := dead.RunOnce(t.Context())
+		stopIf(t, !errors.Is(err, errRedis), "want a crash, got %v", err)
 		b.Command(saved("a", 2))
 		other := b.poller(b.Store, poller.Config{Owner: "other", Lease: 10 * time.Second})
 		b.Clock.Turn(9999 * time.Millisecond)
-		if round := b.roundOf(other); round.Leads {
-			t.Error("want the lane left to its holder within the lease")
-		}
+		round := b.roundOf(other)
+		failIf(t, round.Leads, "want the lane left to its holder within the lease")
 		b.Clock.Turn(time.Millisecond)
-		if round := b.roundOf(other); round.Claimed != 1 || !round.Leads {
-			t.Errorf("want the older command finished first, got %+v", round)
-		}
-		if got := b.payload("a"); got != `{"n":1}` {
-			t.Errorf("want the older save, got %s", got)
-		}
+		round = b.roundOf(other)
+		failIf(t, round.Claimed != 1 || !round.Leads, "want the older command finished first, got %+v", round)
+		got := b.payload("a")
+		failIf(t, got != `{"n":1}`, "want the older save, got %s", got)
 		b.roundOf(other)
-		if got := b.payload("a"); got != `{"n":2}` {
-			t.Errorf("want the later save, got %s", got)
-		}
+		got = b.payload("a")
+		failIf(t, got != `{"n":2}`, "want the later save, got %s", got)
 	})
 }
 
@@ -90,12 +83,10 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 			}
 		}
 		paused := b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"})
-		if round := b.roundOf(paused); round.Applied != 0 || round.Left != 0 {
-			t.Errorf("want nothing applied by the paused one, got %+v", round)
-		}
-		if lane := b.List(b.Store.Keys.ClaimedCommands); len(lane) != 2 {
-			t.Errorf("want the two later commands left alone, got %q", lane)
-		}
+		round := b.roundOf(paused)
+		failIf(t, round.Applied != 0 || round.Left != 0, "want nothing applied by the paused one, got %+v", round)
+		lane := b.List(b.Store.Keys.ClaimedCommands)
+		failIf(t, len(lane) != 2, "want the two later commands left alone, got %q", lane)
 		b.roundOf(other)
 		if got := b.payload("a"); got != `{"n":1}` || b.Stats()["update"] != 2 {
 			t.Errorf("want each command applied once, got %s and %v", got, b.Stats())
@@ -105,7 +96,7 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 
 // One connection saves every model five times and removes every third one, while three pollers share the work.
 func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		const models, saves, pollers = 60, 5, 3
 		b := &bundle{fixture.Live(t, server), t}
 		ctx, stop := context.WithCancel(t.Context())
@@ -133,12 +124,10 @@ func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
 			if i%3 == 0 {
 				want = ""
 			}
-			if got := b.payload(uid); got != want {
-				t.Errorf("%s: want %q, got %q", uid, want, got)
-			}
+			got := b.payload(uid)
+			failIf(t, got != want, "%s: want %q, got %q", uid, want, got)
 		}
-		if rejected := b.List(b.Store.Keys.Rejected); len(rejected) > 0 {
-			t.Errorf("want nothing rejected, got %s", strings.Join(rejected, "\n"))
-		}
+		rejected := b.List(b.Store.Keys.Rejected)
+		failIf(t, len(rejected) > 0, "want nothing rejected, got %s", strings.Join(rejected, "\n"))
 	})
 }

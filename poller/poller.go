@@ -52,7 +52,6 @@ type Poller struct {
 	bulks bulks // run goroutine only
 }
 
-// bulks is what a poller remembers of its steps.
 type bulks struct {
 	stepped time.Time // when the last one was taken, on the clock of Redis
 	failed  bool      // it failed
@@ -113,25 +112,17 @@ func (p *Poller) Run(ctx context.Context) error {
 			}
 			backoff.Rest(ctx, p.config.Tick, ready)
 		default:
-			p.report(round)
+			p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
+				Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
 		}
 	}
-	p.resign(ctx)
-	return nil
-}
-
-// resign tells the others that nothing of this poller is left; if Redis does not hear it, the lease runs out instead.
-func (p *Poller) resign(ctx context.Context) {
+	// Nothing of this poller is left for the others; if Redis does not hear it, the lease runs out instead.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
 	defer cancel()
 	if err := p.store.Resign(ctx, p.config.Owner); err != nil {
 		p.config.Log.Warn().Err(err).Msg("poller: resigning failed")
 	}
-}
-
-func (p *Poller) report(round Round) {
-	p.config.Log.Info().Int("claimed", round.Claimed).Int("applied", round.Applied).Int("settled", round.Settled).
-		Int("rejected", round.Rejected).Int("left", round.Left).Msg("poller: round")
+	return nil
 }
 
 // watch waits in Redis for a list to fill, but only while it is asked to, and signals once for each time.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -86,20 +87,27 @@ func (b *bundle) result(kind, uid string, fields ...string) string {
 // both runs a test on miniredis and on Redis.
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Helper()
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
 }
 
 func equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, options...)
+	failIf(t, diff != "", "(-want +got):\n%s", diff)
 }
 
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// stopIf ends the test when something is wrong.
+func stopIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Fatalf(format, args...)
 	}
 }
 
@@ -139,9 +147,8 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 		if got := len(b.List(b.Store.Keys.Rejected)); got != 9 {
 			t.Errorf("want 9 rejected messages, got %d", got)
 		}
-		if left := b.List(b.Store.Keys.Claimed("p1")); len(left) != 0 {
-			t.Errorf("want nothing claimed any more, got %q", left)
-		}
+		left := b.List(b.Store.Keys.Claimed("p1"))
+		failIf(t, len(left) != 0, "want nothing claimed any more, got %q", left)
 	})
 }
 
@@ -165,9 +172,8 @@ func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *
 		b.Clock.Turn(2 * time.Minute)
 		b.Say(b.result("success", "a"))
 		b.round()
-		if stats := b.Stats(); stats["late"] != 1 || stats["success"] != 1 {
-			t.Errorf("want one late success, got %v", stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["late"] != 1 || stats["success"] != 1, "want one late success, got %v", stats)
 	})
 }
 
@@ -184,16 +190,13 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 		)
 		b.round()
 		hash := b.Model("a")
-		if hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once, none planned" {
-			t.Errorf("want the failure after both statuses, got %v", hash)
-		}
-		if stats := b.Stats(); stats["duplicate"] != 1 || stats["success"] != 0 {
-			t.Errorf("want the late success counted as duplicate, got %v", stats)
-		}
+		failIf(t, hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once, none planned",
+			"want the failure after both statuses, got %v", hash)
+		stats := b.Stats()
+		failIf(t, stats["duplicate"] != 1 || stats["success"] != 0, "want the late success counted as duplicate, got %v", stats)
 		history := b.List(b.Store.Keys.History("a"))
-		if len(history) != 1 || !strings.Contains(history[0], `"worker":"w1"`) || !strings.Contains(history[0], `"reason":"lost the connection"`) {
-			t.Errorf("want one record with worker and reason, got %q", history)
-		}
+		failIf(t, len(history) != 1 || !strings.Contains(history[0], `"worker":"w1"`) || !strings.Contains(history[0], `"reason":"lost the connection"`),
+			"want one record with worker and reason, got %q", history)
 	})
 }
 
@@ -206,12 +209,10 @@ func TestStartedMovesTheDeadlineOnce(t *testing.T) {
 		b.Clock.Turn(5 * time.Second)
 		b.Say(b.result("started", "a"))
 		b.round()
-		if got := b.Model("a")["deadline_at"]; got != "2026-11-21T07:01:50.000Z" {
-			t.Errorf("want the deadline a minute after the first started, got %s", got)
-		}
-		if score := b.Scores(b.Store.Keys.Running)["a"]; score != fixture.Start.Add(110*time.Second).UnixMilli() {
-			t.Errorf("want the running set to follow, got %d", score)
-		}
+		got := b.Model("a")["deadline_at"]
+		failIf(t, got != "2026-11-21T07:01:50.000Z", "want the deadline a minute after the first started, got %s", got)
+		score := b.Scores(b.Store.Keys.Running)["a"]
+		failIf(t, score != fixture.Start.Add(110*time.Second).UnixMilli(), "want the running set to follow, got %d", score)
 	})
 }
 
@@ -243,12 +244,48 @@ func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
 		b.Say(fixture.Result("success", "bad", "x"), b.result("success", "good"))
 		b.round()
 		stats := b.Stats()
-		if stats["success"] != 1 || len(b.List(b.Store.Keys.Claimed("p1"))) != 0 {
-			t.Errorf("want the good model's success and an empty claimed list, got %v", stats)
-		}
+		failIf(t, stats["success"] != 1 || len(b.List(b.Store.Keys.Claimed("p1"))) != 0,
+			"want the good model's success and an empty claimed list, got %v", stats)
 		told := b.Store.Keys.Model("bad") + " holds a string, expected a hash"
 		if kept := b.List(b.Store.Keys.Rejected); stats["broken_model"] != 2 || len(kept) != 2 || !strings.Contains(kept[0], told) {
 			t.Errorf("want both messages kept with the reason %q, got %v %q", told, stats, kept)
 		}
+	})
+}
+
+func TestAHundredMessagesAreABatchUnlessToldOtherwise(t *testing.T) {
+	for batch, want := range map[int][]int{0: {100, 100, 30, 0}, 7: {7, 7, 7, 7}, 1000: {230, 0, 0, 0}} {
+		t.Run(fmt.Sprint(batch), func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				for range 230 {
+					b.Say("garbage")
+				}
+				p := b.poller(b.Store, poller.Config{Batch: batch})
+				var claimed []int
+				for range want {
+					claimed = append(claimed, b.roundOf(p).Claimed)
+				}
+				equal(t, want, claimed)
+			})
+		})
+	}
+}
+
+func TestWhatFollowsACommandThatWaitsForAKeyKeepsItsOrder(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		k := b.Store.Keys
+		b.Redis.Set(t.Context(), k.Commands, "text", 0)
+		b.Command(`{"type":"put","uid":"m","payload":{"n":1},"command_id":"c1"}`, `{"type":"put","uid":"m","payload":{"n":2}}`, `{"type":"put","uid":"other"}`)
+		for range 2 {
+			round := b.round()
+			failIf(t, round.Waiting != 2 || round.Left != 2, "want both commands waiting, got %+v", round)
+		}
+		if waiting := b.List(k.ClaimedCommands); len(waiting) != 2 || !strings.Contains(waiting[0], "c1") || b.Redis.Exists(t.Context(), k.Model("other")).Val() == 0 {
+			t.Errorf("want both commands in the lane, in their order, and the other done, got %q", waiting)
+		}
+		b.Redis.Del(t.Context(), k.Commands)
+		b.round()
+		payload := b.Redis.Get(t.Context(), k.Payload("m")).Val()
+		failIf(t, payload != `{"n":2}` || len(b.List(k.ClaimedCommands)) > 0, "want the last command to count, got %s", payload)
 	})
 }

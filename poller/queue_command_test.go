@@ -21,12 +21,10 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 		b.Command(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
 		b.round()
 		b.dispatch()
-		if parked := b.Scores(b.Store.Keys.Parked); len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "" {
-			t.Errorf("want a1 parked and b1 started, got %v", parked)
-		}
-		if got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`; got != want {
-			t.Errorf("want %s, got %s", want, got)
-		}
+		parked := b.Scores(b.Store.Keys.Parked)
+		failIf(t, len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "", "want a1 parked and b1 started, got %v", parked)
+		got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`
+		failIf(t, got != want, "want %s, got %s", want, got)
 		release := asking(`{"type":"release","id":"h1"}`, here)
 		b.Command(release, release)
 		b.round()
@@ -37,9 +35,8 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 			t.Errorf("want a1 started behind the release, got %v", b.Model("a1"))
 		}
 		b.expectReplies(here, `{"type":"hold","outcome":"applied"}`, `{"type":"release","outcome":"applied"}`, `{"type":"release","outcome":"unchanged"}`)
-		if stats := b.Stats(); stats["hold"] != 1 || stats["release"] != 1 || stats["unchanged"] != 1 {
-			t.Errorf("want each counted by its type, got %v", stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["hold"] != 1 || stats["release"] != 1 || stats["unchanged"] != 1, "want each counted by its type, got %v", stats)
 	})
 }
 
@@ -67,12 +64,10 @@ func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 		b.Command(put("a", `"refresh":"planned"`, `"rrule":"FREQ=DAILY;BYHOUR=8"`), asking(`{"type":"requeue","uid":"a"}`, here), asking(`{"type":"requeue","uid":"a"}`, here))
 		b.round()
 		b.round()
-		if stats := b.Stats(); stats["run"] != 1 || stats["requeue"] != 1 || stats["unchanged"] != 1 {
-			t.Errorf("want the run of a carried out, got %v", stats)
-		}
-		if left := b.List(b.Store.Keys.Rejected); len(left) != 2 {
-			t.Errorf("want those of others left, got %q", left)
-		}
+		stats := b.Stats()
+		failIf(t, stats["run"] != 1 || stats["requeue"] != 1 || stats["unchanged"] != 1, "want the run of a carried out, got %v", stats)
+		left := b.List(b.Store.Keys.Rejected)
+		failIf(t, len(left) != 2, "want those of others left, got %q", left)
 		b.expectReplies(here, `{"uid":"a","type":"requeue","outcome":"applied"}`, `{"uid":"a","type":"requeue","outcome":"unchanged"}`)
 		b.Command(put("b"), `{"type":"requeue"}`)
 		b.round()
@@ -105,13 +100,11 @@ func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing
 			b.Command(command)
 			b.round()
 			kept := b.List(b.Store.Keys.Rejected)
-			if last := kept[len(kept)-1]; !strings.Contains(last, reason) || !strings.Contains(last, `"source":"control"`) {
-				t.Errorf("%s: want %q, got %s", command, reason, last)
-			}
+			last := kept[len(kept)-1]
+			failIf(t, !strings.Contains(last, reason) || !strings.Contains(last, `"source":"control"`), "%s: want %q, got %s", command, reason, last)
 		}
-		if holds := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val(); len(holds) > 0 {
-			t.Errorf("want no hold, got %v", holds)
-		}
+		holds := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()
+		failIf(t, len(holds) > 0, "want no hold, got %v", holds)
 	})
 }
 
@@ -151,23 +144,20 @@ func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResul
 		b.running("a")
 		b.Command(holdAll, put("b"), `{"type":"release","id":"h1"}`)
 		b.Say(b.result("success", "a"))
-		if round := b.roundOf(p); round.Waiting != 2 || round.Applied != 2 {
-			t.Errorf("want two commands left, got %+v", round)
-		}
+		round := b.roundOf(p)
+		failIf(t, round.Waiting != 2 || round.Applied != 2, "want two commands left, got %+v", round)
 		store.err = nil
-		if round := b.roundOf(p); round.Waiting != 2 {
-			t.Errorf("want them to wait a moment, got %+v", round)
-		}
+		round = b.roundOf(p)
+		failIf(t, round.Waiting != 2, "want them to wait a moment, got %+v", round)
 		b.Clock.Turn(-time.Hour) // the clock of Redis is set back: they do not wait for the hour to pass again
 		b.roundOf(p)
-		if got := b.Stats(); got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.ClaimedCommands)) > 0 {
-			t.Errorf("want both carried out, got %v", got)
-		}
+		got := b.Stats()
+		failIf(t, got["hold"] != 1 || got["release"] != 1 || len(b.List(b.Store.Keys.ClaimedCommands)) > 0, "want both carried out, got %v", got)
 	})
 }
 
 func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		holds := func() (held, open int) {
 			for _, part := range p.parts {

@@ -1,17 +1,12 @@
 package poller_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -49,9 +44,8 @@ func (b *bundle) walk(p *poller.Poller) {
 	b.Clock.Turn(2 * time.Second)
 	for b.roundOf(p).Bulks {
 	}
-	if left, err := b.Store.Bulks(b.t.Context()); err != nil || len(left) > 0 {
-		b.t.Errorf("want the walk over, found %v, %v", left, err)
-	}
+	left, err := b.Store.Bulks(b.t.Context())
+	failIf(b.t, err != nil || len(left) > 0, "want the walk over, found %v, %v", left, err)
 }
 
 func (b *bundle) starts(uid string) string { return b.Model(uid)["refresh_at"] }
@@ -92,24 +86,20 @@ func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t
 			t.Errorf("want the half hour of its own zone, found %s", at)
 		}
 		for uid, before := range untouched {
-			if after := b.Model(uid); fmt.Sprint(after) != fmt.Sprint(before) {
-				t.Errorf("%s: want it left alone as %v, found %v", uid, before, after)
-			}
+			after := b.Model(uid)
+			failIf(t, fmt.Sprint(after) != fmt.Sprint(before), "%s: want it left alone as %v, found %v", uid, before, after)
 		}
-		if counted := b.Stats()["replan"]; counted != 52 {
-			t.Errorf("want 52 models planned anew, found %d", counted)
-		}
-		if due := b.Scores(b.Store.Keys.Due)["m7"]; due != time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC).UnixMilli() {
-			t.Errorf("want the place in the due set moved with it, found %d", due)
-		}
+		counted := b.Stats()["replan"]
+		failIf(t, counted != 52, "want 52 models planned anew, found %d", counted)
+		due := b.Scores(b.Store.Keys.Due)["m7"]
+		failIf(t, due != time.Date(2026, 11, 21, 7, 30, 0, 0, time.UTC).UnixMilli(), "want the place in the due set moved with it, found %d", due)
 		for range b.List(b.Store.Keys.Input) {
 			b.Take()
 		}
 		b.Clock.Turn(time.Hour)
 		b.dispatch()
-		if waiting := len(b.List(b.Store.Keys.Input)); waiting < 52 {
-			t.Errorf("want all of them started within the hour, found %d in the input list", waiting)
-		}
+		waiting := len(b.List(b.Store.Keys.Input))
+		failIf(t, waiting < 52, "want all of them started within the hour, found %d in the input list", waiting)
 	})
 }
 
@@ -151,9 +141,8 @@ func TestAPolicyThatPlansAsBeforeMovesNothing(t *testing.T) {
 			p.Name, p.Rule = "feeds", yearly
 			change(&p)
 			must(t, b.Store.Fleet().PutPolicy(t.Context(), p))
-			if walks, err := b.Store.Bulks(t.Context()); err != nil || len(walks) != 0 {
-				t.Errorf("want no walk, found %v, %v", walks, err)
-			}
+			walks, err := b.Store.Bulks(t.Context())
+			failIf(t, err != nil || len(walks) != 0, "want no walk, found %v, %v", walks, err)
 		}
 	})
 }
@@ -213,19 +202,16 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 				killed := b.poller(&failing, poller.Config{Owner: "p1", Batch: 10})
 				b.roundOf(killed)
 				walks, err := b.Store.Bulks(t.Context())
-				if err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins && failing.moves == 0 {
-					t.Fatalf("want the walk where it was, found %v, %v", walks, err)
-				}
+				stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins && failing.moves == 0,
+					"want the walk where it was, found %v, %v", walks, err)
 				b.Clock.Turn(time.Minute) // the lease of the killed one
 				b.walk(b.poller(b.Store, poller.Config{Owner: "p2", Batch: 10}))
 				for i := range 30 {
-					if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
-						t.Errorf("m%d: want %s, found %s", i, halfPast, at)
-					}
+					at := b.starts(fmt.Sprint("m", i))
+					failIf(t, at != halfPast, "m%d: want %s, found %s", i, halfPast, at)
 				}
-				if counted := b.Stats()["replan"]; counted != 30 {
-					t.Errorf("want each model planned anew once, found %d", counted)
-				}
+				counted := b.Stats()["replan"]
+				failIf(t, counted != 30, "want each model planned anew once, found %d", counted)
 			})
 		})
 	}
@@ -243,14 +229,12 @@ func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
 		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
 		b.roundOf(p)
 		walks, err := b.Store.Bulks(t.Context())
-		if err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0 {
-			t.Fatalf("want the walk begun anew, found %v, %v", walks, err)
-		}
+		stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0,
+			"want the walk begun anew, found %v, %v", walks, err)
 		b.walk(p)
 		for i := range 30 {
-			if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
-				t.Errorf("m%d: want %s, found %s", i, halfPast, at)
-			}
+			at := b.starts(fmt.Sprint("m", i))
+			failIf(t, at != halfPast, "m%d: want %s, found %s", i, halfPast, at)
 		}
 	})
 }
@@ -286,24 +270,6 @@ func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]
 	return nil, "", errRedis
 }
 
-func TestAWalkThatFailsKeepsNoMessageWaiting(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.running("a")
-		b.rule(yearly)
-		b.Clock.Turn(2 * time.Second)
-		var lines bytes.Buffer
-		log := zerolog.New(&lines)
-		p := b.poller(refuses{b.Store}, poller.Config{Log: &log})
-		b.Say(b.result("success", "a"))
-		if round := b.roundOf(p); round.Applied != 1 || round.Bulks {
-			t.Errorf("want the message applied and no step at once, found %+v", round)
-		}
-		if !strings.Contains(lines.String(), "a step of a bulk failed") {
-			t.Errorf("want it told, found %q", lines.String())
-		}
-	})
-}
-
 func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.rule(yearly)
@@ -331,31 +297,4 @@ type counting struct {
 func (s counting) WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) ([]string, store.Place, error) {
 	*s.steps++
 	return s.Store.WalkModels(ctx, selector, from, least)
-}
-
-func TestEachPartPlansItsOwnModelsAnew(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		pair := newPair(t, server)
-		changed := policy.Default()
-		for _, changed.Rule = range []string{yearly, hourly} {
-			changed.Name = "feeds"
-			for _, part := range pair.parts {
-				must(t, part.Fleet().PutPolicy(t.Context(), changed))
-			}
-			if changed.Rule == yearly {
-				for part := range pair.parts {
-					for _, uid := range pair.in(part, 10) {
-						pair.push(pair.parts[part].Keys.Control, feed(uid))
-					}
-				}
-			}
-			for range 4 {
-				pair.round(0)
-				pair.round(1)
-			}
-		}
-		for part := range pair.parts {
-			pair.expectStats(part, map[string]int64{"create": 10, "replan": 10})
-		}
-	})
 }

@@ -32,9 +32,8 @@ func (b *bundle) expectReplies(list string, want ...string) {
 	for _, text := range b.List(list) {
 		got = append(got, strings.Replace(text, `,"at":"2026-11-21T07:00:00.000Z"`, "", 1))
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		b.t.Errorf("%s (-want +got):\n%s", list, diff)
-	}
+	diff := cmp.Diff(want, got)
+	failIf(b.t, diff != "", "%s (-want +got):\n%s", list, diff)
 }
 
 func runOf(uid, id string) string {
@@ -64,17 +63,15 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 		},
 		"with a crash between": func(b *bundle) {
 			b.Command(run, run)
-			if _, err := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{}).RunOnce(b.t.Context()); !errors.Is(err, errRedis) {
-				b.t.Fatalf("want the crash told, got %v", err)
-			}
+			_, err := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{}).RunOnce(b.t.Context())
+			stopIf(b.t, !errors.Is(err, errRedis), "want the crash told, got %v", err)
 			b.round()
 			b.dispatch()
 		},
 		"with a lost reply between": func(b *bundle) {
 			b.Command(run, run)
-			if _, err := b.poller(&stored{Store: b.Store, lost: true}, poller.Config{}).RunOnce(b.t.Context()); !errors.Is(err, errRedis) {
-				b.t.Fatalf("want the lost reply told, got %v", err)
-			}
+			_, err := b.poller(&stored{Store: b.Store, lost: true}, poller.Config{}).RunOnce(b.t.Context())
+			stopIf(b.t, !errors.Is(err, errRedis), "want the lost reply told, got %v", err)
 			b.round()
 			b.dispatch()
 		},
@@ -91,9 +88,8 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 				story(b)
 				stats := b.Stats()
 				failIf(t, stats["run"] != 1 || stats["start"] != 2 || stats["duplicate"] == 0, "want one run and one attempt of it, got %v", stats)
-				if left := len(b.List(b.Store.Keys.ClaimedCommands)) + len(b.List(b.Store.Keys.Rejected)); left > 0 {
-					t.Errorf("want nothing left and nothing rejected, got %d messages", left)
-				}
+				left := len(b.List(b.Store.Keys.ClaimedCommands)) + len(b.List(b.Store.Keys.Rejected))
+				failIf(t, left > 0, "want nothing left and nothing rejected, got %d messages", left)
 			})
 		})
 	}
@@ -107,18 +103,15 @@ func TestAnIdIsForgottenAfterADay(t *testing.T) {
 		b.Clock.Turn(24*time.Hour - time.Millisecond)
 		b.Command(runOf("a", "c1"))
 		b.round()
-		if stats := b.Stats(); stats["run"] != 2 || stats["duplicate"] != 1 {
-			t.Errorf("want a duplicate within the day, got %v", stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["run"] != 2 || stats["duplicate"] != 1, "want a duplicate within the day, got %v", stats)
 		b.Clock.Turn(time.Millisecond)
 		b.Command(runOf("a", "c1"))
 		b.round()
-		if stats := b.Stats(); stats["run"] != 3 || stats["duplicate"] != 1 {
-			t.Errorf("want it carried out behind the day, got %v", stats)
-		}
-		if ids := b.Scores(b.Store.Keys.Commands); len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli() {
-			t.Errorf("want the old id gone and the new one noted, got %v", ids)
-		}
+		stats = b.Stats()
+		failIf(t, stats["run"] != 3 || stats["duplicate"] != 1, "want it carried out behind the day, got %v", stats)
+		ids := b.Scores(b.Store.Keys.Commands)
+		failIf(t, len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli(), "want the old id gone and the new one noted, got %v", ids)
 	})
 }
 
@@ -129,9 +122,8 @@ func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 			b.round()
 		}
 		stats := b.Stats()
-		if stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected)) != 2 {
-			t.Errorf("want each rejected once and repeated once, got %v", stats)
-		}
+		failIf(t, stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected)) != 2,
+			"want each rejected once and repeated once, got %v", stats)
 	})
 }
 
@@ -195,20 +187,16 @@ func TestAReplyListKeepsTheNewestRepliesForADay(t *testing.T) {
 		var first, last struct {
 			ID string `json:"command_id"`
 		}
-		if len(replies) != 1000 || json.Unmarshal([]byte(replies[0]), &first) != nil || json.Unmarshal([]byte(replies[999]), &last) != nil {
-			t.Fatalf("want 1,000 replies, got %d", len(replies))
-		}
-		if first.ID != "c3" || last.ID != "c1002" {
-			t.Errorf("want the newest in their order, got %s to %s", first.ID, last.ID)
-		}
-		if left := b.Redis.TTL(t.Context(), here).Val(); left > 24*time.Hour || left < 23*time.Hour {
-			t.Errorf("want them gone in a day, got %s", left)
-		}
+		stopIf(t, len(replies) != 1000 || json.Unmarshal([]byte(replies[0]), &first) != nil || json.Unmarshal([]byte(replies[999]), &last) != nil,
+			"want 1,000 replies, got %d", len(replies))
+		failIf(t, first.ID != "c3" || last.ID != "c1002", "want the newest in their order, got %s to %s", first.ID, last.ID)
+		left := b.Redis.TTL(t.Context(), here).Val()
+		failIf(t, left > 24*time.Hour || left < 23*time.Hour, "want them gone in a day, got %s", left)
 	})
 }
 
 func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		for _, key := range []string{
 			"bigtables-input", "bigtables:due", "bigtables:model:a", "other:reply:x", "{bigtables}:reply:x", "{bigtables:0}:reply:x", "bigtables:reply:", "bigtables:reply:a b",
@@ -217,15 +205,13 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 			server.Flush(t)
 			b.Command(asking(put("a"), key, `"command_id":"c1"`))
 			b.round()
-			if stats := b.Stats(); len(stats) != 1 || stats["malformed"] != 1 {
-				t.Errorf("%q: want the command refused, got %v", key, stats)
-			}
+			stats := b.Stats()
+			failIf(t, len(stats) != 1 || stats["malformed"] != 1, "%q: want the command refused, got %v", key, stats)
 			if rejected := b.List(b.Store.Keys.Rejected); len(rejected) != 1 || !strings.Contains(rejected[0], `"reason":"reply_to: expected bigtables:reply:NAME with 1-100 letters, digits or _.- as NAME, found `) {
 				t.Errorf("%q: want the field named, got %q", key, rejected)
 			}
-			if there := b.Redis.Exists(t.Context(), key).Val(); there > 0 {
-				t.Errorf("%q: want the key untouched", key)
-			}
+			there := b.Redis.Exists(t.Context(), key).Val()
+			failIf(t, there > 0, "%q: want the key untouched", key)
 		}
 		server.Flush(t)
 		name := "bigtables:reply:" + strings.Repeat("x", 97) + "_.-"
@@ -240,9 +226,8 @@ func TestAReplyThatFindsNoListIsLostAndTheCommandIsNot(t *testing.T) {
 		b.Redis.Set(t.Context(), here, "text", 0)
 		b.Command(asking(put("a"), here), put("b"))
 		b.round()
-		if stats := b.Stats(); stats["create"] != 2 || b.Redis.Get(t.Context(), here).Val() != "text" {
-			t.Errorf("want both carried out and the key as it was, got %v", stats)
-		}
+		stats := b.Stats()
+		failIf(t, stats["create"] != 2 || b.Redis.Get(t.Context(), here).Val() != "text", "want both carried out and the key as it was, got %v", stats)
 	})
 }
 
@@ -260,14 +245,13 @@ func TestWhoWantedACommandStandsInTheJournal(t *testing.T) {
 			got = append(got, string(entry.Event)+" "+entry.By)
 		}
 		want := []string{"create ann@shop", "create ", "disable " + strings.Repeat("é", 28) + "…", "enable importer", "remove bob"}
-		if diff := cmp.Diff(want, got); diff != "" || err != nil {
-			t.Errorf("%v (-want +got):\n%s", err, diff)
-		}
+		diff := cmp.Diff(want, got)
+		failIf(t, diff != "" || err != nil, "%v (-want +got):\n%s", err, diff)
 	})
 }
 
 func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		mine, other := p.in(0, 1)[0], p.in(1, 1)[0]
 		for i, replyTo := range []string{"{q}:reply:x", "q:reply:x", "{q:0}:reply:x", "{q:1}:reply:x"} {
@@ -279,24 +263,20 @@ func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
 		for i, uid := range []string{mine, other} {
 			list := p.parts[i].Keys.Reply("x")
 			replies := p.redis.LRange(t.Context(), list, 0, -1).Val()
-			if len(replies) != 4 || strings.Count(strings.Join(replies, ""), `"uid":"`+uid+`","type":"put","outcome":`) != 4 {
-				t.Errorf("want four replies about %s in %s, got %q", uid, list, replies)
-			}
+			failIf(t, len(replies) != 4 || strings.Count(strings.Join(replies, ""), `"uid":"`+uid+`","type":"put","outcome":`) != 4,
+				"want four replies about %s in %s, got %q", uid, list, replies)
 		}
 		p.expectStats(0, map[string]int64{"create": 1, "update": 3, "malformed": 2, "forwarded": 4, "duplicate": 0})
 		p.expectStats(1, map[string]int64{"create": 1, "update": 3, "forwarded": 0, "duplicate": 0})
-		if keys := p.redis.Exists(t.Context(), "{q}:reply:x", "q:reply:x", "{q:2}:reply:x", "{qq}:reply:x").Val(); keys > 0 {
-			t.Errorf("want no other reply list, got %d", keys)
-		}
+		keys := p.redis.Exists(t.Context(), "{q}:reply:x", "q:reply:x", "{q:2}:reply:x", "{qq}:reply:x").Val()
+		failIf(t, keys > 0, "want no other reply list, got %d", keys)
 		entries, _, err := p.parts[1].Report().Tail(t.Context(), "0-0")
-		if err != nil || len(entries) != 4 || entries[0].By != "ann" {
-			t.Errorf("want who wanted it told where it was forwarded to, got %+v, %v", entries, err)
-		}
+		failIf(t, err != nil || len(entries) != 4 || entries[0].By != "ann", "want who wanted it told where it was forwarded to, got %+v, %v", entries, err)
 	})
 }
 
 func TestACommandThatIsForwardedIsKnownByItsIdWhereItIsCarriedOut(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		p := newPair(t, server)
 		other := p.in(1, 1)[0]
 		for range 2 {

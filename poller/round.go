@@ -59,7 +59,17 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 
 // pass decides and commits messages once and returns those to be decided again.
 func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, round *Round) (again []*message, err error) {
-	uids, commands := subjects(messages)
+	var uids []string
+	var commands []*model.Command
+	for _, m := range messages {
+		if m.counter != "" {
+			continue
+		}
+		uids = append(uids, m.uid())
+		if m.command != nil {
+			commands = append(commands, m.command)
+		}
+	}
 	snapshot, err := p.store.Read(ctx, uids, commands)
 	if err != nil {
 		return nil, err
@@ -88,14 +98,12 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 			}
 			again = append(again, messages[i])
 		case code == store.CodeApplied:
-			round.count(batch.Items[i])
-			p.log(batch.Items[i], messages[i], now)
+			p.note(batch.Items[i], messages[i], now, round)
 		}
 	}
 	return again, err
 }
 
-// decide turns the message into an item to commit.
 func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
 	item, reason := store.Item{Message: m.claimed, UID: m.uid(), Counter: m.counter}, m.reason
 	if m.counter == "" {
@@ -104,24 +112,19 @@ func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {
 	if reason != nil {
 		item.Reason = reason.Error()
 	}
-	if m.command != nil && m.counter != model.CounterForwarded {
-		m.reply(&item, reason, now)
+	if m.command != nil && m.counter != model.CounterForwarded { // its sender may want to know
+		outcome := model.Outcome(item.Counter)
+		if m.applied && outcome != model.Duplicate {
+			outcome = model.Applied
+		}
+		if outcome != model.Duplicate { // a duplicate was noted when it was none
+			item.CommandID = m.command.ID
+		}
+		if m.replies != "" {
+			item.Reply = store.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
+		}
 	}
 	return item
-}
-
-// reply notes the id of the command, and the outcome for its sender, if it asks for either.
-func (m *message) reply(item *store.Item, reason error, now time.Time) {
-	outcome := model.Outcome(item.Counter)
-	if m.applied && outcome != model.Duplicate {
-		outcome = model.Applied
-	}
-	if outcome != model.Duplicate { // a duplicate was noted when it was none
-		item.CommandID = m.command.ID
-	}
-	if m.replies != "" {
-		item.Reply = store.Reply{Name: m.replies, Text: m.command.Reply(outcome, reason, now)}
-	}
 }
 
 // decideModel decides what the message does to its model. It returns why the message cannot be handled, if it cannot.
@@ -171,25 +174,16 @@ func (p *Poller) logMisfit(misfit string, now time.Time) {
 	}
 }
 
-// count counts an item that was committed.
-func (r *Round) count(item store.Item) {
-	switch {
-	case item.Transition != nil:
-		r.Applied++
-	case item.Reason != "":
-		r.Rejected++
-		r.Settled++
-	default:
-		r.Settled++
-	}
-}
-
-// log logs what became of a model, or of a message that cannot be handled.
-func (p *Poller) log(item store.Item, m *message, now time.Time) {
-	switch {
-	case item.Transition != nil:
+// note counts an item that was committed, and logs what became of its model, or why its message cannot be handled.
+func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) {
+	if item.Transition != nil {
+		round.Applied++
 		p.logbook.Applied(item.Transition, now)
-	case item.Reason != "":
+		return
+	}
+	round.Settled++
+	if item.Reason != "" {
+		round.Rejected++
 		rejection := logbook.Rejection{UID: m.uid(), Command: m.claimed.FromControl(), Counter: item.Counter, Reason: item.Reason}
 		if m.result != nil {
 			rejection.AttemptUID = m.result.AttemptUID

@@ -29,18 +29,13 @@ func (q *Queue) AdvanceTo(to time.Time) {
 		if next.IsZero() || next.After(to) {
 			next = to
 		}
-		q.rest(next.Sub(now))
+		// Time passes until a handler has something to tell.
+		ctx, cancel := context.WithTimeout(q.t.Context(), next.Sub(now))
+		q.pool.Rest(ctx)
+		cancel()
+		synctest.Wait() // all that this instant brings
+		q.mini.FastForward(q.Now().Sub(now))
 	}
-}
-
-// rest lets time pass, until a handler has something to tell.
-func (q *Queue) rest(length time.Duration) {
-	ctx, cancel := context.WithTimeout(q.t.Context(), length)
-	defer cancel()
-	before := q.due.now
-	q.rounds.Rest(ctx)
-	synctest.Wait() // all that this instant brings
-	q.mini.FastForward(q.Now().Sub(before))
 }
 
 // settle lets the daemons take turns until nothing is left to be done at this instant. First what handlers have told is heard, so that a
@@ -51,8 +46,10 @@ func (q *Queue) settle() {
 		q.tell()
 		round, err := q.dispatcher.RunOnce(q.t.Context())
 		q.must(err, "dispatch")
-		if q.waiting += round.Started; q.waiting > 0 {
-			q.take()
+		// Attempts are handed to the handler one after another in their order, each when the one before waits for something or has ended.
+		for q.waiting += round.Started; q.waiting > 0 && q.handling() != nil && q.pool.Free() > 0; q.waiting-- {
+			q.must(q.pool.Take(q.t.Context()), "take an attempt")
+			synctest.Wait()
 		}
 		if round.Sleep > 0 && !q.tell() {
 			return
@@ -60,19 +57,10 @@ func (q *Queue) settle() {
 	}
 }
 
-// take hands attempts to the handler, one after another in their order, and waits each time until it waits for something or has ended.
-func (q *Queue) take() {
-	q.t.Helper()
-	for ; q.waiting > 0 && q.handling() != nil && q.rounds.Free() > 0; q.waiting-- {
-		q.must(q.rounds.Take(q.t.Context()), "take an attempt")
-		synctest.Wait()
-	}
-}
-
 // tell pushes what handlers have told, and applies it; false: they have told nothing.
 func (q *Queue) tell() bool {
 	q.t.Helper()
-	told, err := q.rounds.Tell(q.t.Context())
+	told, err := q.pool.Tell(q.t.Context())
 	q.must(err, "tell what became of attempts")
 	if told > 0 {
 		q.poll()
@@ -81,7 +69,6 @@ func (q *Queue) tell() bool {
 	return told > 0
 }
 
-// poll lets the poller apply all messages.
 func (q *Queue) poll() {
 	q.t.Helper()
 	for {

@@ -14,9 +14,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// replyName is the list on which commands are answered.
-const replyName = "refreshdtest"
-
 // Command pushes one command as an application does, a JSON object, and lets it be applied. See docs/wire.md for what there is.
 func (q *Queue) Command(text string) client.Reply {
 	q.t.Helper()
@@ -27,7 +24,7 @@ func (q *Queue) Command(text string) client.Reply {
 
 func (q *Queue) command(fields map[string]any) (reply client.Reply) {
 	q.t.Helper()
-	ctx, list := q.t.Context(), q.store.Keys.Reply(replyName)
+	ctx, list := q.t.Context(), q.store.Keys.Reply("refreshdtest")
 	fields["reply_to"] = list
 	text, err := json.Marshal(fields)
 	q.must(err, "write the command")
@@ -43,7 +40,6 @@ func (q *Queue) command(fields map[string]any) (reply client.Reply) {
 	return reply
 }
 
-// want is a command that must not be refused.
 func (q *Queue) want(kind model.CommandType, fields map[string]any) {
 	q.t.Helper()
 	fields["type"] = kind

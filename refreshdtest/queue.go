@@ -30,7 +30,7 @@ type Queue struct {
 	store      *store.Store
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
-	rounds     *worker.ManualPool
+	pool       *worker.ManualPool
 	due        *watched
 	waiting    int // entries of the input list that the worker has not looked at, at most
 	attempts   int // that were started
@@ -45,16 +45,18 @@ const pollBatch = 100
 // Begin is where the clock begins: a Monday.
 var Begin = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// capOfHistory is how many attempts of a model Attempts returns at most.
-const capOfHistory = 1000
-
 // Test runs do with an empty queue, in a bubble of testing/synctest of its own. When it returns, nothing of the queue runs any more: handlers
 // that are still at work have their contexts ended with worker.ErrShutdown.
 func Test(t *testing.T, do func(t *testing.T, q *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		q := open(t)
-		defer q.close()
+		defer func() {
+			err := q.pool.Stop(context.Background())
+			_ = q.Redis.Close()
+			q.mini.Close()
+			q.must(err, "stop the worker")
+		}()
 		do(t, q)
 	})
 }
@@ -65,26 +67,22 @@ func open(t testing.TB) *Queue {
 	mini, client := embedded.InBubble()
 	q := &Queue{Redis: client, t: t, mini: mini}
 	var err error
-	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: capOfHistory})
+	q.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{HistoryCap: 1000})
 	q.must(err, "open the queue")
 	q.due = &watched{Store: q.store}
-	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: q.name})
+	q.dispatcher, err = dispatcher.New(q.due, dispatcher.Config{NewUID: func() string {
+		q.attempts++ // the uid of an attempt is the same in each run, and so is the jitter that follows from it
+		return fmt.Sprintf("attempt-%019d", q.attempts)
+	}})
 	q.must(err, "open the dispatcher")
 	q.poller, err = poller.New(q.store, poller.Config{Batch: pollBatch})
 	q.must(err, "open the poller")
+	handle := func(ctx context.Context, attempt *worker.Attempt) error { return q.handling()(ctx, attempt) }
 	config := worker.Config{Name: "refreshdtest", Concurrency: 1000, StatusEvery: time.Minute}
-	q.rounds, err = worker.NewManualPool(t.Context(), q.store.Pool(), q.work, config)
+	q.pool, err = worker.NewManualPool(t.Context(), q.store.Pool(), handle, config)
 	q.must(err, "open the worker")
 	<-time.After(Begin.Sub(q.Now())) // bubbles begin in 2000, before the anchor of policies
 	return q
-}
-
-func (q *Queue) close() {
-	ctx := context.Background()
-	err := q.rounds.Stop(ctx)
-	_ = q.Redis.Close()
-	q.mini.Close()
-	q.must(err, "stop the worker")
 }
 
 // watched is a store that remembers when its dispatcher has to look again.
@@ -112,17 +110,6 @@ func (q *Queue) handling() worker.Handler {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.handler
-}
-
-// name makes the uid of an attempt. It is the same in each run, and so is the jitter that follows from it.
-func (q *Queue) name() string {
-	q.attempts++
-	return fmt.Sprintf("attempt-%019d", q.attempts)
-}
-
-// work is the handler of the pool.
-func (q *Queue) work(ctx context.Context, attempt *worker.Attempt) error {
-	return q.handling()(ctx, attempt)
 }
 
 // Now is the virtual clock.

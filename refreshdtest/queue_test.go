@@ -19,9 +19,8 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func equal[T any](t *testing.T, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	failIf(t, diff != "", "-want +got\n%s", diff)
 }
 
 func must(t testing.TB, err error) {
@@ -61,15 +60,13 @@ func TestWithoutAHandlerNothingIsTakenAndNobodyIsBlamed(t *testing.T) {
 	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
 		q.Put(hourly)
 		q.Advance(6 * time.Hour)
-		if status := q.Status("tbl_1"); status != model.StatusQueued {
-			t.Errorf("expected an attempt that nobody has taken, found %s", status)
-		}
+		status := q.Status("tbl_1")
+		failIf(t, status != model.StatusQueued, "expected an attempt that nobody has taken, found %s", status)
 		var f feed
 		q.Handle(f.refresh)
 		q.Advance(time.Minute)
-		if m := q.Model("tbl_1"); m.LastSuccessAt.IsZero() || !m.FailingSince.IsZero() || m.TotalRetries != 0 {
-			t.Errorf("expected a success and no failure, found %+v", m.State)
-		}
+		m := q.Model("tbl_1")
+		failIf(t, m.LastSuccessAt.IsZero() || !m.FailingSince.IsZero() || m.TotalRetries != 0, "expected a success and no failure, found %+v", m.State)
 	})
 }
 
@@ -78,9 +75,8 @@ func TestWhatTheApplicationPushesItselfIsSeenByTheNextAdvance(t *testing.T) {
 		err := q.Redis.RPush(t.Context(), "bigtables-control", `{"type":"put","uid":"tbl_9","refresh":"now"}`).Err()
 		must(t, err)
 		q.Advance(0)
-		if status := q.Status("tbl_9"); status != model.StatusQueued {
-			t.Errorf("expected a queued attempt, found %s", status)
-		}
+		status := q.Status("tbl_9")
+		failIf(t, status != model.StatusQueued, "expected a queued attempt, found %s", status)
 	})
 }
 
@@ -119,9 +115,8 @@ func TestManyDaysOfAnHourlyModelAreDoneInAMoment(t *testing.T) {
 		q.Handle(f.refresh)
 		q.Put(hourly)
 		q.Advance(time.Duration(days) * 24 * time.Hour)
-		if n := q.Counters()["success"]; n != int64(24*days) {
-			t.Errorf("expected %d successes, found %d", 24*days, n)
-		}
+		n := q.Counters()["success"]
+		failIf(t, n != int64(24*days), "expected %d successes, found %d", 24*days, n)
 	})
 	t.Logf("%d virtual days of an hourly model in %s", days, time.Since(began))
 }

@@ -77,9 +77,7 @@ func TestAPolicyThatGivesUpTellsTheOwnerOnceAndWaitsForAnUpdate(t *testing.T) {
 		q.Advance(3 * 24 * time.Hour)
 
 		m := q.Model("tbl_1")
-		if !m.Disabled || m.DisabledReason == "" {
-			t.Errorf("expected a disabled model with a reason, found %t %q", m.Disabled, m.DisabledReason)
-		}
+		failIf(t, !m.Disabled || m.DisabledReason == "", "expected a disabled model with a reason, found %t %q", m.Disabled, m.DisabledReason)
 		notices := q.Notices()
 		if len(notices) != 1 || notices[0].Notice != policy.NoticeDisabled || notices[0].UID != "tbl_1" {
 			t.Fatalf("expected one notice, that tbl_1 is disabled, found %+v", notices)
@@ -87,9 +85,8 @@ func TestAPolicyThatGivesUpTellsTheOwnerOnceAndWaitsForAnUpdate(t *testing.T) {
 
 		f.down = false
 		q.Put(`{uid: tbl_1, payload: {input_url: "https://example.com/new.csv"}, policy: patient-for-a-day}`)
-		if status := q.Status("tbl_1"); status != model.StatusScheduled {
-			t.Errorf("expected the update to be refreshed at once, and then to be scheduled, found %s", status)
-		}
+		status := q.Status("tbl_1")
+		failIf(t, status != model.StatusScheduled, "expected the update to be refreshed at once, and then to be scheduled, found %s", status)
 		if notices := q.Notices(); len(notices) != 2 || notices[1].Notice != policy.NoticeRecovered {
 			t.Errorf("expected the owner to hear that it has recovered, found %+v", notices)
 		}
@@ -131,12 +128,10 @@ func TestAModelThatIsDisabledStandsStillUntilItIsEnabled(t *testing.T) {
 		q.Put(hourly)
 		q.Disable("tbl_1", "The feed is being moved")
 		q.Advance(5 * time.Hour)
-		if reply := q.Command(`{"type":"run","uid":"tbl_1"}`); reply.Outcome != client.Refused {
-			t.Errorf("expected a run to be refused, found %+v", reply)
-		}
-		if n := len(q.Attempts("tbl_1")); n != 0 {
-			t.Errorf("expected no attempt, found %d", n)
-		}
+		reply := q.Command(`{"type":"run","uid":"tbl_1"}`)
+		failIf(t, reply.Outcome != client.Refused, "expected a run to be refused, found %+v", reply)
+		n := len(q.Attempts("tbl_1"))
+		failIf(t, n != 0, "expected no attempt, found %d", n)
 		q.Enable("tbl_1")
 		q.Advance(time.Hour)
 		equal(t, []string{"06:00 success"}, outcomes(q.Attempts("tbl_1")))
@@ -151,9 +146,8 @@ func TestAModelThatIsRemovedIsStartedNoMore(t *testing.T) {
 		q.Advance(2 * time.Hour)
 		q.Remove("tbl_1")
 		q.Advance(2 * time.Hour)
-		if n := q.Counters()["success"]; n != 2 {
-			t.Errorf("expected the two attempts before it was removed, found %d", n)
-		}
+		n := q.Counters()["success"]
+		failIf(t, n != 2, "expected the two attempts before it was removed, found %d", n)
 	})
 }
 
@@ -172,9 +166,8 @@ rrule: FREQ=HOURLY
 `)
 		q.Hold("maintenance", "tenant=t1", 0)
 		q.Advance(3 * time.Hour)
-		if status := q.Status("tbl_1"); status != model.StatusParked {
-			t.Errorf("expected tbl_1 to be parked, found %s", status)
-		}
+		status := q.Status("tbl_1")
+		failIf(t, status != model.StatusParked, "expected tbl_1 to be parked, found %s", status)
 		q.Advance(30 * time.Minute)
 		q.Release("maintenance")
 		equal(t, []string{"03:30 success"}, outcomes(q.Attempts("tbl_1")))
@@ -197,13 +190,10 @@ func TestAHandlerThatNeverReturnsEndsAtItsVirtualDeadline(t *testing.T) {
 		})
 		q.Put(hourly)
 		q.Advance(time.Hour + 5*time.Minute)
-		if status := q.Status("tbl_1"); status != model.StatusProcessing {
-			t.Errorf("expected an attempt that is being processed, found %s", status)
-		}
+		status := q.Status("tbl_1")
+		failIf(t, status != model.StatusProcessing, "expected an attempt that is being processed, found %s", status)
 		q.Advance(10 * time.Minute)
-		if !errors.Is(cause, worker.ErrDeadline) || took != 10*time.Minute {
-			t.Errorf("expected the deadline of ten minutes, found %v after %s", cause, took)
-		}
+		failIf(t, !errors.Is(cause, worker.ErrDeadline) || took != 10*time.Minute, "expected the deadline of ten minutes, found %v after %s", cause, took)
 		equal(t, []string{"01:00 timeout", "01:11 success"}, outcomes(q.Attempts("tbl_1")))
 	})
 }

@@ -1,7 +1,10 @@
 package worker
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -66,7 +69,6 @@ func (a *Attempt) over(m message) message {
 	return m
 }
 
-// decodeAttempt reads an entry of the input list.
 func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 	e, err := wire.ParseEntry(raw)
 	if err != nil {
@@ -76,4 +78,27 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 		UID: e.UID, AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, DeadlineAt: e.DeadlineAt, PlannedAt: e.PlannedAt,
 		Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
 	}, nil
+}
+
+// Try runs a handler for one attempt without a pool and without Redis, and returns what a pool would tell about it, as the poller
+// reads it: the first and the last status, and how it ended. It is for tests of handlers. The error says that the poller would
+// reject a message.
+func Try(ctx context.Context, handler Handler, attempt *Attempt) ([]model.Message, error) {
+	var told []message
+	attempt.status = &status{every: math.MaxInt64, send: func(m message) { told = append(told, m) }}
+	config := Config{}.WithDefaults()
+	e := &execution{Attempt: attempt, ctx: ctx}
+	m, wanted := e.ending(e.call(handler, &config))
+	attempt.status.end(wanted)
+	if wanted {
+		told = append(told, m)
+	}
+	read := make([]model.Message, len(told))
+	for i, m := range told {
+		var err error
+		if read[i], err = (model.Wire{}).DecodeMessage([]byte(m.encode(model.Wire{}))); err != nil {
+			return read, fmt.Errorf("read what was told: %w", err)
+		}
+	}
+	return read, nil
 }

@@ -5,9 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not reserved.
@@ -17,12 +16,9 @@ func TestThePayloadComesBackAsItWasPut(t *testing.T) {
 		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
 		a, err := decodeAttempt(m.Start(now, "a1").Message, model.Wire{})
 		must(t, err)
-		if string(a.Payload) != payload {
-			t.Errorf("payload %s, want %s", a.Payload, payload)
-		}
-		if a.UID != "tbl_1" || a.AttemptUID != "a1" || a.AttemptNo != 1 || !a.DeadlineAt.Equal(now.Add(10*time.Minute)) || !a.PlannedAt.IsZero() {
-			t.Errorf("attempt: %+v", a)
-		}
+		failIf(t, string(a.Payload) != payload, "payload %s, want %s", a.Payload, payload)
+		failIf(t, a.UID != "tbl_1" || a.AttemptUID != "a1" || a.AttemptNo != 1 || !a.DeadlineAt.Equal(now.Add(10*time.Minute)) || !a.PlannedAt.IsZero(),
+			"attempt: %+v", a)
 	}
 }
 
@@ -36,9 +32,8 @@ func TestAnEntryWithoutUidsIsRefusedWithAReason(t *testing.T) {
 		`{"big_table_uid":"m","refresh_attempt_uid":"a","deadline_at":"soon"}`: "deadline_at: expected an RFC 3339 time",
 		`{"big_table_uid":"m","refresh_attempt_uid":"a","attempt_no":"two"}`:   "attempt_no: expected",
 	} {
-		if _, err := decodeAttempt(entry, model.Wire{}); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: got %v, want %s…", entry, err, want)
-		}
+		_, err := decodeAttempt(entry, model.Wire{})
+		failIf(t, err == nil || !strings.HasPrefix(err.Error(), want), "%s: got %v, want %s…", entry, err, want)
 	}
 }
 
@@ -48,4 +43,45 @@ func FuzzDecodeAttempt(f *testing.F) {
 		a, err := decodeAttempt(entry, model.Wire{})
 		failIf(t, err == nil && (a.UID == "" || a.AttemptUID == "" || len(a.Payload) < 2 || a.Raw != entry), "accepted %q as %+v", entry, a)
 	})
+}
+
+func TestTheZeroConfigIsUsable(t *testing.T) {
+	c := Config{}.WithDefaults()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	if c.Concurrency != 4 || c.Grace != 10*time.Second || c.FenceEvery != time.Second || c.Lease != 5*time.Second || c.Heartbeat != time.Second || c.Log == nil {
+		t.Errorf("defaults: %+v", c)
+	}
+	if c.MaxBackoff != 5*time.Second || c.Backoff != 50*time.Millisecond || c.StatusEvery != 250*time.Millisecond || c.PushBatch != 500 ||
+		c.Linger != 5*time.Second || c.FlushTimeout != 5*time.Second {
+		t.Errorf("defaults: %+v", c)
+	}
+}
+
+func TestDefaultsFitWhatIsSet(t *testing.T) {
+	for _, c := range []Config{{Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Heartbeat: time.Minute}, {Lease: time.Second}} {
+		err := c.WithDefaults().Validate()
+		failIf(t, err != nil, "%+v: %v", c, err)
+	}
+}
+
+func TestAConfigOutOfRangeIsRefusedByName(t *testing.T) {
+	for want, c := range map[string]Config{
+		"concurrency: expected 1 to 10000, found -1":        {Concurrency: -1},
+		"push batch: expected 1 to 10000, found 20000":      {PushBatch: 20000},
+		"fence every: expected 10ms to 1m0s, found 1ms":     {FenceEvery: time.Millisecond},
+		"heartbeat: expected 10ms to 1m0s, found 1ms":       {Heartbeat: time.Millisecond},
+		"heartbeat: expected 10ms to 1m0s, found 5ms":       {Lease: 20 * time.Millisecond},
+		"lease: expected 4s to 1h0m0s, found 3s":            {Lease: 3 * time.Second, Heartbeat: time.Second},
+		"status every: expected 10ms to 1m0s, found -1s":    {StatusEvery: -time.Second},
+		"grace: expected 0s to 1h0m0s, found 2h0m0s":        {Grace: 2 * time.Hour},
+		"linger: expected 1ms to 1h0m0s, found 2h0m0s":      {Linger: 2 * time.Hour},
+		"flush timeout: expected 1ms to 1h0m0s, found -1ns": {FlushTimeout: -1},
+		"max backoff: expected 1ms to 1m0s, found 2m0s":     {MaxBackoff: 2 * time.Minute},
+		"backoff: expected 1ms to 1s, found 2s":             {Backoff: 2 * time.Second, MaxBackoff: time.Second},
+	} {
+		err := c.WithDefaults().Validate()
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "got %v, want %s", err, want)
+	}
 }

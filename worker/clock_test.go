@@ -41,7 +41,7 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnotherWithinTheLeaseHoweverTheClockJump
 			if test.long {
 				long.Only(t)
 			}
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 				r, clock := standstill(t, server)
 				r.offerUntil("m", 24*time.Hour)
 				r.takeAs("dead", 1)

@@ -18,7 +18,7 @@ type Config struct {
 	Concurrency int
 	// Name is who works, for people: it is stored with the attempt. At most 60 bytes are kept. Defaults to the host's name.
 	Name string
-	// FenceEvery is how often all attempts in flight are compared with Redis. One comparison may take as long, or 1 s if that is more.
+	// FenceEvery is how often all attempts in hand are compared with Redis. One comparison may take as long, or 1 s if that is more.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
 	// Lease is how long another pool may give no heartbeat before this one requeues what it had taken. All pools of a queue
@@ -34,7 +34,7 @@ type Config struct {
 	// PushBatch is how many messages are pushed with one command, at most. While more than that wait because Redis refuses
 	// them, no new attempt is taken. 1 to 10,000. Defaults to 500.
 	PushBatch int
-	// Grace is how long Run waits, after its context has ended, for the work in flight before it hands it back. 0 to 1 h;
+	// Grace is how long Run waits, after its context has ended, for the work in hand before it hands it back. 0 to 1 h;
 	// negative means 0. Defaults to 10 s.
 	Grace time.Duration
 	// Linger is how long, after the grace, handlers may take to return before they are abandoned.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -20,32 +19,24 @@ func Example() {
 	}
 	defer server.Close()
 	// A dispatcher does this when a model is due.
-	server.HSet("bigtables:model:tbl_1", "attempt_uid", "a1")
-	_, _ = server.Push("bigtables-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
+	server.HSet("feeds:model:tbl_1", "attempt_uid", "a1")
+	_, _ = server.Push("feeds-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
 
-	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = clients.Close() }()
-	store, err := store.New(clients, store.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
 	ctx, stop := context.WithCancel(context.Background()) // a program uses signal.NotifyContext
 	refresh := func(_ context.Context, attempt *worker.Attempt) error {
 		defer stop()
 		fmt.Printf("refresh %s: %s\n", attempt.UID, attempt.Payload)
 		return nil
 	}
-	pool, err := worker.New(store.Pool(), refresh, worker.Config{Concurrency: 1, Name: "w1"})
+	pool, err := worker.Open(ctx, "redis://"+server.Addr(), "feeds", refresh, worker.Config{Concurrency: 1, Name: "w1"})
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer func() { _ = pool.Close() }()
 	if err := pool.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
-	messages, _ := server.List("bigtables-output")
+	messages, _ := server.List("feeds-output")
 	for _, message := range messages {
 		fmt.Println(message)
 	}

@@ -37,7 +37,6 @@ type (
 	toldReason string
 )
 
-// marked is an error with one more fact about it.
 type marked[T any] struct {
 	error
 	fact T
@@ -52,7 +51,6 @@ func mark[T any](err error, fact T) error {
 	return &marked[T]{err, fact}
 }
 
-// factOf finds the outermost fact of a kind.
 func factOf[T any](err error) (fact T, found bool) {
 	var m *marked[T]
 	if errors.As(err, &m) {

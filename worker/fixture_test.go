@@ -221,6 +221,13 @@ func (b *bench) handle(ctx context.Context, attempt *Attempt) error {
 	}
 }
 
+// hand offers the attempt m, and waits until the handler has it.
+func (r *queueFixture) hand(b *bench) {
+	r.t.Helper()
+	r.offer("m")
+	testkit.Await(r.t, b.began, "the attempt")
+}
+
 // faulty is a queue with holes: a test replaces single methods while the pool runs.
 type faulty struct {
 	Queue
@@ -283,9 +290,8 @@ func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time
 
 func equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, options...)
+	failIf(t, diff != "", "(-want +got):\n%s", diff)
 }
 
 func must(t testing.TB, err error) {

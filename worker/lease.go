@@ -2,7 +2,10 @@ package worker
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // heartbeats are those that the pool has given. One goroutine only.
@@ -14,26 +17,24 @@ type heartbeats struct {
 // beat gives heartbeats until ctx ends, also while all slots are busy, and requeues what other pools had taken when theirs
 // have ended.
 func (s *session) beat(ctx context.Context) {
-	s.every(ctx, s.config.Heartbeat, nil, "giving a sign of life", s.beatOnce)
-}
-
-func (s *session) beatOnce(ctx context.Context) error {
-	owner, known := s.holding.name()
-	if !known {
-		return nil // nothing has been taken under this name
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Heartbeat)
-	defer cancel()
-	now, known, err := s.queue.Heartbeat(ctx, owner)
-	switch {
-	case err != nil:
-		return err
-	case !known:
-		return s.forgotten(ctx, owner)
-	case !s.heartbeats.even(now, s.config.Lease):
-		return nil
-	}
-	return s.look(ctx, owner, now)
+	s.every(ctx, s.config.Heartbeat, nil, "giving a sign of life", func(ctx context.Context) error {
+		owner, known := s.taken.name()
+		if !known {
+			return nil // nothing has been taken under this name
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Heartbeat)
+		defer cancel()
+		now, known, err := s.queue.Heartbeat(ctx, owner)
+		switch {
+		case err != nil:
+			return err
+		case !known:
+			return s.forgotten(ctx, owner)
+		case !s.heartbeats.even(now, s.config.Lease):
+			return nil
+		}
+		return s.look(ctx, owner, now)
+	})
 }
 
 // even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
@@ -72,12 +73,12 @@ func (s *session) look(ctx context.Context, owner string, now time.Time) error {
 
 // forgotten ends all work that was taken under a name that is forgotten: by now it is in the hands of others.
 func (s *session) forgotten(ctx context.Context, owner string) error {
-	if !s.holding.lose(owner) {
+	if !s.taken.forget(owner) {
 		return nil
 	}
-	for _, f := range s.inFlight() {
-		if f.owner == owner {
-			f.cancel(ErrRequeued)
+	for _, e := range s.executing() {
+		if e.owner == owner {
+			e.cancel(ErrRequeued)
 		}
 	}
 	s.config.Log.Warn().Str("owner", owner).Msg("worker: was silent for too long: its attempts were handed back")
@@ -88,7 +89,7 @@ func (s *session) forgotten(ctx context.Context, owner string) error {
 
 // resign ends the session in Redis; if Redis does not hear it, the lease runs out instead.
 func (s *session) resign(ctx context.Context) {
-	owner, known := s.holding.name()
+	owner, known := s.taken.name()
 	if !known {
 		return
 	}
@@ -97,4 +98,96 @@ func (s *session) resign(ctx context.Context) {
 	if left, err := s.queue.Leave(ctx, owner); err != nil || left > 0 {
 		s.config.Log.Warn().Err(err).Int("attempts", left).Msg("worker: left with attempts that are not answered")
 	}
+}
+
+// takenList is what a session knows to stand in its taken list: every entry from its arrival until Redis has its answer.
+//
+// An owner that was forgotten never comes back: the session goes on under another name, so that nothing that is still under way
+// about the old one can be mistaken for news of the new one.
+type takenList struct {
+	mu      sync.Mutex
+	owner   string         // guarded by mu
+	known   bool           // guarded by mu: Redis has heard of owner
+	doubt   bool           // guarded by mu: a reply was lost, so more may stand in the list
+	entries map[string]int // guarded by mu: how often each stands in the list
+	count   int            // guarded by mu: entries in all
+	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
+}
+
+func newTakenList() *takenList {
+	return &takenList{owner: store.NewOwner(), entries: map[string]int{}, gone: map[string]int{}}
+}
+
+// name returns the owner; false: Redis has not heard of it yet.
+func (l *takenList) name() (string, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owner, l.known
+}
+
+// ask is the next request for entries. To know of too many is harmless, so an answer that is under way may still count here.
+func (l *takenList) ask(most int) store.TakeRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone = map[string]int{}
+	taking := store.TakeRequest{Owner: l.owner, New: !l.known, Most: most, Known: l.count}
+	if l.doubt {
+		taking.Known = -1
+	}
+	return taking
+}
+
+func (l *takenList) doubted() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.doubt = true
+}
+
+// receive notes what has come and returns the entries that are new, at most as many as were asked for. Those beyond stay in the
+// list, and come again when there is room.
+func (l *takenList) receive(taking store.TakeRequest, taken store.Taken) (fresh []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner != taking.Owner {
+		return nil
+	}
+	l.known, l.doubt = true, false
+	seen := map[string]int{}
+	for _, entry := range taken.Entries {
+		seen[entry]++
+		if old := taken.Whole && seen[entry] <= l.entries[entry]+l.gone[entry]; !old && len(fresh) < taking.Most {
+			fresh = append(fresh, entry)
+		}
+	}
+	for _, entry := range fresh {
+		l.entries[entry]++
+	}
+	l.count += len(fresh)
+	return fresh
+}
+
+func (l *takenList) release(answered []message) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, m := range answered {
+		if !m.ends || m.owner != l.owner || l.entries[m.entry] == 0 {
+			continue
+		}
+		l.count--
+		l.gone[m.entry]++
+		if l.entries[m.entry]--; l.entries[m.entry] == 0 {
+			delete(l.entries, m.entry)
+		}
+	}
+}
+
+// forget drops everything with the name of owner; false: that was done before.
+func (l *takenList) forget(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner != owner {
+		return false
+	}
+	l.owner, l.known, l.doubt, l.entries, l.count = store.NewOwner(), false, false, map[string]int{}, 0
+	return true
 }

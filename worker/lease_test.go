@@ -62,7 +62,7 @@ func (u unhurried) Leave(ctx context.Context, owner string) (int, error) {
 }
 
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
 		r.offer("a", "b", "c")
 		r.takeAs("dead", 3)
@@ -75,14 +75,12 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 			return nil
 		})
 		for _, uid := range []string{"d", "a", "b", "c"} {
-			if a := testkit.Await(t, order, "the attempt of "+uid); a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2 {
-				t.Errorf("worked on %+v, want %s as it was taken first", a, uid)
-			}
+			a := testkit.Await(t, order, "the attempt of "+uid)
+			failIf(t, a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2, "worked on %+v, want %s as it was taken first", a, uid)
 		}
 		r.must(p.stop())
-		if s := p.Stats(); s.Requeued != 3 || s.Succeeded != 4 {
-			t.Errorf("counters: %+v, want 3 handed back and 4 succeeded", s)
-		}
+		s := p.Stats()
+		failIf(t, s.Requeued != 3 || s.Succeeded != 4, "counters: %+v, want 3 handed back and 4 succeeded", s)
 		if len(r.workers())+len(r.standing()) > 0 {
 			t.Errorf("left behind: workers %q, entries %q", r.workers(), r.standing())
 		}
@@ -130,14 +128,13 @@ func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, clock := standstill(t, server)
 		b, queue, other := newBench(), observe(r), observe(r)
 		config := brief()
 		config.Concurrency = 1
 		busy := run(t, queue, config, b.handle)
-		r.offer("m")
-		testkit.Await(t, b.began, "the attempt")
+		r.hand(b)
 		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
 		for looked := 0; looked < 20; { // more than two leases
 			clock.Turn(config.Lease / 8)
@@ -155,22 +152,20 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(errors.Join(busy.stop(), p.stop()))
-		if s := p.Stats(); s.Requeued+s.Taken > 0 {
-			t.Errorf("counters of the other one: %+v", s)
-		}
+		s := p.Stats()
+		failIf(t, s.Requeued+s.Taken > 0, "counters of the other one: %+v", s)
 	})
 }
 
 func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, clock := standstill(t, server)
 		b := newBench()
 		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
 		config := brief()
 		config.Concurrency = 1
 		lost := run(t, cut, config, b.handle)
-		r.offer("m")
-		testkit.Await(t, b.began, "the attempt")
+		r.hand(b)
 		successor, queue := newBench(), observe(r)
 		other := run(t, queue, config, successor.handle)
 		for begun := false; !begun; { // only now does the clock run: later no lease ends
@@ -184,9 +179,8 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 			}
 		}
 		cut.change(func() { cut.beat = nil })
-		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost) {
-			t.Errorf("cause: %v, want ErrRequeued", cause)
-		}
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrRequeued", cause)
 		successor.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.offer("n", "o")
@@ -198,9 +192,8 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		if got := ends(r.left()); len(got) != 2 || len(r.standing()) > 0 {
 			t.Errorf("told %v, entries left %q", got, r.standing())
 		}
-		if s := lost.Stats(); s.Cancelled != 1 || s.Succeeded != 1 {
-			t.Errorf("counters: %+v, want 1 cancelled, 1 succeeded", s)
-		}
+		s := lost.Stats()
+		failIf(t, s.Cancelled != 1 || s.Succeeded != 1, "counters: %+v, want 1 cancelled, 1 succeeded", s)
 	})
 }
 
@@ -231,10 +224,10 @@ func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
 }
 
 func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
-	h := newHolding()
+	l := newTakenList()
 	receive := func(most int, whole bool, entries ...string) []string {
-		taking := h.ask(most)
-		return h.receive(taking, store.Taken{Entries: entries, Whole: whole})
+		taking := l.ask(most)
+		return l.receive(taking, store.Taken{Entries: entries, Whole: whole})
 	}
 	for _, step := range []struct {
 		most    int
@@ -251,33 +244,30 @@ func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
 		{1, true, []string{"a", "b", "c", "d", "a"}, nil, 5},
 	} {
 		got := receive(step.most, step.whole, step.entries...)
-		if diff := cmp.Diff(step.want, got); diff != "" || h.ask(1).Known != step.known {
-			t.Errorf("%+v: knows of %d, fresh (-want +got):\n%s", step, h.ask(1).Known, diff)
+		if diff := cmp.Diff(step.want, got); diff != "" || l.ask(1).Known != step.known {
+			t.Errorf("%+v: knows of %d, fresh (-want +got):\n%s", step, l.ask(1).Known, diff)
 		}
 	}
-	owner, _ := h.name()
-	h.release([]message{{owner: owner, entry: "a", ends: true}, {owner: owner, entry: "x", ends: true}, {owner: "other", entry: "b", ends: true}, {owner: owner, entry: "b"}})
-	if known := h.ask(1).Known; known != 4 {
+	owner, _ := l.name()
+	l.release([]message{{owner: owner, entry: "a", ends: true}, {owner: owner, entry: "x", ends: true}, {owner: "other", entry: "b", ends: true}, {owner: owner, entry: "b"}})
+	if known := l.ask(1).Known; known != 4 {
 		t.Errorf("knows of %d, want 4 when one was answered", known)
 	}
-	h.doubted()
-	if known := h.ask(1).Known; known != -1 {
+	l.doubted()
+	if known := l.ask(1).Known; known != -1 {
 		t.Errorf("knows of %d after a lost reply, want -1", known)
 	}
 }
 
 func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
-	h := newHolding()
-	asked := h.ask(2)
-	if first, second := h.lose(asked.Owner), h.lose(asked.Owner); !first || second {
-		t.Errorf("lost %v, then %v; want once", first, second)
-	}
-	if fresh := h.receive(asked, store.Taken{Entries: []string{"a"}}); fresh != nil {
-		t.Errorf("fresh %q, want none", fresh)
-	}
-	if next := h.ask(2); next.Owner == asked.Owner || !next.New || next.Known != 0 {
-		t.Errorf("next %+v, want a new name", next)
-	}
+	l := newTakenList()
+	asked := l.ask(2)
+	first, second := l.forget(asked.Owner), l.forget(asked.Owner)
+	failIf(t, !first || second, "lost %v, then %v; want once", first, second)
+	fresh := l.receive(asked, store.Taken{Entries: []string{"a"}})
+	failIf(t, fresh != nil, "fresh %q, want none", fresh)
+	next := l.ask(2)
+	failIf(t, next.Owner == asked.Owner || !next.New || next.Known != 0, "next %+v, want a new name", next)
 }
 
 // blind is a queue that tells nothing of dead pools, or cannot give back what they had taken.
@@ -301,8 +291,23 @@ func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
 		must(t, err)
 		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
 		defer s.cancel(nil)
-		if err := s.look(t.Context(), "own", time.Time{}); !errors.Is(err, errBroken) {
-			t.Errorf("%v: got %v, want the error of Redis", expired, err)
-		}
+		err = s.look(t.Context(), "own", time.Time{})
+		failIf(t, !errors.Is(err, errBroken), "%v: got %v, want the error of Redis", expired, err)
 	}
+}
+
+func TestAnEntryThatWasAnsweredWhileTheWholeListWasOnItsWayIsNotNew(t *testing.T) {
+	l := newTakenList()
+	asked := l.ask(2)
+	if fresh := l.receive(asked, store.Taken{Entries: []string{"a"}}); len(fresh) != 1 {
+		t.Fatalf("want it new, got %q", fresh)
+	}
+	l.doubted()
+	asked = l.ask(2)
+	l.release([]message{{owner: asked.Owner, entry: "a", ends: true}})
+	fresh := l.receive(asked, store.Taken{Entries: []string{"a", "b"}, Whole: true})
+	failIf(t, len(fresh) != 1 || fresh[0] != "b", "want only b new, got %q", fresh)
+	asked = l.ask(2)
+	fresh = l.receive(asked, store.Taken{Entries: []string{"b", "a"}, Whole: true})
+	failIf(t, len(fresh) != 1 || fresh[0] != "a", "want a that came again new, got %q", fresh)
 }

@@ -30,7 +30,7 @@ func (r *ManualPool) Take(ctx context.Context) error {
 	return err
 }
 
-// Tell pushes what handlers have told, and compares the attempts in flight with Redis. It returns how many messages there were.
+// Tell pushes what handlers have told, and compares the attempts in hand with Redis. It returns how many messages there were.
 func (r *ManualPool) Tell(ctx context.Context) (told int, err error) {
 	s := r.session
 	for told = s.sender.len(); s.sender.len() > 0 && err == nil; {

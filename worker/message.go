@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// message is one entry of the output list.
 type message struct {
 	Type               model.MessageType `json:"-"` // as the next two, encode writes it
 	UID                string            `json:"-"`

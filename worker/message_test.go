@@ -60,21 +60,18 @@ func TestEveryErrorIsToldAsThePollerUnderstandsIt(t *testing.T) {
 
 func TestTheCauseOfAnErrorCanStillBeFound(t *testing.T) {
 	boom := errors.New("boom")
-	if err := NotRetryable(RetryAfter(ErrorType(UserFriendly(boom, "x"), "x"), 1)); !errors.Is(err, boom) || err.Error() != "boom" {
-		t.Errorf("got %q, which is not boom", err)
-	}
+	err := NotRetryable(RetryAfter(ErrorType(UserFriendly(boom, "x"), "x"), 1))
+	failIf(t, !errors.Is(err, boom) || err.Error() != "boom", "got %q, which is not boom", err)
 }
 
 func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 	a := &Attempt{UID: "m", AttemptUID: "a1"}
 	got, err := model.Wire{}.DecodeMessage([]byte(a.outcome(errors.New(strings.Repeat("é", 5000))).encode(model.Wire{})))
-	if err != nil || len(got.Reason) > MaxText || !strings.HasSuffix(got.Reason, "é…") {
-		t.Errorf("%d bytes, err %v", len(got.Reason), err)
-	}
+	failIf(t, err != nil || len(got.Reason) > MaxText || !strings.HasSuffix(got.Reason, "é…"), "%d bytes, err %v", len(got.Reason), err)
 }
 
 func TestOfManyStatusesTheLastIsTold(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.StatusEvery = time.Minute
@@ -96,9 +93,8 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 			}
 		}
 		equal(t, []string{"row 999 100%"}, said)
-		if all := kinds(r.left()); all[len(all)-1] != model.MessageSuccess {
-			t.Errorf("told %v, want the success last", all)
-		}
+		all := kinds(r.left())
+		failIf(t, all[len(all)-1] != model.MessageSuccess, "told %v, want the success last", all)
 	})
 }
 
@@ -108,24 +104,21 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 	r.offer("m")
 	a := testkit.Await(t, b.began, "the attempt")
 	a.Status("first", -1)
-	if m := r.toldOf(model.MessageStatus); m.Status != "first" || m.Progress != nil {
-		t.Errorf("told %+v, want first without progress", m)
-	}
+	m := r.toldOf(model.MessageStatus)
+	failIf(t, m.Status != "first" || m.Progress != nil, "told %+v, want first without progress", m)
 	a.Status("second", 50)
-	if m := r.toldOf(model.MessageStatus); m.Status != "second" || *m.Progress != 50 {
-		t.Errorf("told %+v, want second at 50", m)
-	}
+	m = r.toldOf(model.MessageStatus)
+	failIf(t, m.Status != "second" || *m.Progress != 50, "told %+v, want second at 50", m)
 	b.result <- nil
 }
 
 func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
-	o := newSender(nil, newHolding(), &Config{PushBatch: 10})
+	o := newSender(nil, newTakenList(), &Config{PushBatch: 10})
 	for i := range 100 {
 		o.add(message{Type: model.MessageStatus, AttemptUID: fmt.Sprint(i % 2), Status: fmt.Sprint(i)})
 	}
-	if messages := o.take(); len(messages) != 2 || messages[0].Status != "98" || messages[1].Status != "99" {
-		t.Errorf("waiting: %+v, want the last of each attempt", messages)
-	}
+	messages := o.take()
+	failIf(t, len(messages) != 2 || messages[0].Status != "98" || messages[1].Status != "99", "waiting: %+v, want the last of each attempt", messages)
 }
 
 func TestAStatusOutsideAPoolGoesNowhere(*testing.T) {
@@ -145,7 +138,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 			pushed = append(pushed, answer.Message)
 		}
 		return nil
-	}}, newHolding(), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	}}, newTakenList(), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
 	o.drain(t.Context())
@@ -179,8 +172,7 @@ func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
 		if wanted {
 			want = append(want, "last")
 		}
-		if diff := cmp.Diff(want, said); diff != "" {
-			t.Errorf("wanted %v: said (-want +got):\n%s", wanted, diff)
-		}
+		diff := cmp.Diff(want, said)
+		failIf(t, diff != "", "wanted %v: said (-want +got):\n%s", wanted, diff)
 	}
 }

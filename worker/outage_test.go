@@ -3,10 +3,9 @@ package worker
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
@@ -26,15 +25,13 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	b.result <- nil // its result has to wait
 	server.Restart(t)
 	testkit.Eventually(t, "redis has loaded its data", func() bool { return r.redis.Ping(context.Background()).Err() == nil })
-	if m := r.toldOf(model.MessageSuccess); m.UID != "before" {
-		t.Errorf("success of %s", m.UID)
-	}
+	m := r.toldOf(model.MessageSuccess)
+	failIf(t, m.UID != "before", "success of %s", m.UID)
 	r.offer("after")
 	testkit.Await(t, b.began, "an attempt after the restart")
 	b.result <- nil
-	if m := r.toldOf(model.MessageSuccess); m.UID != "after" {
-		t.Errorf("success of %s", m.UID)
-	}
+	m = r.toldOf(model.MessageSuccess)
+	failIf(t, m.UID != "after", "success of %s", m.UID)
 }
 
 func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
@@ -53,12 +50,10 @@ func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
 	}}
 	run(t, q, quick(), func(context.Context, *Attempt) error { return nil })
 	r.offer("m")
-	if first, second := r.told(), r.told(); first.Type != model.MessageStarted || second.Type != model.MessageSuccess {
-		t.Errorf("told %s, %s; want started, success", first.Type, second.Type)
-	}
-	if n := len(r.left()); n > 0 || len(refusals) > 0 {
-		t.Errorf("%d more messages, %d refusals not met", n, len(refusals))
-	}
+	first, second := r.told(), r.told()
+	failIf(t, first.Type != model.MessageStarted || second.Type != model.MessageSuccess, "told %s, %s; want started, success", first.Type, second.Type)
+	n := len(r.left())
+	failIf(t, n > 0 || len(refusals) > 0, "%d more messages, %d refusals not met", n, len(refusals))
 }
 
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
@@ -78,9 +73,8 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	for range 10 {
 		testkit.Await(t, refused, "a refusal")
 	}
-	if s := p.Stats(); s.Taken > 2 {
-		t.Errorf("%d taken while nothing could be told, want at most 2", s.Taken)
-	}
+	s := p.Stats()
+	failIf(t, s.Taken > 2, "%d taken while nothing could be told, want at most 2", s.Taken)
 	q.change(func() { q.push = nil })
 	for range 10 {
 		r.toldOf(model.MessageSuccess)
@@ -88,7 +82,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 }
 
 func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking store.TakeRequest) (store.Taken, error) {
@@ -106,33 +100,106 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 			r.toldOf(model.MessageSuccess)
 		}
 		r.must(p.stop())
-		if s := p.Stats(); s.Taken != 3 || s.Succeeded != 3 {
-			t.Errorf("counters: %+v, want each attempt taken once", s)
+		s := p.Stats()
+		failIf(t, s.Taken != 3 || s.Succeeded != 3, "counters: %+v, want each attempt taken once", s)
+	})
+}
+
+// newParts returns queues that stand for the parts of one.
+func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFixture, queues []Queue) {
+	t.Helper()
+	client := server.Client(t)
+	for i := range count {
+		store, err := store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		must(t, err)
+		r := &queueFixture{Pool: store.Pool(), t: t, redis: client}
+		parts, queues = append(parts, r), append(queues, r)
+	}
+	return parts, queues
+}
+
+// runParts runs a pool over several queues until the test ends.
+func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
+	t.Helper()
+	pool, err := NewForParts(queues, handler, config)
+	must(t, err)
+	testkit.Run(t, pool.Run)
+}
+
+func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		parts, queues := newParts(t, server, 3)
+		for i, r := range parts {
+			for n := range 20 {
+				r.offer(fmt.Sprintf("%d/%d", i, n))
+			}
+		}
+		b, config := newBench(), quick()
+		config.Concurrency, config.Grace = 1, -1
+		runParts(t, queues, config, b.handle)
+		count := map[string]int{}
+		for range 30 {
+			part, _, _ := strings.Cut(testkit.Await(t, b.began, "an attempt").UID, "/")
+			count[part]++
+			b.result <- nil
+		}
+		for part := range parts {
+			if n := count[fmt.Sprint(part)]; n < 8 || n > 12 {
+				t.Errorf("want about 10 of 30 attempts from each part, got %v", count)
+			}
+		}
+		for part, r := range parts {
+			m := r.toldOf(model.MessageSuccess)
+			failIf(t, !strings.HasPrefix(m.UID, fmt.Sprint(part, "/")), "part %d was told of %s", part, m.UID)
 		}
 	})
 }
 
-func TestErrorsAreLoggedAtPowersOfTwoAndPausesGrowToABound(t *testing.T) {
-	lines := 0
-	log := zerolog.New(nil).Hook(zerolog.HookFunc(func(*zerolog.Event, zerolog.Level, string) { lines++ })).Output(discard{})
-	config := Config{Backoff: 50 * time.Millisecond, MaxBackoff: time.Second, Log: &log}
-	retry := config.retry("testing")
-	for i := range 100 {
-		pause := retry.After(errBroken)
-		full := min(50*time.Millisecond<<min(i, 10), time.Second)
-		failIf(t, pause < full/2 || pause > full, "pause %d is %s, want %s to %s", i, pause, full/2, full)
-	}
-	if lines != 7 { // 1 2 4 8 16 32 64
-		t.Errorf("%d lines for 100 failures, want 7", lines)
-	}
-	if pause := retry.After(nil); pause != 0 || lines != 8 {
-		t.Errorf("after the success: pause %s, %d lines; want 0 and 8", pause, lines)
-	}
-	if pause := retry.After(errBroken); pause > 50*time.Millisecond {
-		t.Errorf("the next error begins with a pause of %s", pause)
+func TestAPartWhoseRedisFailsKeepsNoOtherFromItsTurn(t *testing.T) {
+	parts, queues := newParts(t, testkit.Miniredis(t), 2)
+	queues[0] = &faulty{Queue: queues[0], take: func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }}
+	b, config := newBench(), quick()
+	config.Concurrency, config.Grace = 1, -1
+	runParts(t, queues, config, b.handle)
+	for n := range 50 {
+		parts[1].offer(fmt.Sprint("m", n))
+		testkit.Await(t, b.began, "an attempt of the other part")
+		b.result <- nil
 	}
 }
 
-type discard struct{}
+// TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn lets the calls of a part hang, each until the test ends but the first.
+func TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn(t *testing.T) {
+	parts, queues := newParts(t, testkit.Miniredis(t), 2)
+	stuck := &stuckQueue{Queue: queues[0], taken: make(chan struct{}, 100), end: make(chan struct{})}
+	queues[0] = stuck
+	b, config := newBench(), quick()
+	config.Concurrency, config.Grace = 1, -1
+	runParts(t, queues, config, b.handle)
+	t.Cleanup(func() { close(stuck.end) })
+	testkit.Await(t, stuck.taken, "the first try")
+	for n := range 50 {
+		parts[1].offer(fmt.Sprint("m", n))
+		testkit.Await(t, b.began, "an attempt of the other part")
+		b.result <- nil
+	}
+	again := len(stuck.taken)
+	failIf(t, again > 0, "want nothing taken from a part that does not answer, got %d tries", again)
+}
 
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
+// stuckQueue fails to take, and then waits without an answer.
+type stuckQueue struct {
+	Queue
+	taken chan struct{}
+	end   chan struct{}
+}
+
+func (s *stuckQueue) Take(context.Context, store.TakeRequest) (store.Taken, error) {
+	s.taken <- struct{}{}
+	return store.Taken{}, errBroken
+}
+
+func (s *stuckQueue) WaitInput(context.Context) (bool, error) {
+	<-s.end
+	return false, errBroken
+}

@@ -94,7 +94,7 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 	return &Pool{queues: queues, handler: handler, config: config}, nil
 }
 
-// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in flight the grace to finish;
+// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
 // then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when
 // all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
 //
@@ -139,7 +139,7 @@ func (s *session) run(ctx context.Context) error {
 	return errors.Join(abandoned, unpushed)
 }
 
-// stop ends the work in flight, gently at first.
+// stop ends the work in hand, gently at first.
 func (s *session) stop(taken <-chan struct{}) error {
 	idle := async(func() {
 		<-taken
@@ -154,7 +154,15 @@ func (s *session) stop(taken <-chan struct{}) error {
 	}
 	// Taking ends by itself: a call to Redis that is under way has a time limit. What it brings is handed back.
 	<-taken
-	if left := s.abandon(); left > 0 {
+	left := 0
+	for _, e := range s.executing() {
+		if e.release() {
+			left++
+			e.status.end(false)
+			s.end(e, e.message(model.MessageInterrupted))
+		}
+	}
+	if left > 0 {
 		return fmt.Errorf("stop the work in hand: abandoned %d handlers that ignore their context", left)
 	}
 	return nil
@@ -191,4 +199,46 @@ func within(done <-chan struct{}, d time.Duration, hurry <-chan struct{}) bool {
 	case <-timer.C:
 	}
 	return false
+}
+
+// Stats counts what a pool has done since it was made.
+type Stats struct {
+	Taken       int64 // entries taken from the input list, but for those put back
+	Unreadable  int64 // of these, entries dropped because they hold no uids
+	Stale       int64 // superseded while they waited in line: not worked on
+	Succeeded   int64
+	Failed      int64
+	Postponed   int64
+	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
+	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
+	Requeued    int64 // attempts of dead pools that this one returned to the input list
+}
+
+// Stats returns the counters at one instant.
+func (p *Pool) Stats() Stats {
+	p.statsMu.Lock()
+	defer p.statsMu.Unlock()
+	return p.stats
+}
+
+func (p *Pool) count(counter *int64, n int) {
+	p.statsMu.Lock()
+	defer p.statsMu.Unlock()
+	*counter += int64(n)
+}
+
+// counter is where the end of an attempt is counted; no type: nothing was told.
+func (s *Stats) counter(kind model.MessageType) *int64 {
+	switch kind {
+	case model.MessageSuccess:
+		return &s.Succeeded
+	case model.MessageFailure:
+		return &s.Failed
+	case model.MessagePostponed:
+		return &s.Postponed
+	case model.MessageInterrupted:
+		return &s.Interrupted
+	default:
+		return &s.Cancelled
+	}
 }

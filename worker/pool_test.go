@@ -13,7 +13,7 @@ import (
 )
 
 func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
 		seen := make(chan *Attempt, 1)
 		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
@@ -22,9 +22,8 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 		})
 		r.offer("m")
 		a := testkit.Await(t, seen, "the attempt")
-		if a.UID != "m" || a.AttemptUID != "m-1" || a.AttemptNo != 2 || a.DeadlineAt.IsZero() || string(a.Payload) != `{"input_url":"http://x/"}` {
-			t.Errorf("the handler got %+v with payload %s", a, a.Payload)
-		}
+		failIf(t, a.UID != "m" || a.AttemptUID != "m-1" || a.AttemptNo != 2 || a.DeadlineAt.IsZero() || string(a.Payload) != `{"input_url":"http://x/"}`,
+			"the handler got %+v with payload %s", a, a.Payload)
 		want := []model.Message{
 			{Type: model.MessageStarted, UID: "m", AttemptUID: "m-1", Worker: "w1"},
 			{Type: model.MessageSuccess, UID: "m", AttemptUID: "m-1"},
@@ -34,7 +33,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 }
 
 func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.block = true
 		run(t, r, quick(), b.handle)
@@ -42,9 +41,8 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 			r.offer(uid)
 			testkit.Await(t, b.began, "the attempt of "+uid)
 			b.result <- nil
-			if m := r.toldOf(model.MessageSuccess); m.UID != uid {
-				t.Errorf("success of %s, want %s", m.UID, uid)
-			}
+			m := r.toldOf(model.MessageSuccess)
+			failIf(t, m.UID != uid, "success of %s, want %s", m.UID, uid)
 		}
 	})
 }
@@ -56,9 +54,8 @@ func TestUnchangedIsTold(t *testing.T) {
 		return nil
 	})
 	r.offer("m")
-	if m := r.toldOf(model.MessageSuccess); m.Changed == nil || *m.Changed {
-		t.Errorf("changed: %v, want false", m.Changed)
-	}
+	m := r.toldOf(model.MessageSuccess)
+	failIf(t, m.Changed == nil || *m.Changed, "changed: %v, want false", m.Changed)
 }
 
 func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
@@ -78,34 +75,30 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 				return nil
 			})
 			r.offer("bad", "good")
-			if m := r.toldOf(model.MessageFailure); m.UID != "bad" || m.ErrorType != "panic" || m.Reason == "" {
-				t.Errorf("failure: %+v, want error_type panic and a reason", m)
-			}
-			if m := r.toldOf(model.MessageSuccess); m.UID != "good" {
-				t.Errorf("success: %+v, want that of good", m)
-			}
+			m := r.toldOf(model.MessageFailure)
+			failIf(t, m.UID != "bad" || m.ErrorType != "panic" || m.Reason == "", "failure: %+v, want error_type panic and a reason", m)
+			m = r.toldOf(model.MessageSuccess)
+			failIf(t, m.UID != "good", "success: %+v, want that of good", m)
 		})
 	}
 }
 
 func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
 		r.queue("", "{", "null", "[]", `{"big_table_uid":"m"}`, `{"refresh_attempt_uid":"a"}`, `{"big_table_uid":7,"refresh_attempt_uid":"a"}`)
 		r.offer("m")
 		p := run(t, r, quick(), func(context.Context, *Attempt) error { return nil })
-		if m := r.toldOf(model.MessageSuccess); m.UID != "m" {
-			t.Errorf("success: %+v, want that of m", m)
-		}
+		m := r.toldOf(model.MessageSuccess)
+		failIf(t, m.UID != "m", "success: %+v, want that of m", m)
 		r.must(p.stop())
-		if s := p.Stats(); s.Unreadable != 7 || s.Taken != 8 || s.Succeeded != 1 {
-			t.Errorf("counters: %+v, want 8 taken, 7 unreadable, 1 succeeded", s)
-		}
+		s := p.Stats()
+		failIf(t, s.Unreadable != 7 || s.Taken != 8 || s.Succeeded != 1, "counters: %+v, want 8 taken, 7 unreadable, 1 succeeded", s)
 	})
 }
 
 func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.offer("a", "b", "c", "d", "e")
 		config := quick()
@@ -116,7 +109,8 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 				testkit.Await(t, b.began, "the first attempt")
 			}
 			testkit.Await(t, b.began, "the next attempt")
-			if left := r.redis.LLen(t.Context(), r.Keys.Input).Val(); left != int64(5-in) {
+			left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
+			if left != int64(5-in) {
 				t.Fatalf("%d entries left in the list while %d were begun, want %d", left, in, 5-in)
 			}
 			b.result <- nil
@@ -127,33 +121,30 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 }
 
 func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.offer("old", "m")
 		r.set("old", "attempt_uid", "newer")
 		config := quick()
 		config.FenceEvery = time.Minute // so long a look in line may last; one that fails lets the work begin
 		p := run(t, r, config, b.handle)
-		if a := testkit.Await(t, b.began, "the attempt"); a.UID != "m" {
-			t.Errorf("worked on %s", a.UID)
-		}
+		a := testkit.Await(t, b.began, "the attempt")
+		failIf(t, a.UID != "m", "worked on %s", a.UID)
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(p.stop())
-		if s := p.Stats(); s.Stale != 1 {
-			t.Errorf("counters: %+v, want 1 stale", s)
-		}
+		s := p.Stats()
+		failIf(t, s.Stale != 1, "counters: %+v, want 1 stale", s)
 	})
 }
 
 func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.offerUntil("late", 0)
 		run(t, r, quick(), b.handle)
-		if m := r.told(); m.Type != model.MessageInterrupted || m.UID != "late" {
-			t.Errorf("told %+v, want that late is interrupted", m)
-		}
+		m := r.told()
+		failIf(t, m.Type != model.MessageInterrupted || m.UID != "late", "told %+v, want that late is interrupted", m)
 	})
 }
 
@@ -172,7 +163,7 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 }
 
 func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
 		config := quick()
 		config.Grace = -1
@@ -205,9 +196,8 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 		}
 		slices.Sort(told)
 		left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
-		if got, want := int64(len(told))+left, int64(len(uids)); got != want || len(slices.Compact(told)) != len(told) {
-			t.Errorf("%d told and %d left of %d", len(told), left, want)
-		}
+		got, want := int64(len(told))+left, int64(len(uids))
+		failIf(t, got != want || len(slices.Compact(told)) != len(told), "%d told and %d left of %d", len(told), left, want)
 	})
 }
 
@@ -229,10 +219,10 @@ func TestAPoolMayRunTwiceAtTheSameTimeAndAgain(t *testing.T) {
 }
 
 func TestAPoolIsRefusedWithoutQueueOrHandler(t *testing.T) {
-	if _, err := New(nil, func(context.Context, *Attempt) error { return nil }, Config{}); err == nil {
-		t.Error("no queue: expected an error")
+	for _, queues := range [][]Queue{nil, {}, {nil}} {
+		_, err := NewForParts(queues, func(context.Context, *Attempt) error { return nil }, Config{})
+		failIf(t, err == nil, "%v: want a refusal", queues)
 	}
-	if _, err := New(&faulty{}, nil, Config{}); err == nil {
-		t.Error("no handler: expected an error")
-	}
+	_, err := New(&faulty{}, nil, Config{})
+	failIf(t, err == nil, "no handler: expected an error")
 }

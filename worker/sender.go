@@ -15,10 +15,10 @@ import (
 // way. It keeps their sequence, and every message until Redis has it. A message without a type, which only takes an entry out of the
 // taken list, goes the same way.
 type sender struct {
-	queue   Queue
-	holding *holding
-	config  *Config
-	retry   *backoff.Backoff
+	queue  Queue
+	taken  *takenList
+	config *Config
+	retry  *backoff.Backoff
 
 	mu      sync.Mutex
 	waiting []message // guarded by mu; memory is bounded because nothing is taken while a full batch is held
@@ -27,9 +27,9 @@ type sender struct {
 	drained chan struct{}
 }
 
-func newSender(queue Queue, holding *holding, config *Config) *sender {
+func newSender(queue Queue, taken *takenList, config *Config) *sender {
 	return &sender{
-		queue: queue, holding: holding, config: config, retry: config.retry("pushing messages"),
+		queue: queue, taken: taken, config: config, retry: config.retry("pushing messages"),
 		news: make(chan struct{}, 1), drained: make(chan struct{}, 1),
 	}
 }
@@ -49,17 +49,6 @@ func (s *sender) add(m message) {
 	s.waiting = append(s.waiting, m)
 }
 
-// room waits until less than a batch is held, or ctx ends.
-func (s *sender) room(ctx context.Context) {
-	for s.len() >= s.config.PushBatch {
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.drained:
-		}
-	}
-}
-
 // len is how many messages Redis does not surely have.
 func (s *sender) len() int {
 	s.mu.Lock()
@@ -67,7 +56,6 @@ func (s *sender) len() int {
 	return len(s.waiting)
 }
 
-// run pushes until ctx ends.
 func (s *sender) run(ctx context.Context) {
 	for {
 		select {
@@ -100,7 +88,7 @@ func (s *sender) pushOnce(ctx context.Context) error {
 	defer cancel()
 	_, err := s.queue.Answer(ctx, messages[0].owner, answers)
 	if err == nil {
-		s.holding.release(messages)
+		s.taken.release(messages)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

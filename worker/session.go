@@ -16,7 +16,7 @@ import (
 type session struct {
 	*Pool
 	queue   Queue
-	holding *holding
+	taken   *takenList
 	sender  *sender
 	overdue chan struct{} // asks for a check of the fences
 	slots   *slots
@@ -27,29 +27,38 @@ type session struct {
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc
 
-	working sync.WaitGroup
-	flights sync.Map // the keys are *flight
+	working    sync.WaitGroup
+	executions sync.Map // the keys are *execution
+}
+
+// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
+type slots struct {
+	tokens chan struct{} // holds one for each execution
+	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
+}
+
+func newSlots(c *Config) *slots {
+	return &slots{make(chan struct{}, c.Concurrency), make(chan struct{}, 1)}
 }
 
 func newSession(background context.Context, p *Pool, queue Queue, slots *slots) *session {
-	s := &session{
-		Pool:    p,
-		queue:   queue,
-		holding: newHolding(),
-		overdue: make(chan struct{}, 1),
-		slots:   slots,
-	}
+	s := &session{Pool: p, queue: queue, taken: newTakenList(), overdue: make(chan struct{}, 1), slots: slots}
 	s.ctx, s.cancel = context.WithCancelCause(background)
-	s.sender = newSender(queue, s.holding, &p.config)
+	s.sender = newSender(queue, s.taken, &p.config)
 	return s
 }
 
-// takeAll takes and starts attempts until ctx ends.
+// takeAll takes and starts attempts until ctx ends, but none while a full batch of messages waits.
 func (s *session) takeAll(ctx context.Context) {
 	retry := s.config.retry("taking attempts")
 	answers := true
 	for ctx.Err() == nil {
-		s.sender.room(ctx)
+		for s.sender.len() >= s.config.PushBatch && ctx.Err() == nil {
+			select {
+			case <-ctx.Done():
+			case <-s.sender.drained:
+			}
+		}
 		// A part that does not answer is asked outside of the turn until it does.
 		found, err := false, error(nil)
 		if answers || len(s.queues) == 1 {
@@ -63,45 +72,62 @@ func (s *session) takeAll(ctx context.Context) {
 	}
 }
 
-// takeInTurn takes what there are free slots for when the turn is this session's; false: there was nothing to take.
-func (s *session) takeInTurn(ctx context.Context) (bool, error) {
-	free, end := s.slots.begin(ctx)
-	if free == 0 || ctx.Err() != nil {
-		end()
+// takeInTurn waits for the turn and for a free slot, and takes as much as there are free slots, which nobody else fills meanwhile; false: there was
+// nothing to take.
+func (s *session) takeInTurn(ctx context.Context) (found bool, err error) {
+	select {
+	case <-ctx.Done():
+		return true, nil
+	case s.slots.turn <- struct{}{}:
+		defer func() { <-s.slots.turn }()
+	}
+	select {
+	case <-ctx.Done():
+	case s.slots.tokens <- struct{}{}:
+		<-s.slots.tokens
+	}
+	if ctx.Err() != nil {
 		return true, nil
 	}
-	defer end()
-	return s.takeOnce(ctx, free)
+	return s.takeOnce(ctx, cap(s.slots.tokens)-len(s.slots.tokens))
 }
 
 // takeOnce takes as many entries as there are free slots and starts them; false: there was none. A call that has begun is finished: an entry that
 // is taken while its caller has gone would wait until the pool leaves.
 func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error) {
 	whole := context.WithoutCancel(ctx)
-	asked := s.holding.ask(free)
+	asked := s.taken.ask(free)
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
-		s.holding.doubted()
+		s.taken.doubted()
 		return false, err
 	case taken.Forgotten:
 		return true, s.forgotten(whole, asked.Owner)
 	}
-	entries := s.holding.receive(asked, taken)
-	flights := s.decode(asked.Owner, entries)
+	entries := s.taken.receive(asked, taken)
+	executions := s.decode(asked.Owner, entries)
 	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the
 	// next check will tell.
-	fences, now, err := s.fences(whole, flights)
+	fences, now, err := s.fences(whole, executions)
 	if err != nil {
 		now = taken.Now
 	}
-	for i, f := range flights {
-		current := f.AttemptUID
+	for i, e := range executions {
+		current := e.AttemptUID
 		if err == nil && fences[i].Err == nil {
 			current = fences[i].AttemptUID
-			f.DeadlineAt = cmp.Or(fences[i].DeadlineAt, f.DeadlineAt)
+			e.DeadlineAt = cmp.Or(fences[i].DeadlineAt, e.DeadlineAt)
 		}
-		s.admit(ctx, f, current, now)
+		switch {
+		case current != e.AttemptUID:
+			s.count(&s.stats.Stale, 1)
+			s.sender.add(e.over(message{}))
+		case isPast(e.DeadlineAt, now), ctx.Err() != nil: // in line, and nobody has noticed yet: no work of its own has failed
+			s.end(e, e.message(model.MessageInterrupted))
+		default:
+			s.start(e, now)
+		}
 	}
 	s.count(&s.stats.Taken, len(entries))
 	return len(entries) > 0, nil
@@ -109,8 +135,8 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 
 // decode drops what cannot be read: without uids nobody can be told about it. There may be a million of them, so only some are
 // logged.
-func (s *session) decode(owner string, entries []string) []*flight {
-	flights := make([]*flight, 0, len(entries))
+func (s *session) decode(owner string, entries []string) []*execution {
+	executions := make([]*execution, 0, len(entries))
 	for _, entry := range entries {
 		attempt, err := decodeAttempt(entry, s.queue.Wire())
 		if err != nil {
@@ -123,98 +149,70 @@ func (s *session) decode(owner string, entries []string) []*flight {
 			continue
 		}
 		attempt.owner = owner
-		flights = append(flights, &flight{Attempt: attempt})
+		executions = append(executions, &execution{Attempt: attempt})
 	}
-	return flights
+	return executions
 }
 
-// admit starts an attempt, unless it is over before it began: current is what the model runs now. One whose deadline passed in
-// line, and that nobody has noticed yet, is handed back: no work of its own has failed.
-func (s *session) admit(ctx context.Context, f *flight, current string, now time.Time) {
-	switch {
-	case current != f.AttemptUID:
-		s.count(&s.stats.Stale, 1)
-		s.sender.add(f.over(message{}))
-	case isPast(f.DeadlineAt, now), ctx.Err() != nil:
-		s.end(f, f.message(model.MessageInterrupted))
-	default:
-		s.start(f, now)
-	}
-}
-
-// start begins an attempt in a slot of its own.
-func (s *session) start(f *flight, now time.Time) {
-	f.ctx, f.cancel = context.WithCancelCause(s.ctx)
-	f.status = &status{every: s.config.StatusEvery, send: s.sender.add}
+func (s *session) start(e *execution, now time.Time) {
+	e.ctx, e.cancel = context.WithCancelCause(s.ctx)
+	e.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	s.slots.tokens <- struct{}{}
-	s.flights.Store(f, nil)
-	if !s.holding.is(f.owner) { // asked after Store: whoever forgets the owner now finds f, and who did before is found here
-		f.cancel(ErrRequeued)
+	s.executions.Store(e, nil)
+	// Asked after Store: whoever forgets the owner now finds e, and who did before is found here.
+	if owner, _ := s.taken.name(); owner != e.owner {
+		e.cancel(ErrRequeued)
 	}
-	f.due(f.DeadlineAt, now, s.kick)
-	if s.config.Trace != nil && f.Traceparent != "" {
-		f.ended = s.config.Trace(f.Attempt, now)
+	e.due(e.DeadlineAt, now, s.kick)
+	if s.config.Trace != nil && e.Traceparent != "" {
+		e.ended = s.config.Trace(e.Attempt, now)
 	}
-	started := f.message(model.MessageStarted)
+	started := e.message(model.MessageStarted)
 	started.Worker = s.config.Name
 	s.sender.add(started)
-	s.working.Go(func() { s.work(f) })
-}
-
-func (s *session) work(f *flight) {
-	err := errGone // what stays when the handler ends this goroutine
-	defer func() {
-		s.finish(f, err)
-		f.cancel(nil)
-		<-s.slots.tokens
-	}()
-	err = f.call(s.handler, &s.config)
+	s.working.Go(func() {
+		err := errGone // what stays when the handler ends this goroutine
+		defer func() {
+			s.finish(e, err)
+			e.cancel(nil)
+			<-s.slots.tokens
+		}()
+		err = e.call(s.handler, &s.config)
+	})
 }
 
 // finish tells how an attempt ended, unless it was abandoned before.
-func (s *session) finish(f *flight, err error) {
-	s.flights.Delete(f)
-	if !f.release() {
+func (s *session) finish(e *execution, err error) {
+	s.executions.Delete(e)
+	if !e.release() {
 		return
 	}
-	m, wanted := f.ending(err)
-	f.status.end(wanted)
-	s.end(f, m)
+	m, wanted := e.ending(err)
+	e.status.end(wanted)
+	s.end(e, m)
 	level := zerolog.DebugLevel
 	if _, withheld := factOf[toldReason](err); withheld {
 		level = zerolog.InfoLevel // it stands nowhere else
 	}
-	s.config.Log.WithLevel(level).Str("uid", f.UID).Str("attempt_uid", f.AttemptUID).Str("outcome", string(m.Type)).
-		AnErr("cause", context.Cause(f.ctx)).Err(err).Msg("worker: attempt ended")
+	s.config.Log.WithLevel(level).Str("uid", e.UID).Str("attempt_uid", e.AttemptUID).Str("outcome", string(m.Type)).
+		AnErr("cause", context.Cause(e.ctx)).Err(err).Msg("worker: attempt ended")
 }
 
 // end counts and tells how an attempt ended; without a type nothing is told.
-func (s *session) end(f *flight, m message) {
+func (s *session) end(e *execution, m message) {
 	s.count(s.stats.counter(m.Type), 1)
-	if f.ended != nil {
-		f.ended(m.Type)
+	if e.ended != nil {
+		e.ended(m.Type)
 	}
 	if m.Type != "" {
-		m.Traceparent = f.Traceparent
+		m.Traceparent = e.Traceparent
 	}
-	s.sender.add(f.over(m))
+	s.sender.add(e.over(m))
 }
 
-// abandon hands back every attempt whose handler did not return, and says how many there are.
-func (s *session) abandon() (left int) {
-	for _, f := range s.inFlight() {
-		if f.release() {
-			left++
-			f.status.end(false)
-			s.end(f, f.message(model.MessageInterrupted))
-		}
+func (s *session) executing() (executions []*execution) {
+	for e := range s.executions.Range {
+		executions = append(executions, e.(*execution))
 	}
-	return left
-}
-
-func (s *session) inFlight() (flights []*flight) {
-	for f := range s.flights.Range {
-		flights = append(flights, f.(*flight))
-	}
-	return flights
+	return executions
 }

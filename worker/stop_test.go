@@ -14,57 +14,50 @@ import (
 )
 
 func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		r.block = true
 		p := run(t, r, quick(), b.handle)
-		r.offer("m")
-		testkit.Await(t, b.began, "the attempt")
+		r.hand(b)
 		p.cancel()
 		r.offer("next")
 		b.result <- nil
 		r.must(p.wait())
-		if got := ends(r.left()); !slices.Contains(got, model.MessageSuccess) {
-			t.Errorf("told %v, want a success", got)
-		}
+		got := ends(r.left())
+		failIf(t, !slices.Contains(got, model.MessageSuccess), "told %v, want a success", got)
 		// What was taken at the last moment is handed back, what was not stays in the list.
 		left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
-		if back := len(ends(r.left())) - 1; int64(back)+left != 1 {
-			t.Errorf("%d handed back and %d left in the list, want one in all", back, left)
-		}
+		back := len(ends(r.left())) - 1
+		failIf(t, int64(back)+left != 1, "%d handed back and %d left in the list, want one in all", back, left)
 	})
 }
 
 func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		config := quick()
 		config.Grace = time.Millisecond
 		p := run(t, r, config, b.handle)
-		r.offer("m")
-		testkit.Await(t, b.began, "the attempt")
+		r.hand(b)
 		r.must(p.stop())
-		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
-			t.Errorf("cause: %v, want ErrShutdown", cause)
-		}
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
 		equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
 	})
 }
 
 func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, b := newFixture(t, server), newBench()
 		hurry := make(chan struct{})
 		config := quick()
 		config.Grace, config.Hurry = time.Hour, hurry
 		p := run(t, r, config, b.handle)
-		r.offer("m")
-		testkit.Await(t, b.began, "the attempt")
+		r.hand(b)
 		p.cancel()
 		close(hurry)
-		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrShutdown) {
-			t.Errorf("cause: %v, want ErrShutdown", cause)
-		}
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
 		r.must(p.wait())
 		equal(t, []model.MessageType{model.MessageInterrupted}, ends(r.left()))
 	})
@@ -83,13 +76,12 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 	r.offer("m")
 	testkit.Await(t, began, "the attempt")
 	r.must(p.stop())
-	if got := ends(r.left()); !slices.Equal(got, []model.MessageType{model.MessageSuccess}) {
-		t.Errorf("told %v, want a success", got)
-	}
+	got := ends(r.left())
+	failIf(t, !slices.Equal(got, []model.MessageType{model.MessageSuccess}), "told %v, want a success", got)
 }
 
 func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r := newFixture(t, server)
 		config := quick()
 		config.Grace, config.Linger = -1, time.Millisecond
@@ -117,17 +109,14 @@ func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T)
 func TestAFenceIsStillWatchedDuringTheGrace(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	p := run(t, r, quick(), b.handle)
-	r.offer("m")
-	testkit.Await(t, b.began, "the attempt")
+	r.hand(b)
 	p.cancel()
 	r.set("m", "attempt_uid", "newer")
-	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
-		t.Errorf("cause: %v, want ErrFenceLost", cause)
-	}
+	cause := testkit.Await(t, b.causes, "the end of the context")
+	failIf(t, !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrFenceLost", cause)
 	r.must(p.wait())
-	if got := ends(r.left()); len(got) > 0 {
-		t.Errorf("told %v", got)
-	}
+	got := ends(r.left())
+	failIf(t, len(got) > 0, "told %v", got)
 }
 
 func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
@@ -146,9 +135,100 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 	equal(t, []model.MessageType{model.MessageInterrupted}, kinds(r.left()))
 }
 
-func TestTheEndOfAnAttemptIsToldByOneOnly(t *testing.T) {
-	f := &flight{}
-	if first, second := f.release(), f.release(); !first || second {
-		t.Errorf("released %v, then %v; want once", first, second)
+func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		r, b := newFixture(t, server), newBench()
+		q, config := &faulty{Queue: r}, quick()
+		config.Concurrency = 1
+		p := run(t, q, config, b.handle)
+		r.hand(b)
+		r.toldOf(model.MessageStarted)
+		q.change(func() { // the pool must not be quicker than the other one
+			q.take = func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }
+		})
+		owners := r.workers()
+		_, err := r.Leave(t.Context(), owners[0]) // as another pool hands it back
+		r.must(err)
+		r.takeAs("other", 1)
+		b.result <- nil
+		r.must(p.stop())
+		got := r.left()
+		failIf(t, len(got) > 0, "told %+v", got)
+		entries := r.standing()
+		failIf(t, len(entries) != 1, "entries %q, want that of the other", entries)
+	})
+}
+
+func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		r, b := newFixture(t, server), newBench()
+		config := quick()
+		config.Concurrency = 1
+		p := run(t, r, config, b.handle)
+		r.queue("", "garbage") // unreadable
+		r.hand(b)
+		r.set("m", "attempt_uid", "newer") // superseded during the work
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrFenceLost) || errors.Is(cause, ErrRequeued), "cause: %v, want ErrFenceLost", cause)
+		r.offer("stale")
+		r.set("stale", "attempt_uid", "newer")
+		r.offerUntil("late", 0)
+		r.offer("failing")
+		for a := range b.began { // stale may be begun before it is superseded
+			if a.UID == "failing" {
+				break
+			}
+		}
+		b.result <- errBroken
+		r.toldOf(model.MessageFailure)
+		testkit.Eventually(t, "no entry stands in a taken list", func() bool { return len(r.standing()) == 0 })
+		r.must(p.stop())
+		got := r.workers()
+		failIf(t, len(got) > 0, "workers %q, want none", got)
+	})
+}
+
+func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		r := newFixture(t, server)
+		q := &faulty{Queue: r, push: func([]store.Answer) error { return errBroken }}
+		config := quick()
+		config.FlushTimeout = 20 * time.Millisecond
+		done := make(chan struct{})
+		p := run(t, q, config, func(context.Context, *Attempt) error {
+			close(done)
+			return nil
+		})
+		r.offer("m")
+		testkit.Await(t, done, "the attempt")
+		err := p.stop()
+		failIf(t, err == nil || !strings.Contains(err.Error(), "2 messages"), "Run returned %v, want an error about 2 messages", err)
+		if left := r.redis.LLen(t.Context(), r.Keys.Input).Val(); left != 1 || len(r.workers())+len(r.standing()) > 0 {
+			t.Errorf("%d in the input list, workers %q, entries %q; want the attempt in the list only", left, r.workers(), r.standing())
+		}
+	})
+}
+
+func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
+	var owners []string
+	o := newSender(ownerQueue{owners: &owners}, newTakenList(), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
+	for _, owner := range []string{"old", "old", "new", "old"} {
+		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}
+	o.drain(t.Context())
+	want := []string{"old", "new", "old"}
+	failIf(t, !slices.Equal(owners, want), "pushed for %q, want %q", owners, want)
+}
+
+// ownerQueue notes whose messages come together.
+type ownerQueue struct {
+	Queue
+	owners *[]string
+}
+
+func (q ownerQueue) Wire() model.Wire { return model.Wire{} }
+
+func (q ownerQueue) Answer(_ context.Context, owner string, _ []store.Answer) ([]store.Code, error) {
+	*q.owners = append(*q.owners, owner)
+	return nil, nil
 }

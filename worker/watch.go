@@ -25,61 +25,53 @@ func (s *session) every(ctx context.Context, interval time.Duration, kicked <-ch
 	}
 }
 
-// watch compares the attempts in flight with Redis, all of them with one call: about once a second, and as soon as a deadline
+// watch compares the executions with Redis, all of them with one call: about once a second, and as soon as a deadline
 // has passed on the own timer. Redis has the last word on a deadline, because `started` moves it.
 func (s *session) watch(ctx context.Context) {
 	s.every(ctx, s.config.FenceEvery, s.overdue, "checking the attempts in hand", s.checkOnce)
 }
 
-// checkOnce looks at every attempt in flight. While Redis does not answer, fences count as held and the deadlines last heard
-// of as true.
+// checkOnce ends every execution that is over. While Redis does not answer, fences count as held and the deadlines last heard
+// of as true. A deadline passes for nothing while `started` is on its way to the poller: it is moved when that is
+// applied, or when the dispatcher sees that the attempt waited in line, and if neither happens the fence is lost.
 func (s *session) checkOnce(ctx context.Context) error {
-	flights := s.inFlight()
-	fences, now, err := s.fences(ctx, flights)
-	for i, f := range flights {
+	executions := s.executing()
+	fences, now, err := s.fences(ctx, executions)
+	for i, e := range executions {
+		if err != nil || fences[i].Err != nil {
+			if e.isOverdue() {
+				e.cancel(ErrDeadline)
+			}
+			continue
+		}
+		fence := fences[i]
+		e.begun.Store(fence.Begun)
 		switch {
-		case err == nil && fences[i].Err == nil:
-			s.judge(f, fences[i], now)
-		case f.isOverdue():
-			f.cancel(ErrDeadline)
+		case fence.AttemptUID != e.AttemptUID:
+			e.cancel(ErrFenceLost)
+		case isPast(fence.DeadlineAt, now) && !fence.Begun:
+		case fence.DeadlineAt.IsZero() && e.isOverdue(), isPast(fence.DeadlineAt, now):
+			e.cancel(ErrDeadline)
+		case !fence.DeadlineAt.IsZero():
+			e.due(fence.DeadlineAt, now, s.kick)
 		}
 	}
 	return err
 }
 
-// fencePatience is how long a comparison may take at least: on a busy machine one takes longer than the shortest time between two.
-const fencePatience = time.Second
-
-// fences reads what the models of attempts are running, and the clock.
-func (s *session) fences(ctx context.Context, flights []*flight) ([]store.Fence, time.Time, error) {
-	if len(flights) == 0 {
+func (s *session) fences(ctx context.Context, executions []*execution) ([]store.Fence, time.Time, error) {
+	if len(executions) == 0 {
 		return nil, time.Time{}, nil
 	}
-	uids := make([]string, len(flights))
-	for i, f := range flights {
-		uids[i] = f.UID
+	uids := make([]string, len(executions))
+	for i, e := range executions {
+		uids[i] = e.UID
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(s.config.FenceEvery, fencePatience))
+	ctx, cancel := context.WithTimeout(ctx, max(s.config.FenceEvery, time.Second)) // on a busy machine one takes longer than the shortest time between two
 	defer cancel()
 	return s.queue.Fences(ctx, uids)
 }
 
-// judge ends an attempt that is over. A deadline passes for nothing while `started` is on its way to the poller: it is moved when that is
-// applied, or when the dispatcher sees that the attempt waited in line, and if neither happens the fence is lost.
-func (s *session) judge(f *flight, fence store.Fence, now time.Time) {
-	f.begun.Store(fence.Begun)
-	switch {
-	case fence.AttemptUID != f.AttemptUID:
-		f.cancel(ErrFenceLost)
-	case isPast(fence.DeadlineAt, now) && !fence.Begun:
-	case fence.DeadlineAt.IsZero() && f.isOverdue(), isPast(fence.DeadlineAt, now):
-		f.cancel(ErrDeadline)
-	case !fence.DeadlineAt.IsZero():
-		f.due(fence.DeadlineAt, now, s.kick)
-	}
-}
-
-// kick asks for a check of the fences now.
 func (s *session) kick() { backoff.Signal(s.overdue) }
 
 // isPast reports whether a deadline has come; no deadline never comes.

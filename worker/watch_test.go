@@ -30,31 +30,29 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 		"removed": func(r *queueFixture) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 				r, b := newFixture(t, server), newBench()
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
 				testkit.Await(t, b.began, "an attempt")
 				testkit.Await(t, b.began, "the other attempt")
 				lose(r)
-				if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrFenceLost) {
-					t.Errorf("cause: %v, want ErrFenceLost", cause)
-				}
+				cause := testkit.Await(t, b.causes, "the end of the context")
+				failIf(t, !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrFenceLost", cause)
 				b.result <- nil
 				r.must(p.stop())
 				for _, m := range r.left() {
 					failIf(t, m.UID == "m" && m.Type != model.MessageStarted, "told %+v", m)
 				}
-				if s := p.Stats(); s.Cancelled != 1 || s.Succeeded != 1 {
-					t.Errorf("counters: %+v, want 1 cancelled and the other one succeeded", s)
-				}
+				s := p.Stats()
+				failIf(t, s.Cancelled != 1 || s.Succeeded != 1, "counters: %+v, want 1 cancelled and the other one succeeded", s)
 			})
 		})
 	}
 }
 
 func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, clock := standstill(t, server)
 		b := newBench()
 		config := quick()
@@ -64,13 +62,11 @@ func TestAPassedDeadlineEndsTheWorkAndNothingIsTold(t *testing.T) {
 		testkit.Await(t, b.began, "the attempt")
 		r.set("m", "processing_at", model.FormatTime(r.now()))
 		clock.Turn(300 * time.Millisecond)
-		if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
-			t.Errorf("cause: %v, want ErrDeadline", cause)
-		}
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 		r.must(p.stop())
-		if got := ends(r.left()); len(got) > 0 {
-			t.Errorf("told %v", got)
-		}
+		got := ends(r.left())
+		failIf(t, len(got) > 0, "told %v", got)
 	})
 }
 
@@ -113,8 +109,7 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 	config := quick()
 	config.FenceEvery = time.Minute // only deadlines make the pool look
 	run(t, c, config, b.handle)
-	r.offer("m")
-	testkit.Await(t, b.began, "the attempt")
+	r.hand(b)
 	testkit.Await(t, c.checks, "the look at the fence before the start")
 	for range 3 { // each time the own timer has run out, and Redis has moved the deadline
 		c.change(func() {
@@ -127,9 +122,8 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 		t.Fatalf("ended early: %v", <-b.causes)
 	}
 	c.change(func() { c.now = c.deadline })
-	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
-		t.Errorf("cause: %v, want ErrDeadline", cause)
-	}
+	cause := testkit.Await(t, b.causes, "the end of the context")
+	failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 }
 
 // The dispatcher has the last word on an attempt that was taken at the deadline of its entry: its fence says so.
@@ -148,8 +142,7 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 			c := newClockwork(r)
 			c.unbegun = true
 			p := run(t, c, quick(), b.handle)
-			r.offer("m")
-			testkit.Await(t, b.began, "the attempt")
+			r.hand(b)
 			c.change(func() { c.now = c.deadline })
 			for range 5 {
 				select {
@@ -164,9 +157,8 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 					t.Errorf("cause: %v, want %v", cause, test.cause)
 				}
 				r.must(p.stop())
-				if got := ends(r.left()); len(got) > 0 {
-					t.Errorf("told %v", got)
-				}
+				got := ends(r.left())
+				failIf(t, len(got) > 0, "told %v", got)
 				return
 			}
 			for range 3 {
@@ -183,8 +175,7 @@ func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
 	c := newClockwork(r)
 	c.deadline = c.now.Add(time.Hour)
 	run(t, c, quick(), b.handle)
-	r.offer("m")
-	testkit.Await(t, b.began, "the attempt")
+	r.hand(b)
 	c.change(func() { c.err = errBroken })
 	for range 5 {
 		testkit.Await(t, c.checks, "a look at the fence")
@@ -204,23 +195,20 @@ func deadlineHolds(t *testing.T, unbegun bool) {
 	c := newClockwork(r)
 	c.deadline, c.unbegun = c.now.Add(200*time.Millisecond), unbegun
 	p := run(t, c, quick(), b.handle)
-	r.offer("m")
-	testkit.Await(t, b.began, "the attempt")
+	r.hand(b)
 	for range 2 { // the first may have been that before the start
 		testkit.Await(t, c.checks, "a look at the fence")
 	}
 	c.change(func() { c.err = errBroken })
-	if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, ErrDeadline) {
-		t.Errorf("cause: %v, want ErrDeadline", cause)
-	}
+	cause := testkit.Await(t, b.causes, "the end of the context")
+	failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
 	r.must(p.stop())
 	want := []model.MessageType{}
 	if c.unbegun {
 		want = append(want, model.MessageInterrupted)
 	}
-	if got := ends(r.left()); !slices.Equal(got, want) {
-		t.Errorf("told %v, want %v", got, want)
-	}
+	got := ends(r.left())
+	failIf(t, !slices.Equal(got, want), "told %v, want %v", got, want)
 }
 
 func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
@@ -231,8 +219,7 @@ func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 		return []store.Fence{{Err: errBroken}}, r.now(), nil
 	}}
 	run(t, q, quick(), b.handle)
-	r.offer("m")
-	testkit.Await(t, b.began, "the attempt")
+	r.hand(b)
 	for range 4 {
 		testkit.Await(t, checks, "a look at the fences")
 	}
@@ -241,7 +228,7 @@ func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
 }
 
 func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {
-	f := &flight{Attempt: &Attempt{}}
+	f := &execution{Attempt: &Attempt{}}
 	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	f.due(now.Add(time.Hour), now, nil)
 	old := f.turn

@@ -24,7 +24,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// release is what an image is made of.
 type release struct {
 	version, revision string
 	created           time.Time // of the commit: the same release has the same bytes

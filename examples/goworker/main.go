@@ -53,7 +53,11 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		attempt.Status("drawing "+payload.InputURL+timeLeft(attempt.Deadline()), 100*part/parts)
+		until := ""
+		if deadline := attempt.Deadline(); !deadline.IsZero() { // zero: it may take for ever
+			until = ", until " + deadline.Format(time.TimeOnly)
+		}
+		attempt.Status("drawing "+payload.InputURL+until, 100*part/parts)
 		// Here goes a part of the work.
 	}
 	return ctx.Err()
@@ -61,11 +65,3 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 
 // parts are those in which the work is done, so that it can stop between two of them.
 const parts = 4
-
-// timeLeft tells until when the work must be done; nothing if it may take for ever.
-func timeLeft(deadline time.Time) string {
-	if deadline.IsZero() {
-		return ""
-	}
-	return ", until " + deadline.Format(time.TimeOnly)
-}

@@ -3,6 +3,7 @@
 package backoff
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -39,11 +40,24 @@ func New(config Config) *Backoff { return &Backoff{config: config} }
 // After takes how a call ended and returns how long to wait before the next one: 0 after a success, else 50 to 100 % of the
 // pause. Jittered, to avoid a thundering herd when Redis returns.
 func (b *Backoff) After(err error) time.Duration {
+	now := time.Time{}
+	if b.config.Clock != nil {
+		now = b.config.Clock()
+	}
 	if err == nil {
-		b.succeeded()
+		if b.logged {
+			line := b.config.Log.Info().Int("failures", b.failures)
+			if b.config.Clock != nil {
+				line = line.Dur("lasted_ms", max(0, now.Sub(b.since)))
+			}
+			line.Msg(b.config.Part + ": " + b.config.What + " works again")
+		}
+		b.failures, b.pause, b.logged = 0, 0, false
+		if b.config.Clock == nil {
+			b.sampler = Sampler{}
+		}
 		return 0
 	}
-	now := b.now()
 	if b.failures == 0 {
 		b.since = now
 	}
@@ -57,21 +71,6 @@ func (b *Backoff) After(err error) time.Duration {
 	return b.pause/2 + rand.N(b.pause/2+1)
 }
 
-// succeeded ends a row of failures. If none of the row was logged, neither is its end.
-func (b *Backoff) succeeded() {
-	if b.logged {
-		line := b.config.Log.Info().Int("failures", b.failures)
-		if b.config.Clock != nil {
-			line = line.Dur("lasted_ms", max(0, b.now().Sub(b.since)))
-		}
-		line.Msg(b.config.Part + ": " + b.config.What + " works again")
-	}
-	b.failures, b.pause, b.logged = 0, 0, false
-	if b.config.Clock == nil {
-		b.sampler = Sampler{}
-	}
-}
-
 // Recent reports whether an instant lies less than a while before now. One that lies ahead does not: the clock was set back, and nobody
 // knows how long ago it was.
 func Recent(at, now time.Time, while time.Duration) bool {
@@ -79,9 +78,27 @@ func Recent(at, now time.Time, while time.Duration) bool {
 	return since >= 0 && since < while
 }
 
-func (b *Backoff) now() time.Time {
-	if b.config.Clock == nil {
-		return time.Time{}
+// Rest waits for a while, but no longer than until a signal or the end of ctx, and reports whether it was a signal. A nil channel gives
+// none.
+func Rest(ctx context.Context, pause time.Duration, wake <-chan struct{}) (signalled bool) {
+	if pause <= 0 {
+		return false
 	}
-	return b.config.Clock()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+		return true
+	case <-timer.C:
+	}
+	return false
+}
+
+// Signal wakes whoever waits for a channel with room for one signal, now or next time.
+func Signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default: // a signal is waiting already
+	}
 }

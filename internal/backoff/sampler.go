@@ -29,17 +29,12 @@ const (
 
 // Sample counts a text. It returns how many of its kind there were, and whether to log this one.
 func (s *Sampler) Sample(text string, now time.Time) (count int, log bool) {
-	k := s.find(kindOf(text), now)
-	if !Recent(k.last, now, forgetAfter) {
-		k.count = 0
-	}
-	k.count++
-	k.last = now
-	return k.count, k.count&(k.count-1) == 0
-}
-
-// find returns the kind with a name. When there are too many kinds, it is the one that all others share.
-func (s *Sampler) find(name string, now time.Time) *kind {
+	name := strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, text[:min(len(text), maxPrefix)])
 	if s.kinds == nil {
 		s.kinds = map[string]*kind{}
 	}
@@ -52,14 +47,11 @@ func (s *Sampler) find(name string, now time.Time) *kind {
 	if s.kinds[name] == nil {
 		s.kinds[name] = &kind{last: now}
 	}
-	return s.kinds[name]
-}
-
-func kindOf(text string) string {
-	return strings.Map(func(r rune) rune {
-		if '0' <= r && r <= '9' {
-			return -1
-		}
-		return r
-	}, text[:min(len(text), maxPrefix)])
+	k := s.kinds[name]
+	if !Recent(k.last, now, forgetAfter) {
+		k.count = 0
+	}
+	k.count++
+	k.last = now
+	return k.count, k.count&(k.count-1) == 0
 }

@@ -14,24 +14,19 @@ import (
 // clusterSize is the smallest number of masters that Redis Cluster is meant for.
 const clusterSize = 3
 
-// hashSlots is the number of slots of every Redis Cluster.
 const hashSlots = 16384
-
-func startCluster() (*backend, error) {
-	return startNodes(clusterSize, "--cluster-node-timeout", "5000")
-}
-
-// startReplicated starts a cluster that soon takes a silent node for dead, and goes on with the slots of the others meanwhile.
-func startReplicated() (*backend, error) {
-	return startNodes(2*clusterSize, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no",
-		"--repl-diskless-sync-delay", "0")
-}
 
 // startNodes starts as many nodes and makes a cluster of them: the first are masters, the others replicas of one master each.
 func startNodes(count int, args ...string) (*backend, error) {
 	b := &backend{}
 	for range count {
-		n, err := newClusterNode(args...)
+		n, err := onFreePorts(func() (*node, error) {
+			bus, err := freePort() // of the cluster bus: the default, port + 10000, may be taken or above 65535
+			if err != nil {
+				return nil, err
+			}
+			return tryNode(append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...))
+		})
 		if err != nil {
 			b.stop()
 			return nil, err
@@ -45,17 +40,6 @@ func startNodes(count int, args ...string) (*backend, error) {
 	return b.ready()
 }
 
-// newClusterNode takes a free port for the cluster bus too: the default, port + 10000, may be taken or above 65535.
-func newClusterNode(args ...string) (*node, error) {
-	return onFreePorts(func() (*node, error) {
-		bus, err := freePort()
-		if err != nil {
-			return nil, err
-		}
-		return tryNode(append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...))
-	})
-}
-
 // join introduces every node to the first, deals out the slots and lets the replicas follow, as redis-cli --cluster create does.
 func (b *backend) join() error {
 	for i, n := range b.nodes {
@@ -64,8 +48,21 @@ func (b *backend) join() error {
 		}
 	}
 	for i, replica := range b.nodes[clusterSize:] {
-		if err := replica.follow(b.nodes[i]); err != nil {
-			return fmt.Errorf("let %s follow %s: %w", replica.addr, b.nodes[i].addr, err)
+		master := b.nodes[i]
+		var id string
+		err := withNode(master.addr, func(ctx context.Context, client *redis.Client) (err error) {
+			id, err = client.Do(ctx, "CLUSTER", "MYID").Text()
+			return err
+		})
+		if err == nil {
+			err = withNode(replica.addr, func(ctx context.Context, client *redis.Client) error {
+				var refused error // until it knows the master
+				err := poll(ctx, replica.exited, func() bool { refused = client.ClusterReplicate(ctx, id).Err(); return refused == nil })
+				return errors.Join(err, refused)
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("let %s follow %s: %w", replica.addr, master.addr, err)
 		}
 	}
 	return b.awaitCluster()
@@ -87,28 +84,6 @@ func (b *backend) introduce(i int) error {
 		}
 		return errors.Join(err, client.Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
 	})
-}
-
-// follow makes the node a replica, as soon as it knows the master.
-func (n *node) follow(master *node) error {
-	id, err := master.id()
-	if err != nil {
-		return err
-	}
-	return withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
-		var refused error
-		err := poll(ctx, n.exited, func() bool { refused = client.ClusterReplicate(ctx, id).Err(); return refused == nil })
-		return errors.Join(err, refused)
-	})
-}
-
-// id is the name of the node in its cluster.
-func (n *node) id() (id string, err error) {
-	err = withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
-		id, err = client.Do(ctx, "CLUSTER", "MYID").Text()
-		return err
-	})
-	return id, err
 }
 
 // awaitCluster waits until every node knows all others and serves, and every replica follows; for a single server it returns at once.
@@ -138,7 +113,6 @@ func (b *backend) living() []*node {
 	return slices.DeleteFunc(slices.Clone(b.nodes), (*node).isDead)
 }
 
-// clusterServes tells whether a node takes every slot for served.
 func clusterServes(ctx context.Context, client *redis.Client) bool {
 	info, err := client.ClusterInfo(ctx).Result()
 	slots := fmt.Sprintf("cluster_slots_ok:%d\r\n", hashSlots)
@@ -167,10 +141,4 @@ func ownLine(nodes string) []string {
 		}
 	}
 	return make([]string, 8)
-}
-
-// ownSlots returns the slots that a node serves, and those on their way.
-func ownSlots(ctx context.Context, client *redis.Client) (string, error) {
-	nodes, err := client.ClusterNodes(ctx).Result()
-	return strings.Join(ownLine(nodes)[8:], " "), err
 }

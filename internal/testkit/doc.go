@@ -5,7 +5,7 @@
 //	ReplicatedCluster              a Redis Cluster with a replica of each master
 //	Server.KillMaster              a crash of one master of it; Server.AwaitFailover, Server.RestartNode: what comes then
 //	Server.MoveSlot                a slot of a cluster goes to another master while it is used
-//	Both                           one test on a miniredis and on a redis-server
+//	Both, BothIfLong               one test on a miniredis and on a redis-server; the latter on one of them unless the long tests run
 //	TLS, NewAuthority              a redis-server that listens for TLS, and the certificates for it
 //	Server.Kill, Server.Restart    a crash of the server, and its return
 //	Server.Dump                    every key with its value, to compare the state before and after a call

@@ -95,16 +95,11 @@ func readStream(ctx context.Context, client *redis.Client, key string) (Stream, 
 	infos, err := client.XInfoGroups(ctx, key).Result()
 	var groups []Group
 	for _, g := range infos {
-		groups = append(groups, Group{Name: g.Name, LastDeliveredID: fullID(g.LastDeliveredID), Pending: g.Pending})
+		if !strings.Contains(g.LastDeliveredID, "-") { // miniredis keeps the short form "0" as it was given
+			g.LastDeliveredID += "-0"
+		}
+		groups = append(groups, Group{Name: g.Name, LastDeliveredID: g.LastDeliveredID, Pending: g.Pending})
 	}
 	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
 	return Stream{Entries: entries, Groups: groups}, err
-}
-
-// fullID spells out the short form "0" that miniredis keeps of an id as it was given.
-func fullID(id string) string {
-	if strings.Contains(id, "-") {
-		return id
-	}
-	return id + "-0"
 }

@@ -28,11 +28,6 @@ type node struct {
 // errExited means that a server ended before it answered, most often because another process took the port meanwhile.
 var errExited = errors.New("redis-server ended before it answered")
 
-// newNode starts a redis-server on a free port.
-func newNode(args ...string) (*node, error) {
-	return onFreePorts(func() (*node, error) { return tryNode(args) })
-}
-
 // onFreePorts tries a few times: between finding a port and using it the port may be taken.
 func onFreePorts(try func() (*node, error)) (n *node, err error) {
 	for range 5 {
@@ -153,7 +148,6 @@ func (n *node) kill() {
 	<-n.exited
 }
 
-// isDead tells whether the process has ended.
 func (n *node) isDead() bool {
 	select {
 	case <-n.exited:
@@ -163,7 +157,6 @@ func (n *node) isDead() bool {
 	}
 }
 
-// stop ends the process and removes its directory.
 func (n *node) stop() {
 	n.kill()
 	_ = os.RemoveAll(n.dir)
@@ -171,7 +164,6 @@ func (n *node) stop() {
 
 func (n *node) logPath() string { return filepath.Join(n.dir, "redis.log") }
 
-// logTail returns the end of the server's log, to be appended to an error.
 func (n *node) logTail() string {
 	const most = 1000
 	log, err := os.ReadFile(n.logPath())

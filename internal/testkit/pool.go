@@ -1,14 +1,19 @@
 package testkit
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
 
@@ -23,9 +28,13 @@ type pool struct {
 
 var (
 	singles  = &pool{start: func() (*backend, error) { return startSingle() }, lent: make(chan struct{}, 100)}
-	clusters = &pool{start: startCluster, lent: make(chan struct{}, 2)} // a start costs three processes and seconds
+	clusters = &pool{start: func() (*backend, error) { return startNodes(clusterSize, "--cluster-node-timeout", "5000") },
+		lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 
-	replicated = &pool{start: startReplicated, lent: make(chan struct{}, 2)} // six
+	// replicated clusters soon take a silent node for dead, and go on with the slots of the others meanwhile.
+	replicated = &pool{start: func() (*backend, error) {
+		return startNodes(2*clusterSize, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
+	}, lent: make(chan struct{}, 2)}
 )
 
 // kept is whether somebody will stop the idle backends: Main, which writes it before the first test.
@@ -81,18 +90,25 @@ func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
 	p.lent <- struct{}{}
 	t.Cleanup(func() { <-p.lent })
-	b, err := p.take()
-	must(t, err)
-	t.Cleanup(func() { p.giveBack(b) })
-	return b.server()
-}
-
-// private starts a backend for one test only.
-func private(t testing.TB, start func() (*backend, error)) *Server {
-	t.Helper()
-	b, err := start()
-	must(t, err)
-	t.Cleanup(b.stop)
+	b := p.pop()
+	for b != nil && !b.reset() {
+		b.stop()
+		b = p.pop()
+	}
+	if b == nil {
+		var err error
+		b, err = p.start()
+		must(t, err)
+	}
+	t.Cleanup(func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if kept {
+			p.idle = append(p.idle, b)
+		} else {
+			b.stop()
+		}
+	})
 	return b.server()
 }
 
@@ -106,16 +122,6 @@ func (b *backend) server() *Server {
 	return s
 }
 
-func (p *pool) take() (*backend, error) {
-	for b := p.pop(); b != nil; b = p.pop() {
-		if b.reset() {
-			return b, nil
-		}
-		b.stop()
-	}
-	return p.start()
-}
-
 func (p *pool) pop() *backend {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,12 +133,72 @@ func (p *pool) pop() *backend {
 	return b
 }
 
-func (p *pool) giveBack(b *backend) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !kept {
-		b.stop()
-		return
+// backend is what runs behind one Server: a single redis-server, or the nodes of a cluster.
+type backend struct {
+	nodes  []*node
+	config []map[string]string // of each node, as it was when the backend had started
+}
+
+func startSingle(args ...string) (*backend, error) {
+	n, err := onFreePorts(func() (*node, error) { return tryNode(args) })
+	if err != nil {
+		return nil, err
 	}
-	p.idle = append(p.idle, b)
+	b := &backend{nodes: []*node{n}}
+	return b.ready()
+}
+
+// ready notes the configuration that a later reset compares with.
+func (b *backend) ready() (*backend, error) {
+	for _, n := range b.nodes {
+		config, err := n.readConfig()
+		if err != nil {
+			b.stop()
+			return nil, err
+		}
+		b.config = append(b.config, config)
+	}
+	return b, nil
+}
+
+func (n *node) readConfig() (config map[string]string, err error) {
+	err = withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
+		config, err = client.ConfigGet(ctx, "*").Result()
+		if err == nil && config["cluster-enabled"] == "yes" {
+			var nodes string
+			nodes, err = client.ClusterNodes(ctx).Result()
+			config["slots of its own"] = strings.Join(ownLine(nodes)[8:], " ") // and those on their way
+		}
+		return err
+	})
+	return config, err
+}
+
+// reset makes the backend as good as new for the next test, and says no when it cannot: a test may have killed a node,
+// paused it, changed its configuration or moved a slot.
+func (b *backend) reset() bool {
+	for i, n := range b.nodes {
+		// Keys, scripts and the connections that an earlier test left open go. A replica follows its master.
+		if withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
+			err := client.FlushAll(ctx).Err()
+			if redis.IsReadOnlyError(err) {
+				err = nil
+			}
+			return errors.Join(err, client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
+				client.ClientKillByFilter(ctx, "TYPE", "pubsub").Err(), client.ScriptFlush(ctx).Err())
+		}) != nil {
+			return false
+		}
+		config, err := n.readConfig()
+		if err != nil || !maps.Equal(config, b.config[i]) {
+			return false
+		}
+	}
+	return b.awaitCluster() == nil
+}
+
+func (b *backend) stop() {
+	for _, n := range b.nodes {
+		n.stop()
+	}
 }

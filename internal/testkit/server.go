@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"maps"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // Server is one Redis that a test may use as it likes until the test ends.
@@ -42,6 +44,18 @@ func Both(t *testing.T, test func(t *testing.T, s *Server)) {
 	})
 }
 
+// BothIfLong is Both if the long tests run. Else test runs once: on a redis-server, or on a miniredis where there is none. It is for what talks
+// to Redis by scripts alone that have tests of their own on both.
+func BothIfLong(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil || long.Enabled() {
+		Both(t, test)
+		return
+	}
+	t.Parallel()
+	test(t, Redis(t))
+}
+
 // Miniredis starts an in-process server whose keys expire, as those of a real one, whatever its clock was set to.
 func Miniredis(t testing.TB) *Server {
 	t.Helper()
@@ -63,7 +77,10 @@ func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
 	if len(args) > 0 {
-		return private(t, func() (*backend, error) { return startSingle(args...) })
+		b, err := startSingle(args...)
+		must(t, err)
+		t.Cleanup(b.stop)
+		return b.server()
 	}
 	return lend(t, singles)
 }

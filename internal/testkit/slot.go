@@ -3,6 +3,7 @@ package testkit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -36,84 +37,52 @@ func (s *Server) RestartNode(t testing.TB, address string) {
 // MoveSlot moves the slot of a key to another master, with all its keys, while it is in use. It returns when every node knows.
 func (s *Server) MoveSlot(t testing.TB, key string) {
 	t.Helper()
-	m := s.newMove(t, keySlot(t, s, key))
-	must(t, m.set(m.target, "IMPORTING", m.sourceID))
-	must(t, m.set(m.source, "MIGRATING", m.targetID))
-	must(t, m.drain())
+	slot := keySlot(t, s, key)
+	source, sourceID := s.master(t, slot)
+	masters := s.masters(t)
+	others := slices.DeleteFunc(slices.Collect(maps.Keys(masters)), func(address string) bool { return address == source })
+	target, targetID := others[0], masters[others[0]]
+	set := func(address, state, id string) {
+		must(t, withNode(address, func(ctx context.Context, client *redis.Client) error {
+			return client.Do(ctx, "CLUSTER", "SETSLOT", slot, state, id).Err()
+		}))
+	}
+	set(target, "IMPORTING", sourceID)
+	set(source, "MIGRATING", targetID)
+	must(t, withNode(source, func(ctx context.Context, client *redis.Client) error { return drain(ctx, client, slot, target) }))
 	// The target first: a source that has given the slot away already would send clients there who would be sent back.
-	for _, master := range append([]string{m.target, m.source}, m.others...) {
-		must(t, m.set(master, "NODE", m.targetID))
+	for _, master := range slices.Insert(others, 1, source) {
+		set(master, "NODE", targetID)
 	}
-	m.expectEmpty(t)
-	s.awaitMaster(t, m.slot, func(master string) bool { return master == m.target })
-}
-
-// move is a slot on its way from one master to another.
-type move struct {
-	slot               int
-	source, target     string // addresses
-	sourceID, targetID string
-	others             []string // addresses of the other masters
-}
-
-func (s *Server) newMove(t testing.TB, slot int) *move {
-	t.Helper()
-	m := &move{slot: slot}
-	m.source, m.sourceID = s.master(t, slot)
-	for address, id := range s.masters(t) {
-		switch {
-		case address == m.source:
-		case m.target == "":
-			m.target, m.targetID = address, id
-		default:
-			m.others = append(m.others, address)
-		}
-	}
-	return m
-}
-
-func (m *move) set(address, state, id string) error {
-	return withNode(address, func(ctx context.Context, client *redis.Client) error {
-		if err := client.Do(ctx, "CLUSTER", "SETSLOT", m.slot, state, id).Err(); err != nil {
-			return fmt.Errorf("set slot %d %s at %s: %w", m.slot, state, address, err)
-		}
-		return nil
-	})
-}
-
-// drain moves keys until none is left. A source that migrates lets no new ones come.
-func (m *move) drain() error {
-	host, port, err := net.SplitHostPort(m.target)
-	if err != nil {
-		return err
-	}
-	return withNode(m.source, func(ctx context.Context, source *redis.Client) error {
-		for {
-			keys, err := source.ClusterGetKeysInSlot(ctx, m.slot, 100).Result()
-			if err != nil || len(keys) == 0 {
-				return err
-			}
-			words := []any{"MIGRATE", host, port, "", 0, Limit.Milliseconds(), "KEYS"}
-			for _, key := range keys {
-				words = append(words, key)
-			}
-			if err := source.Do(ctx, words...).Err(); err != nil {
-				return fmt.Errorf("move %d keys to %s: %w", len(keys), m.target, err)
-			}
-		}
-	})
-}
-
-// expectEmpty wants that no key was left where nobody would look for it.
-func (m *move) expectEmpty(t testing.TB) {
-	t.Helper()
-	must(t, withNode(m.source, func(ctx context.Context, client *redis.Client) error {
-		count, err := client.ClusterCountKeysInSlot(ctx, m.slot).Result()
-		if err == nil && count > 0 {
-			err = fmt.Errorf("slot %d: expected no keys left at %s, found %d", m.slot, m.source, count)
+	must(t, withNode(source, func(ctx context.Context, client *redis.Client) error {
+		count, err := client.ClusterCountKeysInSlot(ctx, slot).Result()
+		if err == nil && count > 0 { // where nobody would look for them
+			err = fmt.Errorf("slot %d: expected no keys left at %s, found %d", slot, source, count)
 		}
 		return err
 	}))
+	s.awaitMaster(t, slot, func(master string) bool { return master == target })
+}
+
+// drain moves keys of a slot until none is left. A source that migrates lets no new ones come.
+func drain(ctx context.Context, source *redis.Client, slot int, target string) error {
+	host, port, err := net.SplitHostPort(target)
+	if err != nil {
+		return err
+	}
+	for {
+		keys, err := source.ClusterGetKeysInSlot(ctx, slot, 100).Result()
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		words := []any{"MIGRATE", host, port, "", 0, Limit.Milliseconds(), "KEYS"}
+		for _, key := range keys {
+			words = append(words, key)
+		}
+		if err := source.Do(ctx, words...).Err(); err != nil {
+			return fmt.Errorf("move %d keys to %s: %w", len(keys), target, err)
+		}
+	}
 }
 
 func keySlot(t testing.TB, s *Server, key string) (slot int) {
@@ -126,7 +95,6 @@ func keySlot(t testing.TB, s *Server, key string) (slot int) {
 	return slot
 }
 
-// ask calls do with a client of a node that lives.
 func (s *Server) ask(t testing.TB, do func(context.Context, *redis.Client) error) {
 	t.Helper()
 	s.nodes(t)
@@ -164,7 +132,6 @@ func (s *Server) masters(t testing.TB) map[string]string {
 	return masters
 }
 
-// masterOf asks a node for the master of a slot.
 func masterOf(ctx context.Context, client *redis.Client, slot int) (address, id string, err error) {
 	shards, err := client.ClusterShards(ctx).Result()
 	for _, shard := range shards {

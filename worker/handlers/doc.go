@@ -5,5 +5,5 @@
 //	if err != nil {
 //		return err
 //	}
-//	pool, err := worker.New(store, handler, worker.Config{})
+//	pool, err := worker.Open(ctx, "redis://127.0.0.1:6379", "feeds", handler, worker.Config{})
 package handlers

@@ -56,31 +56,14 @@ func (d *download) Read(p []byte) (int, error) {
 		d.body = err
 		return 0, err
 	}
-	if n > 0 {
-		d.report()
+	switch total := d.response.ContentLength; {
+	case n == 0:
+	case total > 0:
+		d.attempt.Status(fmt.Sprintf("Downloading: %s of %s", size(d.bytes), size(total)), int(d.bytes*100/total))
+	default:
+		d.attempt.Status("Downloading: "+size(d.bytes), -1)
 	}
 	return n, err
-}
-
-func (d *download) report() {
-	total := d.response.ContentLength
-	if total <= 0 {
-		d.attempt.Status("Downloading: "+size(d.bytes), -1)
-		return
-	}
-	d.attempt.Status(fmt.Sprintf("Downloading: %s of %s", size(d.bytes), size(total)), int(d.bytes*100/total))
-}
-
-// finish tells what has arrived.
-func (d *download) finish() {
-	text := "Downloaded " + size(d.bytes)
-	if rows, ok := d.rows.rows(); ok {
-		text = fmt.Sprintf("Downloaded %d rows, %s", rows, size(d.bytes))
-		if rows == 1 {
-			text = "Downloaded 1 row, " + size(d.bytes)
-		}
-	}
-	d.attempt.Status(text, 100)
 }
 
 // failure sorts what went wrong by whom it concerns: the end of the context, the owner, the network, or this machine.
@@ -104,7 +87,6 @@ func (d *download) tooLarge() error {
 	return ownersFault(err, "too_large", "The feed is larger than the "+size(d.most)+" that are allowed.")
 }
 
-// size renders a number of bytes for people.
 func size(bytes int64) string {
 	for i, unit := range []string{"GiB", "MiB", "KiB"} {
 		if one := int64(1) << (30 - 10*i); bytes >= one {
@@ -112,4 +94,52 @@ func size(bytes int64) string {
 		}
 	}
 	return fmt.Sprintf("%d B", bytes)
+}
+
+// rowCount counts the rows of a CSV that is written to it, in constant memory. Rows are the records after the first, which
+// is the header; blank lines are none, and a line break inside quotes ends none. Anything with a NUL in it is no CSV. One
+// goroutine only.
+type rowCount struct {
+	records int64
+	filled  bool // whether the record being read has anything in it
+	inside  bool // of a quoted field
+	closed  bool // whether the byte before was the quote that closed a field
+	starts  bool // whether the byte before was a separator
+	binary  bool
+}
+
+func (c *rowCount) Write(p []byte) (int, error) {
+	for _, b := range p {
+		closed := c.closed
+		c.closed = false
+		switch {
+		case b == '"' && c.inside:
+			c.inside, c.closed = false, true
+		case b == '"':
+			// A quote in the middle of a text, as in 5", opens nothing; the second of two in a quoted field opens it again.
+			c.inside = closed || c.starts || !c.filled
+			c.filled = true
+		case b == '\n' && !c.inside:
+			c.end()
+		case b == 0:
+			c.binary = true
+		case b != '\r' && b != '\n':
+			c.filled = true
+		}
+		c.starts = b == ',' || b == ';' || b == '\t' || b == '|'
+	}
+	return len(p), nil
+}
+
+func (c *rowCount) end() {
+	if c.filled {
+		c.records++
+	}
+	c.filled = false
+}
+
+// rows is what has been counted, the last line included; false: it is no CSV.
+func (c *rowCount) rows() (int64, bool) {
+	c.end()
+	return max(0, c.records-1), !c.binary
 }

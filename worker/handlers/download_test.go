@@ -3,6 +3,7 @@ package handlers
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -56,9 +58,8 @@ func TestABodyOfManyReadsArrivesByteForByte(t *testing.T) {
 			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { send(w, *body.Load()) }, FetchOptions{})
 			f.expect(success, f.fetch(t.Context(), f.url))
 			f.holdsBytes(first)
-			if last := f.said[len(f.said)-1].Status; last != "Downloaded 1.0 MiB" {
-				t.Errorf("the last status is %q, want all bytes counted", last)
-			}
+			last := f.said[len(f.said)-1].Status
+			failIf(t, last != "Downloaded 1.0 MiB", "the last status is %q, want all bytes counted", last)
 			f.expect(unchanged(), f.fetch(t.Context(), f.url))
 			body.Store(&second)
 			f.expect(success, f.fetch(t.Context(), f.url))
@@ -81,9 +82,8 @@ func TestABodyThatIsCutOffInItsMiddleLeavesTheOldFileWhole(t *testing.T) {
 			}, FetchOptions{})
 			f.expect(success, f.fetch(t.Context(), f.url))
 			cut.Store(true)
-			if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.ErrorType != "truncated" {
-				t.Errorf("told %+v, want a failure of type truncated", m)
-			}
+			m := f.fetch(t.Context(), f.url)
+			failIf(t, m.Type != model.MessageFailure || m.ErrorType != "truncated" || m.Retryable != nil, "told %+v, want a failure of type truncated", m)
 			f.holdsBytes(old)
 		})
 	}
@@ -112,9 +112,7 @@ func (f *feed) holdsBytes(want []byte) {
 	f.t.Helper()
 	path := filepath.Join(f.dir, "tbl%2F1")
 	got, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(got, want) {
-		f.t.Errorf("the file holds %d bytes, %v; want the %d that were sent", len(got), err, len(want))
-	}
+	failIf(f.t, err != nil || !bytes.Equal(got, want), "the file holds %d bytes, %v; want the %d that were sent", len(got), err, len(want))
 	meta, found := readSidecar(path, f.url)
 	if !found || meta.Bytes != int64(len(want)) || meta.SHA256 != digest(string(want)) {
 		f.t.Errorf("the sidecar says %+v, %t; want %d bytes with the hash %s", meta, found, len(want), digest(string(want)))
@@ -127,9 +125,8 @@ func TestWhatComesTogetherWithTheEndOfABodyCounts(t *testing.T) {
 		d := &download{ctx: t.Context(), attempt: example(), response: &http.Response{Body: io.NopCloser(&lastWords{"abc", end})}, most: 3, path: filepath.Join(t.TempDir(), "f")}
 		var file bytes.Buffer
 		err := d.receive(&file)
-		if whole := err == nil && file.String() == "abc"; whole != errors.Is(end, io.EOF) {
-			t.Errorf("%v: received %q, %v", end, file.String(), err)
-		}
+		whole := err == nil && file.String() == "abc"
+		failIf(t, whole != errors.Is(end, io.EOF), "%v: received %q, %v", end, file.String(), err)
 	}
 }
 
@@ -140,3 +137,84 @@ type lastWords struct {
 }
 
 func (l *lastWords) Read(p []byte) (int, error) { return copy(p, l.text), l.end }
+
+func TestRowsAreTheRecordsAfterTheHeader(t *testing.T) {
+	for text, want := range map[string]int64{
+		"":                           0,
+		"\n\r\n":                     0,
+		"id":                         0,
+		"id\n":                       0,
+		"id\n1":                      1,
+		"id\n1\n2\n":                 2,
+		"id\r\n1\r\n\r\n2\r\n":       2,
+		"id,t\n1,\"a\nb\"\n2,c\n":    2,
+		"id,t\n1,\"a\"\"\nb\"\n2,\n": 2,
+		"id,t\n1,\"\"\n2,c\n":        2,
+		"\"id\n\"\n\"\"\n2":          2,
+		"size\n5\" pipe\n6\" pipe\n": 2,
+		"size\n5\"\" pipe\n6\n":      2,
+		"a;b\n1;\"x\n;\"\n":          1,
+		"a\tb\n1\t\"x\n\"\n":         1,
+		"a\n\"never closed\n\n\n":    1,
+	} {
+		var c rowCount
+		_, _ = c.Write([]byte(text))
+		got, ok := c.rows()
+		failIf(t, got != want || !ok, "%q: %d rows, %v; want %d", text, got, ok, want)
+	}
+}
+
+func TestAFileWithAZeroByteHasNoRowsToTell(t *testing.T) {
+	for text, want := range map[string]bool{"id\n\x00\n": false, "id\n\x01\n": true} {
+		var c rowCount
+		_, _ = c.Write([]byte(text))
+		_, ok := c.rows()
+		failIf(t, ok != want, "%q: told %v, want %v", text, ok, want)
+	}
+}
+
+// TestRowsAreCountedAsTheStandardLibraryReadsThem writes random records, in pieces of random size.
+func TestRowsAreCountedAsTheStandardLibraryReadsThem(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		text := randomCSV(random)
+		records, err := csv.NewReader(strings.NewReader(text)).ReadAll()
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		var c rowCount
+		for rest := []byte(text); len(rest) > 0; {
+			n := 1 + random.IntN(len(rest))
+			_, _ = c.Write(rest[:n])
+			rest = rest[n:]
+		}
+		got, _ := c.rows()
+		failIf(t, got != int64(max(0, len(records)-1)), "%q: %d rows, the library reads %d records", text, got, len(records))
+	}
+}
+
+func randomCSV(random *rand.Rand) string {
+	var text bytes.Buffer
+	writer := csv.NewWriter(&text)
+	writer.UseCRLF = random.IntN(2) == 0
+	for range random.IntN(6) {
+		record := make([]string, 3)
+		for i := range record {
+			for range random.IntN(5) {
+				record[i] += (`"` + ",;\n\r\tab ")[random.IntN(9):][:1]
+			}
+		}
+		_ = writer.Write(record)
+	}
+	writer.Flush()
+	return text.String()
+}
+
+func BenchmarkRows(b *testing.B) {
+	text := []byte(strings.Repeat("12345,\"some text, quoted\",more text\n", 1000))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		var c rowCount
+		_, _ = c.Write(text)
+	}
+}

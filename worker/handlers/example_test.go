@@ -13,7 +13,6 @@ import (
 
 	"github.com/alicebob/miniredis/v2"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
 )
@@ -34,30 +33,22 @@ func ExampleHTTP() {
 	}
 	defer server.Close()
 	// A dispatcher does this when a model is due.
-	server.HSet("bigtables:model:tbl_1", "attempt_uid", "a1")
-	_, _ = server.Push("bigtables-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
+	server.HSet("feeds:model:tbl_1", "attempt_uid", "a1")
+	_, _ = server.Push("feeds-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
 
-	clients, err := store.Connect("redis://"+server.Addr(), store.ConnectOptions{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer func() { _ = clients.Close() }()
-	store, err := store.New(clients, store.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
 	handler, err := handlers.HTTP(service.URL+"/refresh", handlers.HTTPOptions{Client: service.Client()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	pool, err := worker.New(store.Pool(), handler, worker.Config{Concurrency: 1, Name: "w1"})
+	pool, err := worker.Open(ctx, "redis://"+server.Addr(), "feeds", handler, worker.Config{Concurrency: 1, Name: "w1"})
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer func() { _ = pool.Close() }()
 	if err := pool.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
-	messages, _ := server.List("bigtables-output")
+	messages, _ := server.List("feeds-output")
 	for _, message := range messages {
 		fmt.Println(message)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -43,7 +42,10 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	o.KillAfter = cmp.Or(o.KillAfter, 2*time.Second)
 	o.MaxOutput = cmp.Or(o.MaxOutput, 1<<20)
 	if o.Env == nil {
-		o.Env = slices.DeleteFunc(os.Environ(), o.isSecret)
+		o.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
+			name, _, _ := strings.Cut(variable, "=")
+			return strings.HasPrefix(name, "REFRESHD_") || slices.Contains(settings, name) || slices.Contains(o.Secrets, name)
+		})
 	}
 	if o.Queue != "" {
 		o.Env = append(slices.Clip(o.Env), "REFRESHD_QUEUE="+o.Queue)
@@ -56,28 +58,6 @@ func (o ExecOptions) withDefaults() ExecOptions {
 
 // settings of refreshd that may hold a secret, beside its REFRESHD_ variables.
 var settings = []string{"REDIS_URL", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
-
-// isSecret says whether a variable, as "name=value", may hold a secret of refreshd.
-func (o *ExecOptions) isSecret(variable string) bool {
-	name, _, _ := strings.Cut(variable, "=")
-	return strings.HasPrefix(name, "REFRESHD_") || slices.Contains(settings, name) || slices.Contains(o.Secrets, name)
-}
-
-// exitError is the failure that an exit code means. Some have a meaning in sysexits.h.
-func exitError(code int, reason string) error {
-	if reason == "" {
-		reason = fmt.Sprintf("exit status %d", code)
-	}
-	err := worker.ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
-	switch code {
-	case 75: // EX_TEMPFAIL
-		return worker.Retryable(err)
-	case 64, 65, 77, 78: // EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG
-		return worker.NotRetryable(err)
-	default:
-		return err
-	}
-}
 
 // maxEnv bounds the REFRESHD_PAYLOAD_ variables together, in bytes: a kernel refuses to start a program with too many.
 const maxEnv = 128 << 10

@@ -18,10 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -84,17 +83,14 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 	if cap(l.line) > 2*worker.MaxText {
 		t.Errorf("holds %d bytes", cap(l.line))
 	}
-	if got := l.text(); len(got) != worker.MaxText {
-		t.Errorf("kept %d bytes, want %d", len(got), worker.MaxText)
-	}
+	got := l.text()
+	failIf(t, len(got) != worker.MaxText, "kept %d bytes, want %d", len(got), worker.MaxText)
 }
 
 func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
 	var out, errs testkit.Buffer
 	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))
-	if out.String() != "one\n" || errs.String() != "two\n" {
-		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
-	}
+	failIf(t, out.String() != "one\n" || errs.String() != "two\n", "stdout %q, stderr %q", out.String(), errs.String())
 }
 
 func TestAProgramNeedNotReadItsInput(t *testing.T) {
@@ -125,9 +121,7 @@ func TestTheVariablesOfAPayloadAreBoundedTogether(t *testing.T) {
 		room := 128<<10 - len("REFRESHD_PAYLOAD_A") - len("REFRESHD_PAYLOAD_B")
 		a := &worker.Attempt{Payload: json.RawMessage(`{"a":"` + strings.Repeat("x", room/2) + `","b":"` + strings.Repeat("x", room-room/2+over) + `"}`)}
 		found := slices.DeleteFunc(environment(a), func(variable string) bool { return !strings.HasPrefix(variable, "REFRESHD_PAYLOAD_") })
-		if len(found) != want {
-			t.Errorf("%d bytes too long: %d variables, want %d", over, len(found), want)
-		}
+		failIf(t, len(found) != want, "%d bytes too long: %d variables, want %d", over, len(found), want)
 	}
 }
 
@@ -169,9 +163,8 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 			go func() { ended <- handler(ctx, example()) }()
 			testkit.Await(t, began, "the begin of the program")
 			cancel(worker.ErrFenceLost)
-			if err := testkit.Await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
-				t.Errorf("got %v, want worker.ErrFenceLost", err)
-			}
+			err = testkit.Await(t, ended, "the end of the handler")
+			failIf(t, !errors.Is(err, worker.ErrFenceLost), "got %v, want worker.ErrFenceLost", err)
 			testkit.Await(t, gone, "the end of every process")
 		})
 	}
@@ -187,9 +180,8 @@ func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
 	go func() { ended <- handler(ctx, example()) }()
 	testkit.Await(t, began, "the begin of the program")
 	cancel(worker.ErrShutdown)
-	if err := testkit.Await(t, ended, "the end of the handler"); !errors.Is(err, worker.ErrShutdown) {
-		t.Errorf("got %v, want worker.ErrShutdown", err)
-	}
+	err = testkit.Await(t, ended, "the end of the handler")
+	failIf(t, !errors.Is(err, worker.ErrShutdown), "got %v, want worker.ErrShutdown", err)
 	testkit.Await(t, gone, "the end of every process")
 }
 
@@ -200,9 +192,8 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || !strings.Contains(err.Error(), "exit status 1") {
-		t.Errorf("got %v, want exit status 1", err)
-	}
+	err = testkit.Await(t, ended, "the end of the handler")
+	failIf(t, err == nil || !strings.Contains(err.Error(), "exit status 1"), "got %v, want exit status 1", err)
 	select {
 	case <-began:
 		testkit.Await(t, gone, "the end of every process")
@@ -255,12 +246,10 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeFoundIsRefusedAtOnce(t *testing.T) {
-	if _, err := Exec([]string{"no-such-program-here"}, ExecOptions{}); err == nil {
-		t.Error("expected an error, got nil")
-	}
-	if _, err := Exec(nil, ExecOptions{}); err == nil {
-		t.Error("expected an error, got nil")
-	}
+	_, err := Exec([]string{"no-such-program-here"}, ExecOptions{})
+	failIf(t, err == nil, "expected an error, got nil")
+	_, err = Exec(nil, ExecOptions{})
+	failIf(t, err == nil, "expected an error, got nil")
 }
 
 func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
@@ -280,9 +269,8 @@ func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
 	testkit.Await(t, gone, "the end of every process")
 	stop()
 	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output, 0, -1).Val() {
-		if m, err := (model.Wire{}).DecodeMessage([]byte(message)); err != nil || m.Type != model.MessageStarted {
-			t.Errorf("told %s, %v; want nothing after the start", message, err)
-		}
+		m, err := model.Wire{}.DecodeMessage([]byte(message))
+		failIf(t, err != nil || m.Type != model.MessageStarted, "told %s, %v; want nothing after the start", message, err)
 	}
 }
 
@@ -293,8 +281,59 @@ func TestManyProgramsAtOnce(t *testing.T) {
 		p.offer(fmt.Sprint("m", i), "http://x/")
 	}
 	for range 80 { // a start and an end each
-		if m := p.told(); m.Type != model.MessageStarted && m.Type != model.MessageSuccess {
-			t.Errorf("told %+v", m)
+		m := p.told()
+		failIf(t, m.Type != model.MessageStarted && m.Type != model.MessageSuccess, "told %+v", m)
+	}
+}
+
+// runShell runs a script for one attempt and returns its error.
+func runShell(t *testing.T, script string, options ExecOptions) error {
+	t.Helper()
+	return shell(t, script, options)(t.Context(), &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"n":1}`)})
+}
+
+func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {
+	t.Setenv("REDIS_URL", "redis://:geheim@127.0.0.1")
+	t.Setenv("REFRESHD_REDIS", "redis://:geheim@127.0.0.1")
+	t.Setenv("REFRESHD_HTTP_HEADER", "Authorization: geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "authorization=geheim")
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+	t.Setenv("OWN", "yes")
+	var out bytes.Buffer
+	must(t, runShell(t, `env`, ExecOptions{Stdout: &out}))
+	text := out.String()
+	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "OTEL_EXPORTER_OTLP_ENDPOINT=http") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_N=1") {
+		t.Errorf("want the environment without secrets, got\n%s", text)
+	}
+}
+
+func TestOfTheOutputOfAProgramNoMoreThanTheMostIsPassedOn(t *testing.T) {
+	var out, errs bytes.Buffer
+	err := runShell(t, `head -c 10000000 /dev/zero | tr '\0' x; head -c 3000000 /dev/zero | tr '\0' y >&2; echo; echo why >&2; exit 1`,
+		ExecOptions{Stdout: &out, Stderr: &errs, MaxOutput: 1000})
+	failIf(t, err == nil || !strings.HasSuffix(err.Error(), "y") && !strings.HasSuffix(err.Error(), "why"), "want the reason, got %.50q", err)
+	const note = "\n[more output is dropped]\n"
+	if want := strings.Repeat("x", 1000) + note; out.String() != want {
+		t.Errorf("stdout: want 1000 bytes and a note, got %d", out.Len())
+	}
+	if want := strings.Repeat("y", 1000) + note; errs.String() != want {
+		t.Errorf("stderr: want 1000 bytes and a note, got %d", errs.Len())
+	}
+}
+
+func TestOutputThatJustFitsIsPassedOnWithoutANote(t *testing.T) {
+	var out bytes.Buffer
+	c := &capped{next: &out, left: 6}
+	for _, part := range []string{"abc", "def", ""} {
+		n, err := io.WriteString(c, part)
+		if n != len(part) || err != nil {
+			t.Fatalf("%q: %d, %v", part, n, err)
 		}
 	}
+	failIf(t, out.String() != "abcdef", "want all of it and no note, got %q", out.String())
+	_, _ = io.WriteString(c, "g")
+	_, _ = io.WriteString(c, "h")
+	want := "abcdef\n[more output is dropped]\n"
+	failIf(t, out.String() != want, "want %q, got %q", want, out.String())
 }

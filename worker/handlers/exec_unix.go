@@ -43,46 +43,38 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 	}
 	options = options.withDefaults()
 	return func(ctx context.Context, attempt *worker.Attempt) error {
-		return runProgram(ctx, attempt, argv, options)
+		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+		cmd.Dir = options.Dir
+		cmd.Env = slices.Concat(options.Env, environment(attempt))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		ended := false // the context, before the program; Wait waits for Cancel
+		cmd.Cancel = func() error {
+			err := killGroup(cmd, syscall.SIGTERM)
+			ended = !errors.Is(err, os.ErrProcessDone)
+			return err
+		}
+		cmd.WaitDelay = options.KillAfter // after this the leader is killed
+		var pipes pipes
+		var stdout io.Writer
+		if options.Stdout != nil {
+			stdout = &capped{options.Stdout, options.MaxOutput}
+		}
+		stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
+		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
+		if err != nil {
+			pipes.drain()
+			return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
+		}
+		err = cmd.Wait()
+		// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
+		_ = killGroup(cmd, syscall.SIGKILL)
+		pipes.drain()
+		if ended {
+			return context.Cause(ctx)
+		}
+		return verdict(cmd.ProcessState, err, stderr.text())
 	}, nil
 }
-
-func runProgram(ctx context.Context, attempt *worker.Attempt, argv []string, options ExecOptions) error {
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir = options.Dir
-	cmd.Env = slices.Concat(options.Env, environment(attempt))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	ended := false // the context, before the program; Wait waits for Cancel
-	cmd.Cancel = func() error {
-		err := killGroup(cmd, syscall.SIGTERM)
-		ended = !errors.Is(err, os.ErrProcessDone)
-		return err
-	}
-	cmd.WaitDelay = options.KillAfter // after this the leader is killed
-	var pipes pipes
-	var stdout io.Writer
-	if options.Stdout != nil {
-		stdout = &capped{options.Stdout, options.MaxOutput}
-	}
-	stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
-	err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
-	if err != nil {
-		pipes.drain()
-		return stopped(ctx, worker.ErrorType(fmt.Errorf("start program: %w", err), "exec_start"))
-	}
-	err = cmd.Wait()
-	// Nobody is left in most cases. Those who are may hold the pipes open, so they go first.
-	_ = killGroup(cmd, syscall.SIGKILL)
-	pipes.drain()
-	if ended {
-		return context.Cause(ctx)
-	}
-	return verdict(cmd.ProcessState, err, stderr.text())
-}
-
-// drainTime is how long the last output of a program that has ended is awaited. Only a process that has left the group can
-// make use of it.
-const drainTime = 200 * time.Millisecond
 
 // pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
 // them, not only until the program has ended.
@@ -92,20 +84,22 @@ type pipes struct {
 }
 
 func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) error {
-	if stdout != nil {
-		theirs, err := p.output(stdout)
+	for _, output := range []struct{ from, to *io.Writer }{{&cmd.Stdout, &stdout}, {&cmd.Stderr, &stderr}} {
+		if *output.to == nil {
+			continue
+		}
+		ours, theirs, err := os.Pipe()
 		if err != nil {
 			return err
 		}
 		defer func() { _ = theirs.Close() }()
-		cmd.Stdout = theirs
+		*output.from = theirs
+		p.outputs = append(p.outputs, ours)
+		p.copying.Go(func() {
+			_, _ = io.Copy(*output.to, ours)
+			_ = ours.Close()
+		})
 	}
-	theirs, err := p.output(stderr)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = theirs.Close() }()
-	cmd.Stderr = theirs
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -120,23 +114,9 @@ func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) err
 	return nil
 }
 
-// output returns the end of a new pipe that is the program's; what is written to it goes to w.
-func (p *pipes) output(w io.Writer) (*os.File, error) {
-	ours, theirs, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	p.outputs = append(p.outputs, ours)
-	p.copying.Go(func() {
-		_, _ = io.Copy(w, ours)
-		_ = ours.Close()
-	})
-	return theirs, nil
-}
-
 // drain waits until all is copied, or for drainTime if somebody still holds a pipe open.
 func (p *pipes) drain() {
-	enough := time.AfterFunc(drainTime, func() {
+	enough := time.AfterFunc(200*time.Millisecond, func() { // only a process that has left the group can make use of it
 		for _, file := range p.outputs {
 			_ = file.SetReadDeadline(time.Unix(1, 0)) // long past; it fails for one that is closed, which needs none
 		}
@@ -164,9 +144,20 @@ func verdict(state *os.ProcessState, err error, reason string) error {
 			reason = "killed by signal: " + status.Signal().String()
 		}
 		return worker.ErrorType(errors.New(reason), fmt.Sprintf("signal_%d", status.Signal()))
-	case state.ExitCode() > 0:
-		return exitError(state.ExitCode(), reason)
-	default:
+	case state.ExitCode() <= 0:
 		return fmt.Errorf("run program: %w", err)
+	}
+	code := state.ExitCode()
+	if reason == "" {
+		reason = fmt.Sprintf("exit status %d", code)
+	}
+	err = worker.ErrorType(errors.New(reason), fmt.Sprintf("exit_%d", code))
+	switch code { // some have a meaning in sysexits.h
+	case 75: // EX_TEMPFAIL
+		return worker.Retryable(err)
+	case 64, 65, 77, 78: // EX_USAGE, EX_DATAERR, EX_NOPERM, EX_CONFIG
+		return worker.NotRetryable(err)
+	default:
+		return err
 	}
 }

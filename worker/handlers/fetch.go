@@ -111,23 +111,26 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	if err := f.guard.check(source); err != nil {
 		return fetchError(ctx, err)
 	}
-	pace := newPace(ctx, f.Stall, f.LeastRate)
-	defer pace.end()
-	ctx = pace.ctx
+	watchdog := newWatchdog(ctx, f.Stall, f.LeastRate)
+	defer watchdog.end()
+	ctx = watchdog.ctx
 	path := filepath.Join(f.dir, fileName(attempt.UID))
 	known, conditional := readSidecar(path, source.String())
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.String(), nil)
 	if err != nil {
 		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
 	}
-	if conditional {
-		known.ask(request.Header)
+	if known.ETag != "" {
+		request.Header.Set("If-None-Match", known.ETag)
+	}
+	if known.LastModified != "" {
+		request.Header.Set("If-Modified-Since", known.LastModified)
 	}
 	response, err := f.Client.Do(request)
 	if err != nil {
 		return fetchError(ctx, err)
 	}
-	response.Body = pace.respond(response.Body)
+	response.Body = watchdog.respond(response.Body)
 	defer func() { _ = response.Body.Close() }()
 	switch {
 	case response.StatusCode == http.StatusNotModified && conditional:
@@ -149,17 +152,7 @@ func fetchError(ctx context.Context, err error) error {
 	return requestError(ctx, err)
 }
 
-// ask makes a request conditional.
-func (s sidecar) ask(header http.Header) {
-	if s.ETag != "" {
-		header.Set("If-None-Match", s.ETag)
-	}
-	if s.LastModified != "" {
-		header.Set("If-Modified-Since", s.LastModified)
-	}
-}
-
-// save replaces the file and its sidecar.
+// save replaces the file and its sidecar, and tells what has arrived.
 func (f *fetcher) save(d *download, known sidecar) error {
 	if d.response.ContentLength > d.most {
 		return d.tooLarge()
@@ -177,7 +170,14 @@ func (f *fetcher) save(d *download, known sidecar) error {
 	if err := writeSidecar(d.path, meta); err != nil {
 		return d.failure(err)
 	}
-	d.finish()
+	text := "Downloaded "
+	switch rows, counted := d.rows.rows(); {
+	case counted && rows == 1:
+		text += "1 row, "
+	case counted:
+		text += fmt.Sprintf("%d rows, ", rows)
+	}
+	d.attempt.Status(text+size(d.bytes), 100)
 	return nil
 }
 
@@ -196,31 +196,26 @@ func inputURL(payload json.RawMessage) (*url.URL, error) {
 	}
 	parsed, err := checkURL(text)
 	if err != nil {
-		err = fmt.Errorf("input_url: %w", err)
-		return nil, ownersFault(err, "input_url", "The address of the feed is not a valid http or https address.")
+		return nil, ownersFault(fmt.Errorf("input_url: %w", err), "input_url", "The address of the feed is not a valid http or https address.")
 	}
 	return parsed, nil
 }
 
-// maxShown is how much of an address an owner is shown, in bytes.
-const maxShown = 200 - len("…")
-
 // refused tells the owner of a feed what its server said, where the owner can do something about it.
 func refused(response *http.Response, source *url.URL) error {
 	err := statusError(response)
-	texts := map[int]string{
+	text, found := map[int]string{
 		http.StatusNotFound:     "The feed was not found (404): ",
 		http.StatusGone:         "The feed is gone (410): ",
 		http.StatusUnauthorized: "The feed asks for a login (401): ",
 		http.StatusForbidden:    "Access to the feed was refused (403): ",
-	}
-	text, found := texts[response.StatusCode]
+	}[response.StatusCode]
 	if !found {
 		return err
 	}
 	address := shown(source)
-	if len(address) > maxShown {
-		address = strings.ToValidUTF8(address[:maxShown], "") + "…"
+	if most := 200 - len("…"); len(address) > most {
+		address = strings.ToValidUTF8(address[:most], "") + "…"
 	}
 	return worker.UserFriendly(err, text+address)
 }

@@ -27,47 +27,6 @@ func TestTheDefaultsOfAFetchAreThoseOfItsDocumentation(t *testing.T) {
 	equal(t, want, FetchOptions{}.withDefaults())
 }
 
-func TestABodyThatIsCutOffLeavesTheOldFile(t *testing.T) {
-	for name, cut := range map[string]http.HandlerFunc{
-		"content length": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "1000")
-			_, _ = io.WriteString(w, "id\n1\n")
-		},
-		"chunked": func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, strings.Repeat("x", 10_000))
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
-		},
-		"gzip": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			zip := gzip.NewWriter(w)
-			_, _ = io.WriteString(zip, table)
-			_ = zip.Flush() // and no Close
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			broken := false
-			f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
-				if broken {
-					cut(w, r)
-					return
-				}
-				w.Header().Set("ETag", `"v1"`)
-				_, _ = io.WriteString(w, table)
-			}, FetchOptions{})
-			f.expect(success, f.fetch(t.Context(), f.url))
-			broken = true
-			if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.ErrorType != "truncated" || m.Retryable != nil {
-				t.Errorf("told %+v, want a failure of type truncated", m)
-			}
-			f.holds(table)
-			if _, found := readSidecar(filepath.Join(f.dir, "tbl%2F1"), f.url); !found {
-				t.Error("the sidecar of the old file is gone")
-			}
-		})
-	}
-}
-
 func TestAFeedAboveTheLimitIsRefusedAndLeavesTheOldFile(t *testing.T) {
 	for name, send := range map[string]func(w http.ResponseWriter, body string){
 		"told before": func(w http.ResponseWriter, body string) {
@@ -109,9 +68,8 @@ func TestAFeedThatSaysItIsTooLargeIsNotDownloaded(t *testing.T) {
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done() // not a byte comes
 	}, FetchOptions{MaxBytes: 1 << 10})
-	if m := f.fetch(t.Context(), f.url); m.ErrorType != "too_large" {
-		t.Errorf("told %+v, want a failure of type too_large", m)
-	}
+	m := f.fetch(t.Context(), f.url)
+	failIf(t, m.ErrorType != "too_large", "told %+v, want a failure of type too_large", m)
 }
 
 func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
@@ -141,28 +99,15 @@ func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
 		a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(payload)}
 		_, m := try(t.Context(), t, handler, a)
 		named := strings.HasPrefix(m.Reason, "input_url: expected ") || strings.HasPrefix(m.Reason, "payload: expected ")
-		if m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable || !named {
-			t.Errorf("%s: told %+v", payload, m)
-		}
+		failIf(t, m.Type != model.MessageFailure || m.ErrorType != "input_url" || m.Retryable == nil || *m.Retryable || !named, "%s: told %+v", payload, m)
 	}
-}
-
-func TestABusyServerIsGivenTheTimeThatItAsksFor(t *testing.T) {
-	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "30")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}, FetchOptions{})
-	f.expect(model.Message{Type: model.MessageFailure, Failure: policy.Failure{
-		Reason: "503 Service Unavailable", ErrorType: "http_503", RetryAfter: 30 * time.Second,
-	}}, f.fetch(t.Context(), f.url))
 }
 
 func TestOtherAnswersAreFailuresThatMayBeRetried(t *testing.T) {
 	for _, code := range []int{204, 206, 304, 500} {
 		f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }, FetchOptions{})
-		if m := f.fetch(t.Context(), f.url); m.Type != model.MessageFailure || m.Retryable != nil || m.ErrorType != fmt.Sprintf("http_%d", code) {
-			t.Errorf("%d: told %+v", code, m)
-		}
+		m := f.fetch(t.Context(), f.url)
+		failIf(t, m.Type != model.MessageFailure || m.Retryable != nil || m.ErrorType != fmt.Sprintf("http_%d", code), "%d: told %+v", code, m)
 	}
 }
 
@@ -236,9 +181,8 @@ func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 	go func() { result <- f.handler(ctx, a) }()
 	testkit.Await(t, began, "the first bytes")
 	cancel(worker.ErrFenceLost)
-	if err := testkit.Await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrFenceLost) {
-		t.Errorf("got %v, want worker.ErrFenceLost", err)
-	}
+	err := testkit.Await(t, result, "the end of the handler")
+	failIf(t, !errors.Is(err, worker.ErrFenceLost), "got %v, want worker.ErrFenceLost", err)
 	f.clean()
 	f.holds(table)
 }
@@ -248,12 +192,10 @@ func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 	d := &download{ctx: ctx, attempt: example(), response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
 	cancel(worker.ErrFenceLost)
 	path := filepath.Join(t.TempDir(), "feed")
-	if err := replace(path, d.receive); !errors.Is(err, worker.ErrFenceLost) {
-		t.Errorf("got %v, want worker.ErrFenceLost", err)
-	}
-	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("stat: %v, want that there is no file", err)
-	}
+	err := replace(path, d.receive)
+	failIf(t, !errors.Is(err, worker.ErrFenceLost), "got %v, want worker.ErrFenceLost", err)
+	_, err = os.Stat(path)
+	failIf(t, !errors.Is(err, os.ErrNotExist), "stat: %v, want that there is no file", err)
 }
 
 func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
@@ -261,33 +203,15 @@ func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700); err != nil { // a directory stands where the file is to go
 		t.Fatal(err)
 	}
-	if m := f.fetch(t.Context(), f.url); m.ErrorType != "disk" || m.Retryable != nil {
-		t.Errorf("told %+v, want a failure of type disk", m)
-	}
+	m := f.fetch(t.Context(), f.url)
+	failIf(t, m.ErrorType != "disk" || m.Retryable != nil, "told %+v, want a failure of type disk", m)
 }
 
 func TestADirectoryThatCannotBeUsedIsRefusedAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
-	if _, err := Fetch(file, FetchOptions{}); err == nil {
-		t.Error("expected an error, got nil")
-	}
-	if _, err := Fetch(t.TempDir(), FetchOptions{MaxBytes: -1}); err == nil {
-		t.Error("expected an error, got nil")
-	}
-}
-
-func TestAPoolFetchesFeeds(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) })
-		handler, err := Fetch(t.TempDir(), FetchOptions{Client: ownClient(t)})
-		must(t, err)
-		p, _ := start(t, server, handler)
-		p.offer("m", url)
-		var last model.Message
-		for m := p.told(); m.Type != model.MessageSuccess; m = p.told() {
-			last = m
-		}
-		failIf(t, last.Status != "Downloaded 2 rows, 20 B" || *last.Progress != 100, "the last status is %+v", last)
-	})
+	_, err := Fetch(file, FetchOptions{})
+	failIf(t, err == nil, "expected an error, got nil")
+	_, err = Fetch(t.TempDir(), FetchOptions{MaxBytes: -1})
+	failIf(t, err == nil, "expected an error, got nil")
 }

@@ -106,23 +106,17 @@ func removeLeftovers(dir string) error {
 	}
 	var errs []error
 	for _, entry := range entries {
-		if strings.HasPrefix(entry.Name(), ".") && strings.HasSuffix(entry.Name(), tempSuffix) && entry.Type().IsRegular() {
-			errs = append(errs, removeUnlocked(filepath.Join(dir, entry.Name())))
+		if !strings.HasPrefix(entry.Name(), ".") || !strings.HasSuffix(entry.Name(), tempSuffix) || !entry.Type().IsRegular() {
+			continue
 		}
+		file, err := os.Open(filepath.Join(dir, entry.Name()))
+		if err == nil && lock(file) == nil { // else somebody is writing it
+			err = os.Remove(file.Name())
+		}
+		_ = file.Close() // none: nothing is closed
+		errs = append(errs, ignoreMissing(err))
 	}
 	return errors.Join(errs...)
-}
-
-func removeUnlocked(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return ignoreMissing(err)
-	}
-	defer func() { _ = file.Close() }()
-	if lock(file) != nil {
-		return nil // somebody is writing it
-	}
-	return ignoreMissing(os.Remove(path))
 }
 
 func ignoreMissing(err error) error {

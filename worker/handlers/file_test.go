@@ -28,9 +28,8 @@ func TestTheNameOfAFileStaysInItsDirectory(t *testing.T) {
 		long[:151]:         long[:120] + "~" + digest(long[:151])[:24],
 		long:               long[:120] + "~" + digest(long)[:24],
 	} {
-		if got := fileName(uid); got != want {
-			t.Errorf("%q: %q, want %q", uid, got, want)
-		}
+		got := fileName(uid)
+		failIf(t, got != want, "%q: %q, want %q", uid, got, want)
 	}
 }
 
@@ -54,18 +53,15 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 		}
 	}
 	must(t, replace(path, write("old", nil)))
-	if err := replace(path, write("half", io.ErrShortWrite)); !errors.Is(err, io.ErrShortWrite) {
-		t.Errorf("got %v, want the error of the writer", err)
-	}
+	err := replace(path, write("half", io.ErrShortWrite))
+	failIf(t, !errors.Is(err, io.ErrShortWrite), "got %v, want the error of the writer", err)
 	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
 		t.Errorf("the file holds %q, %v; want old", text, err)
 	}
-	if files, _ := filepath.Glob(filepath.Join(dir, "*")); !cmp.Equal(files, []string{path}) {
-		t.Errorf("files: %q", files)
-	}
-	if files, _ := filepath.Glob(filepath.Join(dir, ".*")); len(files) > 0 {
-		t.Errorf("left behind: %q", files)
-	}
+	files, _ := filepath.Glob(filepath.Join(dir, "*"))
+	failIf(t, !cmp.Equal(files, []string{path}), "files: %q", files)
+	files, _ = filepath.Glob(filepath.Join(dir, ".*"))
+	failIf(t, len(files) > 0, "left behind: %q", files)
 }
 
 func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
@@ -95,10 +91,8 @@ func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
 }
 
 func TestWhatIsMissingIsNoErrorAndAllElseIs(t *testing.T) {
-	if err := ignoreMissing(&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist}); err != nil {
-		t.Errorf("want no error, got %v", err)
-	}
-	if err := ignoreMissing(os.ErrPermission); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("want %v, got %v", os.ErrPermission, err)
-	}
+	err := ignoreMissing(&os.PathError{Op: "open", Path: "x", Err: os.ErrNotExist})
+	failIf(t, err != nil, "want no error, got %v", err)
+	err = ignoreMissing(os.ErrPermission)
+	failIf(t, !errors.Is(err, os.ErrPermission), "want %v, got %v", os.ErrPermission, err)
 }

@@ -80,37 +80,28 @@ func (p *pool) offer(uid, inputURL string) {
 	p.t.Helper()
 	p.fence(uid, uid+"-1")
 	entry, _ := json.Marshal(map[string]string{"big_table_uid": uid, "refresh_attempt_uid": uid + "-1", "input_url": inputURL})
-	if err := p.redis.RPush(context.Background(), p.store.Keys.Input, entry).Err(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.redis.RPush(context.Background(), p.store.Keys.Input, entry).Err())
 }
 
 func (p *pool) fence(uid, attemptUID string) {
 	p.t.Helper()
-	if err := p.redis.HSet(context.Background(), p.store.Keys.Model(uid), "attempt_uid", attemptUID).Err(); err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, p.redis.HSet(context.Background(), p.store.Keys.Model(uid), "attempt_uid", attemptUID).Err())
 }
 
 // told waits for the next message, as the poller reads it.
 func (p *pool) told() model.Message {
 	p.t.Helper()
 	reply, err := p.redis.BLPop(context.Background(), testkit.Limit, p.store.Keys.Output).Result()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return m
 }
 
 func equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, options...); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got, options...)
+	failIf(t, diff != "", "(-want +got):\n%s", diff)
 }
 
 func must(t testing.TB, err error) {

@@ -21,7 +21,6 @@ type guard struct {
 	private bool     // addresses that are not public are allowed too
 }
 
-// maxRedirects is how many redirections a download follows.
 const maxRedirects = 10
 
 // refusal says what of a URL itself keeps it from being asked.
@@ -99,28 +98,18 @@ func (*guard) control(_ context.Context, _, address string, _ syscall.RawConn) e
 	return nil
 }
 
-// check refuses a URL before anything is asked for it.
 func (g *guard) check(target *url.URL) error {
 	if target.Scheme != "http" && target.Scheme != "https" {
 		return refusal("the address is not allowed: expected http or https")
 	}
-	host := hostName(target)
-	if len(g.hosts) > 0 && !slices.ContainsFunc(g.hosts, func(allowed string) bool { return matches(host, allowed) }) {
+	host := strings.TrimSuffix(strings.ToLower(target.Hostname()), ".") // its one spelling
+	if len(g.hosts) > 0 && !slices.ContainsFunc(g.hosts, func(allowed string) bool {
+		suffix, wild := strings.CutPrefix(allowed, "*")
+		return host == allowed || wild && strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}) {
 		return refusal("the address is not allowed: expected one of the allowed hosts")
 	}
 	return nil
-}
-
-// hostName is the one spelling of the host of a URL.
-func hostName(target *url.URL) string {
-	return strings.TrimSuffix(strings.ToLower(target.Hostname()), ".")
-}
-
-func matches(host, allowed string) bool {
-	if suffix, wild := strings.CutPrefix(allowed, "*"); wild {
-		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
-	}
-	return host == allowed
 }
 
 // isPublic reports whether an address belongs to the open internet. Of IPv6 only 2000::/3 is given out, and networks without IPv4

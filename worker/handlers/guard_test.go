@@ -28,9 +28,8 @@ func TestOnlyAddressesOfTheOpenInternetArePublic(t *testing.T) {
 		"fc00::1": false, "fd00:ec2::254": false, "ff02::1": false, "fec0::1": false, "2001:db8::1": false, "2001::1": false,
 		"2002:7f00:1::": false, "64:ff9b::7f00:1": false, "64:ff9b::a9fe:a9fe": false, "64:ff9b:1::1": false, "100::1": false, "4000::1": false,
 	} {
-		if got := isPublic(netip.MustParseAddr(text)); got != want {
-			t.Errorf("%s: want public %t, got %t", text, want, got)
-		}
+		got := isPublic(netip.MustParseAddr(text))
+		failIf(t, got != want, "%s: want public %t, got %t", text, want, got)
 	}
 }
 
@@ -46,14 +45,12 @@ func TestAHostMatchesItsNameAndAStarAllNamesBelow(t *testing.T) {
 	} {
 		target, err := url.Parse(address)
 		must(t, err)
-		if got := guard.check(target) == nil; got != want {
-			t.Errorf("%s: want allowed %t, got %t", address, want, got)
-		}
+		got := guard.check(target) == nil
+		failIf(t, got != want, "%s: want allowed %t, got %t", address, want, got)
 	}
 	for _, host := range []string{"", "*", "*.", "http://x", "a b", "a*b", "x:80", "*.*.x", "u@x"} {
-		if _, err := newGuard([]string{host}, false); err == nil {
-			t.Errorf("%q: want it refused", host)
-		}
+		_, err := newGuard([]string{host}, false)
+		failIf(t, err == nil, "%q: want it refused", host)
 	}
 }
 
@@ -74,9 +71,8 @@ func expectForbidden(t *testing.T, address string, options FetchOptions) {
 	if m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || m.Retryable == nil || *m.Retryable || strings.Contains(m.Reason, "127.0.0.1") {
 		t.Errorf("%s: want a refusal that is not retried and tells no address, got %+v", address, m)
 	}
-	if files, _ := os.ReadDir(dir); len(files) > 0 {
-		t.Errorf("%s: want no file, got %v", address, files)
-	}
+	files, _ := os.ReadDir(dir)
+	failIf(t, len(files) > 0, "%s: want no file, got %v", address, files)
 }
 
 func TestAURLOfAUserReachesNothingPrivateWhateverItIsWrittenLike(t *testing.T) {
@@ -119,9 +115,8 @@ func TestARedirectionIsCheckedLikeTheFirstAddress(t *testing.T) {
 	transport := guard.transport()
 	client := guard.client(&http.Client{Transport: transport})
 	transport.DialContext = countingDial(&dials, control)
-	if _, err := client.Get(public); err == nil || dials != 2 {
-		t.Errorf("want the second of two connections refused, got %d and %v", dials, err)
-	}
+	_, err := client.Get(public)
+	failIf(t, err == nil || dials != 2, "want the second of two connections refused, got %d and %v", dials, err)
 }
 
 func TestRedirectionsEnd(t *testing.T) {

@@ -23,9 +23,6 @@ type HTTPOptions struct {
 	Header http.Header
 }
 
-// maxReply is how much of a reply is read, in bytes.
-const maxReply = 64 << 10
-
 // HTTP returns a handler that POSTs the payload of every attempt, a JSON object, to a URL. The attempt stands in the headers
 // Refreshd-Uid, Refreshd-Attempt-Uid, Refreshd-Attempt-No and Refreshd-Deadline-At, and in Traceparent if it is traced. The status is the result:
 //
@@ -45,46 +42,38 @@ func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("http: %w, found %s", err, document.Found(address))
 	}
-	caller := &caller{url: target.String(), header: options.Header}
+	var client http.Client
 	if options.Client != nil {
-		caller.client = *options.Client
+		client = *options.Client
 	}
-	caller.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return caller.call, nil
-}
-
-type caller struct {
-	url    string
-	header http.Header
-	client http.Client
-}
-
-func (c *caller) call(ctx context.Context, attempt *worker.Attempt) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(attempt.Payload))
-	if err != nil {
-		return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
-	}
-	for name, values := range c.header {
-		request.Header[http.CanonicalHeaderKey(name)] = values
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Refreshd-Uid", attempt.UID)
-	request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
-	request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
-	request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
-	if attempt.Traceparent != "" {
-		request.Header.Set("Traceparent", attempt.Traceparent)
-	}
-	response, err := c.client.Do(request)
-	if err != nil {
-		return requestError(ctx, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
-	if err != nil {
-		return requestError(ctx, fmt.Errorf("read the reply: %w", err))
-	}
-	return result(attempt, response, body)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return func(ctx context.Context, attempt *worker.Attempt) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(attempt.Payload))
+		if err != nil {
+			return worker.NotRetryable(fmt.Errorf("make the request: %w", err))
+		}
+		for name, values := range options.Header {
+			request.Header[http.CanonicalHeaderKey(name)] = values
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("Refreshd-Uid", attempt.UID)
+		request.Header.Set("Refreshd-Attempt-Uid", attempt.AttemptUID)
+		request.Header.Set("Refreshd-Attempt-No", strconv.Itoa(attempt.AttemptNo))
+		request.Header.Set("Refreshd-Deadline-At", model.FormatTime(attempt.DeadlineAt))
+		if attempt.Traceparent != "" {
+			request.Header.Set("Traceparent", attempt.Traceparent)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return requestError(ctx, err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+		if err != nil {
+			return requestError(ctx, fmt.Errorf("read the reply: %w", err))
+		}
+		return result(attempt, response, body)
+	}, nil
 }
 
 // result reads status and body. A body that is not the JSON expected says nothing.

@@ -104,9 +104,7 @@ func TestTheHTTPStatusMakesTheResult(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/" {
-					t.Errorf("followed to %s", r.URL)
-				}
+				failIf(t, r.URL.Path != "/", "followed to %s", r.URL)
 				for name, value := range c.header {
 					w.Header().Set(name, value)
 				}
@@ -137,9 +135,7 @@ func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
 	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
 	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil, "told %+v", m)
 	for _, secret := range []string{"pass", "secret"} {
-		if strings.Contains(m.Reason, secret) {
-			t.Errorf("the reason tells a secret: %s", m.Reason)
-		}
+		failIf(t, strings.Contains(m.Reason, secret), "the reason tells a secret: %s", m.Reason)
 	}
 }
 
@@ -158,40 +154,22 @@ func TestARequestEndsWithTheContext(t *testing.T) {
 	go func() { result <- handler(ctx, example()) }()
 	testkit.Await(t, began, "the request")
 	cancel(worker.ErrDeadline)
-	if err := testkit.Await(t, result, "the end of the handler"); !errors.Is(err, worker.ErrDeadline) {
-		t.Errorf("got %v, want worker.ErrDeadline", err)
-	}
+	err := testkit.Await(t, result, "the end of the handler")
+	failIf(t, !errors.Is(err, worker.ErrDeadline), "got %v, want worker.ErrDeadline", err)
 	testkit.Await(t, ended, "the end of the request")
 }
 
 func TestAnAddressThatIsNoneIsRefused(t *testing.T) {
 	for _, address := range []string{"", "localhost:80", "ftp://x/", "http://", "http://%zz/", "file:///etc/passwd"} {
-		if _, err := HTTP(address, HTTPOptions{}); err == nil {
-			t.Errorf("%q: expected an error", address)
-		}
+		_, err := HTTP(address, HTTPOptions{})
+		failIf(t, err == nil, "%q: expected an error", address)
 	}
 }
 
 func TestTheClientOfTheCallerIsNotChanged(t *testing.T) {
 	client := &http.Client{}
-	if _, err := HTTP("http://x/", HTTPOptions{Client: client}); err != nil || client.CheckRedirect != nil {
-		t.Errorf("err %v, or the client was changed", err)
-	}
-}
-
-func TestAPoolPostsToAService(t *testing.T) {
-	t.Parallel()
-	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"changed":false}`)
-	})
-	p, _ := start(t, testkit.Miniredis(t), post(t, url))
-	p.offer("m", "http://x/")
-	if m := p.told(); m.Type != model.MessageStarted {
-		t.Errorf("told %+v, want started", m)
-	}
-	if m := p.told(); m.Type != model.MessageSuccess || m.Changed == nil || *m.Changed {
-		t.Errorf("told %+v, want a success with changed false", m)
-	}
+	_, err := HTTP("http://x/", HTTPOptions{Client: client})
+	failIf(t, err != nil || client.CheckRedirect != nil, "err %v, or the client was changed", err)
 }
 
 func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {

@@ -17,7 +17,12 @@ import (
 func statusError(response *http.Response) error {
 	code := response.StatusCode
 	err := worker.ErrorType(fmt.Errorf("%d %s", code, http.StatusText(code)), fmt.Sprintf("http_%d", code))
-	err = waitAsAsked(err, response.Header)
+	switch asked, found := backoff.RetryAfter(response.Header); {
+	case found && !asked.Until.IsZero():
+		err = worker.RetryAt(err, asked.Until) // an instant is left to the clock of Redis
+	case found:
+		err = worker.RetryAfter(err, asked.Wait)
+	}
 	mayPass := code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusTooManyRequests
 	if code/100 == 4 && !mayPass {
 		return worker.NotRetryable(err)
@@ -28,18 +33,6 @@ func statusError(response *http.Response) error {
 // ownersFault is a failure that no retry mends, told to the owner in plain words.
 func ownersFault(err error, kind, text string) error {
 	return worker.NotRetryable(worker.ErrorType(worker.UserFriendly(err, text), kind))
-}
-
-// waitAsAsked adds the wish of a Retry-After header. An instant is left to the clock of Redis.
-func waitAsAsked(err error, header http.Header) error {
-	asked, found := backoff.RetryAfter(header)
-	switch {
-	case !found:
-		return err
-	case !asked.Until.IsZero():
-		return worker.RetryAt(err, asked.Until)
-	}
-	return worker.RetryAfter(err, asked.Wait)
 }
 
 // requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
@@ -77,7 +70,6 @@ func stopped(ctx context.Context, err error) error {
 	return err
 }
 
-// checkURL accepts an http or https URL with a host.
 func checkURL(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" {

@@ -92,7 +92,7 @@ func shrink(shot []byte) ([]byte, error) {
 	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
-	to := image.NewPaletted(bounds, colours[:min(len(colours), mostColours)])
+	to := image.NewPaletted(bounds, colours[:min(len(colours), 160)])
 	draw.Draw(to, bounds, from, bounds.Min, draw.Src)
 	var out bytes.Buffer
 	encoder := png.Encoder{CompressionLevel: png.BestCompression}
@@ -101,5 +101,3 @@ func shrink(shot []byte) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
-
-const mostColours = 160

@@ -1,9 +1,12 @@
+// Package browser looks at pages with Chromium, as a person would. A package of tests has one browser, which its first tab starts and testkit.Main
+// ends; each tab has cookies of its own. Only tests import it.
 package browser
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // Tab is one tab of the browser. A test fails when its pages run a script that calls pwned, open a dialog, violate their Content-Security-Policy, throw, or
@@ -43,7 +48,19 @@ const watch = `alert = confirm = prompt = text => ` + Hook + `('dialog: ' + text
 func Open(t testing.TB) *Tab {
 	t.Helper()
 	tab := &Tab{t: t}
-	tab.ctx, tab.waits = open(t, tab.listen)
+	testkit.RequireProgram(t, program, program)
+	browser, err := start()
+	if err != nil {
+		t.Fatalf("start %s: %v", program, err)
+	}
+	// A tab of the browser, closed when the test ends, and how long it may wait for anything.
+	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(tab.listen))
+	t.Cleanup(closeTab)
+	var cancel context.CancelFunc
+	tab.ctx, cancel = context.WithTimeout(ctx, testkit.Limit)
+	t.Cleanup(cancel)
+	tab.waits, cancel = context.WithTimeout(tab.ctx, testkit.Limit-testkit.Limit/10)
+	t.Cleanup(cancel)
 	tab.do(
 		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
 		call(log.Enable, cdp.Empty{}),
@@ -171,7 +188,7 @@ func (tab *Tab) Address() string { tab.t.Helper(); return Eval[string](tab, `loc
 // Await waits until an expression holds in the page, or in the one that comes behind it.
 func (tab *Tab) Await(expression string) {
 	tab.t.Helper()
-	look := time.NewTicker(lookEach)
+	look := time.NewTicker(20 * time.Millisecond) // each look costs the page a layout
 	defer look.Stop()
 	for {
 		holds, err := chromedp.Run(tab.waits, chromedp.Evaluate[bool]("!!("+expression+")")) // an error: one page goes, and the next comes
@@ -185,9 +202,6 @@ func (tab *Tab) Await(expression string) {
 		}
 	}
 }
-
-// lookEach is how long a page rests between two looks: each costs it a layout.
-const lookEach = 20 * time.Millisecond
 
 // AwaitText waits until a reader of the page sees a text.
 func (tab *Tab) AwaitText(text string) {
@@ -248,3 +262,27 @@ func Quote(text string) string {
 	quoted, _ := json.Marshal(text) // a text always marshals
 	return string(quoted)
 }
+
+const program = "chromium"
+
+// start starts the browser of this process, at the first tab.
+var start = sync.OnceValues(func() (context.Context, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, err
+	}
+	allocator, end := chromedp.NewExecAllocator(context.Background(),
+		chromedp.ExecPath(path), chromedp.Headless, chromedp.NoFirstRun,
+		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
+		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true), chromedp.Flag("disable-extensions", true),
+		// A tab behind others is as quick as the one in front.
+		chromedp.Flag("disable-background-timer-throttling", true), chromedp.Flag("disable-renderer-backgrounding", true), chromedp.Flag("disable-backgrounding-occluded-windows", true),
+		chromedp.Flag("disable-default-apps", true), chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("hide-scrollbars", true),
+		chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("lang", "en-GB"))
+	ctx, cancel := chromedp.NewContext(allocator)
+	testkit.AtEnd(func() { // end waits for the process
+		cancel()
+		end()
+	})
+	return ctx, chromedp.Do(ctx)
+})

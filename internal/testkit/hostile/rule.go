@@ -79,14 +79,31 @@ func line(r *rand.Rand) string {
 		}
 	}
 	some := func(most, first, last int, fromEnd bool) func() string {
-		return func() string { return numbers(r, most, first, last, fromEnd) }
+		return func() string {
+			return distinct(1+r.IntN(1+r.IntN(most)), func() string {
+				n := first + r.IntN(last-first+1)
+				if fromEnd && r.IntN(3) == 0 {
+					n = -n
+				}
+				return fmt.Sprint(n)
+			})
+		}
 	}
 	add(70, "INTERVAL", func() string { return fmt.Sprint(intervals[r.IntN(len(intervals))]) })
 	add(20, "BYMONTH", some(6, 1, 12, false))
 	add(20, "BYMONTHDAY", some(31, 1, 31, true))
 	add(10, "BYYEARDAY", some(100, 1, 366, true))
 	add(10, "BYWEEKNO", some(30, 1, 53, true))
-	add(40, "BYDAY", func() string { return days(r, freq >= 5) })
+	add(40, "BYDAY", func() string {
+		numbered := freq >= 5 && r.IntN(2) == 0
+		return distinct(1+r.IntN(5), func() string {
+			day := []string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}[r.IntN(7)]
+			if numbered {
+				day = fmt.Sprint([]int{-5, -2, -1, 1, 2, 3, 5}[r.IntN(7)]) + day
+			}
+			return day
+		})
+	})
 	add(30, "BYHOUR", some(12, 0, 23, false))
 	add(30, "BYMINUTE", some(10, 0, 59, false))
 	add(20, "BYSECOND", some(6, 0, 59, false))
@@ -104,30 +121,12 @@ func line(r *rand.Rand) string {
 	return strings.Join(parts, ";")
 }
 
-func numbers(r *rand.Rand, most, first, last int, fromEnd bool) string {
+// distinct lists what make has made in so many tries, each once.
+func distinct(tries int, make func() string) string {
 	var list []string
-	for range 1 + r.IntN(1+r.IntN(most)) {
-		n := first + r.IntN(last-first+1)
-		if fromEnd && r.IntN(3) == 0 {
-			n = -n
-		}
-		if text := fmt.Sprint(n); !slices.Contains(list, text) {
+	for range tries {
+		if text := make(); !slices.Contains(list, text) {
 			list = append(list, text)
-		}
-	}
-	return strings.Join(list, ",")
-}
-
-func days(r *rand.Rand, numbered bool) string {
-	numbered = numbered && r.IntN(2) == 0
-	var list []string
-	for range 1 + r.IntN(5) {
-		day := []string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}[r.IntN(7)]
-		if numbered {
-			day = fmt.Sprint([]int{-5, -2, -1, 1, 2, 3, 5}[r.IntN(7)]) + day
-		}
-		if !slices.Contains(list, day) {
-			list = append(list, day)
 		}
 	}
 	return strings.Join(list, ",")

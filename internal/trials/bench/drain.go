@@ -2,10 +2,13 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -18,17 +21,6 @@ type Pass struct {
 	RedisTold bool
 	Daemons   time.Duration // CPU time, that of their start included
 }
-
-func (p *Pass) add(more Pass) {
-	p.Cycles += more.Cycles
-	p.Took += more.Took
-	p.Redis += more.Redis
-	p.RedisTold = more.RedisTold
-	p.Daemons += more.Daemons
-}
-
-// look is how often the progress of a pass is looked at.
-const look = 5 * time.Millisecond
 
 // Drain starts the daemons and workers, waits until every model was refreshed once, and stops them.
 func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
@@ -50,8 +42,10 @@ func (b *Bench) Drain(ctx context.Context, plan Plan) (pass Pass, err error) {
 	}
 	stop, err := plan.Start()
 	if err == nil {
-		err = b.awaitSuccesses(ctx, done+plan.Models, failed)
-		if err == nil {
+		if err = await(ctx, failed, func() (bool, error) {
+			found, err := b.successes(ctx)
+			return found >= done+plan.Models, err
+		}); err == nil {
 			pass.Took = b.Now().Sub(<-began)
 		}
 		busy, stopErr := stop()
@@ -74,16 +68,9 @@ func (b *Bench) successes(ctx context.Context) (int, error) {
 	return int(stats.Counters[string(model.EventSuccess)]), err
 }
 
-func (b *Bench) awaitSuccesses(ctx context.Context, want int, failed <-chan error) error {
-	return await(ctx, failed, func() (bool, error) {
-		found, err := b.successes(ctx)
-		return found >= want, err
-	})
-}
-
 // await looks until a condition holds, or a worker has failed.
 func await(ctx context.Context, failed <-chan error, holds func() (bool, error)) error {
-	ticker := time.NewTicker(look)
+	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
 	for {
 		if yes, err := holds(); yes || err != nil {
@@ -97,4 +84,46 @@ func await(ctx context.Context, failed <-chan error, holds func() (bool, error))
 			return ctx.Err()
 		}
 	}
+}
+
+const popped = 500
+
+// work pops attempts and says of each that it has succeeded, until ctx ends. It tells when it got the first.
+func (b *Bench) work(ctx context.Context, began chan<- time.Time) error {
+	keys := b.Store.Keys
+	for first := true; ctx.Err() == nil; {
+		entries, err := b.Redis.LPopCount(ctx, keys.Input, popped).Result()
+		switch {
+		case errors.Is(err, redis.Nil):
+			_, err = b.Store.Pool().WaitInput(context.WithoutCancel(ctx))
+		case err == nil:
+			if first {
+				first = false
+				began <- b.Now()
+			}
+			err = b.Redis.RPush(ctx, keys.Output, results(entries)...).Err()
+		}
+		if err != nil && ctx.Err() == nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func results(entries []string) []any {
+	messages := make([]any, len(entries))
+	for i, text := range entries {
+		uid, attempt := uidsOf(text)
+		messages[i] = `{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + attempt + `"}`
+	}
+	return messages
+}
+
+func uidsOf(text string) (uid, attempt string) {
+	var entry struct {
+		UID     string `json:"big_table_uid"`
+		Attempt string `json:"refresh_attempt_uid"`
+	}
+	_ = json.Unmarshal([]byte(text), &entry) // written by the dispatcher
+	return entry.UID, entry.Attempt
 }

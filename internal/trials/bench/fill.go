@@ -12,10 +12,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// uidPrefix begins each uid, before the number of the model.
 const uidPrefix = "tbl_"
 
-// policyName is the policy that all models share.
 const policyName = "bench"
 
 // putPolicy stores the policy of all models: hourly, ten retries. No model waits for a planned refresh of it yet, so that none is to be

@@ -5,16 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
-
-// lead is how long before the first of the paced models is due all of them are saved, at least.
-const lead = time.Second
 
 // pacing is one measurement of lateness: a worker and a follower of the journal, each a goroutine.
 type pacing struct {
@@ -34,29 +34,28 @@ type pacing struct {
 
 // prepare saves the models, each due in its turn, and compares the clocks.
 func (p *pacing) prepare(ctx context.Context) (err error) {
-	ahead := lead + time.Duration(p.plan.Paced)*time.Millisecond/4
+	ahead := time.Second + time.Duration(p.plan.Paced)*time.Millisecond/4
 	err = p.bench.Fill(ctx, p.first, p.plan.Paced, func(i int, now time.Time) time.Time {
 		p.begin = now.Add(ahead)
 		return p.due(i)
 	})
-	if err == nil {
-		p.offset, err = p.bench.offset(ctx)
+	quickest := time.Hour // of some replies
+	for range 20 {
+		if err != nil {
+			return err
+		}
+		var at time.Time
+		sent := p.bench.Now()
+		at, err = p.bench.Store.Report().RedisTime(ctx)
+		if took := p.bench.Now().Sub(sent); took < quickest {
+			quickest, p.offset = took, at.Sub(sent.Add(took/2))
+		}
 	}
 	return err
 }
 
-// due is when the model of a number is due.
 func (p *pacing) due(number int) time.Time {
 	return p.begin.Add(time.Duration(number-p.first) * p.plan.Spacing)
-}
-
-// measure lets the worker and the follower run until all models were started and all results applied.
-func (p *pacing) measure(ctx context.Context) (Lateness, error) {
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.work(ctx) })
-	group.Go(func() error { return p.follow(ctx) })
-	err := group.Wait()
-	return p.late, err
 }
 
 // work pops attempts and says of each that it has succeeded, until it had all. Without spacing it holds all back until it has the last.
@@ -68,7 +67,12 @@ func (p *pacing) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.noteStarts(entries)
+		now := p.bench.Now().Add(p.offset)
+		for _, text := range entries {
+			uid, _ := uidsOf(text)
+			number, _ := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)) // written by Fill
+			p.late.Starts = append(p.late.Starts, now.Sub(p.due(number)))
+		}
 		if held = append(held, entries...); p.plan.Spacing == 0 && len(held) < p.plan.Paced {
 			continue
 		}
@@ -80,16 +84,6 @@ func (p *pacing) work(ctx context.Context) error {
 	return nil
 }
 
-// noteStarts notes how late each of the attempts has come.
-func (p *pacing) noteStarts(entries []string) {
-	now := p.bench.Now().Add(p.offset)
-	for _, text := range entries {
-		uid, _ := uidsOf(text)
-		p.late.Starts = append(p.late.Starts, now.Sub(p.due(numberOf(uid))))
-	}
-}
-
-// push says when it pushes the results, and pushes them.
 func (p *pacing) push(ctx context.Context, entries []string) error {
 	times := make(map[string]time.Time, len(entries))
 	for _, text := range entries {
@@ -103,43 +97,30 @@ func (p *pacing) push(ctx context.Context, entries []string) error {
 	return nil
 }
 
-// follow reads the journal until all results are applied.
 func (p *pacing) follow(ctx context.Context) error {
 	for len(p.late.Applied) < p.plan.Paced {
 		entries, next, err := p.bench.Store.Report().Tail(context.WithoutCancel(ctx), p.position)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		p.noteApplied(entries)
+		now := p.bench.Now()
+		for said := true; said; { // by the worker so far
+			var times map[string]time.Time
+			select {
+			case times, said = <-p.said:
+				maps.Copy(p.pushed, times)
+			default:
+				said = false
+			}
+		}
+		for _, e := range entries {
+			if at, known := p.pushed[e.UID]; known && e.Event == model.EventSuccess {
+				p.late.Applied = append(p.late.Applied, now.Sub(at))
+			}
+		}
 		p.position = next
 	}
 	return nil
-}
-
-// noteApplied notes how late each of the results has been applied.
-func (p *pacing) noteApplied(entries []model.JournalEntry) {
-	now := p.bench.Now()
-	p.listen()
-	for _, e := range entries {
-		if at, known := p.pushed[e.UID]; known && e.Event == model.EventSuccess {
-			p.late.Applied = append(p.late.Applied, now.Sub(at))
-		}
-	}
-}
-
-// listen takes over what the worker has said so far.
-func (p *pacing) listen() {
-	for {
-		select {
-		case times, more := <-p.said:
-			if !more {
-				return
-			}
-			maps.Copy(p.pushed, times)
-		default:
-			return
-		}
-	}
 }
 
 // popBlocking pops all that waits, up to the most at once, or waits for one.
@@ -159,4 +140,53 @@ func (b *Bench) popBlocking(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("pop attempts: %w", err)
 	}
 	return entries, nil
+}
+
+// Lateness is how late models were started and results applied, one of each for each model.
+type Lateness struct {
+	Starts  []time.Duration // from refresh_at until a waiting worker has the attempt
+	Applied []time.Duration // from the push of the result until it is in the journal
+}
+
+// Paced makes models due one after the other, as planned, and measures how late they are started and their results applied. first is the
+// number of the first model; the ones before it are left alone.
+func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness, err error) {
+	entries, err := b.Redis.XRevRangeN(ctx, b.Store.Keys.Journal, "+", "-", 1).Result()
+	if err != nil {
+		return late, err
+	}
+	position := store.TailStart
+	if len(entries) > 0 {
+		position = entries[0].ID
+	}
+	stop, err := plan.Start()
+	if err != nil {
+		return late, err
+	}
+	defer func() {
+		_, stopErr := stop()
+		err = errors.Join(err, stopErr)
+	}()
+	if err := await(ctx, nil, func() (bool, error) { // until a dispatcher and a poller have given a heartbeat
+		dispatchers, err := b.Redis.ZCard(ctx, b.Store.Keys.Dispatchers).Result()
+		if err != nil {
+			return false, fmt.Errorf("await daemons: %w", err)
+		}
+		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers).Result()
+		return dispatchers > 0 && pollers > 0, err
+	}); err != nil {
+		return late, err
+	}
+	p := pacing{
+		bench: b, plan: plan, first: first, position: position,
+		said: make(chan map[string]time.Time, plan.Paced), pushed: make(map[string]time.Time, plan.Paced),
+	}
+	if err := p.prepare(ctx); err != nil {
+		return late, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.work(ctx) })
+	group.Go(func() error { return p.follow(ctx) })
+	err = group.Wait()
+	return p.late, err
 }

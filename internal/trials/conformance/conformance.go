@@ -1,13 +1,12 @@
+// Package conformance plays the server against somebody's worker: real dispatchers and pollers, and between the worker and Redis a proxy
+// that counts what the worker asks and cuts its connections. docs/worker.md tells what the worker under test has to do.
 package conformance
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -153,13 +152,4 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 		report.Holds = report.Holds && (c.Holds || c.Level != Must)
 	}
 	return report, nil
-}
-
-// throughProxy is the URL under which a worker finds Redis.
-func throughProxy(address redisurl.Address, proxy net.Addr) string {
-	u := url.URL{Scheme: "redis", Host: proxy.String(), Path: fmt.Sprintf("/%d", address.DB)}
-	if address.Username+address.Password != "" {
-		u.User = url.UserPassword(address.Username, address.Password)
-	}
-	return u.String()
 }

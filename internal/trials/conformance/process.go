@@ -15,7 +15,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// printing keeps the lines of workers apart.
 var printing sync.Mutex
 
 // process is a worker under test, with whatever it starts.
@@ -54,17 +53,14 @@ func start(config *Config, scenario string, environ []string) (*process, error) 
 	p.printed.Go(func() {
 		_ = command.Wait()
 		p.how = command.ProcessState.String()
-		_ = kill(command)              // whom it has left behind
-		time.AfterFunc(drain, func() { // and who has left the group may hold the pipe open
+		_ = kill(command)                             // whom it has left behind
+		time.AfterFunc(200*time.Millisecond, func() { // and who has left the group may hold the pipe open
 			_ = read.SetReadDeadline(time.Unix(1, 0))
 		})
 		close(p.exited)
 	})
 	return p, nil
 }
-
-// drain is how long the last words of a worker that has ended are awaited.
-const drain = 200 * time.Millisecond
 
 // prefixed passes on lines behind a name, without what a terminal would obey.
 func prefixed(from io.Reader, name string, to io.Writer) {
@@ -94,13 +90,11 @@ func (p *process) end(ctx context.Context, patience time.Duration) bool {
 	}
 }
 
-// kill ends the worker and all in its group.
 func (p *process) kill() {
 	_ = kill(p.command)
 	p.printed.Wait()
 }
 
-// ended says how the worker has ended; empty: it runs.
 func (p *process) ended() string {
 	select {
 	case <-p.exited:

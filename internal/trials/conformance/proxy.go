@@ -39,25 +39,27 @@ func newProxy(redis string) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, said: map[saying]int{}, begun: make(chan struct{})}
-	p.copying.Go(p.accept)
-	return p, nil
-}
-
-func (p *proxy) accept() {
-	for {
-		worker, err := p.listener.Accept()
-		if err != nil {
-			return
+	p.copying.Go(func() {
+		for {
+			worker, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			p.copying.Go(func() { p.serve(worker) })
 		}
-		p.copying.Go(func() { p.serve(worker) })
-	}
+	})
+	return p, nil
 }
 
 // serve carries one connection until either side ends it.
 func (p *proxy) serve(worker net.Conn) {
 	defer func() { _ = worker.Close() }()
 	p.enter(worker)
-	defer p.leave(worker)
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, worker)
+	}()
 	redis, err := net.DialTimeout("tcp", p.redis, 5*time.Second)
 	if err != nil {
 		return
@@ -72,7 +74,8 @@ func (p *proxy) serve(worker net.Conn) {
 	_, _ = io.Copy(worker, io.TeeReader(redis, answered))
 }
 
-// ask passes on one command after the other, and counts them, until the worker says no more.
+// ask passes on one command after the other, and counts them, until the worker says no more. A command that is refused becomes one to which Redis
+// answers with an error: so that comes in the sequence of all replies.
 func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn) {
 	for {
 		words, raw, err := readCommand(worker)
@@ -85,7 +88,8 @@ func (p *proxy) ask(redis net.Conn, worker *bufio.Reader, answered *turn) {
 				return // before it was told
 			}
 			if refused != "" {
-				raw = askingFor(refused)
+				const script = "return redis.error_reply(ARGV[1])"
+				raw = fmt.Appendf(nil, "*4\r\n$4\r\nEVAL\r\n$%d\r\n%s\r\n$1\r\n0\r\n$%d\r\n%s\r\n", len(script), script, len(refused), refused)
 			}
 		}
 		_, _ = redis.Write(raw) // when that fails the replies end, too
@@ -105,26 +109,24 @@ func (p *proxy) enter(conn net.Conn) {
 	p.mu.Unlock()
 }
 
-func (p *proxy) leave(conn net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open, conn)
-}
-
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
 func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
-		said, is := read(word)
-		if !is {
+		if !strings.HasPrefix(word, "{") {
 			continue
 		}
+		message, err := model.Wire{}.DecodeMessage([]byte(word))
+		if err != nil {
+			continue
+		}
+		said := saying{message.AttemptUID, message.Type}
 		p.said[said]++
 		if p.said[said] <= p.refusing.times {
 			refused = p.refusing.text
 		}
-		if said.ends() {
+		if said.kind == model.MessageSuccess || said.kind == model.MessageFailure {
 			lose, p.losing = p.losing, false
 		}
 	}
@@ -140,21 +142,9 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string
 	return lose, refused
 }
 
-// saying is what a worker says of an attempt.
 type saying struct {
 	attemptUID string
 	kind       model.MessageType
-}
-
-func (s saying) ends() bool { return s.kind == model.MessageSuccess || s.kind == model.MessageFailure }
-
-// read reads a word that is a message; false: it is none.
-func read(word string) (saying, bool) {
-	if !strings.HasPrefix(word, "{") {
-		return saying{}, false
-	}
-	message, err := model.Wire{}.DecodeMessage([]byte(word))
-	return saying{message.AttemptUID, message.Type}, err == nil
 }
 
 // refusal is the error that Redis answers to messages.
@@ -167,13 +157,6 @@ type refusal struct {
 // greetings are refused never: with them a connection begins.
 var greetings = []string{"hello", "auth", "client", "quit"}
 
-// askingFor is a command to which Redis answers with an error: so it comes in the sequence of all replies.
-func askingFor(refusal string) []byte {
-	const script = "return redis.error_reply(ARGV[1])"
-	return fmt.Appendf(nil, "*4\r\n$4\r\nEVAL\r\n$%d\r\n%s\r\n$1\r\n0\r\n$%d\r\n%s\r\n", len(script), script, len(refusal), refusal)
-}
-
-// refuse refuses from now on.
 func (p *proxy) refuse(r refusal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,25 +170,20 @@ func (p *proxy) loseResult() {
 	p.losing = true
 }
 
-// counted is what has been asked for so far.
 func (p *proxy) counted() (commands, roundTrips int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.commands, p.roundTrips
 }
 
-// resultsOf is how often the worker has said that an attempt succeeded or failed.
-func (p *proxy) resultsOf(attemptUID string) int {
+// heard is how often the worker has said one of these things of an attempt.
+func (p *proxy) heard(attemptUID string, kinds ...model.MessageType) (times int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.said[saying{attemptUID, model.MessageSuccess}] + p.said[saying{attemptUID, model.MessageFailure}]
-}
-
-// failed reports whether the worker has said that an attempt failed.
-func (p *proxy) failed(attemptUID string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.said[saying{attemptUID, model.MessageFailure}] > 0
+	for _, kind := range kinds {
+		times += p.said[saying{attemptUID, kind}]
+	}
+	return times
 }
 
 // cut closes all connections. New ones are not answered until restore is called.
@@ -245,9 +223,6 @@ func (t *turn) Write(reply []byte) (int, error) {
 	return len(reply), nil
 }
 
-// maxWord is how long Redis lets a word be.
-const maxWord = 512 << 20
-
 // readCommand reads a command, as words and as it came: an array of words, each behind its length, or one line, as people type it.
 func readCommand(from *bufio.Reader) (words []string, raw []byte, err error) {
 	raw, err = from.ReadBytes('\n')
@@ -261,7 +236,7 @@ func readCommand(from *bufio.Reader) (words []string, raw []byte, err error) {
 			return nil, nil, err
 		}
 		size, isWord := sizeIn(line, '$')
-		if !isWord || size < 0 || size > maxWord {
+		if !isWord || size < 0 || size > 512<<20 { // as Redis lets a word be
 			return nil, nil, fmt.Errorf("expected the length of a word, found %q", line)
 		}
 		word := make([]byte, size+len("\r\n"))

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,7 +41,7 @@ type stage struct {
 
 // play plays one scenario, and removes what it has left in Redis.
 func play(ctx context.Context, config *Config, clients *store.Clients, address redisurl.Address, name string) (s *stage, err error) {
-	scenario := scenarioOf(name)
+	scenario := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.name == name })] // Validate has looked
 	s = &stage{
 		name: name, config: config, concurrency: max(1, scenario.concurrency), clients: clients, address: address,
 		happened: make(chan model.JournalEntry),
@@ -56,7 +58,14 @@ func play(ctx context.Context, config *Config, clients *store.Clients, address r
 	if err := s.open(ctx, scenario); err != nil {
 		return s, err
 	}
-	defer func() { err = errors.Join(err, s.clear(context.WithoutCancel(ctx))) }()
+	defer func() { // no key is left
+		ctx := context.WithoutCancel(ctx)
+		keys, failed := store.NewKeys(s.queue.Name)
+		err = errors.Join(err, failed, s.clients.Write.Del(ctx, keys.Settings).Err())
+		for _, part := range s.queue.Parts {
+			err = errors.Join(err, part.Report().Clear(ctx))
+		}
+	}()
 	wait, err := s.startDaemons(ctx)
 	if err != nil {
 		return s, err
@@ -88,16 +97,6 @@ func (s *stage) open(ctx context.Context, scenario scenario) (err error) {
 		return err
 	}
 	s.app, err = client.New(s.queue, client.Config{By: "conformance", Timeout: startup}) // it waits for our own poller, not for the worker
-	return err
-}
-
-// clear removes the keys of the queue.
-func (s *stage) clear(ctx context.Context) error {
-	keys, err := store.NewKeys(s.queue.Name)
-	err = errors.Join(err, s.clients.Write.Del(ctx, keys.Settings).Err())
-	for _, part := range s.queue.Parts {
-		err = errors.Join(err, part.Report().Clear(ctx))
-	}
 	return err
 }
 
@@ -141,9 +140,12 @@ func (s *stage) follow(ctx context.Context, part *store.Store) {
 
 // startWorker starts the worker, and waits until it asks Redis for something: no patience is spent on the start of many programs at once.
 func (s *stage) startWorker(ctx context.Context) {
+	through := url.URL{Scheme: "redis", Host: s.proxy.listener.Addr().String(), Path: fmt.Sprintf("/%d", s.address.DB)}
+	if s.address.Username+s.address.Password != "" {
+		through.User = url.UserPassword(s.address.Username, s.address.Password)
+	}
 	s.worker, s.err = start(s.config, s.name, []string{
-		"REDIS_URL=" + throughProxy(s.address, s.proxy.listener.Addr()), "REFRESHD_QUEUE=" + s.queue.Name,
-		"REFRESHD_CONCURRENCY=" + strconv.Itoa(s.concurrency),
+		"REDIS_URL=" + through.String(), "REFRESHD_QUEUE=" + s.queue.Name, "REFRESHD_CONCURRENCY=" + strconv.Itoa(s.concurrency),
 	})
 	if s.err != nil {
 		return
@@ -177,10 +179,8 @@ func (s *stage) get(ctx context.Context, uid string) (m model.Model) {
 // work is the payload of a model: what the worker under test is to do.
 type work map[string]any
 
-// put saves a model that is refreshed at once, and not again after a failure.
 func (s *stage) put(ctx context.Context, uid string, todo work) { s.putFor(ctx, uid, todo, "1h") }
 
-// putFor does so with a timeout.
 func (s *stage) putFor(ctx context.Context, uid string, todo work, timeout string) {
 	if s.err == nil {
 		_, s.err = s.app.Put(ctx, client.Definition{
@@ -189,14 +189,12 @@ func (s *stage) putFor(ctx context.Context, uid string, todo work, timeout strin
 	}
 }
 
-// push puts an entry at the end of the input list, as it is.
 func (s *stage) push(ctx context.Context, entry string) {
 	if s.err == nil {
 		s.err = s.clients.Write.RPush(ctx, s.queue.Parts[0].Keys.Input, entry).Err()
 	}
 }
 
-// times is how often something has happened to a model.
 func (s *stage) times(uid string, event model.Event) (n int) {
 	for _, e := range s.seen {
 		if e.UID == uid && e.Event == event {
@@ -272,7 +270,6 @@ func (s *stage) inLine(ctx context.Context) map[string]int {
 	return waiting
 }
 
-// counter is what the queue has counted.
 func (s *stage) counter(ctx context.Context, names ...string) (sum int64) {
 	for _, part := range s.queue.Parts {
 		stats, err := part.Report().Stats(ctx)

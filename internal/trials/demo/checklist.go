@@ -68,7 +68,6 @@ func (s step) matches(e model.JournalEntry) bool {
 		(!s.final || e.Final && e.DisabledReason != "") && (!s.idle || e.DeadlineAt.IsZero()) && strings.Contains(e.Why, s.why)
 }
 
-// evidence is what has happened so far.
 type evidence struct {
 	journal  map[string][]model.JournalEntry // by model
 	notices  map[string][]policy.Notice      // by model
@@ -100,12 +99,8 @@ type checklist struct {
 
 func newChecklist() *checklist {
 	return &checklist{
-		evidence: evidence{
-			journal:  make(map[string][]model.JournalEntry),
-			notices:  make(map[string][]policy.Notice),
-			progress: make(map[string]bool),
-		},
-		ticked: make([]bool, len(behaviours)),
+		evidence: evidence{journal: map[string][]model.JournalEntry{}, notices: map[string][]policy.Notice{}, progress: map[string]bool{}},
+		ticked:   make([]bool, len(behaviours)),
 	}
 }
 
@@ -121,13 +116,6 @@ func (c *checklist) notice(e model.Notification) {
 	}
 }
 
-func (c *checklist) progress(uid string, percent int) {
-	if percent > 0 && percent < 100 {
-		c.evidence.progress[uid] = true
-	}
-}
-
-// tick looks at all evidence.
 func (c *checklist) tick() {
 	for i := range behaviours {
 		c.ticked[i] = c.ticked[i] || behaviours[i].seen(&c.evidence)

@@ -1,3 +1,9 @@
+// Package demo is refreshd in one process, for people who want to watch it: an embedded Redis, a web server on the loopback
+// interface whose feeds fail in the ways of real ones, models that are due every few seconds, and the real dispatcher, poller and
+// workers.
+//
+// Nothing is faked. The feeds answer over HTTP, the scripts run in Redis, and whatever an application or an owner does in the
+// demo is a JSON message on the control list.
 package demo
 
 import (
@@ -7,8 +13,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // Config tunes a demo. Only Out is required.
@@ -84,7 +91,7 @@ func Run(ctx context.Context, config Config) error {
 
 // run runs the daemons, shows what happens until the time is over, and prints what was seen and counted.
 func run(ctx context.Context, s *servers, config Config) error {
-	daemons, err := newDaemons(s, config.Log)
+	daemons, workers, err := newDaemons(s, config.Log)
 	if err != nil {
 		return err
 	}
@@ -92,31 +99,36 @@ func run(ctx context.Context, s *servers, config Config) error {
 	if err != nil {
 		return err
 	}
+	pages := ""
 	if config.Dashboard != nil {
-		queue, err := s.openQueue(ctx)
+		clients, err := s.connect()
 		if err != nil {
 			return err
 		}
-		if daemons.dashboard, err = config.Dashboard(queue); err != nil {
+		queue, err := store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue})
+		if err != nil {
 			return err
 		}
+		dashboard, err := config.Dashboard(queue)
+		if err != nil {
+			return err
+		}
+		daemons["dashboard"], pages = dashboard.Run, dashboard.URL()
 	}
-	out := config.output()
-	p := newProgress(s.store, out, newOutside(s, start, out, daemons.workers), config.complete)
-	out.begin(s.introduction(daemons.dashboard))
-	if err := p.runBeside(ctx, daemons, config.For); err != nil {
+	var out output = textLines{config.Out}
+	switch {
+	case config.JSON:
+		out = jsonLines{config.Out}
+	case config.Screen != nil:
+		out = newTable(config.Out, config.Screen, config.Color)
+	}
+	p := progress{
+		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,
+		outbox: store.TailStart, statuses: map[string]status{}, planned: map[string]time.Time{},
+	}
+	out.begin(s.introduction(pages))
+	if err := p.runBeside(ctx, daemons, config.For, config.Log); err != nil {
 		return err
 	}
 	return p.conclude(context.WithoutCancel(ctx), config.For)
-}
-
-func (c Config) output() output {
-	switch {
-	case c.JSON:
-		return jsonLines{c.Out}
-	case c.Screen != nil:
-		return newTable(c.Out, c.Screen, c.Color)
-	default:
-		return textLines{c.Out}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // watched plays the demo until everything was seen, and returns what it printed.
@@ -32,6 +33,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
 
 func TestDemoShowsEveryBehaviourInAPipeWithoutControlCharacters(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	out := watched(t, Config{})
 	if found := control.FindString(out); found != "" {

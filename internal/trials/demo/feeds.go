@@ -14,7 +14,7 @@ import (
 type feeds struct {
 	*http.ServeMux
 	pace    time.Duration // between two chunks of the slow feed
-	banner  chan struct{} // closed: the banner may be served
+	banner  chan struct{} // closed: the banner may be served; until then it hangs
 	stopped chan struct{} // sent to when the slow feed has stopped halfway
 
 	mu   sync.Mutex
@@ -29,29 +29,22 @@ func newFeeds(pace time.Duration) *feeds {
 		uidSteady: f.steady, uidFlaky: f.flaky, uidBusy: f.busy, uidHangs: f.hang,
 		uidSlow: f.slow, uidUnchanged: f.unchanged, uidBanner: f.edited,
 	} {
-		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) { serve(w, r, f.hit(uid)) })
+		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) {
+			f.mu.Lock()
+			f.hits[uid]++
+			hit := f.hits[uid]
+			f.mu.Unlock()
+			serve(w, r, hit)
+		})
 	}
 	return f
 }
 
-// releaseBanner lets the banner be served; until then it hangs. Call it once.
-func (f *feeds) releaseBanner() { close(f.banner) }
-
-// hit counts a request: 1 is the first.
-func (f *feeds) hit(uid string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hits[uid]++
-	return f.hits[uid]
-}
-
-// steady is always well and always new.
 func (f *feeds) steady(w http.ResponseWriter, _ *http.Request, hit int) {
 	w.Header().Set("Content-Type", "text/csv")
 	fmt.Fprintf(w, "id,price\n1,%d\n2,%d\n", 100+hit, 200+hit)
 }
 
-// flaky is down twice, then well, again and again.
 func (f *feeds) flaky(w http.ResponseWriter, r *http.Request, hit int) {
 	if hit%3 != 0 {
 		http.Error(w, "the shop is being updated", http.StatusServiceUnavailable)
@@ -63,7 +56,6 @@ func (f *feeds) flaky(w http.ResponseWriter, r *http.Request, hit int) {
 // busyFor is how long the busy feed wants to be left alone.
 const busyFor = 2 * time.Second
 
-// busy answers every other request with 429.
 func (f *feeds) busy(w http.ResponseWriter, r *http.Request, hit int) {
 	if hit%2 == 1 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(busyFor/time.Second)))
@@ -73,16 +65,12 @@ func (f *feeds) busy(w http.ResponseWriter, r *http.Request, hit int) {
 	f.steady(w, r, hit)
 }
 
-// hang takes the request and never answers.
 func (f *feeds) hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
 
 const (
 	slowChunks = 8
 	slowRows   = 2000 // in one chunk
 )
-
-// stuck is the request at which the slow feed stops halfway, until the reader goes.
-const stuck = 2
 
 // slow sends its rows in chunks, with a length that lets the reader tell how far it is.
 func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
@@ -91,7 +79,7 @@ func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
 	ticker := time.NewTicker(f.pace)
 	defer ticker.Stop()
 	for i := range slowChunks {
-		if hit == stuck && i == slowChunks/2 {
+		if hit == 2 && i == slowChunks/2 { // until the reader goes
 			f.stopped <- struct{}{} // never waits: only one request gets stuck
 			f.hang(w, r, hit)
 			return

@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// line is one thing that happened, in words.
 type line struct {
 	at    time.Time
 	uid   string
@@ -80,7 +79,6 @@ func next(deadlineAt, refreshAt, now time.Time) string {
 	}
 }
 
-// until renders how long it is from now to an instant.
 func until(at, now time.Time) string {
 	switch left := at.Sub(now); {
 	case left <= 0:
@@ -118,5 +116,4 @@ func columns(widths []int, cells ...string) string {
 	return strings.TrimRight(text.String()+cells[len(widths)], " ")
 }
 
-// fit cuts a text to width characters or fills it with spaces.
 func fit(text string, width int) string { return fmt.Sprintf("%-*s", width, document.Cut(text, width)) }

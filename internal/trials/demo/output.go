@@ -1,16 +1,17 @@
 package demo
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// output shows what happens.
 type output interface {
 	// begin is called first.
 	begin(i introduction)
@@ -23,7 +24,6 @@ type output interface {
 	summary(check *checklist, counters map[string]int64)
 }
 
-// introduction is what the user should know beforehand.
 type introduction struct {
 	title    string
 	cli      string   // how to look inside
@@ -67,4 +67,39 @@ func (t textLines) summary(check *checklist, counters map[string]int64) {
 		counted = append(counted, fmt.Sprintf("%s %d", document.OneLine(name), counters[name]))
 	}
 	fmt.Fprintln(t.out, "Counted: "+strings.Join(counted, ", "))
+}
+
+// jsonLines is the output for a program: one JSON object for each thing that happens, and a last one as summary.
+type jsonLines struct{ out io.Writer }
+
+func (j jsonLines) begin(i introduction) {
+	j.print(map[string]any{"title": i.title, "cli": i.cli, "commands": i.commands, "dashboard": i.pages})
+}
+
+func (j jsonLines) line(l line) {
+	j.print(map[string]any{
+		"at": model.FormatTime(l.at), "uid": l.uid, "event": l.event, "try": l.try, "next": l.next, "why": l.why,
+	})
+}
+
+func (j jsonLines) show(snapshot) {}
+func (j jsonLines) end()          {}
+
+func (j jsonLines) summary(check *checklist, counters map[string]int64) {
+	type seen struct {
+		UID  string `json:"uid"`
+		Text string `json:"behaviour"`
+		Seen bool   `json:"seen"`
+	}
+	list := make([]seen, len(behaviours))
+	for i, behaviour := range behaviours {
+		list[i] = seen{behaviour.uid, behaviour.text, check.ticked[i]}
+	}
+	j.print(map[string]any{"seen": list, "counters": counters})
+}
+
+func (j jsonLines) print(value any) {
+	encoder := json.NewEncoder(j.out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // as with fmt.Fprintln, a reader that has gone is no reason to fail
 }

@@ -30,14 +30,20 @@ type reaction struct {
 
 func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
 	o := &outside{servers: s, start: start, out: out, workers: w}
-	moved := scenarioOf(uidMoved)
+	byUID := map[string]scenario{}
+	for _, s := range scenarios {
+		byUID[s.uid] = s
+	}
+	moved := byUID[uidMoved]
 	moved.feed = path(uidSteady)
 	o.reactions = []*reaction{
 		{uidManual, model.EventCreate, 1, "somebody asks for a refresh by hand", o.run(uidManual)},
-		{uidBanner, model.EventStart, 1, "the banner is edited while its first edition is being refreshed", o.save(scenarioOf(uidBanner), 2)},
-		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { o.feeds.releaseBanner(); return nil }},
+		{uidBanner, model.EventStart, 1, "the banner is edited while its first edition is being refreshed", o.save(byUID[uidBanner], 2)},
+		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { close(o.feeds.banner); return nil }},
 		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(moved, 2)},
-		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", o.answerLate},
+		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", func(ctx context.Context) error {
+			return o.push(ctx, o.store.Keys.Output, encode(map[string]any{"type": "success", "big_table_uid": uidHangs, "refresh_attempt_uid": o.timedOut[0]}))
+		}},
 	}
 	return o
 }
@@ -49,12 +55,9 @@ func (o *outside) save(s scenario, edition int) func(context.Context) error {
 }
 
 func (o *outside) run(uid string) func(context.Context) error {
-	return func(ctx context.Context) error { return o.push(ctx, o.store.Keys.Control, runMessage(uid)) }
-}
-
-// answerLate answers for an attempt that has long been followed by another.
-func (o *outside) answerLate(ctx context.Context) error {
-	return o.push(ctx, o.store.Keys.Output, successMessage(uidHangs, o.timedOut[0]))
+	return func(ctx context.Context) error {
+		return o.push(ctx, o.store.Keys.Control, encode(map[string]any{"type": "run", "uid": uid}))
+	}
 }
 
 // saveNext saves the next model, as an application does that begins to use refreshd.
@@ -66,7 +69,6 @@ func (o *outside) saveNext(ctx context.Context) error {
 	return o.save(scenarios[o.saved-1], 1)(ctx)
 }
 
-// react lets whoever waits for this transition act.
 func (o *outside) react(ctx context.Context, e model.JournalEntry) error {
 	if e.UID == uidHangs && e.Event == model.EventTimeout {
 		o.timedOut = append(o.timedOut, e.AttemptUID)
@@ -86,13 +88,6 @@ func (o *outside) react(ctx context.Context, e model.JournalEntry) error {
 		}
 	}
 	return nil
-}
-
-// slowStopped is called when the slow feed has stopped halfway. A transition would come too early: the workers could be stopped
-// before their request has reached the feed, and the next request would be the one that gets stuck.
-func (o *outside) slowStopped(ctx context.Context) error {
-	o.workers.stop <- struct{}{}
-	return o.show(ctx, uidSlow, "a deploy: the workers have to stop")
 }
 
 // workersStopped is called when the last worker has stopped: no worker takes what is started now, until its deadline.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -28,13 +31,11 @@ type progress struct {
 	planned  map[string]time.Time // of each model the refresh_at that the journal told last
 }
 
-// status is what an attempt reports of itself.
 type status struct {
 	attempt, text string
 	percent       int
 }
 
-// snapshot is the state of all models at about one instant.
 type snapshot struct {
 	now    time.Time
 	models []*store.Record   // in the order of the scenarios
@@ -42,32 +43,28 @@ type snapshot struct {
 	seen   int               // behaviours ticked off
 }
 
-func newProgress(queue *store.Store, out output, o *outside, complete func()) *progress {
-	return &progress{
-		store: queue, out: out, check: newChecklist(), outside: o, complete: complete,
-		outbox: store.TailStart, statuses: make(map[string]status), planned: make(map[string]time.Time),
-	}
-}
-
 // runBeside shows what the daemons do until ctx ends or the time is over; 0: there is no such end. It returns when they have
 // ended too. A waiting call to Redis makes that take up to a second.
-func (p *progress) runBeside(ctx context.Context, daemons *daemons, life time.Duration) error {
+func (p *progress) runBeside(ctx context.Context, daemons daemons, life time.Duration, log *zerolog.Logger) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	if life > 0 {
 		ctx, end = context.WithTimeout(ctx, life)
 		defer end()
 	}
-	wait := daemons.start(ctx)
-	news, followed := make(chan tail), make(chan struct{})
-	go func() {
-		defer close(followed)
-		follow(ctx, p.store, news)
-	}()
+	var running sync.WaitGroup
+	for name, run := range daemons {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				log.Error().Err(err).Msg("demo: " + name + " stopped")
+			}
+		})
+	}
+	news := make(chan tail)
+	running.Go(func() { follow(ctx, p.store, news) })
 	err := p.watch(ctx, news)
 	end()
-	<-followed
-	wait()
+	running.Wait()
 	return err
 }
 
@@ -77,7 +74,6 @@ type tail struct {
 	err     error
 }
 
-// follow sends the journal's news until ctx ends or Redis fails.
 func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 	var t tail
 	for position := store.TailStart; ctx.Err() == nil && t.err == nil; {
@@ -101,7 +97,10 @@ func (p *progress) watch(ctx context.Context, news <-chan tail) error {
 		case t := <-news:
 			err = errors.Join(t.err, p.read(ctx, t.entries))
 		case <-p.outside.feeds.stopped:
-			err = p.outside.slowStopped(ctx)
+			// A transition would come too early: the workers could be stopped before their request has reached the feed, and the next request would be
+			// the one that gets stuck.
+			p.outside.workers.stop <- struct{}{}
+			err = p.outside.show(ctx, uidSlow, "a deploy: the workers have to stop")
 		case <-p.outside.workers.stopped:
 			err = p.outside.workersStopped(ctx)
 		case <-ticker.C:
@@ -136,10 +135,14 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 		if !e.RefreshAt.IsZero() {
 			p.planned[e.UID] = e.RefreshAt
 		}
-		if len(p.notices) > 0 && caused(e, p.notices[0]) {
-			p.check.notice(p.notices[0])
-			p.out.line(noticeLine(p.notices[0]))
-			p.notices = p.notices[1:]
+		if len(p.notices) > 0 {
+			n := p.notices[0]
+			tells := e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
+			if tells && e.UID == n.UID && e.At.Equal(n.At) { // it was written with the transition
+				p.check.notice(n)
+				p.out.line(noticeLine(n))
+				p.notices = p.notices[1:]
+			}
 		}
 		if err := p.outside.react(ctx, e); err != nil {
 			return err
@@ -148,15 +151,6 @@ func (p *progress) read(ctx context.Context, entries []model.JournalEntry) error
 	return nil
 }
 
-// caused reports whether the notification was written with the transition.
-func caused(e model.JournalEntry, n model.Notification) bool {
-	if e.UID != n.UID || !e.At.Equal(n.At) {
-		return false
-	}
-	return e.Final || n.Notice == policy.NoticeRecovered && e.Event == model.EventSuccess
-}
-
-// look reads the state of all models and shows it.
 func (p *progress) look(ctx context.Context) error {
 	stats, err := p.store.Report().Stats(ctx)
 	if err != nil {
@@ -178,24 +172,22 @@ func (p *progress) look(ctx context.Context) error {
 	for _, uid := range uids {
 		if record := records[uid]; record.Exists {
 			s.models = append(s.models, record)
-			p.report(s.now, record)
+			// What a running attempt reports of itself is no transition.
+			latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
+			if !record.Running() || latest.text == "" || latest == p.statuses[uid] {
+				continue
+			}
+			p.statuses[uid] = latest
+			p.out.line(statusLine(s.now, record))
+			if record.Progress > 0 && record.Progress < 100 {
+				p.check.evidence.progress[uid] = true
+			}
 		}
 	}
 	p.check.evidence.counters = stats.Counters
 	s.seen = p.check.count()
 	p.out.show(s)
 	return nil
-}
-
-// report shows what a running attempt reports of itself, which is no transition.
-func (p *progress) report(now time.Time, record *store.Record) {
-	latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
-	if !record.Running() || latest.text == "" || latest == p.statuses[record.UID] {
-		return
-	}
-	p.statuses[record.UID] = latest
-	p.check.progress(record.UID, record.Progress)
-	p.out.line(statusLine(now, record))
 }
 
 // conclude prints what was seen and counted, and returns what is missing of it; without a time limit nothing is.

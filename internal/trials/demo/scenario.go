@@ -34,9 +34,6 @@ type scenario struct {
 	giveUp  bool // disabled after the last retry, instead of waiting for the next planned refresh
 }
 
-// daily is every for a scenario that the schedule does not start during the demo.
-const daily = 24 * 60 * 60
-
 var scenarios = []scenario{
 	{uid: uidSteady, about: "a feed that is always well", every: 3, timeout: "2s"},
 	{uid: uidUnchanged, about: "answers 304 to whoever has its only edition", every: 4, timeout: "2s"},
@@ -46,22 +43,11 @@ var scenarios = []scenario{
 	{uid: uidHangs, about: "takes the request and never answers", every: 30, timeout: "1s", giveUp: true},
 	{uid: uidGone, about: "404 for ever", every: 5, timeout: "2s"},
 	{uid: uidMoved, about: "404 until its owner saves the new address", feed: path(uidGone), every: 5, timeout: "2s"},
-	{uid: uidManual, about: "planned for midnight, run by hand", feed: path(uidSteady), every: daily, timeout: "1s", planned: true},
+	{uid: uidManual, about: "planned for midnight, run by hand", feed: path(uidSteady), every: 24 * 60 * 60, timeout: "1s", planned: true},
 	{uid: uidBanner, about: "no schedule: refreshed on every save", timeout: "30s"},
 }
 
-// path is where the feed of a model is.
 func path(uid string) string { return "/" + uid + ".csv" }
-
-// scenarioOf returns the scenario of a model; there is one.
-func scenarioOf(uid string) scenario {
-	for _, s := range scenarios {
-		if s.uid == uid {
-			return s
-		}
-	}
-	panic("demo: no scenario " + uid)
-}
 
 // put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same
 // whenever it is started. edition tells two saves of the same model apart.
@@ -88,15 +74,6 @@ func (s scenario) put(site string, start time.Time, edition int) string {
 		message["dtstart"] = start.UTC().Format("2006-01-02T15:04:05")
 	}
 	return encode(message)
-}
-
-func runMessage(uid string) string {
-	return encode(map[string]any{"type": "run", "uid": uid})
-}
-
-// successMessage is a worker's result, whether its attempt still runs or not.
-func successMessage(uid, attemptUID string) string {
-	return encode(map[string]any{"type": "success", "big_table_uid": uid, "refresh_attempt_uid": attemptUID})
 }
 
 func encode(message map[string]any) string {

@@ -29,44 +29,24 @@ type servers struct {
 	closers []func() error // in the order of opening
 }
 
-// slowPace makes the slow feed take about a second and a half.
-const slowPace = 200 * time.Millisecond
-
 // open opens everything; what it has opened before an error is closed again.
-func open(port int, queue string) (*servers, error) {
-	s := &servers{feeds: newFeeds(slowPace)}
-	err := s.open(port, queue)
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
-}
-
-func (s *servers) open(port int, queue string) (err error) {
+func open(port int, queue string) (s *servers, err error) {
+	s = &servers{feeds: newFeeds(200 * time.Millisecond)} // so that the slow feed takes about a second and a half
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
 	if s.redis, err = embedded.Start(port); err != nil {
-		return err
+		return s, err
 	}
 	s.onClose(func() error { s.redis.Close(); return nil })
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("open the feeds: %w", err)
+		return s, fmt.Errorf("open the feeds: %w", err)
 	}
-	s.serveFeeds(listener)
-	if s.dir, err = os.MkdirTemp("", "refreshd-demo-"); err != nil {
-		return fmt.Errorf("make a directory for what is fetched: %w", err)
-	}
-	s.onClose(func() error { return os.RemoveAll(s.dir) })
-	if s.daemon, _, err = s.openStore(queue); err != nil {
-		return err
-	}
-	s.store, s.client, err = s.openStore(queue)
-	return err
-}
-
-func (s *servers) serveFeeds(listener net.Listener) {
 	s.site = "http://" + listener.Addr().String()
-	server := &http.Server{Handler: s.feeds, ReadHeaderTimeout: 5 * time.Second}
-	served := make(chan error, 1)
+	server, served := &http.Server{Handler: s.feeds, ReadHeaderTimeout: 5 * time.Second}, make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	s.onClose(func() error {
 		err := server.Close()
@@ -75,6 +55,15 @@ func (s *servers) serveFeeds(listener net.Listener) {
 		}
 		return err
 	})
+	if s.dir, err = os.MkdirTemp("", "refreshd-demo-"); err != nil {
+		return s, fmt.Errorf("make a directory for what is fetched: %w", err)
+	}
+	s.onClose(func() error { return os.RemoveAll(s.dir) })
+	if s.daemon, _, err = s.openStore(queue); err != nil {
+		return s, err
+	}
+	s.store, s.client, err = s.openStore(queue)
+	return s, err
 }
 
 func (s *servers) connect() (*store.Clients, error) {
@@ -85,7 +74,6 @@ func (s *servers) connect() (*store.Clients, error) {
 	return clients, err
 }
 
-// openStore opens the store of a queue, with connections of its own.
 func (s *servers) openStore(queue string) (*store.Store, redis.UniversalClient, error) {
 	clients, err := s.connect()
 	if err != nil {
@@ -95,18 +83,8 @@ func (s *servers) openStore(queue string) (*store.Store, redis.UniversalClient, 
 	return store, clients.Write, err
 }
 
-// openQueue opens the queue as a whole, likewise.
-func (s *servers) openQueue(ctx context.Context) (*store.Queue, error) {
-	clients, err := s.connect()
-	if err != nil {
-		return nil, err
-	}
-	return store.Open(ctx, clients, store.Config{Queue: s.store.Keys.Queue})
-}
-
 func (s *servers) onClose(do func() error) { s.closers = append(s.closers, do) }
 
-// close undoes open, the last first.
 func (s *servers) close() error {
 	var errs []error
 	for _, do := range slices.Backward(s.closers) {
@@ -115,7 +93,6 @@ func (s *servers) close() error {
 	return errors.Join(errs...)
 }
 
-// push writes a message to a list, as a program in any language would.
 func (s *servers) push(ctx context.Context, list, message string) error {
 	if err := s.client.RPush(ctx, list, message).Err(); err != nil {
 		return fmt.Errorf("push a message: %w", err)
@@ -123,11 +100,8 @@ func (s *servers) push(ctx context.Context, list, message string) error {
 	return nil
 }
 
-func (s *servers) introduction(dashboard Dashboard) introduction {
-	k, pages := s.store.Keys, ""
-	if dashboard != nil {
-		pages = dashboard.URL()
-	}
+func (s *servers) introduction(pages string) introduction {
+	k := s.store.Keys
 	return introduction{
 		pages: pages,
 		title: "refreshd demo: hours are seconds, all else is real. Feeds: " + s.site,

@@ -3,8 +3,11 @@ package demo
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -32,9 +35,6 @@ var statusColors = map[model.Status]string{
 	model.StatusProcessing: "\x1b[36m",
 	model.StatusFinished:   "\x1b[32m",
 }
-
-// insideCommands is how many of the commands to look inside the table names.
-const insideCommands = 3
 
 // recentLines is how many lines the table shows below the models, if there is room.
 const recentLines = 12
@@ -96,7 +96,7 @@ func (t *table) draw() {
 // frame renders the rows that fit the screen, with the last row left to the cursor.
 func (t *table) frame(width, height int) []string {
 	seen := fmt.Sprintf("%d of %d behaviours seen. Ctrl-C ends it.", t.last.seen, len(behaviours))
-	inside := t.introduction.cli + "  " + strings.Join(t.introduction.commands[:insideCommands], "  |  ")
+	inside := t.introduction.cli + "  " + strings.Join(t.introduction.commands[:3], "  |  ")
 	if t.introduction.pages != "" {
 		inside = t.introduction.pages + "  |  " + inside
 	}
@@ -119,22 +119,34 @@ func (t *table) frame(width, height int) []string {
 func (t *table) model(record *store.Record, width int) string {
 	_, queued := t.last.queued[record.AttemptUID]
 	status := record.Status(t.last.now, queued && record.Running())
+	why := record.Why // what an owner wants to know of the model now
+	switch {
+	case record.Disabled:
+		why = record.DisabledReason
+	case record.Running() && record.UserFriendlyStatus != "":
+		why = fmt.Sprintf("%d%% %s", record.Progress, record.UserFriendlyStatus)
+	}
 	text := document.Cut(columns(tableWidths, document.OneLine(record.UID), string(status), attemptNo(record.AttemptNo),
-		next(record.DeadlineAt, record.RefreshAt, t.last.now), t.outcomes[record.UID], document.OneLine(explanation(record))), width)
+		next(record.DeadlineAt, record.RefreshAt, t.last.now), t.outcomes[record.UID], document.OneLine(why)), width)
 	if color := statusColors[status]; t.color && color != "" {
 		return strings.Replace(text, string(status), color+string(status)+colorOff, 1)
 	}
 	return text
 }
 
-// explanation is what an owner wants to know of the model now.
-func explanation(record *store.Record) string {
-	switch {
-	case record.Disabled:
-		return record.DisabledReason
-	case record.Running() && record.UserFriendlyStatus != "":
-		return fmt.Sprintf("%d%% %s", record.Progress, record.UserFriendlyStatus)
-	default:
-		return record.Why
+// The size of a terminal that does not tell its own.
+const (
+	defaultWidth  = 80
+	defaultHeight = 24
+)
+
+// ScreenOf returns the screen of a terminal. It is asked anew each time, so that it may change its size.
+func ScreenOf(terminal *os.File) Screen {
+	return func() (width, height int) {
+		width, height, err := term.GetSize(int(terminal.Fd()))
+		if err != nil || width == 0 || height == 0 {
+			return defaultWidth, defaultHeight
+		}
+		return width, height
 	}
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -12,54 +11,29 @@ import (
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
-// daemons are the real ones, in this process.
-type daemons struct {
-	dispatcher *dispatcher.Dispatcher
-	poller     *poller.Poller
-	workers    *workers
-	dashboard  Dashboard // nil: none
-	log        *zerolog.Logger
-}
+// daemons are the real ones, in this process, by their names.
+type daemons map[string]func(context.Context) error
 
-// concurrency lets every model of the demo be refreshed at the same time.
-const concurrency = 16
-
-func newDaemons(s *servers, log *zerolog.Logger) (*daemons, error) {
+func newDaemons(s *servers, log *zerolog.Logger) (daemons, *workers, error) {
 	d, err := dispatcher.New(s.daemon, dispatcher.Config{Log: log})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p, err := poller.New(s.daemon, poller.Config{Log: log})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	fetch, err := handlers.Fetch(s.dir, handlers.FetchOptions{AllowPrivate: true}) // its feeds are on this machine
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// No grace: a deploy in the demo is to interrupt what is being done.
-	pool, err := worker.New(s.daemon.Pool(), fetch, worker.Config{Concurrency: concurrency, Grace: -1, Log: log})
+	pool, err := worker.New(s.daemon.Pool(), fetch, worker.Config{Concurrency: 16, Grace: -1, Log: log})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &daemons{dispatcher: d, poller: p, workers: newWorkers(pool.Run), log: log}, nil
-}
-
-// start runs the daemons until ctx ends; the returned function waits until they have ended.
-func (d *daemons) start(ctx context.Context) (wait func()) {
-	var running sync.WaitGroup
-	parts := map[string]func(context.Context) error{"dispatcher": d.dispatcher.Run, "poller": d.poller.Run, "workers": d.workers.run}
-	if d.dashboard != nil {
-		parts["dashboard"] = d.dashboard.Run
-	}
-	for name, run := range parts {
-		running.Go(func() {
-			if err := run(ctx); err != nil {
-				d.log.Error().Err(err).Msg("demo: " + name + " stopped")
-			}
-		})
-	}
-	return running.Wait
+	w := newWorkers(pool.Run)
+	return daemons{"dispatcher": d.Run, "poller": p.Run, "workers": w.run}, w, nil
 }
 
 // workers can be stopped and started again, as a deploy does.

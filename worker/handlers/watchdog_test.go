@@ -61,7 +61,7 @@ func TestAFeedThatNeverEndsIsGivenUpWhenItIsTooSlow(t *testing.T) {
 }
 
 func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
-	p := newPace(t.Context(), time.Minute, 100)
+	p := newWatchdog(t.Context(), time.Minute, 100)
 	defer p.end()
 	p.respond(http.NoBody)
 	for _, bytes := range []int{6000, 9000, 6000} {
@@ -77,22 +77,20 @@ func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
 		Reason:    "expected at least 100 bytes a second within 1m, found 100.0",
 		ErrorType: "too_slow", UserFriendlyReason: "The server of the feed is too slow: it sent 5.9 KiB in 1m.",
 	}}
-	if got := said(t, context.Cause(p.ctx)); got.Failure != no.Failure {
-		t.Errorf("told %+v, want %+v", got, no)
-	}
+	got := said(t, context.Cause(p.ctx))
+	failIf(t, got.Failure != no.Failure, "told %+v, want %+v", got, no)
 }
 
 func TestTheOwnerIsToldHowAFeedStalled(t *testing.T) {
-	for want, begin := range map[string]func(*pace){
-		"The server of the feed did not answer within 1m.": func(*pace) {},
-		"The server of the feed sent nothing for 1m.":      func(p *pace) { p.respond(http.NoBody) },
+	for want, begin := range map[string]func(*watchdog){
+		"The server of the feed did not answer within 1m.": func(*watchdog) {},
+		"The server of the feed sent nothing for 1m.":      func(p *watchdog) { p.respond(http.NoBody) },
 	} {
-		p := newPace(t.Context(), time.Minute, 1)
+		p := newWatchdog(t.Context(), time.Minute, 1)
 		begin(p)
 		p.tick(p.turn)
-		if got := said(t, context.Cause(p.ctx)); got.UserFriendlyReason != want || got.ErrorType != "stalled" || got.Retryable != nil {
-			t.Errorf("told %+v, want %q", got, want)
-		}
+		got := said(t, context.Cause(p.ctx))
+		failIf(t, got.UserFriendlyReason != want || got.ErrorType != "stalled" || got.Retryable != nil, "told %+v, want %q", got, want)
 		p.end()
 	}
 }
@@ -111,17 +109,16 @@ func (a *asked) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestADownloadThatIsOverHoldsNeitherAContextNorATimer(t *testing.T) {
 	address := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })
 	transport := &asked{RoundTripper: ownClient(t).Transport}
-	if m, _ := guarded(t, address, FetchOptions{Client: &http.Client{Transport: transport}}); m.ErrorType != "http_404" {
-		t.Errorf("told %+v", m)
-	}
+	m, _ := guarded(t, address, FetchOptions{Client: &http.Client{Transport: transport}})
+	failIf(t, m.ErrorType != "http_404", "told %+v", m)
 	failIf(t, transport.request.Context().Err() == nil, "want the context of the download ended with it")
-	p := newPace(t.Context(), time.Hour, 1)
+	p := newWatchdog(t.Context(), time.Hour, 1)
 	p.end()
 	failIf(t, p.timer.Stop(), "want the timer stopped with the download")
 }
 
 func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
-	p := newPace(t.Context(), time.Hour, 1)
+	p := newWatchdog(t.Context(), time.Hour, 1)
 	defer p.end()
 	p.timer.Stop()
 	p.respond(http.NoBody)
@@ -137,20 +134,18 @@ func TestFetchRefusesAPaceThatIsNone(t *testing.T) {
 		"fetch: least rate: expected at least 1 byte a second, found -1": {LeastRate: -1},
 		"fetch: max bytes: expected at least 1, found -1":                {MaxBytes: -1},
 	} {
-		if _, err := Fetch(t.TempDir(), options); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		_, err := Fetch(t.TempDir(), options)
+		failIf(t, err == nil || err.Error() != want, "got %v, want %s", err, want)
 	}
 	for _, stall := range []time.Duration{10 * time.Millisecond, time.Hour} {
-		if err := (FetchOptions{Stall: stall, LeastRate: 1, MaxBytes: 1}).Validate(); err != nil {
-			t.Errorf("the ends of the ranges: %v", err)
-		}
+		err := (FetchOptions{Stall: stall, LeastRate: 1, MaxBytes: 1}).Validate()
+		failIf(t, err != nil, "the ends of the ranges: %v", err)
 	}
 }
 
 // A timer may fire and then wait while the response comes, or the end of the body.
 func TestAPeriodThatIsOverSaysNothing(t *testing.T) {
-	p := newPace(t.Context(), time.Minute, 100)
+	p := newWatchdog(t.Context(), time.Minute, 100)
 	defer p.end()
 	waiting := p.turn
 	body := p.respond(http.NoBody)

@@ -1,0 +1,107 @@
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/worker"
+)
+
+// watchdog ends the context of a download that stalls: when no response comes within one period, or too little of its body in any
+// later one. It is the body, whose bytes count.
+type watchdog struct {
+	io.ReadCloser // guarded by mu; nil: the response has not come
+
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	period time.Duration
+	least  int64 // bytes a second
+
+	mu    sync.Mutex
+	timer *time.Timer // guarded by mu
+	turn  int         // guarded by mu: of the timer; one that fired in an earlier turn has nothing to say
+	came  int64       // guarded by mu: bytes of the body in this period
+}
+
+// newWatchdog begins the first period. The caller ends it.
+func newWatchdog(ctx context.Context, period time.Duration, least int64) *watchdog {
+	w := &watchdog{period: period, least: least}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begin()
+	return w
+}
+
+// begin begins a period. The caller holds mu.
+func (w *watchdog) begin() {
+	w.turn++
+	turn := w.turn
+	w.timer = time.AfterFunc(w.period, func() { w.tick(turn) })
+}
+
+func (w *watchdog) end() {
+	w.rest()
+	w.cancel(nil)
+}
+
+// rest ends the periods: what follows does not wait for the server.
+func (w *watchdog) rest() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer.Stop()
+	w.turn++
+}
+
+// respond begins the first period of the body. The caller reads what it returns, in the same goroutine.
+func (w *watchdog) respond(body io.ReadCloser) io.ReadCloser {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ReadCloser = body
+	w.timer.Stop()
+	w.begin()
+	return w
+}
+
+func (w *watchdog) Read(to []byte) (int, error) {
+	n, err := w.ReadCloser.Read(to)
+	w.add(n)
+	if err != nil {
+		w.rest()
+	}
+	return n, err
+}
+
+func (w *watchdog) add(bytes int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.came += int64(bytes)
+}
+
+func (w *watchdog) tick(turn int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if turn != w.turn {
+		return
+	}
+	period, rate := document.FormatDuration(w.period), float64(w.came)/w.period.Seconds()
+	switch {
+	case w.ReadCloser == nil:
+		err := fmt.Errorf("expected a response within %s, found none", period)
+		w.cancel(worker.UserFriendly(worker.ErrorType(err, "stalled"), "The server of the feed did not answer within "+period+"."))
+	case w.came == 0:
+		err := fmt.Errorf("expected more of the body within %s, found nothing", period)
+		w.cancel(worker.UserFriendly(worker.ErrorType(err, "stalled"), "The server of the feed sent nothing for "+period+"."))
+	case rate < float64(w.least):
+		err := fmt.Errorf("expected at least %d bytes a second within %s, found %.1f", w.least, period, rate)
+		text := fmt.Sprintf("The server of the feed is too slow: it sent %s in %s.", size(w.came), period)
+		w.cancel(worker.UserFriendly(worker.ErrorType(err, "too_slow"), text))
+	default:
+		w.came = 0
+		w.begin()
+	}
+}
