@@ -17,6 +17,11 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // serve runs a poller for each part until the test ends.
@@ -36,21 +41,6 @@ func newClient(t *testing.T, queue *store.Queue, config client.Config) *client.C
 	c, err := client.New(queue, config)
 	must(t, err)
 	return c
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }
 
 func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {

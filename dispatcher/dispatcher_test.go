@@ -10,14 +10,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -86,35 +91,6 @@ func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 func onBoth(t *testing.T, test func(t *testing.T, b *bundle, d *dispatcher.Dispatcher)) {
 	t.Helper()
 	both(t, func(t *testing.T, b *bundle) { test(t, b, b.dispatcher(b.Store, dispatcher.Config{})) })
-}
-
-func equal(t testing.TB, want, got any, options ...cmp.Option) {
-	t.Helper()
-	diff := cmp.Diff(want, got, options...)
-	failIf(t, diff != "", "(-want +got):\n%s", diff)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stopIf ends the test when something is wrong.
-func stopIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Fatalf(format, args...)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }
 
 func TestDueModelsStartOldestFirst(t *testing.T) {

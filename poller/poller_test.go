@@ -7,12 +7,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -88,35 +93,6 @@ func (b *bundle) result(kind, uid string, fields ...string) string {
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Helper()
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
-}
-
-func equal(t testing.TB, want, got any, options ...cmp.Option) {
-	t.Helper()
-	diff := cmp.Diff(want, got, options...)
-	failIf(t, diff != "", "(-want +got):\n%s", diff)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// stopIf ends the test when something is wrong.
-func stopIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Fatalf(format, args...)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }
 
 func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) {

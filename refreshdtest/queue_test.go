@@ -15,27 +15,17 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func equal[T any](t *testing.T, want, got T) {
 	t.Helper()
 	diff := cmp.Diff(want, got)
 	failIf(t, diff != "", "-want +got\n%s", diff)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }
 
 func TestWorkTakesItsTimeOnTheVirtualClock(t *testing.T) {

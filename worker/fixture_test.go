@@ -21,6 +21,12 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+)
+
 func TestMain(m *testing.M) {
 	store.LogTo(nil)
 	testkit.Main(m)
@@ -286,25 +292,4 @@ func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time
 		return f.Queue.Fences(ctx, uids)
 	}
 	return fences(uids)
-}
-
-func equal(t testing.TB, want, got any, options ...cmp.Option) {
-	t.Helper()
-	diff := cmp.Diff(want, got, options...)
-	failIf(t, diff != "", "(-want +got):\n%s", diff)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }

@@ -12,6 +12,7 @@
 //	FreeAddress                    an address that nobody listens on
 //	Refreshd, Start, Binary        the compiled command, or another program, as a Process
 //	Lines                          a log to wait for, line by line
+//	Must, Equal, FailIf, StopIf    checks of a test
 //	Await, Eventually, Limit       wait for a value, for a condition, and no longer than this
 //	Buffer                         an output to read while somebody writes
 //	AtEnd                          ends what the tests of a package share

@@ -63,7 +63,7 @@ func tryNode(args []string) (*node, error) {
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	port, err := freePort()
-	must(t, err)
+	Must(t, err)
 	return net.JoinHostPort("127.0.0.1", port)
 }
 

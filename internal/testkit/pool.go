@@ -98,7 +98,7 @@ func lend(t testing.TB, p *pool) *Server {
 	if b == nil {
 		var err error
 		b, err = p.start()
-		must(t, err)
+		Must(t, err)
 	}
 	t.Cleanup(func() {
 		p.mu.Lock()

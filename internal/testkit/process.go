@@ -36,7 +36,7 @@ var built string
 func Binary(t testing.TB) string {
 	t.Helper()
 	binary, err := build()
-	must(t, err)
+	Must(t, err)
 	return binary
 }
 

@@ -78,7 +78,7 @@ func Redis(t testing.TB, args ...string) *Server {
 	RequireProgram(t, "redis-server", "redis-server")
 	if len(args) > 0 {
 		b, err := startSingle(args...)
-		must(t, err)
+		Must(t, err)
 		t.Cleanup(b.stop)
 		return b.server()
 	}

@@ -30,8 +30,8 @@ func (s *Server) AwaitFailover(t testing.TB, key, killed string) {
 // promoted meanwhile.
 func (s *Server) RestartNode(t testing.TB, address string) {
 	t.Helper()
-	must(t, s.node(t, address).start())
-	must(t, s.backend.awaitCluster())
+	Must(t, s.node(t, address).start())
+	Must(t, s.backend.awaitCluster())
 }
 
 // MoveSlot moves the slot of a key to another master, with all its keys, while it is in use. It returns when every node knows.
@@ -43,18 +43,18 @@ func (s *Server) MoveSlot(t testing.TB, key string) {
 	others := slices.DeleteFunc(slices.Collect(maps.Keys(masters)), func(address string) bool { return address == source })
 	target, targetID := others[0], masters[others[0]]
 	set := func(address, state, id string) {
-		must(t, withNode(address, func(ctx context.Context, client *redis.Client) error {
+		Must(t, withNode(address, func(ctx context.Context, client *redis.Client) error {
 			return client.Do(ctx, "CLUSTER", "SETSLOT", slot, state, id).Err()
 		}))
 	}
 	set(target, "IMPORTING", sourceID)
 	set(source, "MIGRATING", targetID)
-	must(t, withNode(source, func(ctx context.Context, client *redis.Client) error { return drain(ctx, client, slot, target) }))
+	Must(t, withNode(source, func(ctx context.Context, client *redis.Client) error { return drain(ctx, client, slot, target) }))
 	// The target first: a source that has given the slot away already would send clients there who would be sent back.
 	for _, master := range slices.Insert(others, 1, source) {
 		set(master, "NODE", targetID)
 	}
-	must(t, withNode(source, func(ctx context.Context, client *redis.Client) error {
+	Must(t, withNode(source, func(ctx context.Context, client *redis.Client) error {
 		count, err := client.ClusterCountKeysInSlot(ctx, slot).Result()
 		if err == nil && count > 0 { // where nobody would look for them
 			err = fmt.Errorf("slot %d: expected no keys left at %s, found %d", slot, source, count)
@@ -102,7 +102,7 @@ func (s *Server) ask(t testing.TB, do func(context.Context, *redis.Client) error
 	if len(living) == 0 {
 		t.Fatal("expected a node that lives, found none")
 	}
-	must(t, withNode(living[0].addr, do))
+	Must(t, withNode(living[0].addr, do))
 }
 
 // master returns the address and the id of the master of a slot, as a node that lives knows it.
@@ -157,7 +157,7 @@ func masterIn(shard redis.ClusterShard) (address, id string) {
 // awaitMaster waits until every living node serves and knows a master of a slot that is the right one.
 func (s *Server) awaitMaster(t testing.TB, slot int, right func(address string) bool) {
 	t.Helper()
-	must(t, s.backend.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+	Must(t, s.backend.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
 		address, _, err := masterOf(ctx, client, slot)
 		return err == nil && right(address) && clusterServes(ctx, client)
 	}))

@@ -17,6 +17,12 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+)
+
 func TestMain(m *testing.M) {
 	store.LogTo(nil)
 	testkit.Main(m)
@@ -96,25 +102,4 @@ func (p *pool) told() model.Message {
 	m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
 	must(p.t, err)
 	return m
-}
-
-func equal(t testing.TB, want, got any, options ...cmp.Option) {
-	t.Helper()
-	diff := cmp.Diff(want, got, options...)
-	failIf(t, diff != "", "(-want +got):\n%s", diff)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// failIf fails the test when something is wrong.
-func failIf(t testing.TB, wrong bool, format string, args ...any) {
-	t.Helper()
-	if wrong {
-		t.Errorf(format, args...)
-	}
 }
