@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -177,30 +176,29 @@ func TestABulkMeetsWhatIsNoModel(t *testing.T) {
 }
 
 func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		pair := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		selector, err := model.ParseSelector("tenant=t1")
 		must(t, err)
-		for part, store := range pair.parts {
-			for _, uid := range pair.in(part, 10) {
-				pair.push(store.Keys.Control, yearlyModel(uid, "t1"))
+		for part, store := range p.parts {
+			for _, uid := range p.in(part, 10) {
+				p.push(store.Keys.Control, yearlyModel(uid, "t1"))
 			}
 		}
 		for range 4 {
-			pair.round(0)
-			pair.round(1)
+			p.round(0)
+			p.round(1)
 		}
-		for _, store := range pair.parts {
+		for _, store := range p.parts {
 			if _, err := store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		for range 4 {
-			pair.round(0)
-			pair.round(1)
+			p.round(0)
+			p.round(1)
 		}
-		for part, store := range pair.parts {
-			pair.expectStats(part, map[string]int64{"create": 10, "run": 10})
+		for part, store := range p.parts {
+			p.expectStats(part, map[string]int64{"create": 10, "run": 10})
 			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
 			diff := cmp.Diff(int64(10), bulk.Done)
 			failIf(t, err != nil || diff != "" || bulk.EndedAt.IsZero(), "part %d: %v %s %+v", part, err, diff, bulk)

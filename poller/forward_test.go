@@ -41,6 +41,12 @@ func newPair(t *testing.T, server *testkit.Server) *pair {
 	return p
 }
 
+// onPair runs a test on a pair of each server that is to be had.
+func onPair(t *testing.T, test func(t *testing.T, p *pair)) {
+	t.Helper()
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, newPair(t, server)) })
+}
+
 // in names models of a part.
 func (p *pair) in(part, count int) (uids []string) {
 	for i := 0; len(uids) < count; i++ {
@@ -86,8 +92,7 @@ func (p *pair) expectStats(part int, want map[string]int64) {
 }
 
 func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		control := p.parts[0].Keys.Control
 		p.push(control, put(here), put(there), "garbage",
@@ -103,8 +108,7 @@ func TestACommandIsAppliedInThePartOfItsModelWhereverItWasPushed(t *testing.T) {
 }
 
 func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		broken := p.parts[1].Keys.Control
 		must(t, p.redis.Set(t.Context(), broken, "no list", 0).Err())
@@ -124,8 +128,7 @@ func TestResultsGoOnWhileThePartOfACommandDoesNotAnswer(t *testing.T) {
 }
 
 func TestAResultInTheWrongListIsRejectedAndTheRightOneNamed(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		there := p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.Output, fmt.Sprintf(`{"type":"success","big_table_uid":%q,"refresh_attempt_uid":"a"}`, there))
 		p.round(0)
@@ -182,8 +185,7 @@ func TestAPartThatHangsIsLeftAloneWhileResultsAreApplied(t *testing.T) {
 
 // TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands fills the lane with what another part does not take.
 func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 60), p.in(1, 49)
 		must(t, p.redis.Set(t.Context(), p.parts[1].Keys.Control, "no list", 0).Err())
 		for _, uid := range there {
@@ -202,8 +204,7 @@ func TestCommandsThatWaitLeaveRoomForResultsAndOtherCommands(t *testing.T) {
 }
 
 func TestACommandThatWasClaimedBeforeThereWerePartsIsRejectedAndNotInTheWay(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		here, there := p.in(0, 1)[0], p.in(1, 1)[0]
 		p.push(p.parts[0].Keys.ClaimedCommands, "c"+put(there), "c"+put(here))
 		p.round(0)

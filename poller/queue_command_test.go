@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -157,8 +156,7 @@ func TestACommandAboutTheQueueThatCannotReachRedisWaitsInItsOrderAndKeepsNoResul
 }
 
 func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		holds := func() (held, open int) {
 			for _, part := range p.parts {
 				texts := p.redis.HGetAll(t.Context(), part.Keys.Holds).Val()

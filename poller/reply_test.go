@@ -251,8 +251,7 @@ func TestWhoWantedACommandStandsInTheJournal(t *testing.T) {
 }
 
 func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		mine, other := p.in(0, 1)[0], p.in(1, 1)[0]
 		for i, replyTo := range []string{"{q}:reply:x", "q:reply:x", "{q:0}:reply:x", "{q:1}:reply:x"} {
 			p.push(p.parts[0].Keys.Control, asking(put(mine, `"refresh":"now"`), replyTo), asking(put(other, `"refresh":"now"`), replyTo, `"by":"ann"`, fmt.Sprintf(`"command_id":"c%d"`, i)))
@@ -276,8 +275,7 @@ func TestInAQueueOfSeveralPartsAReplyStandsInThatOfTheModel(t *testing.T) {
 }
 
 func TestACommandThatIsForwardedIsKnownByItsIdWhereItIsCarriedOut(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		p := newPair(t, server)
+	onPair(t, func(t *testing.T, p *pair) {
 		other := p.in(1, 1)[0]
 		for range 2 {
 			p.push(p.parts[0].Keys.Control, put(other, `"refresh":"now"`, `"command_id":"c1"`))

@@ -62,6 +62,12 @@ func newFixture(t testing.TB, server *testkit.Server) *queueFixture {
 	return &queueFixture{Pool: store.Pool(), t: t, redis: server.Client(t)}
 }
 
+// onQueue runs a test on a queue of each server that is to be had, with a bench.
+func onQueue(t *testing.T, test func(t *testing.T, r *queueFixture, b *bench)) {
+	t.Helper()
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, newFixture(t, server), newBench()) })
+}
+
 // offer queues an attempt as the start script does: the hash holds the fence, the list the entry. The attempt is called
 // uid-1 and has an hour.
 func (r *queueFixture) offer(uids ...string) {

@@ -62,8 +62,7 @@ func (u unhurried) Leave(ctx context.Context, owner string) (int, error) {
 }
 
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		r.offer("a", "b", "c")
 		r.takeAs("dead", 3)
 		r.offer("d")

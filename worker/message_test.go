@@ -71,8 +71,7 @@ func TestLongTextsAreCutWithoutBreakingACharacter(t *testing.T) {
 }
 
 func TestOfManyStatusesTheLastIsTold(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		config := quick()
 		config.StatusEvery = time.Minute
 		p := run(t, r, config, b.handle)

@@ -82,8 +82,7 @@ func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 }
 
 func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		q, lost := &faulty{Queue: r}, 0
 		q.take = func(taking store.TakeRequest) (store.Taken, error) {
 			taken, err := r.Take(t.Context(), taking)

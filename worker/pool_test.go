@@ -13,8 +13,7 @@ import (
 )
 
 func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		seen := make(chan *Attempt, 1)
 		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
 			seen <- attempt
@@ -33,8 +32,7 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 }
 
 func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		r.block = true
 		run(t, r, quick(), b.handle)
 		for _, uid := range []string{"a", "b", "c"} {
@@ -84,8 +82,7 @@ func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
 }
 
 func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		r.queue("", "{", "null", "[]", `{"big_table_uid":"m"}`, `{"refresh_attempt_uid":"a"}`, `{"big_table_uid":7,"refresh_attempt_uid":"a"}`)
 		r.offer("m")
 		p := run(t, r, quick(), func(context.Context, *Attempt) error { return nil })
@@ -98,8 +95,7 @@ func TestAnEntryThatCannotBeReadIsDroppedAlone(t *testing.T) {
 }
 
 func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		r.offer("a", "b", "c", "d", "e")
 		config := quick()
 		config.Concurrency = 2
@@ -121,8 +117,7 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 }
 
 func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		r.offer("old", "m")
 		r.set("old", "attempt_uid", "newer")
 		config := quick()
@@ -139,8 +134,7 @@ func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
 }
 
 func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		r.offerUntil("late", 0)
 		run(t, r, quick(), b.handle)
 		m := r.told()
@@ -163,8 +157,7 @@ func TestWithoutAnyDeadlineWorkIsNotEnded(t *testing.T) {
 }
 
 func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		config := quick()
 		config.Grace = -1
 		var uids []string

@@ -14,8 +14,7 @@ import (
 )
 
 func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		r.block = true
 		p := run(t, r, quick(), b.handle)
 		r.hand(b)
@@ -33,8 +32,7 @@ func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 }
 
 func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		config := quick()
 		config.Grace = time.Millisecond
 		p := run(t, r, config, b.handle)
@@ -47,8 +45,7 @@ func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
 }
 
 func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		hurry := make(chan struct{})
 		config := quick()
 		config.Grace, config.Hurry = time.Hour, hurry
@@ -81,8 +78,7 @@ func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
 }
 
 func TestAHandlerThatIgnoresItsContextIsAbandonedAndHandedBackOnce(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		config := quick()
 		config.Grace, config.Linger = -1, time.Millisecond
 		began, release, gone := make(chan struct{}, 2), make(chan struct{}), make(chan struct{}, 2)
@@ -136,8 +132,7 @@ func TestEntriesThatArriveWhenThePoolIsToldToStopAreHandedBack(t *testing.T) {
 }
 
 func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		q, config := &faulty{Queue: r}, quick()
 		config.Concurrency = 1
 		p := run(t, q, config, b.handle)
@@ -160,8 +155,7 @@ func TestTheResultOfAnAttemptThatOthersHaveIsNotTold(t *testing.T) {
 }
 
 func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r, b := newFixture(t, server), newBench()
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 		config := quick()
 		config.Concurrency = 1
 		p := run(t, r, config, b.handle)
@@ -189,8 +183,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 }
 
 func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		r := newFixture(t, server)
+	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		q := &faulty{Queue: r, push: func([]store.Answer) error { return errBroken }}
 		config := quick()
 		config.FlushTimeout = 20 * time.Millisecond

@@ -30,8 +30,7 @@ func TestALostFenceEndsTheWorkAndNothingIsTold(t *testing.T) {
 		"removed": func(r *queueFixture) { r.must(r.redis.Del(context.Background(), r.Keys.Model("m")).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-				r, b := newFixture(t, server), newBench()
+			onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
 				p := run(t, r, quick(), b.handle)
 				r.offer("m", "other")
 				testkit.Await(t, b.began, "an attempt")
