@@ -7,17 +7,10 @@ import (
 	"testing/fstest"
 )
 
-func mapTree(sources map[string]string) fstest.MapFS {
-	tree := fstest.MapFS{}
-	for name, text := range sources {
-		tree[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return tree
-}
-
 // TestEachCheckFindsItsFault gives each check of this package a small tree with a few faults, beside places that have none.
 func TestEachCheckFindsItsFault(t *testing.T) {
-	tree := mapTree(map[string]string{
+	tree := fstest.MapFS{}
+	for name, text := range map[string]string{
 		"scripts/long.lua":       "return 1\n--" + strings.Repeat("-", 119),
 		"scripts/built.lua":      "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
 		"scripts/declared.lua":   "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
@@ -25,13 +18,14 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 		"internal/store/keys.go": "package store\nvar a, b = \"-input\", \":model:\"\nfunc text() {\n}\nfunc Claim() {\n}\n",
 		"worker/worker.go":       "package worker\nvar key = \"bigtables-input\"\nconst help = \"takes from <queue>-input\"",
 		"internal/util/x.go":     "package util",
-		"internal/ears/x.go":     "package ears\nfunc (w wardrobe) f(isSilent int) {}",
 		"model/busy.go":          "package model\nfunc f() { go f() }\nconst EventStart Event = \"start\"",
 		"model/a_test.go":        "package model\nfunc TestRuns(t *testing.T) {}\nfunc TestSleeps(t *testing.T) { t.Parallel(); long.Only(t) }",
 		"test/faults/a_test.go":  "package faults\nfunc TestKill(t *testing.T) { d.conclude() }\nfunc TestOther(t *testing.T) { d.settle() }",
 		"loop/loop.go": "package loop\nimport \"x/internal/faces/health\"\ntype Config struct { Progress health.Progress; hidden health.Progress }\n" +
 			"type Loop struct { health.State }\nfunc New() health.State { return nil }\nfunc (l *hidden) Pace() health.State { return nil }",
-	})
+	} {
+		tree[name] = &fstest.MapFile{Data: []byte(text)}
+	}
 	files := readTree(t, tree)
 	tests := testsOf(files)
 	const head = "| word | meaning | where |\n|---|---|---|\n"
@@ -42,7 +36,6 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 		"keys":              {[]string{"scripts/built.lua:", "worker/worker.go:"}, keysAreInOnePlace(files)},
 		"goroutines":        {[]string{"model/busy.go:2:"}, domainStartsNoGoroutine(files)},
 		"names of packages": {[]string{"internal/util/x.go:"}, packagesHaveNouns(files)},
-		"retired words":     {[]string{"internal/ears/x.go: expected a name without the retired word silent"}, retiredIn(files)},
 		"public types":      {[]string{"in Config Progress,", "in Loop (embedded),", "in New,"}, unusable(files)},
 		"words": {[]string{"input: expected one row", "a: expected the alphabet", "found model.Even", "found x.lua", "model: expected a row", "start: expected a row"},
 			unexplained(glossary, "", files)},

@@ -21,9 +21,8 @@ type file struct {
 	syntax *ast.File // nil unless it is Go
 }
 
-var positions = token.NewFileSet()
-
 var (
+	positions      = token.NewFileSet()
 	readRepository sync.Once
 	repositoryRead []file
 )
@@ -36,14 +35,18 @@ func repository(t *testing.T) []file {
 }
 
 // readTree reads the Go and Lua sources below tree.
-func readTree(t *testing.T, tree fs.FS) []file {
+func readTree(t *testing.T, tree fs.FS) (files []file) {
 	t.Helper()
-	var files []file
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || !isSource(entry) {
+		ext := path.Ext(name)
+		if err != nil || entry.IsDir() || ext != ".go" && ext != ".lua" {
 			return err
 		}
-		f, err := readSource(tree, name)
+		text, err := fs.ReadFile(tree, name)
+		f := file{path: name, text: string(text)}
+		if err == nil && ext == ".go" {
+			f.syntax, err = parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
+		}
 		files = append(files, f)
 		return err
 	})
@@ -53,18 +56,22 @@ func readTree(t *testing.T, tree fs.FS) []file {
 	return files
 }
 
-func isSource(entry fs.DirEntry) bool {
-	ext := path.Ext(entry.Name())
-	return !entry.IsDir() && (ext == ".go" || ext == ".lua")
+// document reads a page below docs.
+func document(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
-func readSource(tree fs.FS, name string) (file, error) {
-	text, err := fs.ReadFile(tree, name)
-	if err != nil || path.Ext(name) != ".go" {
-		return file{path: name, text: string(text)}, err
+// report fails a test for each place that breaks a rule.
+func report(t *testing.T, places []string) {
+	t.Helper()
+	for _, place := range places {
+		t.Error(place)
 	}
-	syntax, err := parser.ParseFile(positions, name, text, parser.SkipObjectResolution)
-	return file{path: name, text: string(text), syntax: syntax}, err
 }
 
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
@@ -77,4 +84,17 @@ func (f file) inspect(visit func(ast.Node)) {
 		visit(n)
 		return true
 	})
+}
+
+// functions are the functions and methods of a Go file.
+func (f file) functions() (all []*ast.FuncDecl) {
+	if f.syntax == nil {
+		return nil
+	}
+	for _, declaration := range f.syntax.Decls {
+		if function, is := declaration.(*ast.FuncDecl); is {
+			all = append(all, function)
+		}
+	}
+	return all
 }

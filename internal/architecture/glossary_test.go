@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -15,28 +14,18 @@ import (
 	"unicode"
 )
 
-const glossary = "../../docs/glossary.md"
-
 func TestEachWordStandsInTheGlossaryOnce(t *testing.T) {
-	document, err := os.ReadFile(glossary)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var others strings.Builder
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	var others strings.Builder
 	for _, page := range pages {
-		if text, err := os.ReadFile(page); err != nil {
-			t.Fatal(err)
-		} else if page != glossary {
-			others.Write(text)
+		if name := filepath.Base(page); name != "glossary.md" {
+			others.WriteString(document(t, name))
 		}
 	}
-	for _, place := range unexplained(string(document), others.String(), repository(t)) {
-		t.Error(place)
-	}
+	report(t, unexplained(document(t, "glossary.md"), others.String(), repository(t)))
 }
 
 // qualified is a name of Go code in a document, such as `model.State`.
@@ -91,6 +80,9 @@ func unexplained(document, others string, files []file) (places []string) {
 	return places
 }
 
+// coders are the files that write and read the fields of a hash.
+var coders = []string{"internal/store/codec.go", "internal/store/journal.go"}
+
 // wordsOf returns the words that people meet in Redis, with a file that has them: parts of keys, fields of the hash, of the history and of
 // policies, events and counters.
 func wordsOf(files []file) map[string]string {
@@ -101,9 +93,9 @@ func wordsOf(files []file) map[string]string {
 		}
 		directory := path.Dir(f.path)
 		domain := directory == "model" || directory == "model/policy"
-		add := func(word string) {
-			if isWord(word) {
-				words[word] = f.path
+		add := func(text string) {
+			if len(text) > 1 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLower(r) && r != '_' }) { // one name
+				words[text] = f.path
 			}
 		}
 		f.inspect(func(n ast.Node) {
@@ -126,19 +118,14 @@ func wordsOf(files []file) map[string]string {
 					add(name)
 				}
 			case *ast.CallExpr:
-				if (f.path == "internal/store/codec.go" || f.path == "internal/store/journal.go") && called(node, "text", "time", "number", "flag") {
+				selector, is := node.Fun.(*ast.SelectorExpr) // a method with a name and a value
+				if is && slices.Contains(coders, f.path) && len(node.Args) == 2 && slices.Contains([]string{"text", "time", "number", "flag"}, selector.Sel.Name) {
 					add(unquote(node.Args[0]))
 				}
 			}
 		})
 	}
 	return words
-}
-
-// called reports whether a call is that of a method of one of the names, with a name and a value.
-func called(call *ast.CallExpr, names ...string) bool {
-	selector, ok := call.Fun.(*ast.SelectorExpr)
-	return ok && len(call.Args) == 2 && slices.Contains(names, selector.Sel.Name)
 }
 
 func unquote(expression ast.Expr) string {
@@ -148,61 +135,4 @@ func unquote(expression ast.Expr) string {
 	}
 	text, _ := strconv.Unquote(literal.Value)
 	return text
-}
-
-// isWord reports whether a text is one name in lower case.
-func isWord(text string) bool {
-	return len(text) > 1 && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsLower(r) && r != '_' })
-}
-
-// retired are words that the code once had for what the glossary names otherwise.
-var retired = strings.Fields(`trouble desk obey foresight reckoning chronos patient ward attend surroundings rig lie proof sleepy silent crew thin`)
-
-func TestRetiredWordsAreNoNames(t *testing.T) {
-	for _, place := range retiredIn(repository(t)) {
-		t.Error(place)
-	}
-}
-
-// retiredIn returns one line for each file, and each name in a file that is no test, which has a retired word as one of its parts. A log
-// field or a text is no name.
-func retiredIn(files []file) (places []string) {
-	for _, f := range files {
-		for _, word := range partsOf(strings.TrimSuffix(path.Base(f.path), path.Ext(f.path))) {
-			if slices.Contains(retired, word) {
-				places = append(places, fmt.Sprintf("%s: expected a file without the retired word %s", f.path, word))
-			}
-		}
-		if f.syntax == nil || f.isTest() {
-			continue
-		}
-		found := map[string]bool{}
-		f.inspect(func(n ast.Node) {
-			name, ok := n.(*ast.Ident)
-			if !ok || found[name.Name] {
-				return
-			}
-			for _, word := range partsOf(name.Name) {
-				if slices.Contains(retired, word) {
-					found[name.Name] = true
-					places = append(places, fmt.Sprintf("%s: expected a name without the retired word %s, found %s", f.path, word, name.Name))
-				}
-			}
-		})
-	}
-	return places
-}
-
-// part is one word of a name in camel case or snake case.
-var part = regexp.MustCompile(`[A-Z]?[a-z]+|[A-Z]+`)
-
-func partsOf(name string) (words []string) {
-	for _, word := range part.FindAllString(name, -1) {
-		word = strings.ToLower(word)
-		words = append(words, word)
-		if one, plural := strings.CutSuffix(word, "s"); plural {
-			words = append(words, one)
-		}
-	}
-	return words
 }

@@ -1,12 +1,22 @@
 package architecture
 
 import (
+	"archive/tar"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -18,40 +28,36 @@ func TestAnImageKnowsItsVersion(t *testing.T) {
 	if err != nil || strings.Contains(string(ignored), ".git") {
 		t.Errorf("want .git sent to the build, so that it knows the commit, got %s (%v)", ignored, err)
 	}
-	checkout := t.TempDir()
-	execute(t, ".", nil, "git clone -q --no-hardlinks ../.. "+checkout)
+	text, err := os.ReadFile("../../Dockerfile")
+	build := buildCommand.FindStringSubmatch(string(text))
+	if err != nil || build == nil {
+		t.Fatalf("want a Dockerfile that builds the program, got %v\n%s", err, text)
+	}
+	checkout, program := cloneOf(t), filepath.Join(t.TempDir(), "refreshd")
+	versionOf := func(version string) string {
+		execute(t, checkout, []string{"GOFLAGS=-buildvcs=auto", "VERSION=" + version}, strings.Replace(build[1], "/out/refreshd", program, 1))
+		return execute(t, checkout, nil, program+" --version")
+	}
 	commit := strings.TrimSpace(execute(t, checkout, nil, "git rev-parse HEAD"))
-	build := buildOfImage(t)
-	if told := versionOf(t, checkout, build, ""); !strings.HasSuffix(told, ", commit "+commit[:12]+"\n") {
+	if told := versionOf(""); !strings.HasSuffix(told, ", commit "+commit[:12]+"\n") {
 		t.Errorf("in a checkout: want the commit %s, got %s", commit, told)
 	}
 	if err := os.WriteFile(filepath.Join(checkout, ".git", "HEAD"), []byte("gitdir: elsewhere"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if told := versionOf(t, checkout, build, "v1.2.3"); !strings.Contains(told, "refreshd v1.2.3,") {
+	if told := versionOf("v1.2.3"); !strings.Contains(told, "refreshd v1.2.3,") {
 		t.Errorf("without a commit: want the version that was given, got %s", told)
 	}
 }
 
 var buildCommand = regexp.MustCompile(`(?s)RUN (git rev-parse .*?\./cmd/refreshd)\n`)
 
-// buildOfImage is the command by which the Dockerfile builds the program.
-func buildOfImage(t *testing.T) string {
+// cloneOf is a clone of this repository.
+func cloneOf(t *testing.T) (checkout string) {
 	t.Helper()
-	text, err := os.ReadFile("../../Dockerfile")
-	found := buildCommand.FindStringSubmatch(string(text))
-	if err != nil || found == nil {
-		t.Fatalf("want a Dockerfile that builds the program, got %v\n%s", err, text)
-	}
-	return found[1]
-}
-
-// versionOf builds as the image does, and asks what was built.
-func versionOf(t *testing.T, checkout, build, version string) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "refreshd")
-	execute(t, checkout, []string{"GOFLAGS=-buildvcs=auto", "VERSION=" + version}, strings.Replace(build, "/out/refreshd", program, 1))
-	return execute(t, checkout, nil, program+" --version")
+	checkout = filepath.Join(t.TempDir(), "checkout")
+	execute(t, ".", nil, "git clone -q --no-hardlinks ../.. "+checkout)
+	return checkout
 }
 
 func execute(t *testing.T, dir string, environ []string, command string) string {
@@ -65,4 +71,180 @@ func execute(t *testing.T, dir string, environ []string, command string) string 
 		t.Fatalf("%s: %v\n%s%s", command, err, out, refused.String())
 	}
 	return string(out)
+}
+
+func TestAReleaseNeedsAVersionAndAnEmptyDirectory(t *testing.T) {
+	full := t.TempDir()
+	if err := os.WriteFile(filepath.Join(full, "refreshd"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`expected a version such as v1.2.3, found ""`:               nil,
+		`expected a version such as v1.2.3, found "1.2"`:            {"1.2"},
+		`expected a version such as v1.2.3, found "v1.2.3; rm -rf"`: {"v1.2.3; rm -rf"},
+		`expected an empty directory`:                               {"v1.2.3", full},
+	} {
+		if told, err := exec.Command("../../deploy/release.sh", args...).CombinedOutput(); err == nil || !strings.Contains(string(told), want) {
+			t.Errorf("%q: expected %s, found %v, %s", args, want, err, told)
+		}
+	}
+}
+
+var released = regexp.MustCompile(`^refreshd v1\.2\.3, go1\.\S+, commit [0-9a-f]{12}\n$`)
+
+// TestAReleaseHasTheSameBytesWhoeverBuildsIt builds the part for one platform in two checkouts, and an image of that.
+func TestAReleaseHasTheSameBytesWhoeverBuildsIt(t *testing.T) {
+	long.Only(t)
+	var built []map[string]string
+	var dist string
+	for range 2 {
+		dist = filepath.Join(t.TempDir(), "dist")
+		execute(t, cloneOf(t), []string{"PLATFORMS=linux/amd64"}, "deploy/release.sh v1.2.3 "+dist)
+		built = append(built, filesOf(t, dist))
+	}
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(built[0])), []string{"SHA256SUMS", "refreshd-v1.2.3-linux-amd64", "refreshd-v1.2.3-linux-amd64.cdx.json"}); diff != "" {
+		t.Fatal(diff)
+	}
+	for name := range built[0] {
+		if built[0][name] != built[1][name] {
+			t.Errorf("%s: expected the same bytes, found others", name)
+		}
+	}
+	execute(t, dist, nil, "sha256sum -c --quiet SHA256SUMS")
+	var parts struct {
+		BOMFormat  string
+		Components []struct{ Name, Version string }
+	}
+	if err := json.Unmarshal([]byte(built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"]), &parts); err != nil || parts.BOMFormat != "CycloneDX" || len(parts.Components) < 10 {
+		t.Errorf("expected what the program consists of, found %+v, %v", parts, err)
+	}
+	binary := filepath.Join(dist, "refreshd-v1.2.3-linux-amd64")
+	if told := execute(t, ".", nil, binary+" --version"); !released.MatchString(told) {
+		t.Errorf("expected version and commit, found %s", told)
+	}
+	if told, err := exec.Command("ldd", binary).CombinedOutput(); err == nil {
+		t.Errorf("expected a static program, found %s", told)
+	}
+}
+
+func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
+	long.Only(t)
+	dir := t.TempDir()
+	for _, arch := range []string{"amd64", "arm64"} {
+		if err := os.WriteFile(filepath.Join(dir, "refreshd-"+arch), []byte("the program for "+arch), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write := func(to string) map[string]string {
+		execute(t, "../../deploy/image", []string{"GOFLAGS=-mod=readonly"},
+			"go vet . && go run . -version v1.2.3 -revision abc -created 1790000000 -binaries "+dir+"/refreshd-ARCH -o "+filepath.Join(dir, to))
+		file, err := os.Open(filepath.Join(dir, to))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		files, _ := untar(t, file)
+		return files
+	}
+	files := write("image.tar")
+	if diff := cmp.Diff(files, write("again.tar")); diff != "" {
+		t.Errorf("expected the same image, found (-first +second):\n%s", diff)
+	}
+	blob := func(digest string) string { return files["blobs/"+strings.Replace(digest, ":", "/", 1)] }
+	var top, index index
+	unmarshal(t, files["index.json"], &top)
+	if len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "v1.2.3" {
+		t.Fatalf("expected one image of many platforms by its version, found %s", files["index.json"])
+	}
+	unmarshal(t, blob(top.Manifests[0].Digest), &index)
+	if len(index.Manifests) != 2 {
+		t.Fatalf("expected two platforms, found %+v", index)
+	}
+	for _, m := range index.Manifests {
+		var manifest struct{ Config, Layers any }
+		unmarshal(t, blob(m.Digest), &manifest)
+		var config imageConfig
+		unmarshal(t, blob(manifest.Config.(map[string]any)["digest"].(string)), &config)
+		want := imageConfig{Architecture: m.Platform.Architecture, OS: "linux"}
+		want.Config.User, want.Config.Entrypoint = "65532:65532", []string{"/refreshd"}
+		want.Config.Env = []string{"REFRESHD_HEALTH=127.0.0.1:8080"}
+		want.Config.Healthcheck.Test = []string{"CMD", "/refreshd", "health", "/livez"}
+		want.Config.Labels.Version, want.Config.Labels.Revision, want.Config.Labels.Licenses = "v1.2.3", "abc", "MIT"
+		if diff := cmp.Diff(want, config); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		layers := manifest.Layers.([]any)
+		zipped, err := gzip.NewReader(strings.NewReader(blob(layers[0].(map[string]any)["digest"].(string))))
+		if err != nil || len(layers) != 1 {
+			t.Fatalf("expected one layer, found %d, %v", len(layers), err)
+		}
+		inside, modes := untar(t, zipped)
+		if inside["refreshd"] != "the program for "+m.Platform.Architecture || modes["refreshd"] != "-rwxr-xr-x 0" || modes["data/"] != "drwxr-xr-x 65532" || len(modes) != 2 {
+			t.Errorf("expected the program and a directory of nobody, found %v", modes)
+		}
+	}
+}
+
+type index struct {
+	Manifests []struct {
+		Digest      string
+		Annotations map[string]string
+		Platform    struct{ Architecture, OS string }
+	}
+}
+
+type imageConfig struct {
+	Architecture, OS string
+	Config           struct {
+		User        string
+		Entrypoint  []string
+		Env         []string
+		Healthcheck struct{ Test []string }
+		Labels      struct {
+			Version  string `json:"org.opencontainers.image.version"`
+			Revision string `json:"org.opencontainers.image.revision"`
+			Licenses string `json:"org.opencontainers.image.licenses"`
+		}
+	}
+}
+
+func unmarshal(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+}
+
+// filesOf are the files of a directory.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	for _, entry := range entries {
+		text, failed := os.ReadFile(filepath.Join(dir, entry.Name()))
+		files[entry.Name()], err = string(text), errors.Join(err, failed)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// untar reads the files of an archive, and of each entry the mode and the owner.
+func untar(t *testing.T, from io.Reader) (files, modes map[string]string) {
+	t.Helper()
+	files, modes = map[string]string{}, map[string]string{}
+	archive := tar.NewReader(from)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files, modes
+		}
+		text, failed := io.ReadAll(archive)
+		if err = errors.Join(err, failed); err != nil {
+			t.Fatal(err)
+		}
+		files[header.Name] = string(text)
+		modes[header.Name] = fmt.Sprintf("%s %d", header.FileInfo().Mode(), header.Uid)
+	}
 }

@@ -1,24 +1,29 @@
 package architecture
 
 import (
+	"errors"
+	"fmt"
 	"go/ast"
 	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/poller"
 )
 
-const house = "../../docs/architecture.md"
-
 func TestThePageOfTheHouseNamesWhatExists(t *testing.T) {
-	document, err := os.ReadFile(house)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, place := range astray(string(document), repository(t), os.DirFS("../..")) {
-		t.Error(place)
-	}
+	report(t, astray(document(t, "architecture.md"), repository(t), os.DirFS("../..")))
 }
 
 // The names of functions, scripts and rooms in a document.
@@ -61,37 +66,29 @@ func namesOf(files []file) map[string]bool {
 		if f.syntax == nil || f.isTest() {
 			continue
 		}
-		for _, declaration := range f.syntax.Decls {
-			switch d := declaration.(type) {
-			case *ast.FuncDecl:
-				names[f.syntax.Name.Name+"."+nameOf(d)] = true
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					nameSpec(names, f.syntax.Name.Name+".", spec)
+		prefix := f.syntax.Name.Name + "."
+		for _, function := range f.functions() {
+			names[prefix+nameOf(function)] = true
+		}
+		f.inspect(func(n ast.Node) {
+			switch s := n.(type) {
+			case *ast.ValueSpec: // a document may speak of constants and variables
+				for _, name := range s.Names {
+					names[prefix+name.Name] = true
+				}
+			case *ast.TypeSpec:
+				names[prefix+s.Name.Name] = true
+				if structure, ok := s.Type.(*ast.StructType); ok {
+					for _, field := range structure.Fields.List {
+						for _, name := range field.Names {
+							names[prefix+s.Name.Name+"."+name.Name] = true
+						}
+					}
 				}
 			}
-		}
+		})
 	}
 	return names
-}
-
-// nameSpec names a type with its fields, or constants and variables: a document may speak of them.
-func nameSpec(names map[string]bool, prefix string, spec ast.Spec) {
-	switch s := spec.(type) {
-	case *ast.ValueSpec:
-		for _, name := range s.Names {
-			names[prefix+name.Name] = true
-		}
-	case *ast.TypeSpec:
-		names[prefix+s.Name.Name] = true
-		if structure, ok := s.Type.(*ast.StructType); ok {
-			for _, field := range structure.Fields.List {
-				for _, name := range field.Names {
-					names[prefix+s.Name.Name+"."+name.Name] = true
-				}
-			}
-		}
-	}
 }
 
 // nameOf is "Function" or "Type.Method".
@@ -99,11 +96,7 @@ func nameOf(function *ast.FuncDecl) string {
 	if function.Recv == nil {
 		return function.Name.Name
 	}
-	of := function.Recv.List[0].Type
-	if pointer, ok := of.(*ast.StarExpr); ok {
-		of = pointer.X
-	}
-	return identifier(of) + "." + function.Name.Name
+	return receiverOf(function) + "." + function.Name.Name
 }
 
 // section is what stands below a heading, up to the next one.
@@ -113,4 +106,122 @@ func section(document, title string) string {
 		below = below[:next[0]]
 	}
 	return below
+}
+
+// stages are the journeys in the order in which TestTravel makes them, each with the function that it begins with.
+var stages = [][2]string{{"A put", "poller.Poller.RunOnce"}, {"A due model", "dispatcher.Dispatcher.RunOnce"}, {"A failed result", "poller.Poller.RunOnce"}}
+
+// stageVariable tells TestTravel how many of the journeys to make.
+const stageVariable = "REFRESHD_TEST_STAGE"
+
+// TestTravel makes the first journeys. It is run by the test below, which counts what they run.
+func TestTravel(t *testing.T) {
+	stage, err := strconv.Atoi(os.Getenv(stageVariable))
+	if err != nil {
+		t.Skip("run by TestAJourneyIsShort")
+	}
+	q := fixture.New(t, testkit.Miniredis(t))
+	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
+	p, err := poller.New(q.Store, poller.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dispatcher.New(q.Store, dispatcher.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
+	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
+	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
+	steps := []func() error{
+		func() error {
+			q.Clock.Turn(time.Hour - moment)
+			return errors.Join(dispatch(), poll())
+		},
+		func() error {
+			q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://example.com/feed.csv"},"rrule":"FREQ=DAILY;BYHOUR=8",` +
+				`"timezone":"UTC","policy":"nightly"}`)
+			return poll()
+		},
+		func() error {
+			q.Clock.Turn(moment)
+			return dispatch()
+		},
+		func() error {
+			entry, _ := q.Take()
+			q.Clock.Turn(moment)
+			q.Say(fixture.Result("failure", entry.UID, entry.AttemptUID, `"reason":"HTTP 503"`))
+			return poll()
+		},
+	}
+	for _, step := range steps[:stage+1] {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := q.Model("tbl_1")["refresh_why"]; stage == len(stages) && !strings.HasPrefix(got, "retry 1/2") {
+		t.Errorf("refresh_why %q, want a retry", got)
+	}
+}
+
+// TestAJourneyIsShort follows what each stage runs more often than the one before it, and compares that with the page.
+func TestAJourneyIsShort(t *testing.T) {
+	long.Only(t)
+	page := document(t, "architecture.md")
+	code, binary := readCode(t), filepath.Join(t.TempDir(), "travel.test")
+	packages := module + strings.Join(counted, ","+module)
+	if out, err := exec.Command("go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o="+binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	before := travel(t, binary, 0)
+	for i, stage := range stages {
+		after := travel(t, binary, i+1)
+		j := code.follow(stage[1], blocksSince(before, after))
+		t.Logf("%s: %d stays in %d files:\n%s", stage[0], j.stays, len(j.files), strings.Join(j.path, "\n"))
+		report(t, j.faults(page, stage[0]))
+		before = after
+	}
+}
+
+// travel returns the coverage profile of the first journeys.
+func travel(t *testing.T, binary string, stage int) string {
+	t.Helper()
+	profile := filepath.Join(t.TempDir(), "profile")
+	test := exec.Command(binary, "-test.run=^TestTravel$", "-test.coverprofile="+profile)
+	test.Env = append(os.Environ(), fmt.Sprintf("%s=%d", stageVariable, stage))
+	if out, err := test.CombinedOutput(); err != nil {
+		t.Fatalf("travel: %v\n%s", err, out)
+	}
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// faults returns one line for each promise of the page that the journey breaks: a row "| A put | … | most stays | most files |", and functions that
+// its section names in their order.
+func (j journey) faults(document, title string) (places []string) {
+	most := map[string]int{}
+	_, row, _ := strings.Cut(document, "\n| "+title+" |")
+	row, _, _ = strings.Cut(row, "\n")
+	cells := strings.Split(strings.TrimRight(row, "| "), "|")
+	for i, name := range []string{"files", "stays"} {
+		most[name], _ = strconv.Atoi(strings.TrimSpace(cells[max(0, len(cells)-1-i)]))
+	}
+	if j.stays > most["stays"] || len(j.files) > most["files"] {
+		places = append(places, fmt.Sprintf("%s: expected at most %d stays in %d files, found %d in %d", title, most["stays"], most["files"], j.stays, len(j.files)))
+	}
+	at := -1
+	for _, match := range functionName.FindAllStringSubmatch(section(document, title), -1) {
+		if strings.HasSuffix(match[1], ".lua") || strings.HasSuffix(match[1], ".go") {
+			continue
+		}
+		next := slices.Index(j.path, match[1])
+		if next <= at {
+			places = append(places, title+": expected what the journey comes by, in this order, found "+match[1])
+		}
+		at = max(at, next)
+	}
+	return places
 }

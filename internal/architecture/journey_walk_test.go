@@ -67,24 +67,16 @@ func readCode(t *testing.T) code {
 			t.Fatal(err)
 		}
 		for _, source := range sources {
-			c.add(source, info)
+			for _, d := range (file{syntax: source}).functions() {
+				f := &function{source.Name.Name + "." + nameOf(d), positions.Position(d.Pos()).Filename, d.Body, info}
+				c.functions[info.Defs[d.Name].(*types.Func).FullName()] = f
+				if d.Recv != nil {
+					c.methods[d.Name.Name] = append(c.methods[d.Name.Name], f)
+				}
+			}
 		}
 	}
 	return c
-}
-
-func (c code) add(source *ast.File, info *types.Info) {
-	for _, declaration := range source.Decls {
-		d, is := declaration.(*ast.FuncDecl)
-		if !is || d.Body == nil {
-			continue
-		}
-		f := &function{source.Name.Name + "." + nameOf(d), positions.Position(d.Pos()).Filename, d.Body, info}
-		c.functions[info.Defs[d.Name].(*types.Func).FullName()] = f
-		if d.Recv != nil {
-			c.methods[d.Name.Name] = append(c.methods[d.Name.Name], f)
-		}
-	}
 }
 
 // block is a stretch of a file: from line and column to line and column.

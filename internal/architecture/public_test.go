@@ -10,9 +10,7 @@ import (
 )
 
 func TestAllThatIsPublicCanBeUsedFromOutside(t *testing.T) {
-	for _, place := range unusable(repository(t)) {
-		t.Error(place)
-	}
+	report(t, unusable(repository(t)))
 }
 
 // forUs are what a program of ours makes from a queue that it has opened, with the interfaces that they take. Others use Open.
@@ -23,9 +21,8 @@ var forUs = []string{"New", "NewForParts", "NewManualPool", "Queue", "Store"}
 func unusable(files []file) (places []string) {
 	opens := map[string]bool{} // by folder
 	for _, f := range files {
-		opens[path.Dir(f.path)] = opens[path.Dir(f.path)] || f.syntax != nil && slices.ContainsFunc(f.syntax.Decls, func(d ast.Decl) bool {
-			function, is := d.(*ast.FuncDecl)
-			return is && function.Recv == nil && function.Name.Name == "Open"
+		opens[path.Dir(f.path)] = opens[path.Dir(f.path)] || slices.ContainsFunc(f.functions(), func(function *ast.FuncDecl) bool {
+			return function.Recv == nil && function.Name.Name == "Open"
 		})
 	}
 	for _, f := range files {
@@ -99,17 +96,12 @@ func addType(parts map[string]ast.Node, spec *ast.TypeSpec) {
 		return
 	}
 	for _, field := range structure.Fields.List {
-		if len(field.Names) == 0 || field.Names[0].IsExported() {
-			parts[spec.Name.Name+" "+fieldName(field)] = field.Type
+		if len(field.Names) == 0 {
+			parts[spec.Name.Name+" (embedded)"] = field.Type
+		} else if field.Names[0].IsExported() {
+			parts[spec.Name.Name+" "+field.Names[0].Name] = field.Type
 		}
 	}
-}
-
-func fieldName(field *ast.Field) string {
-	if len(field.Names) == 0 {
-		return "(embedded)"
-	}
-	return field.Names[0].Name
 }
 
 func identifier(expression ast.Expr) string {

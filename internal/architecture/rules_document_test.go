@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"maps"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -14,19 +13,16 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-const rulesDocument = "../../docs/rules.md"
-
 // sources are the numbered rules of the documents that refreshd was built after, and of its own, and how many each has.
 var sources = map[string]int{"fair %d": 16, "S0-%d": 53, "bug %d": 38, "001/%d": 26, "002/%d": 9, "003/%d": 12, "004/%d": 16, "decision %d": 14}
 
 func TestEachRuleOfTheSourcesNamesATestThatAlwaysRuns(t *testing.T) {
-	document, err := os.ReadFile(rulesDocument)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, place := range untested(string(document), sources, testsOf(repository(t))) {
-		t.Error(place)
-	}
+	report(t, untested(document(t, "rules.md"), sources, testsOf(repository(t))))
+	requireProofs(t)
+}
+
+func TestEachPromiseNamesATestThatHoldsIt(t *testing.T) {
+	report(t, untested(document(t, "guarantees.md"), map[string]int{"G%d": 24}, testsOf(repository(t))))
 	requireProofs(t)
 }
 
@@ -42,12 +38,8 @@ func requireProofs(t *testing.T) {
 func testsOf(files []file) map[string]*ast.FuncDecl {
 	tests := map[string]*ast.FuncDecl{}
 	for _, f := range files {
-		if !f.isTest() {
-			continue
-		}
-		for _, declaration := range f.syntax.Decls {
-			test, ok := declaration.(*ast.FuncDecl)
-			if ok && test.Recv == nil && test.Name.Name != "TestMain" && strings.HasPrefix(test.Name.Name, "Test") {
+		for _, test := range f.functions() {
+			if f.isTest() && test.Recv == nil && test.Name.Name != "TestMain" && strings.HasPrefix(test.Name.Name, "Test") {
 				tests[path.Base(path.Dir(f.path))+"."+test.Name.Name] = test
 			}
 		}
@@ -72,19 +64,12 @@ func untested(document string, sources map[string]int, tests map[string]*ast.Fun
 		}
 		places = append(places, missingTests(rule, named, tests)...)
 	}
-	return append(places, miscounted(seen, numbered(sources))...)
-}
-
-func numbered(sources map[string]int) (rules []string) {
+	var rules []string
 	for _, form := range slices.Sorted(maps.Keys(sources)) {
 		for i := range sources[form] {
 			rules = append(rules, fmt.Sprintf(form, i+1))
 		}
 	}
-	return rules
-}
-
-func miscounted(seen map[string]int, rules []string) (places []string) {
 	for _, rule := range rules {
 		if seen[rule] != 1 {
 			places = append(places, fmt.Sprintf("%s: expected one row, found %d", rule, seen[rule]))
@@ -154,4 +139,43 @@ func calls(expression ast.Expr, of, function string) bool {
 		return calls(e.X, of, function)
 	}
 	return false
+}
+
+func TestEachFaultHasItsNumbersInTheDocument(t *testing.T) {
+	report(t, unnumbered(document(t, "faults.md"), testsOf(repository(t))))
+	requireProofs(t)
+}
+
+// quoted is the name of a test in a document.
+var quoted = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
+
+// unnumbered returns one line for each test of package faults that ends in numbers and is not in the document, and for each name in
+// the document that is no test of it.
+func unnumbered(document string, tests map[string]*ast.FuncDecl) (places []string) {
+	named := map[string]bool{}
+	for _, match := range quoted.FindAllStringSubmatch(document, -1) {
+		named[match[1]] = true
+	}
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		short, ours := strings.CutPrefix(name, "faults.")
+		if ours && concludes(tests[name]) && !named[short] {
+			places = append(places, "docs/faults.md: expected the numbers of "+short+", found none")
+		}
+	}
+	for _, short := range slices.Sorted(maps.Keys(named)) {
+		if tests["faults."+short] == nil {
+			places = append(places, "docs/faults.md: expected a test of package faults, found "+short)
+		}
+	}
+	return places
+}
+
+// concludes reports whether a test logs the numbers of a drill.
+func concludes(test *ast.FuncDecl) (found bool) {
+	ast.Inspect(test.Body, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		found = found || ok && (selector.Sel.Name == "conclude" || selector.Sel.Name == "audit")
+		return !found
+	})
+	return found
 }

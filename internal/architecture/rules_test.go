@@ -5,29 +5,18 @@ import (
 	"go/ast"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 )
 
-// A rule reads all sources and returns one line for each place that breaks it.
-type rule func(files []file) []string
-
-var rules = map[string]rule{
-	"a line of a script fits the screen":              scriptsAreNarrow,
-	"a key is written in internal/store/keys.go only": keysAreInOnePlace,
-	"the domain starts no goroutine":                  domainStartsNoGoroutine,
-	"a package is named after what it holds":          packagesHaveNouns,
-}
-
 func TestRepositoryKeepsItsRules(t *testing.T) {
-	files := repository(t)
-	for name, broken := range rules {
-		t.Run(name, func(t *testing.T) {
-			for _, place := range broken(files) {
-				t.Error(place)
-			}
-		})
+	for name, broken := range map[string]func([]file) []string{ // each returns one line for each place that breaks it
+		"a line of a script fits the screen":              scriptsAreNarrow,
+		"a key is written in internal/store/keys.go only": keysAreInOnePlace,
+		"the domain starts no goroutine":                  domainStartsNoGoroutine,
+		"a package is named after what it holds":          packagesHaveNouns,
+	} {
+		t.Run(name, func(t *testing.T) { report(t, broken(repository(t))) })
 	}
 }
 
@@ -54,71 +43,48 @@ const keysFile = "internal/store/keys.go"
 // literals of all other files. A literal with a space in it is a sentence, such as a help text, and no key. Examples are
 // code of users, who have only the names.
 func keysAreInOnePlace(files []file) (places []string) {
-	parts := keyParts(files)
+	var parts []string
+	for _, f := range files {
+		for _, literal := range literals(f) {
+			if f.path == keysFile && len(literal) > 1 && strings.ContainsAny(literal[:1], "-:") {
+				parts = append(parts, literal)
+			}
+		}
+	}
 	for _, f := range files {
 		if f.path == keysFile || f.isTest() || strings.HasPrefix(f.path, "examples/") {
 			continue
 		}
 		for _, literal := range literals(f) {
-			if part := partIn(literal, parts); part != "" {
-				places = append(places, fmt.Sprintf("%s: expected keys to come from %s, found %q in %q", f.path, keysFile, part, literal))
+			at := slices.IndexFunc(parts, func(part string) bool {
+				return strings.HasSuffix(literal, part) || strings.HasSuffix(part, ":") && strings.Contains(literal, part)
+			})
+			if at >= 0 && !strings.ContainsAny(literal, " \n") {
+				places = append(places, fmt.Sprintf("%s: expected keys to come from %s, found %q in %q", f.path, keysFile, parts[at], literal))
 			}
 		}
 	}
 	return places
 }
 
-func keyParts(files []file) (parts []string) {
-	for _, f := range files {
-		if f.path != keysFile {
-			continue
-		}
-		for _, literal := range literals(f) {
-			if len(literal) > 1 && strings.ContainsAny(literal[:1], "-:") {
-				parts = append(parts, literal)
-			}
-		}
-	}
-	return parts
-}
-
-func partIn(literal string, parts []string) string {
-	if strings.ContainsAny(literal, " \n") {
-		return ""
-	}
-	for _, part := range parts {
-		if strings.HasSuffix(literal, part) || strings.HasSuffix(part, ":") && strings.Contains(literal, part) {
-			return part
-		}
-	}
-	return ""
-}
-
-// literals returns the string literals of a file.
+// literals returns the string literals of a file. The scripts have no escapes and no long strings.
 func literals(f file) (texts []string) {
 	if f.isLua() {
-		return luaLiterals(f.text)
-	}
-	f.inspect(func(n ast.Node) {
-		if literal, ok := n.(*ast.BasicLit); ok {
-			// A literal that is no string does not unquote to anything that could be a key.
-			text, _ := strconv.Unquote(literal.Value)
-			texts = append(texts, text)
-		}
-	})
-	return texts
-}
-
-// luaLiterals takes what stands between quotes outside comments. The scripts have no escapes and no long strings.
-func luaLiterals(text string) (texts []string) {
-	for line := range strings.Lines(text) {
-		code, _, _ := strings.Cut(line, "--")
-		for i, part := range strings.Split(strings.ReplaceAll(code, `"`, "'"), "'") {
-			if i%2 == 1 {
-				texts = append(texts, part)
+		for line := range strings.Lines(f.text) {
+			code, _, _ := strings.Cut(line, "--")
+			for i, part := range strings.Split(strings.ReplaceAll(code, `"`, "'"), "'") {
+				if i%2 == 1 {
+					texts = append(texts, part)
+				}
 			}
 		}
+		return texts
 	}
+	f.inspect(func(n ast.Node) {
+		if literal, ok := n.(*ast.BasicLit); ok { // one that is no string does not unquote to anything that could be a key
+			texts = append(texts, unquote(literal))
+		}
+	})
 	return texts
 }
 
@@ -136,6 +102,7 @@ func domainStartsNoGoroutine(files []file) (places []string) {
 	return places
 }
 
+// emptyNames say nothing of what a package holds.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "base", "shared"}
 
 func packagesHaveNouns(files []file) (places []string) {
