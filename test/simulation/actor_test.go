@@ -2,7 +2,15 @@ package simulation
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/poller"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // actor is one process. Its goroutine runs only while it holds the baton: from one call to Redis to the next.
@@ -76,4 +84,189 @@ func (w *world) resume(a *actor, f fate) {
 	}
 	a.baton <- f
 	<-w.back
+}
+
+// queue is all that daemons need of Redis. *store.Store is one, and so is one with a planted bug.
+type queue interface {
+	dispatcher.Store
+	poller.Store
+	worker.Queue
+}
+
+type dispatcherRole struct{ *dispatcher.Dispatcher }
+
+func (d dispatcherRole) round(ctx context.Context) error {
+	_, err := d.RunOnce(ctx)
+	return err
+}
+
+func (dispatcherRole) resign(context.Context) {}
+
+type pollerRole struct {
+	*poller.Poller
+	queue queue
+	owner string
+}
+
+func (p pollerRole) round(ctx context.Context) error {
+	_, err := p.RunOnce(ctx)
+	return err
+}
+
+// resign does what poller.Run does at its end.
+func (p pollerRole) resign(ctx context.Context) { _ = p.queue.Resign(ctx, p.owner) }
+
+// crowded lets each dispatcher see all that is due, as if it were alone.
+type crowded struct{ queue }
+
+func (c crowded) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
+	asked.Owner = ""
+	return c.queue.ReadDue(ctx, asked)
+}
+
+func newDispatcher(q queue, config dispatcher.Config) (role, error) {
+	d, err := dispatcher.New(q, config)
+	return dispatcherRole{d}, err
+}
+
+// lease is how long the pollers of a simulation may go without a heartbeat.
+const lease = 10 * time.Second
+
+func newPoller(q queue, owner string, batch int) (role, error) {
+	p, err := poller.New(q, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	return pollerRole{p, q, owner}, err
+}
+
+// delayed is a request whose caller has given up.
+type delayed struct {
+	pipeline [][]any
+	began    moment // of its caller's round
+}
+
+// delay keeps a request whose caller has given up; it is executed later.
+func (w *world) delay(a *actor, c *call) {
+	late := delayed{began: a.began}
+	for _, command := range c.commands {
+		late.pipeline = append(late.pipeline, slices.Clone(command.Args()))
+	}
+	w.delayed = append(w.delayed, late)
+}
+
+// deliver executes a delayed request.
+func (w *world) deliver() {
+	at := w.rng.IntN(len(w.delayed))
+	pipeline, began := w.delayed[at].pipeline, w.delayed[at].began
+	w.delayed = slices.Delete(w.delayed, at, at+1)
+	ctx := context.Background()
+	pipe := w.server.write.Pipeline()
+	for _, args := range pipeline {
+		pipe.Do(ctx, args...)
+	}
+	c := &call{began: began}
+	c.execute = func() error { var err error; c.commands, err = pipe.Exec(ctx); return err }
+	for _, args := range pipeline {
+		c.commands = append(c.commands, redis.NewCmd(ctx, args...))
+	}
+	w.note("delivered late: %s", c)
+	_ = w.execute(nil, c)
+}
+
+// step lets one actor come to its next call, or lets something happen to the world.
+func (w *world) step() error {
+	w.steps++
+	if w.rng.IntN(100) < w.temper.mishaps {
+		w.mishap()
+		return w.broken
+	}
+	a := w.pick()
+	if a == nil {
+		return w.broken
+	}
+	f := w.temper.fate(w.rng, a.at)
+	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
+		f = unheard
+	}
+	if w.temper.waits && works(a) && w.rng.IntN(3) == 0 {
+		a.until = w.steps + 10 + w.rng.IntN(30)
+		w.note("%s rests", a.name)
+		return nil
+	}
+	if w.rng.IntN(100) < w.temper.freezes {
+		a.until = w.steps + 20 + w.rng.IntN(60)
+		w.note("%s freezes", a.name)
+		return nil
+	}
+	w.note("%s at %s: %s", a.name, a.at, f)
+	w.resume(a, f)
+	return w.bury(a)
+}
+
+// works reports whether an actor is a worker.
+func works(a *actor) bool {
+	switch a.role.(type) {
+	case *workerRole, *poolRole:
+		return true
+	default:
+		return false
+	}
+}
+
+// pick chooses who has the baton next.
+func (w *world) pick() *actor {
+	if victim := w.victim(); victim != nil && w.rng.IntN(3) > 0 {
+		victim.until = 0
+		return victim
+	}
+	ready := make([]*actor, 0, len(w.actors))
+	for _, a := range w.actors {
+		if a.until > w.steps && !w.forgotten(a) {
+			continue
+		}
+		ready = append(ready, a)
+		if _, pool := a.role.(*poolRole); pool && w.temper.pools {
+			ready = append(ready, a, a, a)
+		}
+		if a.role == w.operator && w.temper.steers {
+			ready = append(ready, a)
+		}
+	}
+	if len(ready) == 0 {
+		return nil
+	}
+	return ready[w.rng.IntN(len(ready))]
+}
+
+// forgotten reports whether others have requeued what a worker pool had taken.
+func (w *world) forgotten(a *actor) bool {
+	pool, ok := a.role.(*poolRole)
+	_, listed := w.before.workers[ownerOf(a)]
+	return ok && pool.known && !listed
+}
+
+// victim is whose messages or attempts another one is about to take over: just then it may come back.
+func (w *world) victim() *actor {
+	for _, a := range w.actors {
+		owner := takenOver(w.server.store.Keys, a.at)
+		for _, other := range w.actors {
+			if other != a && owner != "" && ownerOf(other) == owner {
+				return other
+			}
+		}
+	}
+	return nil
+}
+
+// bury replaces an actor that has died by a new one of its kind.
+func (w *world) bury(a *actor) error {
+	if w.broken != nil || !a.ended {
+		return w.broken
+	}
+	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
+	if a.role == w.operator {
+		w.operator = &operatorRole{world: w, spare: w.operator.spare, orders: w.operator.orders, brought: w.operator.brought}
+		w.births++
+		w.spawn("operator", w.operator)
+		return nil
+	}
+	return w.bear(a.name[:1])
 }

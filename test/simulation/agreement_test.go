@@ -15,14 +15,18 @@ import (
 
 // checkModels compares every model with what it must be.
 func (p *replay) checkModels() error {
-	uids := maps.Clone(p.before.models)
-	maps.Copy(uids, p.after.models)
+	uids := maps.Clone(p.before.payloads)
+	for _, others := range []map[string]map[string]string{p.before.models, p.after.models} {
+		for uid := range others {
+			uids[uid] = ""
+		}
+	}
+	maps.Copy(uids, p.after.payloads)
 	for _, uid := range slices.Sorted(maps.Keys(uids)) {
 		want, got := p.before.models[uid], p.after.models[uid]
 		payload := p.before.payloads[uid]
 		if m, touched := p.models[uid]; touched {
-			want = nil
-			if m != nil {
+			if want, payload = nil, ""; m != nil {
 				want, payload = fields(m), m.Payload
 				want["rev"] = strconv.FormatInt(p.rev(uid), 10)
 			}
@@ -30,11 +34,15 @@ func (p *replay) checkModels() error {
 		if diff := cmp.Diff(untold(want), untold(got)); diff != "" {
 			return fmt.Errorf("%s (-want +got):\n%s", uid, diff)
 		}
-		if got != nil && payload != p.after.payloads[uid] {
+		if payload != p.after.payloads[uid] {
 			return fmt.Errorf("%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
 		}
-		if err := p.checkStatus(uid, got["user_friendly_status"]); err != nil {
-			return err
+		newest, started := p.newest[uid]
+		if !started {
+			newest = p.oracle.newest[uid]
+		}
+		if status := got["user_friendly_status"]; status != "" && status != newest { // a status names its attempt
+			return fmt.Errorf("%s shows the status of attempt %s, want that of the attempt which was started last, %s", uid, status, newest)
 		}
 	}
 	return nil
@@ -59,18 +67,6 @@ func untold(hash map[string]string) map[string]string {
 		return nil
 	}
 	return rest
-}
-
-// checkStatus: a status names its attempt, and it must be that of the attempt which was started last.
-func (p *replay) checkStatus(uid, status string) error {
-	newest, started := p.newest[uid]
-	if !started {
-		newest = p.oracle.newest[uid]
-	}
-	if status != "" && status != newest {
-		return fmt.Errorf("%s shows the status of attempt %s, want of %s", uid, status, newest)
-	}
-	return nil
 }
 
 // attemptOf is the attempt of an entry of the input list.
@@ -197,8 +193,11 @@ var (
 	kept    = []string{"unknown_model", "busy", "stopped", "malformed", "no_uid", "unknown_type"}
 )
 
-// checkCounters checks that journal and counters agree, and that each message was counted exactly once.
+// checkCounters checks that journal and counters agree, that each message was counted exactly once, and that the outbox got what owners are to be told.
 func (p *replay) checkCounters() error {
+	if len(p.after.outbox) != p.notices {
+		return fmt.Errorf("the outbox got %v, want %d notices", p.after.outbox, p.notices)
+	}
 	entries := map[model.Event]int{}
 	for _, entry := range p.after.journal {
 		entries[model.Event(entry["event"])]++
@@ -237,14 +236,6 @@ func (p *replay) checkSettled() error {
 		if current := p.after.models[message.UID]["attempt_uid"]; current == message.AttemptUID {
 			return fmt.Errorf("a result of the running attempt was thrown away: %s", claimed)
 		}
-	}
-	return nil
-}
-
-// checkNotices checks that the outbox got what owners are to be told.
-func (p *replay) checkNotices() error {
-	if len(p.after.outbox) != p.notices {
-		return fmt.Errorf("the outbox got %v, want %d notices", p.after.outbox, p.notices)
 	}
 	return nil
 }

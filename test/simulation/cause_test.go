@@ -17,17 +17,6 @@ const (
 	manyErrors = 1000
 )
 
-// lookAtCauses reads what is known of all signatures, by their ids.
-func (r *server) lookAtCauses() map[string]map[string]string {
-	causes := map[string]map[string]string{}
-	for _, ids := range []map[string]float64{r.scores(r.store.Keys.Errors), r.scores(r.store.Keys.PastErrors)} {
-		for id := range ids {
-			causes[id] = r.hash(r.store.Keys.Error(id))
-		}
-	}
-	return causes
-}
-
 // most is how many signatures are kept apart.
 func (d *deed) most() int {
 	if d.few {

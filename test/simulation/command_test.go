@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -13,11 +12,6 @@ import (
 
 // replyName is the name of the reply list of the simulation.
 const replyName = "r"
-
-// asking makes a command one that has an id, and whose sender waits for a reply.
-func asking(text, replyTo string, number int) string {
-	return fmt.Sprintf(`%s,"command_id":"c%d","reply_to":%q,"by":"ann"}`, strings.TrimSuffix(text, "}"), number, replyTo)
-}
 
 // span is between which instants something happened.
 type span struct{ from, to time.Time }
@@ -109,4 +103,57 @@ func (p *replay) checkReplies() error {
 		return fmt.Errorf("replies to commands that were not handled: %v", told)
 	}
 	return nil
+}
+
+// lanes keep the commands about each model that were pushed and are not handled yet, in the order in
+// which they reached Redis.
+type lanes map[string][]string
+
+// subject is the model that a command is about; empty: it is no command, or one that cannot be read.
+func subject(message string) string {
+	if message[0] != 'c' {
+		return ""
+	}
+	command, err := model.DecodeCommand([]byte(message[1:]))
+	if err != nil {
+		return ""
+	}
+	return command.UID
+}
+
+// push notes messages that have reached Redis.
+func (l lanes) push(messages []string) {
+	for _, message := range messages {
+		if uid := subject(message); uid != "" {
+			l[uid] = append(l[uid][:len(l[uid]):len(l[uid])], message)
+		}
+	}
+}
+
+// pop takes out what was handled, and returns it with the commands about each model in their order. Of these, none may have been
+// handled before one that was pushed earlier.
+func (l lanes) pop(handled []string) (ordered []string, err error) {
+	counts := map[string]int{}
+	for _, message := range handled {
+		if uid := subject(message); uid != "" {
+			counts[uid]++
+		} else {
+			ordered = append(ordered, message)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(counts)) {
+		first, left := l[uid][:counts[uid]], slices.Clone(handled)
+		for _, message := range first {
+			at := slices.Index(left, message)
+			if at < 0 {
+				return nil, fmt.Errorf("a command was handled before one that was pushed earlier: of %q these were handled: %q", l[uid], handled)
+			}
+			left = slices.Delete(left, at, at+1)
+		}
+		ordered = append(ordered, first...)
+		if l[uid] = l[uid][len(first):]; len(l[uid]) == 0 {
+			delete(l, uid)
+		}
+	}
+	return ordered, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -15,9 +14,7 @@ import (
 // decide asks package model; what the entry says of its occasion must be true.
 func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
 	switch event {
-	case model.EventStart, model.EventSkipped, model.EventGiveUp:
-		return p.wake(m, event, at, entry)
-	case model.EventLimited:
+	case model.EventStart, model.EventSkipped, model.EventGiveUp, model.EventLimited:
 		return p.wake(m, event, at, entry)
 	case model.EventParked:
 		return p.park(m, at, entry)
@@ -43,13 +40,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			return model.Decision{}, errors.New("the attempt was taken by a worker")
 		}
 		return m.Withdraw(at), nil
-	case model.EventRun:
-		if strings.HasPrefix(entry["by"], bulkName) {
-			p.granted[strings.TrimPrefix(entry["by"], bulkName)]++
-			return p.bulkRun(m, at, entry)
-		}
-		return p.answeredCommand(uid, m, event, at, entry)
-	case model.EventCreate, model.EventUpdate, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
+	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
 		return p.answeredCommand(uid, m, event, at, entry)
 	case model.EventImport:
 		return p.imported(uid, m, event, at, entry)
@@ -139,7 +130,11 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 		}
 	}
 	if decision, id, found := p.wished(m, event, entry); found {
-		return decision, p.grant(id, uid, event)
+		if event == model.EventRun && (p.oracle.wishes[id].started[uid] || p.begun[uid]) {
+			return decision, fmt.Errorf("the bulk %s runs the model again, though an attempt was started since it began", id)
+		}
+		p.granted[id]++
+		return decision, nil
 	}
 	if len(decisions) == 0 {
 		return model.Decision{}, errors.New("no command, no order and no bulk says so")
@@ -170,8 +165,8 @@ func (p *replay) carryOut(m *model.Model, command model.Command, event model.Eve
 		if err == nil && outcome == model.Applied && says(decision, event, entry) {
 			return decision, true
 		}
-		if !stands || !p.returned(m.AttemptUID) {
-			break
+		if facts := p.oracle.attempts[m.AttemptUID]; !stands || facts == nil || !facts.handed || facts.since < p.since {
+			break // otherwise it was handed back since the round began: whoever looked before has found it taken
 		}
 	}
 	return model.Decision{}, false
@@ -183,12 +178,6 @@ func (p *replay) named(name string) policy.Policy {
 		return p.compiled(p.meant)
 	}
 	return p.policy(name)
-}
-
-// returned reports whether an attempt was handed back since the round began: whoever looked before has found it taken.
-func (p *replay) returned(attemptUID string) bool {
-	facts := p.oracle.attempts[attemptUID]
-	return facts != nil && facts.handed && facts.since >= p.since
 }
 
 // says reports whether a decision is the one that the journal tells of.

@@ -40,7 +40,9 @@ func (p *replay) enter(entry map[string]string) error {
 	if decision.Event != event {
 		return fmt.Errorf("the decision is %s", decision.Event)
 	}
-	p.watch(m, &decision, at)
+	if decision.Event != model.EventRemove { // what it means for the age of its model
+		cmp.Or(m, &model.Model{}).Watch(&decision, at)
+	}
 	if err := p.sort(m, &decision); err != nil {
 		return err
 	}

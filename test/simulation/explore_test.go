@@ -38,10 +38,6 @@ func (e *explorer) reach(digest [16]byte, moves int) bool {
 	return true
 }
 
-func newScope(t testing.TB, planted bug) *scope {
-	return &scope{server: newServer(t, planted), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
-}
-
 // visit explores a place that took path to reach.
 func (e *explorer) visit(s *scope, at *place, path []move) error {
 	if !e.reach(at.digest(), len(path)) || len(path) == e.limit {
@@ -73,8 +69,15 @@ func explore(scopes []*scope, firsts []*place, limit int) *explorer {
 		running.Go(func() {
 			moves := firsts[i].moves()
 			for n := next.Add(1) - 1; n < int64(len(moves)); n = next.Add(1) - 1 {
-				if err := e.begin(s, firsts[i], moves[n]); err != nil {
-					e.fail(err)
+				at, err := s.play(firsts[i], moves[n])
+				if err == nil {
+					err = e.visit(s, at, []move{moves[n]})
+				}
+				if err != nil {
+					e.mu.Lock()
+					e.problem = fmt.Errorf("%w\nbehind the move: %s", err, moves[n])
+					e.mu.Unlock()
+					e.failed.Store(true)
 				}
 			}
 		})
@@ -83,28 +86,13 @@ func explore(scopes []*scope, firsts []*place, limit int) *explorer {
 	return e
 }
 
-func (e *explorer) begin(s *scope, first *place, m move) error {
-	at, err := s.play(first, m)
-	if err != nil {
-		return fmt.Errorf("%w\nby the move: %s", err, m)
-	}
-	return e.visit(s, at, []move{m})
-}
-
-func (e *explorer) fail(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.problem = err
-	e.failed.Store(true)
-}
-
 // deepen explores one depth after the other down to the deepest, and returns how many places that one has.
 func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores, deepest int) (places int, err error) {
 	t.Helper()
 	var scopes []*scope
 	var firsts []*place
 	for range cores {
-		s := newScope(t, planted)
+		s := &scope{server: newServer(t, planted), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
 		first, err := open(s)
 		if err != nil {
 			return 0, err
@@ -130,8 +118,8 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		open            func(*scope) (*place, error)
 		deepest, places int
 	}{
-		"from the start":         {(*scope).open, long.Or(6, 10), long.Or(3_000, 150_000)},
-		"from a passed deadline": {(*scope).later, long.Or(6, 11), long.Or(6_000, 400_000)},
+		"from the start":         {(*scope).open, long.Or(6, 9), long.Or(3_000, 40_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 10), long.Or(6_000, 120_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)

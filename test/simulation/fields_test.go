@@ -47,8 +47,14 @@ var told = []string{"user_friendly_status", "progress"}
 
 // parse reads back what fields states.
 func parse(uid string, hash map[string]string, payload string) *model.Model {
+	labels := map[string]string{}
+	for name, value := range hash {
+		if label, is := strings.CutPrefix(name, labelPrefix); is {
+			labels[label] = value
+		}
+	}
 	return &model.Model{
-		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labelsOf(hash),
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels,
 		State: model.State{
 			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
 			Trigger: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
@@ -73,16 +79,6 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 
 // labelPrefix begins the names of the fields that hold labels.
 const labelPrefix = "label:"
-
-func labelsOf(hash map[string]string) map[string]string {
-	labels := map[string]string{}
-	for name, value := range hash {
-		if label, is := strings.CutPrefix(name, labelPrefix); is {
-			labels[label] = value
-		}
-	}
-	return labels
-}
 
 func digits(n int) string {
 	if n == 0 {

@@ -18,14 +18,6 @@ func ageing(rng *rand.Rand, text string) string {
 	return strings.Replace(text, `"policy":{`, `"policy":{`+promises[rng.IntN(len(promises))], 1)
 }
 
-// promising is a command of a world in which policies promise that.
-func (w *world) promising(text string) string {
-	if w.temper.ages {
-		return ageing(w.rng, text)
-	}
-	return text
-}
-
 // age is what was promised of how old a model may become, and what was told of that. It is noted from the journal alone.
 type age struct {
 	within, warn time.Duration // 0: nothing is promised
@@ -59,16 +51,6 @@ func (a age) is(at time.Time) model.Freshness {
 }
 
 var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNever: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
-
-// watch completes a decision with what it means for the age of its model.
-func (p *replay) watch(m *model.Model, decision *model.Decision, at time.Time) {
-	if m == nil {
-		m = &model.Model{}
-	}
-	if decision.Event != model.EventRemove {
-		m.Watch(decision, at)
-	}
-}
 
 // growOld asks for a model whose age is to be told.
 func (p *replay) growOld(m *model.Model, at time.Time) (model.Decision, error) {

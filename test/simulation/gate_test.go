@@ -42,22 +42,14 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 		return decision, nil
 	}
 	decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
-	if err := p.checkHolds(m, at); err != nil {
-		return decision, err
+	for _, hold := range p.before.stops().Holds { // whatever the dispatcher has read
+		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue, at) {
+			return decision, fmt.Errorf("the hold %s picks the model, and it starts", hold.ID)
+		}
 	}
 	counted, err := p.takeKeys(m, at)
 	decision.Next.Counted = strings.Join(counted, " ")
 	return decision, err
-}
-
-// checkHolds checks that no hold picks a model that starts, whatever the dispatcher has read.
-func (p *replay) checkHolds(m *model.Model, at time.Time) error {
-	for _, hold := range p.before.stops().Holds {
-		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue, at) {
-			return fmt.Errorf("the hold %s picks the model, and it starts", hold.ID)
-		}
-	}
-	return nil
 }
 
 // park asks for a model that waits for a gate: that must keep it.
@@ -77,7 +69,8 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (mo
 			return l.Name == name && (l.Running > 0 || p.slots[name].Closed.After(at) && slices.Contains(strings.Fields(m.Reserved), name))
 		})
 	case model.BlockerCircuit:
-		closed = stop == "" && m.CircuitKey() == name && p.wasOpen(name)
+		ever, _ := p.wasOpen(name)
+		closed = stop == "" && m.CircuitKey() == name && ever
 	}
 	if !closed {
 		return model.Decision{}, fmt.Errorf("the gate %s does not keep the model", gate)
@@ -101,18 +94,14 @@ func (p *replay) release(m *model.Model, at time.Time) (model.Decision, error) {
 	return m.Release(at, at), nil
 }
 
-// wasOpen reports whether a circuit was open at any time since the round began.
-func (p *replay) wasOpen(name string) bool {
-	return slices.ContainsFunc(append(slices.Clip(p.circuits), p.before.circuits), func(states map[string]map[string]string) bool {
-		return states[name]["opened_at"] != ""
-	})
-}
-
-// stayedOpen reports whether it was open all the time.
-func (p *replay) stayedOpen(name string) bool {
-	return !slices.ContainsFunc(append(slices.Clip(p.circuits), p.before.circuits), func(states map[string]map[string]string) bool {
-		return states[name]["opened_at"] == ""
-	})
+// wasOpen reports whether a circuit was open at any time since the round began, and whether it was all the time.
+func (p *replay) wasOpen(name string) (ever, always bool) {
+	always = true
+	for _, states := range append(slices.Clip(p.circuits), p.before.circuits) {
+		open := states[name]["opened_at"] != ""
+		ever, always = ever || open, always && open
+	}
+	return ever, always
 }
 
 // wait counts the time for which a model is parked, and checks that it is not given up before it could try for as long as its policy says.

@@ -58,7 +58,7 @@ func (w *world) mover() mover { return moving{w.server.store.Report(), w.queue} 
 
 // move does what `refreshd model export --state` and `model import --replace` do.
 func (o *operatorRole) move(ctx context.Context) error {
-	if lines := *o.packed; len(lines) > 0 && o.rng.IntN(3) > 0 {
+	if lines := o.packed; len(lines) > 0 && o.rng.IntN(3) > 0 {
 		return o.bring(ctx, lines[o.rng.IntN(len(lines))])
 	}
 	return o.pack(ctx, o.uids[o.rng.IntN(len(o.uids))])
@@ -66,15 +66,15 @@ func (o *operatorRole) move(ctx context.Context) error {
 
 // pack exports a model.
 func (o *operatorRole) pack(ctx context.Context, uid string) error {
-	exports, err := o.mover.Export(ctx, []string{uid})
+	exports, err := o.mover().Export(ctx, []string{uid})
 	if err != nil || len(exports) == 0 {
 		return err
 	}
-	s, m := o.look(), &exports[0].Record.Model
+	s, m := o.before, &exports[0].Record.Model
 	line := luggage{hash: s.models[uid], payload: s.payloads[uid], past: s.histories[uid], policies: s.policies}
 	var own map[string]policy.Policy
 	if policy.IsInline(m.PolicyName) {
-		if own, err = o.mover.Policies(ctx, []string{m.PolicyName}); err != nil {
+		if own, err = o.mover().Policies(ctx, []string{m.PolicyName}); err != nil {
 			return err
 		}
 	}
@@ -88,7 +88,7 @@ func (o *operatorRole) pack(ctx context.Context, uid string) error {
 		return err
 	}
 	line.moved.Past = exports[0].Past
-	*o.packed = append(*o.packed, line)
+	o.packed = append(o.packed, line)
 	return nil
 }
 
@@ -122,19 +122,19 @@ func (o *operatorRole) bring(ctx context.Context, line luggage) error {
 }
 
 func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code, error) {
-	now, err := o.mover.Now(ctx)
+	now, err := o.mover().Now(ctx)
 	if err != nil {
 		return 0, err
 	}
 	uid := line.moved.UID
 	put := &model.Command{Type: model.CommandPut, UID: uid, Definition: line.moved.Definition}
-	snapshot, err := o.mover.Read(ctx, []string{uid}, []*model.Command{put})
+	snapshot, err := o.mover().Read(ctx, []string{uid}, []*model.Command{put})
 	if err != nil {
 		return 0, err
 	}
 	record, past := snapshot.Records[uid], map[string][]string{}
 	if record.Exists {
-		if past, err = o.mover.Past(ctx, []string{uid}); err != nil {
+		if past, err = o.mover().Past(ctx, []string{uid}); err != nil {
 			return 0, err
 		}
 	}
@@ -148,7 +148,7 @@ func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code
 	if err != nil || outcome != model.Applied {
 		return store.CodeApplied, err
 	}
-	codes, err := o.mover.Commit(ctx, store.Batch{Now: now, Items: []store.Item{{Transition: snapshot.Apply(put, decision, now)}}})
+	codes, err := o.mover().Commit(ctx, store.Batch{Now: now, Items: []store.Item{{Transition: snapshot.Apply(put, decision, now)}}})
 	if err != nil {
 		return 0, err
 	}
@@ -216,7 +216,9 @@ func (p *replay) arrive(uid string) error {
 	}
 	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false
 	p.arrived[uid] = line.past
-	p.newest[uid] = line.hash["user_friendly_status"]
+	if status := line.hash["user_friendly_status"]; p.oracle.stated[uid] <= p.since || p.after.models[uid]["user_friendly_status"] == status {
+		p.newest[uid] = status // otherwise one that came since the import has read the model may stay
+	}
 	p.begun[uid] = false
 	p.tried[uid] = effort{since: m.TryingSince}
 	if m.TryingSince.IsZero() {

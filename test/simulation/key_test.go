@@ -152,13 +152,14 @@ func (p *replay) tell(event, name string, at time.Time) {
 // probe notes whether a start tries an open circuit: one at a time, and not too soon.
 func (p *replay) probe(uid, name string, at time.Time) error {
 	is := p.states[name]
+	_, stayedOpen := p.wasOpen(name)
 	probes := !is.opened.IsZero() && p.after.circuits[name]["probe"] == uid
 	switch {
 	case probes && is.probe != "":
 		return fmt.Errorf("%s tries the circuit of %s already", is.probe, name)
 	case probes && is.probeAt.After(at):
 		return fmt.Errorf("the circuit of %s is to be tried at %s", name, is.probeAt)
-	case !probes && !is.opened.IsZero() && p.stayedOpen(name):
+	case !probes && !is.opened.IsZero() && stayedOpen:
 		return fmt.Errorf("the circuit of %s is open, and the start does not try it", name)
 	case probes:
 		is.probe = uid
@@ -169,7 +170,7 @@ func (p *replay) probe(uid, name string, at time.Time) error {
 
 // checkSteered checks that slots and circuits of keys are what the entries say.
 func (p *replay) checkSteered() error {
-	if !p.steers {
+	if !p.oracle.steers {
 		return nil
 	}
 	for _, name := range keyNames {

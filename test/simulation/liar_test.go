@@ -3,7 +3,6 @@ package simulation
 import (
 	"context"
 	"errors"
-	"math"
 	"slices"
 	"time"
 
@@ -218,13 +217,6 @@ func (s repeating) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 	return due, err
 }
 
-// staleIsLate takes a stale model for a late one.
-func staleIsLate(r *store.Record) {
-	if r.Freshness == model.FreshnessStale {
-		r.Freshness = model.FreshnessLate
-	}
-}
-
 // sparing looks away when some models grow older.
 type sparing struct {
 	store.Pool
@@ -280,9 +272,6 @@ type relapsing struct {
 	liar
 	moves *int
 }
-
-// startedAfterwards forgets what was started before a step was repeated, and is over by then.
-func startedAfterwards(b *store.Bulk) { b.Ticket = math.MaxInt }
 
 func (s relapsing) MoveBulk(ctx context.Context, bulk *store.Bulk, now time.Time) (bool, error) {
 	if *s.moves++; *s.moves%4 != 0 {

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -15,6 +18,8 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/worker"
 )
@@ -127,4 +132,174 @@ func (l *loops) restful(what string, least, most int64) error {
 		return fmt.Errorf("%s made %d calls within a minute, want %d to %d", what, calls, least, most)
 	}
 	return nil
+}
+
+// exactly is the tolerance of what the fake clock measures: Redis counts in milliseconds.
+const exactly = time.Millisecond
+
+// live lets the loops live through idle times, commands, an outage and the death of another pool. An error is a broken promise.
+func (l *loops) live() error {
+	ctx, client, k := context.Background(), l.client(), l.store.Keys
+	defer func() { _ = client.Close() }()
+	put := func(uid string) error {
+		time.Sleep(10*time.Second + 333*time.Millisecond) // in the middle of everybody's rest
+		text := fmt.Sprintf(`{"type":"put","uid":%q,"policy":{"timeout":"1m","retries":["700ms"]},"refresh":"now"}`, uid)
+		return client.RPush(ctx, k.Control, text).Err()
+	}
+	dead := func() error {
+		if _, err := l.mini.ZAdd(k.Workers, float64(time.Now().Add(-time.Hour).UnixMilli()), "dead"); err != nil {
+			return err
+		}
+		at := model.FormatTime(time.Now())
+		l.mini.HSet(k.Model("m9"), "attempt_uid", "a9", "attempt_no", "2", "rev", "1", "started_at", at, "deadline_at", model.FormatTime(time.Now().Add(time.Hour)))
+		_, err := l.mini.Push(k.Taken("dead"), `{"big_table_uid":"m9","refresh_attempt_uid":"a9","attempt_no":2}`)
+		return err
+	}
+	for _, check := range []func() error{
+		func() error { return put("m1") },
+		func() error { return l.begun("a start", 0, exactly) },
+		func() error {
+			return l.begun("a retry after 700ms", 700*time.Millisecond, 700*time.Millisecond+2*exactly)
+		},
+		func() error { time.Sleep(time.Minute); return nil },
+		func() error { return l.restful("an idle queue", 5*60, 15*60) },
+		func() error { return l.heard(k.Pollers, time.Second) },
+		func() error { return l.heard(k.Workers, time.Second) },
+		func() error { l.mini.SetError("LOADING Redis is loading the dataset in memory"); return nil },
+		func() error { return l.restful("an outage", 60, 10*60) },
+		func() error { l.mini.SetError(""); return nil },
+		func() error { return put("m2") },
+		func() error { return l.begun("a start after an outage", 0, exactly) },
+		func() error { return l.begun("its retry", 700*time.Millisecond, 700*time.Millisecond+2*exactly) },
+		func() error { return put("slow") },
+		func() error { return l.begun("a slow attempt", 0, exactly) },
+		func() error { time.Sleep(20 * time.Second); return l.heard(k.Workers, time.Second) },
+		func() error { time.Sleep(20 * time.Second); return nil },
+		dead,
+		func() error { return l.begun("what a dead pool had taken", 0, 2*time.Second) },
+	} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heard expects that everybody in a set gave a heartbeat a moment ago.
+func (l *loops) heard(key string, within time.Duration) error {
+	owners, _ := l.mini.ZMembers(key) // SortedSet would give the map itself, which the loops go on writing
+	for _, owner := range owners {
+		at, _ := l.mini.ZScore(key, owner)
+		if silent := time.Since(time.UnixMilli(int64(at))); silent > within+exactly {
+			return fmt.Errorf("%s has given no heartbeat for %s, want one every %s", owner, silent, within)
+		}
+	}
+	if len(owners) != 1 {
+		return fmt.Errorf("want one heartbeat in %s, got %v", key, owners)
+	}
+	return nil
+}
+
+// liveWith runs all loops on a store and tells which promise they break.
+func liveWith(t *testing.T, wrap func(store.Pool) queue) (broken error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		l := &loops{mini: miniredis.NewMiniRedis(), work: make(chan string, 100)}
+		stop, err := l.start(wrap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken = l.live()
+		l.mini.SetError("")
+		begin := time.Now()
+		stop()
+		if took := time.Since(begin); broken == nil && took > 2*time.Second {
+			broken = fmt.Errorf("to stop took %s, want a second", took)
+		}
+		l.mini.Close()
+		synctest.Wait()
+	})
+	return broken
+}
+
+func TestTheLoopsRestWhenIdleAndWakeAtOnce(t *testing.T) {
+	if err := liveWith(t, func(s store.Pool) queue { return s }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// deaf hears nothing of a kind, and waits in vain.
+type deaf struct {
+	store.Pool
+	wake, control, input bool
+}
+
+func (deaf) listen(ctx context.Context, heard bool, wait func(context.Context) (bool, error)) (bool, error) {
+	if heard {
+		return wait(ctx)
+	}
+	time.Sleep(time.Second)
+	return false, nil
+}
+
+func (s deaf) WaitWake(ctx context.Context) (bool, error) {
+	return s.listen(ctx, s.wake, s.Store.WaitWake)
+}
+func (s deaf) WaitControl(ctx context.Context) (bool, error) {
+	return s.listen(ctx, s.control, s.Store.WaitControl)
+}
+func (s deaf) WaitInput(ctx context.Context) (bool, error) {
+	return s.listen(ctx, s.input, s.Store.Pool().WaitInput)
+}
+
+// restless hears something all the time.
+type restless struct{ store.Pool }
+
+func (restless) WaitOutput(ctx context.Context) (bool, error) { return true, ctx.Err() }
+
+// sleepless expects something in the next millisecond.
+type sleepless struct{ store.Pool }
+
+func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	due.Next = due.Now.Add(time.Millisecond)
+	return due, err
+}
+
+// lifeless gives no heartbeats while it waits.
+type lifeless struct{ store.Pool }
+
+func (lifeless) Heartbeat(context.Context, string) (time.Time, bool, error) {
+	return time.Now(), true, nil
+}
+
+// uncaring leaves the dead alone.
+type uncaring struct{ store.Pool }
+
+func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+	return nil, nil
+}
+
+func TestTheLoopsFindPlantedBugs(t *testing.T) {
+	spins := []string{"a poller is always called", "a dispatcher never sleeps"} // they take seconds
+	for name, wrap := range map[string]func(store.Pool) queue{
+		"a dispatcher hears no call":         func(s store.Pool) queue { return deaf{s, false, true, true} },
+		"a poller hears no command":          func(s store.Pool) queue { return deaf{s, true, false, true} },
+		"a pool hears of no attempt":         func(s store.Pool) queue { return deaf{s, true, true, false} },
+		"a poller is always called":          func(s store.Pool) queue { return restless{s} },
+		"a dispatcher never sleeps":          func(s store.Pool) queue { return sleepless{s} },
+		"a pool gives no heartbeat":          func(s store.Pool) queue { return lifeless{s} },
+		"a pool does not look for dead ones": func(s store.Pool) queue { return uncaring{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if slices.Contains(spins, name) {
+				long.Only(t)
+			}
+			if err := liveWith(t, wrap); err == nil {
+				t.Fatal("not found")
+			} else {
+				t.Logf("found: %v", err)
+			}
+		})
+	}
 }

@@ -3,7 +3,7 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -13,28 +13,12 @@ import (
 
 // operatorRole is an application that pushes commands, and a person who carries them out at the command line.
 type operatorRole struct {
-	server *server
-	rng    *rand.Rand
-	uids   []string
-	spare  int // commands that are still to be thought of
-	orders []model.Command
-	named  *int   // commands that got an id
-	rules  *int   // that the shared policy has had; nil: there is none, and no bulk is begun
-	bulks  *int   // that were begun
-	steers *int   // bulks that were begun by who steers; nil: nobody does
-	keyed  string // the policy of most models that it saves; empty: any
-	deeds  deeds  // what it does mostly when it steers; empty: anything
-	turns  bool   // it opens and closes the circuit of the queue by hand
-	brief  bool   // what it saves has a short timeout, mostly
-	timed  bool   // what it saves mostly depends on several times
-	ages   bool   // its policies promise that models do not grow old
-
-	mover   mover            // nil: it exports nothing
-	look    func() *snapshot // what stands in Redis now
-	packed  *[]luggage       // what was exported
-	errands []errand         // of the scenes
-	brought []luggage        // what it wants to import, or has
-	unsent  string           // a command whose arrival is unknown: an application sends it again
+	*world
+	spare   int // commands that are still to be thought of
+	orders  []model.Command
+	errands []errand  // of the scenes
+	brought []luggage // what it wants to import, or has
+	unsent  string    // a command whose arrival is unknown: an application sends it again
 }
 
 func (o *operatorRole) round(ctx context.Context) error {
@@ -48,31 +32,32 @@ func (o *operatorRole) round(ctx context.Context) error {
 	}
 	if o.unsent == "" {
 		o.spare--
-		if o.rules != nil && o.rng.IntN(3) == 0 {
+		if o.temper.rules && o.rng.IntN(3) == 0 {
 			if o.rng.IntN(2) == 0 {
 				return o.beginBulk(ctx)
 			}
-			return o.changeRule(ctx)
+			o.rules++ // as `refreshd policy put` does
+			return o.server.store.Fleet().PutPolicy(ctx, shared(o.rules))
 		}
-		if o.steers != nil && o.rng.IntN(3) == 0 {
+		if o.temper.steers && o.rng.IntN(3) == 0 {
 			return o.steer(ctx)
 		}
-		if o.turns && o.rng.IntN(4) == 0 {
+		if o.temper.queueCircuit != nil && o.rng.IntN(4) == 0 {
 			return o.turn(ctx)
 		}
-		if o.mover != nil && o.rng.IntN(2) == 0 {
+		if o.temper.moves && o.rng.IntN(2) == 0 {
 			return o.move(ctx)
 		}
 		text := o.think()
-		if o.ages {
+		if o.temper.ages {
 			text = ageing(o.rng, text)
 		}
 		if o.rng.IntN(3) == 0 {
 			return o.carryOut(ctx, text)
 		}
 		if o.unsent = text; o.rng.IntN(2) == 0 {
-			*o.named++
-			o.unsent = asking(text, o.server.store.Keys.Reply(replyName), *o.named)
+			o.named++
+			o.unsent = fmt.Sprintf(`%s,"command_id":"c%d","reply_to":%q,"by":"ann"}`, strings.TrimSuffix(text, "}"), o.named, o.server.store.Keys.Reply(replyName))
 		}
 	}
 	if err := o.server.write.RPush(ctx, o.server.store.Keys.Control, o.unsent).Err(); err != nil {
@@ -114,16 +99,16 @@ var plainCommands = []string{
 
 func (o *operatorRole) think() string {
 	uid := o.uids[o.rng.IntN(len(o.uids))]
-	if o.rules != nil && o.rng.IntN(2) == 0 {
+	if o.temper.rules && o.rng.IntN(2) == 0 {
 		return fmt.Sprintf(sharingCommands[o.rng.IntN(len(sharingCommands))], uid, o.rng.IntN(3))
 	}
-	if o.steers != nil && o.rng.IntN(3) > 0 {
-		return steeredCommand(o.rng, uid, o.keyed)
+	if o.temper.steers && o.rng.IntN(3) > 0 {
+		return steeredCommand(o.rng, uid, o.temper.keyed)
 	}
-	if o.timed && o.rng.IntN(3) > 0 {
+	if o.temper.timed && o.rng.IntN(3) > 0 {
 		return timedCommand(o.rng, uid)
 	}
-	if o.brief && o.rng.IntN(3) > 0 {
+	if o.temper.waits && o.rng.IntN(3) > 0 {
 		return fmt.Sprintf(briefCommands[o.rng.IntN(len(briefCommands))], uid, o.rng.IntN(3))
 	}
 	if o.rng.IntN(2) == 0 {
@@ -176,3 +161,65 @@ func (o *operatorRole) execute(ctx context.Context, command model.Command, taken
 }
 
 var _ redis.Hook = wire{}
+
+// applicationRole saves and removes the same models again and again over one connection: what it said last must hold.
+type applicationRole struct {
+	*world
+	unsent []string
+}
+
+// round pushes a sequence of commands about one model, each after the one before has arrived.
+func (a *applicationRole) round(ctx context.Context) error {
+	if len(a.unsent) == 0 && a.storms > 0 {
+		a.storms--
+		a.think()
+	}
+	for len(a.unsent) > 0 {
+		n := 1 + a.rng.IntN(len(a.unsent))
+		var together []any
+		for _, text := range a.unsent[:n] {
+			together = append(together, text)
+		}
+		if err := a.server.write.RPush(ctx, a.server.store.Keys.Control, together...).Err(); err != nil {
+			return err
+		}
+		a.unsent = a.unsent[n:]
+	}
+	return nil
+}
+
+func (*applicationRole) resign(context.Context) {}
+
+func (a *applicationRole) think() {
+	if a.temper.hands {
+		a.rush()
+		return
+	}
+	uid := a.uids[a.rng.IntN(len(a.uids))]
+	for range 2 + a.rng.IntN(3) {
+		a.saves++
+		text := fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d}%s}`, uid, a.saves, saves[a.rng.IntN(len(saves))])
+		if a.rng.IntN(6) == 0 {
+			text = fmt.Sprintf(`{"type":"remove","uid":%q}`, uid)
+		}
+		a.unsent = append(a.unsent, text)
+	}
+}
+
+// rush wants some models at once, and lets the others wait for a time that comes soon.
+func (a *applicationRole) rush() {
+	for _, uid := range a.uids {
+		text := fmt.Sprintf(`{"type":"run","uid":%q}`, uid)
+		if a.rng.IntN(2) == 0 {
+			a.saves++
+			text = fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"save":%d},"rrule":"FREQ=MINUTELY;INTERVAL=10","dtstart":"2026-01-01","refresh":"planned"}`, uid, a.saves)
+		}
+		a.unsent = append(a.unsent, text)
+	}
+}
+
+// saves are what else a save may say.
+var saves = []string{
+	"", "", `,"refresh":"now"`, `,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01"`,
+	`,"rrule":"FREQ=MINUTELY;INTERVAL=5","dtstart":"2026-01-01","refresh":"planned"`,
+}

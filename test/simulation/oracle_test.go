@@ -15,28 +15,40 @@ import (
 
 // oracle knows what must be true of a queue beyond what stands in it now.
 type oracle struct {
-	attempts map[string]*attempt    // every attempt that was ever started, by its uid
-	newest   map[string]string      // model -> uid of the attempt started last
-	meddled  map[string]bool        // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	attempts map[string]*attempt // every attempt that was ever started, by its uid
+	newest   map[string]string   // model -> uid of the attempt started last
+	stated   map[string]int      // model -> in which step its status changed last: that is no transition, and may come between a read and a commit
+	meddled  map[string]bool     // models whose scores somebody wrote by hand: wrong until a dispatcher looks
+	lanes    lanes               // commands that are still to be handled
+	pushed   int                 // messages that reached Redis
+	handled  int                 // messages that are done with
+	ids      map[string]span     // of commands: when they were handled last
+	steers   bool                // operators steer: what they name is read
+	wishes   map[string]wish     // bulks, by their ids
+	known
+	waiting map[string]bool // models that nothing has happened to since the shared policy changed: a walk must look at them
+}
+
+// known is what is told from the journal alone.
+type known struct {
 	ends     []end                  // what the circuit of the queue counts
-	lanes    lanes                  // commands that are still to be handled
-	pushed   int                    // messages that reached Redis
-	handled  int                    // messages that are done with
 	promises map[string]promise     // model -> what its worker or a hand was promised
-	ids      map[string]span        // of commands: when they were handled last
-	steers   bool                   // operators steer: what they name is read
 	tried    map[string]effort      // model -> since when it tries to succeed
 	slots    map[string]model.Slots // of keys
 	opens    map[string]time.Time   // key -> before that no start may be, by what was promised
 	states   map[string]circuit     // key -> its circuit
-	wishes   map[string]wish        // bulks, by their ids
-	bulks    map[string]string      // model -> the bulk that has started it, as long as nobody else has said anything about it
 	ages     map[string]age         // model -> how old it may become
-	waiting  map[string]bool        // models that nothing has happened to since the shared policy changed: a walk must look at them
+}
+
+func (k known) clone() known {
+	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages)}
 }
 
 func newOracle() *oracle {
-	return &oracle{attempts: map[string]*attempt{}, newest: map[string]string{}, meddled: map[string]bool{}, promises: map[string]promise{}, lanes: lanes{}, ids: map[string]span{}, tried: map[string]effort{}, slots: map[string]model.Slots{}, opens: map[string]time.Time{}, states: map[string]circuit{}, wishes: map[string]wish{}, ages: map[string]age{}}
+	return &oracle{
+		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{},
+		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}},
+	}
 }
 
 // account checks what a deed did and enters it. An error is a broken promise.
@@ -69,10 +81,8 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 		rest, ids := o.sortOut(d, consumed)
 		p = &replay{
 			deed: d, oracle: o, consumed: rest, ids: ids, handled: consumed, choices: choices, models: map[string]*model.Model{}, steps: map[string]int{},
-			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{}, ends: slices.Clone(o.ends),
-			input: slices.Clone(d.before.input), promises: maps.Clone(o.promises),
-			steers: o.steers, tried: maps.Clone(o.tried), slots: maps.Clone(o.slots), opens: maps.Clone(o.opens), states: maps.Clone(o.states), begun: map[string]bool{}, granted: map[string]int{},
-			ages: maps.Clone(o.ages), failures: map[string]int{}, recovered: map[string]bool{}, arrived: map[string][]string{},
+			first: map[string]int64{}, ended: map[string]model.Event{}, newest: map[string]string{}, records: map[string][]record{}, replaced: map[string]bool{}, forgotten: map[string]bool{},
+			input: slices.Clone(d.before.input), known: o.known.clone(), begun: map[string]bool{}, granted: map[string]int{}, failures: map[string]int{}, recovered: map[string]bool{}, arrived: map[string][]string{},
 		}
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)

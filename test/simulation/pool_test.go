@@ -4,24 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/worker"
 )
 
 // poolRole plays worker.Pool: it takes into a list of its own, looks at the fences, tells `started` or hands back, works, answers,
 // sends heartbeats, and requeues what expired pools had taken. The parts of a round come in any order, as the goroutines of a
 // pool do, but one after the other.
 type poolRole struct {
-	queue worker.Queue
-	rng   *rand.Rand
 	play  *workerRole    // what becomes of the work
 	owner string         // under which entries are taken now
-	name  func() string  // the next owner
 	known bool           // Redis has heard of owner
 	doubt bool           // a reply was lost
 	held  []string       // entries that stand in the taken list for all that the pool knows
@@ -34,7 +29,7 @@ type poolRole struct {
 
 func (p *poolRole) round(ctx context.Context) error {
 	parts := []func(context.Context) error{p.take, p.beat, p.watch, p.answer}
-	p.rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	p.play.rng.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	for _, part := range parts {
 		if err := part(ctx); err != nil {
 			return err
@@ -51,7 +46,7 @@ func (p *poolRole) resign(ctx context.Context) {
 	}
 	p.hand = nil
 	if p.answer(ctx) == nil && p.known {
-		_, _ = p.queue.Leave(ctx, p.owner)
+		_, _ = p.play.queue.Leave(ctx, p.owner)
 	}
 }
 
@@ -64,7 +59,7 @@ func (p *poolRole) take(ctx context.Context) error {
 	if p.doubt {
 		taking.Known = -1
 	}
-	taken, err := p.queue.Take(ctx, taking)
+	taken, err := p.play.queue.Take(ctx, taking)
 	if err != nil {
 		p.doubt = true
 		return err
@@ -73,18 +68,14 @@ func (p *poolRole) take(ctx context.Context) error {
 		return p.forgotten(ctx)
 	}
 	p.known, p.doubt = true, false
-	return p.admit(ctx, p.receive(taken, free), taken.Now)
-}
-
-// receive returns the entries that are new, at most as many as there is room for.
-func (p *poolRole) receive(taken store.Taken, room int) (fresh []string) {
+	var fresh []string // entries that are new, at most as many as there is room for
 	for _, entry := range taken.Entries {
-		if old := taken.Whole && slices.Contains(p.held, entry); !old && len(fresh) < room {
+		if old := taken.Whole && slices.Contains(p.held, entry); !old && len(fresh) < free {
 			fresh = append(fresh, entry)
 		}
 	}
 	p.held = append(p.held, fresh...)
-	return fresh
+	return p.admit(ctx, fresh, taken.Now)
 }
 
 // admit drops what has been superseded in line and hands back what came too late.
@@ -99,7 +90,7 @@ func (p *poolRole) admit(ctx context.Context, entries []string, now time.Time) e
 		}
 		fresh[i].entry, uids[i] = entry, fresh[i].UID
 	}
-	fences, at, err := p.queue.Fences(ctx, uids)
+	fences, at, err := p.play.queue.Fences(ctx, uids)
 	for i, in := range fresh {
 		deadline := instant(in.DeadlineAt)
 		stale := false
@@ -128,7 +119,7 @@ func (p *poolRole) watch(ctx context.Context) error {
 	for i, in := range p.hand {
 		uids[i] = in.UID
 	}
-	fences, now, err := p.queue.Fences(ctx, uids)
+	fences, now, err := p.play.queue.Fences(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -175,11 +166,11 @@ func (p *poolRole) say(answer store.Answer) {
 // answer pushes messages of one owner.
 func (p *poolRole) answer(ctx context.Context) error {
 	for len(p.away) > 0 {
-		n := 1 + p.rng.IntN(len(p.away))
+		n := 1 + p.play.rng.IntN(len(p.away))
 		if other := slices.IndexFunc(p.from[:n], func(owner string) bool { return owner != p.from[0] }); other > 0 {
 			n = other
 		}
-		if _, err := p.queue.Answer(ctx, p.from[0], p.away[:n]); err != nil {
+		if _, err := p.play.queue.Answer(ctx, p.from[0], p.away[:n]); err != nil {
 			return err
 		}
 		for i, answer := range p.away[:n] {
@@ -197,7 +188,7 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if !p.known {
 		return nil
 	}
-	now, known, err := p.queue.Heartbeat(ctx, p.owner)
+	now, known, err := p.play.queue.Heartbeat(ctx, p.owner)
 	if err != nil {
 		return err
 	}
@@ -212,10 +203,10 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if now.Sub(p.steady) < lease {
 		return nil
 	}
-	expired, err := p.queue.ExpiredWorkers(ctx, now, lease)
+	expired, err := p.play.queue.ExpiredWorkers(ctx, now, lease)
 	for _, other := range expired {
 		if other.Owner != p.owner && err == nil {
-			_, err = p.queue.Requeue(ctx, other)
+			_, err = p.play.queue.Requeue(ctx, other)
 		}
 	}
 	return err
@@ -224,7 +215,7 @@ func (p *poolRole) beat(ctx context.Context) error {
 // forgotten goes on under another name; everything in hand is in the hands of others.
 func (p *poolRole) forgotten(ctx context.Context) error {
 	old := p.owner
-	p.owner, p.known, p.doubt, p.held, p.hand = p.name(), false, false, nil, nil
-	_, err := p.queue.Leave(ctx, old)
+	p.owner, p.known, p.doubt, p.held, p.hand = p.play.newPool(), false, false, nil, nil
+	_, err := p.play.queue.Leave(ctx, old)
 	return err
 }

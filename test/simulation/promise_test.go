@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -37,20 +36,13 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 		promised = promise{stopped: true}
 	case model.EventEnable, model.EventRun, model.EventRemove:
 		promised = promise{}
-	case model.EventSuccess, model.EventTimeout:
+	case model.EventSuccess, model.EventTimeout, model.EventFailure, model.EventPostponed, model.EventInterrupted:
 		if err := p.judged(m); err != nil {
 			return err
 		}
-	case model.EventFailure:
-		if err := p.judged(m); err != nil {
-			return err
+		if decision.Event != model.EventSuccess && decision.Event != model.EventTimeout {
+			promised.floor = p.asked(at)
 		}
-		promised.floor = p.asked(at)
-	case model.EventPostponed, model.EventInterrupted:
-		if err := p.judged(m); err != nil {
-			return err
-		}
-		promised.floor = p.asked(at)
 	}
 	saved := decision.Event == model.EventUpdate && decision.Next.RefreshAt.Equal(at) // and started by that
 	if decision.Next.Disabled || decision.Next.Urgent() || saved {
@@ -78,21 +70,15 @@ func (p *replay) judged(m *model.Model) error {
 	if facts == nil {
 		return nil
 	}
-	if worked := payloadOf(facts.entry); worked != m.Payload {
-		return fmt.Errorf("the attempt has worked on %s, the model is %s", worked, m.Payload)
+	var worked map[string]any
+	_ = json.Unmarshal([]byte(facts.entry), &worked)
+	for _, ours := range []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at"} {
+		delete(worked, ours)
+	}
+	if payload, _ := json.Marshal(worked); string(payload) != m.Payload {
+		return fmt.Errorf("the attempt has worked on %s, the model is %s", payload, m.Payload)
 	}
 	return nil
-}
-
-// payloadOf reads the payload of an entry of the input list.
-func payloadOf(entry string) string {
-	var fields map[string]any
-	_ = json.Unmarshal([]byte(entry), &fields)
-	ours := []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at"}
-	maps.DeleteFunc(fields, func(name string, _ any) bool { return slices.Contains(ours, name) })
-	var text strings.Builder
-	_ = json.NewEncoder(&text).Encode(fields)
-	return strings.TrimSpace(text.String())
 }
 
 // checkStopped checks that what a hand has stopped stays so, and says who it was.
@@ -170,7 +156,9 @@ func (p *replay) checkRoom() error {
 		}
 	}
 	for _, uid := range urgent {
-		if p.steps[uid] > 0 || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] || p.keyed(uid) {
+		m := p.model(uid) // a key may refuse it, as somebody else was faster: it stays as it is then
+		keyed := m != nil && (m.CircuitKey() != "" || len(p.stops().LimitsOf(m, p.now)) > 0)
+		if keyed || p.steps[uid] > 0 || p.before.models[uid]["rev"] != p.saw.models[uid]["rev"] {
 			settled++
 		}
 	}
@@ -178,10 +166,4 @@ func (p *replay) checkRoom() error {
 		return fmt.Errorf("%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
 	}
 	return nil
-}
-
-// keyed reports whether a key may refuse a model, as somebody else was faster: it stays as it is then.
-func (p *replay) keyed(uid string) bool {
-	m := p.model(uid)
-	return m != nil && (m.CircuitKey() != "" || len(p.stops().LimitsOf(m, p.now)) > 0)
 }

@@ -25,16 +25,12 @@ type end struct {
 	failed bool
 }
 
-// tenthOf is when the tenth of a window began that an instant belongs to, in Unix ms.
-func tenthOf(at time.Time, window time.Duration) int64 {
-	return at.UnixMilli() - at.UnixMilli()%(window.Milliseconds()/10)
-}
-
 // count notes an end that the circuit of the queue has to count.
 func (p *replay) count(event model.Event, at time.Time) {
 	counts := event == model.EventSuccess || event == model.EventFailure || event == model.EventTimeout
 	if p.queueCircuit.On && counts {
-		p.ends = append(p.ends, end{tenthOf(at, p.queueCircuit.Window), event != model.EventSuccess})
+		now := at.UnixMilli()
+		p.ends = append(p.ends, end{now - now%(p.queueCircuit.Window.Milliseconds()/10), event != model.EventSuccess})
 	}
 }
 

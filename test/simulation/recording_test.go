@@ -1,9 +1,11 @@
 package simulation
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
+	"reflect"
 	"runtime"
 	"strings"
 
@@ -84,41 +86,11 @@ func (c *call) idle() bool {
 	return strings.HasPrefix(text, "hmget "+queueName+":policies") || strings.HasPrefix(text, "lrange "+queueName+":front") || text == "time" || strings.Contains(text, " "+queueName+":circuit:queue "+queueName+":stats ")
 }
 
-// playBack gives commands the replies of others.
+// playBack gives commands the replies of others, and returns the first error.
 func playBack(from, to []redis.Cmder) (first error) {
 	for i, command := range to {
-		copyReply(from[i], command)
-		if err := from[i].Err(); err != nil {
-			command.SetErr(err)
-			if first == nil {
-				first = err
-			}
-		}
+		reflect.ValueOf(command).Elem().Set(reflect.ValueOf(from[i]).Elem())
+		first = cmp.Or(first, command.Err())
 	}
 	return first
-}
-
-func copyReply(from, to redis.Cmder) {
-	switch to := to.(type) {
-	case *redis.Cmd:
-		to.SetVal(from.(*redis.Cmd).Val())
-	case *redis.MapStringStringCmd:
-		to.SetVal(from.(*redis.MapStringStringCmd).Val())
-	case *redis.StringCmd:
-		to.SetVal(from.(*redis.StringCmd).Val())
-	case *redis.SliceCmd:
-		to.SetVal(from.(*redis.SliceCmd).Val())
-	case *redis.StringSliceCmd:
-		to.SetVal(from.(*redis.StringSliceCmd).Val())
-	case *redis.ZSliceCmd:
-		to.SetVal(from.(*redis.ZSliceCmd).Val())
-	case *redis.IntCmd:
-		to.SetVal(from.(*redis.IntCmd).Val())
-	case *redis.BoolCmd:
-		to.SetVal(from.(*redis.BoolCmd).Val())
-	case *redis.TimeCmd:
-		to.SetVal(from.(*redis.TimeCmd).Val())
-	default:
-		panic(fmt.Sprintf("expected a command of the small scope, found %T", to))
-	}
 }

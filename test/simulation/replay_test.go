@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -14,6 +13,7 @@ import (
 // replay decides again what the journal says that a deed has decided, about the models as they really were.
 type replay struct {
 	*deed
+	known        // as the entries before left it
 	oracle       *oracle
 	consumed     []string                // messages that no entry has answered for yet
 	handled      []string                // all messages that are done with
@@ -24,7 +24,6 @@ type replay struct {
 	steps        map[string]int          // entries by model since it was read or created
 	first        map[string]int64        // revisions of models that were created; of removed ones the least that a new one may have
 	input        []string                // the input list as the entries before left it
-	promises     map[string]promise      // as they left these
 	message      *model.Message          // that the last entry answers; nil: it answers none
 	started      []string                // entries that must have been pushed
 	back         []string                // uids of attempts whose entries must have left the input list
@@ -37,26 +36,19 @@ type replay struct {
 	queueCircuit model.QueueCircuit      // as it was when the models were read
 	meant        string                  // the shared policy as it was when what commands name was read
 	common       string                  // likewise the shared policy
-	ends         []end                   // what the circuit of the queue counts
 	ended        map[string]model.Event  // attempts that ended here
 	notices      int
-	steers       bool
-	tried        map[string]effort      // as the entries before left these
-	slots        map[string]model.Slots // likewise
-	opens        map[string]time.Time   // likewise
-	states       map[string]circuit     // likewise
-	told         []string               // what must be told of circuits
-	frees        bool                   // an attempt has given keys back: models may wait for them
-	begun        map[string]bool        // models of which an attempt was started here; false: which were removed
-	granted      map[string]int         // entries by bulk
-	ages         map[string]age         // as the entries before left these
-	owners       []string               // what owners must be told of them
-	again        int                    // models that are fresh again
-	failing      map[string]float64     // by the id of a fingerprint; nil: as before
-	failures     map[string]int         // likewise: that were told
-	luggage      *luggage               // what the last entry has imported
-	arrived      map[string][]string    // histories that were imported
-	recovered    map[string]bool        // signatures by which none was failing for a moment
+	told         []string            // what must be told of circuits
+	frees        bool                // an attempt has given keys back: models may wait for them
+	begun        map[string]bool     // models of which an attempt was started here; false: which were removed
+	granted      map[string]int      // entries by bulk
+	owners       []string            // what owners must be told of them
+	again        int                 // models that are fresh again
+	failing      map[string]float64  // by the id of a fingerprint; nil: as before
+	failures     map[string]int      // likewise: that were told
+	luggage      *luggage            // what the last entry has imported
+	arrived      map[string][]string // histories that were imported
+	recovered    map[string]bool     // signatures by which none was failing for a moment
 
 	choices []int // which of several messages each ambiguous entry answers
 	widths  []int // of how many
@@ -100,7 +92,7 @@ func (p *replay) read() error {
 			return fmt.Errorf("journal entry %v: %w", entry, err)
 		}
 	}
-	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkNotices, p.checkHistories, p.checkHeartbeats, p.checkCompared, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkBulk, p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults} {
+	for _, check := range []func() error{p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkHistories, p.checkHeartbeats, p.checkCompared, p.checkWake, p.checkQueueCircuit, p.checkRoom, p.checkStopped, p.checkReplies, p.checkWalk, p.checkFront, p.checkSteered, p.checkAges, p.checkCauses, p.checkLateResults} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -110,13 +102,16 @@ func (p *replay) read() error {
 
 // commit enters into the oracle what was found to be right.
 func (p *replay) commit() {
-	p.oracle.ends, p.oracle.promises, p.oracle.ids = p.ends, p.promises, p.ids.known
-	p.oracle.tried, p.oracle.slots, p.oracle.opens, p.oracle.states, p.oracle.ages = p.tried, p.slots, p.opens, p.states, p.ages
+	p.oracle.known, p.oracle.ids = p.known, p.ids.known
 	p.oracle.noteWishes(p)
 	p.noteRule()
-	p.noteBulk()
 	for uid, attemptUID := range p.newest {
 		p.oracle.newest[uid] = attemptUID
+	}
+	for uid, hash := range p.after.models {
+		if hash["user_friendly_status"] != p.before.models[uid]["user_friendly_status"] {
+			p.oracle.stated[uid] = p.step
+		}
 	}
 	for i, message := range p.started {
 		p.oracle.attempts[attemptOf(message)] = &attempt{model: modelOf(message), ticket: count(p.before.stats["start"]) + i + 1}

@@ -273,9 +273,9 @@ func (s *scope) restore(p *place) {
 	m.SetTime(p.now)
 	for uid, hash := range r.models {
 		setHash(s.server, k.Model(uid), hash)
-		if r.payloads[uid] != "" {
-			_ = m.Set(k.Payload(uid), r.payloads[uid])
-		}
+	}
+	for uid, payload := range r.payloads {
+		_ = m.Set(k.Payload(uid), payload)
 	}
 	setHash(s.server, k.Policies, r.policies)
 	setHash(s.server, k.Stats, map[string]string{"start": cmp.Or(r.stats["start"], "0")}) // the tickets that were drawn
@@ -308,7 +308,7 @@ func setHash(r *server, key string, hash map[string]string) {
 func (o *oracle) clone() *oracle {
 	c := *o
 	c.attempts, c.newest, c.meddled = make(map[string]*attempt, len(o.attempts)), maps.Clone(o.newest), maps.Clone(o.meddled)
-	c.lanes, c.promises = maps.Clone(o.lanes), maps.Clone(o.promises)
+	c.lanes, c.known, c.stated = maps.Clone(o.lanes), o.known.clone(), maps.Clone(o.stated)
 	for uid, facts := range o.attempts {
 		copied := *facts
 		c.attempts[uid] = &copied

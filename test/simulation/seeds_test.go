@@ -1,11 +1,15 @@
 package simulation
 
 import (
+	"flag"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -84,7 +88,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(20, 1000))
+	report(t, bug{}, 1, long.Or(15, 500))
 }
 
 func TestSoak(t *testing.T) {
@@ -113,7 +117,7 @@ func TestASeedDecidesEverything(t *testing.T) {
 	sums := make([][]uint64, 2)
 	for i := range sums {
 		r := newServer(t, bug{})
-		for seed := range uint64(long.Or(2, 20)) {
+		for seed := range uint64(long.Or(2, 10)) {
 			w, err := r.simulate(1000+seed, bug{}, func(string) {})
 			if err != nil {
 				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, bug{}))
@@ -126,4 +130,16 @@ func TestASeedDecidesEverything(t *testing.T) {
 			t.Errorf("seed %d took two different courses", 1000+seed)
 		}
 	}
+}
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "replay one seed with a trace (TestReplay)")
+	seedsFlag = flag.Int("seeds", 0, "how many seeds TestSoak runs")
+	firstFlag = flag.Uint64("first", 1, "the first seed of TestSoak")
+	bugFlag   = flag.String("bug", "", "the planted bug that TestReplay runs with, by its name in bugs")
+)
+
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // short runs of many small values: memory is cheaper than time
+	goleak.VerifyTestMain(m)
 }

@@ -53,7 +53,9 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 	for _, uid := range uids {
 		if hash := r.hash(k.Model(uid)); len(hash) > 0 {
 			s.models[uid] = hash
-			s.payloads[uid], _ = r.mini.Get(k.Payload(uid))
+		}
+		if payload, err := r.mini.Get(k.Payload(uid)); err == nil {
+			s.payloads[uid] = payload
 		}
 		if history := r.list(k.History(uid)); len(history) > 0 {
 			s.histories[uid] = history
@@ -72,16 +74,11 @@ func (r *server) look(uids, owners, pools []string) *snapshot {
 			s.taken[pool] = entries
 		}
 	}
-	s.readNews(r, k)
-	return s
-}
-
-func (s *snapshot) readNews(r *server, k store.Keys) {
-	s.journal, s.outbox, s.rejected = r.stream(k.Journal), r.stream(k.Outbox), r.list(k.Rejected)
-	s.replies = r.list(k.Reply(replyName))
+	s.journal, s.outbox, s.rejected, s.replies = r.stream(k.Journal), r.stream(k.Outbox), r.list(k.Rejected), r.list(k.Reply(replyName))
 	for _, key := range []string{k.Journal, k.Outbox, k.Rejected, k.Reply(replyName)} {
 		r.mini.Del(key)
 	}
+	return s
 }
 
 func (r *server) hash(key string) map[string]string {

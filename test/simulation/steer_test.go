@@ -96,8 +96,8 @@ func (o *operatorRole) steer(ctx context.Context) error {
 		return err
 	}
 	hold, key := holdNames[o.rng.IntN(len(holdNames))], keyNames[o.rng.IntN(len(keyNames))]
-	deed := o.deeds.deed(o.rng)
-	if deed < 4 && (o.deeds == sending || o.rng.IntN(4) == 0) {
+	deed := o.temper.deeds.deed(o.rng)
+	if deed < 4 && (o.temper.deeds == sending || o.rng.IntN(4) == 0) {
 		return o.send(ctx, deed < 2, hold)
 	}
 	switch deed {
@@ -123,7 +123,7 @@ func (o *operatorRole) steer(ctx context.Context) error {
 	case 8:
 		return o.steerBulk(ctx)
 	default:
-		_, err = store.Fleet().CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(*o.steers+1)))
+		_, err = store.Fleet().CancelBulk(ctx, "b"+strconv.Itoa(1+o.rng.IntN(o.bulks+1)))
 	}
 	return err
 }
@@ -163,8 +163,8 @@ func nightly(minutes int) schedule.Calendar {
 }
 
 func (o *operatorRole) steerBulk(ctx context.Context) error {
-	*o.steers++
-	id := "b" + strconv.Itoa(*o.steers)
+	o.bulks++
+	id := "b" + strconv.Itoa(o.bulks)
 	actions := []model.BulkAction{model.BulkRun, model.BulkRun, model.BulkRun, model.BulkEnable, model.BulkDisable}
 	b := model.Bulk{Action: actions[o.rng.IntN(len(actions))], Selector: o.selector(), By: id}
 	if b.Action == model.BulkRun {

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -62,15 +60,29 @@ func (r *server) lookAround(steers bool) (s steered) {
 	k := r.store.Keys
 	s.ages, s.late, s.stale, s.errors = r.scores(k.StaleAt), r.scores(k.Late), r.scores(k.Stale), r.scores(k.Errors)
 	if r.few {
-		s.causes = r.lookAtCauses()
+		s.causes = map[string]map[string]string{}
+		for _, ids := range []map[string]float64{s.errors, r.scores(k.PastErrors)} {
+			for id := range ids {
+				s.causes[id] = r.hash(k.Error(id))
+			}
+		}
 	}
 	s.failing, s.disabled, s.parked, s.gates = r.scores(k.Failing), r.scores(k.Disabled), r.scores(k.Parked), r.scores(k.Gates)
+	s.bulks = map[string]map[string]string{}
+	for _, ids := range []map[string]float64{r.scores(k.Bulks), r.scores(k.BulksEnded)} {
+		for id := range ids {
+			if id != store.ReplanID(sharedPolicy) {
+				s.bulks[id] = r.hash(k.Bulk(id))
+			}
+		}
+	}
+	s.openBulks = r.scores(k.Bulks)
 	if !steers {
 		return s
 	}
 	s.holds, s.limits, s.calendars = r.hash(k.Holds), r.hash(k.Limits), r.hash(k.Calendars)
 	s.parkedBy, s.keys, s.rates = map[string]map[string]float64{}, map[string]map[string]float64{}, map[string]string{}
-	s.circuits, s.labels, s.bulks = map[string]map[string]string{}, map[string][]string{}, map[string]map[string]string{}
+	s.circuits, s.labels = map[string]map[string]string{}, map[string][]string{}
 	for _, gate := range gateNames {
 		if uids := r.scores(k.ParkedBy(string(gate))); len(uids) > 0 {
 			s.parkedBy[string(gate)] = uids
@@ -92,14 +104,6 @@ func (r *server) lookAround(steers bool) (s steered) {
 			s.labels[term] = uids
 		}
 	}
-	s.openBulks = r.scores(k.Bulks)
-	for _, ids := range []map[string]float64{s.openBulks, r.scores(k.BulksEnded)} {
-		for id := range ids {
-			if id != store.ReplanID(sharedPolicy) {
-				s.bulks[id] = r.hash(k.Bulk(id))
-			}
-		}
-	}
 	return s
 }
 
@@ -111,12 +115,13 @@ func (s *steered) stops() *model.Blockers {
 	g := model.Blockers{HoldChanges: s.holds["changes"], Limits: map[string]model.Limit{}, Calendars: map[string]schedule.Calendar{}}
 	for _, id := range slices.Sorted(maps.Keys(s.holds)) {
 		if id != "changes" {
-			g.Holds = append(g.Holds, readHold(id, s.holds[id]))
+			hold, _ := store.ReadHold(id, s.holds[id])
+			g.Holds = append(g.Holds, hold)
 		}
 	}
 	slices.SortFunc(g.Holds, func(a, b model.Hold) int { return a.Since.Compare(b.Since)*2 + strings.Compare(a.ID, b.ID) })
 	for name, text := range s.limits {
-		limit := readLimit(name, text)
+		limit, _ := store.ReadLimit(name, text)
 		if key, err := policy.ParseKey(name); err == nil {
 			g.QueueLimits = append(g.QueueLimits, model.QueueLimit{Key: key, Limit: limit})
 		} else {
@@ -124,49 +129,19 @@ func (s *steered) stops() *model.Blockers {
 		}
 	}
 	for name, text := range s.calendars {
-		g.Calendars[name] = readCalendar(text)
+		known, found := calendars.Load(text)
+		if !found {
+			known, _ = store.ReadCalendar(text)
+			calendars.Store(text, known)
+		}
+		g.Calendars[name] = known.(schedule.Calendar)
 	}
 	s.read = &g
 	return &g
 }
 
-func readHold(id, text string) model.Hold {
-	var fields map[string]string
-	_ = json.Unmarshal([]byte(text), &fields)
-	h := model.Hold{ID: id, Since: instant(fields["since"]), Until: instant(fields["until"])}
-	h.Selector, _ = model.ParseSelector(fields["selector"])
-	if fields["within"] != "" {
-		h.Within, _ = document.ParseDuration(fields["within"])
-	}
-	return h
-}
-
-func readLimit(name, text string) model.Limit {
-	var fields struct {
-		Running     int
-		Rate, Until string
-	}
-	_ = json.Unmarshal([]byte(text), &fields)
-	l := model.Limit{Name: name, Running: fields.Running, Until: instant(fields.Until)}
-	if fields.Rate != "" {
-		l.Rate, _ = policy.ParseRate(fields.Rate)
-	}
-	return l
-}
-
 // calendars that were read, by their texts: to read one looks far ahead.
 var calendars sync.Map
-
-func readCalendar(text string) schedule.Calendar {
-	if known, found := calendars.Load(text); found {
-		return known.(schedule.Calendar)
-	}
-	var value any
-	_ = json.Unmarshal([]byte(text), &value)
-	calendar, _ := schedule.ParseCalendar(value)
-	calendars.Store(text, calendar)
-	return calendar
-}
 
 // circuit reads the circuit of a key.
 func (s *steered) circuit(name string) circuit {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -112,4 +113,89 @@ var timedBugs = []bug{
 		}
 	}},
 	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: hearsay(delaysOutdated)},
+}
+
+// sharedPolicy is stored under a name in some worlds: its rule changes now and then.
+const sharedPolicy = "shared"
+
+// shared is that policy with its nth rule. No two of them that follow each other are alike.
+func shared(n int) policy.Policy {
+	p := policy.Default()
+	p.Name, p.Timeout, p.Retries = sharedPolicy, time.Minute, policy.Delays{time.Minute, policy.UntilPlanned}
+	p.Rule = fmt.Sprintf("FREQ=%s;BYSECOND=%d", []string{"YEARLY", "MINUTELY", "HOURLY", "DAILY"}[n%4], n%60)
+	return p
+}
+
+// sharingCommands save a model that uses it.
+var sharingCommands = []string{
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":"shared"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":"shared","refresh":"now"}`,
+	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":"shared","refresh":"planned"}`,
+}
+
+// beginBulk does what `refreshd model run -l` does.
+func (o *operatorRole) beginBulk(ctx context.Context) error {
+	texts := []string{"", "policy=" + sharedPolicy, "status=failing", "status!=running", "uid=m?"}
+	selector, err := model.ParseSelector(texts[o.rng.IntN(len(texts))])
+	if err != nil {
+		return err
+	}
+	rate, err := model.ParseBulkRate([]string{"", "", "2/s", "6/m"}[o.rng.IntN(4)])
+	if err != nil {
+		return err
+	}
+	o.runs++
+	id := fmt.Sprint("run-", o.runs)
+	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkRun, Selector: selector, Rate: rate, By: id})
+	return err
+}
+
+// replan is what a walk decides about a model.
+func (p *replay) replan(m *model.Model, at time.Time) (model.Decision, error) {
+	if m == nil {
+		return model.Decision{}, errors.New("the model does not exist")
+	}
+	decision, outcome := m.Replan(at)
+	if outcome != model.Applied {
+		return decision, errors.New("it is planned as its policy says")
+	}
+	return decision, nil
+}
+
+// noteRule begins to wait for a walk where the shared policy has changed, and leaves out what was decided since.
+func (p *replay) noteRule() {
+	if p.before.policies[sharedPolicy] != p.after.policies[sharedPolicy] {
+		p.oracle.waiting = map[string]bool{}
+		for uid := range p.after.models {
+			p.oracle.waiting[uid] = true
+		}
+	}
+	for _, entry := range p.after.journal {
+		delete(p.oracle.waiting, entry["uid"])
+	}
+}
+
+// checkWalk checks that a change is noted for a walk in the same step, and that a walk that is over has forgotten no model.
+func (p *replay) checkWalk() error {
+	was, is := p.before.replanning, p.after.replanning
+	switch {
+	case p.before.policies[sharedPolicy] != p.after.policies[sharedPolicy] && !is:
+		return errors.New("the shared policy has changed, and nobody will walk for it")
+	case !was || is:
+		return nil
+	}
+	for uid := range p.oracle.waiting {
+		hash, found := p.after.models[uid]
+		if !found || hash["policy"] != sharedPolicy {
+			continue
+		}
+		m := parse(uid, hash, p.after.payloads[uid])
+		if err := m.Resolve(p.compiled(p.after.policies[sharedPolicy]), p.schedules.Get); err != nil {
+			return err
+		}
+		if decision, outcome := m.Replan(p.now); outcome == model.Applied {
+			return fmt.Errorf("the walk is over, and %s still waits for %v instead of %v", uid, m.RefreshAt, decision.Next.RefreshAt)
+		}
+	}
+	return nil
 }

@@ -121,17 +121,13 @@ func (c *call) String() string {
 	}
 	texts := make([]string, len(c.commands))
 	for i, command := range c.commands {
-		texts[i] = render(command.Args())
+		args := command.Args()
+		if len(args) == 3 && args[0] == "script" {
+			args = append(slices.Clone(args[:2]), digest(fmt.Sprint(args[2])))
+		}
+		texts[i] = strings.TrimSuffix(fmt.Sprintln(args...), "\n")
 	}
 	return strings.Join(texts, " | ")
-}
-
-// render shortens a script to its digest.
-func render(args []any) string {
-	if len(args) == 3 && args[0] == "script" {
-		args = append(slices.Clone(args[:2]), digest(fmt.Sprint(args[2])))
-	}
-	return strings.TrimSuffix(fmt.Sprintln(args...), "\n")
 }
 
 // answers reports whether a worker pool tells how attempts have ended.

@@ -2,9 +2,11 @@ package simulation
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,15 +21,6 @@ type wish struct {
 	applied int               // entries of the journal that it has brought about
 	changed map[string]bool   // models that these are about
 	doubted int               // models that a step was about to change which nobody has ended, and that others have changed since
-}
-
-func readWish(hash map[string]string) wish {
-	w := wish{Bulk: model.Bulk{
-		Action: model.BulkAction(hash["action"]), Force: hash["force"] != "", Reason: hash["reason"], By: hash["by"],
-		Since: instant(hash["since"]), Ticket: count(hash["ticket"]),
-	}, started: map[string]bool{}, changed: map[string]bool{}}
-	w.Selector, _ = model.ParseSelector(hash["selector"])
-	return w
 }
 
 // wished finds the bulk that an entry carries out; false: none.
@@ -46,15 +39,6 @@ func (p *replay) wished(m *model.Model, event model.Event, entry map[string]stri
 		}
 	}
 	return decision, "", false
-}
-
-// grant checks that a bulk which runs a model has started no attempt of it before.
-func (p *replay) grant(id, uid string, event model.Event) error {
-	if event == model.EventRun && (p.oracle.wishes[id].started[uid] || p.begun[uid]) {
-		return fmt.Errorf("the bulk %s runs the model again, though an attempt was started since it began", id)
-	}
-	p.granted[id]++
-	return nil
 }
 
 // noteWishes notes bulks that have begun, and what was started since.
@@ -80,7 +64,11 @@ func (o *oracle) noteWishes(p *replay) {
 	}
 	for id, hash := range p.after.bulks {
 		if _, known := o.wishes[id]; !known {
-			w := readWish(hash)
+			w := wish{Bulk: model.Bulk{
+				Action: model.BulkAction(hash["action"]), Force: hash["force"] != "", Reason: hash["reason"], By: hash["by"],
+				Since: instant(hash["since"]), Ticket: count(hash["ticket"]),
+			}, started: map[string]bool{}, changed: map[string]bool{}}
+			w.Selector, _ = model.ParseSelector(hash["selector"])
 			w.noteRunning(p.after)
 			o.wishes[id] = w
 		}
@@ -111,15 +99,6 @@ func (o *oracle) checkWishes(before, s *snapshot) error {
 	return nil
 }
 
-// wishedFrom is from when on a bulk may take its next step: what runs models waits for a clock that was set back, and for its rate.
-func (s *snapshot) wishedFrom(id string) time.Time {
-	hash := s.bulks[id]
-	if hash["rate"] == "" {
-		return instant(hash["since"])
-	}
-	return instant(cmp.Or(hash["next_at"], hash["since"]))
-}
-
 // checkOver checks that every bulk is over, and no model waits for a gate.
 func (s *snapshot) checkOver() error {
 	if len(s.openBulks)+len(s.parked) > 0 {
@@ -137,3 +116,81 @@ func (s *snapshot) checkOver() error {
 	}
 	return nil
 }
+
+// cancelHeld does what `refreshd hold --cancel` does when the hold has begun: it takes back what runs of the models that the hold picks.
+func (o *operatorRole) cancelHeld(ctx context.Context, hold *model.Hold) error {
+	runs := model.SelectStatus + "=" + string(model.StatusRunning)
+	selector, err := model.ParseSelector(strings.Trim(hold.Selector.String()+","+runs, ","))
+	if err != nil {
+		return err
+	}
+	o.bulks++
+	id := "b" + strconv.Itoa(o.bulks)
+	_, err = o.server.store.Fleet().BeginBulk(ctx, id, model.Bulk{Action: model.BulkCancel, Selector: selector, By: id, Since: hold.Since})
+	return err
+}
+
+// noteRunning notes the attempts that a bulk is to take back which begins: those that were started before.
+func (w *wish) noteRunning(s *snapshot) {
+	if w.Action != model.BulkCancel {
+		return
+	}
+	w.running = map[string]string{}
+	for uid, hash := range s.models {
+		m := parse(uid, hash, "")
+		if m.Running() && m.Ticket <= w.Ticket && w.Selector.Matches(m, model.StatusProcessing, time.Time{}) {
+			w.running[uid] = m.AttemptUID
+		}
+	}
+}
+
+// checkCancelled checks that an attempt which was taken back as a hold began counts for nothing.
+func (p *replay) checkCancelled(m *model.Model, decision model.Decision) error {
+	if decision.Event != model.EventCancel {
+		return nil
+	}
+	was, is := m.State, decision.Next
+	switch {
+	case is.AttemptNo != max(0, was.AttemptNo-1):
+		return fmt.Errorf("a cancelled attempt counts: it was number %d, the next is behind %d", was.AttemptNo, is.AttemptNo)
+	case is.FingerprintID != was.FingerprintID || !is.FailingSince.Equal(was.FailingSince) || is.Disabled || is.TotalRetries != was.TotalRetries:
+		return fmt.Errorf("a cancelled attempt counts as a failure: %+v", is)
+	}
+	return nil
+}
+
+// checkTakenBack checks that a bulk that is over has taken back whatever ran when it began, and ran on.
+func (o *oracle) checkTakenBack(id string, was, is map[string]string) error {
+	if was["ended"] != "" || is["ended"] != "done" {
+		return nil
+	}
+	for uid, attemptUID := range o.wishes[id].running {
+		if facts := o.attempts[attemptUID]; facts.ended == "" {
+			return fmt.Errorf("the bulk %s is over, and the attempt %s of %s runs on: %v", id, attemptUID, uid, is)
+		}
+	}
+	return nil
+}
+
+// checkLateResults checks that what comes of an attempt which was superseded is stale.
+func (p *replay) checkLateResults() error {
+	late := 0
+	for _, claimed := range p.consumed {
+		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
+		if claimed[0] != 'o' || err != nil || message.Type == "" {
+			continue
+		}
+		facts, was, is := p.oracle.attempts[message.AttemptUID], p.before.models[message.UID], p.after.models[message.UID]
+		lives := was != nil && is != nil && !p.forgotten[message.UID]
+		if facts != nil && facts.model == message.UID && superseded[facts.ended] && lives && was["last_attempt_uid"] != message.AttemptUID {
+			late++
+		}
+	}
+	if stale := p.after.grown(p.before, "stale"); stale < late {
+		return fmt.Errorf("%d results of attempts that were taken back are not counted as stale, but %d: %q", late, stale, p.consumed)
+	}
+	return nil
+}
+
+// superseded are the events that take the fence from an attempt which nobody has answered.
+var superseded = map[model.Event]bool{model.EventCancel: true, model.EventDisable: true, model.EventRun: true}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
@@ -16,20 +15,11 @@ import (
 // workerRole is a worker of other people, who know two lists and JSON: it pops, looks at the fences, tells `started` or hands
 // back, works, tells the end, and pushes what Redis does not surely have again and again, in order.
 type workerRole struct {
-	server *server
-	rng    *rand.Rand
-	name   string
-	good   func() bool // whether all work succeeds at once, as when the simulation comes to rest
-	hand   []work
-	outbox []string
-
-	// careless workers look at no fence, forget attempts and say some things twice.
-	careless bool
-	timed    bool        // much work fails, and is to be tried again soon or later
-	floors   bool        // most work fails, and is to be tried again later
-	rough    bool        // much work fails, now and then because the key has had enough
-	slow     bool        // most work goes on for many rounds
-	ill      func() bool // whether all work fails
+	*world
+	name     string
+	careless bool // looks at no fence, forgets attempts and says some things twice
+	hand     []work
+	outbox   []string
 }
 
 // work is an attempt in hand.
@@ -133,25 +123,25 @@ func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 
 // progress draws what becomes of one attempt now; no kind: it goes on.
 func (w *workerRole) progress() (kind model.MessageType, fields []string) {
-	if w.good() {
+	if w.calm && !w.ill { // all work succeeds at once, as when the simulation comes to rest
 		return model.MessageSuccess, nil
 	}
-	if w.ill() {
+	if w.ill {
 		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"reset by peer"`, `"reason":"no such table"`, `"error_type":"http_404"`)
 	}
-	if w.slow && w.rng.IntN(4) > 0 {
+	if slow := w.temper.pools || w.temper.waits; slow && w.rng.IntN(4) > 0 {
 		return "", nil
 	}
-	if w.timed && w.rng.IntN(2) == 0 {
+	if w.temper.timed && w.rng.IntN(2) == 0 {
 		if w.rng.IntN(4) == 0 {
 			return model.MessagePostponed, w.pick(`"retry_after":240`, `"retry_after":900`)
 		}
 		return model.MessageFailure, w.pick(`"retry_after":20`, `"retry_after":200`, `"retry_after":420`, `"retry_after":900`, `"reason":"503"`, `"reason":"503"`)
 	}
-	if w.floors && w.rng.IntN(2) == 0 {
+	if w.temper.floors && w.rng.IntN(2) == 0 {
 		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)
 	}
-	if w.rough && w.rng.IntN(3) == 0 {
+	if rough := w.temper.steers || w.temper.moves; rough && w.rng.IntN(3) == 0 {
 		return model.MessageFailure, w.pick(`"reason":"503"`, `"reason":"503"`, `"error_type":"http_429","retry_after":20`)
 	}
 	switch n := w.rng.IntN(16); {

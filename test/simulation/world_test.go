@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -81,7 +82,11 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 	}
 	r.mini.SetTime(w.now)
 	if w.temper.rules {
-		r.mini.HSet(r.store.Keys.Policies, sharedPolicy, sharedText(w.rules))
+		text, err := json.Marshal(shared(w.rules))
+		if err != nil {
+			return w, err
+		}
+		r.mini.HSet(r.store.Keys.Policies, sharedPolicy, string(text))
 	}
 	for name, value := range w.temper.queueCircuit {
 		r.mini.HSet(r.store.Keys.QueueCircuit, name, value)
@@ -129,23 +134,16 @@ func (w *world) populate() error {
 	if w.temper.steers {
 		spare += 40
 		for _, uid := range w.uids {
-			w.say('c', w.promising(steeredCommand(w.rng, uid, w.temper.keyed)))
+			text := steeredCommand(w.rng, uid, w.temper.keyed)
+			if w.temper.ages {
+				text = ageing(w.rng, text)
+			}
+			w.say('c', text)
 		}
 	}
-	w.operator = w.newOperator(spare)
+	w.operator = &operatorRole{world: w, spare: spare}
 	w.spawn("operator", w.operator)
 	return nil
-}
-
-func (w *world) newOperator(spare int) *operatorRole {
-	o := &operatorRole{server: w.server, rng: w.rng, uids: w.uids, spare: spare, named: &w.named, rules: w.rulesOf(), bulks: &w.runs, brief: w.temper.waits, keyed: w.temper.keyed, deeds: w.temper.deeds, turns: w.temper.queueCircuit != nil, ages: w.temper.ages, timed: w.temper.timed}
-	if w.temper.steers {
-		o.steers = &w.bulks
-	}
-	if w.temper.moves {
-		o.mover, o.look, o.packed = w.mover(), func() *snapshot { return w.before }, &w.packed
-	}
-	return o
 }
 
 // bear starts a process of a kind: a application, d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
@@ -176,14 +174,13 @@ func (w *world) role(kind, name string) (role, error) {
 		}
 		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
 	case "a":
-		return &applicationRole{server: w.server, rng: w.rng, uids: w.uids, left: &w.storms, saves: &w.saves, hasty: w.temper.hands}, nil
+		return &applicationRole{world: w}, nil
 	default:
-		good := func() bool { return w.calm && !w.ill }
-		play := &workerRole{server: w.server, rng: w.rng, name: name, good: good, careless: kind == "f", slow: w.temper.pools || w.temper.waits, floors: w.temper.floors, timed: w.temper.timed, rough: w.temper.steers || w.temper.moves, ill: func() bool { return w.ill }}
+		play := &workerRole{world: w, name: name, careless: kind == "f"}
 		if kind != "w" {
 			return play, nil
 		}
-		return &poolRole{queue: w.queue, rng: w.rng, play: play, name: w.newPool, owner: w.newPool()}, nil
+		return &poolRole{play: play, owner: w.newPool()}, nil
 	}
 }
 
