@@ -9,21 +9,9 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
-
-// told are the notices that owners have got.
-func (q *policyQueue) told() (events []string) {
-	q.t.Helper()
-	notices, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Outbox, "-", "+").Result()
-	if err != nil {
-		q.t.Fatal(err)
-	}
-	for _, notice := range notices {
-		events = append(events, fmt.Sprint(notice.Values["event"], " ", notice.Values["uid"]))
-	}
-	return events
-}
 
 // idle expects that no attempt waits for a worker.
 func (q *policyQueue) idle() {
@@ -68,25 +56,22 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 			t.Fatalf("expected attempt %s second of three, with the new address, found %q", attempt, input)
 		}
 		q.take("first")
-		taken := q.take("queued")
-		q.Say(fixture.Result("success", "queued", taken.AttemptUID))
-		q.work()
+		q.take("queued")
+		q.say("success", "queued")
 		if got := q.outcome("queued"); got != model.EventSuccess {
 			t.Errorf("queued: expected a success, found %s", got)
 		}
 
 		// Once a worker has it, another attempt follows, and this one is nobody's fault.
-		taken = q.take("processing")
+		q.take("processing")
 		put("processing", "/good")
-		q.Say(fixture.Result("failure", "processing", taken.AttemptUID, invalid))
-		q.work()
+		q.say("failure", "processing", invalid)
 		q.is("processing", map[string]string{"refresh_disabled_until_update": "", "failing_since": "", "attempt_no": "1"})
-		if got, told := q.outcome("processing"), q.told(); got != model.EventOutdated || len(told) != 0 {
+		if got, told := q.outcome("processing"), q.told(q.Store.Keys.Outbox); got != model.EventOutdated || len(told) != 0 {
 			t.Errorf("processing: expected an outdated attempt of which nobody is told, found %s and %v", got, told)
 		}
-		taken = q.take("processing")
-		q.Say(fixture.Result("success", "processing", taken.AttemptUID))
-		q.work()
+		q.take("processing")
+		q.say("success", "processing")
 		q.is("processing", map[string]string{"attempt_no": "", "last_success_at": model.FormatTime(q.Clock.Now())})
 		if stats := q.Stats(); stats["outdated"] != 1 || stats["failure"] != 0 || stats["success"] != 2 {
 			t.Errorf("expected two successes, one outdated attempt and no failure, found %v", stats)
@@ -104,10 +89,8 @@ func TestAFixMakesItSooner(t *testing.T) {
 		}
 		fail := func(uid string) {
 			put(uid, "/broken", `,"refresh":"now"`)
-			attempt := q.take(uid)
-			reason := map[string]string{"fails": `"reason":"HTTP 503"`, "disabled": invalid}[uid]
-			q.Say(fixture.Result("failure", uid, attempt.AttemptUID, reason))
-			q.work()
+			q.take(uid)
+			q.say("failure", uid, map[string]string{"fails": `"reason":"HTTP 503"`, "disabled": invalid}[uid])
 		}
 		fail("fails")
 		fail("disabled")
@@ -167,7 +150,7 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 
 func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		q, backlog := newPolicyQueue(t, server), 2000
+		q, backlog := newPolicyQueue(t, server), long.Or(200, 2000)
 		if server.Mini != nil {
 			backlog = 200 // it takes seconds for a thousand
 		}
@@ -184,9 +167,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 		}
 		q.Command(puts...)
 		for q.Stats()["create"] < len(puts) {
-			if _, err := q.poller.RunOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			q.poll()
 		}
 		q.work() // the list is full
 
@@ -205,9 +186,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 		for i := 1; i < 30; i++ {
 			q.Command(fmt.Sprintf(`{"type":"run","uid":"mine_%d"}`, i))
 		}
-		if _, err := q.poller.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		q.poll()
 		for _, found := q.Take(); found; _, found = q.Take() {
 			continue
 		}
@@ -235,10 +214,9 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 				asked := func() (until time.Time) {
 					q.Clock.Turn(30 * time.Minute)
 					q.work()
-					attempt := q.take("feed")
+					q.take("feed")
 					q.Clock.Turn(5 * time.Minute)
-					q.Say(fixture.Result("failure", "feed", attempt.AttemptUID, `"retry_after":7200`))
-					q.work()
+					q.say("failure", "feed", `"retry_after":7200`)
 					return q.Clock.Now().Add(2 * time.Hour)
 				}
 				until := asked()
@@ -255,8 +233,7 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 				q.Clock.Set(until.Add(30 * time.Minute))
 				q.work()
 				q.take("feed")
-				q.Say(fixture.Result("success", "feed", q.Attempt("feed")))
-				q.work()
+				q.say("success", "feed")
 
 				// Only a hand goes below.
 				asked()
@@ -283,26 +260,11 @@ func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
 		}
 		q.is("skips", map[string]string{"refresh_at": "2026-11-22T08:00:00.000Z", "attempt_uid": "", "failing_since": ""})
 		starts := map[string]int{}
-		for _, entry := range q.journal("start") {
-			starts[entry]++
+		for _, told := range q.told(q.Store.Keys.Journal) {
+			starts[told]++
 		}
-		if starts["skips"] != 5 || starts["runs"] < 40 {
+		if starts["start skips"] != 5 || starts["start runs"] < 40 {
 			t.Errorf("expected 5 offers within two hours, and others all day long, found %v", starts)
 		}
 	})
-}
-
-// journal lists the models of the transitions of a kind.
-func (q *policyQueue) journal(event string) (uids []string) {
-	q.t.Helper()
-	entries, err := q.Redis.XRange(q.t.Context(), q.Store.Keys.Journal, "-", "+").Result()
-	if err != nil {
-		q.t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if entry.Values["event"] == event {
-			uids = append(uids, fmt.Sprint(entry.Values["uid"]))
-		}
-	}
-	return uids
 }

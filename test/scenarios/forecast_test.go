@@ -120,13 +120,9 @@ func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) 
 		started := make([]int, len(told.PerMinute))
 		for at := q.nextDue(); at.Before(end); at = q.nextDue() {
 			q.Clock.Set(at)
-			if _, err := q.dispatcher.RunOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			q.dispatch()
 			started[int(at.Sub(told.From)/time.Minute)] += q.answer()
-			if _, err := q.poller.RunOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			q.poll()
 		}
 		for minute, starts := range started {
 			if told.PerMinute[minute] != starts {

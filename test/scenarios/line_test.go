@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
-	"github.com/refreshd/refreshd/worker"
 )
 
 // crowd is a story of many one-shots that wait in line for few workers: all are healthy, and none may fail or lose a retry.
@@ -27,38 +26,32 @@ type crowd struct {
 	timeout time.Duration // of an attempt
 	work    time.Duration // that an attempt takes
 	tick    time.Duration
-	full    time.Duration // the sleep of a dispatcher while the list is full
 
 	running sync.WaitGroup
 	stop    context.CancelFunc
 	ctx     context.Context
 }
 
+// gather starts a dispatcher and a poller.
 func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *crowd {
-	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick, full: min(20*time.Millisecond, tick)}
+	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick}
 	c.ctx, c.stop = context.WithCancel(t.Context())
+	d, err := dispatcher.New(c.Store, dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	p, err := poller.New(c.Store, poller.Config{Tick: c.tick})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.running.Go(func() { _ = p.Run(c.ctx) })
+	c.running.Go(func() { _ = d.Run(c.ctx) })
 	return c
 }
 
 func (c *crowd) end() {
 	c.stop()
 	c.running.Wait()
-}
-
-// dispatch starts a dispatcher; the function that is returned kills it.
-func (c *crowd) dispatch() (kill func()) {
-	ctx, kill := context.WithCancel(c.ctx)
-	d, err := dispatcher.New(dying{c.Store, ctx}, dispatcher.Config{Tick: c.tick, FullTick: c.full})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.running.Go(func() { _ = d.Run(ctx) })
-	return kill
 }
 
 // save saves healthy one-shots, which are refreshed at once and have no retries.
@@ -84,7 +77,10 @@ func (c *crowd) hire(workers int) {
 					continue
 				}
 				c.rest(c.work)
-				c.answer([]string{entry})
+				attempt, _ := model.Wire{}.ParseEntry(entry)
+				if c.ctx.Err() == nil {
+					_ = c.Redis.RPush(c.ctx, c.Store.Keys.Output, fixture.Result("success", attempt.UID, attempt.AttemptUID)).Err()
+				}
 			}
 		})
 	}
@@ -99,18 +95,6 @@ func (c *crowd) pop() (entry string, ok bool) {
 		return "", false
 	}
 	return raw, true
-}
-
-// answer says of attempts that they have succeeded.
-func (c *crowd) answer(entries []string) {
-	var messages []any
-	for _, raw := range entries {
-		entry, _ := model.Wire{}.ParseEntry(raw)
-		messages = append(messages, fixture.Result("success", entry.UID, entry.AttemptUID))
-	}
-	if len(messages) > 0 && c.ctx.Err() == nil {
-		_ = c.Redis.RPush(c.ctx, c.Store.Keys.Output, messages...).Err()
-	}
 }
 
 func (c *crowd) rest(d time.Duration) {
@@ -133,84 +117,34 @@ func (c *crowd) counters(ends int) (stats map[string]int) {
 	return nil
 }
 
-// healthy checks that all have succeeded, each in its first attempt.
-func (c *crowd) healthy(models int) {
-	c.t.Helper()
-	if stats := c.counters(models); stats["success"] != models || stats["failure"]+stats["timeout"]+stats["retry"]+stats["stale"] > 0 {
-		c.t.Errorf("want %d successes and nothing else, got %v", models, stats)
-	}
-}
-
-// dying is the store of a dispatcher that is killed when its context ends: it finishes nothing and says no farewell.
-type dying struct {
-	dispatcher.Store
-	life context.Context
-}
-
-func (d dying) Retire(context.Context, string) error { return d.life.Err() }
-
 const healthyModels, lineWorkers = 200, 8
 
-// virtually tells the story of 200 one-shots and 8 workers on a clock that costs no time.
-func virtually(t *testing.T, tell func(c *crowd)) {
-	synctest.Test(t, func(t *testing.T) {
-		q := fixture.Virtual(t)
-		q.Count() // each command takes a while
-		c := gather(t, q, 4*time.Second, 500*time.Millisecond, time.Second)
+// everyClock tells the story of 200 one-shots and 8 workers on a clock that costs no time, and on a redis-server, a fifth as long.
+func everyClock(t *testing.T, tell func(c *crowd)) {
+	t.Run("virtual", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			q := fixture.Virtual(t)
+			q.Count() // each command takes a while
+			c := gather(t, q, 4*time.Second, 500*time.Millisecond, time.Second)
+			defer c.end()
+			tell(c)
+		})
+	})
+	t.Run("redis-server", func(t *testing.T) {
+		long.Only(t)
+		c := gather(t, fixture.Live(t, testkit.Redis(t)), 800*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond)
 		defer c.end()
 		tell(c)
 	})
 }
 
-// really tells it on a redis-server, a fifth as long.
-func really(t *testing.T, tell func(c *crowd)) {
-	long.Only(t)
-	c := gather(t, fixture.Live(t, testkit.Redis(t)), 800*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond)
-	defer c.end()
-	tell(c)
-}
-
-func everyClock(t *testing.T, tell func(c *crowd)) {
-	t.Run("virtual", func(t *testing.T) { virtually(t, tell) })
-	t.Run("redis-server", func(t *testing.T) { really(t, tell) })
-}
-
 func TestNoHealthyModelFailsByWaitingInLineForWorkersThatOnlyKnowTwoLists(t *testing.T) {
 	everyClock(t, func(c *crowd) {
-		c.dispatch()
 		c.hire(lineWorkers)
 		c.save(healthyModels)
-		c.healthy(healthyModels)
-	})
-}
-
-func TestNoHealthyModelFailsByWaitingWhileOneOfTwoDispatchersIsKilled(t *testing.T) {
-	everyClock(t, func(c *crowd) {
-		kill := c.dispatch()
-		c.hire(lineWorkers)
-		c.save(healthyModels)
-		c.counters(healthyModels / 8)
-		c.dispatch()
-		c.counters(healthyModels / 4)
-		kill()
-		c.healthy(healthyModels)
-	})
-}
-
-func TestNoHealthyModelFailsByWaitingForAWorkerPool(t *testing.T) {
-	long.Only(t)
-	everyClock(t, func(c *crowd) {
-		c.dispatch()
-		pool, err := worker.New(c.Store.Pool(), func(ctx context.Context, _ *worker.Attempt) error {
-			c.rest(c.work)
-			return ctx.Err()
-		}, worker.Config{Concurrency: lineWorkers})
-		if err != nil {
-			c.t.Fatal(err)
+		if stats := c.counters(healthyModels); stats["success"] != healthyModels || stats["failure"]+stats["timeout"]+stats["retry"]+stats["stale"] > 0 {
+			c.t.Errorf("want %d successes, each in the first attempt, and nothing else, got %v", healthyModels, stats)
 		}
-		c.running.Go(func() { _ = pool.Run(c.ctx) })
-		c.save(healthyModels)
-		c.healthy(healthyModels)
 	})
 }
 
@@ -218,7 +152,6 @@ func TestNoHealthyModelFailsByWaitingForAWorkerPool(t *testing.T) {
 func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTimeout(t *testing.T) {
 	everyClock(t, func(c *crowd) {
 		const deaths = 3
-		c.dispatch()
 		c.hire(lineWorkers)
 		c.save(healthyModels)
 		taken := map[string]time.Time{}
@@ -241,33 +174,5 @@ func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTime
 				c.t.Errorf("%s: want it found lost %s to %s after it was taken, got %s, %v", uid, c.timeout, c.timeout+c.tick, late, err)
 			}
 		}
-	})
-}
-
-// A fleet that takes 300 attempts a second works on each for nearly as long as it may: there is no time to wait in line.
-func TestNoHealthyModelOfTwentyThousandFailsByWaiting(t *testing.T) {
-	long.Only(t)
-	const models, work = 20_000, 58 * time.Second
-	const second, look = 300, 100 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
-		q := fixture.Virtual(t)
-		q.Count()
-		c := gather(t, q, time.Minute, work, time.Second)
-		defer c.end()
-		c.full = 250 * time.Millisecond // a server in memory sorts a set each time that it is asked
-		c.dispatch()
-		c.running.Go(func() { // the fleet: 17,400 workers, of whom some are free each moment
-			for c.ctx.Err() == nil {
-				c.rest(look)
-				entries, _ := c.Redis.LPopCount(c.ctx, c.Store.Keys.Input, second/int(time.Second/look)).Result()
-				c.running.Go(func() {
-					c.rest(work)
-					c.answer(entries)
-				})
-			}
-		})
-		c.save(models)
-		c.rest(2 * time.Minute)
-		c.healthy(models)
 	})
 }

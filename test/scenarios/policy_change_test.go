@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -51,27 +52,57 @@ func (q *policyQueue) put(text string) {
 	}
 }
 
+// dispatch and poll let a loop look once.
+func (q *policyQueue) dispatch() {
+	q.t.Helper()
+	if _, err := q.dispatcher.RunOnce(q.t.Context()); err != nil {
+		q.t.Fatal(err)
+	}
+}
+
+func (q *policyQueue) poll() {
+	q.t.Helper()
+	if _, err := q.poller.RunOnce(q.t.Context()); err != nil {
+		q.t.Fatal(err)
+	}
+}
+
 // work lets both loops look until nothing is left to do now.
 func (q *policyQueue) work() {
 	q.t.Helper()
 	for range 3 {
-		if _, err := q.poller.RunOnce(q.t.Context()); err != nil {
-			q.t.Fatal(err)
-		}
-		if _, err := q.dispatcher.RunOnce(q.t.Context()); err != nil {
-			q.t.Fatal(err)
-		}
+		q.poll()
+		q.dispatch()
 	}
 }
 
+// say lets a worker say how the attempt of a model went, and the loops work.
+func (q *policyQueue) say(kind, uid string, fields ...string) {
+	q.t.Helper()
+	q.Say(fixture.Result(kind, uid, q.Attempt(uid), fields...))
+	q.work()
+}
+
+// told lists what a stream tells, as "event uid".
+func (q *policyQueue) told(key string) (events []string) {
+	q.t.Helper()
+	entries, err := q.Redis.XRange(q.t.Context(), key, "-", "+").Result()
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		events = append(events, fmt.Sprint(entry.Values["event"], " ", entry.Values["uid"]))
+	}
+	return events
+}
+
 // take is a worker that takes the attempt of a model.
-func (q *policyQueue) take(uid string) fixture.Entry {
+func (q *policyQueue) take(uid string) {
 	q.t.Helper()
 	entry, found := q.Take()
 	if !found || entry.UID != uid {
 		q.t.Fatalf("expected an attempt of %s, found %+v", uid, entry)
 	}
-	return entry
 }
 
 // is compares some fields of a model.
@@ -91,7 +122,7 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *test
 		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"runs","policy":"shared","refresh":"now"}`, `{"type":"put","uid":"waits","policy":"shared"}`)
 		q.work()
-		attempt := q.take("runs")
+		q.take("runs")
 		running := map[string]string{"deadline_at": "2026-11-21T07:10:00.000Z", "refresh_at": "2026-11-21T07:11:00.000Z", "attempt_no": "1"}
 		waiting := map[string]string{"refresh_at": "2026-11-21T16:00:00.000Z", "refresh_why": "planned"}
 		q.is("runs", running)
@@ -105,24 +136,21 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *test
 		q.is("waits", map[string]string{"refresh_at": "2026-11-21T18:00:00.000Z", "refresh_why": "planned"})
 
 		// After its result the new retries apply, and then the new timeout.
-		q.Say(fixture.Result("failure", "runs", attempt.AttemptUID))
-		q.work()
+		q.say("failure", "runs")
 		q.is("runs", map[string]string{"refresh_at": "2026-11-21T07:16:00.000Z", "attempt_no": "1", "attempt_uid": ""})
 		q.Clock.Turn(7 * time.Minute)
 		q.work()
-		attempt = q.take("runs")
+		q.take("runs")
 		q.is("runs", map[string]string{"deadline_at": "2026-11-21T08:16:00.000Z", "attempt_no": "2"})
-		q.Say(fixture.Result("failure", "runs", attempt.AttemptUID))
-		q.work()
+		q.say("failure", "runs")
 		q.is("runs", map[string]string{"refresh_disabled_until_update": "1", "refresh_at": ""})
 
 		// The waiting model starts when the new schedule says.
 		q.Clock.Set(fixture.Start.Add(11 * time.Hour))
 		q.work()
-		attempt = q.take("waits")
+		q.take("waits")
 		q.is("waits", map[string]string{"deadline_at": "2026-11-21T19:00:00.000Z"})
-		q.Say(fixture.Result("success", "waits", attempt.AttemptUID))
-		q.work()
+		q.say("success", "waits")
 		q.is("waits", map[string]string{"refresh_at": "2026-11-22T06:00:00.000Z", "refresh_why": "planned"})
 	})
 }
@@ -145,10 +173,9 @@ func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
 		}
 		q.Clock.Turn(20 * time.Minute)
 		q.work()
-		attempt := q.take("lost")
+		q.take("lost")
 		q.is("lost", map[string]string{"deadline_at": "2026-11-21T07:40:00.000Z", "attempt_no": "2"})
-		q.Say(fixture.Result("failure", "lost", attempt.AttemptUID))
-		q.work()
+		q.say("failure", "lost")
 		q.is("lost", map[string]string{"refresh_at": "2026-11-21T07:31:00.000Z", "attempt_no": "2"})
 	})
 }

@@ -89,16 +89,10 @@ func (s *story) rebuild(entry map[string]any) {
 }
 
 func event(verb string, entry int) string {
-	switch verb {
-	case "save":
-		if entry == 1 {
-			return "create"
-		}
+	if verb == "save" && entry == 1 {
+		return "create"
+	} else if verb == "save" {
 		return "update"
-	case "queue":
-		return "start"
-	case "withdraw":
-		return "withdrawn"
 	}
 	if outcome, ends := outcomes[verb]; ends {
 		return outcome

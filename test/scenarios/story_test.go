@@ -29,8 +29,7 @@ type step struct {
 	// do is the verb and the JSON fields that go with it:
 	//   save, run        an application sends a command, and a poller applies it
 	//   start            a dispatcher starts the model, and a worker takes the attempt
-	//   queue            a dispatcher starts the model, but no worker is there
-	//   lost, withdraw   a dispatcher finds the deadline passed
+	//   lost             a dispatcher finds the deadline passed
 	//   give_up          a dispatcher finds the time without a success used up
 	//   succeed, fail    the worker sends its result, and a poller applies it
 	//   outdated         the worker has failed on a payload that was replaced while it had it, and a poller notes it
@@ -76,7 +75,7 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 	client := server.Client(t)
 	s := &story{t: t, redis: client, server: server, definition: definition, seen: map[string]string{}, told: map[string]string{}}
 	var err error
-	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: s.newUID}); err != nil {
+	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
 		t.Fatal(err)
 	}
 	if s.poller, err = poller.New(s.store(acl.Poller), poller.Config{Owner: "p1"}); err != nil {
@@ -100,14 +99,13 @@ func (s *story) store(role acl.Role) *store.Store {
 	return store
 }
 
-func (s *story) newUID() string {
-	s.starts++
-	return fmt.Sprintf("a%d", s.starts)
-}
-
 func (s *story) take(i int, step step) {
 	s.t.Helper()
-	s.notBefore(instant(step.at))
+	if before := instant(step.at).Add(-time.Millisecond); before.After(s.now) && !s.now.IsZero() { // nothing may happen yet
+		s.now = before
+		s.stay()
+	}
+	s.now = instant(step.at)
 	verb, extra, _ := strings.Cut(step.do, " ")
 	if verb == "stay" {
 		s.stay()
@@ -121,16 +119,6 @@ func (s *story) take(i int, step step) {
 	}
 	s.checkHistory(verb, started, step)
 	s.checkJournal(verb, step)
-}
-
-// notBefore turns the clock to just before the step, where nothing may happen yet, and then to the step.
-func (s *story) notBefore(at time.Time) {
-	s.t.Helper()
-	if before := at.Add(-time.Millisecond); before.After(s.now) && !s.now.IsZero() {
-		s.now = before
-		s.stay()
-	}
-	s.now = at
 }
 
 func (s *story) stay() {
@@ -169,7 +157,7 @@ func (s *story) act(verb, extra string, step step) {
 	case "start":
 		s.dispatch()
 		s.work(step)
-	case "queue", "lost", "withdraw", "give_up":
+	case "lost", "give_up":
 		s.dispatch()
 	default:
 		s.t.Fatalf("no such verb: %s", verb)
@@ -280,7 +268,7 @@ func (s *story) signature(verb string, step step) string {
 // fence fills in what belongs to the running attempt, or remembers that it has ended.
 func (s *story) fence(is map[string]string, verb string, step step) {
 	switch {
-	case verb == "start" || verb == "queue":
+	case verb == "start":
 		is["attempt_uid"], is["started_at"] = fmt.Sprintf("a%d", s.starts), text(step.at)
 	case step.deadline != "": // a save during the attempt
 		is["attempt_uid"], is["started_at"], is["again"] = s.seen["attempt_uid"], s.seen["started_at"], "1"
@@ -293,7 +281,7 @@ func (s *story) fence(is map[string]string, verb string, step step) {
 // cause is why the next start was set; while an attempt runs, why that one was.
 func (s *story) cause(step step) string {
 	switch why := step.why; {
-	case step.deadline != "", strings.HasPrefix(why, "withdrawn"):
+	case step.deadline != "":
 		return s.seen["refresh_for"]
 	case strings.HasPrefix(why, "saved: refresh now") && s.definition == banner && s.seen["failing_since"] == "":
 		return "" // a one-shot starts with each save
@@ -316,7 +304,7 @@ func (s *story) window(is map[string]string, verb string, step step) {
 	switch {
 	case verb == "succeed":
 		is["trying_since"] = ""
-	case verb == "save" && counting, (verb == "start" || verb == "queue") && !counting:
+	case verb == "save" && counting, verb == "start" && !counting:
 		is["trying_since"] = text(step.at)
 	}
 }
@@ -340,8 +328,7 @@ func (s *story) count(is map[string]string, verb string) {
 type picture struct {
 	Hash                 map[string]string
 	Due, Urgent, Running map[string]float64
-	Input                int
-	Leftover             int // messages in output, control, claimed and rejected
+	Leftover             int // entries in input, output, control, claimed and rejected
 }
 
 func (s *story) picture(step step) picture {
@@ -356,17 +343,14 @@ func (s *story) picture(step step) picture {
 	case step.refresh != "":
 		p.Due["tbl_1"] = float64(instant(step.refresh).UnixMilli())
 	}
-	if strings.HasPrefix(step.do, "queue") {
-		p.Input = 1
-	}
 	return p
 }
 
 func (s *story) real() picture {
 	s.t.Helper()
 	all := s.dump()
-	p := picture{Hash: map[string]string{}, Due: map[string]float64{}, Urgent: map[string]float64{}, Running: map[string]float64{}, Input: entries(all, "bigtables-input"),
-		Leftover: entries(all, "bigtables-output", "bigtables-control", "bigtables:claimed:p1", "bigtables:rejected")}
+	p := picture{Hash: map[string]string{}, Due: map[string]float64{}, Urgent: map[string]float64{}, Running: map[string]float64{},
+		Leftover: entries(all, "bigtables-input", "bigtables-output", "bigtables-control", "bigtables:claimed:p1", "bigtables:rejected")}
 	if hash, found := all["bigtables:model:tbl_1"].Data.(map[string]string); found {
 		p.Hash = hash
 	}
