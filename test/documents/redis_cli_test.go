@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -38,21 +39,12 @@ func newKitchen(t *testing.T) *kitchen {
 	testkit.RequireProgram(t, "bash", "bash")
 	k := &kitchen{Queue: fixture.New(t, testkit.Redis(t)), t: t, path: t.TempDir()}
 	attempts := 0
-	var err error
-	k.dispatcher, err = dispatcher.New(k.Store, dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
+	k.dispatcher = must(dispatcher.New(k.Store, dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
 		attempts++
 		return fmt.Sprintf("attempt%019d", attempts)
-	}})
-	if err == nil {
-		k.poller, err = poller.New(k.Store, poller.Config{Owner: "p1"})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	cli, err := exec.LookPath("redis-cli")
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
+	k.poller = must(poller.New(k.Store, poller.Config{Owner: "p1"}))(t)
+	cli := must(exec.LookPath("redis-cli"))(t)
 	_, port, _ := net.SplitHostPort(k.Server.Addr)
 	k.tty = k.path + "/out"
 	// What goes to the reader is printed as on a terminal, and what goes elsewhere as it is.
@@ -83,13 +75,8 @@ func (k *kitchen) work() {
 	k.t.Helper()
 	k.Clock.Turn(time.Second)
 	for range 2 {
-		_, err := k.poller.RunOnce(k.t.Context())
-		if err == nil {
-			_, err = k.dispatcher.RunOnce(k.t.Context())
-		}
-		if err != nil {
-			k.t.Fatal(err)
-		}
+		must(k.poller.RunOnce(k.t.Context()))(k.t)
+		must(k.dispatcher.RunOnce(k.t.Context()))(k.t)
 	}
 }
 
@@ -157,45 +144,35 @@ func (k *kitchen) cook() {
 	k.work()
 }
 
-// awaitReader waits until somebody waits for an entry of a stream.
-func (k *kitchen) awaitReader() {
-	k.t.Helper()
-	testkit.Eventually(k.t, "somebody waits for an entry", func() bool {
-		return strings.Contains(k.Redis.Info(k.t.Context(), "clients").Val(), "blocked_clients:1")
-	})
-}
-
 // run runs a line as a reader would, and returns what stands on the screen.
 func (k *kitchen) run(command string) []string {
 	k.t.Helper()
-	out, err := os.Create(k.tty)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	out := must(os.Create(k.tty))(k.t)
 	defer func() { _ = out.Close() }()
 	var complaint strings.Builder
 	shell := exec.CommandContext(k.t.Context(), "bash", "-c", command)
 	name, secret := k.users.Credentials(k.t, role(command))
 	shell.Env = append(os.Environ(), "KITCHEN_USER=--no-auth-warning --user "+name+" --pass "+secret, "PATH="+k.path+":"+os.Getenv("PATH"))
 	shell.Stdout, shell.Stderr = out, &complaint
-	err = shell.Start()
+	err := shell.Start()
 	if err == nil && strings.Contains(command, " BLOCK ") {
-		k.awaitReader()
+		testkit.Eventually(k.t, "somebody waits for an entry", func() bool {
+			return strings.Contains(k.Redis.Info(k.t.Context(), "clients").Val(), "blocked_clients:1")
+		})
 		k.Command(`{"type":"disable","uid":"hour_1","reason":"Please pay your bill.","by":"bob"}`)
 		k.work()
 	}
 	if err = cmp.Or(err, shell.Wait()); err != nil || complaint.Len() > 0 {
 		k.t.Errorf("%s: %v\n%s", command, err, complaint.String())
 	}
-	text, err := os.ReadFile(k.tty)
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	text := must(os.ReadFile(k.tty))(k.t)
 	k.work()
 	return strings.FieldsFunc(streamID.ReplaceAllString(string(text), "1795244400000-0"), func(r rune) bool { return r == '\n' })
 }
 
 func TestEachLineOfTheCookbookPrintsWhatStandsBelowIt(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
 	k := newKitchen(t)
 	lines, blocks := read(t, cookbook)
 	type change struct {

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -16,7 +17,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // session is a shell in which the blocks of a page run one after the other: in a directory of its own that looks like a clone, with a Redis
@@ -42,21 +42,14 @@ func newSession(t *testing.T, page string) *session {
 	s := &session{t: t, page: page, dir: t.TempDir(), server: testkit.Redis(t), ports: map[string]string{}}
 	_, port, _ := net.SplitHostPort(s.server.Addr)
 	s.ports["6379"] = port
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		from, err := filepath.Abs(filepath.Join(root, entry.Name()))
-		if err == nil && !strings.HasPrefix(entry.Name(), ".") {
-			err = os.Symlink(from, filepath.Join(s.dir, entry.Name()))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	programs := filepath.Join(s.dir, ".programs")
-	if err := os.Mkdir(programs, 0o700); err != nil {
+	err := os.Mkdir(programs, 0o700)
+	for _, entry := range must(os.ReadDir(root))(t) {
+		if !strings.HasPrefix(entry.Name(), ".") {
+			err = errors.Join(err, os.Symlink(filepath.Join(must(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
+		}
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	binary, cli := testkit.Binary(t), must(exec.LookPath("redis-cli"))(t)
@@ -100,14 +93,8 @@ const (
 	markNotRun = "not run: "
 )
 
-// add adds a block to the script; false: it does not run here, and why.
-func (s *session) add(b *block) (why string, runs bool) {
-	if reason, is := strings.CutPrefix(b.marker, markNotRun); is {
-		return reason, false
-	}
-	if b.marker == markLong && !long.Enabled() {
-		return markLong, false
-	}
+// add adds a block to the script.
+func (s *session) add(b *block) {
 	fmt.Fprintf(&s.script, "printf '%%s' %q >.at\n", fmt.Sprint("line ", b.line))
 	text := s.elsewhere(strings.Join(b.lines, "\n"))
 	switch {
@@ -125,7 +112,6 @@ func (s *session) add(b *block) (why string, runs bool) {
 	default:
 		fmt.Fprintf(&s.script, "%s\n", text)
 	}
-	return "", true
 }
 
 // run runs the script and compares what it printed.

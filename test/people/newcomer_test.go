@@ -2,6 +2,7 @@ package people
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -47,6 +48,7 @@ const ownPolicy = `- This policy is called mine
 
 func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *testing.T) {
 	long.Only(t)
+	t.Parallel()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	python, environ := testkit.Interpreter(t, "python")
 	tab, mail := browser.Open(t), post.Open(t, nil)
@@ -136,18 +138,12 @@ func clone(t *testing.T, to string) {
 		t.Fatalf("list the files of the repository: %v", err)
 	}
 	for name := range bytes.SplitSeq(bytes.Trim(names, "\x00"), []byte{0}) {
-		from, path := filepath.Join(root, string(name)), filepath.Join(to, string(name))
-		text, err := os.ReadFile(from)
+		path := filepath.Join(to, string(name))
+		text, err := os.ReadFile(filepath.Join(root, string(name)))
 		if os.IsNotExist(err) { // removed, and not yet committed
 			continue
 		}
-		if err == nil {
-			err = os.MkdirAll(filepath.Dir(path), 0o700)
-		}
-		if err == nil {
-			err = os.WriteFile(path, text, 0o600)
-		}
-		if err != nil {
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,18 +15,18 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed twice a minute.
+// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed every ten seconds.
 const (
-	hosts    = 50
-	perHost  = 200
+	hosts    = 20
+	perHost  = 50
 	badHost  = "h7"
-	everyRun = "FREQ=SECONDLY;INTERVAL=30"
+	everyRun = "FREQ=SECONDLY;INTERVAL=10"
 )
 
 const fleetPolicy = `name: hosted
 timeout: 10s
 retries: [1s, 1s, next]
-spread: 30s
+spread: 10s
 circuit: {key: "{label.host}", open_after: 5 of 10, probe: 2s}
 `
 
@@ -71,6 +71,7 @@ func (i *internet) done() (all, bad int) {
 
 func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIsLost(t *testing.T) {
 	long.Only(t)
+	t.Parallel()
 	testkit.RequireProgram(t, "prometheus", "prometheus")
 	world, pager := &internet{refreshed: map[string]int{}}, make(chan string, 100)
 	feeds := serve(t, world.ServeHTTP)
@@ -80,11 +81,17 @@ func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIs
 	})
 	tab, redis := browser.Open(t), testkit.Redis(t)
 
-	// A fleet of 10,000 models, and each daemon in a process of its own.
+	// A fleet of 1,000 models, and each daemon in a process of its own.
 	me := &desk{t: t, dir: t.TempDir(), refreshd: testkit.Binary(t)}
 	me.environ = []string{"REDIS_URL=redis://" + redis.Addr, "PATH=/usr/bin:/bin", "HOME=" + me.dir, "PAGER_SECRET=whsec_" + base64.StdEncoding.EncodeToString([]byte("the secret of the pager"))}
 	me.write("policy.yaml", fleetPolicy)
-	me.write("models.jsonl", fleet())
+	var models strings.Builder
+	for h := range hosts {
+		for m := range perHost {
+			fmt.Fprintf(&models, `{"uid":"h%d-%d","payload":{"host":"h%[1]d"},"labels":{"host":"h%[1]d"},"rrule":%[3]q,"policy":"hosted"}`+"\n", h, m, everyRun)
+		}
+	}
+	me.write("models.jsonl", models.String())
 	me.write("routes.yaml", `channels:
   pager: {webhook: "`+pages+`", secret: {env: PAGER_SECRET}, gather: 1s}
 routes:
@@ -141,15 +148,4 @@ routes:
 		t.Errorf("the alerts were %s, want RefreshdOutage alone", all)
 	}
 	tab.Leave()
-}
-
-// fleet is the definitions of all models, as JSON lines.
-func fleet() string {
-	var lines strings.Builder
-	for h := range hosts {
-		for m := range perHost {
-			fmt.Fprintf(&lines, `{"uid":"h%d-%d","payload":{"host":"h%[1]d"},"labels":{"host":"h%[1]d"},"rrule":%[3]q,"policy":"hosted"}`+"\n", h, m, everyRun)
-		}
-	}
-	return lines.String()
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -29,18 +30,8 @@ type outside struct {
 	users *fixture.Users // nil: everybody may do everything
 }
 
-// setup starts a dispatcher and a poller at a place.
-func setup(t *testing.T, at place) *outside { t.Helper(); return enter(t, at, nil) }
-
-// setupWithUsers does so on a server with a user for each part, and wants that Redis refuses nothing to anybody.
-func setupWithUsers(t *testing.T) *outside {
-	t.Helper()
-	users := fixture.WithUsers(t, store.DefaultQueue)
-	t.Cleanup(func() { users.ExpectNoRefusal(t) })
-	return enter(t, place{server: users.Server}, users)
-}
-
-func enter(t *testing.T, at place, users *fixture.Users) *outside {
+// setup starts a dispatcher and a poller at a place, with a user for each part if there are any.
+func setup(t *testing.T, at place, users *fixture.Users) *outside {
 	t.Helper()
 	testkit.RequireProgram(t, "redis-cli", "redis-tools")
 	for _, role := range []acl.Role{acl.Dispatcher, acl.Poller} {
@@ -120,7 +111,7 @@ func (o *outside) hash(key string) map[string]string {
 // await looks until a field of a hash has a value; "*" is any.
 func (o *outside) await(key, field, want string) map[string]string {
 	o.t.Helper()
-	for end := time.Now().Add(testkit.Limit); ; {
+	for end := time.Now().Add(testkit.Limit); ; time.Sleep(10 * time.Millisecond) {
 		fields := o.hash(key)
 		if fields[field] == want || want == "*" && fields[field] != "" {
 			return fields
@@ -132,7 +123,7 @@ func (o *outside) await(key, field, want string) map[string]string {
 	}
 }
 
-// count waits until a counter has reached a number and then wants it exactly there.
+// count waits until counters are at a number.
 func (o *outside) count(counters map[string]string) {
 	o.t.Helper()
 	for name, want := range counters {
@@ -180,31 +171,30 @@ func (o *outside) put(uid, timeout string, plan plan) {
 	})
 }
 
-// worker works on attempts by their plans until the test ends.
-type worker func(o *outside)
-
-// workers are the two that the wire must serve: one by hand, one in another language.
-var workers = map[string]worker{"redis-cli": workByHand, "python": workInPython}
-
 // withEachPlace runs a test once at each place.
 func withEachPlace(t *testing.T, test func(t *testing.T, o *outside)) {
 	t.Helper()
 	for name, enter := range places {
-		t.Run(name, func(t *testing.T) { test(t, setup(t, enter(t))) })
+		t.Run(name, func(t *testing.T) { test(t, setup(t, enter(t), nil)) })
 	}
 }
 
-// withEachWorker runs a test once for each worker at each place, and once with the users of Redis that refreshd acl prints.
+// withEachWorker runs a test with the two workers that the wire must serve, one by hand and one in another language, at each place, and once with the
+// users of Redis that refreshd acl prints, to whom Redis must refuse nothing.
 func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 	t.Helper()
-	for name, worker := range workers {
-		t.Run(name, func(t *testing.T) {
-			withEachPlace(t, func(t *testing.T, o *outside) { worker(o); test(t, o) })
-		})
-	}
+	t.Run("redis-cli", func(t *testing.T) {
+		withEachPlace(t, func(t *testing.T, o *outside) { workByHand(o); test(t, o) })
+	})
+	t.Run("python", func(t *testing.T) {
+		long.Only(t)
+		withEachPlace(t, func(t *testing.T, o *outside) { workInPython(o); test(t, o) })
+	})
 	t.Run("redis-cli with users", func(t *testing.T) {
 		long.Only(t)
-		o := setupWithUsers(t)
+		users := fixture.WithUsers(t, store.DefaultQueue)
+		t.Cleanup(func() { users.ExpectNoRefusal(t) })
+		o := setup(t, place{server: users.Server}, users)
 		workByHand(o)
 		test(t, o)
 	})
@@ -259,23 +249,11 @@ func (o *outside) workOnce(queue string) {
 // lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
-	var record struct {
-		Next int `json:"next"` // ms after the end
-	}
-	if err := json.Unmarshal([]byte(o.cli("LINDEX", "bigtables:history:"+uid, "0")), &record); err != nil {
-		o.t.Fatal(err)
-	}
-	return time.Duration(record.Next) * time.Millisecond
-}
-
-// clock reads a time of a model.
-func (o *outside) clock(text string) time.Time {
-	o.t.Helper()
-	at, err := time.Parse(time.RFC3339, text)
+	record, err := model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0"))
 	if err != nil {
 		o.t.Fatal(err)
 	}
-	return at
+	return record.RefreshAt.Sub(record.EndedAt)
 }
 
 func number(text string) int { n, _ := strconv.Atoi(text); return n }

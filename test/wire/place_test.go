@@ -64,10 +64,9 @@ func (p place) queues() []string {
 	return names
 }
 
-// queueOf is the name of the part that has a model.
+// queueOf is the name of the part that has a model, and elsewhere that of another one, if there are several.
 func (p place) queueOf(uid string) string { return p.queueAfter(uid, 0) }
 
-// elsewhere is the name of another part than that which has a model, if there are several.
 func (p place) elsewhere(uid string) string { return p.queueAfter(uid, 1) }
 
 func (p place) queueAfter(uid string, further int) string {

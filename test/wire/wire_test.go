@@ -59,20 +59,6 @@ func TestASuccessWithStatusAndProgress(t *testing.T) {
 	})
 }
 
-func TestStartedMovesTheDeadline(t *testing.T) {
-	t.Parallel()
-	withEachWorker(t, func(t *testing.T, o *outside) {
-		o.put("tbl", "1h", plan{{{"type": "started", "worker": "w1"}}})
-		tbl := o.await("bigtables:model:tbl", "processing_at", "*")
-		if left := o.clock(tbl["deadline_at"]).Sub(o.clock(tbl["processing_at"])); left != time.Hour {
-			t.Errorf("want the deadline an hour after the work began, got %s", left)
-		}
-		if score := o.cli("ZSCORE", "bigtables:running", "tbl"); number(score) != int(o.clock(tbl["deadline_at"]).UnixMilli()) {
-			t.Errorf("want the running set to follow, got %s", score)
-		}
-	})
-}
-
 func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
 	t.Parallel()
 	withEachWorker(t, func(t *testing.T, o *outside) {
@@ -91,21 +77,6 @@ func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
 		})
 		if rejected := o.length("bigtables:rejected"); rejected != 3 {
 			t.Errorf("want garbage, unknown model and unknown type kept, got %d", rejected)
-		}
-	})
-}
-
-func TestABannerSavedTwiceGetsItsSecondThumbnail(t *testing.T) {
-	t.Parallel()
-	withEachWorker(t, func(t *testing.T, o *outside) {
-		o.put("banner", "1h", plan{{{"type": "started"}}}) // the worker begins, and goes on for a while
-		first := o.await("bigtables:model:banner", "processing_at", "*")["attempt_uid"]
-		o.put("banner", "1h", plan{{{"type": "success"}}})
-		o.await("bigtables:model:banner", "again", "1")
-		o.say(o.json(say{"type": "success", "big_table_uid": "banner", "request_attempt_uid": first}))
-		o.count(map[string]string{"start": "2", "outdated": "1", "success": "1"})
-		if banner := o.await("bigtables:model:banner", "refresh_why", "finished: one-shot"); banner["again"] != "" {
-			t.Errorf("want no third thumbnail, got %v", banner)
 		}
 	})
 }
