@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -58,5 +59,34 @@ func TestADurationThatIsRefusedIsPlacedInItsDocument(t *testing.T) {
 	_, err := DurationAt("timeout", "soon")
 	if field := (*Error)(nil); !errors.As(err, &field) || field.Field != "timeout" {
 		t.Errorf("found %v", err)
+	}
+}
+
+func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
+	doc := Object{map[string]any{"flag": true, "n": json.Number("3"), "words": []any{"a", "b"}, "one": "a", "odd": []any{1}}}
+	read := func(value any, err error) any {
+		if err != nil {
+			return err.Error()
+		}
+		return value
+	}
+	number := func(n int, found bool, err error) any { return read([]any{n, found}, err) }
+	for want, got := range map[any]any{
+		"[3 true]":  number(doc.Int("n", 1, 3)),
+		"[0 false]": number(doc.Int("none", 1, 3)),
+		"n: expected a whole number from 1 to 2, found 3": number(doc.Int("n", 1, 2)),
+		"[a b]":                            read(doc.Words("words")),
+		"[a]":                              read(doc.Words("one")),
+		"odd[0]: expected a text, found 1": read(doc.Words("odd")),
+		"flag: expected a list of texts, found true": read(doc.Words("flag")),
+		"fallback":                                      read(doc.OneOf("none", "fallback", "x")),
+		`one: expected x or y, found "a"`:               read(doc.OneOf("one", "", "x", "y")),
+		"n: expected true or false, found 3":            read(doc.Flag("n")),
+		"odd: expected a text, found a list":            read(doc.Text("odd")),
+		"flag: expected a text or a number, found true": read(doc.Length("flag", 0)),
+	} {
+		if fmt.Sprint(got) != want {
+			t.Errorf("got %v, want %v", got, want)
+		}
 	}
 }
