@@ -1,18 +1,15 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/care/acl"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/operate"
 )
 
 func aclCommand(a *app) *cobra.Command {
@@ -36,7 +33,36 @@ like a part, as in {bigtables:0, so give no other queue such a name.
 Only a dispatcher and a poller may load scripts. They do so for all others, when they start and whenever Redis has forgotten
 them; so upgrade them first. A viewer and an operator may use SCAN, which tells the names of all keys of the database, but not
 what they hold. What remains possible with the password of a role stands in docs/guarantees.md.`,
-		RunE: func(*cobra.Command, []string) error { return a.acl(roles, passwordFile, file, parts) },
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.requireOneQueue(); err != nil {
+				return err
+			}
+			for _, role := range roles {
+				if err := oneOf("role", role, roleNames()); err != nil {
+					return err
+				}
+			}
+			users, password, err := operate.RedisUsers(a.store.Queue, roles, parts, passwordFile)
+			if err != nil {
+				return err
+			}
+			var text strings.Builder
+			for _, user := range users {
+				switch {
+				case a.json():
+					err = print.JSONLine(&text, userView{user, password})
+				case file:
+					fmt.Fprintln(&text, user.Line(password))
+				default:
+					fmt.Fprintln(&text, user.SetUser(password))
+				}
+				if err != nil {
+					return err
+				}
+			}
+			_, err = io.WriteString(a.stdout, text.String())
+			return err
+		},
 	}
 	command.Flags().StringSliceVar(&roles, "role", nil, "only the user of `ROLE`: "+strings.Join(roleNames(), ", ")+" (default all)")
 	command.Flags().StringVar(&passwordFile, "password-file", "", "`FILE` with the password of these users on its only line")
@@ -57,59 +83,4 @@ func roleNames() []string {
 type userView struct {
 	acl.User
 	Password string `json:"password"` // the rule, with a hash or a placeholder
-}
-
-func (a *app) acl(roles []string, passwordFile string, file, parts bool) error {
-	if err := a.requireOneQueue(); err != nil {
-		return err
-	}
-	keys, err := store.NewKeys(a.store.Queue)
-	if err != nil {
-		return usageError{err}
-	}
-	password, err := readPassword(passwordFile)
-	if err != nil {
-		return usageError{err}
-	}
-	if len(roles) == 0 {
-		roles = roleNames()
-	}
-	var text strings.Builder
-	for _, role := range roles {
-		if err := oneOf("role", role, roleNames()); err != nil {
-			return err
-		}
-		user, err := acl.NewUser(acl.Role(role), acl.Queue{Keys: keys, Several: parts})
-		switch {
-		case err != nil:
-		case a.json():
-			err = print.JSONLine(&text, userView{user, password})
-		case file:
-			fmt.Fprintln(&text, user.Line(password))
-		default:
-			fmt.Fprintln(&text, user.SetUser(password))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	_, err = io.WriteString(a.stdout, text.String())
-	return err
-}
-
-// readPassword returns the rule for the password in a file. It never tells what the file holds.
-func readPassword(path string) (string, error) {
-	if path == "" {
-		return acl.Password(""), nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("--password-file: %w", err)
-	}
-	password := strings.TrimRight(string(text), "\r\n")
-	if password == "" || strings.ContainsAny(password, "\r\n") {
-		return "", fmt.Errorf("--password-file: expected one line with a password in %s, found none or several", path)
-	}
-	sum := sha256.Sum256([]byte(password))
-	return acl.Password(hex.EncodeToString(sum[:])), nil
 }

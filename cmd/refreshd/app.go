@@ -25,7 +25,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// app is one execution of the command line.
 type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
@@ -79,7 +78,14 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), freshnessCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a), undeliveredCommand(a),
 		bulkCommand(a), failuresCommand(a), holdCommand(a), releaseCommand(a), limitCommand(a), circuitCommand(a), calendarCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
 		benchCommand(a), shadowCommand(a), conformanceCommand(a), aclCommand(a), healthCommand(a), versionCommand(a))
-	groupCommands(root)
+	for _, g := range groups {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, command := range root.Commands() {
+			if slices.Contains(g.commands, command.Name()) {
+				command.GroupID = g.title
+			}
+		}
+	}
 	a.offerValues(root)
 	return root
 }
@@ -148,49 +154,6 @@ func (a *app) storeConfig() store.Config {
 
 func (a *app) address() string { return cmp.Or(a.redis, defaultRedis) }
 
-// withQueue runs do with a queue that answers.
-func (a *app) withQueue(ctx context.Context, do func(*store.Queue) error) error {
-	return a.withClients(func(clients *store.Clients) error {
-		queue, err := store.Open(ctx, clients, a.storeConfig())
-		switch {
-		case errors.Is(err, store.ErrUnread):
-			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
-		case err != nil:
-			return usageError{err}
-		}
-		return do(queue)
-	})
-}
-
-// withStored is withQueue for what looks at stored models: if nothing was ever stored in the queue, its name may be mistyped, and that is told
-// on stderr.
-func (a *app) withStored(ctx context.Context, do func(*store.Queue) error) error {
-	return a.withQueue(ctx, func(queue *store.Queue) error {
-		if used, err := queue.Report().Used(ctx); err == nil && !used { // who may not ask is told nothing
-			a.complain(fmt.Sprintf("queue %s: nothing was ever stored in it; %s", queue.Name, a.otherQueues(ctx, queue)))
-		}
-		return do(queue)
-	})
-}
-
-// otherQueues says which queues there are.
-func (a *app) otherQueues(ctx context.Context, queue *store.Queue) string {
-	others, err := queue.Report().Others(ctx)
-	switch {
-	case err != nil:
-		return "--queue names another"
-	case len(others) == 0:
-		return "no other queue was found in this Redis"
-	case len(others) > mostOthers:
-		others = append(others[:mostOthers], "…")
-	}
-	return "others here: " + strings.Join(others, ", ")
-}
-
-// mostOthers is how many queues are named.
-const mostOthers = 5
-
-// withClients runs do with connections.
 func (a *app) withClients(do func(*store.Clients) error) error {
 	if err := a.requireOneQueue(); err != nil {
 		return err
@@ -209,7 +172,26 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 	if err != nil {
 		return err
 	}
-	return a.withQueue(ctx, func(queue *store.Queue) error { return do(operate.Operator{Queue: queue, By: by}) })
+	return a.withClients(func(clients *store.Clients) error {
+		queue, err := store.Open(ctx, clients, a.storeConfig())
+		switch {
+		case errors.Is(err, store.ErrUnread):
+			return fmt.Errorf("%s: %w", redisurl.Redacted(a.address()), err)
+		case err != nil:
+			return usageError{err}
+		}
+		return do(operate.Operator{Queue: queue, By: by})
+	})
+}
+
+// withStored is withOperator for what looks at stored models: if nothing was ever stored in the queue, that is told on stderr.
+func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) error {
+	return a.withOperator(ctx, func(o operate.Operator) error {
+		if unused := o.Unused(ctx); unused != "" {
+			a.complain(unused)
+		}
+		return do(o)
+	})
 }
 
 // wantedBy is who asks: the flag --by says, or the name of the user does.
@@ -223,36 +205,31 @@ func (a *app) wantedBy() (string, error) {
 	return document.Shorten(a.getenv("USER"), model.MaxBy), nil
 }
 
-// bindBy adds the flag that says who wants a command.
 func (a *app) bindBy(flags *pflag.FlagSet) {
 	flags.StringVar(&a.by, "by", "", "`NAME` of who wants it, for the journal (default your user's name)")
 }
 
-// operates is the body of a command that asks something of a queue.
-func (a *app) operates(do func(ctx context.Context, o operate.Operator, args []string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
-		return a.withOperator(command.Context(), func(o operate.Operator) error { return do(command.Context(), o, args) })
-	}
+// operates is the body of a command that asks something of a queue. What the checks refuse is wrong for any queue, and none is asked.
+func (a *app) operates(do func(context.Context, operate.Operator, []string) error, checks ...func() error) func(*cobra.Command, []string) error {
+	return body(a.withOperator, do, checks)
 }
 
 // onStored is the body of a command that looks at what is stored.
-func (a *app) onStored(do func(ctx context.Context, o operate.Operator, args []string) error) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
-		by, err := a.wantedBy()
-		if err != nil {
-			return err
-		}
-		return a.withStored(command.Context(), func(queue *store.Queue) error {
-			return do(command.Context(), operate.Operator{Queue: queue, By: by}, args)
-		})
-	}
+func (a *app) onStored(do func(context.Context, operate.Operator, []string) error, checks ...func() error) func(*cobra.Command, []string) error {
+	return body(a.withStored, do, checks)
 }
 
-// onPart is the body of a command about the model that its first argument names. It gets the part of the queue in which that lives.
-func (a *app) onPart(do func(ctx context.Context, part *store.Store, uids []string) error) func(*cobra.Command, []string) error {
-	return a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
-		return do(ctx, o.Queue.Of(uids[0]), uids)
-	})
+func body(
+	with func(context.Context, func(operate.Operator) error) error, do func(context.Context, operate.Operator, []string) error, checks []func() error,
+) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		for _, check := range checks {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return with(command.Context(), func(o operate.Operator) error { return do(command.Context(), o, args) })
+	}
 }
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it, and the flag that a mistyped one is near to.
@@ -270,7 +247,6 @@ func plainFlagError(command *cobra.Command, err error) error {
 	return usageError{err}
 }
 
-// group is a command that only holds others.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	names := make([]string, len(commands))
 	for i, command := range commands {
@@ -298,19 +274,4 @@ var groups = []struct {
 	{"Many models", []string{"hold", "release", "calendar", "limit", "circuit", "bulk", "failures", "freshness", "forecast", "level"}},
 	{"Look after it", []string{"stats", "doctor", "rejected", "undelivered", "health", "queue", "acl", "bench"}},
 	{"Beside what you have", []string{"shadow", "conformance"}},
-}
-
-// groupCommands sorts commands into groups. One that is in none stands behind them.
-func groupCommands(root *cobra.Command) {
-	for _, g := range groups {
-		for _, command := range root.Commands() {
-			if !slices.Contains(g.commands, command.Name()) {
-				continue
-			}
-			if !root.ContainsGroup(g.title) {
-				root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
-			}
-			command.GroupID = g.title
-		}
-	}
 }

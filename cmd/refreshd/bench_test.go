@@ -55,13 +55,3 @@ func TestBenchSaysThatTheEmbeddedRedisMeasuresNothing(t *testing.T) {
 		t.Errorf("expected a warning and a report, found %d: %s", code, p.Output())
 	}
 }
-
-func TestBenchRefusesAPlanThatMeasuresNothing(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	for flag, want := range map[string]string{"--models": "--models: expected at least 1, found 0", "--workers": "--workers: expected at least 1, found 0"} {
-		code, _, told := c.run("bench", flag, "0")
-		if code != exitUsage || !strings.Contains(told, want) {
-			t.Errorf("expected %q, found %d, %q", want, code, told)
-		}
-	}
-}

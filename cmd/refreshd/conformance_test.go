@@ -39,10 +39,3 @@ func TestConformanceIsToldToProgramsToo(t *testing.T) {
 		t.Errorf("expected a report and a failure, found %v, %d, %s", err, code, stdout)
 	}
 }
-
-func TestConformanceRefusesWhatItDoesNotKnow(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	expectContains(t, c.fail(exitUsage, "conformance"), "expected the command of a worker, found nothing")
-	expectContains(t, c.fail(exitUsage, "conformance", "--scenario", "flod", "--", "true"), "scenario: expected one of success, failure")
-	expectContains(t, c.fail(exitFailed, "conformance", "--scenario", "success", "--", "/no/such/worker"), "start the worker: ")
-}

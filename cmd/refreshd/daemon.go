@@ -231,7 +231,9 @@ func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlag
 		refused = append(refused, "check redis: "+err.Error())
 	}
 	for _, f := range report.Findings {
-		if tell(a.logOf(queue.Name), f) {
+		level, worth := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]
+		if worth {
+			a.logOf(queue.Name).WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
 			refused = append(refused, fmt.Sprintf("%s: expected %s, found %s", f.Code, f.Want, f.Found))
 		}
 	}
@@ -239,15 +241,6 @@ func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlag
 		return errors.New("--strict: " + strings.Join(refused, "; "))
 	}
 	return nil
-}
-
-// tell logs a finding; false: it is none to worry about.
-func tell(log *zerolog.Logger, f doctor.Finding) bool {
-	level, worth := map[doctor.Severity]zerolog.Level{doctor.Error: zerolog.ErrorLevel, doctor.Warning: zerolog.WarnLevel}[f.Severity]
-	if worth {
-		log.WithLevel(level).Str("code", f.Code).Str("where", f.Where).Str("expected", f.Want).Str("found", f.Found).Str("repair", f.Repair).Msg("doctor")
-	}
-	return worth
 }
 
 // runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
@@ -287,7 +280,6 @@ type place struct {
 	observe  func() func(error)
 }
 
-// forParts builds a daemon for each part of a queue.
 func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Duration, build func(place) (D, error)) (parts[D], error) {
 	daemons, measured := make(parts[D], len(queue.Parts)), a.metrics.Loop(queue.Name, name)
 	for i, part := range queue.Parts {
@@ -296,8 +288,12 @@ func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Durat
 			loop = name + " " + part.Keys.Queue
 			log = new(a.log.With().Str("queue", part.Keys.Queue).Logger())
 		}
+		at := place{part, part, log, both(a.checks.Loop(loop, tick, false).Begin, measured)}
+		if measured != nil || a.traces != nil {
+			at.observed = &observedStore{Store: part, queue: queue.Name, loop: measured, traces: a.traces}
+		}
 		var err error
-		if daemons[i], err = build(place{part, a.observed(queue.Name, part, measured), log, both(a.checks.Loop(loop, tick, false).Begin, measured)}); err != nil {
+		if daemons[i], err = build(at); err != nil {
 			return nil, err
 		}
 	}

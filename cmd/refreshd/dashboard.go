@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// dashboardFlags are the settings of a dashboard.
 type dashboardFlags struct {
 	listen    string
 	hosts     []string
@@ -37,18 +36,15 @@ func dashboardCommand(a *app) *cobra.Command {
 	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by cause.
 Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only
 or its user of Redis is a viewer (refreshd acl).`
-	flags.bind(command.Flags(), a)
+	f, set := &flags, command.Flags()
+	set.StringVar(&f.listen, "listen", dashboard.DefaultListen, "`ADDRESS` to serve on; beyond loopback only with a token")
+	set.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
+	set.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
+	set.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
+	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
+	set.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
+	set.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 	return command
-}
-
-func (f *dashboardFlags) bind(flags *pflag.FlagSet, a *app) {
-	flags.StringVar(&f.listen, "listen", dashboard.DefaultListen, "`ADDRESS` to serve on; beyond loopback only with a token")
-	flags.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
-	flags.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
-	flags.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
-	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
-	flags.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
-	flags.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 }
 
 func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
@@ -139,7 +135,6 @@ func bindPages(flags *pflag.FlagSet, listen *string) {
 	flags.StringVar(listen, "dashboard", "127.0.0.1:0", "serve the dashboard on `ADDRESS` of loopback, port 0 is any that is free; off: nowhere")
 }
 
-// serves reports whether --dashboard wants one.
 func serves(listen string) bool { return listen != "" && listen != "off" }
 
 // pagesAt is the dashboard of a command that serves it besides, on loopback.

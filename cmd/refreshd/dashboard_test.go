@@ -69,23 +69,6 @@ func TestTheDashboardAsksForItsTokenWhereverThatStands(t *testing.T) {
 	}
 }
 
-func TestADashboardThatAnybodyCouldReadIsRefused(t *testing.T) {
-	c := &console{t: t}
-	short := file(t, "short", "short\n")
-	for want, args := range map[string][]string{
-		"listen: expected an address of loopback, or a token beside it": {"dashboard", "--listen", "0.0.0.0:0"},
-		"expected an address of loopback":                               {"dashboard", "--listen", ":0"},
-		"token: expected at least 16 bytes, found 5":                    {"dashboard", "--token-file", short},
-		"expected it or --token-file, found both":                       {"dashboard", "--token-file", short, "--token", "sixteen bytes or more"},
-		"no such file": {"dashboard", "--token-file", short + "er"},
-		"--dashboard: listen: expected an address of loopback": {"up", "--dashboard", "0.0.0.0:0"},
-	} {
-		if _, _, stderr := c.run(args...); !regexp.MustCompile(regexp.QuoteMeta(want)).MatchString(stderr) {
-			t.Errorf("%v: expected %q, found %q", args, want, stderr)
-		}
-	}
-}
-
 func TestUpServesNoDashboardIfNoneIsWanted(t *testing.T) {
 	t.Parallel()
 	for _, off := range []string{"off", ""} {

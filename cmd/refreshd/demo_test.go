@@ -14,13 +14,6 @@ func TestDemoFailsWhenTheAudienceDidNotSeeEverything(t *testing.T) {
 	}
 }
 
-func TestDemoRefusesArgumentsAndOddValues(t *testing.T) {
-	c := &console{t: t}
-	for _, args := range [][]string{{"demo", "now"}, {"demo", "--for", "soon"}, {"demo", "--port", "x"}} {
-		c.fail(exitUsage, args...)
-	}
-}
-
 func TestDemoNeverTouchesAnotherRedis(t *testing.T) {
 	t.Parallel()
 	c := &console{t: t, env: map[string]string{"REDIS_URL": "redis://127.0.0.1:1"}}

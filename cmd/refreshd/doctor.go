@@ -16,7 +16,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/faces/health"
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -39,7 +39,17 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 			if options.Limit < 1 {
 				return usagef("--limit: expected at least 1, found %d", options.Limit)
 			}
-			return a.withStored(command.Context(), func(queue *store.Queue) error { return a.doctor(command.Context(), queue, options, strict) })
+			return a.withStored(command.Context(), func(o operate.Operator) error {
+				report, err := doctor.Check(command.Context(), o.Queue, options)
+				printed := a.printReport(doctorView{
+					Queue: o.Queue.Name, Layout: o.Queue.Layout, Complete: err == nil, Repaired: report.Repaired(),
+					Errors: report.Total(doctor.Error), Warnings: report.Total(doctor.Warning), Report: report,
+				}, options.Limit)
+				if printed != nil || err != nil {
+					return cmp.Or(printed, err)
+				}
+				return reported(report.Total(doctor.Error) > 0 || strict && report.Total(doctor.Warning) > 0)
+			})
 		},
 	}
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
@@ -48,41 +58,23 @@ Exit codes: 0 no error is left (and with --strict no warning either), 1 some are
 	return command
 }
 
-func (a *app) doctor(ctx context.Context, queue *store.Queue, options doctor.Options, strict bool) error {
-	report, err := doctor.Check(ctx, queue, options)
-	if printed := a.printReport(queue, report, options.Limit, err); printed != nil {
-		return printed
-	}
-	if err == nil && (report.Total(doctor.Error) > 0 || strict && report.Total(doctor.Warning) > 0) {
-		err = errReported
-	}
-	return err
-}
-
-// doctorView is a report as -o json shows it.
 type doctorView struct {
-	Queue    string                  `json:"queue"`
-	Layout   int                     `json:"layout"`   // of its keys
-	Complete bool                    `json:"complete"` // everything was looked at
-	Models   int                     `json:"models"`
-	Errors   int                     `json:"errors"`   // left
-	Warnings int                     `json:"warnings"` // left
-	Repaired int                     `json:"mended"`
-	Codes    map[string]doctor.Count `json:"codes"`
-	Findings []doctor.Finding        `json:"findings"` // at most --limit of each code
+	*doctor.Report
+
+	Queue    string `json:"queue"`
+	Layout   int    `json:"layout"`   // of its keys
+	Complete bool   `json:"complete"` // everything was looked at
+	Errors   int    `json:"errors"`   // left
+	Warnings int    `json:"warnings"` // left
+	Repaired int    `json:"mended"`
 }
 
-func (a *app) printReport(queue *store.Queue, r *doctor.Report, limit int, failed error) error {
-	v := doctorView{
-		Queue: queue.Name, Layout: queue.Layout, Complete: failed == nil, Models: r.Models, Repaired: r.Repaired(),
-		Errors: r.Total(doctor.Error), Warnings: r.Total(doctor.Warning), Codes: r.Counts,
-		Findings: append([]doctor.Finding{}, r.Findings...), // null never
-	}
+func (a *app) printReport(v doctorView, limit int) error {
 	if a.json() {
 		return a.printJSON(v)
 	}
 	var text strings.Builder
-	for _, f := range r.Findings {
+	for _, f := range v.Findings {
 		severity := string(f.Severity)
 		if f.Repaired {
 			severity = "mended"
@@ -93,12 +85,12 @@ func (a *app) printReport(queue *store.Queue, r *doctor.Report, limit int, faile
 			fmt.Fprintf(&text, "         %s\n", plain(f.Repair))
 		}
 	}
-	for _, code := range r.Codes() {
-		if more := r.Counts[code].Found - limit; more > 0 {
+	for _, code := range v.Codes() {
+		if more := v.Counts[code].Found - limit; more > 0 {
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
-	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, store.Layout)
+	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, operate.Layout)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())
@@ -122,34 +114,26 @@ Exit codes: 0 it is well, 1 it is not or does not answer, 2 wrong usage.`,
 			case len(args) > 0:
 				address = args[0]
 			}
-			return a.askHealth(command.Context(), address, timeout)
+			target, err := healthURL(address)
+			if err != nil {
+				return err
+			}
+			ctx, cancel := context.WithTimeout(command.Context(), timeout)
+			defer cancel()
+			report, err := readHealth(ctx, target)
+			if err != nil {
+				return fmt.Errorf("ask for health: %w", err)
+			}
+			if err := a.print(report, [][2]any{{"status", report.Status}}); err != nil || report.Status == "ok" {
+				return err
+			}
+			return fmt.Errorf("%s: %s", target, cmp.Or(report.Why, "it does not say why"))
 		},
 	}
 	command.Flags().StringVar(&address, "health", "", "the `ADDRESS` at which the daemon answers")
 	timeout = 3 * time.Second
 	command.Flags().Var((*duration)(&timeout), "health-timeout", "how long to wait for the answer")
 	return command
-}
-
-// askHealth prints what a daemon says of itself. An error is why it is not well.
-func (a *app) askHealth(ctx context.Context, address string, timeout time.Duration) error {
-	target, err := healthURL(address)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	report, err := readHealth(ctx, target)
-	if err != nil {
-		return fmt.Errorf("ask for health: %w", err)
-	}
-	if err := a.print(report, [][2]any{{"status", report.Status}}); err != nil {
-		return err
-	}
-	if report.Status != "ok" {
-		return fmt.Errorf("%s: %s", target, cmp.Or(report.Why, "it does not say why"))
-	}
-	return nil
 }
 
 // healthURL completes what leaves out scheme, host or path.

@@ -24,12 +24,10 @@ import (
 
 const variablePrefix = "REFRESHD_"
 
-// variable is the environment variable of a flag.
 func variable(flag string) string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// getenv is an environment variable; empty: it is not set.
 func (a *app) getenv(name string) string {
 	for _, set := range slices.Backward(a.environ) {
 		if text, is := strings.CutPrefix(set, name+"="); is {
@@ -37,12 +35,6 @@ func (a *app) getenv(name string) string {
 		}
 	}
 	return ""
-}
-
-// getSecret is an environment variable that no program of a worker in this process is to find.
-func (a *app) getSecret(name string) string {
-	a.secrets = append(a.secrets, name)
-	return a.getenv(name)
 }
 
 // foreign are variables that are no settings: what Kubernetes puts into each container for a service whose name begins with refreshd, what a
@@ -135,18 +127,29 @@ func readSettings(path string, root *cobra.Command) (map[string]setting, error) 
 	if path == "" {
 		return nil, nil
 	}
-	top, err := readYAML(path)
-	switch {
-	case err != nil:
-		return nil, err
-	case top == nil || isNull(top): // nothing but comments
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usagef("--config: %w", err)
+	}
+	var file yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
+		return nil, nil
+	} else if err != nil {
+		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, usagef("%s: expected one YAML document, found more behind it", path)
+	}
+	switch top := file.Content[0]; {
+	case isNull(top): // nothing but comments
 		return nil, nil
 	case top.Kind != yaml.MappingNode:
 		return nil, usagef("%s line %d: expected lines such as \"queue: bigtables\", found something else", path, top.Line)
 	}
-	settings, known := make(map[string]setting), knownFlags(root)
-	for i := 0; i+1 < len(top.Content); i += 2 {
-		key, value := top.Content[i], top.Content[i+1]
+	settings, known, lines := make(map[string]setting), knownFlags(root), file.Content[0].Content
+	for i := 0; i+1 < len(lines); i += 2 {
+		key, value := lines[i], lines[i+1]
 		if value.Kind == yaml.AliasNode {
 			value = value.Alias
 		}
@@ -162,25 +165,6 @@ func readSettings(path string, root *cobra.Command) (map[string]setting, error) 
 		settings[key.Value] = setting{value.Value, fmt.Sprintf("%s line %d: %s", path, value.Line, key.Value)}
 	}
 	return settings, nil
-}
-
-// readYAML reads a file with one YAML document; nil: it is empty.
-func readYAML(path string) (*yaml.Node, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usagef("--config: %w", err)
-	}
-	var file yaml.Node
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	if err := decoder.Decode(&file); errors.Is(err, io.EOF) {
-		return nil, nil
-	} else if err != nil {
-		return nil, usagef("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
-	}
-	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, usagef("%s: expected one YAML document, found more behind it", path)
-	}
-	return file.Content[0], nil
 }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }

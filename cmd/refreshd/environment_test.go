@@ -30,13 +30,3 @@ func TestWhatKubernetesAndWorkersPutIntoAnEnvironmentIsNoMistake(t *testing.T) {
 		}
 	}
 }
-
-func TestVersionIsAFlagToo(t *testing.T) {
-	c := &console{t: t}
-	expectContains(t, c.do("--version"), "refreshd "+readVersion().Version+", go1.")
-}
-
-func TestZeroInTheEnvironmentIsRefusedAsOnTheCommandLine(t *testing.T) {
-	c := &console{t: t, env: map[string]string{"REFRESHD_CONCURRENCY": "0"}}
-	expectContains(t, c.fail(exitUsage, "worker", "--http", "http://x"), `REFRESHD_CONCURRENCY: expected 1 to 10000, found "0"`)
-}

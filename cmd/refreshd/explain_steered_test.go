@@ -110,43 +110,6 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 	s.told("d", "if it were due now, it would wait for limit tenant=t1 (1 of 1 run, set by ann since 05:00 (now) until 06:00 (in 1h): slow)")
 }
 
-func TestAModelUnderALimitOfTheQueueIsToldWhoHasSetIt(t *testing.T) {
-	s := newTimedQueue(t, "05:00:00")
-	s.do("limit", "set", "{label.tenant}", "--running", "1", "--by", "bob", "--reason", "a small house")
-	s.put("{uid: a, labels: {tenant: t1}, refresh: now}")
-	s.dispatch("05:00:00")
-	s.told("a", "counted by limit tenant=t1 (1 of 1 run, for the queue set by bob since 05:00 (now): a small house)")
-}
-
-func TestAModelThatWaitsForASlotIsToldItsKeyAndRate(t *testing.T) {
-	s := newTimedQueue(t, "05:00:00")
-	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))
-	s.model("a", "t1", "h")
-	s.model("b", "t2", "h")
-	s.dispatch("05:00:00")
-	s.told("b", "waits for its slot of limit host=h (1 attempt runs, 1/m, the next start at 05:01 (in 1m) at the earliest, the next free slot at 05:02 (in 2m), by policy p): nobody else gets it")
-	if got := fmt.Sprint(s.object("model", "get", "b")["reserved"]); got != "[host=h]" {
-		t.Errorf("expected the key of the slot, found %s", got)
-	}
-	expectContains(t, s.do("explain", "b"), "next: an attempt starts at 05:01 (in 1m); ")
-}
-
-func TestAModelIsToldThatTheCircuitOfTheQueueIsOpen(t *testing.T) {
-	s := newTimedQueue(t, "05:00:00")
-	s.put("{uid: a, policy: {timeout: 1h, retries: [], on_exhausted: give_up}}")
-	open := "the circuit of the queue is open: a final failure is held back, and retries are rarer"
-	s.do("circuit", "open", "queue")
-	s.dispatch("05:00:01")
-	s.told("a", open)
-	s.answer("05:00:02", "failure", "a")
-	s.told("a", open)
-	expectContains(t, s.do("explain", "a"), "held by the circuit +")
-	s.do("circuit", "close", "queue")
-	if text := s.do("explain", "a"); strings.Contains(text, open) {
-		t.Errorf("expected no more of it, found\n%s", text)
-	}
-}
-
 func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.do("policy", "put", file(t, "p.yaml", steeredPolicy))

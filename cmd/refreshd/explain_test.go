@@ -168,12 +168,6 @@ func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
 	expectContains(t, lines[2], "failure 1 of 6 at 05:00; delay 10m, jitter ", ", with none planned; align_planned: 05:")
 }
 
-func TestAPolicyOfOneRetryAndAnExpressionIsExplainedInPlainWords(t *testing.T) {
-	s := newTimedQueue(t, "05:00:00")
-	s.put("uid: a\ntimezone: Europe/Berlin\npolicy: {timeout: 1h, retries: [1m], alignment: {expr: retry_at}}\n")
-	expectContains(t, s.do("explain", "a"), ": timeout 1h, 1 retry, aligned by expression, then next_planned\n")
-}
-
 func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	s := newTimedQueue(t, "04:00:00")
 	for _, uid := range []string{"a", "b", "c"} {

@@ -20,27 +20,16 @@ func failuresCommand(a *app) *cobra.Command {
 		Long: `Tell how many models are failing by each signature: by error type and reason, without what differs from model to model, such as
 "http_503: GET <url>: 503 Service Unavailable". By host, label or policy, the cause is that of most models of the line.`,
 		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			groups, err := o.Failures(ctx, r)
-			if err != nil {
-				return err
-			}
-			return printList(a, groups, []any{"MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON"}, func(f *operate.Failures) []any {
+			return table(a, []any{"MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON"}, func(f *operate.Failures) []any {
 				return []any{f.Models, cmp.Or(f.By, "-"), f.Since, f.Last, cmp.Or(strings.Join(f.UIDs, " "), "-"), document.Shorten(f.Cause(), 120)}
-			})
-		}),
+			})(o.Failures(ctx, r))
+		}, r.Validate),
 	}
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.By, "by", model.SelectError, "a line for each `WHAT`: error, policy, host (of input_url), label:NAME, or a key such as {host(feed_url)}")
 	command.Flags().BoolVar(&r.Past, "past", false, "by what models were failing within a day, and none is any more")
-	command.AddCommand(
-		&cobra.Command{Use: "show SIGNATURE", Short: "Tell all that is known of a signature, and ten models", Args: cobra.ExactArgs(1), RunE: a.operates(a.showFailure)},
-		runFailuresCommand(a))
-	return command
-}
-
-func runFailuresCommand(a *app) *cobra.Command {
 	wish := many{yes: true}
-	command := &cobra.Command{
+	running := &cobra.Command{
 		Use: "run SIGNATURE", Short: "Run all models that are failing by a signature, as model run -l error=SIGNATURE", Args: cobra.ExactArgs(1),
 		RunE: a.onStored(func(ctx context.Context, o operate.Operator, ids []string) (err error) {
 			if wish.selector, err = operate.SelectFailing(ids[0]); err != nil {
@@ -49,8 +38,11 @@ func runFailuresCommand(a *app) *cobra.Command {
 			return a.changeMany(ctx, o, &wish, &model.Command{Type: model.CommandRun})
 		}),
 	}
-	wish.bindBounds(command.Flags())
-	a.bindBy(command.Flags())
+	running.Flags().StringVar(&wish.rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	running.Flags().BoolVar(&wish.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
+	a.bindBy(running.Flags())
+	command.AddCommand(
+		&cobra.Command{Use: "show SIGNATURE", Short: "Tell all that is known of a signature, and ten models", Args: cobra.ExactArgs(1), RunE: a.operates(a.showFailure)}, running)
 	return command
 }
 

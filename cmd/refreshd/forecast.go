@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,11 +47,19 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 			case outputJSON:
 				return a.printJSON(found)
 			case outputSVG:
-				return a.drawForecast(&found)
+				picture := chart.Load{
+					Title:  fmt.Sprintf("%s: %s ahead", found.Queue, document.FormatDuration(found.To.Sub(found.From))),
+					Digest: words.Count(found.Models, "model", "models") + ", " + words.Count(found.Load.Starts, "start", "starts") + ", " + loadText(found.Load, len(found.PerMinute)),
+					From:   found.Counts.From, PerMinute: found.PerMinute, Other: found.SpreadCounts.PerMinute, OtherName: spreadName(&found),
+				}
+				if found.Drain.PerMinute != nil {
+					picture.Drain = *found.Drain.PerMinute
+				}
+				return chart.LoadSVG(a.stdout, picture)
 			default:
 				return a.printForecast(&found)
 			}
-		}),
+		}, r.Validate),
 	}
 	bindFleet(command.Flags(), &r.FleetRequest)
 	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
@@ -58,23 +67,10 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 	return command
 }
 
-func (a *app) drawForecast(f *operate.Forecast) error {
-	picture := chart.Load{
-		Title:  fmt.Sprintf("%s: %s ahead", f.Queue, document.FormatDuration(f.To.Sub(f.From))),
-		Digest: words.Count(f.Models, "model", "models") + ", " + words.Count(f.Load.Starts, "start", "starts") + ", " + loadText(f.Load, len(f.PerMinute)),
-		From:   f.Counts.From, PerMinute: f.PerMinute, Other: f.SpreadCounts.PerMinute, OtherName: spreadName(f),
-	}
-	if f.Drain.PerMinute != nil {
-		picture.Drain = *f.Drain.PerMinute
-	}
-	return chart.LoadSVG(a.stdout, picture)
-}
-
 func spreadName(f *operate.Forecast) string {
 	return "with a spread of " + cmp.Or(f.SpreadLength, "a tenth of each interval")
 }
 
-// loadText tells of the load of so many minutes.
 func loadText(load operate.Load, minutes int) string {
 	if load.Peak == 0 {
 		return "nothing starts"
@@ -88,7 +84,6 @@ func loadText(load operate.Load, minutes int) string {
 
 func shortTime(at time.Time) string { return at.UTC().Format("2006-01-02 15:04Z") }
 
-// backlogText says how many attempts pile up.
 func backlogText(load operate.Load) string {
 	switch {
 	case load.Backlog == nil:
@@ -147,19 +142,12 @@ const (
 	barLength = 40 // characters
 )
 
-// rowLength is how many minutes a row tells of.
-func rowLength(minutes int) int {
-	for _, length := range rowLengths {
-		if minutes <= maxRows*length {
-			return length
-		}
-	}
-	return 2 * rowLengths[len(rowLengths)-1]
-}
-
 // printBars prints the starts of a period in few rows, with a bar for the fullest minute of each.
 func (a *app) printBars(c *forecast.Counts) error {
-	length, most := rowLength(len(c.PerMinute)), c.Most()
+	length, most := 2*rowLengths[len(rowLengths)-1], c.Most()
+	if i := slices.IndexFunc(rowLengths, func(length int) bool { return len(c.PerMinute) <= maxRows*length }); i >= 0 {
+		length = rowLengths[i]
+	}
 	t := a.newTable("FROM", "STARTS", "IN ITS FULLEST MINUTE", "")
 	for from, to := 0, 0; from < len(c.PerMinute); from = to {
 		begins := int(c.At(from).Unix() / 60)
@@ -169,4 +157,55 @@ func (a *app) printBars(c *forecast.Counts) error {
 		t.Row(shortTime(c.At(from)), row.Total(), row.Most(), bar)
 	}
 	return t.Flush()
+}
+
+func levelCommand(a *app) *cobra.Command {
+	var r operate.LevelRequest
+	command := &cobra.Command{
+		Use: "level", Short: "Spread the planned starts of a fleet evenly, by a phase for each model", Args: cobra.NoArgs,
+		Long: `Choose for each model by how much its planned refreshes are shifted, less than --within, so that all of them start as evenly as can
+be: the emptiest minutes are filled first, and models of one host get phases far apart. What is not picked by -l keeps its times, and
+the others go around it. A model has as many starts as before, none is moved to the next one or past it, and the peak never grows.
+
+--plan (which is the default) only shows what it would bring. --apply stores the phases, and --clear takes them away. A model that
+waits for anything else than a planned refresh is left as it is: to run the command again picks it up, and changes nothing of the
+others. A phase stays when the model is saved, and takes the place of the spread of its policy.`,
+		Example: `  refreshd level --within 10m --plan
+  refreshd level --within 10m -l policy=hourly --apply
+  refreshd level --clear -l tenant=t1`,
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+			found, err := o.Level(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.print(found, levelPairs(&found, r.Apply || r.Clear))
+		}, r.Validate),
+	}
+	bindFleet(command.Flags(), &r.FleetRequest)
+	command.Flags().StringVar(&r.Within, "within", "10m", "`DURATION` by less than which planned refreshes are shifted, 2s to 24h")
+	command.Flags().BoolVar(&r.Plan, "plan", false, "only show what it would bring")
+	command.Flags().BoolVar(&r.Apply, "apply", false, "store the phases")
+	command.Flags().BoolVar(&r.Clear, "clear", false, "take the phases away")
+	a.bindBy(command.Flags())
+	return command
+}
+
+func levelPairs(l *operate.Level, stored bool) [][2]any {
+	pairs := [][2]any{}
+	if l.Before != nil {
+		pairs = append(pairs, [][2]any{
+			{"models", fmt.Sprintf("%d may be moved, %d get another phase", l.Models, l.Moves)}, {"drain", drainText(l.Drain)},
+			{"before", loadText(*l.Before, l.Minutes)}, {"after", loadText(*l.After, l.Minutes)},
+		}...)
+	}
+	switch {
+	case stored:
+		pairs = append(pairs, [2]any{"changed", words.Count(l.Changed, "model", "models")},
+			[2]any{"left", mark(l.Left > 0, words.Count(l.Left, "model that waits", "models that wait")+" for something else than a planned refresh; run it again")})
+	case l.Moves > 0:
+		pairs = append(pairs, [2]any{"next", "--apply stores it"})
+	default:
+		pairs = append(pairs, [2]any{"next", "nothing: it would come no more evenly"})
+	}
+	return pairs
 }

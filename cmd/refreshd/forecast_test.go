@@ -80,24 +80,6 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 	})
 }
 
-func TestAForecastRefusesWhatCannotBeMeant(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
-		for flags, want := range map[string]string{
-			"--for 1s": "--for: expected 1m to 31d", "--for x": "--for: expected a duration", "--drain 5": "--drain: expected a rate such as 600/m",
-			"--drain 0/m": "--drain: expected a rate", "--drain NaN/m": "--drain: expected a rate", "--by hosts": "--by: expected host, host:FIELD, label:NAME, policy or a key",
-			"--spread x": "--spread: expected a duration", "-l tenant": "selector: expected terms", "-o mermaid": "--output: expected one of table, json, svg",
-		} {
-			expectContains(t, c.fail(exitUsage, append([]string{"forecast"}, strings.Fields(flags)...)...), want)
-		}
-		for flags, want := range map[string]string{
-			"--within 1s": "--within: expected 2s to 24h", "--plan --apply": "expected one of --plan, --apply, --clear", "--within 25h": "--within: expected 2s to 24h",
-		} {
-			expectContains(t, c.fail(exitUsage, append([]string{"level"}, strings.Fields(flags)...)...), want)
-		}
-	})
-}
-
 func TestTheDrainIsMeasured(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,11 +15,11 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// bindEnding adds the flags that say when something ends.
 func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 	flags.StringVar(&e.Until, "until", "", "ends at `TIME`, as in 2026-11-24T06:00:00Z")
 	flags.StringVar(&e.For, "for", "", "ends after `DURATION`, such as 2h")
@@ -38,7 +40,7 @@ refreshd hold ls shows the holds, refreshd release ends one.`,
 			if err != nil {
 				return err
 			}
-			return a.printHolds([]operate.Hold{hold})
+			return a.printHolds([]operate.Hold{hold}, nil)
 		}),
 	}
 	flags := command.Flags()
@@ -51,23 +53,21 @@ refreshd hold ls shows the holds, refreshd release ends one.`,
 	a.bindBy(flags)
 	command.AddCommand(&cobra.Command{
 		Use: "ls", Short: "List the holds", Args: cobra.NoArgs,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			holds, err := o.Holds(ctx)
-			if err != nil {
-				return err
-			}
-			return a.printHolds(holds)
-		}),
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error { return a.printHolds(o.Holds(ctx)) }),
 	})
 	return command
 }
 
 func releaseCommand(a *app) *cobra.Command {
-	within := ""
+	var r operate.ReleaseRequest
 	command := &cobra.Command{
-		Use: "release [ID]", Short: "End a hold, without ID that of the whole queue or the only one: what waits for it starts once", Args: cobra.MaximumNArgs(1),
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, ids []string) error {
-			hold, err := o.Release(ctx, append(ids, "")[0], within)
+		Use: "release [ID]", Short: "End a hold, without ID that of the whole queue or the only one: what waits for it starts once",
+		Args: func(command *cobra.Command, ids []string) error {
+			r.ID, r.Only = append(ids, "")[0], len(ids) == 0
+			return cmp.Or(cobra.MaximumNArgs(1)(command, ids), r.Validate())
+		},
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+			hold, err := o.Release(ctx, r)
 			if err != nil {
 				return err
 			}
@@ -77,12 +77,12 @@ func releaseCommand(a *app) *cobra.Command {
 			})
 		}),
 	}
-	command.Flags().StringVar(&within, "within", "", "spread the starts over `DURATION` (default as the hold says)")
+	command.Flags().StringVar(&r.Within, "within", "", "spread the starts over `DURATION` (default as the hold says)")
 	return command
 }
 
-func (a *app) printHolds(holds []operate.Hold) error {
-	return printList(a, holds, []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}, func(h *operate.Hold) []any {
+func (a *app) printHolds(holds []operate.Hold, err error) error {
+	return table(a, []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}, func(h *operate.Hold) []any {
 		var until any = h.Until
 		switch {
 		case h.Ended:
@@ -91,7 +91,7 @@ func (a *app) printHolds(holds []operate.Hold) error {
 			until = "released"
 		}
 		return []any{h.ID, cmp.Or(h.Selector, "all"), h.Since, until, h.Parked, h.By, h.Reason}
-	})
+	})(holds, err)
 }
 
 func calendarCommand(a *app) *cobra.Command {
@@ -99,9 +99,17 @@ func calendarCommand(a *app) *cobra.Command {
 		&cobra.Command{
 			Use: "put FILE ...", Short: "Store the calendars of YAML or JSON files (- is standard input)", Args: cobra.MinimumNArgs(1),
 			RunE: a.operates(func(ctx context.Context, o operate.Operator, files []string) error {
-				calendars, err := a.readCalendars(files)
-				if err != nil {
-					return err
+				var calendars []schedule.Calendar
+				for _, file := range files {
+					name, in, err := a.openInput(file)
+					if err != nil {
+						return err
+					}
+					read, err := definitions.ReadCalendars(name, in)
+					if err := cmp.Or(err, in.Close()); err != nil {
+						return err
+					}
+					calendars = append(calendars, read...)
 				}
 				return a.printCalendars(o.PutCalendars(ctx, calendars))
 			}),
@@ -123,22 +131,10 @@ a policy that names it (closed: [nightly]) do not start then. What is due waits,
 	return command
 }
 
-func (a *app) readCalendars(files []string) (calendars []schedule.Calendar, err error) {
-	for _, file := range files {
-		name, in, err := a.openInput(file)
-		if err != nil {
-			return nil, err
-		}
-		read, err := definitions.ReadCalendars(name, in)
-		if err := cmp.Or(err, in.Close()); err != nil {
-			return nil, err
-		}
-		calendars = append(calendars, read...)
-	}
-	return calendars, nil
-}
-
 func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
+	if err != nil || a.json() {
+		return table[operate.Calendar](a, nil, nil)(calendars, err)
+	}
 	for _, c := range calendars {
 		text := "never closed"
 		switch {
@@ -149,7 +145,144 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 		case !c.From.IsZero():
 			text = "closed from " + model.FormatTime(c.From) + " until " + model.FormatTime(c.Until)
 		}
-		err = cmp.Or(err, a.printLine(c, fmt.Sprintf("%s: %s (%s for %s)", c.Name, text, c.Rule, document.FormatDuration(c.For))))
+		fmt.Fprintln(a.stdout, plain(fmt.Sprintf("%s: %s (%s for %s)", c.Name, text, c.Rule, document.FormatDuration(c.For))))
 	}
-	return err
+	return nil
+}
+
+func circuitCommand(a *app) *cobra.Command {
+	var probe, reason string
+	var s operate.CircuitSettings
+	opening := &cobra.Command{
+		Use: "open KEY", Short: "Open a circuit by hand, until a probe is answered", Args: cobra.ExactArgs(1),
+		Long: `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
+since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`,
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {
+				return err
+			}
+			return a.showCircuit(ctx, o, keys)
+		}),
+	}
+	opening.Flags().StringVar(&probe, "probe", "", "`DURATION` until it may be tried (default "+document.FormatDuration(policy.DefaultProbe)+"; of queue its window)")
+	opening.Flags().StringVar(&reason, "reason", "", "`TEXT` for people: why")
+	closing := &cobra.Command{
+		Use: "close KEY", Short: "Close a circuit by hand: its models start again", Args: cobra.ExactArgs(1),
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+			return o.CloseCircuit(ctx, keys[0])
+		}),
+	}
+	setting := &cobra.Command{
+		Use: "set queue", Short: "Set when the circuit of the queue opens, and switch it on or off", Args: cobra.ExactArgs(1),
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+			if err := o.SetCircuit(ctx, keys[0], s); err != nil {
+				return err
+			}
+			return a.showCircuit(ctx, o, keys)
+		}),
+	}
+	flags := setting.Flags()
+	flags.BoolVar(&s.On, "on", false, "let it open and close by itself")
+	flags.BoolVar(&s.Off, "off", false, "switch it off; if it is open, it closes")
+	setting.MarkFlagsMutuallyExclusive("on", "off")
+	flags.StringVar(&s.Share, "share", "", "`SHARE` of failed attempts that opens it (default 50%)")
+	flags.StringVar(&s.Window, "window", "", "`DURATION` over which attempts are counted (default 5m)")
+	flags.IntVar(&s.Min, "min", 0, "attempts within the window below which it does not open (default 20)")
+	for _, changing := range []*cobra.Command{opening, closing, setting} {
+		a.bindBy(changing.Flags())
+	}
+	command := group("circuit", "Stop the models of a key that fails, until a probe is answered",
+		&cobra.Command{
+			Use: "ls", Short: "List the circuits that have counted anything within a week, open ones first", Args: cobra.NoArgs,
+			RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+				header := []any{"KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY", "REASON"}
+				return table(a, header, func(c *operate.Circuit) []any {
+					return []any{c.Key, c.State(), c.OpenedAt, c.ProbeAt, c.Probe, c.Parked, drawAttempts(c), c.By, c.Reason}
+				})(o.Circuits(ctx))
+			}),
+		},
+		&cobra.Command{Use: "show KEY", Short: "Show a circuit and what it has counted", Args: cobra.ExactArgs(1), RunE: a.operates(a.showCircuit)},
+		opening, closing, setting)
+	command.Long = `A policy opens the circuit of a key when too many of its last attempts fail: circuit: {key: "{host(input_url)}", open_after: 5 of 10, on: [network,
+http_5xx, timeout], probe: 5m}. Its models wait then, and nothing is counted, until one ordinary attempt, the probe, is answered.
+
+The circuit of the whole queue has the key queue. It is off until refreshd circuit set queue --on. When more than a share of the attempts of the
+queue fail within a window, the outage is taken to be on our side, and it opens: no model is disabled and retries become rarer, but nothing waits for
+it. It closes when attempts succeed again. Each part of a queue measures for itself; they have one setting.`
+	return command
+}
+
+// drawAttempts draws how the last attempts ended, oldest first.
+func drawAttempts(c *operate.Circuit) string {
+	return strings.NewReplacer("0", "+", "1", "-").Replace(c.Recent)
+}
+
+func (a *app) showCircuit(ctx context.Context, o operate.Operator, keys []string) error {
+	c, err := o.Circuit(ctx, keys[0])
+	if err != nil {
+		return err
+	}
+	state, parts := c.State(), ""
+	if c.Open {
+		state += " since " + model.FormatTime(c.OpenedAt)
+	}
+	if c.OpenParts != nil {
+		parts = fmt.Sprintf("%d, %d of them open", c.Parts, c.OpenParts.OpenParts)
+	}
+	pairs := [][2]any{
+		{"circuit", c.Key}, {"state", state}, {"parts", parts}, {"by", c.By}, {"reason", c.Reason}, {"next probe", c.ProbeAt}, {"probed by", c.Probe},
+		{"parked", mark(c.Parked > 0, fmt.Sprint(c.Parked))}, {"last attempts", drawAttempts(&c)}, {"times opened", c.Opened},
+	}
+	if c.QueueCircuit != nil {
+		opens := fmt.Sprintf("when %.0f%% of at least %d attempts within %s fail", c.Share*100, c.Min, document.FormatDuration(c.Window))
+		pairs = append(pairs, [][2]any{
+			{"opens", mark(!c.On, "by hand only; switched on, ") + opens},
+			{"counted", fmt.Sprintf("%d successes, %d failures within about a window", c.Successes, c.Failures)},
+			{"while open", "final failures are held back, and retries are rarer"},
+		}...)
+	}
+	return a.print(c, pairs)
+}
+
+func limitCommand(a *app) *cobra.Command {
+	var r operate.LimitRequest
+	running := 0
+	setting := &cobra.Command{
+		Use: "set KEY", Short: "Set a limit for a key, or for all keys of a template", Args: cobra.ExactArgs(1),
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+			r.Key, r.Running = keys[0], strconv.Itoa(running)
+			if err := o.SetLimit(ctx, r); err != nil {
+				return err
+			}
+			return a.listLimits(ctx, o, nil)
+		}),
+	}
+	flags := setting.Flags()
+	flags.Var(count[int]{&running, "1 to 100000"}, "running", "attempts at a time (default any number)")
+	flags.StringVar(&r.Rate, "rate", "", "`RATE` of starts, such as 60/m (default any)")
+	flags.StringVar(&r.Reason, "reason", "", "`TEXT` for people: why")
+	bindEnding(flags, &r.Ending)
+	a.bindBy(flags)
+	command := group("limit", "Bound what runs of a key, such as four downloads a host", setting,
+		&cobra.Command{
+			Use: "rm KEY", Short: "Forget a limit that was set", Args: cobra.ExactArgs(1),
+			RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error { return o.RemoveLimit(ctx, keys[0]) }),
+		},
+		&cobra.Command{
+			Use: "ls", Short: "List the limits that were set, and the keys of which something runs or waits", Args: cobra.NoArgs, RunE: a.operates(a.listLimits),
+		})
+	command.Long = `A policy limits the keys of its models: limits: [{key: "{host(input_url)}", running: 4, rate: 60/m}]. A limit that is set here for one key, such as
+host=example.com, goes before that until it ends; one for a template, such as '{host(input_url)}', bounds all models of the queue.
+In a queue of several parts each part has its share, and at least one.`
+	return command
+}
+
+func (a *app) listLimits(ctx context.Context, o operate.Operator, _ []string) error {
+	return table(a, []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON"}, func(l *operate.Limit) []any {
+		set := l.Rate
+		if l.Max > 0 {
+			set = fmt.Sprintf("%d running %s", l.Max, set)
+		}
+		return []any{l.Key, l.Running, l.Parked, set, l.Until, l.By, l.Reason}
+	})(o.Limits(ctx))
 }

@@ -78,7 +78,15 @@ func oneOf(flag, text string, known []string) error {
 }
 
 // errReported ends a command whose failures have been told one by one.
-var errReported = errors.New("failed, as told above")
+var errReported = operate.ErrRefused
+
+// reported ends a command of which something failed, or nothing.
+func reported(failed bool) error {
+	if failed {
+		return errReported
+	}
+	return nil
+}
 
 func (a *app) exitCode(command *cobra.Command, err error) int {
 	switch {

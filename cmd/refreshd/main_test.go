@@ -107,7 +107,7 @@ func expectContains(t *testing.T, text string, wants ...string) {
 }
 
 func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
-	c := &console{t: t}
+	c := &console{t: t, env: map[string]string{"REDIS_URL": "redis://127.0.0.1:1"}} // what is wrong is told without asking Redis
 	for name, test := range map[string]struct {
 		args []string
 		code int
@@ -145,6 +145,28 @@ func TestExitCodeTellsWrongUsageFromFailure(t *testing.T) {
 		"arguments without program":  {[]string{"worker", "--fetch", "x", "y"}, exitUsage, "expected arguments only with --exec, found y"},
 		"a port beside an address":   {[]string{"up", "--redis", "redis://x", "--port", "1"}, exitUsage, "--port: expected no --redis beside it"},
 		"a file that is not there":   {[]string{"stats", "--config", "/no/such/file"}, exitUsage, "--config: open /no/such/file"},
+		"nothing to measure":         {[]string{"bench", "--models", "0"}, exitUsage, "--models: expected at least 1, found 0"},
+		"no worker to try":           {[]string{"conformance"}, exitUsage, "expected the command of a worker, found nothing"},
+		"a health of no web":         {[]string{"health", "ftp://x"}, exitUsage, "health: expected a URL such as"},
+		"a dashboard of no web":      {[]string{"notifier", "--routes", "x", "--dashboard-url", "javascript:alert(1)"}, exitUsage, "--dashboard-url: expected a URL such as"},
+		"a collector of no web":      {[]string{"up", "--traces", "ftp://host"}, exitUsage, "traces: expected the URL of a collector"},
+		"a dashboard for all":        {[]string{"dashboard", "--listen", "0.0.0.0:0"}, exitUsage, "listen: expected an address of loopback, or a token beside it"},
+		"two tokens":                 {[]string{"dashboard", "--token", "sixteen bytes or more", "--token-file", "x"}, exitUsage, "--token: expected it or --token-file, found both"},
+		"no directory":               {[]string{"apply", "--owner", "ann"}, exitUsage, "--filename: expected a directory"},
+		"no owner":                   {[]string{"apply", "-f", "x"}, exitUsage, "--owner: expected 1-60 letters"},
+		"too much to delete":         {[]string{"apply", "-f", "x", "--owner", "ann", "--max-delete", "101%"}, exitUsage, `--max-delete: expected a number from 0, or a`},
+		"freshness at no time":       {[]string{"freshness", "--at", "yesterday"}, exitUsage, "--at: expected an RFC 3339 time"},
+		"freshness of a past status": {[]string{"freshness", "--at", "2026-01-01T00:00:00Z", "-l", "status=late"}, exitUsage, "selector: expected no status with --at"},
+		"a forecast too short":       {[]string{"forecast", "--for", "59s"}, exitUsage, "--for: expected 1m to 31d"},
+		"a forecast of no drain":     {[]string{"forecast", "--drain", "0/m"}, exitUsage, "--drain: expected a rate such as 600/m or 10/s"},
+		"a forecast by nothing":      {[]string{"forecast", "--by", "size"}, exitUsage, "--by: expected host"},
+		"a forecast of no spread":    {[]string{"forecast", "--spread", "x"}, exitUsage, "--spread: expected a duration"},
+		"level too far":              {[]string{"level", "--within", "25h"}, exitUsage, "--within: expected 2s to 24h"},
+		"level both ways":            {[]string{"level", "--plan", "--apply"}, exitUsage, "expected one of --plan, --apply, --clear"},
+		"failures by nothing":        {[]string{"failures", "--by", "size"}, exitUsage, "--by: expected error, policy, host, label:NAME or a key"},
+		"failures of the past":       {[]string{"failures", "--past", "--by", "host"}, exitUsage, "--past: expected neither --by nor -l"},
+		"an order of none":           {[]string{"model", "ls", "--sort", "size"}, exitUsage, "--sort: expected one of due, failing"},
+		"a hold of no name":          {[]string{"release", ""}, exitUsage, "id: expected 1-200 letters"},
 		"a redis that does not hear": {[]string{"stats", "--redis", "redis://127.0.0.1:1"}, exitFailed, "redis://127.0.0.1:1: read the settings of the queue: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -18,17 +18,13 @@ func rejectedCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
 		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			found, err := o.Rejected(ctx, uid)
-			if err != nil {
-				return err
-			}
-			return printList(a, found, []any{"ID", "AT", "FROM", "UID", "REASON", "MESSAGE"}, func(r *operate.Rejected) []any {
+			return table(a, []any{"ID", "AT", "FROM", "UID", "REASON", "MESSAGE"}, func(r *operate.Rejected) []any {
 				from := r.Source
 				if len(o.Queue.Parts) > 1 {
 					from = r.Queue + " " + from
 				}
 				return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60)}
-			})
+			})(o.Rejected(ctx, uid))
 		}),
 	}
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
@@ -52,13 +48,9 @@ func undeliveredCommand(a *app) *cobra.Command {
 	list := &cobra.Command{
 		Use: "ls", Short: "List messages that could not be delivered, oldest first", Args: cobra.NoArgs,
 		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			found, err := o.Undelivered(ctx)
-			if err != nil {
-				return err
-			}
-			return printList(a, found, []any{"ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON"}, func(u *operate.Undelivered) []any {
+			return table(a, []any{"ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON"}, func(u *operate.Undelivered) []any {
 				return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
-			})
+			})(o.Undelivered(ctx))
 		}),
 	}
 	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them", list,
@@ -90,10 +82,8 @@ func (a *app) changeMessages(
 			for _, refused := range changed.Refused {
 				a.complain(refused.Error())
 			}
-			if _, err := fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages")); err != nil || len(changed.Refused) == 0 {
-				return err
-			}
-			return errReported
+			fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
+			return reported(len(changed.Refused) > 0)
 		}),
 	}
 	command.Flags().BoolVar(&m.All, "all", false, "all that are kept")

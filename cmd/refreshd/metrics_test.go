@@ -55,6 +55,13 @@ func TestEachDaemonTellsItsNumbers(t *testing.T) {
 		`refreshd_queue_daemons{kind="worker",queue="bigtables"} 1`, `go_goroutines`)
 }
 
+func TestADaemonTellsItsNumbersBeforeRedisAnswers(t *testing.T) {
+	t.Parallel()
+	address := testkit.FreeAddress(t)
+	(&console{t: t, env: map[string]string{"REDIS_URL": "redis://" + testkit.FreeAddress(t)}}).start("dispatcher", "--health", address)
+	tells(t, address, `refreshd_redis_errors_total{kind="unreachable"}`, `refreshd_build_info{`)
+}
+
 func TestAWorkerTellsOfItselfAlone(t *testing.T) {
 	t.Parallel()
 	server, address := testkit.Miniredis(t), testkit.FreeAddress(t)
@@ -63,11 +70,4 @@ func TestAWorkerTellsOfItselfAlone(t *testing.T) {
 	if text := scrape(t, address); strings.Contains(text, "refreshd_queue_up") {
 		t.Error("each of many workers would ask Redis for the same numbers")
 	}
-}
-
-func TestADaemonTellsItsNumbersBeforeRedisAnswers(t *testing.T) {
-	t.Parallel()
-	address := testkit.FreeAddress(t)
-	(&console{t: t, env: map[string]string{"REDIS_URL": "redis://" + testkit.FreeAddress(t)}}).start("dispatcher", "--health", address)
-	tells(t, address, `refreshd_redis_errors_total{kind="unreachable"}`, `refreshd_build_info{`)
 }

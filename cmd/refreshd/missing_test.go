@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -193,28 +191,6 @@ func (a *absent) living() map[string][]map[string]any {
 		}
 	}
 	return living
-}
-
-func TestMembersAreToldByPartsAndAtMostSomeByName(t *testing.T) {
-	member := func(name, part string, age time.Duration) operate.Process {
-		return operate.Process{Name: name, Part: part, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}
-	}
-	for want, test := range map[string]struct {
-		members []operate.Process
-		parts   int
-	}{
-		"0  none is known":                          {nil, 4},
-		"1  a (1s ago)":                             {[]operate.Process{member("a", "", time.Second)}, 0},
-		"0  a (silent, 2m ago)":                     {[]operate.Process{member("a", "", 2*time.Minute)}, 0},
-		"2 in 2 of 4 parts  a (0s ago), a (0s ago)": {[]operate.Process{member("a", "{q:0}", 0), member("a", "{q:1}", 0)}, 4},
-		"5  a (0s ago), b (0s ago), c (0s ago), d (0s ago) and 2 more": {[]operate.Process{
-			member("a", "", 0), member("b", "", 0), member("c", "", 0), member("d", "", 0), member("e", "", 0), member("f", "", time.Hour),
-		}, 0},
-	} {
-		if diff := cmp.Diff(want, processText(test.members, test.parts)); diff != "" {
-			t.Error(diff)
-		}
-	}
 }
 
 func TestStatsListTheMembersOfEachPart(t *testing.T) {

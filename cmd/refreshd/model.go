@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,33 +14,36 @@ import (
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
+var statuses = model.SelectStatuses
+
 func modelCommand(a *app) *cobra.Command {
+	run, disable := model.Command{Type: model.CommandRun}, model.Command{Type: model.CommandDisable}
+	running := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
+	running.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
+	disabling := a.steer("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
+	disabling.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return group("model", "Save, show and steer models",
-		putCommand(a), getCommand(a), lsCommand(a),
+		putCommand(a),
+		&cobra.Command{
+			Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
+			RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+				found, err := operate.ReadModel(ctx, o.Queue, uids[0])
+				if err != nil {
+					return err
+				}
+				return a.print(found, modelPairs(&found.Model))
+			}),
+		},
+		lsCommand(a),
 		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
-		runCommand(a),
+		running,
 		a.steer("enable UID...|-l SELECTOR", "Let disabled models wait for their schedule again", &model.Command{Type: model.CommandEnable}),
-		disableCommand(a), historyCommand(a), exportCommand(a), importCommand(a))
-}
-
-func runCommand(a *app) *cobra.Command {
-	run := model.Command{Type: model.CommandRun}
-	command := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)
-	command.Flags().BoolVar(&run.Force, "force", false, "supersede an attempt that is queued or running, and enable what was disabled by hand")
-	return command
-}
-
-func disableCommand(a *app) *cobra.Command {
-	disable := model.Command{Type: model.CommandDisable}
-	command := a.steer("disable UID...|-l SELECTOR", "Stop models until they are enabled, whatever is saved meanwhile", &disable)
-	command.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
-	return command
+		disabling, historyCommand(a), exportCommand(a), importCommand(a))
 }
 
 // steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
@@ -46,81 +51,33 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	var many many
 	steer := &cobra.Command{
 		Use: use, Short: short, Args: many.args,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) (err error) {
-			queue := o.Queue
-			same.By = o.By
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
 			if many.chosen() {
 				return a.changeMany(ctx, o, &many, same)
 			}
-			tally := newTally(a)
-			for chunk := range slices.Chunk(uids, operate.BatchSize) {
-				var batch []*operate.Request
-				for _, uid := range chunk {
-					command := *same
-					command.UID = uid
-					batch = append(batch, &operate.Request{Command: command})
-				}
-				if err := operate.Execute(ctx, queue, batch); err != nil {
-					return err
-				}
-				if err := tally.tell(batch); err != nil {
-					return err
-				}
+			tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
+			if err != nil {
+				return err
 			}
 			if same.Type == model.CommandRun && !a.json() {
-				if err := a.tellLine(ctx, queue, uids[len(uids)-1]); err != nil {
-					return err
+				lines, err := o.Waiting(ctx, uids)
+				for _, line := range lines {
+					fmt.Fprintln(a.stderr, line)
 				}
-				if err := a.tellHeld(ctx, queue, uids); err != nil {
+				if err != nil {
 					return err
 				}
 			}
-			return tally.failed()
+			return reported(tally.Refused())
 		}),
 	}
 	a.bindBy(steer.Flags())
-	many.bind(steer.Flags())
+	many.flags = steer.Flags()
+	bindSelector(many.flags, &many.selector)
+	many.flags.StringVar(&many.rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	many.flags.BoolVar(&many.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
+	many.flags.BoolVar(&many.yes, "yes", false, "with -l: do it to all models of the queue, or remove")
 	return steer
-}
-
-// tellLine tells on stderr where the model stands that is to be started last. One that stands nowhere was refused, or is taken already.
-func (a *app) tellLine(ctx context.Context, queue *store.Queue, uid string) error {
-	part := queue.Of(uid)
-	records, err := part.Load(ctx, []string{uid})
-	if err != nil {
-		return err
-	}
-	place, err := part.Report().QueuePosition(ctx, records[uid])
-	if err == nil && place.No > 0 {
-		fmt.Fprintf(a.stderr, "%s: %s\n", uid, explain.InLine(place))
-	}
-	return err
-}
-
-// tellHeld tells on stderr which models were run and do not start, as they are held or a calendar is closed.
-func (a *app) tellHeld(ctx context.Context, queue *store.Queue, uids []string) error {
-	for _, uid := range uids[:min(len(uids), operate.BatchSize)] {
-		part := queue.Of(uid)
-		now, err := part.Now(ctx)
-		if err != nil {
-			return err
-		}
-		gates, err := part.Blockers(ctx)
-		if err != nil {
-			return err
-		}
-		records, err := part.Load(ctx, []string{uid})
-		if err != nil {
-			return err
-		}
-		if m := &records[uid].Model; m.Waiting() {
-			if gate, until := gates.Stop(m, now); gate != "" {
-				when := func(at time.Time) string { return when(at, now, "") }
-				fmt.Fprintf(a.stderr, "%s: it does not start yet: %s\n", uid, plain(explain.StopText(&gates, gate, until, when)))
-			}
-		}
-	}
-	return nil
 }
 
 func uidArgs(_ *cobra.Command, args []string) error {
@@ -135,7 +92,6 @@ func uidArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneUID accepts the uid of exactly one model.
 func oneUID(command *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("expected the uid of one model, found %d", len(args))
@@ -143,20 +99,8 @@ func oneUID(command *cobra.Command, args []string) error {
 	return uidArgs(command, args)
 }
 
-func getCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
-		RunE: a.onPart(func(ctx context.Context, part *store.Store, uids []string) error {
-			found, err := explain.ReadModel(ctx, part, uids[0])
-			if err != nil {
-				return err
-			}
-			if err := found.ReadLiveness(ctx, part); err != nil {
-				return err
-			}
-			return a.print(viewSole(found), pairsOf(found))
-		}),
-	}
+func bindSelector(flags *pflag.FlagSet, selector *string) {
+	flags.StringVarP(selector, "selector", "l", "", "all models that `SELECTOR` picks, such as tenant=t1,status=failing; '' picks all")
 }
 
 // many are the flags of a command that is about all models which a selector picks.
@@ -168,34 +112,14 @@ type many struct {
 	yes      bool
 }
 
-// bindSelector adds the flag by which models are picked.
-func bindSelector(flags *pflag.FlagSet, selector *string) {
-	flags.StringVarP(selector, "selector", "l", "", "all models that `SELECTOR` picks, such as tenant=t1,status=failing; '' picks all")
-}
-
-func (m *many) bind(flags *pflag.FlagSet) {
-	m.flags = flags
-	bindSelector(flags, &m.selector)
-	flags.StringVar(&m.rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
-	flags.BoolVar(&m.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
-	flags.BoolVar(&m.yes, "yes", false, "with -l: do it to all models of the queue, or remove")
-}
-
-// bindBounds adds the flags of a command whose selector is known.
-func (m *many) bindBounds(flags *pflag.FlagSet) {
-	m.flags = flags
-	flags.StringVar(&m.rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
-	flags.BoolVar(&m.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
-}
-
 // chosen reports whether a selector was given, be it an empty one.
 func (m *many) chosen() bool { return m.flags.Changed("selector") }
 
 func (m *many) args(_ *cobra.Command, uids []string) error {
-	if m.chosen() && len(uids) > 0 {
-		return errBoth
-	}
-	if m.chosen() {
+	switch {
+	case m.chosen() && len(uids) > 0:
+		return errors.New("expected uids or a selector, found both")
+	case m.chosen():
 		return nil
 	}
 	for _, name := range []string{"rate", "dry-run", "yes"} {
@@ -206,8 +130,6 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 	return uidArgs(nil, uids)
 }
 
-var errBoth = errors.New("expected uids or a selector, found both")
-
 // changeMany begins a bulk, and tells how far it is until it is over.
 func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
 	if m.dryRun {
@@ -215,7 +137,17 @@ func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same 
 		if err != nil {
 			return err
 		}
-		return a.printSelected(found)
+		if a.json() {
+			return a.printJSON(found)
+		}
+		fmt.Fprintln(a.stdout, words.Count(found.Models, "model", "models"))
+		for _, uid := range found.Examples {
+			fmt.Fprintln(a.stdout, plain(uid))
+		}
+		if more := found.Models - len(found.Examples); more > 0 {
+			fmt.Fprintf(a.stdout, "and %d more\n", more)
+		}
+		return nil
 	}
 	id, err := o.BeginBulk(ctx, operate.BulkRequest{
 		Action: same.Type, Selector: m.selector, Rate: m.rate, Reason: same.Reason, Force: same.Force, Sure: m.yes,
@@ -226,16 +158,96 @@ func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same 
 	return a.follow(ctx, o, id)
 }
 
-func (a *app) printSelected(found operate.Selected) error {
-	if a.json() {
-		return a.printJSON(found)
+// modelPairs are a model for people: what is set, and what it means.
+func modelPairs(m *operate.Model) [][2]any {
+	s, r := m.Shown, m.Shown.Record
+	policy, _ := json.Marshal(m.InForce) // a policy always marshals
+	when := func(at time.Time) string {
+		if at.IsZero() {
+			return ""
+		}
+		text := model.FormatTime(at) + "  " + distance(at, s.Now)
+		if zone, err := time.LoadLocation(r.Zone()); err == nil && r.Zone() != "" {
+			text += ", " + at.In(zone).Format("Mon 15:04 MST")
+		}
+		return text
 	}
-	fmt.Fprintln(a.stdout, words.Count(found.Models, "model", "models"))
-	for _, uid := range found.Examples {
-		fmt.Fprintln(a.stdout, plain(uid))
+	return [][2]any{
+		{"uid", m.UID}, {"status", s.StatusText()}, {"fault", m.Fault},
+		{"refresh at", when(m.RefreshAt)}, {"because", m.Why}, {"not before", when(m.NotBefore)}, {"planned at", when(m.PlannedAt)},
+		{"phase", m.Phase}, {"parked by", string(m.ParkedBy)}, {"parked since", when(m.ParkedSince)},
+		{"reserved", strings.Join(m.Reserved, ", ")}, {"counted by", strings.Join(m.CountedBy, ", ")},
+		{"attempt", m.AttemptUID}, {"attempt no", mark(m.AttemptNo != 0, strconv.Itoa(m.AttemptNo))}, {"started at", when(m.StartedAt)},
+		{"deadline at", when(m.DeadlineAt)}, {"processing at", when(m.ProcessingAt)},
+		{"worker", m.Worker}, {"again", mark(m.Again, "saved meanwhile: due again when the attempt ends")},
+		{"outdated", mark(m.Outdated, "its payload was replaced: what it reports does not count")},
+		{"worker says", m.UserFriendlyStatus}, {"progress", mark(m.Progress != 0, strconv.Itoa(m.Progress)+"%")},
+		{"freshness", explain.FreshnessText(&r.Model, when)}, {"last success at", when(m.LastSuccessAt)}, {"failing since", when(m.FailingSince)},
+		{"gives up at", when(m.GivesUpAt)}, {"final failure at", when(m.FinalFailureAt)},
+		{"retries", m.Summary()},
+		{"labels", strings.Join(model.LabelTerms(m.Labels), ", ")}, {"rrule", m.Rule}, {"timezone", m.Timezone}, {"dtstart", m.Dtstart},
+		{"policy", m.Policy + " " + string(policy)}, {"payload", string(m.Payload)},
+		{"rejected", m.Rejected.Text(when)},
 	}
-	if more := found.Models - len(found.Examples); more > 0 {
-		fmt.Fprintf(a.stdout, "and %d more\n", more)
+}
+
+// mark is a text that is shown if something is set.
+func mark(set bool, text string) string {
+	if !set {
+		return ""
 	}
-	return nil
+	return text
+}
+
+func historyCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID, Annotations: drawsPictures,
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+			found, attempts, err := explain.ReadPast(ctx, o.Queue.Of(uids[0]), uids[0])
+			switch {
+			case err != nil:
+				return err
+			case a.output != outputTable && !a.json():
+				return a.draw(explain.Picture(found, attempts))
+			default:
+				return a.printAttempts(attempts)
+			}
+		}),
+	}
+}
+
+func (a *app) printAttempts(past []model.Attempt) error {
+	return table(a, []any{"ENDED AT", "ATTEMPT", "OUTCOME", "WAIT", "TOOK", "NEXT", "BECAUSE", "REASON"}, func(v *operate.Attempt) []any {
+		outcome := string(v.Outcome) + mark(v.Final, " (final)") + mark(v.Times > 1, fmt.Sprintf(" (%d in a row)", v.Times))
+		wait, took := "-", time.Duration(v.DurationMS)*time.Millisecond
+		if v.WaitMS != nil {
+			wait, took = (time.Duration(*v.WaitMS) * time.Millisecond).String(), time.Duration(*v.WorkMS)*time.Millisecond
+		}
+		number := "Initial"
+		if v.AttemptNo >= 2 {
+			number = fmt.Sprintf("Retry #%d", v.AttemptNo-1)
+		}
+		return []any{v.EndedAt, number, outcome, wait, took, v.RefreshAt, v.Why, v.Reason}
+	})(operate.NewAttempts(past), nil)
+}
+
+func explainCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain UID", Short: "Tell why a model refreshes when it does, and what happens next", Args: oneUID,
+		Long: `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
+what would follow if the next attempt succeeds, fails, or is never answered.`,
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+			e, err := operate.Explain(ctx, o.Queue, uids[0])
+			if err != nil {
+				return err
+			}
+			if a.json() {
+				return a.printJSON(e)
+			}
+			for _, line := range append(e.Story, e.Follows...) {
+				fmt.Fprintln(a.stdout, plain(line))
+			}
+			return nil
+		}),
+	}
 }

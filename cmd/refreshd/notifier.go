@@ -20,11 +20,11 @@ import (
 
 func notifierCommand(a *app) *cobra.Command {
 	var flags notifierFlags
-	command := a.loopCommand("notifier --routes FILE", "Tell people and programs what the outbox holds: by webhook, by e-mail or in a list",
-		func(f *loopFlags, set *pflag.FlagSet) {
-			f.bindLife(set)
-			set.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
-		},
+	bind := func(f *loopFlags, set *pflag.FlagSet) {
+		f.bindLife(set)
+		set.Var((*duration)(&f.tick), "tick", "longest sleep between two rounds (default 1s)")
+	}
+	command := a.loopCommand("notifier --routes FILE", "Tell people and programs what the outbox holds: by webhook, by e-mail or in a list", bind,
 		func(_ context.Context, loop *loopFlags, _ []string) (prepared, error) {
 			return a.prepareNotifier(loop, &flags)
 		})
@@ -45,15 +45,6 @@ func (f *notifierFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.dashboard, "dashboard-url", "", "`URL` at which people reach the dashboard: notices about models link to it")
 }
 
-// readDashboard checks the URL of the dashboard, and returns it without a slash at its end.
-func (f *notifierFlags) readDashboard() (string, error) {
-	at, err := url.Parse(f.dashboard)
-	if f.dashboard != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "") {
-		return "", fmt.Errorf("--dashboard-url: expected a URL such as https://refreshd.example.com, found %s", document.Found(f.dashboard))
-	}
-	return strings.TrimRight(f.dashboard, "/"), nil
-}
-
 // notifiers tell of all parts of a queue, by the same channels.
 type notifiers struct {
 	parts[*notifier.Notifier]
@@ -67,19 +58,22 @@ func (n notifiers) Run(ctx context.Context) error {
 }
 
 func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, error) {
-	path := flags.routes
+	path, dashboard := flags.routes, strings.TrimRight(flags.dashboard, "/")
 	if path == "" {
 		return nil, errors.New("--routes: expected a file, found nothing")
 	}
-	dashboard, err := flags.readDashboard()
-	if err != nil {
-		return nil, err
+	at, err := url.Parse(dashboard)
+	if dashboard != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.RawQuery != "" || at.Fragment != "") {
+		return nil, fmt.Errorf("--dashboard-url: expected a URL such as https://refreshd.example.com, found %s", document.Found(flags.dashboard))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("--routes: %w", err)
 	}
-	routes, err := notifier.Read(path, bytes.NewReader(text), a.getSecret)
+	routes, err := notifier.Read(path, bytes.NewReader(text), func(name string) string {
+		a.secrets = append(a.secrets, name) // no program of a worker in this process is to find it
+		return a.getenv(name)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -71,12 +71,3 @@ func TestAProgramOfUpDoesNotFindTheSecretsOfTheNotifier(t *testing.T) {
 		t.Errorf("expected the other variable alone, found %v", told)
 	}
 }
-
-func TestTheDashboardOfANotifierIsAURLOfTheWeb(t *testing.T) {
-	routes := file(t, "routes.yaml", "channels: {b: {list: b}}\nroutes: [{events: [disabled], channels: [b]}]\n")
-	for _, address := range []string{"refreshd.example.com", "javascript:alert(1)", "https://", "https://h/?q=1", "https://h/#x"} {
-		c := &console{t: t}
-		_, _, stderr := c.run("notifier", "--routes", routes, "--dashboard-url", address)
-		expectContains(t, stderr, "--dashboard-url: expected a URL such as https://refreshd.example.com, found \""+address)
-	}
-}

@@ -24,21 +24,12 @@ type loopStore interface {
 	poller.Store
 }
 
-// observedStore is a part of a queue whose commits are measured and traced.
 type observedStore struct {
 	*store.Store
 	queue   string
 	loop    *metrics.Loop  // nil: nobody asks for numbers
 	traces  *traces.Traces // nil: nobody asks for traces
 	claimed time.Time      // when messages were claimed last; zero: it is the store of a dispatcher
-}
-
-// observed returns a part with its commits measured and traced, unless nobody asks for either.
-func (a *app) observed(queue string, part *store.Store, loop *metrics.Loop) loopStore {
-	if loop == nil && a.traces == nil {
-		return part
-	}
-	return &observedStore{Store: part, queue: queue, loop: loop, traces: a.traces}
 }
 
 func (s *observedStore) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {

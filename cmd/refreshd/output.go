@@ -20,7 +20,6 @@ const (
 // drawsPictures are the annotations of commands that also print pictures.
 var drawsPictures = map[string]string{"draws": "yes"}
 
-// outputsOf are the formats that a command can print.
 func outputsOf(command *cobra.Command) []string {
 	switch command.Annotations["draws"] {
 	case outputSVG:
@@ -31,7 +30,6 @@ func outputsOf(command *cobra.Command) []string {
 	return []string{outputTable, outputJSON}
 }
 
-// draw prints charts in the format that was asked for.
 func (a *app) draw(charts ...chart.Chart) error {
 	switch a.output {
 	case outputJSON:
@@ -47,7 +45,6 @@ func (a *app) draw(charts ...chart.Chart) error {
 
 func (a *app) json() bool { return a.output == outputJSON }
 
-// printJSON prints one object over several lines.
 func (a *app) printJSON(value any) error { return print.JSON(a.stdout, value) }
 
 // print prints one object, for people as pairs of a name and a value; one without a value is left out.
@@ -58,7 +55,6 @@ func (a *app) print(object any, pairs [][2]any) error {
 	return print.Pairs(a.stdout, pairs)
 }
 
-// printText prints one object, for people as the text that it has.
 func (a *app) printText(object fmt.Stringer) error {
 	if a.json() {
 		return a.printJSON(object)
@@ -67,29 +63,25 @@ func (a *app) printText(object fmt.Stringer) error {
 	return err
 }
 
-// printLine prints an object of a list on a line, for people as a text.
-func (a *app) printLine(object any, text string) error {
-	if a.json() {
-		return print.JSONLine(a.stdout, object)
-	}
-	_, err := fmt.Fprintln(a.stdout, plain(text))
-	return err
-}
-
-// printList prints one object a line, for people as a table.
-func printList[T any](a *app, list []T, header []any, row func(*T) []any) error {
-	table := a.newTable(header...)
-	for i := range list {
-		if !a.json() {
-			table.Row(row(&list[i])...)
-		} else if err := print.JSONLine(a.stdout, list[i]); err != nil {
-			return err
+// table returns what prints a list that could be read: one object a line, for people as a table.
+func table[T any](a *app, header []any, row func(*T) []any) func(list []T, failed error) error {
+	return func(list []T, failed error) error {
+		if failed != nil {
+			return failed
 		}
+		table := a.newTable(header...)
+		for i := range list {
+			if !a.json() {
+				table.Row(row(&list[i])...)
+			} else if err := print.JSONLine(a.stdout, list[i]); err != nil {
+				return err
+			}
+		}
+		if a.json() {
+			return nil
+		}
+		return table.Flush()
 	}
-	if a.json() {
-		return nil
-	}
-	return table.Flush()
 }
 
 func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdout, header...) }

@@ -44,16 +44,6 @@ func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 	}
 }
 
-func TestTheEnglishOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
-	for _, text := range []string{nightlyYAML, manyFormed[0], manyFormed[4], manyFormed[7], manyFormed[8]} {
-		c := at(t, testkit.Miniredis(t))
-		c.in = text
-		canonical := c.do("policy", "get", "-")
-		c.in = c.do("policy", "english", "-")
-		expectEqualText(t, canonical, c.do("policy", "get", "-"))
-	}
-}
-
 func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 	server := testkit.Miniredis(t)
 	c := at(t, server)

@@ -1,22 +1,20 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
-	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -39,14 +37,9 @@ once how each was read: in a canonical sentence, with its next three times.
 
 The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`,
 		Args: oneFile,
-		RunE: func(command *cobra.Command, args []string) error {
-			if err := oneOf("format", format, definitions.Formats); err != nil {
-				return err
-			}
-			return a.withQueue(command.Context(), func(queue *store.Queue) error {
-				return a.put(command.Context(), queue, args[0], format, verbose)
-			})
-		},
+		RunE: a.operates(func(ctx context.Context, o operate.Operator, files []string) error {
+			return a.put(ctx, o, files[0], format, verbose)
+		}, func() error { return oneOf("format", format, definitions.Formats) }),
 	}
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&verbose, "verbose", false, "name each model that is saved")
@@ -54,256 +47,157 @@ The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.
 	return command
 }
 
-func (a *app) put(ctx context.Context, queue *store.Queue, path, format string, verbose bool) error {
+func (a *app) put(ctx context.Context, o operate.Operator, path, format string, verbose bool) error {
 	name, in, err := a.openInput(path)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	by, err := a.wantedBy()
+	tally, err := o.Save(ctx, func(take func(definitions.Model) error) error {
+		return definitions.ReadModels(name, a.showProgress(in), format, take)
+	}, a.tellOutcomes(verbose))
+	for _, warning := range tally.Warnings {
+		text := "warning: " + warning.Text
+		if warning.Models > 1 {
+			text += fmt.Sprintf(" (%d models)", warning.Models)
+		}
+		fmt.Fprintln(a.stderr, text)
+	}
 	if err != nil {
 		return err
 	}
-	tally := newTally(a)
-	tally.brief = !verbose
-	saving := startSaving(ctx, queue, tally)
-	err = definitions.ReadModels(name, a.showProgress(in), format, func(m definitions.Model) error {
-		saving.add(putRequest(m, by))
-		return saving.ctx.Err()
-	})
-	if err == nil {
-		saving.send()
+	if r := tally.Results; !a.json() {
+		fmt.Fprintf(a.stdout, "%s: %d created, %d updated, %d unchanged, %d refused\n",
+			words.Count(tally.Commands, "model", "models"), r[operate.ResultCreated], r[operate.ResultUpdated], r[operate.ResultUnchanged], r[operate.ResultRefused])
 	}
-	err = cmp.Or(saving.end(), err)
-	tally.warn()
-	if err != nil {
+	return reported(tally.Refused())
+}
+
+// tellOutcomes returns what tells what became of commands. Unless it is verbose, a table only has what was refused.
+func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
+	return func(outcomes []operate.Outcome) error {
+		var lines strings.Builder
+		for _, o := range outcomes {
+			if o.Error != "" {
+				a.complain(o.Error)
+			}
+			if o.ReadAs != nil {
+				a.tellReadAs(o.Position, o.ReadAs)
+			}
+			if a.json() {
+				if err := print.JSONLine(&lines, o); err != nil {
+					return err
+				}
+			} else if o.Error == "" && verbose {
+				fmt.Fprintf(&lines, "%-9s  %s\n", o.Result, o.UID)
+			}
+		}
+		_, err := io.WriteString(a.stdout, lines.String())
 		return err
 	}
-	return tally.end()
 }
 
-// saving carries out batches of requests, some of them at a time, and tells of them in their order.
-type saving struct {
-	ctx     context.Context // it ends when a batch has failed
-	queue   *store.Queue
-	tally   *tally
-	batch   []*operate.Request   // that is being filled
-	counts  map[*store.Store]int // how many of it each part gets
-	last    []*flight            // that were begun last
-	flights chan *flight         // that are to be told of
-	told    chan error           // the first failure, when all was told
+func (a *app) tellReadAs(position string, read fmt.Stringer) {
+	fmt.Fprintln(a.stderr, "read as: "+plain(position+": "+read.String()))
 }
 
-// flight is a batch that is being carried out.
-type flight struct {
-	batch []*operate.Request
-	uids  map[string]bool
-	ended chan struct{} // closed when err is known
-	err   error
-}
-
-// inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
-const inFlight = 3
-
-func startSaving(ctx context.Context, queue *store.Queue, tally *tally) *saving {
-	ctx, stop := context.WithCancel(ctx)
-	s := &saving{ctx: ctx, queue: queue, tally: tally, flights: make(chan *flight, inFlight-1), told: make(chan error, 1)}
-	s.counts = make(map[*store.Store]int)
-	go func() { s.told <- s.tell(stop) }()
-	return s
-}
-
-// maxBatch bounds what the batches of all parts hold together, at about the memory of four.
-const maxBatch = 4 * operate.BatchSize
-
-// add fills the batch, and begins with it when a part has got enough for a commit.
-func (s *saving) add(r *operate.Request) {
-	part := s.queue.Of(r.Command.UID)
-	s.batch = append(s.batch, r)
-	if s.counts[part]++; s.counts[part] == operate.BatchSize || len(s.batch) == maxBatch {
-		s.send()
+func lsCommand(a *app) *cobra.Command {
+	var r operate.ListRequest
+	command := &cobra.Command{
+		Use: "ls", Short: "List models, in no order or sorted, all or page by page", Args: cobra.NoArgs,
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+			if !a.json() {
+				fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
+			}
+			next, err := o.List(ctx, r, a.printModels)
+			if next != "" {
+				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)
+			}
+			return err
+		}, r.Validate),
 	}
+	bindSelector(command.Flags(), &r.Selector)
+	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(statuses, ", "))
+	command.Flags().StringVar(&r.Prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")
+	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); what to say for the next page is told on stderr")
+	command.Flags().StringVar(&r.After, "after", "", "the page behind the one that has told this `CURSOR`")
+	command.Flags().StringVar(&r.Sort, "sort", "", "`ORDER`: due, those that wait by their next start, or failing, those that fail by since when (default none)")
+	return command
 }
 
-// send begins with the batch, but not before those have ended that have a model of it too: what is saved last must be saved last.
-func (s *saving) send() {
-	f := &flight{batch: s.batch, uids: make(map[string]bool, len(s.batch)), ended: make(chan struct{})}
-	for _, request := range f.batch {
-		f.uids[request.Command.UID] = true
-	}
-	for _, other := range s.last {
-		if other.shares(f) {
-			<-other.ended
-		}
-	}
-	go func() {
-		defer close(f.ended)
-		f.err = operate.Execute(s.ctx, s.queue, f.batch)
-	}()
-	s.flights <- f
-	clear(s.counts)
-	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
-}
+// lsRow has fixed widths, because the rows are printed as they are found.
+const lsRow = "%-32s  %-10s  %-24s  %3v  %-40s  %s\n"
 
-func (f *flight) shares(other *flight) bool {
-	for uid := range other.uids {
-		if f.uids[uid] {
-			return true
-		}
-	}
-	return false
-}
-
-// tell tells of each batch when it has ended, up to the first that has failed.
-func (s *saving) tell(stop func()) (failed error) {
-	defer stop()
-	for f := range s.flights {
-		<-f.ended
-		switch {
-		case failed != nil:
-		case f.err != nil:
-			failed = fmt.Errorf("after %d documents: %w", s.tally.documents, f.err)
-		default:
-			failed = s.tally.tell(f.batch)
-		}
-		if failed != nil {
-			stop()
-		}
-	}
-	return failed
-}
-
-// end waits until all was told.
-func (s *saving) end() error {
-	close(s.flights)
-	return <-s.told
-}
-
-// putRequest is the request to save a model of a file, refused already if it is none.
-func putRequest(m definitions.Model, by string) *operate.Request {
-	r := &operate.Request{Command: model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: by}, Position: m.Position, InWords: m.InWords()}
-	if m.Err != nil {
-		r.Refuse(m.Err)
-	}
-	return r
-}
-
-// tally tells what became of requests and counts it.
-type tally struct {
-	app       *app
-	brief     bool // what was done is counted only, in a table
-	documents int
-	results   map[string]int
-	linter    definitions.ModelLinter
-	read      map[rule]bool // that its author was told of
-	warned    map[policy.Warning]*sharedWarning
-	warnings  []*sharedWarning // in the order in which they were met
-}
-
-type sharedWarning struct {
-	text   string // with the position in the first of them
-	models int
-}
-
-func newTally(a *app) *tally {
-	return &tally{app: a, results: make(map[string]int), read: make(map[rule]bool), warned: make(map[policy.Warning]*sharedWarning)}
-}
-
-// outcome is what is told of one command with -o json.
-type outcome struct {
-	UID       string    `json:"uid"`
-	Result    string    `json:"result"`
-	RefreshAt time.Time `json:"refresh_at"`
-	Error     string    `json:"error,omitempty"`
-	// Warnings are what is seldom meant, each told of the first model that it is about.
-	Warnings []string `json:"warnings,omitempty"`
-	// ReadAs is how a rule in English was read, told of the first model that has it.
-	ReadAs *schedule.Understood `json:"read_as,omitempty"`
-}
-
-type rule struct{ text, timezone string }
-
-// mostRead bounds how many different rules are told of: nobody reads more.
-const mostRead = 100
-
-func (t *tally) tell(requests []*operate.Request) error {
+func (a *app) printModels(found []operate.ListedModel) error {
 	var lines strings.Builder
-	t.documents += len(requests)
-	for _, request := range requests {
-		t.results[request.Result]++
-		told := outcome{UID: request.Command.UID, Result: request.Result, RefreshAt: request.Next}
-		if request.Refused != nil {
-			told.Error = request.Problem()
-			t.app.complain(told.Error)
-		}
-		if request.Saved != nil && request.Refused == nil {
-			anchored := request.Command.Definition.Dtstart != ""
-			told.Warnings = t.lint(request, t.linter.Lint(request.Saved, anchored, time.Now()))
-			told.ReadAs = t.readAs(request, time.Now())
-		}
-		if t.app.json() {
-			if err := print.JSONLine(&lines, told); err != nil {
+	for _, m := range found {
+		if a.json() {
+			if err := print.JSONLine(&lines, m); err != nil {
 				return err
 			}
-		} else if request.Refused == nil && !t.brief {
-			fmt.Fprintf(&lines, "%-9s  %s\n", told.Result, told.UID)
+			continue
 		}
+		reason := m.LastReason
+		if !m.FailingSince.IsZero() {
+			reason = "since " + model.FormatTime(m.FailingSince) + ": " + reason
+		}
+		row := fmt.Sprintf(lsRow, plain(m.UID), m.Status, model.FormatTime(m.RefreshAt), m.AttemptNo, plain(m.Because), plain(reason))
+		lines.WriteString(strings.TrimRight(row, " \n") + "\n")
 	}
-	_, err := io.WriteString(t.app.stdout, lines.String())
+	_, err := io.WriteString(a.stdout, lines.String())
 	return err
 }
 
-// readAs tells how the rule of a model was read, unless it was written as a rule, or another model has told of it.
-func (t *tally) readAs(request *operate.Request, now time.Time) *schedule.Understood {
-	m := request.Saved
-	same := rule{cmp.Or(m.Rule, m.Policy.Rule), m.Zone()}
-	if !request.InWords || t.read[same] || len(t.read) == mostRead {
-		return nil
-	}
-	t.read[same] = true
-	read, err := m.ReadAs(now)
-	if err != nil {
-		return nil // it was parsed
-	}
-	return t.app.readAs(request.Position, &read)
-}
-
-// lint notes the warnings about a model, and returns those that no model before it had.
-func (t *tally) lint(request *operate.Request, warnings []policy.Warning) (first []string) {
-	for _, w := range warnings {
-		shared := t.warned[w]
-		if shared == nil {
-			shared = &sharedWarning{text: plain(request.Position(w.Field) + ": " + w.String())}
-			t.warned[w], t.warnings, first = shared, append(t.warnings, shared), append(first, shared.text)
-		}
-		shared.models++
-	}
-	return first
-}
-
-// warn tells each warning once, and how many models it is about.
-func (t *tally) warn() {
-	for _, shared := range t.warnings {
-		text := "warning: " + shared.text
-		if shared.models > 1 {
-			text += fmt.Sprintf(" (%d models)", shared.models)
-		}
-		fmt.Fprintln(t.app.stderr, text)
-	}
-}
-
-// end sums up what was saved; it is an error when anything was refused.
-func (t *tally) end() error {
-	if r := t.results; !t.app.json() {
-		fmt.Fprintf(t.app.stdout, "%s: %d created, %d updated, %d unchanged, %d refused\n",
-			words.Count(t.documents, "model", "models"), r[operate.ResultCreated], r[operate.ResultUpdated], r[operate.ResultUnchanged], r[operate.ResultRefused])
-	}
-	return t.failed()
-}
-
-func (t *tally) failed() error {
-	if t.results[operate.ResultRefused] > 0 {
-		return errReported
+func oneFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
 	}
 	return nil
+}
+
+// openInput opens a file, or standard input (-). The name is for people.
+func (a *app) openInput(path string) (name string, in io.ReadCloser, err error) {
+	if path == "-" {
+		return "standard input", io.NopCloser(a.stdin), nil
+	}
+	info, err := os.Stat(path)
+	if err == nil {
+		err = definitions.CheckFile(path, info)
+	}
+	if err != nil {
+		return path, nil, err
+	}
+	in, err = os.Open(path)
+	return path, in, err
+}
+
+// inputs are where policies and models are read from that are only looked at, or are yet to be stored.
+func (a *app) inputs() operate.Inputs {
+	return operate.Inputs{Open: a.openInput, Connect: a.withOperator, Known: a.redis != "", Note: a.complain}
+}
+
+// progressOn returns what draws a bar on the terminal, of which size is all; nil: stderr is no terminal, or beside is one that is full of results.
+func (a *app) progressOn(beside io.Writer, size int64, options ...progressbar.Option) *progressbar.ProgressBar {
+	errors, is := a.stderr.(*os.File)
+	if !is || !isTerminal(errors) || isTerminal(beside) {
+		return nil
+	}
+	return progressbar.NewOptions64(size, append(options, progressbar.OptionSetWriter(errors), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionFullWidth(), progressbar.OptionClearOnFinish())...)
+}
+
+// showProgress returns what reads the same, and shows on the terminal how far it has come.
+func (a *app) showProgress(in io.Reader) io.Reader {
+	size := int64(-1)
+	if file, is := in.(*os.File); is {
+		if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+			size = info.Size()
+		}
+	}
+	bar := a.progressOn(a.stdout, size, progressbar.OptionShowBytes(true))
+	if bar == nil {
+		return in
+	}
+	read := progressbar.NewReader(in, bar)
+	return &read
 }

@@ -53,14 +53,6 @@ func TestAWarningStandsInTheOutcomeOfItsModel(t *testing.T) {
 	}
 }
 
-func TestAModelWithItsFirstDayIsNotWarnedOf(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.in = "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\n"
-	if _, _, stderr := c.run("model", "put", "-"); stderr != "" {
-		t.Errorf("expected no warning, found %q", stderr)
-	}
-}
-
 func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	for _, text := range []string{
@@ -76,17 +68,5 @@ func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") != want {
 			t.Errorf("save %d: expected a warning: %v, found %q", i+1, want, stderr)
 		}
-	}
-}
-
-func TestAModelIsWarnedOfTheStoredPolicyThatItNames(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.in = "name: second-days\nrrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\ntimeout: 3d\nretries: [0]\n"
-	c.do("policy", "put", "-")
-	c.in = "{\"uid\":\"a\",\"policy\":\"second-days\"}\n"
-	_, _, stderr := c.run("model", "put", "-")
-	expectContains(t, stderr, "standard input line 1: policy.timeout: 3d is not shorter than the interval of 2d")
-	if strings.Contains(stderr, "dtstart") {
-		t.Errorf("expected the dtstart of the policy to count, found %q", stderr)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
@@ -64,7 +65,7 @@ func TestAHandWrittenDocumentMayNotSayWhatIsOnlyShown(t *testing.T) {
 }
 
 func TestPutKnowsEachFieldThatGetAndListShow(t *testing.T) {
-	shown := append(fieldsOf(reflect.TypeFor[soleView]()), fieldsOf(reflect.TypeFor[listedView]())...)
+	shown := append(fieldsOf(reflect.TypeFor[operate.SoleModel]()), fieldsOf(reflect.TypeFor[operate.ListedModel]())...)
 	for _, field := range definitions.Shown {
 		if !slices.Contains(shown, field) {
 			t.Errorf("expected %s among what is shown, found it only among what put ignores", field)
@@ -85,7 +86,7 @@ func fieldsOf(of reflect.Type) (names []string) {
 		switch {
 		case field.Anonymous && name == "":
 			names = append(names, fieldsOf(field.Type)...)
-		default:
+		case name != "" && name != "-":
 			names = append(names, name)
 		}
 	}

@@ -94,31 +94,6 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", operate.BatchSize+1))
 }
 
-func TestAModelSavedTwiceInOneFileEndsAsTheLast(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.in = `[{"uid":"a","payload":{"n":1}},{"uid":"b"},{"uid":"a","payload":{"n":2}}]`
-	expectContains(t, c.do("model", "put", "-", "--verbose"), "created    a\ncreated    b\nupdated    a\n")
-	if diff := cmp.Diff(map[string]any{"n": 2.0}, c.object("model", "get", "a")["payload"]); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestAModelSavedAgainAndAgainEndsAsTheLastHoweverManyBatchesAreInFlight(t *testing.T) {
-	c := at(t, testkit.Redis(t))
-	var lines strings.Builder
-	for n := range 10 * operate.BatchSize {
-		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%3, n)
-	}
-	c.in = lines.String()
-	c.do("model", "put", "-", "--format", "jsonl")
-	for uid := range 3 {
-		last := 10*operate.BatchSize - 1 - (10*operate.BatchSize-1-uid)%3
-		if diff := cmp.Diff(map[string]any{"n": float64(last)}, c.object("model", "get", fmt.Sprint("m", uid))["payload"]); diff != "" {
-			t.Error(diff)
-		}
-	}
-}
-
 func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	policy, err := policy.Parse(map[string]any{"timeout": "7m"})

@@ -17,7 +17,10 @@ import (
 
 func queueCommand(a *app) *cobra.Command {
 	return group("queue", "Divide a queue into parts, say how its messages are written, and show both",
-		queueCreateCommand(a), queueSetCommand(a), queueShowCommand(a))
+		queueCreateCommand(a), queueSetCommand(a), &cobra.Command{
+			Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
+			RunE: a.operates(func(_ context.Context, o operate.Operator, _ []string) error { return a.showQueue(o) }),
+		})
 }
 
 func queueCreateCommand(a *app) *cobra.Command {
@@ -33,11 +36,8 @@ the work of one queue, and the name of the queue needs no braces. On one Redis p
 
 All commands and daemons find the parts by the name of the queue. To look at one part alone: --queue '{bigtables:3}'.`, store.MaxParts),
 		RunE: func(command *cobra.Command, _ []string) error {
-			if parts < 1 || parts > store.MaxParts {
-				return usagef("--parts: expected 1 to %d, found %d", store.MaxParts, parts)
-			}
 			err := a.withClients(func(clients *store.Clients) error {
-				return store.Create(command.Context(), clients, a.storeConfig(), parts)
+				return operate.CreateQueue(command.Context(), clients, a.storeConfig(), parts)
 			})
 			if err != nil {
 				return err
@@ -90,13 +90,6 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 	return command
 }
 
-func queueShowCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
-		RunE: a.operates(func(_ context.Context, o operate.Operator, _ []string) error { return a.showQueue(o) }),
-	}
-}
-
 func (a *app) showQueue(o operate.Operator) error {
 	s := o.Settings()
 	if a.json() {
@@ -136,7 +129,6 @@ func (q *queueNames) Type() string { return "names" }
 
 func (q *queueNames) several() bool { return len(q.names) > 1 }
 
-// useQueues takes the names of the queues from the flag.
 func (a *app) useQueues() error {
 	a.store.Queue = a.queues.names[0]
 	if sorted := slices.Sorted(slices.Values(a.queues.names)); len(slices.Compact(sorted)) < len(a.queues.names) {

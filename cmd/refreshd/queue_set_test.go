@@ -100,24 +100,6 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 	})
 }
 
-func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
-		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
-		n.round()
-		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
-			t.Fatalf("expected an attempt, found %q", list)
-		}
-		n.queue.Clock.Turn(2 * time.Minute)
-		n.round()
-		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
-		n.round()
-		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
-			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
-		}
-	})
-}
-
 func TestAWorkerPoolSpeaksAsItsQueueDoes(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try", "--payload", "nested")
@@ -180,5 +162,23 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)
 		q.Redis.HSet(t.Context(), q.Store.Keys.Settings, "model_name", "no name")
 		expectContains(t, c.fail(exitUsage, "queue", "show"), `{bigtables}:settings.model_name: expected `, `found "no name"`)
+	})
+}
+
+func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
+		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
+		n.round()
+		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
+			t.Fatalf("expected an attempt, found %q", list)
+		}
+		n.queue.Clock.Turn(2 * time.Minute)
+		n.round()
+		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
+		n.round()
+		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
+			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
+		}
 	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -42,13 +41,6 @@ func TestRefreshdsOwnVariableGoesBeforeTheSharedOne(t *testing.T) {
 	c.do("stats")
 }
 
-func TestASettingOfAnotherCommandIsNoMistake(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.do("stats", "--config", file(t, "refreshd.yaml", "max-queued: 5\nfetch: /data\nlease: 1m # of the poller\n"))
-	c.do("stats", "--config", file(t, "empty.yaml", ""))
-	c.do("stats", "--config", file(t, "comment.yaml", "# nothing yet\n"))
-}
-
 func TestAWrongSettingIsNamedWithItsPlace(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -78,25 +70,9 @@ func TestAWrongSettingIsNamedWithItsPlace(t *testing.T) {
 	expectContains(t, c.fail(exitUsage, "dispatcher"), `REFRESHD_MAX_QUEUED: expected a whole number, found "many"`)
 }
 
-func TestEveryFlagCanBeSetByTheFile(t *testing.T) {
-	root := (&app{}).rootCommand()
-	known := knownFlags(root)
-	for _, name := range strings.Fields("redis queue output log-level tls-ca tls-cert tls-key max-queued tick lease owner batch concurrency exec http fetch for models port") {
-		if !known[name] {
-			t.Errorf("expected %s to be known", name)
-		}
-	}
-	if known["help"] || known["config"] {
-		t.Error("expected help and config to be flags of the command line only")
-	}
-}
-
-func TestHelpNamesOneDefault(t *testing.T) {
-	for _, command := range []string{"up", "worker", "dispatcher", "poller"} {
-		for line := range strings.Lines((&console{t: t}).do(command, "--help")) {
-			if strings.Count(line, "default") > 1 {
-				t.Errorf("refreshd %s --help: expected one default, found %s", command, line)
-			}
-		}
-	}
+func TestASettingOfAnotherCommandIsNoMistake(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.do("stats", "--config", file(t, "refreshd.yaml", "max-queued: 5\nfetch: /data\nlease: 1m # of the poller\n"))
+	c.do("stats", "--config", file(t, "empty.yaml", ""))
+	c.do("stats", "--config", file(t, "comment.yaml", "# nothing yet\n"))
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -25,23 +26,18 @@ func statsCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !a.json() {
-				tellFindings(a.stdout, &stats)
+			if !a.json() { // begin with what is stopped or wrong
+				if len(stats.Findings) == 0 {
+					fmt.Fprintln(a.stdout, attention.None)
+				}
+				for _, one := range stats.Findings {
+					fmt.Fprintf(a.stdout, "%s  -> %s\n", plain(one.Text), one.Command)
+				}
+				fmt.Fprintln(a.stdout)
 			}
 			return a.print(stats, statsPairs(&stats))
 		}),
 	}
-}
-
-// tellFindings begins with what is stopped or wrong, each with the command that shows more.
-func tellFindings(to io.Writer, v *operate.Stats) {
-	if len(v.Findings) == 0 {
-		fmt.Fprintln(to, attention.None)
-	}
-	for _, one := range v.Findings {
-		fmt.Fprintf(to, "%s  -> %s\n", plain(one.Text), one.Command)
-	}
-	fmt.Fprintln(to)
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
@@ -74,7 +70,6 @@ func statsPairs(v *operate.Stats) [][2]any {
 // maxNames bounds how many processes of a role are named.
 const maxNames = 4
 
-// processText tells people which processes of a role live.
 func processText(members []operate.Process, parts int) string {
 	if len(members) == 0 {
 		return "0  none is known"
@@ -100,4 +95,57 @@ func processText(members []operate.Process, parts int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
+}
+
+func freshnessCommand(a *app) *cobra.Command {
+	var r operate.FreshnessRequest
+	command := &cobra.Command{
+		Use: "freshness", Short: "Tell how many models are as fresh as their policies promise, and which are stale for longest", Args: cobra.NoArgs,
+		Long: `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
+Indexes answer that at once; --selector and --histogram look at each model that they concern.
+
+--at tells how it was, by undoing what the journal has told since; it reaches back as far as the journal does.`,
+		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+			found, err := o.Freshness(ctx, r)
+			if err != nil {
+				return err
+			}
+			return a.printFreshness(&found)
+		}, r.Validate),
+	}
+	bindSelector(command.Flags(), &r.Selector)
+	command.Flags().StringVar(&r.At, "at", "", "how it was at `TIME` (RFC 3339), by the journal")
+	command.Flags().BoolVar(&r.Histogram, "histogram", false, "also count models by the time since their last success")
+	return command
+}
+
+func (a *app) printFreshness(v *operate.Freshness) error {
+	if a.json() {
+		return a.printJSON(v)
+	}
+	if v.Watched == 0 {
+		fmt.Fprintln(a.stdout, "no model is watched: no policy in use has fresh_within")
+		return nil
+	}
+	fmt.Fprintf(a.stdout, "%s: %s\n", model.FormatTime(v.At), v.FreshnessShare)
+	t := a.newTable()
+	if len(v.Worst) > 0 {
+		t.Row("UID", "STALE FOR", "LAST SUCCESS", "WHY")
+	}
+	for _, one := range v.Worst {
+		last := cmp.Or(model.FormatTime(one.LastSuccessAt), "never")
+		t.Row(one.UID, one.For, last, one.Why)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	t = a.newTable()
+	if v.Histogram == nil {
+		return nil
+	}
+	t.Row("SUCCESS WITHIN", "MODELS", "")
+	for _, bucket := range *v.Histogram {
+		t.Row(bucket.UpTo, bucket.Models, strings.Repeat("#", int(40*bucket.Models/max(1, v.Watched))))
+	}
+	return t.Flush()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/trials/bench"
 	"github.com/refreshd/refreshd/internal/trials/conformance"
@@ -42,7 +42,12 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 			if err := a.requireOneQueue(); err != nil {
 				return err
 			}
-			config := a.demoConfig(time.Duration(life), port)
+			config := demo.Config{Out: a.stdout, For: time.Duration(life), Port: port, Queue: a.store.Queue, JSON: a.json()}
+			if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.getenv("TERM") != "dumb" {
+				config.Screen, config.Color = demo.ScreenOf(terminal), a.getenv("NO_COLOR") == "" // a log would write over the table
+			} else {
+				config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
+			}
 			if serves(listen) {
 				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
 					at := a.pagesAt(listen)
@@ -57,16 +62,6 @@ audience did not see everything; all of it takes about ten seconds. Another Redi
 	command.Flags().IntVar(&port, "port", 0, "`PORT` of the embedded Redis on 127.0.0.1 (default any that is free)")
 	bindPages(command.Flags(), &listen)
 	return command
-}
-
-func (a *app) demoConfig(life time.Duration, port int) demo.Config {
-	config := demo.Config{Out: a.stdout, For: life, Port: port, Queue: a.store.Queue, JSON: a.json()}
-	if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.getenv("TERM") != "dumb" {
-		config.Screen, config.Color = demo.ScreenOf(terminal), a.getenv("NO_COLOR") == ""
-		return config // a log would write over the table
-	}
-	config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
-	return config
 }
 
 func conformanceCommand(a *app) *cobra.Command {
@@ -84,8 +79,25 @@ same time. The payload of each model says what to do: docs/worker.md has the lis
 Without --redis it brings a Redis along. The exit code is 0 if all that a worker must do holds.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			config.Command, config.Redis = args, a.redis
-			return a.conformance(command, config)
+			config.Command, config.Redis, config.Environ, config.Stderr = args, a.redis, a.environ, a.stderr
+			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what is played here goes wrong on purpose
+			if err := config.WithDefaults().Validate(); err != nil {
+				return usageError{err}
+			}
+			began := time.Now()
+			report, err := conformance.Run(command.Context(), config)
+			switch {
+			case err != nil:
+				return err
+			case a.json():
+				err = a.printJSON(report)
+			default:
+				err = a.showConformance(report, time.Since(began))
+			}
+			if err != nil {
+				return err
+			}
+			return reported(!report.Holds)
 		},
 	}
 	set := command.Flags()
@@ -95,29 +107,6 @@ Without --redis it brings a Redis along. The exit code is 0 if all that a worker
 	return command
 }
 
-func (a *app) conformance(command *cobra.Command, config conformance.Config) error {
-	log := a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel())) // what is played here goes wrong on purpose
-	config.Environ, config.Stderr, config.Log = a.environ, a.stderr, &log
-	if err := config.WithDefaults().Validate(); err != nil {
-		return usageError{err}
-	}
-	began := time.Now()
-	report, err := conformance.Run(command.Context(), config)
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		err = a.printJSON(report)
-	} else {
-		err = a.showConformance(report, time.Since(began))
-	}
-	if err == nil && !report.Holds {
-		err = errReported
-	}
-	return err
-}
-
-// showConformance prints a line for each check, and what an attempt has cost.
 func (a *app) showConformance(report conformance.Report, took time.Duration) error {
 	t := a.newTable("SCENARIO", "", "", "CHECK")
 	holding := 0
@@ -142,7 +131,6 @@ func (a *app) showConformance(report conformance.Report, took time.Duration) err
 	return nil
 }
 
-// benchFlags say what to measure.
 type benchFlags struct {
 	plan        bench.Plan
 	dispatchers int
@@ -174,20 +162,16 @@ is measured too. Without --redis it runs on an embedded one, which shows how a r
 	return command
 }
 
-func (f *benchFlags) validate() error {
+func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
+	if err := a.requireOneQueue(); err != nil {
+		return err
+	}
 	for name, count := range map[string]int{
-		"models": f.plan.Models, "workers": f.plan.Workers, "dispatchers": f.dispatchers, "pollers": f.pollers, "paced": f.plan.Paced + 1,
+		"models": flags.plan.Models, "workers": flags.plan.Workers, "dispatchers": flags.dispatchers, "pollers": flags.pollers, "paced": flags.plan.Paced + 1,
 	} {
 		if count < 1 {
 			return usagef("--%s: expected at least 1, found %d", name, count)
 		}
-	}
-	return nil
-}
-
-func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
-	if err := cmp.Or(flags.validate(), a.requireOneQueue()); err != nil {
-		return err
 	}
 	if a.redis == "" {
 		server, err := embedded.Start(0)
@@ -200,8 +184,8 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 	}
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
 	a.queues.names = []string{a.store.Queue}
-	return a.withQueue(command.Context(), func(queue *store.Queue) error {
-		report, err := a.measure(command, queue.Parts[0], flags)
+	return a.withOperator(command.Context(), func(o operate.Operator) error {
+		report, err := a.measure(command, o.Queue.Parts[0], flags)
 		if err != nil {
 			return err
 		}
@@ -265,18 +249,15 @@ func stopDaemons(running []*exec.Cmd) (busy time.Duration, err error) {
 		_ = daemon.Process.Signal(syscall.SIGTERM) // one that has ended already is waited for all the same
 	}
 	for _, daemon := range running {
-		if failed := daemon.Wait(); failed != nil && !terminated(daemon) {
+		failed := daemon.Wait()
+		status, known := daemon.ProcessState.Sys().(syscall.WaitStatus)
+		early := known && status.Signaled() && status.Signal() == syscall.SIGTERM // it had not begun to listen for the signal yet
+		if failed != nil && !early {
 			err = errors.Join(err, fmt.Errorf("%s: %w: %s", daemon.Args[1], failed, daemon.Stderr))
 		}
 		busy += daemon.ProcessState.UserTime() + daemon.ProcessState.SystemTime()
 	}
 	return busy, err
-}
-
-// terminated reports whether a process was ended by the signal itself: it had not begun to listen for it yet.
-func terminated(daemon *exec.Cmd) bool {
-	status, known := daemon.ProcessState.Sys().(syscall.WaitStatus)
-	return known && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
 func benchPairs(r *bench.Report) [][2]any {

@@ -14,12 +14,12 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/embedded"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/redisurl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/poller"
 )
 
-// upFlags are the settings of all daemons in one process.
 type upFlags struct {
 	loop       loopFlags
 	dispatcher dispatcher.Config
@@ -99,7 +99,11 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		}
 		if flags.models != "" {
 			// One that is refused has been named, and keeps none of the others from running.
-			if err := a.put(ctx, queue, flags.models, definitions.FormatAuto, false); err != nil && !errors.Is(err, errReported) {
+			by, err := a.wantedBy()
+			if err == nil {
+				err = a.put(ctx, operate.Operator{Queue: queue, By: by}, flags.models, definitions.FormatAuto, false)
+			}
+			if err != nil && !errors.Is(err, errReported) {
 				return err
 			}
 		}
@@ -183,38 +187,26 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 // then the worker, and the poller goes on meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them
 // must still be there, or these models would wait for their deadlines.
 func (d *daemons) run(ctx context.Context) error {
-	telling, stopTelling := context.WithCancel(context.WithoutCancel(ctx))
+	begin := func(ctx context.Context, name string, loop daemon, grace time.Duration) <-chan error {
+		ended := make(chan error, 1)
+		if loop == nil {
+			ended <- nil
+			return ended
+		}
+		go func() { ended <- d.app.runDaemon(ctx, name, d.queue, loop, grace) }()
+		return ended
+	}
+	after, grace := context.WithoutCancel(ctx), d.flags.loop.grace
+	telling, stopTelling := context.WithCancel(after)
 	defer stopTelling()
-	told := make(chan error, 1)
-	go func() {
-		var err error
-		if d.notifier != nil {
-			err = d.app.runDaemon(telling, "notifier", d.queue, d.notifier, d.flags.loop.grace)
-		}
-		told <- err
-	}()
-	polling, stopPolling := context.WithCancel(context.WithoutCancel(ctx))
+	told := begin(telling, "notifier", d.notifier, grace)
+	polling, stopPolling := context.WithCancel(after)
 	defer stopPolling()
-	polled := make(chan error, 1)
-	go func() { polled <- d.app.runDaemon(polling, "poller", d.queue, d.pollers, d.flags.loop.grace) }()
-	working, stopWorking := context.WithCancel(context.WithoutCancel(ctx))
+	polled := begin(polling, "poller", d.pollers, grace)
+	working, stopWorking := context.WithCancel(after)
 	defer stopWorking()
-	worked := make(chan error, 1)
-	go func() {
-		var err error
-		if d.worker != nil {
-			err = d.app.runDaemon(working, "worker", d.queue, d.worker, d.flags.loop.grace)
-		}
-		worked <- err
-	}()
-	served := make(chan error, 1)
-	go func() {
-		var err error
-		if d.dashboard != nil {
-			err = d.app.runDaemon(ctx, "dashboard", d.queue, d.dashboard, leastStop)
-		}
-		served <- err
-	}()
+	worked := begin(working, "worker", d.worker, grace)
+	served := begin(ctx, "dashboard", d.dashboard, leastStop)
 	err := d.app.runDaemon(ctx, "dispatcher", d.queue, d.dispatcher, leastStop) // the grace is the worker's, which waits for it
 	stopWorking()
 	err = errors.Join(err, <-worked)
@@ -231,24 +223,23 @@ const drainTime = 5 * time.Second
 func (d *daemons) drain(ctx context.Context) error {
 	errs := make([]error, len(d.pollers))
 	var draining sync.WaitGroup
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
+	defer cancel()
 	for i, part := range d.queue.Parts {
-		draining.Go(func() { errs[i] = d.drainPart(ctx, part, d.pollers[i]) })
+		draining.Go(func() {
+			for ctx.Err() == nil {
+				round, err := d.pollers[i].RunOnce(ctx)
+				if err != nil {
+					errs[i] = fmt.Errorf("apply the last messages: %w", err)
+					return
+				}
+				if round.Claimed == round.Waiting {
+					break
+				}
+			}
+			errs[i] = part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
+		})
 	}
 	draining.Wait()
 	return errors.Join(errs...)
-}
-
-func (d *daemons) drainPart(ctx context.Context, part *store.Store, poller *poller.Poller) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-	defer cancel()
-	for ctx.Err() == nil {
-		round, err := poller.RunOnce(ctx)
-		if err != nil {
-			return fmt.Errorf("apply the last messages: %w", err)
-		}
-		if round.Claimed == round.Waiting {
-			break
-		}
-	}
-	return part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
 }

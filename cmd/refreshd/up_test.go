@@ -19,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/worker"
 )
 
 // service is a web service that refreshes models.
@@ -240,7 +241,7 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := new(workerFlags).config(&loop, nil).WithDefaults().Grace; got != want {
+		if got := (worker.Config{Grace: loop.workerGrace()}).WithDefaults().Grace; got != want {
 			t.Errorf("--grace %q: expected %s, found %s", text, want, got)
 		}
 	}

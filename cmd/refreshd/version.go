@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -14,12 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/definitions"
-	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/internal/operate"
 )
 
-// versionView is what the binary was built from.
 type versionView struct {
 	Version string `json:"version"`
 	Go      string `json:"go"`
@@ -96,7 +92,7 @@ func (a *app) offerValues(command *cobra.Command) {
 	}
 	for _, flag := range []string{"policy", "against"} {
 		if command.Flags().Lookup(flag) != nil {
-			_ = command.RegisterFlagCompletionFunc(flag, a.offer(policiesLike, cobra.ShellCompDirectiveDefault)) // or a file
+			_ = command.RegisterFlagCompletionFunc(flag, a.offer(operate.PoliciesLike, cobra.ShellCompDirectiveDefault)) // or a file
 		}
 	}
 	_, arguments, _ := strings.Cut(command.Use, " ")
@@ -111,9 +107,9 @@ func (a *app) offerValues(command *cobra.Command) {
 	}
 	switch parent := command.Parent(); {
 	case strings.HasPrefix(arguments, "UID"):
-		command.ValidArgsFunction = offer(uidsLike, cobra.ShellCompDirectiveNoFileComp)
+		command.ValidArgsFunction = offer(operate.UIDsLike, cobra.ShellCompDirectiveNoFileComp)
 	case parent != nil && parent.Name() == "policy" && arguments != "":
-		command.ValidArgsFunction = offer(policiesLike, cobra.ShellCompDirectiveDefault)
+		command.ValidArgsFunction = offer(operate.PoliciesLike, cobra.ShellCompDirectiveDefault)
 	}
 	for _, child := range command.Commands() {
 		a.offerValues(child)
@@ -121,7 +117,7 @@ func (a *app) offerValues(command *cobra.Command) {
 }
 
 // finder finds names that begin as somebody has begun to type.
-type finder func(ctx context.Context, queue *store.Queue, begun string) ([]string, error)
+type finder func(ctx context.Context, o operate.Operator, begun string) ([]string, error)
 
 // offer completes by what is stored. If Redis is away nothing is said: the line of the shell is no place for errors.
 func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.CompletionFunc {
@@ -133,36 +129,12 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 		redisLog.Store(&a.log)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(command.Context()), completeWithin)
 		defer cancel()
-		_ = a.withQueue(ctx, func(queue *store.Queue) (err error) {
-			found, err = find(ctx, queue, begun)
+		_ = a.withOperator(ctx, func(o operate.Operator) (err error) {
+			found, err = find(ctx, o, begun)
 			return err
 		})
 		found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(given, name) })
 		slices.Sort(found)
 		return found[:min(len(found), mostOffered)], otherwise
 	}
-}
-
-func uidsLike(ctx context.Context, queue *store.Queue, begun string) (found []string, _ error) {
-	picks, err := model.ParseSelector(model.SelectUID + "=" + begun + "*")
-	if err != nil {
-		return nil, err
-	}
-	err = queue.Each(func(part *store.Store) error {
-		return part.Report().EachSelected(ctx, picks, func(uids []string) error {
-			if found = append(found, uids...); len(found) > mostOffered {
-				return errEnough
-			}
-			return nil
-		})
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return found, err
-}
-
-func policiesLike(ctx context.Context, queue *store.Queue, begun string) ([]string, error) {
-	names, err := queue.Parts[0].Report().PolicyNames(ctx)
-	return slices.DeleteFunc(names, func(name string) bool { return policy.IsInline(name) || !strings.HasPrefix(name, begun) }), err
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -54,6 +53,14 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.MaxBackoff), "max-backoff", "longest pause after an error of Redis (default 5s)")
 }
 
+// workerGrace is --grace for the config of a worker, in which 0 means the default, and not none.
+func (f *loopFlags) workerGrace() time.Duration {
+	if f.grace == 0 {
+		return -1
+	}
+	return f.grace
+}
+
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
 	handlers := make(map[string]worker.Handler, len(a.queues.names))
 	for _, queue := range a.queues.names {
@@ -63,8 +70,9 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 		}
 		handlers[queue] = handler
 	}
-	config := own.config(loop, &a.log)
-	config.Hurry = hurryOf(ctx)
+	config := own.pool
+	config.Log, config.Clock, config.Hurry = &a.log, time.Now, hurryOf(ctx)
+	config.Grace, config.Backoff = loop.workerGrace(), loop.backoff
 	if err := config.WithDefaults().Validate(); err != nil {
 		return nil, err
 	}
@@ -85,16 +93,6 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 		}
 		return pool, err
 	}, nil
-}
-
-func (f *workerFlags) config(loop *loopFlags, log *zerolog.Logger) worker.Config {
-	config := f.pool
-	config.Log, config.Clock = log, time.Now
-	config.Grace, config.Backoff = loop.grace, loop.backoff
-	if config.Grace == 0 {
-		config.Grace = -1 // --grace 0 means none, where 0 in the config means the default
-	}
-	return config
 }
 
 // handler is what exactly one of --exec, --http and --fetch asks for. Each of several queues has a directory of its own to fetch into, as
@@ -119,9 +117,13 @@ func (f *workerFlags) handler(queue string, several bool, secrets, args []string
 			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr,
 		})
 	case f.http != "":
-		header, err := readHeader(f.headers)
-		if err != nil {
-			return nil, err
+		header := http.Header{}
+		for i, line := range f.headers {
+			name, value, found := strings.Cut(line, ":")
+			if !found || !httpName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") { // what is refused is not told: headers hold secrets
+				return nil, fmt.Errorf(`--http-header: expected one line "NAME: VALUE", found something else as number %d`, i+1)
+			}
+			header.Add(name, strings.TrimSpace(value))
 		}
 		header.Set("Refreshd-Queue", queue)
 		return handlers.HTTP(f.http, handlers.HTTPOptions{Header: header})
@@ -132,19 +134,6 @@ func (f *workerFlags) handler(queue string, several bool, secrets, args []string
 	default:
 		return handlers.Fetch(f.fetch, f.download)
 	}
-}
-
-// readHeader does not repeat what it refuses: headers hold secrets.
-func readHeader(lines []string) (http.Header, error) {
-	header := make(http.Header)
-	for i, line := range lines {
-		name, value, found := strings.Cut(line, ":")
-		if !found || !httpName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf(`--http-header: expected one line "NAME: VALUE", found something else as number %d`, i+1)
-		}
-		header.Add(name, strings.TrimSpace(value))
-	}
-	return header, nil
 }
 
 var httpName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")

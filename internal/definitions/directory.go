@@ -106,8 +106,22 @@ func (d *Directory) readFile(tree fs.FS, name, path string, places map[string]st
 	if err != nil {
 		return err
 	}
-	docs, err := readMixed(path, text)
+	take := func(doc Document) error { d.add(doc, places); return nil }
+	if slices.Contains(lineSuffixes, strings.ToLower(filepath.Ext(path))) {
+		return ReadLines(path, bytes.NewReader(text), take)
+	}
+	docs, err := readDocuments(path, text, func(node *yaml.Node) string {
+		for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == "uid" {
+				return ""
+			}
+		}
+		return policyRoot
+	})
 	for _, doc := range docs {
+		if fields, is := doc.Value.(map[string]any); is && fields["uid"] == nil {
+			doc.uproot()
+		}
 		d.add(doc, places)
 	}
 	return err
@@ -126,7 +140,7 @@ func CheckFile(path string, info fs.FileInfo) error {
 
 // add takes a document in, or refuses it. places are those of what was taken in before.
 func (d *Directory) add(doc Document, places map[string]string) {
-	name, take, err := d.read(doc)
+	name, take, err := d.take(doc)
 	if before := places[name]; err == nil && before != "" {
 		err = document.Refuse("", "each model and each policy once", name+" again, as at "+before)
 	}
@@ -144,8 +158,8 @@ const (
 	kindPolicy = "policy"
 )
 
-// read returns what the document is called, its kind first, and what takes it in.
-func (d *Directory) read(doc Document) (name string, take func(), err error) {
+// take returns what the document is called, its kind first, and what takes it in.
+func (d *Directory) take(doc Document) (name string, take func(), err error) {
 	if err := foreign(doc, "a model, which has a uid, or a policy"); err != nil {
 		return "", nil, err
 	}
@@ -163,46 +177,16 @@ func (d *Directory) read(doc Document) (name string, take func(), err error) {
 		m.Value = nil // a directory may hold very many
 		return kind + " " + m.Definition.UID, func() { d.Models = append(d.Models, m) }, m.Err
 	}
-	p, err := parsePolicy(doc, fields)
-	return kind + " " + p.Name, func() { d.Policies = append(d.Policies, p) }, err
-}
-
-// parsePolicy reads a policy that names itself, also as `refreshd model export` writes it: {"name": …, "policy": {…}}.
-func parsePolicy(doc Document, fields map[string]any) (Policy, error) {
 	p := Policy{Document: doc}
-	if own, is := fields["policy"].(map[string]any); is && len(fields) == 2 && own["name"] == nil {
+	if own, is := fields["policy"].(map[string]any); is && len(fields) == 2 && own["name"] == nil { // as `refreshd model export` writes it
 		own["name"] = fields["name"]
 		p.Value = own
 	}
-	var err error
-	if p.Draft, err = policy.Read(p.Value); err != nil {
-		return p, err
+	if p.Draft, err = policy.Read(p.Value); err == nil {
+		p.Name = p.Draft.Name()
+		err = policy.ValidateName(p.Name)
 	}
-	p.Name = p.Draft.Name()
-	return p, policy.ValidateName(p.Name)
+	return kind + " " + p.Name, func() { d.Policies = append(d.Policies, p) }, err
 }
 
 var lineSuffixes = []string{".jsonl", ".ndjson"}
-
-func readMixed(path string, text []byte) (docs []Document, err error) {
-	if slices.Contains(lineSuffixes, strings.ToLower(filepath.Ext(path))) {
-		err = ReadLines(path, bytes.NewReader(text), func(doc Document) error { docs = append(docs, doc); return nil })
-		return docs, err
-	}
-	docs, err = readDocuments(path, text, rootOf)
-	for i := range docs {
-		if fields, is := docs[i].Value.(map[string]any); is && fields["uid"] == nil {
-			docs[i].uproot()
-		}
-	}
-	return docs, err
-}
-
-func rootOf(node *yaml.Node) string {
-	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
-		if node.Content[i].Value == "uid" {
-			return ""
-		}
-	}
-	return policyRoot
-}

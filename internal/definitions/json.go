@@ -10,7 +10,6 @@ import (
 	"unicode/utf8"
 )
 
-// readJSON reads one object, several, or a list of them.
 func readJSON(name string, text []byte) ([]Document, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	cursor := cursor{text: text, line: 1}
@@ -20,7 +19,11 @@ func readJSON(name string, text []byte) ([]Document, error) {
 		if err := decoder.Decode(&value); errors.Is(err, io.EOF) {
 			return docs, nil
 		} else if err != nil {
-			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.lineOf(err), err)
+			end := len(text) // where the decoder found the error, or where a text that is cut off ends
+			if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
+				end = max(cursor.at, min(end, int(syntax.Offset)-1))
+			}
+			return nil, fmt.Errorf("%s line %d: expected JSON: %w", name, cursor.move(end), err)
 		}
 		values := []json.RawMessage{value}
 		if value[0] == '[' {
@@ -28,7 +31,11 @@ func readJSON(name string, text []byte) ([]Document, error) {
 			_ = json.Unmarshal(value, &values) // it was just decoded
 		}
 		for _, value := range values {
-			docs = append(docs, decodeJSON(&fields{file: name, line: cursor.find(value)}, value))
+			// Between two values stand only spaces and commas, so that the next cannot be mistaken for a part of another.
+			begin := cursor.at + max(0, bytes.Index(text[cursor.at:], value))
+			line := cursor.move(begin)
+			cursor.move(begin + len(value))
+			docs = append(docs, decodeJSON(&fields{file: name, line: line}, value))
 		}
 	}
 }
@@ -39,28 +46,11 @@ type cursor struct {
 	line int // that at is on
 }
 
-// find moves behind the next value and returns the line that it begins on. Between two values stand only spaces and commas, so
-// that it cannot be mistaken for a part of another.
-func (c *cursor) find(value []byte) int {
-	begin := c.at + max(0, bytes.Index(c.text[c.at:], value))
-	line := c.move(begin)
-	c.move(begin + len(value))
-	return line
-}
-
+// move moves on and returns the line there.
 func (c *cursor) move(to int) int {
 	c.line += bytes.Count(c.text[c.at:to], []byte("\n"))
 	c.at = to
 	return c.line
-}
-
-// lineOf is where the decoder found an error: there, or at the end of a text that is cut off.
-func (c *cursor) lineOf(err error) int {
-	end := len(c.text)
-	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-		end = max(c.at, min(end, int(syntax.Offset)-1))
-	}
-	return c.move(end)
 }
 
 // decodeJSON decodes one value that is known to be JSON, or a line that may not be. Its errors repeat nothing of the text, which may be no definition.

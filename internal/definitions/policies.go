@@ -23,7 +23,15 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch first := firstLine(text); {
+	first := "" // the first line that says something
+	for line := range bytes.Lines(text) {
+		trimmed := strings.TrimSpace(string(line))
+		if trimmed != "" && !strings.HasPrefix(trimmed, "#") && !strings.HasPrefix(trimmed, "---") && !strings.HasPrefix(trimmed, "%") {
+			first = trimmed
+			break
+		}
+	}
+	switch {
 	case first == "":
 		return nil, nil
 	case strings.HasPrefix(first, policy.Annotation):
@@ -46,17 +54,6 @@ func ReadPolicies(name string, in io.Reader) ([]Document, error) {
 func (d *Document) uproot() {
 	position := d.Position
 	d.Position = func(field string) string { return position(fieldBelow(policyRoot, field)) }
-}
-
-// firstLine is the first line that says something.
-func firstLine(text []byte) string {
-	for line := range bytes.Lines(text) {
-		trimmed := strings.TrimSpace(string(line))
-		if trimmed != "" && !strings.HasPrefix(trimmed, "#") && !strings.HasPrefix(trimmed, "---") && !strings.HasPrefix(trimmed, "%") {
-			return trimmed
-		}
-	}
-	return ""
 }
 
 func readEnglish(name, text string) ([]Document, error) {

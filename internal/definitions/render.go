@@ -52,13 +52,6 @@ func canonicalJSON(p policy.Policy) []byte {
 	return text
 }
 
-// storedFields are the fields of a policy as it is stored: those that say something.
-func storedFields(p policy.Policy) (fields map[string]any) {
-	text, _ := json.Marshal(p)        // a policy always marshals
-	_ = json.Unmarshal(text, &fields) // it was just marshalled
-	return fields
-}
-
 func canonicalFields(p policy.Policy) (fields map[string]any) {
 	_ = json.Unmarshal(canonicalJSON(p), &fields) // it was just marshalled
 	return fields

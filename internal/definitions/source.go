@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,9 @@ func (s *Source) Taken() []string {
 	if s.Stored || s.Draft.Name() == policy.DefaultName {
 		return nil
 	}
-	stored := storedFields(s.Policy)
+	var stored map[string]any         // the fields that say something
+	text, _ := json.Marshal(s.Policy) // a policy always marshals
+	_ = json.Unmarshal(text, &stored)
 	return slices.DeleteFunc(s.Draft.Missing(), func(field string) bool { return stored[field] == nil })
 }
 
@@ -45,8 +48,9 @@ func (s *Source) ReadAs(now time.Time) *schedule.Understood {
 func Drafts(docs []Document, from string, stored bool) ([]Source, error) {
 	sources := make([]Source, len(docs))
 	for i, doc := range docs {
+		s := &sources[i]
+		s.Document, s.Stored = doc, stored
 		var err error
-		s := Source{Document: doc, Stored: stored}
 		if stored {
 			s.Policy, err = policy.ParseStored(doc.Value)
 			s.Policy.Name = from
@@ -56,7 +60,6 @@ func Drafts(docs []Document, from string, stored bool) ([]Source, error) {
 		if err != nil {
 			return nil, doc.At(err)
 		}
-		sources[i] = s
 	}
 	return sources, nil
 }
@@ -75,17 +78,17 @@ func Complete(sources []Source, usual func() (policy.Policy, error)) error {
 	}
 	for i := range sources {
 		s := &sources[i]
+		if s.Stored {
+			continue
+		}
 		var base policy.Policy
 		var err error
-		if !s.Stored && s.Draft.Name() != policy.DefaultName && len(s.Draft.Missing()) > 0 {
+		if s.Draft.Name() != policy.DefaultName && len(s.Draft.Missing()) > 0 {
 			if base, err = read(); err != nil {
 				return err
 			}
 		}
-		if !s.Stored {
-			s.Policy, err = s.Draft.Complete(base)
-		}
-		if err != nil {
+		if s.Policy, err = s.Draft.Complete(base); err != nil {
 			return s.At(err)
 		}
 	}

@@ -46,11 +46,6 @@ func ReadSubject(doc Document, from string, stored bool, usual func() policy.Pol
 	if s.Definition.UID != unnamed {
 		s.Name = s.Definition.UID
 	}
-	return s, s.findPolicy(usual, find)
-}
-
-// findPolicy puts the policy in force that the definition of a model brings along or names.
-func (s *Subject) findPolicy(usual func() policy.Policy, find func(name string) (policy.Policy, error)) (err error) {
 	policies := model.Policies{ByName: make(map[string]policy.Policy)}
 	switch d := &s.Definition; {
 	case d.Partial():
@@ -62,10 +57,10 @@ func (s *Subject) findPolicy(usual func() policy.Policy, find func(name string) 
 		policies.ByName[d.PolicyName], err = find(d.PolicyName)
 	}
 	if err != nil {
-		return err
+		return s, err
 	}
 	if s.Policy, err = policies.Find(&s.Definition); err != nil {
-		return s.At(err)
+		return s, s.At(err)
 	}
-	return nil
+	return s, nil
 }

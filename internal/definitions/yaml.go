@@ -37,7 +37,8 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 			return docs, nil
 		} else if err != nil {
 			// The parser cannot find its way into the next document, so the whole file is refused.
-			return nil, fmt.Errorf("%s %s", name, yamlProblem(err))
+			problem := namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor") // the text may be no definition
+			return nil, fmt.Errorf("%s %s", name, problem)
 		}
 		items := node.Content
 		if len(items) == 0 || isNull(items[0]) {
@@ -60,12 +61,6 @@ func readYAML(name string, text []byte, rootOf func(*yaml.Node) string) (docs []
 
 var namedAnchor = regexp.MustCompile(`anchor '[^']*'`)
 
-// yamlProblem is the reason of the parser, without the name of an anchor: the text may be no definition.
-func yamlProblem(err error) string {
-	return namedAnchor.ReplaceAllLiteralString(strings.TrimPrefix(err.Error(), "yaml: "), "anchor")
-}
-
-// rooted is the path of objects that are all of one kind.
 func rooted(root string) func(*yaml.Node) string { return func(*yaml.Node) string { return root } }
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.ShortTag() == "!!null" }
@@ -94,23 +89,19 @@ func (s *yamlScan) value(node *yaml.Node, path string, depth int) (any, error) {
 		fields := make(map[string]any, len(node.Content)/2)
 		return fields, s.mapping(node, path, depth, fields)
 	case yaml.SequenceNode:
-		return s.sequence(node, path, depth)
+		list := make([]any, len(node.Content))
+		for i, item := range node.Content {
+			at := below(path, fmt.Sprintf("[%d]", i))
+			s.note(at, item.Line)
+			var err error
+			if list[i], err = s.value(item, at, depth+1); err != nil {
+				return list, err
+			}
+		}
+		return list, nil
 	default:
 		return scalar(node, path)
 	}
-}
-
-func (s *yamlScan) sequence(node *yaml.Node, path string, depth int) (any, error) {
-	list := make([]any, len(node.Content))
-	for i, item := range node.Content {
-		at := below(path, fmt.Sprintf("[%d]", i))
-		s.note(at, item.Line)
-		var err error
-		if list[i], err = s.value(item, at, depth+1); err != nil {
-			return list, err
-		}
-	}
-	return list, nil
 }
 
 // mapping reads the fields of node that are not in fields yet. Merged mappings come last: what stands in the mapping itself
@@ -124,10 +115,15 @@ func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[s
 			merged = append(merged, value)
 			continue
 		}
-		name, at, err := s.key(key, path)
-		if err != nil {
-			return err
+		text := key
+		if key.Kind == yaml.AliasNode {
+			text = key.Alias
 		}
+		if text.Kind != yaml.ScalarNode || isNull(text) {
+			return &document.Error{Field: path, Want: "names of fields", Found: fmt.Sprintf("something else on line %d", text.Line)}
+		}
+		s.bytes -= len(text.Value)
+		name, at := text.Value, fieldBelow(path, text.Value)
 		if own[name] {
 			return &document.Error{Field: at, Want: "each field once", Found: fmt.Sprintf("it again on line %d", key.Line)}
 		}
@@ -136,23 +132,12 @@ func (s *yamlScan) mapping(node *yaml.Node, path string, depth int, fields map[s
 			continue
 		}
 		s.note(at, key.Line)
+		var err error
 		if fields[name], err = s.value(value, at, depth+1); err != nil {
 			return err
 		}
 	}
 	return s.merge(merged, path, depth, fields)
-}
-
-func (s *yamlScan) key(key *yaml.Node, path string) (name, at string, err error) {
-	if key.Kind == yaml.AliasNode {
-		key = key.Alias
-	}
-	if key.Kind != yaml.ScalarNode || isNull(key) {
-		found := fmt.Sprintf("something else on line %d", key.Line)
-		return "", "", &document.Error{Field: path, Want: "names of fields", Found: found}
-	}
-	s.bytes -= len(key.Value)
-	return key.Value, fieldBelow(path, key.Value), nil
 }
 
 func (s *yamlScan) merge(values []*yaml.Node, path string, depth int, fields map[string]any) error {
@@ -217,29 +202,24 @@ func scalar(node *yaml.Node, path string) (any, error) {
 		}
 		return node.Value, nil
 	case "!!int", "!!float":
-		if payload {
-			return number(node, path)
+		if !payload {
+			return node.Value, nil
 		}
-		return node.Value, nil
+		if json.Valid([]byte(node.Value)) { // the digits that were written, where JSON has the same form
+			return json.Number(node.Value), nil
+		}
+		var value any
+		if err := node.Decode(&value); err != nil {
+			return nil, &document.Error{Field: path, Want: "a number", Found: document.Found(node.Value)}
+		}
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, &document.Error{Field: path, Want: "a number that JSON can hold", Found: document.Found(node.Value)}
+		}
+		return json.Number(text), nil
 	case "!!str", "!!timestamp", "!!binary":
 		return node.Value, nil
 	default:
 		return nil, &document.Error{Field: path, Want: "a plain value", Found: "one with the tag " + document.Found(tag)}
 	}
-}
-
-// number renders a number for JSON, with the digits that were written where JSON has the same form.
-func number(node *yaml.Node, path string) (any, error) {
-	if json.Valid([]byte(node.Value)) {
-		return json.Number(node.Value), nil
-	}
-	var value any
-	if err := node.Decode(&value); err != nil {
-		return nil, &document.Error{Field: path, Want: "a number", Found: document.Found(node.Value)}
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil, &document.Error{Field: path, Want: "a number that JSON can hold", Found: document.Found(node.Value)}
-	}
-	return json.Number(text), nil
 }

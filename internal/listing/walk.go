@@ -1,3 +1,4 @@
+// Package listing walks over the models that a selector picks, page by page: no page looks at more than it takes to fill it.
 package listing
 
 import (
@@ -34,7 +35,6 @@ type placed struct {
 	page Page
 }
 
-// stepSize is how many models are read at once.
 const stepSize = 200
 
 // Walk lists models, each step at most some hundreds.
@@ -45,7 +45,6 @@ func Walk(ctx context.Context, queue *store.Queue, which Which, visit Visit) err
 	return which.walk(ctx, queue, visit)
 }
 
-// walk lists models in no order.
 func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error {
 	from, seed, listed := w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
 	for i := from.Part; i < len(queue.Parts); i++ {
@@ -80,7 +79,6 @@ func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 	return nil
 }
 
-// walkSorted lists models in an order.
 func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) error {
 	after := store.Scored{UID: w.From.UID, Score: w.From.Score}
 	for {

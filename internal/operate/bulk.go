@@ -116,19 +116,42 @@ func (o Operator) CancelBulk(ctx context.Context, id string) (Bulk, error) {
 	return bulk, err
 }
 
-// MissingPollers lists the parts of the queue in which no poller lives, so that a bulk waits.
-func (o Operator) MissingPollers(ctx context.Context) (parts []string, err error) {
+// pollEvery is how often it is asked how far a bulk is.
+const pollEvery = 200 * time.Millisecond
+
+// AwaitBulk shows how far a bulk is until it is over, and complains of each part of the queue in which no poller lives, so that it waits. If it is
+// interrupted, the bulk goes on.
+func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), complain func(string)) (b Bulk, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
-			parts = append(parts, part.Keys.Queue)
+			complain(part.Keys.Queue + ": no poller lives; the bulk waits until one begins")
 		}
 		return err
 	})
-	return parts, err
+	for err == nil {
+		if b, err = o.Bulk(ctx, id); err != nil {
+			break
+		}
+		if show(b); b.State.Over() {
+			return b, nil
+		}
+		timer := time.NewTimer(pollEvery)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+	if ctx.Err() != nil {
+		return b, fmt.Errorf("interrupted; the bulk goes on: refreshd bulk show %s tells how far it is, refreshd bulk cancel %s ends it", id, id)
+	}
+	return b, fmt.Errorf("%w; the bulk goes on: refreshd bulk show %s", err, id)
 }
 
-// maxExamples is how many models are named of many.
+// Cancelled reports whether somebody has cancelled the bulk.
+func (b *Bulk) Cancelled() bool { return b.State == store.BulkCancelled }
+
 const maxExamples = 10
 
 // Selected tells which models a selector picks now.

@@ -96,15 +96,15 @@ func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
 // OpenCircuit opens the circuit of a key until a probe is answered, for a time at least. Without one, that is the usual one, or the window of the
 // circuit of the queue.
 func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
-	switch after = policy.DefaultProbe; {
-	case key == model.QueueCircuitKey:
+	if err := validateCircuitKey(key); err != nil {
+		return 0, err
+	}
+	if after = policy.DefaultProbe; key == model.QueueCircuitKey {
 		status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
 		if err != nil {
 			return 0, err
 		}
 		after = status.Window
-	case strings.HasPrefix(key, "{") || !strings.Contains(key, "="):
-		return 0, refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
 	}
 	if probe != "" {
 		if after, err = document.ParseDuration(probe); err != nil || after <= 0 {
@@ -115,8 +115,19 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 	return after, err
 }
 
+// validateCircuitKey refuses what no circuit counts by: a template, or what is no key.
+func validateCircuitKey(key string) error {
+	if key != model.QueueCircuitKey && (strings.HasPrefix(key, "{") || (&model.Limit{Name: key, Running: 1}).Validate() != nil) {
+		return refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
+	}
+	return nil
+}
+
 // CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
+	if err := validateCircuitKey(key); err != nil {
+		return err
+	}
 	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
 	if err == nil && !closed && key != model.QueueCircuitKey {
 		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", document.OneLine(key))
@@ -143,8 +154,12 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	circuit := status.QueueCircuit
 	circuit.On = (circuit.On || s.On) && !s.Off
 	if s.Share != "" {
-		if circuit.Share, err = parseShare(s.Share); err != nil {
-			return err
+		number, percent := strings.CutSuffix(strings.TrimSpace(s.Share), "%")
+		if circuit.Share, err = strconv.ParseFloat(number, 64); err != nil {
+			return refuse("share", "a share such as 50% or 0.5", document.Found(s.Share))
+		}
+		if percent {
+			circuit.Share /= 100
 		}
 	}
 	if s.Window != "" {
@@ -159,15 +174,70 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	return o.Queue.Fleet().SetQueueCircuit(ctx, circuit, o.By)
 }
 
-// parseShare reads "50%" or "0.5".
-func parseShare(text string) (float64, error) {
-	number, percent := strings.CutSuffix(strings.TrimSpace(text), "%")
-	share, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return 0, refuse("share", "a share such as 50% or 0.5", document.Found(text))
+// Limit is a limit that was set, or a key of which something runs or waits, in all parts of a queue.
+type Limit struct {
+	Key     string    `json:"key"`
+	Set     bool      `json:"set"`  // at run time
+	Max     int       `json:"most"` // attempts at a time; 0: any number
+	Rate    string    `json:"rate"`
+	Until   time.Time `json:"until"`
+	By      string    `json:"by"`
+	Reason  string    `json:"reason"`
+	Running int64     `json:"running"`
+	Parked  int64     `json:"parked"`
+	Next    time.Time `json:"next_start_at"` // of its rate, or when a worker asked to be left alone until
+}
+
+// LimitRequest is a limit as somebody asks for it.
+type LimitRequest struct {
+	Key     string // or a template of keys
+	Running string // attempts at a time; empty: any number
+	Rate    string // of starts; empty: any
+	Reason  string
+	Ending  Ending
+}
+
+// SetLimit bounds what runs of a key, or of all keys of a template.
+func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
+	limit := model.Limit{Name: r.Key, Reason: r.Reason, By: o.By}
+	if r.Running != "" {
+		if limit.Running, err = strconv.Atoi(r.Running); err != nil {
+			return refuse("running", fmt.Sprint("1 to ", model.MaxRunning), document.Found(r.Running))
+		}
 	}
-	if percent {
-		share /= 100
+	if r.Rate != "" {
+		if limit.Rate, err = policy.ParseRate(r.Rate); err != nil {
+			return refusedAt("rate", err)
+		}
 	}
-	return share, nil
+	if limit.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
+		return err
+	}
+	if limit.Until, err = r.Ending.at(limit.Since); err != nil {
+		return err
+	}
+	if err := limit.Validate(); err != nil {
+		return refused(err)
+	}
+	return o.Queue.Fleet().PutLimit(ctx, &limit)
+}
+
+// RemoveLimit forgets a limit that was set.
+func (o Operator) RemoveLimit(ctx context.Context, key string) error {
+	removed, err := o.Queue.Fleet().RemoveLimit(ctx, key)
+	if err == nil && !removed {
+		err = fmt.Errorf("%s: expected a limit that was set, found none of that name", document.OneLine(key))
+	}
+	return err
+}
+
+// Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.
+func (o Operator) Limits(ctx context.Context, keys ...string) ([]Limit, error) {
+	uses, err := o.Queue.Fleet().LimitUses(ctx, keys...)
+	limits := make([]Limit, len(uses))
+	for i, use := range uses {
+		l := use.Limit
+		limits[i] = Limit{l.Name, use.Set, l.Running, l.Rate.String(), l.Until, l.By, l.Reason, use.Running, use.Parked, use.Free}
+	}
+	return limits, err
 }

@@ -19,12 +19,13 @@ type Request struct {
 	Command model.Command
 	// Position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
 	Position func(field string) string
-	InWords  bool   // the rule of a put was written in English
+	inWords  bool   // the rule of a put was written in English
 	Result   string // one of the results
 	// Refused says why nothing happened; nil: it was done, or there was nothing to do.
 	Refused error
 	Next    time.Time    // the refresh_at that follows
 	Saved   *model.Model // what a put made of the model; nil: nothing
+	savedAt time.Time
 }
 
 // The results of a command.
@@ -44,13 +45,10 @@ var resultOf = map[model.CommandType]string{
 // BatchSize is how many commands are decided and applied at once.
 const BatchSize = 500
 
-// Refuse ends a request with a reason: nothing happened.
-func (r *Request) Refuse(err error) {
-	r.Result, r.Refused = ResultRefused, err
-}
+// refuse ends a request with a reason: nothing happened.
+func (r *Request) refuse(err error) { r.Result, r.Refused = ResultRefused, err }
 
-// Problem is why the command was refused, with its position.
-func (r *Request) Problem() string {
+func (r *Request) problem() string {
 	if r.Position == nil {
 		return r.Command.UID + ": " + r.Refused.Error()
 	}
@@ -65,11 +63,7 @@ func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error
 	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *Request) bool { return r.Command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
 	}
-	byPart := make(map[*store.Store][]*Request)
-	for _, request := range requests {
-		part := queue.Of(request.Command.UID)
-		byPart[part] = append(byPart[part], request)
-	}
+	byPart := store.ByPart(queue, requests, func(r *Request) string { return r.Command.UID })
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, requests := range byPart {
@@ -90,7 +84,7 @@ func execute(ctx context.Context, on store.Executor, requests []*Request) error 
 	})
 	for i, reason := range refused {
 		if reason != nil {
-			requests[i].Refuse(reason)
+			requests[i].refuse(reason)
 		}
 	}
 	return err
@@ -120,7 +114,7 @@ func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transi
 	transition := snapshot.Apply(&r.Command, decision, now)
 	r.Next = record.RefreshAt // the record has moved on with the decision
 	if r.Command.Type == model.CommandPut {
-		r.Saved = new(record.Model)
+		r.Saved, r.savedAt = new(record.Model), now
 	}
 	return transition, nil
 }

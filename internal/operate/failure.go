@@ -3,7 +3,6 @@ package operate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,24 +19,34 @@ type FailuresRequest struct {
 	Selector string
 	By       string // error, policy, host, label:NAME or a key
 	Past     bool   // groups of which no model fails any more
+
+	picks model.Selector
+	key   policy.Key
+	byKey bool // otherwise by the group of their failure
 }
 
-// key is what models are sorted by; false: by the group of their failure.
-func (r *FailuresRequest) key() (key policy.Key, is bool, err error) {
+// Validate refuses what is wrong for any queue.
+func (r *FailuresRequest) Validate() (err error) {
 	label, isLabel := strings.CutPrefix(r.By, "label:")
 	template := map[string]string{"host": "{host(input_url)}", "policy": "{policy}"}[r.By]
 	switch {
-	case r.By == model.SelectError:
-		return key, false, nil
 	case isLabel:
 		template = "{label." + label + "}"
 	case strings.HasPrefix(r.By, "{"):
 		template = r.By
 	}
-	if key, err = policy.ParseKey(template); err != nil {
-		return key, false, refuse("by", "error, policy, host, label:NAME or a key such as {host(feed_url)}", document.Found(r.By))
+	if r.byKey = r.By != model.SelectError; r.byKey {
+		if r.key, err = policy.ParseKey(template); err != nil {
+			return refuse("by", "error, policy, host, label:NAME or a key such as {host(feed_url)}", document.Found(r.By))
+		}
 	}
-	return key, true, nil
+	if r.picks, err = model.ParseSelector(r.Selector); err != nil {
+		return refused(err)
+	}
+	if r.Past && (r.byKey || !r.picks.All()) {
+		return refuse("past", "neither --by nor -l with it, as nothing is known of these models", "one of them")
+	}
+	return nil
 }
 
 // Failures is a group of failing models.
@@ -76,16 +85,8 @@ func newFailures(one *store.FailureGroup) Failures {
 
 // Failures tells why models are failing, the largest group first.
 func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, error) {
-	key, byKey, err := r.key()
-	if err != nil {
+	if err := r.Validate(); err != nil {
 		return nil, err
-	}
-	selector, err := model.ParseSelector(r.Selector)
-	if err != nil {
-		return nil, refused(err)
-	}
-	if r.Past && (byKey || !selector.All()) {
-		return nil, refuse("past", "neither --by nor -l with it, as nothing is known of these models", "one of them")
 	}
 	known, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
 		if r.Past {
@@ -96,18 +97,18 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	if err != nil {
 		return nil, err
 	}
-	if !byKey && selector.All() {
+	if !r.byKey && r.picks.All() {
 		groups := make([]Failures, len(known))
 		for i := range known {
 			groups[i] = newFailures(&known[i])
 		}
 		return groups, nil
 	}
-	groups, err := o.groupFailures(ctx, selector, func(m *model.Model) string {
-		if !byKey {
+	groups, err := o.groupFailures(ctx, r.picks, func(m *model.Model) string {
+		if !r.byKey {
 			return model.SelectError + "=" + m.FingerprintID
 		}
-		return key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
+		return r.key.Of(m.Payload, m.Labels, cmp.Or(m.PolicyName, policy.DefaultName))
 	})
 	for i := range groups {
 		most := int64(0)
@@ -121,7 +122,6 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	return groups, err
 }
 
-// groupFailures sorts the failing models that a selector picks.
 func (o Operator) groupFailures(ctx context.Context, selector model.Selector, keyOf func(*model.Model) string) ([]Failures, error) {
 	failing, err := model.ParseSelector(strings.Trim("status=failing,"+selector.String(), ","))
 	if err != nil {
@@ -129,12 +129,21 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 	}
 	groups := map[string]*Failures{}
 	err = o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachPicked(ctx, failing, func(one *store.Record) error {
-			by := keyOf(&one.Model)
+		return part.Report().EachPicked(ctx, failing, func(m *store.Record) error {
+			by := keyOf(&m.Model)
 			if groups[by] == nil {
-				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: one.FailingSince}
+				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: m.FailingSince}
 			}
-			groups[by].add(&one.Model)
+			group := groups[by]
+			group.Models++
+			group.errors[m.FingerprintID]++
+			if m.FailingSince.Before(group.Since) {
+				group.Since = m.FailingSince
+			}
+			if group.UIDs = append(group.UIDs, m.UID); len(group.UIDs) > 3 { // the same ones, however the walk goes
+				slices.Sort(group.UIDs)
+				group.UIDs = group.UIDs[:3]
+			}
 			return nil
 		})
 	})
@@ -144,18 +153,6 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 	}
 	slices.SortFunc(all, func(a, b Failures) int { return cmp.Or(cmp.Compare(b.Models, a.Models), cmp.Compare(a.By, b.By)) })
 	return all, err
-}
-
-func (f *Failures) add(m *model.Model) {
-	f.Models++
-	f.errors[m.FingerprintID]++
-	if m.FailingSince.Before(f.Since) {
-		f.Since = m.FailingSince
-	}
-	if f.UIDs = append(f.UIDs, m.UID); len(f.UIDs) > 3 { // the same ones, however the walk goes
-		slices.Sort(f.UIDs)
-		f.UIDs = f.UIDs[:3]
-	}
 }
 
 // FailureDetails are all that is known of a group of failures.
@@ -194,33 +191,19 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 	}
 	one := &found[0]
 	d = FailureDetails{Failures: newFailures(one), Count: one.Failures, Began: one.Began, Ended: one.Ended, LastUID: one.UID}
-	d.Examples, err = o.examples(ctx, selector)
-	d.UIDs = d.Examples[:min(len(d.Examples), 3)]
-	return d, err
-}
-
-var errEnough = errors.New("enough")
-
-// examples names a few models that a selector picks.
-func (o Operator) examples(ctx context.Context, text string) (uids []string, err error) {
-	selector, err := model.ParseSelector(text)
+	picks, err := model.ParseSelector(selector)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
-	for _, part := range o.Queue.Parts {
-		err := part.Report().EachPicked(ctx, selector, func(one *store.Record) error {
-			if uids = append(uids, one.UID); len(uids) == maxExamples {
+	err = untilEnough(o.Queue.Each(func(part *store.Store) error {
+		return part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
+			if d.Examples = append(d.Examples, one.UID); len(d.Examples) == maxExamples {
 				return errEnough
 			}
 			return nil
 		})
-		if err != nil && !errors.Is(err, errEnough) {
-			return nil, o.Queue.PartError(part, err)
-		}
-		if err != nil {
-			break
-		}
-	}
-	slices.Sort(uids)
-	return uids, nil
+	}))
+	slices.Sort(d.Examples)
+	d.UIDs = d.Examples[:min(len(d.Examples), 3)]
+	return d, err
 }

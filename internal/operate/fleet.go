@@ -18,6 +18,10 @@ type FleetRequest struct {
 	Selector string // empty: all models
 	For      string // how far ahead
 	Drain    string // such as 600/m; empty: as measured
+
+	picks     model.Selector
+	ahead     time.Duration
+	perMinute float64 // 0: as measured
 }
 
 // maxAhead is how far ahead anybody may look.
@@ -26,48 +30,43 @@ const maxAhead = 31 * 24 * time.Hour
 // fleet is a queue whose models are looked at.
 type fleet struct {
 	Operator
-	selector model.Selector
+	*FleetRequest
 	now, to  time.Time
 	drain    float64 // attempts a minute; 0: not known
 	measured string  // how the drain is known
 	queued   int     // entries in the input lists
 }
 
-// openFleet reads a request, and what the queue tells of its workers.
-func (o Operator) openFleet(ctx context.Context, r FleetRequest) (*fleet, error) {
-	s := &fleet{Operator: o}
-	ahead, err := document.ParseDuration(r.For)
-	if err == nil && (ahead < time.Minute || ahead > maxAhead) {
+func (r *FleetRequest) validate() (err error) {
+	r.ahead, err = document.ParseDuration(r.For)
+	if err == nil && (r.ahead < time.Minute || r.ahead > maxAhead) {
 		err = document.Refuse("", "1m to 31d", document.Found(r.For))
 	}
 	if err != nil {
-		return nil, refusedAt("for", err)
+		return refusedAt("for", err)
 	}
-	if s.selector, err = model.ParseSelector(r.Selector); err != nil {
-		return nil, refused(err)
+	if r.picks, err = model.ParseSelector(r.Selector); err != nil || r.Drain == "" {
+		return refused(err)
 	}
-	if r.Drain != "" {
-		s.measured = "as --drain says"
-		if s.drain, err = parseDrain(r.Drain); err != nil {
-			return nil, err
-		}
-	}
-	if s.now, err = s.Queue.Parts[0].Now(ctx); err != nil {
-		return nil, err
-	}
-	s.to = s.now.Add(ahead)
-	return s, s.measure(ctx)
-}
-
-// parseDrain reads "600/m", "10/s" or "20000/h" as attempts a minute.
-func parseDrain(text string) (float64, error) {
-	number, unit, _ := strings.Cut(strings.TrimSpace(text), "/")
+	// As in 600/m, 10/s or 20000/h.
+	number, unit, _ := strings.Cut(strings.TrimSpace(r.Drain), "/")
 	perMinute, known := map[string]float64{"s": 60, "m": 1, "min": 1, "h": 1.0 / 60}[strings.TrimPrefix(unit, "1")]
 	rate, err := strconv.ParseFloat(number, 64)
 	if err != nil || !known || !(rate > 0) || rate > 1e9 {
-		return 0, refuse("drain", "a rate such as 600/m or 10/s", document.Found(text))
+		return refuse("drain", "a rate such as 600/m or 10/s", document.Found(r.Drain))
 	}
-	return rate * perMinute, nil
+	r.perMinute = rate * perMinute
+	return nil
+}
+
+// openFleet reads what the queue tells of its workers.
+func (o Operator) openFleet(ctx context.Context, r *FleetRequest) (*fleet, error) {
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &fleet{Operator: o, FleetRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as --drain says"}
+	return s, s.measure(ctx)
 }
 
 // journalSince is how far back the journal is asked for a busy minute, and maxEntries how much of it is read of each part.
@@ -95,28 +94,32 @@ func (s *fleet) measure(ctx context.Context) error {
 	if s.drain, s.measured = lately, "as the input list was drained within the last minute"; s.drain > 0 {
 		return nil
 	}
-	err = s.Queue.Each(func(part *store.Store) error { return readEnded(ctx, part, s.now, ended) })
+	err = s.Queue.Each(func(part *store.Store) error {
+		read := 0
+		return untilEnough(part.Report().EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
+			ended.Add(entry)
+			if read++; read == maxEntries {
+				return errEnough
+			}
+			return nil
+		}))
+	})
 	s.drain, s.measured = float64(ended.Busiest()), "at least: the busiest minute of the last half hour"
 	return err
 }
 
-func readEnded(ctx context.Context, part *store.Store, now time.Time, ended forecast.Ended) error {
-	read := 0
-	err := part.Report().EachEntry(ctx, now.Add(-journalSince), func(entry model.JournalEntry) error {
-		ended.Add(entry)
-		if read++; read == maxEntries {
-			return errEnough
-		}
-		return nil
-	})
+// errEnough ends a walk early.
+var errEnough = errors.New("enough")
+
+func untilEnough(err error) error {
 	if errors.Is(err, errEnough) {
 		return nil
 	}
 	return err
 }
 
-// EachModel hands over all models of the queue that can be read, in chunks, each once.
-func (o Operator) EachModel(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
+// eachModel hands over all models of the queue that can be read, in chunks, each once.
+func (o Operator) eachModel(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
 		return part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
 			found, err := part.Load(ctx, uids)
@@ -139,7 +142,7 @@ func (o Operator) EachModel(ctx context.Context, visit func(part *store.Store, r
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
 func (s *fleet) picks(record *store.Record) bool {
-	return s.selector.All() || s.selector.Matches(&record.Model, record.Status(s.now, false), s.now)
+	return s.FleetRequest.picks.All() || s.FleetRequest.picks.Matches(&record.Model, record.Status(s.now, false), s.now)
 }
 
 // Load is the starts of a period.

@@ -16,6 +16,22 @@ type ForecastRequest struct {
 
 	By     string // groups to tell the largest of at the peak; empty: none
 	Spread string // to compare with; empty: a tenth of each interval
+
+	by     forecast.Grouping // nil: none
+	length time.Duration     // of the spread; 0: a tenth of each interval
+}
+
+// Validate refuses what is wrong for any queue.
+func (r *ForecastRequest) Validate() (err error) {
+	if r.length, err = document.ParseDuration(r.Spread); err != nil {
+		return refusedAt("spread", err)
+	}
+	if r.By != "" {
+		if r.by, err = forecast.ParseGrouping(r.By); err != nil {
+			return refusedAt("by", err)
+		}
+	}
+	return r.FleetRequest.validate()
 }
 
 // Forecast tells how many attempts will start, minute by minute.
@@ -45,41 +61,25 @@ type MinuteStarts struct {
 	Starts int       `json:"starts"`
 }
 
-// outlook is a fleet that is being walked.
-type outlook struct {
-	*fleet
-
-	length time.Duration // of the spread; 0: a tenth of each interval
-	found  Forecast
-}
-
 // Forecast walks the models as the daemons would.
 func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, error) {
-	length, err := document.ParseDuration(r.Spread)
-	if err != nil {
-		return Forecast{}, refusedAt("spread", err)
+	if err := r.Validate(); err != nil {
+		return Forecast{}, err
 	}
-	var by forecast.Grouping
-	if r.By != "" {
-		if by, err = forecast.ParseGrouping(r.By); err != nil {
-			return Forecast{}, refusedAt("by", err)
-		}
-	}
-	fleet, err := o.openFleet(ctx, r.FleetRequest)
+	fleet, err := o.openFleet(ctx, &r.FleetRequest)
 	if err != nil {
 		return Forecast{}, err
 	}
-	walked := &outlook{fleet: fleet, length: length, found: Forecast{
+	found := Forecast{
 		Queue: o.Queue.Name, From: fleet.now, To: fleet.to, Queued: fleet.queued, Drain: fleet.drained(), By: r.By,
 		Counts: forecast.NewCounts(fleet.now, fleet.to), SpreadCounts: forecast.NewCounts(fleet.now, fleet.to),
-	}}
-	if err := walked.walk(ctx, by); err != nil {
+	}
+	if err := fleet.walk(ctx, &r, &found); err != nil {
 		return Forecast{}, err
 	}
-	found := walked.found
 	found.Load, found.Spread, found.PerMinute = fleet.load(found.Counts), fleet.load(found.SpreadCounts), found.Counts.PerMinute
-	if length > 0 {
-		found.SpreadLength = document.FormatDuration(length)
+	if r.length > 0 {
+		found.SpreadLength = document.FormatDuration(r.length)
 	}
 	for _, minute := range found.Counts.Worst(maxGroups) {
 		found.Worst = append(found.Worst, MinuteStarts{found.Counts.At(minute), found.Counts.PerMinute[minute]})
@@ -88,50 +88,49 @@ func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, er
 }
 
 // walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
-func (o *outlook) walk(ctx context.Context, by forecast.Grouping) error {
-	gates, err := o.Queue.Parts[0].Blockers(ctx)
+func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) error {
+	blockers, err := s.Queue.Parts[0].Blockers(ctx)
 	if err != nil {
 		return err
 	}
-	walker := forecast.NewWalker(o.now, o.to, gates)
-	err = o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
-		o.found.Models++
+	walker := forecast.NewWalker(s.now, s.to, blockers)
+	err = s.starts(ctx, walker, func(m *model.Model, took time.Duration) {
+		found.Models++
 		switch {
 		case m.Disabled:
-			o.found.Disabled++
+			found.Disabled++
 		case m.Parked():
-			o.found.Parked++
+			found.Parked++
 		}
-		walker.Starts(m, took, o.found.Counts.Add)
-		walker.Starts(walker.Spread(m, o.length), took, o.found.SpreadCounts.Add)
+		walker.Starts(m, took, found.Counts.Add)
+		walker.Starts(walker.Spread(m, r.length), took, found.SpreadCounts.Add)
 	})
-	if by == nil || err != nil {
+	if r.by == nil || err != nil {
 		return err
 	}
-	groups, peak := forecast.Groups{}, o.found.Counts.At(o.found.Counts.Peak())
-	err = o.starts(ctx, walker, func(m *model.Model, took time.Duration) {
+	groups, peak := forecast.Groups{}, found.Counts.At(found.Counts.Peak())
+	err = s.starts(ctx, walker, func(m *model.Model, took time.Duration) {
 		walker.Starts(m, took, func(at time.Time) {
 			if !at.Before(peak) && at.Before(peak.Add(time.Minute)) {
-				groups[by(m)]++
+				groups[r.by(m)]++
 			}
 		})
 	})
-	o.found.Groups = new(groups.Largest(maxGroups))
+	found.Groups = new(groups.Largest(maxGroups))
 	return err
 }
 
-// maxGroups bounds how many groups, and worst minutes, are told.
 const maxGroups = 5
 
 // lastAttempts is how many attempts of a model tell how long the next one takes.
 const lastAttempts = 5
 
 // starts hands over the models that are picked, with the time that their attempts take where that matters.
-func (o *outlook) starts(ctx context.Context, walker *forecast.Walker, visit func(m *model.Model, took time.Duration)) error {
-	return o.EachModel(ctx, func(part *store.Store, records []*store.Record) error {
+func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, visit func(m *model.Model, took time.Duration)) error {
+	return s.eachModel(ctx, func(part *store.Store, records []*store.Record) error {
 		var asked []string
 		for _, record := range records {
-			if o.picks(record) && walker.AsksLength(&record.Model) {
+			if s.picks(record) && walker.AsksLength(&record.Model) {
 				asked = append(asked, record.UID)
 			}
 		}
@@ -143,7 +142,7 @@ func (o *outlook) starts(ctx context.Context, walker *forecast.Walker, visit fun
 			}
 		}
 		for _, record := range records {
-			if o.picks(record) {
+			if s.picks(record) {
 				visit(&record.Model, forecast.Length(past[record.UID]))
 			}
 		}

@@ -24,7 +24,8 @@ type FreshnessRequest struct {
 	past  time.Time // zero: now
 }
 
-func (r *FreshnessRequest) read() (err error) {
+// Validate refuses what is wrong for any queue.
+func (r *FreshnessRequest) Validate() (err error) {
 	if r.picks, err = model.ParseSelector(r.Selector); err != nil || r.At == "" {
 		return refused(err)
 	}
@@ -55,7 +56,7 @@ type survey struct {
 
 // Freshness tells how many models are as fresh as their policies promise, and which are stale for longest.
 func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness, error) {
-	if err := r.read(); err != nil {
+	if err := r.Validate(); err != nil {
 		return Freshness{}, err
 	}
 	now, err := o.Queue.Parts[0].Now(ctx)
@@ -89,7 +90,6 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 	return found, nil
 }
 
-// index asks the indexes of a part.
 func (s *survey) index(ctx context.Context, part *store.Store) error {
 	stats, err := part.Report().Stats(ctx)
 	if s.counts[part] = stats.Freshness; err != nil || !s.past.IsZero() {
@@ -113,7 +113,6 @@ func (s *survey) index(ctx context.Context, part *store.Store) error {
 	return s.explain(ctx, part, found)
 }
 
-// walk looks at each model that is picked.
 func (s *survey) walk(ctx context.Context) error {
 	s.ages = newHistogram()
 	for _, part := range s.queue.Parts {
@@ -139,7 +138,6 @@ func (s *survey) walk(ctx context.Context) error {
 	return nil
 }
 
-// note names a model that is stale.
 func (s *survey) note(one explain.Shown) {
 	since := one.Record.StaleSince()
 	if since.IsZero() {
@@ -150,7 +148,6 @@ func (s *survey) note(one explain.Shown) {
 	})
 }
 
-// explain says why models that are named are stale.
 func (s *survey) explain(ctx context.Context, part *store.Store, found []explain.Shown) error {
 	found = slices.DeleteFunc(found, func(one explain.Shown) bool {
 		return !slices.ContainsFunc(s.worst, func(v Stale) bool { return v.UID == one.Record.UID })
@@ -175,7 +172,6 @@ func (s *survey) explain(ctx context.Context, part *store.Store, found []explain
 	return nil
 }
 
-// keepWorst keeps those that are stale for longest.
 func (s *survey) keepWorst() {
 	slices.SortStableFunc(s.worst, func(a, b Stale) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID)) })
 	s.worst = s.worst[:min(len(s.worst), maxWorst)]
@@ -193,7 +189,18 @@ func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) err
 		want := "a time from " + model.FormatTime(reach) + " on, which is as far back as the journal reaches, to now"
 		return document.Refuse("at", want, document.Found(s.At))
 	}
-	picks, err := s.picker(ctx, part)
+	// A model that is gone is not picked, unless all are.
+	picks, picked := func(string) bool { return true }, map[string]bool{}
+	if !s.picks.All() {
+		picks = func(uid string) bool { return picked[uid] }
+		err = part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
+			found, err := explain.ReadModels(ctx, part, uids)
+			for _, one := range explain.PickFrom(found, s.picks) {
+				picked[one.Record.UID] = true
+			}
+			return err
+		})
+	}
 	if err != nil {
 		return err
 	}
@@ -207,22 +214,6 @@ func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) err
 	}
 	s.ages = nil
 	return err
-}
-
-// picker tells which models of a part are picked, as they are now: one that is gone is not, unless all are.
-func (s *survey) picker(ctx context.Context, part *store.Store) (func(uid string) bool, error) {
-	if s.picks.All() {
-		return func(string) bool { return true }, nil
-	}
-	picked := map[string]bool{}
-	err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
-		found, err := explain.ReadModels(ctx, part, uids)
-		for _, one := range explain.PickFrom(found, s.picks) {
-			picked[one.Record.UID] = true
-		}
-		return err
-	})
-	return func(uid string) bool { return picked[uid] }, err
 }
 
 // FreshnessShare says how many models keep what their policies promise.
@@ -271,16 +262,11 @@ func newHistogram() []AgeBucket {
 }
 
 func countAge(buckets []AgeBucket, m *model.Model, now time.Time) {
-	last := len(buckets) - 1
-	at := last - 1
-	for i := range buckets[:at] {
-		if now.Sub(m.LastSuccessAt) <= buckets[i].length {
-			at = i
-			break
-		}
-	}
-	if m.LastSuccessAt.IsZero() {
+	at := slices.IndexFunc(buckets, func(b AgeBucket) bool { return now.Sub(m.LastSuccessAt) <= b.length })
+	if last := len(buckets) - 1; m.LastSuccessAt.IsZero() {
 		at = last
+	} else if at < 0 {
+		at = last - 1
 	}
 	buckets[at].Models++
 }

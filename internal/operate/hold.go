@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Hold is a hold in all parts of a queue.
@@ -42,9 +43,24 @@ type HoldRequest struct {
 
 // Hold keeps models from starting. bulk is the one that takes back their attempts; empty: nobody asked for it.
 func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ Hold, bulk string, err error) {
-	hold, err := o.readHold(ctx, r)
-	if err != nil {
+	hold := model.Hold{ID: cmp.Or(r.ID, store.NewHoldID()), Reason: r.Reason, By: o.By}
+	if r.Reason == "" {
+		return Hold{}, "", refuse("reason", "why, for whoever wonders", "nothing")
+	}
+	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
 		return Hold{}, "", err
+	}
+	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
+		return Hold{}, "", refused(err)
+	}
+	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
+		return Hold{}, "", err
+	}
+	if hold.Within, err = readWithin(r.Within); err != nil {
+		return Hold{}, "", err
+	}
+	if err := hold.Validate(); err != nil {
+		return Hold{}, "", refused(err)
 	}
 	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
 		return Hold{}, "", fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
@@ -53,26 +69,6 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ Hold, bulk string,
 		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
 	}
 	return newHold(&store.HoldSum{Hold: hold}), bulk, err
-}
-
-func (o Operator) readHold(ctx context.Context, r HoldRequest) (hold model.Hold, err error) {
-	hold = model.Hold{ID: cmp.Or(r.ID, store.NewHoldID()), Reason: r.Reason, By: o.By}
-	if r.Reason == "" {
-		return hold, refuse("reason", "why, for whoever wonders", "nothing")
-	}
-	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
-		return hold, err
-	}
-	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
-		return hold, refused(err)
-	}
-	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
-		return hold, err
-	}
-	if hold.Within, err = readWithin(r.Within); err != nil {
-		return hold, err
-	}
-	return hold, refused(hold.Validate())
 }
 
 func readWithin(text string) (time.Duration, error) {
@@ -96,18 +92,33 @@ func (o Operator) Holds(ctx context.Context) ([]Hold, error) {
 	return holds, err
 }
 
-// Release ends a hold: its models start once, spread over a time, or as the hold says. Without an id it is the one of the whole queue, or the
-// only one.
-func (o Operator) Release(ctx context.Context, id, within string) (hold Hold, err error) {
-	spread, err := readWithin(within)
-	if err != nil {
+// ReleaseRequest says which hold ends: one by its id, or the one of the whole queue, or the only one.
+type ReleaseRequest struct {
+	ID     string
+	Only   bool   // nobody names one
+	Within string // over which its starts are spread; empty: as the hold says
+
+	spread time.Duration
+}
+
+// Validate refuses what is wrong for any queue.
+func (r *ReleaseRequest) Validate() (err error) {
+	if r.spread, err = readWithin(r.Within); err == nil && !r.Only {
+		err = refused(document.ValidateID("id", r.ID))
+	}
+	return err
+}
+
+// Release ends a hold: its models start once.
+func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold Hold, err error) {
+	if err := r.Validate(); err != nil {
 		return hold, err
 	}
-	if hold, err = o.findHold(ctx, id); err != nil {
+	if hold, err = o.findHold(ctx, r.ID); err != nil {
 		return hold, err
 	}
-	if within != "" {
-		hold.Within = spread
+	if r.Within != "" {
+		hold.Within = r.spread
 	}
 	released, err := o.Queue.Fleet().ReleaseHold(ctx, hold.ID, hold.Within)
 	if err == nil && !released {
@@ -138,4 +149,64 @@ func (o Operator) findHold(ctx context.Context, id string) (Hold, error) {
 		names = append(names, hold.ID)
 	}
 	return Hold{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
+}
+
+// Calendar is a calendar, and when it is closed.
+type Calendar struct {
+	schedule.Calendar `json:"calendar"`
+
+	Closed  bool      `json:"closed"` // now
+	From    time.Time `json:"from"`   // when it is closed next, or now
+	Until   time.Time `json:"until"`
+	Problem string    `json:"problem"` // why nobody knows; empty: somebody does
+}
+
+// Calendars lists the calendars.
+func (o Operator) Calendars(ctx context.Context) ([]Calendar, error) {
+	stored, err := o.Queue.Parts[0].Fleet().StoredCalendars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.closings(ctx, stored)
+}
+
+// PutCalendars stores calendars.
+func (o Operator) PutCalendars(ctx context.Context, calendars []schedule.Calendar) ([]Calendar, error) {
+	for _, calendar := range calendars {
+		if err := o.Queue.Fleet().PutCalendar(ctx, calendar); err != nil {
+			return nil, err
+		}
+	}
+	return o.closings(ctx, calendars)
+}
+
+// RemoveCalendar forgets a calendar.
+func (o Operator) RemoveCalendar(ctx context.Context, name string) error {
+	removed, err := o.Queue.Fleet().RemoveCalendar(ctx, name)
+	if err == nil && !removed {
+		err = fmt.Errorf("%s: expected the name of a calendar, found none of that name", document.OneLine(name))
+	}
+	return err
+}
+
+func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) ([]Calendar, error) {
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Calendar, len(calendars))
+	for i, calendar := range calendars {
+		c := Calendar{Calendar: calendar}
+		var err error
+		if c.Until, c.Closed, err = calendar.ClosedUntil(now); c.Closed {
+			c.From = now
+		} else if next, known, failed := calendar.NextClosed(now); failed == nil && known {
+			c.From, c.Until = next.From, next.Until
+		}
+		if err != nil {
+			c.Problem = err.Error()
+		}
+		found[i] = c
+	}
+	return found, nil
 }

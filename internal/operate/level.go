@@ -17,6 +17,8 @@ type LevelRequest struct {
 
 	Within             string // by less than which planned refreshes are shifted
 	Plan, Apply, Clear bool   // at most one
+
+	shift time.Duration
 }
 
 // The bounds of Within.
@@ -41,80 +43,69 @@ type Level struct {
 	Minutes int   `json:"-"` // of the period
 }
 
-// Level chooses phases for models by which they start as evenly as can be, and stores them if that is asked for.
-func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
+// Validate refuses what is wrong for any queue.
+func (r *LevelRequest) Validate() (err error) {
 	if r.Plan && r.Apply || r.Plan && r.Clear || r.Apply && r.Clear {
-		return Level{}, refuse("", "one of --plan, --apply, --clear", "several")
+		return refuse("", "one of --plan, --apply, --clear", "several")
 	}
-	within, err := document.ParseDuration(r.Within)
-	if err == nil && (within < minShift || within > maxShift) {
+	r.shift, err = document.ParseDuration(r.Within)
+	if err == nil && (r.shift < minShift || r.shift > maxShift) {
 		err = document.Refuse("", "2s to 24h", document.Found(r.Within))
 	}
 	if err != nil {
-		return Level{}, refusedAt("within", err)
+		return refusedAt("within", err)
 	}
-	fleet, err := o.openFleet(ctx, r.FleetRequest)
+	return r.FleetRequest.validate()
+}
+
+// Level chooses phases for models by which they start as evenly as can be, and stores them if that is asked for.
+func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
+	if err := r.Validate(); err != nil {
+		return Level{}, err
+	}
+	fleet, err := o.openFleet(ctx, &r.FleetRequest)
 	if err == nil && (r.Apply || r.Clear) {
 		err = o.Queue.RequireWhole()
 	}
 	if err != nil {
 		return Level{}, err
 	}
-	found := Level{Queue: o.Queue.Name, Within: within, Drain: fleet.drained()}
-	levelling := leveller{fleet: fleet, phase: func(*model.Model) time.Duration { return 0 }}
+	found := Level{Queue: o.Queue.Name, Within: r.shift, Drain: fleet.drained()}
+	phase := func(*model.Model) time.Duration { return 0 }
 	if !r.Clear {
-		plan, err := fleet.planLevel(ctx, within)
+		leveller := forecast.NewLeveller(fleet.now, fleet.to, r.shift)
+		err := fleet.eachModel(ctx, func(_ *store.Store, records []*store.Record) error {
+			for _, record := range records {
+				leveller.Add(&record.Model, fleet.picks(record), forecast.Host(&record.Model))
+			}
+			return nil
+		})
 		if err != nil {
 			return Level{}, err
 		}
+		plan := leveller.Plan()
 		found.Models, found.Moves, found.Before, found.After = plan.Models, plan.Moved, new(fleet.load(plan.Before)), new(fleet.load(plan.After))
 		found.Minutes = len(plan.Before.PerMinute)
-		levelling.phase = func(m *model.Model) time.Duration { return plan.Phase(m, forecast.Host(m)) }
+		phase = func(m *model.Model) time.Duration { return plan.Phase(m, forecast.Host(m)) }
 	}
-	if r.Apply || r.Clear {
-		err = levelling.run(ctx)
-		found.Changed, found.Left = levelling.changed, levelling.left
+	if !r.Apply && !r.Clear {
+		return found, nil
 	}
-	return found, err
-}
-
-func (s *fleet) planLevel(ctx context.Context, within time.Duration) (*forecast.Plan, error) {
-	leveller := forecast.NewLeveller(s.now, s.to, within)
-	err := s.EachModel(ctx, func(_ *store.Store, records []*store.Record) error {
-		for _, record := range records {
-			leveller.Add(&record.Model, s.picks(record), forecast.Host(&record.Model))
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return leveller.Plan(), nil
-}
-
-// leveller gives models their phases.
-type leveller struct {
-	*fleet
-
-	phase         func(*model.Model) time.Duration
-	changed, left int
-}
-
-func (l *leveller) run(ctx context.Context) error {
-	return l.EachModel(ctx, func(part *store.Store, records []*store.Record) error {
+	err = fleet.eachModel(ctx, func(part *store.Store, records []*store.Record) error {
 		var picked []*model.Command
 		for _, record := range records {
-			if l.picks(record) {
+			if fleet.picks(record) {
 				picked = append(picked, &model.Command{UID: record.UID})
 			}
 		}
-		return l.Queue.PartError(part, l.apply(ctx, part, picked))
+		return o.Queue.PartError(part, found.apply(ctx, part, picked, phase, o.By))
 	})
+	return found, err
 }
 
 var errBusy = errors.New("the model waits for something else than a planned refresh")
 
-func (l *leveller) apply(ctx context.Context, part *store.Store, picked []*model.Command) error {
+func (l *Level) apply(ctx context.Context, part *store.Store, picked []*model.Command, phase func(*model.Model) time.Duration, by string) error {
 	changes := make([]bool, len(picked))
 	refused, err := store.Execute(ctx, part, picked, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		changes[i] = false
@@ -122,10 +113,10 @@ func (l *leveller) apply(ctx context.Context, part *store.Store, picked []*model
 		if !record.Exists || record.Broken {
 			return nil, nil
 		}
-		decision, outcome := record.Level(l.phase(&record.Model), now)
+		decision, outcome := record.Level(phase(&record.Model), now)
 		switch outcome {
 		case model.Applied:
-			changes[i], decision.By = true, l.By
+			changes[i], decision.By = true, by
 			return record.Decide(decision, now), nil
 		case model.Busy:
 			return nil, errBusy
@@ -136,9 +127,9 @@ func (l *leveller) apply(ctx context.Context, part *store.Store, picked []*model
 	for i, reason := range refused {
 		switch {
 		case reason != nil:
-			l.left++
+			l.Left++
 		case changes[i]:
-			l.changed++
+			l.Changed++
 		}
 	}
 	return err

@@ -26,7 +26,6 @@ func refuse(field, want, found string) error { return Refusal{document.Refuse(fi
 
 func refusef(format string, values ...any) error { return Refusal{fmt.Errorf(format, values...)} }
 
-// refused makes a Refusal of an error.
 func refused(err error) error {
 	if err == nil {
 		return nil

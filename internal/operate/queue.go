@@ -13,6 +13,9 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
+// Layout is the newest layout of keys that this program knows.
+const Layout = store.Layout
+
 // Settings are how many parts a queue has, and how its messages are written.
 type Settings struct {
 	Queue       string `json:"queue"`
@@ -32,6 +35,35 @@ func (o Operator) Settings() Settings {
 		s.Payload = store.PayloadNested
 	}
 	return s
+}
+
+// CreateQueue fixes how many parts a queue has, for ever, before anything is stored in it. To create it again alike changes nothing.
+func CreateQueue(ctx context.Context, clients *store.Clients, config store.Config, parts int) error {
+	if parts < 1 || parts > store.MaxParts {
+		return refuse("parts", fmt.Sprintf("1 to %d", store.MaxParts), fmt.Sprint(parts))
+	}
+	return store.Create(ctx, clients, config, parts)
+}
+
+const maxOthers = 5
+
+// Unused says that nothing was ever stored in the queue, whose name may be mistyped, and which others there are; empty: something was, or nobody
+// may ask.
+func (o Operator) Unused(ctx context.Context) string {
+	if used, err := o.Queue.Report().Used(ctx); err != nil || used {
+		return ""
+	}
+	others, err := o.Queue.Report().Others(ctx)
+	text := "others here: "
+	switch {
+	case err != nil:
+		text = "--queue names another"
+	case len(others) == 0:
+		text = "no other queue was found in this Redis"
+	case len(others) > maxOthers:
+		others = append(others[:maxOthers], "…")
+	}
+	return "queue " + o.Queue.Name + ": nothing was ever stored in it; " + text + strings.Join(others, ", ")
 }
 
 // SettingsRequest changes settings of a queue. What is empty stays as it is.

@@ -44,7 +44,7 @@ func (b *bundle) plan(documents string) *Plan {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, MaxDelete: Share{number: 10}})
+	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, By: "ann", MaxDelete: "10"})
 	if err != nil || len(plan.Refused) > 0 {
 		b.t.Fatalf("%v %v", err, plan)
 	}
@@ -53,7 +53,7 @@ func (b *bundle) plan(documents string) *Plan {
 
 func (b *bundle) carryOut(plan *Plan) *Plan {
 	b.t.Helper()
-	if err := plan.CarryOut(b.t.Context(), b.queue, "ann"); err != nil {
+	if err := plan.CarryOut(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	return plan
@@ -110,11 +110,8 @@ func TestAModelThatHasChangedSinceItWasPlannedIsRefusedAndTheOthersAreNot(t *tes
 		b.carryOut(plan)
 		for _, step := range plan.Steps {
 			refused := step.Name != "a"
-			if refused != (step.Err != nil) || refused == step.Applied() {
-				t.Errorf("%s %s: found %v, applied %v", step.Action, step.Name, step.Err, step.Applied())
-			}
-			if refused && !strings.Contains(step.Problem(), "expected the model "+step.Name+" as it was planned, found it changed since") {
-				t.Errorf("found %s", step.Problem())
+			if refused == step.Applied || refused != strings.Contains(step.Error, "expected the model "+step.Name+" as it was planned, found it changed since") {
+				t.Errorf("%s %s: found %s, applied %v", step.Action, step.Name, step.Error, step.Applied)
 			}
 		}
 		if a, other, c, d := b.record("a"), b.record("b"), b.record("c"), b.record("d"); a.Payload != `{"n":2}` || other.Payload != `{"n":1}` || !c.Exists || d.Payload != "{}" {
@@ -143,20 +140,20 @@ func TestAPlanThatRefusesSomethingIsNotCarriedOut(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
 	plan := b.plan(documents("1"))
 	plan.Refused = []string{"x"}
-	if err := plan.CarryOut(t.Context(), b.queue, ""); err == nil || b.record("a").Exists {
+	if err := plan.CarryOut(t.Context()); err == nil || b.record("a").Exists {
 		t.Errorf("expected an error and nothing done, found %v", err)
 	}
 }
 
 func TestAShareIsANumberOrAPercentageRoundedUp(t *testing.T) {
 	for text, want := range map[string]int{"0": 0, "7": 7, "0%": 0, "5%": 1, "50%": 10, "12.5%": 3, "100%": 20} {
-		if share, err := ParseShare(text); err != nil || share.Of(20) != want || share.String() != text {
-			t.Errorf("%s of 20: expected %d, found %d, %v", share, want, share.Of(20), err)
+		if got, err := (Options{MaxDelete: text}).maxDeleted(20); err != nil || got != want {
+			t.Errorf("%s of 20: expected %d, found %d, %v", text, want, got, err)
 		}
 	}
 	for _, text := range []string{"", "-1", "101%", "-1%", "x%", "1.5", "%", "NaN%"} {
-		if share, err := ParseShare(text); err == nil {
-			t.Errorf("%q: expected an error, found %v", text, share)
+		if err := (Options{Owner: "ann", MaxDelete: text}).Validate(); err == nil {
+			t.Errorf("%q: expected an error, found none", text)
 		}
 	}
 }

@@ -17,11 +17,11 @@ func (b *bundle) try() error {
 	if err != nil {
 		return err
 	}
-	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, MaxDelete: Share{number: 10}})
+	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, By: "ann", MaxDelete: "10"})
 	if err != nil {
 		return err
 	}
-	return plan.CarryOut(b.t.Context(), b.queue, "ann")
+	return plan.CarryOut(b.t.Context())
 }
 
 // An apply that Redis leaves half done says so, has deleted nothing that the directory has, and is done whole when it is repeated.

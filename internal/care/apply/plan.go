@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
@@ -14,29 +15,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
-
-// OwnerLabel is the label that says whose a model is.
-const OwnerLabel = "owner"
-
-// Options say how a directory is applied.
-type Options struct {
-	Owner string
-	// Prune: what the owner has and the directory has not is deleted, unless that is more than MaxDelete.
-	Prune     bool
-	MaxDelete Share
-	// Adopt: what belongs to another owner, or to nobody, and stands in the directory becomes the owner's. Otherwise it is refused.
-	Adopt bool
-	// By is who wants it, for the journal; empty: nobody says.
-	By string
-}
-
-// Validate refuses an owner that cannot be the value of a label.
-func (o Options) Validate() error {
-	if err := model.ValidateLabel(OwnerLabel, o.Owner); err != nil {
-		return document.Refuse("owner", "1-60 letters, digits or _.:@/+-", document.Found(o.Owner))
-	}
-	return nil
-}
 
 // Plan is what is to be done.
 type Plan struct {
@@ -48,22 +26,9 @@ type Plan struct {
 	Owned, Spared int
 	// Refused are documents that cannot be applied, a line each. Then nothing is.
 	Refused []string
-}
 
-// Deletes is how many models the plan deletes.
-func (p *Plan) Deletes() (n int) {
-	for _, step := range p.Steps {
-		if step.Action == Delete {
-			n++
-		}
-	}
-	return n
-}
-
-type planner struct {
-	Options
+	options  Options
 	queue    *store.Queue
-	plan     *Plan
 	policies map[string]policy.Policy // of the directory
 }
 
@@ -74,7 +39,7 @@ func New(ctx context.Context, queue *store.Queue, d definitions.Directory, optio
 	if err := errors.Join(options.Validate(), queue.RequireWhole()); err != nil {
 		return nil, err
 	}
-	p := &planner{Options: options, queue: queue, plan: &Plan{}, policies: map[string]policy.Policy{}}
+	p := &Plan{options: options, queue: queue, policies: map[string]policy.Policy{}}
 	for _, doc := range d.Refused {
 		p.refuse(doc.Position, doc.Err)
 	}
@@ -82,36 +47,40 @@ func New(ctx context.Context, queue *store.Queue, d definitions.Directory, optio
 		return nil, err
 	}
 	wanted := make(map[string]bool, len(d.Models))
-	for part := range slices.Chunk(d.Models, chunk) {
-		for _, m := range part {
+	for models := range slices.Chunk(d.Models, chunk) {
+		var steps []*Step
+		for _, m := range models {
 			wanted[m.Definition.UID] = true
+			if err := p.own(&m.Definition); err != nil {
+				p.refuse(m.Position, err)
+				continue
+			}
+			steps = append(steps, &Step{Kind: KindModel, Name: m.Definition.UID, definition: m.Definition, position: m.Position})
 		}
-		if err := p.planModels(ctx, part); err != nil {
-			return nil, err
+		for part, own := range store.ByPart(queue, steps, func(s *Step) string { return s.Name }) {
+			if err := p.planPart(ctx, part, own); err != nil {
+				return nil, queue.PartError(part, err)
+			}
 		}
 	}
 	if err := p.planOthers(ctx, wanted); err != nil {
 		return nil, err
 	}
-	if n, most := p.plan.Deletes(), p.MaxDelete.Of(p.plan.Owned); n > most {
-		want := fmt.Sprintf("at most %d models to delete, which is %s of the %d of %s", most, p.MaxDelete, p.plan.Owned, p.Owner)
-		p.plan.Refused = append(p.plan.Refused, document.Refuse("max-delete", want, fmt.Sprint(n)).Error())
+	deleted := p.Summary(false).Models.Delete
+	if most, _ := options.maxDeleted(p.Owned); deleted > most { // it was validated
+		want := fmt.Sprintf("at most %d models to delete, which is %s of the %d of %s", most, options.MaxDelete, p.Owned, options.Owner)
+		p.Refused = append(p.Refused, document.Refuse("max-delete", want, fmt.Sprint(deleted)).Error())
 	}
-	slices.SortStableFunc(p.plan.Steps, func(a, b *Step) int {
-		if a.Policy != b.Policy {
-			return map[bool]int{true: -1, false: 1}[a.Policy]
-		}
-		return cmp.Compare(a.Name, b.Name)
-	})
-	return p.plan, nil
+	slices.SortStableFunc(p.Steps, func(a, b *Step) int { return cmp.Or(-strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
+	return p, nil
 }
 
-func (p *planner) refuse(position func(string) string, err error) {
-	p.plan.Refused = append(p.plan.Refused, problem(position, "", err))
+func (p *Plan) refuse(position func(string) string, err error) {
+	p.Refused = append(p.Refused, definitions.Document{Position: position}.At(err).Error())
 }
 
-// planPolicies completes the policies with the policy default, of the directory if it has one, and compares them with what is stored.
-func (p *planner) planPolicies(ctx context.Context, all []definitions.Policy) error {
+// planPolicies completes the policies with the policy default, of the directory if it has one, and plans those that some part has not as they are.
+func (p *Plan) planPolicies(ctx context.Context, all []definitions.Policy) error {
 	stored, err := p.queue.Parts[0].Policies(ctx, []string{policy.DefaultName})
 	if err != nil {
 		return err
@@ -132,98 +101,74 @@ func (p *planner) planPolicies(ctx context.Context, all []definitions.Policy) er
 			continue
 		}
 		p.policies[one.Name] = whole
-		if err := p.planPolicy(ctx, one, whole); err != nil {
+		step := &Step{Action: Create, Kind: KindPolicy, Name: one.Name, policy: whole, position: one.Position}
+		same := true
+		err = p.queue.Each(func(part *store.Store) error {
+			stored, err := part.Policies(ctx, []string{one.Name})
+			here, found := stored[one.Name]
+			same = same && found && here.Equal(whole)
+			if found && part == p.queue.Parts[0] {
+				step.Action, step.Changes = Change, definitions.Compare(here, whole)
+			}
 			return err
+		})
+		switch {
+		case err != nil:
+			return err
+		case same:
+			p.Unchanged++
+		default:
+			p.Steps = append(p.Steps, step)
 		}
 	}
 	return nil
 }
 
-// planPolicy plans a policy, unless all parts have it already.
-func (p *planner) planPolicy(ctx context.Context, one definitions.Policy, whole policy.Policy) error {
-	step := &Step{Action: Create, Policy: true, Name: one.Name, policy: whole, position: one.Position}
-	same := true
-	for i, part := range p.queue.Parts {
-		stored, err := part.Policies(ctx, []string{one.Name})
-		if err != nil {
-			return p.queue.PartError(part, err)
-		}
-		here, found := stored[one.Name]
-		same = same && found && here.Equal(whole)
-		if i == 0 && found {
-			step.Action, step.Changes = Change, definitions.Compare(here, whole)
-		}
-	}
-	if same {
-		p.plan.Unchanged++
-		return nil
-	}
-	p.plan.Steps = append(p.plan.Steps, step)
-	return nil
-}
-
-func (p *planner) planModels(ctx context.Context, models []definitions.Model) error {
-	var steps []*Step
-	for _, m := range models {
-		if err := p.own(&m.Definition); err != nil {
-			p.refuse(m.Position, err)
-			continue
-		}
-		steps = append(steps, &Step{Name: m.Definition.UID, definition: m.Definition, position: m.Position})
-	}
-	for part, own := range store.ByPart(p.queue, steps, func(s *Step) string { return s.Name }) {
-		if err := p.planPart(ctx, part, own); err != nil {
-			return p.queue.PartError(part, err)
-		}
-	}
-	return nil
-}
-
-// own gives a definition the label of the owner.
-func (p *planner) own(d *model.Definition) error {
+func (p *Plan) own(d *model.Definition) error {
+	owner := p.options.Owner
 	named, is := d.Labels[OwnerLabel]
 	switch {
 	case d.Refresh == model.RefreshNow:
 		return document.Refuse("refresh", "planned or nothing, as a directory is applied again and again", document.Found(string(d.Refresh)))
-	case is && named != p.Owner:
-		return document.Refuse("labels."+OwnerLabel, p.Owner+" or nothing", document.Found(named))
+	case is && named != owner:
+		return document.Refuse("labels."+OwnerLabel, owner+" or nothing", document.Found(named))
 	case !is && len(d.Labels) == model.MaxLabels:
 		return document.Refuse("labels", fmt.Sprintf("at most %d beside %s", model.MaxLabels-1, OwnerLabel), fmt.Sprint(len(d.Labels)))
 	}
-	owned := maps.Clone(d.Labels)
-	if owned == nil {
-		owned = make(map[string]string, 1)
-	}
-	owned[OwnerLabel] = p.Owner
+	owned := map[string]string{OwnerLabel: owner}
+	maps.Copy(owned, d.Labels)
 	d.Labels = owned
 	return nil
 }
 
-// planPart plans models of one part: it decides what a put would do.
-func (p *planner) planPart(ctx context.Context, part *store.Store, steps []*Step) error {
+// planPart plans models of one part: it decides what a put would do, under the policies of the directory.
+func (p *Plan) planPart(ctx context.Context, part *store.Store, steps []*Step) error {
 	now, err := part.Now(ctx)
 	if err != nil {
 		return err
 	}
-	uids, commands := putsOf(steps, p.By)
+	uids, commands := putsOf(steps, p.options.By)
 	snapshot, err := part.Read(ctx, uids, commands)
 	if err != nil {
 		return err
 	}
-	p.foresee(snapshot, commands)
+	maps.Copy(snapshot.Policies.ByName, p.policies)
+	usual, own := p.policies[policy.DefaultName]
+	if own {
+		snapshot.Policies.ByName[""] = usual
+	}
 	for i, step := range steps {
-		record := snapshot.Records[step.Name]
-		if err := p.refuseForeign(record); err != nil {
-			p.refuse(step.position, err)
-			continue
+		if own {
+			commands[i].Definition.Complete(usual)
 		}
+		record := snapshot.Records[step.Name]
 		decision, outcome, err := record.Execute(commands[i], snapshot.Policies, record.Exists, now)
-		switch {
+		switch err = cmp.Or(p.refuseForeign(record), err); {
 		case err != nil:
 			p.refuse(step.position, err)
 			continue
 		case outcome == model.Unchanged:
-			p.plan.Unchanged++
+			p.Unchanged++
 			continue
 		}
 		step.Action, step.rev = Create, record.Rev()
@@ -232,39 +177,21 @@ func (p *planner) planPart(ctx context.Context, part *store.Store, steps []*Step
 		}
 		step.StartsAtOnce = decision.Next.Due(now) && !record.Due(now)
 		step.RefreshAt = decision.Next.RefreshAt
-		p.plan.Steps = append(p.plan.Steps, step)
+		p.Steps = append(p.Steps, step)
 	}
 	return nil
 }
 
-// foresee lets puts be decided under the policies of the directory.
-func (p *planner) foresee(snapshot *store.Snapshot, commands []*model.Command) {
-	for name, own := range p.policies {
-		snapshot.Policies.ByName[name] = own
-		if name == policy.DefaultName {
-			snapshot.Policies.ByName[""] = own
-		}
-	}
-	usual, own := p.policies[policy.DefaultName]
-	for _, command := range commands {
-		if own {
-			command.Definition.Complete(usual)
-		}
-	}
-}
-
 // refuseForeign refuses a stored model that is not the owner's, unless it is to be adopted.
-func (p *planner) refuseForeign(record *store.Record) error {
+func (p *Plan) refuseForeign(record *store.Record) error {
 	owner := record.Labels[OwnerLabel]
 	switch {
 	case record.Broken:
 		return document.Refuse("uid", "a key that holds a model", "something else")
-	case !record.Exists || owner == p.Owner || p.Adopt:
+	case !record.Exists || owner == p.options.Owner || p.options.Adopt:
 		return nil
-	case owner == "":
-		return document.Refuse("uid", "a model of "+p.Owner+", or --adopt", "one that belongs to nobody")
 	default:
-		return document.Refuse("uid", "a model of "+p.Owner+", or --adopt", "one of "+owner)
+		return document.Refuse("uid", "a model of "+p.options.Owner+", or --adopt", "one of "+cmp.Or(owner, "nobody"))
 	}
 }
 
@@ -276,22 +203,49 @@ func putsOf(steps []*Step, by string) (uids []string, commands []*model.Command)
 	return uids, commands
 }
 
-func (p *planner) planOthers(ctx context.Context, wanted map[string]bool) error {
-	selector, err := model.ParseSelector(OwnerLabel + "=" + p.Owner)
+func (p *Plan) planOthers(ctx context.Context, wanted map[string]bool) error {
+	selector, err := model.ParseSelector(OwnerLabel + "=" + p.options.Owner)
 	if err != nil {
 		return err
 	}
 	return p.queue.Each(func(part *store.Store) error {
 		return part.Report().EachPicked(ctx, selector, func(record *store.Record) error {
-			p.plan.Owned++
+			p.Owned++
 			switch {
 			case wanted[record.UID]:
-			case p.Prune:
-				p.plan.Steps = append(p.plan.Steps, &Step{Action: Delete, Name: record.UID, rev: record.Rev()})
+			case p.options.Prune:
+				p.Steps = append(p.Steps, &Step{Kind: KindModel, Action: Delete, Name: record.UID, rev: record.Rev()})
 			default:
-				p.plan.Spared++
+				p.Spared++
 			}
 			return nil
 		})
 	})
+}
+
+// CarryOut does what a plan says: the policies first, and then each model that is as it was when it was planned. Any other is refused, which
+// its step tells. A plan that has refused something is not carried out. An error is one of Redis: some steps may have been carried out.
+func (p *Plan) CarryOut(ctx context.Context) error {
+	if len(p.Refused) > 0 {
+		return errors.New("expected a plan that refuses nothing, found one that does")
+	}
+	var models []*Step
+	for _, step := range p.Steps {
+		if step.Kind == KindModel {
+			models = append(models, step)
+			continue
+		}
+		if err := p.queue.Fleet().PutPolicy(ctx, step.policy); err != nil {
+			return err
+		}
+		step.Applied = true
+	}
+	for some := range slices.Chunk(models, chunk) {
+		for part, own := range store.ByPart(p.queue, some, func(s *Step) string { return s.Name }) {
+			if err := carryOut(ctx, part, own, p.options.By); err != nil {
+				return p.queue.PartError(part, err)
+			}
+		}
+	}
+	return nil
 }

@@ -1,11 +1,14 @@
 package apply
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -19,52 +22,123 @@ const (
 	Delete Action = "delete"
 )
 
+// What a step is about.
+const (
+	KindModel  = "model"
+	KindPolicy = "policy"
+)
+
 // Step is one thing that a plan does.
 type Step struct {
-	Action Action
-	Policy bool   // it is about a policy; otherwise about a model
-	Name   string // of the policy, or the uid
-	// Changes are the fields that become others, of Change alone.
-	Changes []definitions.Difference
-	// StartsAtOnce: the model is not due, and will be as soon as the step is carried out.
-	StartsAtOnce bool
-	RefreshAt    time.Time // of a model, what follows; zero: none
-	Err          error     // why it was not carried out; nil: it was, or nobody has tried
+	Kind         string                   `json:"kind"`
+	Action       Action                   `json:"action"`
+	Name         string                   `json:"name"`    // of the policy, or the uid
+	Changes      []definitions.Difference `json:"changes"` // fields that become others, of Change alone
+	StartsAtOnce bool                     `json:"starts_at_once"`
+	RefreshAt    time.Time                `json:"refresh_at"` // of a model, what follows; zero: none
+	Applied      bool                     `json:"applied"`    // it was carried out
+	Error        string                   `json:"error"`      // why it was not, with the position of its document; empty: it was, or nobody has tried
 
 	position   func(field string) string // nil: it stands in no document
 	policy     policy.Policy
 	definition model.Definition
 	rev        string // as the plan has read it; empty: there was no such model
-	applied    bool
 }
 
-// Applied reports whether the step was carried out.
-func (s *Step) Applied() bool { return s.applied }
-
-// Problem is why the step was not carried out, with the position of its document.
-func (s *Step) Problem() string { return problem(s.position, s.Name, s.Err) }
-
-func problem(position func(field string) string, name string, err error) string {
-	if position == nil {
-		return name + ": " + err.Error()
+// carryOut does what steps say about models of a part, if these are as they were when they were planned.
+func carryOut(ctx context.Context, part *store.Store, steps []*Step, by string) error {
+	_, commands := putsOf(steps, by)
+	for i, step := range steps {
+		if step.Action == Delete {
+			commands[i].Type = model.CommandRemove
+		}
 	}
-	return definitions.Document{Position: position}.At(err).Error()
+	refused, err := store.Execute(ctx, part, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+		step := steps[i]
+		record := snapshot.Records[step.Name]
+		if record.Rev() != step.rev {
+			return nil, document.Refuse("", "the model "+step.Name+" as it was planned", "it changed since; plan again")
+		}
+		decision, outcome, err := record.Execute(commands[i], snapshot.Policies, record.Exists, now)
+		if err != nil || outcome != model.Applied {
+			return nil, err
+		}
+		return snapshot.Apply(commands[i], decision, now), nil
+	})
+	for i, reason := range refused {
+		switch step := steps[i]; {
+		case reason == nil:
+			step.Applied = true
+		case step.position == nil:
+			step.Error = step.Name + ": " + reason.Error()
+		default:
+			step.Error = definitions.Document{Position: step.position}.At(reason).Error()
+		}
+	}
+	return err
+}
+
+// Summary is what a plan does, or what became of it.
+type Summary struct {
+	Kind      string   `json:"kind"` // summary
+	Owner     string   `json:"owner"`
+	Policies  Count    `json:"policies"`
+	Models    Count    `json:"models"`
+	Unchanged int      `json:"unchanged"` // of both
+	Owned     int      `json:"owned"`     // models that the owner had
+	Spared    int      `json:"spared"`    // of these the directory has not, and nobody asked to prune
+	AtOnce    int      `json:"starts_at_once"`
+	Refused   []string `json:"refused"` // documents; then nothing is applied
+}
+
+// Count counts the steps of one kind: those of a plan, or those that were carried out.
+type Count struct {
+	Create int `json:"create"`
+	Change int `json:"change"`
+	Delete int `json:"delete"`
+	Failed int `json:"failed"`
+}
+
+// Summary sums a plan up, or what became of one that was carried out.
+func (p *Plan) Summary(carriedOut bool) Summary {
+	sum := Summary{Kind: "summary", Owner: p.options.Owner, Unchanged: p.Unchanged, Owned: p.Owned, Spared: p.Spared, Refused: p.Refused}
+	for _, step := range p.Steps {
+		count := &sum.Models
+		if step.Kind == KindPolicy {
+			count = &sum.Policies
+		}
+		switch {
+		case carriedOut && !step.Applied:
+			count.Failed++
+		case step.Action == Create:
+			count.Create++
+		case step.Action == Change:
+			count.Change++
+		default:
+			count.Delete++
+		}
+		if step.StartsAtOnce && step.Error == "" {
+			sum.AtOnce++
+		}
+	}
+	return sum
 }
 
 // changesOf lists the fields in which a definition differs from what is stored, field by field also in a payload and in a policy that a model
 // has alone.
 func changesOf(before *model.Model, after *model.Model) (changes []definitions.Difference) {
-	differ := func(field string, was, is any) {
-		if definitions.Text(was) != definitions.Text(is) {
-			changes = append(changes, definitions.Difference{Field: field, Old: was, New: is})
+	differ := func(field, was, is string) {
+		if was != is {
+			changes = append(changes, definitions.Difference{Field: field, Old: text(was), New: text(is)})
 		}
 	}
-	differ("rrule", text(before.Rule), text(after.Rule))
-	differ("timezone", text(before.Timezone), text(after.Timezone))
-	differ("dtstart", text(before.Dtstart), text(after.Dtstart))
+	differ("rrule", before.Rule, after.Rule)
+	differ("timezone", before.Timezone, after.Timezone)
+	differ("dtstart", before.Dtstart, after.Dtstart)
 	if policy.IsInline(before.PolicyName) && policy.IsInline(after.PolicyName) {
 		for _, d := range definitions.Compare(before.Policy, after.Policy) {
-			differ("policy."+d.Field, d.Old, d.New)
+			d.Field = "policy." + d.Field
+			changes = append(changes, d)
 		}
 	} else {
 		differ("policy", before.PolicyKey(), after.PolicyKey())

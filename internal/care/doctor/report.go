@@ -14,9 +14,9 @@ type Count struct {
 
 // Report is what a check has found.
 type Report struct {
-	Models   int              // model keys that were checked
-	Findings []Finding        // in the order in which they were found, of each code the first ones only
-	Counts   map[string]Count // by code, all of them
+	Models   int              `json:"models"`   // model keys that were checked
+	Findings []Finding        `json:"findings"` // in the order in which they were found, of each code the first ones only
+	Counts   map[string]Count `json:"codes"`    // by code, all of them
 }
 
 // Total returns how many findings of a severity are left, those that were repaired not counted.

@@ -1,3 +1,5 @@
+// Package transfer moves models between queues as JSON lines, with all that a queue knows of them and the
+// calendars, limits and policies that they go by, while daemons run on both sides.
 package transfer
 
 import (
@@ -59,7 +61,9 @@ func (e *Export) Write(ctx context.Context, to io.Writer) error {
 func (e *Export) find(ctx context.Context) (uids []string, policies map[string]bool, err error) {
 	policies = make(map[string]bool)
 	take := func(part *store.Store, uid, policyName string) {
-		if !e.lives(part, uid) {
+		home, own := part.Home(uid)
+		if !own { // no daemon knows it there
+			e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue, part.Keys.Queue))
 			return
 		}
 		if uids = append(uids, uid); !policy.IsInline(policyName) {
@@ -85,15 +89,6 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 	})
 	slices.Sort(uids)
 	return uids, policies, err
-}
-
-// lives reports whether a model is where it belongs. Elsewhere no daemon knows it.
-func (e *Export) lives(part *store.Store, uid string) bool {
-	home, own := part.Home(uid)
-	if !own {
-		e.Fault(fmt.Sprintf("%s: expected it in %s, found it in %s; refreshd doctor tells more", uid, home.Queue, part.Keys.Queue))
-	}
-	return own
 }
 
 // writePolicies writes stored policies. The policy default is written also where it is the built-in one, as a queue may have another.
@@ -129,9 +124,19 @@ func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Enc
 			found[exports[i].Record.UID] = &exports[i]
 		}
 	}
-	own, err := e.ownPolicies(ctx, found)
-	if err != nil {
-		return err
+	own, names := map[string]policy.Policy{}, map[*store.Store][]string{} // of policies that belong to one model each
+	for uid, one := range found {
+		if name := one.Record.PolicyName; policy.IsInline(name) {
+			names[e.Queue.Of(uid)] = append(names[e.Queue.Of(uid)], name)
+		}
+	}
+	for part, names := range names {
+		slices.Sort(names)
+		policies, err := part.Policies(ctx, slices.Compact(names))
+		if err != nil {
+			return e.Queue.PartError(part, err)
+		}
+		maps.Copy(own, policies)
 	}
 	for _, uid := range uids {
 		one := found[uid]
@@ -150,23 +155,4 @@ func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Enc
 		e.Models++
 	}
 	return ctx.Err()
-}
-
-func (e *Export) ownPolicies(ctx context.Context, found map[string]*store.Export) (map[string]policy.Policy, error) {
-	own := make(map[string]policy.Policy)
-	names := make(map[*store.Store][]string)
-	for uid, one := range found {
-		if name := one.Record.PolicyName; policy.IsInline(name) {
-			names[e.Queue.Of(uid)] = append(names[e.Queue.Of(uid)], name)
-		}
-	}
-	for part, names := range names {
-		slices.Sort(names)
-		policies, err := part.Policies(ctx, slices.Compact(names))
-		if err != nil {
-			return nil, e.Queue.PartError(part, err)
-		}
-		maps.Copy(own, policies)
-	}
-	return own, nil
 }

@@ -63,7 +63,7 @@ func TestAnImportOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 				}
 			}
 		}
-		i := Import{Queue: to.Queue, By: "ann", Refused: func(_ func(string) string, uid string, err error) { t.Errorf("refused %s: %v", uid, err) }}
+		i := Import{Queue: to.Queue, By: "ann", Refused: func(r Refusal) { t.Errorf("refused %+v", r) }}
 		return i.Read(t.Context(), "fleet.jsonl", strings.NewReader(lines))
 	}, func(n int) {
 		to.must(lines)

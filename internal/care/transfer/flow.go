@@ -75,15 +75,6 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	return nil
 }
 
-func (e *entry) readCalendar(fields map[string]any) error {
-	doc, err := document.ReadObject(fields, "kind", "calendar")
-	if err != nil {
-		return err
-	}
-	e.calendar, err = schedule.ParseCalendar(doc.Fields["calendar"])
-	return document.Place(err, "calendar")
-}
-
 func (e *entry) readLimit(fields map[string]any) error {
 	doc, err := document.ReadObject(fields, "kind", "key", "running", "rate", "since", "until", "reason", "by")
 	if err != nil {

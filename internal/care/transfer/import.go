@@ -2,13 +2,16 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -19,10 +22,13 @@ type Import struct {
 	Replace bool
 	// By is who wants it, for the journal; empty: nobody says.
 	By string
-	// Refused is told why a line was refused, in the order of the lines.
-	Refused func(position func(field string) string, uid string, err error)
+	// Refused is told which lines were refused, in their order.
+	Refused func(Refusal)
 
-	Models, Policies, Calendars, Limits Count
+	Models    Count `json:"models"`
+	Policies  Count `json:"policies"`
+	Calendars Count `json:"calendars"`
+	Limits    Count `json:"limits"`
 }
 
 // Count is what became of lines.
@@ -35,6 +41,13 @@ type Count struct {
 
 // All is how many lines there were.
 func (c Count) All() int { return c.Created + c.Replaced + c.Unchanged + c.Refused }
+
+// Refusal is a line that was refused.
+type Refusal struct {
+	UID   string `json:"uid"`
+	Field string `json:"field"` // empty: the whole line
+	Error string `json:"error"` // with the position
+}
 
 const (
 	// importBatch is how many models are decided and committed at once.
@@ -129,57 +142,50 @@ func (b *batcher) send() error {
 	}
 }
 
+// batch imports one line, or models, and counts what became of them.
 func (i *Import) batch(ctx context.Context, batch []*task) error {
-	var store func(context.Context, *task) error
-	var count *Count
-	switch batch[0].kind {
+	count, only := &i.Models, batch[0]
+	var err error
+	switch only.kind {
 	case kindCalendar:
-		store, count = i.importCalendar, &i.Calendars
+		count = &i.Calendars
+		err = i.importCalendar(ctx, only)
 	case kindLimit:
-		store, count = i.importLimit, &i.Limits
+		count = &i.Limits
+		err = i.importLimit(ctx, only)
 	case kindPolicy:
-		store, count = i.importPolicy, &i.Policies
+		count = &i.Policies
+		err = i.importPolicy(ctx, only)
 	default:
-		return i.importModels(ctx, batch)
+		parts, within := errgroup.WithContext(ctx)
+		parts.SetLimit(sideBySide)
+		left := slices.DeleteFunc(slices.Clone(batch), func(t *task) bool { return t.done })
+		for part, tasks := range store.ByPart(i.Queue, left, (*task).uid) {
+			parts.Go(func() error { return i.Queue.PartError(part, i.importModels(within, part, tasks)) })
+		}
+		err = parts.Wait()
 	}
-	if err := store(ctx, batch[0]); err != nil {
-		return err
-	}
-	i.count(count, batch[0])
-	return nil
-}
-
-func (i *Import) importModels(ctx context.Context, batch []*task) error {
-	parts, within := errgroup.WithContext(ctx)
-	parts.SetLimit(sideBySide)
-	for part, tasks := range store.ByPart(i.Queue, undone(batch), (*task).uid) {
-		parts.Go(func() error { return i.Queue.PartError(part, i.models(within, part, tasks)) })
-	}
-	if err := parts.Wait(); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, t := range batch {
-		i.count(&i.Models, t)
+		switch {
+		case t.err != nil:
+			count.Refused++
+			refusal := Refusal{UID: t.uid(), Error: t.At(t.err).Error()}
+			if refused, is := errors.AsType[*document.Error](t.err); is {
+				refusal.Field = refused.Field
+			}
+			i.Refused(refusal)
+		case !t.applied:
+			count.Unchanged++
+		case t.existed:
+			count.Replaced++
+		default:
+			count.Created++
+		}
 	}
 	return nil
-}
-
-func undone(tasks []*task) []*task {
-	return slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool { return t.done })
-}
-
-func (i *Import) count(c *Count, t *task) {
-	switch {
-	case t.err != nil:
-		c.Refused++
-		i.Refused(t.Position, t.uid(), t.err)
-	case !t.applied:
-		c.Unchanged++
-	case t.existed:
-		c.Replaced++
-	default:
-		c.Created++
-	}
 }
 
 func (i *Import) importPolicy(ctx context.Context, t *task) error {
@@ -197,12 +203,13 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 		return nil
 	}
 	all := true
-	for _, part := range i.Queue.Parts {
+	err := i.Queue.Each(func(part *store.Store) error {
 		found, same, err := here(part)
-		if err != nil {
-			return i.Queue.PartError(part, err)
-		}
 		t.existed, all = t.existed || found && !same, all && same
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if t.existed && !i.Replace {
 		t.refuse(document.Refuse(t.kind, wanted+", or --replace", "another one"))
@@ -212,4 +219,60 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 	}
 	t.applied = true
 	return put()
+}
+
+// importModels imports models of one part. What the queue has already stays as it is.
+func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*task) error {
+	puts := make([]*model.Command, len(tasks))
+	for at, t := range tasks {
+		puts[at] = &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
+	}
+	with := &pastReader{Store: part}
+	refused, err := store.Execute(ctx, with, puts, func(at int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+		t, put := tasks[at], puts[at]
+		record := snapshot.Records[t.uid()]
+		t.existed, t.applied = record.Exists, false
+		decision, outcome, err := t.execute(record, put, snapshot.Policies, with.pasts[t.uid()], now)
+		switch {
+		case err != nil || outcome == model.Unchanged:
+			return nil, err
+		case t.existed && !i.Replace:
+			return nil, document.Refuse("uid", "a model that is not stored yet, or is just as the line says, or --replace", "another state of it")
+		}
+		decision.By, t.applied = i.By, true
+		return snapshot.Apply(put, decision, now), nil
+	})
+	for at, reason := range refused {
+		tasks[at].err = reason
+	}
+	return err
+}
+
+// pastReader also reads the histories of the models that exist.
+type pastReader struct {
+	*store.Store
+
+	pasts map[string][]string
+}
+
+func (r *pastReader) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
+	snapshot, err := r.Store.Read(ctx, uids, commands)
+	if err == nil {
+		existing := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return !snapshot.Records[uid].Exists })
+		r.pasts, err = r.Report().Past(ctx, existing)
+	}
+	return snapshot, err
+}
+
+func (t *task) execute(record *store.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
+	if !t.hasState {
+		return record.Execute(put, policies, record.Exists, now)
+	}
+	moved := t.moved
+	moved.Definition = put.Definition // completed, where it brings its own policy along
+	p, err := policies.Find(&moved.Definition)
+	if err != nil {
+		return model.Decision{}, model.Unchanged, err
+	}
+	return record.Import(moved, p, record.Exists, past, now)
 }

@@ -93,16 +93,20 @@ func readEntry(doc definitions.Document) (e entry, err error) {
 	}
 	switch e.kind {
 	case kindCalendar:
-		return e, e.readCalendar(fields)
+		if _, err = document.ReadObject(fields, "kind", "calendar"); err == nil {
+			e.calendar, err = schedule.ParseCalendar(fields["calendar"])
+			err = document.Place(err, "calendar")
+		}
 	case kindLimit:
-		return e, e.readLimit(fields)
+		err = e.readLimit(fields)
 	case kindPolicy:
-		return e, e.readPolicy(fields)
+		err = e.readPolicy(fields)
 	case kindModel:
-		return e, e.readModel(fields)
+		err = e.readModel(fields)
 	default:
-		return e, document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
+		err = document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
 	}
+	return e, err
 }
 
 func (e *entry) readPolicy(fields map[string]any) error {
@@ -144,14 +148,9 @@ func (e *entry) readModel(fields map[string]any) (err error) {
 	if e.moved.State, err = store.ReadState(fields["state"]); err != nil {
 		return document.Place(err, "state")
 	}
-	e.moved.Past, err = readHistory(fields["history"])
-	return err
-}
-
-func readHistory(value any) (past []string, err error) {
-	attempts, is := value.([]any)
-	if !is && value != nil {
-		return nil, document.Refuse("history", "a list of attempts", document.Found(value))
+	attempts, is := fields["history"].([]any)
+	if !is && fields["history"] != nil {
+		return document.Refuse("history", "a list of attempts", document.Found(fields["history"]))
 	}
 	for i, value := range attempts {
 		text, err := json.Marshal(value)
@@ -160,9 +159,9 @@ func readHistory(value any) (past []string, err error) {
 			attempt, err = model.ParseAttempt(string(text))
 		}
 		if err != nil {
-			return nil, document.Refuse(fmt.Sprintf("history[%d]", i), "an attempt, as the history of a model has it", document.Found(value))
+			return document.Refuse(fmt.Sprintf("history[%d]", i), "an attempt, as the history of a model has it", document.Found(value))
 		}
-		past = append(past, string(attempt.AppendEntry(nil)))
+		e.moved.Past = append(e.moved.Past, string(attempt.AppendEntry(nil)))
 	}
-	return past, nil
+	return nil
 }

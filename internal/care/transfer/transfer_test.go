@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -69,9 +68,7 @@ func (q *queue) export(state bool) string {
 // read imports lines and returns what became of them, and why some were refused.
 func (q *queue) read(lines string, replace bool) (i Import, refused []string) {
 	q.t.Helper()
-	i = Import{Queue: q.Queue, Replace: replace, By: "ann", Refused: func(position func(string) string, _ string, err error) {
-		refused = append(refused, definitions.Document{Position: position}.At(err).Error())
-	}}
+	i = Import{Queue: q.Queue, Replace: replace, By: "ann", Refused: func(r Refusal) { refused = append(refused, r.Error) }}
 	q.ok(i.Read(q.t.Context(), "fleet.jsonl", strings.NewReader(lines)))
 	return i, refused
 }

@@ -128,10 +128,7 @@ func hold(ctx context.Context, req *request, r operate.HoldRequest) (outcome, er
 
 func releaseHold(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("id")
-	if err := document.ValidateID("id", id); err != nil {
-		return outcome{}, err
-	}
-	_, err := req.operator.Release(ctx, id, "")
+	_, err := req.operator.Release(ctx, operate.ReleaseRequest{ID: id})
 	return outcome{text: "The hold " + id + " is released: what waits for it starts once."}, err
 }
 

@@ -109,16 +109,13 @@ func (o *object) add(v reflect.Value, outer map[string]bool) {
 			}
 			continue
 		}
-		if !field.IsExported() || name == "" || name == "-" || outer[name] || options == "omitempty" && empty(value) {
+		empty := value.IsZero()
+		if kind := value.Kind(); kind == reflect.Slice || kind == reflect.Map {
+			empty = value.Len() == 0
+		}
+		if !field.IsExported() || name == "" || name == "-" || outer[name] || options == "omitempty" && empty {
 			continue
 		}
 		o.names, o.values = append(o.names, name), append(o.values, plainValue(value))
 	}
-}
-
-func empty(v reflect.Value) bool {
-	if kind := v.Kind(); kind == reflect.Slice || kind == reflect.Map {
-		return v.Len() == 0
-	}
-	return v.IsZero()
 }

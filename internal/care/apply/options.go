@@ -1,0 +1,50 @@
+// Package apply makes what an owner has in a queue what a directory says: it plans first what to create, change and delete, and carries out
+// what it has planned, and nothing else.
+package apply
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// OwnerLabel is the label that says whose a model is.
+const OwnerLabel = "owner"
+
+// Options say how a directory is applied.
+type Options struct {
+	Owner string
+	// Prune: what the owner has and the directory has not is deleted, unless that is more than MaxDelete: a number of models, such as 12, or a
+	// share of what the owner has, such as 2.5%, of which a part of one counts as one.
+	Prune     bool
+	MaxDelete string
+	// Adopt: what belongs to another owner, or to nobody, and stands in the directory becomes the owner's. Otherwise it is refused.
+	Adopt bool
+	// By is who wants it, for the journal; empty: nobody says.
+	By string
+}
+
+// Validate refuses an owner that cannot be the value of a label, and what is neither a number nor a share. An error is a *document.Error.
+func (o Options) Validate() error {
+	if err := model.ValidateLabel(OwnerLabel, o.Owner); err != nil {
+		return document.Refuse("owner", "1-60 letters, digits or _.:@/+-", document.Found(o.Owner))
+	}
+	_, err := o.maxDeleted(0)
+	return err
+}
+
+// maxDeleted is how many models may be deleted of so many that the owner has.
+func (o Options) maxDeleted(owned int) (int, error) {
+	if part, is := strings.CutSuffix(o.MaxDelete, "%"); is {
+		percent, err := strconv.ParseFloat(part, 64)
+		if err == nil && percent >= 0 && percent <= 100 {
+			return int(math.Ceil(float64(owned) * percent / 100)), nil
+		}
+	} else if number, err := strconv.Atoi(o.MaxDelete); err == nil && number >= 0 {
+		return number, nil
+	}
+	return 0, document.Refuse("max-delete", "a number from 0, or a share from 0% to 100%", document.Found(o.MaxDelete))
+}

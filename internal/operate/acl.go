@@ -1,0 +1,45 @@
+package operate
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
+)
+
+// RedisUsers are users of Redis for roles in a queue, which has several parts or one; without roles, for all. password is the rule for the password
+// in a file. What the file holds is never told.
+func RedisUsers(queue string, roles []string, several bool, passwordFile string) (users []acl.User, password string, err error) {
+	keys, err := store.NewKeys(queue)
+	if err != nil {
+		return nil, "", refused(err)
+	}
+	hash := ""
+	if passwordFile != "" {
+		text, err := os.ReadFile(passwordFile)
+		if err != nil {
+			return nil, "", refusef("--password-file: %w", err)
+		}
+		password := strings.TrimRight(string(text), "\r\n")
+		if password == "" || strings.ContainsAny(password, "\r\n") {
+			return nil, "", refuse("password-file", "one line with a password in "+passwordFile, "none or several")
+		}
+		sum := sha256.Sum256([]byte(password))
+		hash = hex.EncodeToString(sum[:])
+	}
+	for _, role := range acl.Roles() {
+		if len(roles) > 0 && !slices.Contains(roles, string(role)) {
+			continue
+		}
+		user, err := acl.NewUser(role, acl.Queue{Keys: keys, Several: several})
+		if err != nil {
+			return nil, "", err
+		}
+		users = append(users, user)
+	}
+	return users, acl.Password(hash), nil
+}

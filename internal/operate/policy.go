@@ -1,0 +1,370 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// PolicyResult is what became of a policy.
+type PolicyResult struct {
+	Name      string               `json:"name"`
+	Result    string               `json:"result"`
+	Warnings  []string             `json:"warnings"`          // of what is seldom meant, each with its position
+	Plan      *Impact              `json:"plan"`              // null: nobody has asked for one
+	Completed []string             `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
+	ReadAs    *schedule.Understood `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
+	Position  string               `json:"-"`                 // of the policy
+}
+
+// CheckPolicy tells what is seldom meant in a policy, and how it was read.
+func CheckPolicy(s definitions.Source, now time.Time) PolicyResult {
+	r := PolicyResult{Name: s.Policy.Name, Result: "ok", Completed: s.Taken(), ReadAs: s.ReadAs(now), Position: s.Position("")}
+	for _, w := range definitions.LintPolicy(s.Document, s.Policy, now) {
+		r.Warnings = append(r.Warnings, document.OneLine(s.Position(w.Field)+": "+w.String()))
+	}
+	return r
+}
+
+// PutPolicies stores the policies of a file, or one that is stored already, and tells of each. With plan it only tells what that would change. Under
+// a name that is not empty it stores the only one.
+func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, tell func(PolicyResult) error) error {
+	sources, err := in.drafts(ctx, from)
+	if err != nil {
+		return err
+	}
+	if name != "" && len(sources) > 1 {
+		return refuse("name", "one policy to be called so", fmt.Sprint(len(sources)))
+	}
+	for i := range sources {
+		source := &sources[i]
+		if name != "" {
+			source.Policy.Name, source.Draft = name, source.Draft.Rename(name)
+		}
+		if err := policy.ValidateName(cmp.Or(source.Policy.Name, source.Draft.Name())); err != nil {
+			return source.At(err)
+		}
+	}
+	if err := definitions.Complete(sources, func() (policy.Policy, error) { return in.storedPolicy(ctx, policy.DefaultName) }); err != nil {
+		return err
+	}
+	return in.Connect(ctx, func(o Operator) error {
+		for _, source := range sources {
+			result, err := o.putPolicy(ctx, source, plan)
+			if err == nil {
+				err = tell(result)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (o Operator) putPolicy(ctx context.Context, source definitions.Source, plan bool) (result PolicyResult, err error) {
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return result, err
+	}
+	p, before, everywhere := source.Policy, false, true // an earlier put may have ended halfway
+	err = o.Queue.Each(func(part *store.Store) error {
+		stored, err := readPolicy(ctx, part, p.Name)
+		before = before || stored != nil && part == o.Queue.Parts[0]
+		everywhere = everywhere && stored != nil && stored.Equal(p)
+		return err
+	})
+	if err != nil {
+		return result, err
+	}
+	result = CheckPolicy(source, now)
+	switch {
+	case plan:
+		result.Result = "planned"
+		result.Plan, err = o.measureImpact(ctx, p.Name, p)
+		return result, err
+	case everywhere:
+		result.Result = ResultUnchanged
+		return result, nil
+	case before:
+		result.Result = ResultUpdated
+	default:
+		result.Result = ResultCreated
+	}
+	return result, o.Queue.Fleet().PutPolicy(ctx, p)
+}
+
+// readPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.
+func readPolicy(ctx context.Context, part *store.Store, name string) (*policy.Policy, error) {
+	text, stored, err := part.Report().PolicyText(ctx, name)
+	var value any
+	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {
+		return nil, err
+	}
+	p, err := policy.ParseStored(value)
+	if err != nil {
+		return nil, nil
+	}
+	p.Name = name
+	return &p, nil
+}
+
+// StoredPolicy is a stored policy in a list.
+type StoredPolicy struct {
+	Name     string         `json:"name"`
+	Readable bool           `json:"readable"`
+	Policy   *policy.Policy `json:"policy"` // null: it cannot be read
+}
+
+// Policies lists the stored policies.
+func (o Operator) Policies(ctx context.Context) ([]StoredPolicy, error) {
+	names, err := o.Queue.Parts[0].Report().PolicyNames(ctx)
+	policies := make([]StoredPolicy, len(names))
+	for i, name := range names {
+		p, err := readPolicy(ctx, o.Queue.Parts[0], name)
+		if err != nil {
+			return nil, err
+		}
+		policies[i] = StoredPolicy{name, p != nil, p}
+	}
+	return policies, err
+}
+
+// RemovePolicy removes a stored policy. While models use it that has to be forced.
+func (o Operator) RemovePolicy(ctx context.Context, name string, force bool) (PolicyResult, error) {
+	used := 0
+	if !force {
+		if err := o.eachUser(ctx, name, func(*store.Record) { used++ }); err != nil {
+			return PolicyResult{}, err
+		}
+	}
+	if used > 0 {
+		return PolicyResult{}, fmt.Errorf("%s: expected a policy that no model uses, found %d; --force removes it all the same", name, used)
+	}
+	removed, err := o.Queue.Fleet().RemovePolicy(ctx, name)
+	if err == nil && !removed {
+		err = fmt.Errorf("%s: expected the name of a stored policy, found none of that name", name)
+	}
+	return PolicyResult{Name: name, Result: ResultRemoved}, err
+}
+
+// PolicyChange is how two policies differ.
+type PolicyChange struct {
+	Differences []definitions.Difference `json:"differences"`
+	Plan        *Impact                  `json:"plan"` // null: the first one is not stored
+}
+
+// ComparePolicies compares two policies, field by field. If the first one is stored it also tells what the second would change for its models.
+func (in Inputs) ComparePolicies(ctx context.Context, before, after string) (change PolicyChange, err error) {
+	var both [2]definitions.Source
+	for i, from := range []string{before, after} {
+		sources, err := in.Policies(ctx, from)
+		if err == nil && len(sources) > 1 {
+			err = fmt.Errorf("%s: expected one policy, found %d", from, len(sources))
+		}
+		if err != nil {
+			return change, err
+		}
+		both[i] = sources[0]
+	}
+	change.Differences = definitions.Compare(both[0].Policy, both[1].Policy)
+	if both[0].Stored {
+		err = in.Connect(ctx, func(o Operator) error {
+			change.Plan, err = o.measureImpact(ctx, both[0].Policy.Name, both[1].Policy)
+			return err
+		})
+	}
+	return change, err
+}
+
+// Impact is what a policy would change for the models that use it. Those that wait for a planned refresh are planned anew, if it plans
+// otherwise; for the others it takes effect at their next decision.
+type Impact struct {
+	Models    int `json:"models"`      // use the policy
+	Changed   int `json:"changed"`     // would decide otherwise than now: another planned refresh, deadline or retry
+	DueAtOnce int `json:"due_at_once"` // are due now, so that they start under it at once
+	Running   int `json:"running"`     // decide when their attempt ends
+	Disabled  int `json:"disabled"`    // decide nothing until somebody enables or updates them
+	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
+	// FirstStarts are when the first of these would start, different instants, earliest first.
+	FirstStarts []string `json:"first_starts"`
+}
+
+const maxFirstStarts = 3
+
+// String tells it in a line.
+func (i Impact) String() string {
+	anew := "none is planned anew"
+	if i.Replanned > 0 {
+		anew = fmt.Sprintf("%d planned anew", i.Replanned)
+	}
+	if len(i.FirstStarts) > 0 {
+		anew += ", the first at " + strings.Join(i.FirstStarts, ", ")
+	}
+	return fmt.Sprintf("%s it, %d would decide otherwise; %d due at once, %d running, %d disabled; %s; the others decide at their next refresh",
+		words.Count(i.Models, "model uses", "models use"), i.Changed, i.DueAtOnce, i.Running, i.Disabled, anew)
+}
+
+// measureImpact asks every model that uses the policy called name what it would do under another one.
+func (o Operator) measureImpact(ctx context.Context, name string, policy policy.Policy) (*Impact, error) {
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	total, schedules := &Impact{}, schedule.Cache{}
+	err = o.eachUser(ctx, name, func(record *store.Record) {
+		total.Models++
+		switch {
+		case record.Disabled:
+			total.Disabled++
+		case record.Running():
+			total.Running++
+		case record.Due(now):
+			total.DueAtOnce++
+		}
+		before, alike := forecastOfRun(&record.Model, now), record.Policy.PlansAlike(policy)
+		// What cannot be compiled for this model shows as a difference.
+		if err := record.Resolve(policy, schedules.Get); err != nil || forecastOfRun(&record.Model, now) != before {
+			total.Changed++
+		}
+		if alike {
+			return
+		}
+		decision, outcome := record.Replan(now)
+		if outcome != model.Applied {
+			return
+		}
+		total.Replanned++
+		at := model.FormatTime(decision.Next.RefreshAt)
+		if place, known := slices.BinarySearch(total.FirstStarts, at); at != "" && !known {
+			total.FirstStarts = slices.Insert(total.FirstStarts, place, at)
+			total.FirstStarts = total.FirstStarts[:min(len(total.FirstStarts), maxFirstStarts)]
+		}
+	})
+	return total, err
+}
+
+// forecastOfRun is what would come of a model that is run by hand now. So every model can be asked, whatever it does.
+func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
+	asked := *m
+	run, _ := asked.Run(true, now) // forced: it cannot be refused
+	asked.State = run.Next
+	return asked.Forecast(now)
+}
+
+func (o Operator) eachUser(ctx context.Context, name string, visit func(*store.Record)) error {
+	return o.Queue.Each(func(part *store.Store) error {
+		return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
+			if record.Uses(name) {
+				visit(record)
+			}
+			return nil
+		})
+	})
+}
+
+// Inputs are where policies and models come from that are only looked at, or are yet to be stored. A queue is connected to only where one of them
+// is named that is stored there.
+type Inputs struct {
+	Open    func(path string) (name string, in io.ReadCloser, err error) // a file, or standard input (-); the name is for people
+	Connect func(ctx context.Context, do func(Operator) error) error
+	// Known: somebody has said which Redis the queue is in. Otherwise policies are completed with the built-in one.
+	Known bool
+	// Note is told when policies are completed with the built-in one as the stored one cannot be read.
+	Note func(text string)
+}
+
+// documents reads the policies of a file, or the stored policy of that name where there is no such file. They are decoded, but not yet known to be
+// policies.
+func (in Inputs) documents(ctx context.Context, from string) (name string, docs []definitions.Document, stored bool, err error) {
+	name, file, err := in.Open(from)
+	if errors.Is(err, os.ErrNotExist) && policy.ValidateName(from) == nil {
+		doc, err := in.stored(ctx, from)
+		return name, []definitions.Document{doc}, true, err
+	}
+	if err != nil {
+		return name, nil, false, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	docs, err = definitions.ReadPolicies(name, file)
+	return name, docs, false, err
+}
+
+func (in Inputs) stored(ctx context.Context, name string) (doc definitions.Document, err error) {
+	doc.Position = func(string) string { return "stored policy " + name }
+	err = in.Connect(ctx, func(o Operator) error {
+		text, found, err := o.Queue.Parts[0].Report().PolicyText(ctx, name)
+		switch {
+		case err != nil:
+			return err
+		case !found:
+			return fmt.Errorf("%s: expected a file or the name of a stored policy, found neither", name)
+		}
+		if err := json.Unmarshal([]byte(text), &doc.Value); err != nil {
+			return doc.At(fmt.Errorf("expected JSON: %w", err))
+		}
+		return nil
+	})
+	return doc, err
+}
+
+func (in Inputs) storedPolicy(ctx context.Context, name string) (policy.Policy, error) {
+	doc, err := in.stored(ctx, name)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	sources, err := definitions.Drafts([]definitions.Document{doc}, name, true)
+	if err != nil {
+		return policy.Policy{}, err
+	}
+	return sources[0].Policy, nil
+}
+
+// drafts reads policies that are yet to be completed, unless they are stored.
+func (in Inputs) drafts(ctx context.Context, from string) ([]definitions.Source, error) {
+	name, docs, stored, err := in.documents(ctx, from)
+	if err == nil && len(docs) == 0 {
+		err = fmt.Errorf("%s: expected a policy, found nothing", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return definitions.Drafts(docs, from, stored)
+}
+
+// Policies reads one policy or more, of a file or stored under that name, and completes them. An error names the position of the first that is none.
+func (in Inputs) Policies(ctx context.Context, from string) ([]definitions.Source, error) {
+	sources, err := in.drafts(ctx, from)
+	if err == nil {
+		err = definitions.Complete(sources, func() (policy.Policy, error) { return in.usual(ctx), nil })
+	}
+	return sources, err
+}
+
+// usual is what policies are completed with that are only looked at: the stored policy `default` if it can be read, or else the built-in one.
+func (in Inputs) usual(ctx context.Context) policy.Policy {
+	if !in.Known {
+		return policy.Default()
+	}
+	usual, err := in.storedPolicy(ctx, policy.DefaultName)
+	if err != nil {
+		in.Note("completed with the built-in policy: " + err.Error())
+		return policy.Default()
+	}
+	return usual
+}

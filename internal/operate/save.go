@@ -1,0 +1,261 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// Outcome is what became of one command.
+type Outcome struct {
+	UID       string    `json:"uid"`
+	Result    string    `json:"result"`
+	RefreshAt time.Time `json:"refresh_at"`
+	Error     string    `json:"error,omitempty"`
+	// Warnings are what is seldom meant, each told of the first model that it is about.
+	Warnings []string `json:"warnings,omitempty"`
+	// ReadAs is how a rule in English was read, told of the first model that has it.
+	ReadAs   *schedule.Understood `json:"read_as,omitempty"`
+	Position string               `json:"-"` // of that model
+}
+
+// Tally sums up what became of commands.
+type Tally struct {
+	Commands int
+	Results  map[string]int
+	Warnings []Warning // in the order in which they were met
+}
+
+// Refused reports whether any command was refused.
+func (t *Tally) Refused() bool { return t.Results[ResultRefused] > 0 }
+
+// Warning is what is seldom meant, and of how many models it was so.
+type Warning struct {
+	Text   string // with the position in the first of them
+	Models int
+}
+
+// reviewer looks at what was saved, and counts.
+type reviewer struct {
+	Tally
+	linter definitions.ModelLinter
+	read   map[[2]string]bool     // rules and their zones of which their author was told
+	warned map[policy.Warning]int // places in Warnings
+}
+
+func newReviewer() *reviewer {
+	return &reviewer{Tally: Tally{Results: map[string]int{}}, read: map[[2]string]bool{}, warned: map[policy.Warning]int{}}
+}
+
+// maxRead bounds how many different rules are told of: nobody reads more.
+const maxRead = 100
+
+func (v *reviewer) review(requests []*Request) []Outcome {
+	outcomes := make([]Outcome, len(requests))
+	v.Commands += len(requests)
+	for i, r := range requests {
+		v.Results[r.Result]++
+		o := Outcome{UID: r.Command.UID, Result: r.Result, RefreshAt: r.Next}
+		switch {
+		case r.Refused != nil:
+			o.Error = r.problem()
+		case r.Saved != nil:
+			o.Position = r.Position("")
+			o.ReadAs = v.readAs(r)
+			for _, w := range v.linter.Lint(r.Saved, r.Command.Definition.Dtstart != "", r.savedAt) {
+				place, known := v.warned[w]
+				if !known {
+					place = len(v.Warnings)
+					text := document.OneLine(r.Position(w.Field) + ": " + w.String())
+					v.warned[w], v.Warnings, o.Warnings = place, append(v.Warnings, Warning{Text: text}), append(o.Warnings, text)
+				}
+				v.Warnings[place].Models++
+			}
+		}
+		outcomes[i] = o
+	}
+	return outcomes
+}
+
+// readAs tells how the rule of a saved model was read, unless it was written as a rule, or another model has told of it.
+func (v *reviewer) readAs(r *Request) *schedule.Understood {
+	rule := [2]string{cmp.Or(r.Saved.Rule, r.Saved.Policy.Rule), r.Saved.Zone()}
+	if !r.inWords || v.read[rule] || len(v.read) == maxRead {
+		return nil
+	}
+	v.read[rule] = true
+	read, err := r.Saved.ReadAs(r.savedAt)
+	if err != nil {
+		return nil // it was parsed
+	}
+	return &read
+}
+
+// Steer carries out the same for each of some models, and tells what became of each batch of them.
+func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, tell func([]Outcome) error) (Tally, error) {
+	v := newReviewer()
+	same.By = o.By
+	for chunk := range slices.Chunk(uids, BatchSize) {
+		batch := make([]*Request, len(chunk))
+		for i, uid := range chunk {
+			same.UID = uid
+			batch[i] = &Request{Command: same}
+		}
+		err := Execute(ctx, o.Queue, batch)
+		if err == nil {
+			err = tell(v.review(batch))
+		}
+		if err != nil {
+			return v.Tally, err
+		}
+	}
+	return v.Tally, nil
+}
+
+// Waiting tells where the last of some models that were run stands in line, and which of them do not start, as they are held or a calendar is
+// closed. One that stands nowhere was refused, or is taken already.
+func (o Operator) Waiting(ctx context.Context, uids []string) (lines []string, err error) {
+	for i, uid := range uids {
+		part, last := o.Queue.Of(uid), i == len(uids)-1
+		if i >= BatchSize && !last {
+			continue
+		}
+		records, err := part.Load(ctx, []string{uid})
+		if err != nil {
+			return lines, err
+		}
+		if last {
+			place, err := part.Report().QueuePosition(ctx, records[uid])
+			if err != nil {
+				return lines, err
+			}
+			if place.No > 0 {
+				lines = append(lines, uid+": "+explain.InLine(place))
+			}
+		}
+		if i >= BatchSize || !records[uid].Waiting() {
+			continue
+		}
+		now, err := part.Now(ctx)
+		if err != nil {
+			return lines, err
+		}
+		blockers, err := part.Blockers(ctx)
+		if err != nil {
+			return lines, err
+		}
+		if blocker, until := blockers.Stop(&records[uid].Model, now); blocker != "" {
+			when := func(at time.Time) string { return model.FormatTime(at) + "  " + words.Distance(at, now) }
+			lines = append(lines, document.OneLine(uid+": it does not start yet: "+explain.StopText(&blockers, blocker, until, when)))
+		}
+	}
+	return lines, nil
+}
+
+const (
+	// maxBatch bounds what the batches of all parts hold together, at about the memory of four.
+	maxBatch = 4 * BatchSize
+	// inFlight is how many batches are carried out at a time: while Redis works on one, others are read, decided and told of.
+	inFlight = 3
+)
+
+// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order.
+func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	v := newReviewer()
+	s := &saving{ctx: ctx, queue: o.Queue, counts: map[*store.Store]int{}, flights: make(chan *flight, inFlight-1)}
+	told := make(chan error, 1)
+	go func() { told <- s.tell(stop, v, tell) }()
+	err := read(func(m definitions.Model) error {
+		r := &Request{
+			Command:  model.Command{Type: model.CommandPut, UID: m.Definition.UID, Definition: m.Definition, By: o.By},
+			Position: m.Position, inWords: m.InWords(),
+		}
+		if m.Err != nil {
+			r.refuse(m.Err)
+		}
+		s.add(r)
+		return ctx.Err()
+	})
+	if err == nil {
+		s.send()
+	}
+	close(s.flights)
+	failed := <-told
+	return v.Tally, cmp.Or(failed, err)
+}
+
+type saving struct {
+	ctx     context.Context // it ends when a batch has failed
+	queue   *store.Queue
+	batch   []*Request           // that is being filled
+	counts  map[*store.Store]int // how many of it each part gets
+	last    []*flight            // that were begun last
+	flights chan *flight         // that are to be told of
+}
+
+type flight struct {
+	batch []*Request
+	uids  map[string]bool
+	ended chan struct{} // closed when err is known
+	err   error
+}
+
+// add fills the batch, and begins with it when a part has got enough for a commit.
+func (s *saving) add(r *Request) {
+	part := s.queue.Of(r.Command.UID)
+	s.batch = append(s.batch, r)
+	if s.counts[part]++; s.counts[part] == BatchSize || len(s.batch) == maxBatch {
+		s.send()
+	}
+}
+
+// send begins with the batch, but not before those have ended that have a model of it too: what is saved last must be saved last.
+func (s *saving) send() {
+	f := &flight{batch: s.batch, uids: make(map[string]bool, len(s.batch)), ended: make(chan struct{})}
+	for _, request := range f.batch {
+		f.uids[request.Command.UID] = true
+	}
+	for _, other := range s.last {
+		if slices.ContainsFunc(f.batch, func(r *Request) bool { return other.uids[r.Command.UID] }) {
+			<-other.ended
+		}
+	}
+	go func() {
+		defer close(f.ended)
+		f.err = Execute(s.ctx, s.queue, f.batch)
+	}()
+	s.flights <- f
+	clear(s.counts)
+	s.batch, s.last = nil, append(s.last, f)[max(0, len(s.last)+1-2*inFlight):]
+}
+
+// tell tells of each batch when it has ended, up to the first that has failed, which stops the others.
+func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (failed error) {
+	for f := range s.flights {
+		<-f.ended
+		switch {
+		case failed != nil:
+		case f.err != nil:
+			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
+		default:
+			failed = tell(v.review(f.batch))
+		}
+		if failed != nil {
+			stop()
+		}
+	}
+	return failed
+}

@@ -1,0 +1,188 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/foresight/shadow"
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// ShadowRequest says what is compared with the log of an old system.
+type ShadowRequest struct {
+	Models   string // directory or file with the models and their policies; empty: those of the queue
+	Format   string // of the log
+	Columns  string // of the log, and
+	Outcomes string // its words
+	Timezone string // of times without an offset
+	Within   string // what two starts may be apart and still agree
+	From     string // time; empty: the first run
+	Until    string // time; empty: the last run
+
+	log     shadow.Log
+	options shadow.Options
+}
+
+// Validate refuses what is wrong for any queue and any log. queue is the one whose lists redis-cli monitor tells of.
+func (r *ShadowRequest) Validate(queue string) error {
+	keys, err := store.NewKeys(queue)
+	if err != nil {
+		return refused(err)
+	}
+	r.log = shadow.Log{Format: r.Format, Input: keys.Input, Output: keys.Output}
+	if !slices.Contains(shadow.Formats, r.Format) {
+		return refuse("format", "one of "+strings.Join(shadow.Formats, ", "), document.Found(r.Format))
+	}
+	if r.log.Columns, err = shadow.ParseColumns(r.Columns); err != nil {
+		return refusedAt("columns", err)
+	}
+	if r.log.Columns.Outcomes, err = shadow.ParseOutcomes(r.Outcomes); err != nil {
+		return refusedAt("outcomes", err)
+	}
+	if r.log.Zone, err = time.LoadLocation(r.Timezone); err != nil || r.Timezone == "Local" {
+		return refuse("timezone", "an IANA name such as Europe/Berlin", document.Found(r.Timezone))
+	}
+	if r.options.Within, err = document.ParseDuration(r.Within); err != nil {
+		return refusedAt("within", err)
+	}
+	if r.options.From, err = r.time(r.From); err != nil {
+		return refusedAt("from", err)
+	}
+	r.options.To, err = r.time(r.Until)
+	return refusedAt("until", err)
+}
+
+func (r *ShadowRequest) time(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return simulate.ParseTime(text, r.log.Zone)
+}
+
+// Shadow is what came of a comparison.
+type Shadow struct {
+	*shadow.Report
+
+	Zone   *time.Location
+	Within time.Duration
+}
+
+// Difference is one difference of a comparison.
+type Difference struct {
+	Kind string `json:"kind"` // difference
+	shadow.Difference
+	Seconds float64 `json:"seconds"` // how far apart; 0: that says nothing
+}
+
+// NewDifference is a difference as programs see it.
+func NewDifference(d shadow.Difference) Difference {
+	return Difference{"difference", d, d.By.Seconds()}
+}
+
+// Lines are what came of a comparison as programs see it: each model that differs, and at last the sum.
+func (s *Shadow) Lines() (lines []any) {
+	for _, m := range s.Differing {
+		lines = append(lines, struct {
+			Kind string `json:"kind"`
+			shadow.ModelSum
+		}{"model", m})
+	}
+	type kind struct {
+		shadow.Sum
+		Furthest Difference `json:"furthest"`
+	}
+	kinds := make([]kind, len(s.Sums))
+	for i, sum := range s.Sums {
+		kinds[i] = kind{sum, NewDifference(sum.Most)}
+	}
+	return append(lines, struct {
+		Kind string `json:"kind"`
+		*shadow.Report
+		Differing int    `json:"differing"` // models
+		Kinds     []kind `json:"kinds"`
+	}{"summary", s.Report, len(s.Differing), kinds})
+}
+
+// Shadow compares a log with what we would have done, on a clock that begins at now. each is told of each difference; nil: nobody asks. Documents
+// that are refused are told, and nothing is compared.
+func (in Inputs) Shadow(
+	ctx context.Context, r ShadowRequest, now time.Time, from string, wrap func(io.Reader) io.Reader, each func(shadow.Difference, *time.Location), refused func(string),
+) (Shadow, error) {
+	if each != nil {
+		r.options.Tell = func(d shadow.Difference) { each(d, r.log.Zone) }
+	}
+	comparison, err := shadow.New(r.options), error(nil)
+	if r.Models != "" {
+		err = define(comparison, r.Models, now, refused)
+	} else {
+		err = in.Connect(ctx, func(o Operator) error {
+			r.log.Wire = o.Queue.Wire
+			return o.eachModel(ctx, func(_ *store.Store, records []*store.Record) error {
+				for _, record := range records {
+					stored := record.Model
+					stored.State = model.State{Phase: stored.Phase} // what it is doing does not count
+					stored.Payload = ""
+					comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
+				}
+				return nil
+			})
+		})
+	}
+	if err != nil {
+		return Shadow{}, err
+	}
+	name, file, err := in.Open(from)
+	if err != nil {
+		return Shadow{}, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	err = r.log.Read(wrap(file), func(run shadow.Run) error { return cmp.Or(ctx.Err(), comparison.Take(run)) }, comparison.Refuse)
+	if err != nil {
+		return Shadow{}, fmt.Errorf("%s: %w", name, err)
+	}
+	report, err := comparison.End()
+	return Shadow{report, r.log.Zone, r.options.Within}, err
+}
+
+func define(comparison *shadow.Comparison, from string, now time.Time, refused func(string)) error {
+	directory, err := definitions.ReadDirectory(from)
+	if err != nil {
+		return err
+	}
+	for _, one := range directory.Refused {
+		refused(one.At(one.Err).Error())
+	}
+	if len(directory.Refused) > 0 {
+		return ErrRefused
+	}
+	policies, err := directory.WholePolicies(policy.Default())
+	if err != nil {
+		return err
+	}
+	for _, m := range directory.Models {
+		m.Definition.Complete(policies.ByName[policy.DefaultName])
+		p, err := policies.Find(&m.Definition)
+		if err == nil {
+			_, err = simulate.NewModel(m.Definition, p, now)
+		}
+		if err != nil {
+			return m.At(err)
+		}
+		comparison.Define(m.Definition.UID, func(at time.Time) (*model.Model, error) { return simulate.NewModel(m.Definition, p, at) })
+	}
+	return nil
+}
+
+// ErrRefused ends what was refused in parts, each of which has been told.
+var ErrRefused = errors.New("failed, as told above")
