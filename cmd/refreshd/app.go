@@ -187,7 +187,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 // withStored is withOperator for what looks at stored models: if nothing was ever stored in the queue, that is told on stderr.
 func (a *app) withStored(ctx context.Context, do func(operate.Operator) error) error {
 	return a.withOperator(ctx, func(o operate.Operator) error {
-		if unused := o.Unused(ctx); unused != "" {
+		if unused := operate.Unused(ctx, o); unused != "" {
 			a.complain(unused)
 		}
 		return do(o)

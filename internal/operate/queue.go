@@ -49,7 +49,7 @@ const maxOthers = 5
 
 // Unused says that nothing was ever stored in the queue, whose name may be mistyped, and which others there are; empty: something was, or nobody
 // may ask.
-func (o Operator) Unused(ctx context.Context) string {
+func Unused(ctx context.Context, o Operator) string {
 	if used, err := o.Queue.Report().Used(ctx); err != nil || used {
 		return ""
 	}
