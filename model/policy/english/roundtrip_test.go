@@ -256,20 +256,6 @@ func TestThePolicyOfEveryBoundIsPrintedAndReadBack(t *testing.T) {
 	}))
 }
 
-func TestALongListOfRetriesIsPrintedToItsEnd(t *testing.T) {
-	for _, n := range []int{19, 20, 21, 29, 30, 31, 45} {
-		delays := make([]any, n)
-		for i := range delays {
-			delays[i] = fmt.Sprint(i, "m")
-		}
-		policy := canonical(t, map[string]any{"retries": delays})
-		checkPrint(t, policy)
-		if lines := strings.Count(printed(t, policy), "\n"); lines > 1+20+3+3 {
-			t.Errorf("%d retries take %d lines", n, lines)
-		}
-	}
-}
-
 func TestPrintSaysThePolicyWhole(t *testing.T) {
 	for policy, want := range map[string]string{
 		`{}`: `- Allow 10 minutes to complete
