@@ -121,11 +121,11 @@ func line(r *rand.Rand) string {
 	return strings.Join(parts, ";")
 }
 
-// distinct lists what make has made in so many tries, each once.
-func distinct(tries int, make func() string) string {
+// distinct lists what so many calls of next return, each once.
+func distinct(tries int, next func() string) string {
 	var list []string
 	for range tries {
-		if text := make(); !slices.Contains(list, text) {
+		if text := next(); !slices.Contains(list, text) {
 			list = append(list, text)
 		}
 	}
