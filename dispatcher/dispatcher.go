@@ -104,7 +104,12 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		sleep := retry.After(err)
 		if err == nil {
 			sleep = round.Sleep
-			d.report(round)
+			if quiet := (Round{Queued: round.Queued, Sleep: round.Sleep}); round != quiet {
+				c.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
+					Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).
+					Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).
+					Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
+			}
 		}
 		d.notified = backoff.Rest(ctx, sleep, wake)
 	}
@@ -115,14 +120,4 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		c.Log.Warn().Err(err).Msg("dispatcher: retiring failed")
 	}
 	return nil
-}
-
-func (d *Dispatcher) report(round Round) {
-	if quiet := (Round{Queued: round.Queued, Sleep: round.Sleep}); round == quiet {
-		return
-	}
-	d.config.Log.Info().Int("started", round.Started).Int("timed_out", round.TimedOut).Int("withdrawn", round.Withdrawn).
-		Int("taken", round.Taken).Int("not_begun", round.NotBegun).Int("parked", round.Parked).Int("limited", round.Limited).
-		Int("released", round.Released).Int("skipped", round.Skipped).Int("gave_up", round.GaveUp).Int("aged", round.Aged).
-		Int("refused", round.Refused).Int("blocked", round.Blocked).Int("queued", round.Queued).Msg("dispatcher: round")
 }

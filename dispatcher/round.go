@@ -32,8 +32,13 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	for _, misfit := range due.Misfits {
 		d.logMisfit(misfit, due.Now)
 	}
-	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.forgetLimits, d.sampleHead} {
+	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.sampleHead} {
 		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
+			return Round{}, err
+		}
+	}
+	if len(due.Ended) > 0 {
+		if err := d.ignoreMisfit(d.store.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
 			return Round{}, err
 		}
 	}

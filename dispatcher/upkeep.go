@@ -29,13 +29,6 @@ func (d *Dispatcher) logMisfit(misfit string, now time.Time) {
 	}
 }
 
-func (d *Dispatcher) forgetLimits(ctx context.Context, due store.Due) error {
-	if len(due.Ended) == 0 {
-		return nil
-	}
-	return d.store.ForgetLimits(ctx, due.Ended)
-}
-
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
 func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.measured, due.Now, time.Second) {

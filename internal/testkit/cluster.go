@@ -42,8 +42,22 @@ func startNodes(count int, args ...string) (*backend, error) {
 
 // join introduces every node to the first, deals out the slots and lets the replicas follow, as redis-cli --cluster create does.
 func (b *backend) join() error {
+	known := b.nodes[0]
+	bus := known.args[slices.Index(known.args, "--cluster-port")+1]
+	host, port, err := net.SplitHostPort(known.addr)
+	if err != nil {
+		return err
+	}
 	for i, n := range b.nodes {
-		if err := b.introduce(i); err != nil {
+		err := withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
+			err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err()
+			if i < clusterSize {
+				first, last := i*hashSlots/clusterSize, (i+1)*hashSlots/clusterSize-1
+				err = errors.Join(err, client.ClusterAddSlotsRange(ctx, first, last).Err())
+			}
+			return errors.Join(err, client.Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
+		})
+		if err != nil {
 			return fmt.Errorf("join node %s to the cluster: %w", n.addr, err)
 		}
 	}
@@ -66,24 +80,6 @@ func (b *backend) join() error {
 		}
 	}
 	return b.awaitCluster()
-}
-
-// introduce makes one node known, and a master of its slots if it is to be one.
-func (b *backend) introduce(i int) error {
-	known := b.nodes[0]
-	bus := known.args[slices.Index(known.args, "--cluster-port")+1]
-	host, port, err := net.SplitHostPort(known.addr)
-	if err != nil {
-		return err
-	}
-	return withNode(b.nodes[i].addr, func(ctx context.Context, client *redis.Client) error {
-		err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err()
-		if i < clusterSize {
-			first, last := i*hashSlots/clusterSize, (i+1)*hashSlots/clusterSize-1
-			err = errors.Join(err, client.ClusterAddSlotsRange(ctx, first, last).Err())
-		}
-		return errors.Join(err, client.Do(ctx, "CLUSTER", "MEET", host, port, bus).Err())
-	})
 }
 
 // awaitCluster waits until every node knows all others and serves, and every replica follows; for a single server it returns at once.

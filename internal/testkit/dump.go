@@ -81,25 +81,21 @@ func readData(ctx context.Context, client *redis.Client, kind, key string) (any,
 		}
 		return members, err
 	case "stream":
-		return readStream(ctx, client, key)
+		entries, err := client.XRange(ctx, key, "-", "+").Result()
+		if err != nil {
+			return nil, err
+		}
+		infos, err := client.XInfoGroups(ctx, key).Result()
+		var groups []Group
+		for _, g := range infos {
+			if !strings.Contains(g.LastDeliveredID, "-") { // miniredis keeps the short form "0" as it was given
+				g.LastDeliveredID += "-0"
+			}
+			groups = append(groups, Group{Name: g.Name, LastDeliveredID: g.LastDeliveredID, Pending: g.Pending})
+		}
+		slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+		return Stream{Entries: entries, Groups: groups}, err
 	default:
 		return nil, fmt.Errorf("expected a known type, found %q", kind)
 	}
-}
-
-func readStream(ctx context.Context, client *redis.Client, key string) (Stream, error) {
-	entries, err := client.XRange(ctx, key, "-", "+").Result()
-	if err != nil {
-		return Stream{}, err
-	}
-	infos, err := client.XInfoGroups(ctx, key).Result()
-	var groups []Group
-	for _, g := range infos {
-		if !strings.Contains(g.LastDeliveredID, "-") { // miniredis keeps the short form "0" as it was given
-			g.LastDeliveredID += "-0"
-		}
-		groups = append(groups, Group{Name: g.Name, LastDeliveredID: g.LastDeliveredID, Pending: g.Pending})
-	}
-	slices.SortFunc(groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
-	return Stream{Entries: entries, Groups: groups}, err
 }

@@ -76,23 +76,16 @@ func (p *pacing) work(ctx context.Context) error {
 		if held = append(held, entries...); p.plan.Spacing == 0 && len(held) < p.plan.Paced {
 			continue
 		}
-		if err := p.push(ctx, held); err != nil {
-			return err
+		times := make(map[string]time.Time, len(held))
+		for _, text := range held {
+			uid, _ := uidsOf(text)
+			times[uid] = p.bench.Now()
+		}
+		p.said <- times // before they are pushed
+		if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output, results(held)...).Err(); err != nil {
+			return fmt.Errorf("push results: %w", err)
 		}
 		held = nil
-	}
-	return nil
-}
-
-func (p *pacing) push(ctx context.Context, entries []string) error {
-	times := make(map[string]time.Time, len(entries))
-	for _, text := range entries {
-		uid, _ := uidsOf(text)
-		times[uid] = p.bench.Now()
-	}
-	p.said <- times
-	if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output, results(entries)...).Err(); err != nil {
-		return fmt.Errorf("push results: %w", err)
 	}
 	return nil
 }

@@ -207,14 +207,6 @@ func (p *proxy) restore() {
 	}
 }
 
-// close ends all connections, when the worker has ended, and waits until they have ended.
-func (p *proxy) close() {
-	_ = p.listener.Close()
-	p.cut()
-	p.restore()
-	p.copying.Wait()
-}
-
 // turn remembers whether a reply has come since it was asked last.
 type turn struct{ atomic.Bool }
 

@@ -25,18 +25,64 @@ type scenario struct {
 
 // scenarios are in the order of the report.
 var scenarios = []scenario{
-	{name: "success", play: playSuccess},
-	{name: "failure", play: playFailure},
+	{name: "success", play: func(ctx context.Context, s *stage) {
+		s.put(ctx, "a", work{"do": "succeed", "after_ms": 50, "status": "half way", "progress": 50})
+		s.must("a result is answered as success", s.until(ctx, "a", model.EventSuccess), silence)
+		s.should("the begin of the work is told: started", s.times("a", model.EventStarted) > 0, "none")
+		m := s.get(ctx, "a")
+		s.should("the owner is told how far it is: user_friendly_status, progress", m.UserFriendlyStatus == "half way" && m.Progress == 50,
+			fmt.Sprintf("status %q", m.UserFriendlyStatus))
+	}},
+	{name: "failure", play: func(ctx context.Context, s *stage) {
+		s.put(ctx, "a", work{"do": "fail", "reason": "HTTP 404", "error_type": "http_404", "retryable": false, "user_friendly_reason": "The feed is gone."})
+		s.must("a failure is answered as failure", s.until(ctx, "a", model.EventFailure), silence)
+		for _, e := range s.seen {
+			if e.Event == model.EventFailure {
+				s.should("with its reason", e.Reason == "HTTP 404", fmt.Sprintf("%q", e.Reason))
+				s.should("with its error_type", e.ErrorType == "http_404", fmt.Sprintf("%q", e.ErrorType))
+				s.should("with user_friendly_reason", e.DisabledReason == "The feed is gone.", fmt.Sprintf("%q", e.DisabledReason))
+			}
+		}
+		s.put(ctx, "b", work{"do": "postpone", "seconds": 3600})
+		s.should("work that cannot be done now is postponed", s.until(ctx, "b", model.EventPostponed), silence)
+	}},
 	{name: "payload", play: playPayload},
-	{name: "malformed", play: playMalformed},
+	{name: "malformed", play: func(ctx context.Context, s *stage) {
+		for _, garbage := range []string{
+			"", "no json", "[]", "17", "null", `"text"`, "\xff\xfe{", `{"input_url":"http://x"}`, `{"big_table_uid":5,"refresh_attempt_uid":[]}`,
+			`{"big_table_uid":"a","refresh_attempt_uid":""}`, strings.Repeat("[", 2_000),
+		} {
+			s.push(ctx, garbage)
+		}
+		s.put(ctx, "a", succeed)
+		s.must("goes on after entries that cannot be read", s.until(ctx, "a", model.EventSuccess), silence)
+		rejected := s.counter(ctx, "no_uid", "unknown_type", "malformed", "unknown_model")
+		s.should("answers none of them", rejected == 0, fmt.Sprintf("%d messages that cannot be used", rejected))
+	}},
 	{name: "duplicate", play: playDuplicate},
 	{name: "stale", play: playStale},
-	{name: "deadline", play: playDeadline},
+	{name: "deadline", play: func(ctx context.Context, s *stage) {
+		s.putFor(ctx, "a", work{"do": "succeed", "after_ms": forever}, "2s")
+		s.must("an attempt that takes too long ends at its deadline", s.until(ctx, "a", model.EventTimeout), silence)
+		s.put(ctx, "b", succeed)
+		s.must("stops when its deadline has passed", s.until(ctx, "b", model.EventSuccess), "it works on")
+		more := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageSuccess, model.MessageFailure)
+		s.should("says nothing more about it", more == 0, "a result")
+	}},
 	{name: "reconnect", play: playReconnect},
 	{name: "refusals", play: playRefusals},
 	{name: "shutdown", play: playShutdown},
-	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: playNames},
-	{name: "parts", parts: 2, play: playParts},
+	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
+		text := "nested"
+		s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})
+		s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)
+	}},
+	{name: "parts", parts: 2, play: func(ctx context.Context, s *stage) {
+		s.put(ctx, "a", succeed)
+		s.put(ctx, "f", succeed) // in the other part
+		s.should("works on all parts of a queue, and answers to reply_to",
+			s.until(ctx, "a", model.EventSuccess) && s.until(ctx, "f", model.EventSuccess), silence)
+	}},
 	{name: "flood", concurrency: 8, play: playFlood},
 }
 
@@ -57,29 +103,6 @@ const (
 
 var succeed = work{"do": "succeed"}
 
-func playSuccess(ctx context.Context, s *stage) {
-	s.put(ctx, "a", work{"do": "succeed", "after_ms": 50, "status": "half way", "progress": 50})
-	s.must("a result is answered as success", s.until(ctx, "a", model.EventSuccess), silence)
-	s.should("the begin of the work is told: started", s.times("a", model.EventStarted) > 0, "none")
-	m := s.get(ctx, "a")
-	s.should("the owner is told how far it is: user_friendly_status, progress", m.UserFriendlyStatus == "half way" && m.Progress == 50,
-		fmt.Sprintf("status %q", m.UserFriendlyStatus))
-}
-
-func playFailure(ctx context.Context, s *stage) {
-	s.put(ctx, "a", work{"do": "fail", "reason": "HTTP 404", "error_type": "http_404", "retryable": false, "user_friendly_reason": "The feed is gone."})
-	s.must("a failure is answered as failure", s.until(ctx, "a", model.EventFailure), silence)
-	for _, e := range s.seen {
-		if e.Event == model.EventFailure {
-			s.should("with its reason", e.Reason == "HTTP 404", fmt.Sprintf("%q", e.Reason))
-			s.should("with its error_type", e.ErrorType == "http_404", fmt.Sprintf("%q", e.ErrorType))
-			s.should("with user_friendly_reason", e.DisabledReason == "The feed is gone.", fmt.Sprintf("%q", e.DisabledReason))
-		}
-	}
-	s.put(ctx, "b", work{"do": "postpone", "seconds": 3600})
-	s.should("work that cannot be done now is postponed", s.until(ctx, "b", model.EventPostponed), silence)
-}
-
 // playPayload looks whether payloads arrive as they are: letters of the world, and the largest one.
 func playPayload(ctx context.Context, s *stage) {
 	for uid, text := range map[string]string{"unicode": "Grüße, 世界 \U0001F600 \"\\\n\t\u2028", "large": strings.Repeat("größer ", 7_000)} {
@@ -89,19 +112,6 @@ func playPayload(ctx context.Context, s *stage) {
 		sum := sha256.Sum256([]byte(text))
 		s.must("a payload arrives as it is: "+uid, done && m.UserFriendlyStatus == hex.EncodeToString(sum[:]), fmt.Sprintf("status %q", m.UserFriendlyStatus))
 	}
-}
-
-func playMalformed(ctx context.Context, s *stage) {
-	for _, garbage := range []string{
-		"", "no json", "[]", "17", "null", `"text"`, "\xff\xfe{", `{"input_url":"http://x"}`, `{"big_table_uid":5,"refresh_attempt_uid":[]}`,
-		`{"big_table_uid":"a","refresh_attempt_uid":""}`, strings.Repeat("[", 2_000),
-	} {
-		s.push(ctx, garbage)
-	}
-	s.put(ctx, "a", succeed)
-	s.must("goes on after entries that cannot be read", s.until(ctx, "a", model.EventSuccess), silence)
-	rejected := s.counter(ctx, "no_uid", "unknown_type", "malformed", "unknown_model")
-	s.should("answers none of them", rejected == 0, fmt.Sprintf("%d messages that cannot be used", rejected))
 }
 
 // playDuplicate gives the worker an attempt once more when it is over, as a worker that died and came back would.
@@ -127,14 +137,6 @@ func playStale(ctx context.Context, s *stage) {
 	s.put(ctx, "b", succeed)
 	s.must("stops when its attempt no longer counts", s.until(ctx, "b", model.EventSuccess), "it works on")
 	s.must("a stale result changes nothing", s.times("a", model.EventSuccess) == 0, "a success")
-	s.should("says nothing more about it", s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageSuccess, model.MessageFailure) == 0, "a result")
-}
-
-func playDeadline(ctx context.Context, s *stage) {
-	s.putFor(ctx, "a", work{"do": "succeed", "after_ms": forever}, "2s")
-	s.must("an attempt that takes too long ends at its deadline", s.until(ctx, "a", model.EventTimeout), silence)
-	s.put(ctx, "b", succeed)
-	s.must("stops when its deadline has passed", s.until(ctx, "b", model.EventSuccess), "it works on")
 	s.should("says nothing more about it", s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageSuccess, model.MessageFailure) == 0, "a result")
 }
 
@@ -185,18 +187,6 @@ func playShutdown(ctx context.Context, s *stage) {
 		}
 	}
 	s.must("takes no other attempt with it", lost == 0, fmt.Sprintf("%d were taken and not handed back", lost))
-}
-
-func playNames(ctx context.Context, s *stage) {
-	text := "nested"
-	s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})
-	s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)
-}
-
-func playParts(ctx context.Context, s *stage) {
-	s.put(ctx, "a", succeed)
-	s.put(ctx, "f", succeed) // in the other part
-	s.should("works on all parts of a queue, and answers to reply_to", s.until(ctx, "a", model.EventSuccess) && s.until(ctx, "f", model.EventSuccess), silence)
 }
 
 // playFlood has many short attempts.

@@ -54,7 +54,12 @@ func play(ctx context.Context, config *Config, clients *store.Clients, address r
 	if s.proxy, err = newProxy(address.Hosts[0]); err != nil {
 		return s, err
 	}
-	defer s.proxy.close()
+	defer func() { // when the worker has ended
+		_ = s.proxy.listener.Close()
+		s.proxy.cut()
+		s.proxy.restore()
+		s.proxy.copying.Wait()
+	}()
 	if err := s.open(ctx, scenario); err != nil {
 		return s, err
 	}

@@ -26,8 +26,37 @@ func newFeeds(pace time.Duration) *feeds {
 		ServeMux: http.NewServeMux(), pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1), hits: make(map[string]int),
 	}
 	for uid, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
-		uidSteady: f.steady, uidFlaky: f.flaky, uidBusy: f.busy, uidHangs: f.hang,
-		uidSlow: f.slow, uidUnchanged: f.unchanged, uidBanner: f.edited,
+		uidSteady: f.steady, uidHangs: f.hang, uidSlow: f.slow,
+		uidFlaky: func(w http.ResponseWriter, r *http.Request, hit int) {
+			if hit%3 != 0 {
+				http.Error(w, "the shop is being updated", http.StatusServiceUnavailable)
+				return
+			}
+			f.steady(w, r, hit)
+		},
+		uidBusy: func(w http.ResponseWriter, r *http.Request, hit int) {
+			if hit%2 == 1 {
+				w.Header().Set("Retry-After", strconv.Itoa(int(busyFor/time.Second)))
+				http.Error(w, "too many requests", http.StatusTooManyRequests)
+				return
+			}
+			f.steady(w, r, hit)
+		},
+		uidUnchanged: func(w http.ResponseWriter, r *http.Request, _ int) { // one edition only, and says so to whoever has it
+			w.Header().Set("ETag", unchangedTag)
+			if r.Header.Get("If-None-Match") == unchangedTag {
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			f.steady(w, r, 0)
+		},
+		uidBanner: func(w http.ResponseWriter, r *http.Request, hit int) { // busy with the first edition until the second was saved
+			select {
+			case <-r.Context().Done():
+			case <-f.banner:
+				f.steady(w, r, hit)
+			}
+		},
 	} {
 		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) {
 			f.mu.Lock()
@@ -45,25 +74,8 @@ func (f *feeds) steady(w http.ResponseWriter, _ *http.Request, hit int) {
 	fmt.Fprintf(w, "id,price\n1,%d\n2,%d\n", 100+hit, 200+hit)
 }
 
-func (f *feeds) flaky(w http.ResponseWriter, r *http.Request, hit int) {
-	if hit%3 != 0 {
-		http.Error(w, "the shop is being updated", http.StatusServiceUnavailable)
-		return
-	}
-	f.steady(w, r, hit)
-}
-
 // busyFor is how long the busy feed wants to be left alone.
 const busyFor = 2 * time.Second
-
-func (f *feeds) busy(w http.ResponseWriter, r *http.Request, hit int) {
-	if hit%2 == 1 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(busyFor/time.Second)))
-		http.Error(w, "too many requests", http.StatusTooManyRequests)
-		return
-	}
-	f.steady(w, r, hit)
-}
 
 func (f *feeds) hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
 
@@ -99,22 +111,3 @@ func (f *feeds) slow(w http.ResponseWriter, r *http.Request, hit int) {
 }
 
 const unchangedTag = `"edition-1"`
-
-// unchanged has one edition only and says so to whoever has it.
-func (f *feeds) unchanged(w http.ResponseWriter, r *http.Request, _ int) {
-	w.Header().Set("ETag", unchangedTag)
-	if r.Header.Get("If-None-Match") == unchangedTag {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	f.steady(w, r, 0)
-}
-
-// edited is busy with the first edition of the banner until the second was saved.
-func (f *feeds) edited(w http.ResponseWriter, r *http.Request, hit int) {
-	select {
-	case <-r.Context().Done():
-	case <-f.banner:
-		f.steady(w, r, hit)
-	}
-}
