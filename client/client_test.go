@@ -20,6 +20,7 @@ import (
 var (
 	must   = testkit.Must
 	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -171,9 +172,7 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	queue, err := store.Open(t.Context(), clients, store.Config{})
 	must(t, err)
 	reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})
-	if reply.Outcome != client.Applied || err != nil {
-		t.Fatalf("expected it applied, found %+v, %v", reply, err)
-	}
+	stopIf(t, reply.Outcome != client.Applied || err != nil, "expected it applied, found %+v, %v", reply, err)
 	testkit.Eventually(t, "the second one is a duplicate", func() bool {
 		stats, err := queue.Parts[0].Report().Stats(t.Context())
 		return err == nil && stats.Counters["create"] == 1 && stats.Counters["duplicate"] == 1

@@ -18,6 +18,7 @@ import (
 var (
 	must   = testkit.Must
 	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }

@@ -79,9 +79,8 @@ func TestAPolicyThatGivesUpTellsTheOwnerOnceAndWaitsForAnUpdate(t *testing.T) {
 		m := q.Model("tbl_1")
 		failIf(t, !m.Disabled || m.DisabledReason == "", "expected a disabled model with a reason, found %t %q", m.Disabled, m.DisabledReason)
 		notices := q.Notices()
-		if len(notices) != 1 || notices[0].Notice != policy.NoticeDisabled || notices[0].UID != "tbl_1" {
-			t.Fatalf("expected one notice, that tbl_1 is disabled, found %+v", notices)
-		}
+		stopIf(t, len(notices) != 1 || notices[0].Notice != policy.NoticeDisabled || notices[0].UID != "tbl_1",
+			"expected one notice, that tbl_1 is disabled, found %+v", notices)
 
 		f.down = false
 		q.Put(`{uid: tbl_1, payload: {input_url: "https://example.com/new.csv"}, policy: patient-for-a-day}`)

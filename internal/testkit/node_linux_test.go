@@ -23,9 +23,7 @@ func TestServerDiesWithAKilledTestProcess(t *testing.T) {
 	victim.Env = append(os.Environ(), "TESTKIT_VICTIM=yes", "TMPDIR="+t.TempDir())
 	out, _ := victim.Output()
 	_, addr, found := strings.Cut(strings.TrimSpace(string(out)), "addr=")
-	if !found {
-		t.Fatalf("the victim printed no address:\n%s", out)
-	}
+	stopIf(t, !found, "the victim printed no address:\n%s", out)
 	awaitRefusal(t, addr)
 }
 
@@ -40,7 +38,5 @@ func awaitRefusal(t *testing.T, addr string) {
 		}
 		return err != nil
 	})
-	if err != nil {
-		t.Errorf("the server at %s still answers: %v", addr, err)
-	}
+	failIf(t, err != nil, "the server at %s still answers: %v", addr, err)
 }

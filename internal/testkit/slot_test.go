@@ -38,20 +38,17 @@ func TestAMovedSlotServesEveryKeyThatIsWrittenMeanwhile(t *testing.T) {
 				default:
 				}
 				key := fmt.Sprint("{a}", i)
-				if err := client.Set(t.Context(), key, i, 0).Err(); err != nil {
-					t.Fatalf("write key %d: %v", i, err)
-				}
+				err := client.Set(t.Context(), key, i, 0).Err()
+				stopIf(t, err != nil, "write key %d: %v", i, err)
 				want[key] = Value{Type: "string", Data: fmt.Sprint(i)}
 				if i == 300 {
 					close(first)
 				}
 			}
-			if target, _ := s.master(t, keySlot(t, s, "{a}")); target == source {
-				t.Errorf("the slot is still at %s", source)
-			}
-			if diff := cmp.Diff(want, s.Dump(t)); diff != "" {
-				t.Errorf("keys (-want +got):\n%s", diff)
-			}
+			target, _ := s.master(t, keySlot(t, s, "{a}"))
+			failIf(t, target == source, "the slot is still at %s", source)
+			diff := cmp.Diff(want, s.Dump(t))
+			failIf(t, diff != "", "keys (-want +got):\n%s", diff)
 		})
 	}
 }

@@ -13,14 +13,18 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
+var (
+	must   = Must
+	failIf = FailIf
+	stopIf = StopIf
+)
+
 func TestMain(m *testing.M) { Main(m) }
 
 func TestMiniredisExpiresKeys(t *testing.T) {
 	s := Miniredis(t)
 	client := s.Client(t)
-	if err := client.Set(t.Context(), "k", "v", time.Millisecond).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Set(t.Context(), "k", "v", time.Millisecond).Err())
 	Eventually(t, "the key expires", func() bool { return errors.Is(client.Get(t.Context(), "k").Err(), redis.Nil) })
 }
 
@@ -45,17 +49,12 @@ func TestIdleServerIsLentAgainEmpty(t *testing.T) {
 		client.ScriptLoad(t.Context(), "return 1")
 	})
 	second := lent(t, "second", func(t *testing.T, s *Server) {
-		if dump := s.Dump(t); len(dump) != 0 {
-			t.Errorf("a server just lent holds %v, want nothing", dump)
-		}
+		dump := s.Dump(t)
+		failIf(t, len(dump) != 0, "a server just lent holds %v, want nothing", dump)
 		err := s.Client(t).EvalSha(t.Context(), redis.NewScript("return 1").Hash(), nil).Err()
-		if !redis.HasErrorPrefix(err, "NOSCRIPT") {
-			t.Errorf("EVALSHA of an earlier test's script = %v, want NOSCRIPT", err)
-		}
+		failIf(t, !redis.HasErrorPrefix(err, "NOSCRIPT"), "EVALSHA of an earlier test's script = %v, want NOSCRIPT", err)
 	})
-	if first.Addr != second.Addr {
-		t.Errorf("second test got %s, want the idle %s", second.Addr, first.Addr)
-	}
+	failIf(t, first.Addr != second.Addr, "second test got %s, want the idle %s", second.Addr, first.Addr)
 }
 
 func TestSpoiltServerIsNotLentAgain(t *testing.T) {
@@ -67,9 +66,7 @@ func TestSpoiltServerIsNotLentAgain(t *testing.T) {
 	for name, do := range spoil {
 		spoilt := lent(t, name, do)
 		lent(t, name+" and after", func(t *testing.T, s *Server) {
-			if s.Addr == spoilt.Addr {
-				t.Errorf("got the spoilt server %s again", s.Addr)
-			}
+			failIf(t, s.Addr == spoilt.Addr, "got the spoilt server %s again", s.Addr)
 			if err := s.Client(t).Set(t.Context(), "k", "v", 0).Err(); err != nil {
 				t.Error(err)
 			}
@@ -85,9 +82,8 @@ func TestAClusterWithAMovedSlotIsNotLentAgain(t *testing.T) {
 		moved.MoveSlot(t, "k")
 	})
 	t.Run("and after", func(t *testing.T) {
-		if s := Cluster(t); moved != nil && s.Addr == moved.Addr {
-			t.Errorf("got the cluster at %s again", s.Addr)
-		}
+		s := Cluster(t)
+		failIf(t, moved != nil && s.Addr == moved.Addr, "got the cluster at %s again", s.Addr)
 	})
 }
 
@@ -100,27 +96,22 @@ func TestConnectionsOfAnEarlierTestAreClosed(t *testing.T) {
 	defer func() { _ = leaked.Close() }()
 	lent(t, "is alone", func(t *testing.T, s *Server) {
 		list := s.Client(t).ClientList(t.Context()).Val()
-		if got := strings.Count(list, "\n"); got != 1 {
-			t.Errorf("found %d connections, want only the test's own:\n%s", got, list)
-		}
+		got := strings.Count(list, "\n")
+		failIf(t, got != 1, "found %d connections, want only the test's own:\n%s", got, list)
 	})
 }
 
 func TestRestartKeepsWhatWasAppended(t *testing.T) {
 	s := Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	client := s.Client(t)
-	if err := client.RPush(t.Context(), "l", "a", "b").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.RPush(t.Context(), "l", "a", "b").Err())
 	before := s.Dump(t)
 	s.Kill(t)
-	if err := client.Ping(t.Context()).Err(); err == nil {
-		t.Error("PING to a killed server succeeded")
-	}
+	err := client.Ping(t.Context()).Err()
+	failIf(t, err == nil, "PING to a killed server succeeded")
 	s.Restart(t)
-	if diff := cmp.Diff(before, s.Dump(t)); diff != "" {
-		t.Errorf("state after restart (-before +after):\n%s", diff)
-	}
+	diff := cmp.Diff(before, s.Dump(t))
+	failIf(t, diff != "", "state after restart (-before +after):\n%s", diff)
 }
 
 func TestAClusterRefusesForeignSlotsAndIsDumpedWhole(t *testing.T) {
@@ -129,17 +120,14 @@ func TestAClusterRefusesForeignSlotsAndIsDumpedWhole(t *testing.T) {
 	for i := range 30 { // of all nodes
 		client.Set(t.Context(), fmt.Sprint("k", i), i, 0)
 	}
-	if got := len(s.Dump(t)); got != 30 {
-		t.Errorf("dump has %d keys, want 30", got)
-	}
+	got := len(s.Dump(t))
+	failIf(t, got != 30, "dump has %d keys, want 30", got)
 	two := redis.NewScript("redis.call('SET', KEYS[1], 1) return redis.call('SET', KEYS[2], 1)")
-	if err := two.Run(t.Context(), client, []string{"{a}1", "{b}1"}).Err(); !redis.HasErrorPrefix(err, "CROSSSLOT") {
-		t.Errorf("a script over two slots = %v, want CROSSSLOT", err)
-	}
+	err := two.Run(t.Context(), client, []string{"{a}1", "{b}1"}).Err()
+	failIf(t, !redis.HasErrorPrefix(err, "CROSSSLOT"), "a script over two slots = %v, want CROSSSLOT", err)
 	undeclared := redis.NewScript("return redis.call('SET', 'elsewhere', KEYS[1])")
-	if err := undeclared.Run(t.Context(), client, []string{"{a}1"}).Err(); err == nil {
-		t.Error("a script that writes an undeclared key succeeded")
-	}
+	err = undeclared.Run(t.Context(), client, []string{"{a}1"}).Err()
+	failIf(t, err == nil, "a script that writes an undeclared key succeeded")
 }
 
 func TestDumpShowsEveryType(t *testing.T) {
@@ -167,25 +155,20 @@ func TestDumpShowsEveryType(t *testing.T) {
 			p.XGroupCreate(ctx, "stream", "g", "0")
 			return nil
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, s.Dump(t)); diff != "" {
-			t.Errorf("dump (-want +got):\n%s", diff)
-		}
+		must(t, err)
+		diff := cmp.Diff(want, s.Dump(t))
+		failIf(t, diff != "", "dump (-want +got):\n%s", diff)
 		s.Flush(t)
-		if left := s.Dump(t); len(left) > 0 {
-			t.Errorf("dump after Flush has %d keys, want none", len(left))
-		}
+		left := s.Dump(t)
+		failIf(t, len(left) > 0, "dump after Flush has %d keys, want none", len(left))
 	})
 }
 
 func TestStartFailsWithTheServersOwnWords(t *testing.T) {
 	RequireProgram(t, "redis-server", "redis-server")
 	_, err := startSingle("--maxmemory-policy", "nonsense")
-	if !errors.Is(err, errExited) || !strings.Contains(err.Error(), "maxmemory-policy \"nonsense\"") {
-		t.Errorf("start with a wrong option = %v, want %v and the option", err, errExited)
-	}
+	failIf(t, !errors.Is(err, errExited) || !strings.Contains(err.Error(), "maxmemory-policy \"nonsense\""),
+		"start with a wrong option = %v, want %v and the option", err, errExited)
 }
 
 // verdict is a testing.TB that notes how a test would have ended.
@@ -212,9 +195,8 @@ func TestMissingProgramSkipsAndFailsInCI(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Setenv("CI", test.ci)
-		if got := judge(test.program); got != test.want {
-			t.Errorf("CI=%q: RequireProgram(%s): %q, want %q", test.ci, test.program, got, test.want)
-		}
+		got := judge(test.program)
+		failIf(t, got != test.want, "CI=%q: RequireProgram(%s): %q, want %q", test.ci, test.program, got, test.want)
 	}
 }
 

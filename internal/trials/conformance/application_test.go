@@ -49,22 +49,16 @@ func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
 				return command
 			}
 			output, err := run(acl.Application, "application").CombinedOutput()
-			if diff := cmp.Diff(told, string(output)); diff != "" || err != nil {
-				t.Fatalf("%v, output (-want +got):\n%s", err, diff)
-			}
+			diff := cmp.Diff(told, string(output))
+			stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
 			var said testkit.Buffer
 			worker := run(acl.ForeignWorker, "conformance")
 			worker.Stdout, worker.Stderr = &said, &said
-			if err := worker.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, worker.Start())
 			awaitSuccess(t, users)
-			if err := worker.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			if err := worker.Wait(); err != nil {
-				t.Errorf("%v: %s", err, said.String())
-			}
+			must(t, worker.Process.Signal(os.Interrupt))
+			err = worker.Wait()
+			failIf(t, err != nil, "%v: %s", err, said.String())
 		})
 	}
 }
@@ -87,13 +81,9 @@ func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	d, err := dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := poller.New(users.Store(t, acl.Poller), poller.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	testkit.Run(t, d.Run, p.Run)
 }
 
@@ -101,18 +91,14 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	app, err := client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}}); err != nil {
 		t.Fatal(err)
 	}
 	viewer := users.Store(t, acl.Viewer)
 	for after := store.TailStart; ; {
 		entries, next, err := viewer.Report().Tail(t.Context(), after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, e := range entries {
 			if e.UID == "tbl_2" && e.Event == model.EventSuccess {
 				return

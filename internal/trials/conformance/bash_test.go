@@ -32,9 +32,7 @@ func startBash(t *testing.T, client redis.UniversalClient, address, script strin
 	worker := exec.Command(fromRoot(t, "clients/bash/worker.sh"), "sh", "-c", script)
 	worker.Env = append(os.Environ(), "REDIS_URL="+address, "REFRESHD_QUEUE=q")
 	worker.Stdout, worker.Stderr = &said, &said
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, worker.Start())
 	t.Cleanup(func() {
 		_ = worker.Process.Signal(os.Interrupt)
 		_ = worker.Wait()
@@ -48,12 +46,8 @@ func startBash(t *testing.T, client redis.UniversalClient, address, script strin
 // hand gives an attempt to the worker, whose model has further fields.
 func (b *bench) hand(uid string, fields ...any) {
 	b.t.Helper()
-	if err := b.client.HSet(b.t.Context(), "q:model:"+uid, append([]any{"attempt_uid", "of-" + uid}, fields...)...).Err(); err != nil {
-		b.t.Fatal(err)
-	}
-	if err := b.client.RPush(b.t.Context(), "q-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err(); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.client.HSet(b.t.Context(), "q:model:"+uid, append([]any{"attempt_uid", "of-" + uid}, fields...)...).Err())
+	must(b.t, b.client.RPush(b.t.Context(), "q-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err())
 }
 
 // word is what the worker says.
@@ -63,9 +57,7 @@ type word struct{ Type, UID, Reason, Status string }
 func (b *bench) next() (said word) {
 	b.t.Helper()
 	reply, err := b.client.BLPop(b.t.Context(), testkit.Limit, "q-output").Result()
-	if err != nil {
-		b.t.Fatalf("expected the worker to say something: %v", err)
-	}
+	stopIf(b.t, err != nil, "expected the worker to say something: %v", err)
 	if err := json.Unmarshal([]byte(reply[1]), &said); err != nil {
 		b.t.Fatalf("%q: %v", reply[1], err)
 	}
@@ -91,9 +83,7 @@ func locked(t *testing.T, password string) *testkit.Server {
 		{"ACL", "SETUSER", "a:b", "on", ">" + password, "~*", "+@all"},
 		{"CONFIG", "SET", "requirepass", password},
 	} {
-		if err := s.Client(t).Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Client(t).Do(t.Context(), command...).Err())
 	}
 	return s
 }
@@ -117,9 +107,8 @@ func TestTheBashWorkerFindsRedisWhereItsURLSays(t *testing.T) {
 			t.Cleanup(func() { _ = client.Close() })
 			b := startBash(t, client, test.address, "exit 0")
 			b.hand("m")
-			if end := last(b.end()); end.Type != "success" {
-				t.Errorf("expected success, found %+v", end)
-			}
+			end := last(b.end())
+			failIf(t, end.Type != "success", "expected success, found %+v", end)
 		})
 	}
 }
@@ -140,27 +129,22 @@ func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
 	testkit.Eventually(t, "redis-cli waits for an attempt", func() (waits bool) {
 		for _, arguments := range commandLines(t) {
 			waits = waits || strings.HasPrefix(arguments, "redis-cli ") && strings.Contains(arguments, port)
-			if strings.Contains(arguments, password) {
-				t.Errorf("expected no password, found %q", arguments)
-			}
+			failIf(t, strings.Contains(arguments, password), "expected no password, found %q", arguments)
 		}
 		return waits
 	})
 	b.hand("m")
 	b.end()
 	environment, err := os.ReadFile(found)
-	if err != nil || strings.Contains(string(environment), password) || !strings.Contains(string(environment), "REFRESHD_QUEUE=q") {
-		t.Errorf("expected the environment of the worker without its password, found %v, %s", err, environment)
-	}
+	failIf(t, err != nil || strings.Contains(string(environment), password) || !strings.Contains(string(environment), "REFRESHD_QUEUE=q"),
+		"expected the environment of the worker without its password, found %v, %s", err, environment)
 }
 
 // commandLines are the arguments of all processes.
 func commandLines(t *testing.T) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		if line, err := os.ReadFile(file); err == nil { // it may have ended
 			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))
@@ -181,9 +165,8 @@ func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
 		}
 	}
 	end := last(said)
-	if end.Type != "failure" || end.Reason != strings.Repeat("x", 2000) {
-		t.Errorf("expected a failure with the begin of its last line, found %s with %d bytes", end.Type, len(end.Reason))
-	}
+	failIf(t, end.Type != "failure" || end.Reason != strings.Repeat("x", 2000),
+		"expected a failure with the begin of its last line, found %s with %d bytes", end.Type, len(end.Reason))
 	if told == 0 || told > 20 || said[len(said)-2].Status != "200" {
 		t.Errorf("expected a few of the lines and the last, found %d, %+v", told, said[len(said)-2])
 	}
@@ -197,14 +180,10 @@ func TestTheBashWorkerEndsItsWorkAtTheDeadlineThatRedisTells(t *testing.T) {
 	if w := b.next(); w.Type != "started" {
 		t.Fatalf("expected the begin of the work, found %+v", w)
 	}
-	if err := b.client.HSet(t.Context(), "q:model:late", "processing_at", "2020-01-01T00:00:00.000Z").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.client.HSet(t.Context(), "q:model:late", "processing_at", "2020-01-01T00:00:00.000Z").Err())
 	b.hand("next")
 	for _, w := range b.end() {
-		if w.UID != "next" {
-			t.Errorf("expected nothing more about the attempt whose deadline has passed, found %+v", w)
-		}
+		failIf(t, w.UID != "next", "expected nothing more about the attempt whose deadline has passed, found %+v", w)
 	}
 }
 
@@ -225,8 +204,7 @@ func TestTheBashWorkerPushesNothingIntoAnotherDatabase(t *testing.T) {
 	b := startBash(t, client, s.URL+"/5", "exit 0")
 	for i := range 3 {
 		b.hand("m" + strconv.Itoa(i))
-		if end := last(b.end()); end.Type != "success" {
-			t.Errorf("expected success, found %+v", end)
-		}
+		end := last(b.end())
+		failIf(t, end.Type != "success", "expected success, found %+v", end)
 	}
 }

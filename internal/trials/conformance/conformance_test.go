@@ -27,9 +27,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 	config.Environ, config.Stderr = append(os.Environ(), config.Environ...), &output
 	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 200)), cmp.Or(config.Patience, patience)
 	report, err := conformance.Run(context.Background(), config)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, output.String())
-	}
+	stopIf(t, err != nil, "%v\n%s", err, output.String())
 	failing := []string{}
 	for _, c := range report.Checks {
 		if !c.Holds {
@@ -49,9 +47,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 func self(t *testing.T, worker string) conformance.Config {
 	t.Helper()
 	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return conformance.Config{Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
 }
 
@@ -65,9 +61,7 @@ func in(t *testing.T, language, script string) conformance.Config {
 func fromRoot(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs("../../../" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -96,9 +90,8 @@ func expectAll(t *testing.T, config conformance.Config) {
 	t.Helper()
 	config.Scenarios = slices.DeleteFunc(conformance.Names(), func(name string) bool { return name == "refusals" && !long.Enabled() })
 	report, failing := play(t, config)
-	if len(failing) > 0 || !report.Holds || report.Cost == nil || report.Cost.Commands < 2 || report.Cost.RoundTrips > report.Cost.Commands {
-		t.Errorf("expected all to hold and a cost, found failing %q, cost %+v", failing, report.Cost)
-	}
+	failIf(t, len(failing) > 0 || !report.Holds || report.Cost == nil || report.Cost.Commands < 2 || report.Cost.RoundTrips > report.Cost.Commands,
+		"expected all to hold and a cost, found failing %q, cost %+v", failing, report.Cost)
 }
 
 // TestTheBashWorkerDoesAllThatAWorkerMust also says what it does not do.
@@ -118,9 +111,8 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 		"should names: works in a queue with names of its own and a nested payload",
 		"should parts: works on all parts of a queue, and answers to reply_to",
 	}
-	if diff := gocmp.Diff(want, failing); diff != "" || !report.Holds {
-		t.Errorf("failing (-want +got):\n%s", diff)
-	}
+	diff := gocmp.Diff(want, failing)
+	failIf(t, diff != "" || !report.Holds, "failing (-want +got):\n%s", diff)
 }
 
 func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
@@ -135,13 +127,9 @@ func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
 		"should success: the begin of the work is told: started",
 		"should reconnect: a result that Redis did not take is pushed again",
 	} {
-		if !slices.Contains(failing, want) {
-			t.Errorf("expected to fail: %s; found %q", want, failing)
-		}
+		failIf(t, !slices.Contains(failing, want), "expected to fail: %s; found %q", want, failing)
 	}
-	if report.Holds {
-		t.Error("expected a worker that does not pass")
-	}
+	failIf(t, report.Holds, "expected a worker that does not pass")
 }
 
 func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
@@ -154,15 +142,10 @@ func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
 	var output testkit.Buffer
 	config.Stderr = &output
 	report, err := conformance.Run(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found := report.Checks[0].Found; report.Holds || !strings.Contains(found, "the worker has ended: exit status 3") {
-		t.Errorf("expected what became of the worker, found %q", found)
-	}
-	if output.String() != "[success] no  [31mredis\n" {
-		t.Errorf("expected its words behind a prefix, found %q", output.String())
-	}
+	must(t, err)
+	found := report.Checks[0].Found
+	failIf(t, report.Holds || !strings.Contains(found, "the worker has ended: exit status 3"), "expected what became of the worker, found %q", found)
+	failIf(t, output.String() != "[success] no  [31mredis\n", "expected its words behind a prefix, found %q", output.String())
 }
 
 func TestAPlanOutOfRangeIsRefused(t *testing.T) {
@@ -173,8 +156,7 @@ func TestAPlanOutOfRangeIsRefused(t *testing.T) {
 		"patience: expected 1s to 10m":               {Command: []string{"x"}, Patience: time.Millisecond},
 		"a single Redis without TLS":                 {Command: []string{"x"}, Redis: "rediss://127.0.0.1:1"},
 	} {
-		if _, err := conformance.Run(t.Context(), config); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("expected %q, found %v", want, err)
-		}
+		_, err := conformance.Run(t.Context(), config)
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "expected %q, found %v", want, err)
 	}
 }

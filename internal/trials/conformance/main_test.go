@@ -21,6 +21,12 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 // workers are those that this program is if the environment says so, instead of the tests.
 var workers = map[string]func(context.Context) error{"pool": workWithPool, "naive": workNaively}
 

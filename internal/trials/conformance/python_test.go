@@ -91,7 +91,6 @@ func TestThePythonClientRepeatsWhateverItsLibraryCallsARefusal(t *testing.T) {
 never NOPERM 1
 never WRONGTYPE 1
 `
-	if diff := cmp.Diff(want, string(said)); diff != "" || err != nil {
-		t.Errorf("%v, how often a result was pushed (-want +got):\n%s", err, diff)
-	}
+	diff := cmp.Diff(want, string(said))
+	failIf(t, diff != "" || err != nil, "%v, how often a result was pushed (-want +got):\n%s", err, diff)
 }

@@ -76,7 +76,5 @@ func TestTickStaysAndEvidenceIsNoLongerKeptWhenAllIsSeen(t *testing.T) {
 	}
 	c.transition(happened(model.EventStart, 1))
 	c.notice(model.Notification{UID: "m"})
-	if len(c.evidence.journal)+len(c.evidence.notices) != 0 {
-		t.Error("a complete checklist keeps on collecting, for ever in a demo without end")
-	}
+	failIf(t, len(c.evidence.journal)+len(c.evidence.notices) != 0, "a complete checklist keeps on collecting, for ever in a demo without end")
 }

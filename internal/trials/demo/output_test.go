@@ -67,12 +67,9 @@ func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
 	p.show(testSnapshot())
 	p.end()
 	_, got, _ := strings.Cut(out.String(), "GET d\n\n")
-	if diff := cmp.Diff(pipeGolden, got); diff != "" {
-		t.Errorf("output (-want +got):\n%s", diff)
-	}
-	if !strings.Contains(out.String(), "\n  redis-cli -p 7000 LRANGE c 0 -1\n") {
-		t.Errorf("output is\n%s\nwant the commands to look inside", out.String())
-	}
+	diff := cmp.Diff(pipeGolden, got)
+	failIf(t, diff != "", "output (-want +got):\n%s", diff)
+	failIf(t, !strings.Contains(out.String(), "\n  redis-cli -p 7000 LRANGE c 0 -1\n"), "output is\n%s\nwant the commands to look inside", out.String())
 }
 
 func testSnapshot() snapshot {
@@ -129,22 +126,18 @@ func testTable(out *bytes.Buffer, width, height int, color bool) *table {
 
 func TestTableShowsEachModelInOneRowAndTheLatestLinesBelow(t *testing.T) {
 	got := strings.Join(testTable(new(bytes.Buffer), 80, 40, false).frame(80, 40), "\n")
-	if diff := cmp.Diff(tableGolden, got); diff != "" {
-		t.Errorf("frame (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(tableGolden, got)
+	failIf(t, diff != "", "frame (-want +got):\n%s", diff)
 }
 
 func TestTableNeverExceedsItsScreen(t *testing.T) {
 	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 3}, {1, 1}, {200, 14}} {
 		width, height := size[0], size[1]
 		rows := testTable(new(bytes.Buffer), width, height, false).frame(width, height)
-		if most := max(1, height-1); len(rows) > most {
-			t.Errorf("%dx%d: %d rows, want at most %d", width, height, len(rows), most)
-		}
+		most := max(1, height-1)
+		failIf(t, len(rows) > most, "%dx%d: %d rows, want at most %d", width, height, len(rows), most)
 		for _, row := range rows {
-			if utf8.RuneCountInString(row) > width {
-				t.Errorf("%dx%d: row %q is too wide", width, height, row)
-			}
+			failIf(t, utf8.RuneCountInString(row) > width, "%dx%d: row %q is too wide", width, height, row)
 		}
 	}
 }
@@ -153,18 +146,13 @@ func TestTableColorsOnlyTheStatusAndOnlyOnRequest(t *testing.T) {
 	var plainOut, colored bytes.Buffer
 	without := strings.Join(testTable(&plainOut, 80, 40, false).frame(80, 40), "\n")
 	with := strings.Join(testTable(&colored, 80, 40, true).frame(80, 40), "\n")
-	if strings.Contains(without, "\x1b") {
-		t.Error("found an escape sequence without color")
-	}
-	if !strings.Contains(with, statusColors[model.StatusDisabled]+"disabled"+colorOff) {
-		t.Errorf("frame is %q, want disabled in color", with)
-	}
+	failIf(t, strings.Contains(without, "\x1b"), "found an escape sequence without color")
+	failIf(t, !strings.Contains(with, statusColors[model.StatusDisabled]+"disabled"+colorOff), "frame is %q, want disabled in color", with)
 	for _, code := range statusColors {
 		with = strings.ReplaceAll(with, code, "")
 	}
-	if diff := cmp.Diff(without, strings.ReplaceAll(with, colorOff, "")); diff != "" {
-		t.Errorf("frames differ by more than colors (-without +with):\n%s", diff)
-	}
+	diff := cmp.Diff(without, strings.ReplaceAll(with, colorOff, ""))
+	failIf(t, diff != "", "frames differ by more than colors (-without +with):\n%s", diff)
 }
 
 func TestUntilIsShort(t *testing.T) {
@@ -173,9 +161,8 @@ func TestUntilIsShort(t *testing.T) {
 		59 * time.Second: "+59.0s", 5 * time.Minute: "+5m", 26 * time.Hour: "+26h",
 	}
 	for left, want := range tests {
-		if got := until(seven.Add(left), seven); got != want {
-			t.Errorf("until(%s) = %q, want %q", left, got, want)
-		}
+		got := until(seven.Add(left), seven)
+		failIf(t, got != want, "until(%s) = %q, want %q", left, got, want)
 	}
 }
 
@@ -190,21 +177,17 @@ func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
 	var got []map[string]any
 	for text := range strings.Lines(out.String()) {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(text), &object); err != nil {
-			t.Fatalf("%q: %v", text, err)
-		}
+		err := json.Unmarshal([]byte(text), &object)
+		stopIf(t, err != nil, "%q: %v", text, err)
 		got = append(got, object)
 	}
 	want := map[string]any{
 		"at": "2026-11-21T07:00:00.050Z", "uid": "flaky", "event": "failure", "try": "1", "next": "refresh +1.0s",
 		"why": "retry 1/2 +1s · HTTP 503",
 	}
-	if len(got) != len(testLines())+2 {
-		t.Fatalf("%d objects, want one for each line, one before and one after", len(got))
-	}
-	if diff := cmp.Diff(want, got[2]); diff != "" {
-		t.Errorf("object (-want +got):\n%s", diff)
-	}
+	stopIf(t, len(got) != len(testLines())+2, "%d objects, want one for each line, one before and one after", len(got))
+	diff := cmp.Diff(want, got[2])
+	failIf(t, diff != "", "object (-want +got):\n%s", diff)
 	if list, ok := got[len(got)-1]["seen"].([]any); !ok || len(list) != len(behaviours) {
 		t.Errorf("summary is %v, want every behaviour", got[len(got)-1])
 	}
@@ -212,7 +195,5 @@ func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
 
 func TestTimeoutIsNotToldTwice(t *testing.T) {
 	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout}, time.Time{})
-	if l.why != "retry 1/2 at once" {
-		t.Errorf("why = %q, want only the consequence beside the event timeout", l.why)
-	}
+	failIf(t, l.why != "retry 1/2 at once", "why = %q, want only the consequence beside the event timeout", l.why)
 }
