@@ -122,21 +122,11 @@ func (w *worked) acknowledged() (count int) {
 
 // over is when the attempt may have been over at the earliest, by what the workers know.
 func (w *worked) over() time.Time {
-	over := w.deadline
+	times := append([]time.Time{w.deadline}, w.asked...)
 	for _, s := range w.said {
-		over = earlier(over, s.begun)
+		times = append(times, s.begun)
 	}
-	for _, at := range w.asked {
-		over = earlier(over, at)
-	}
-	return over
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
+	return slices.MinFunc(times, time.Time.Compare)
 }
 
 // auditTurns checks without the journal that no attempt of a model began before the one before was over, and that none

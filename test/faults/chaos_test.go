@@ -29,10 +29,6 @@ type strike struct {
 	order  []int         // of litter
 }
 
-func (s strike) String() string {
-	return fmt.Sprintf("%s of %d for %s, rest %s", s.fault, s.target, s.length, s.rest)
-}
-
 // faults are what strikes, the frequent ones more than once.
 var faults = []string{"kill", "kill", "kill", "freeze", "freeze", "flush", "crash", "litter", "litter"}
 
@@ -105,7 +101,7 @@ func (c *chaos) strike(s strike) {
 		c.strew(s.order)
 	}
 	c.read(c.told)
-	c.rest(s.rest)
+	rest(c.ctx, s.rest)
 }
 
 // freeze stops a daemon for longer than its lease.
@@ -117,17 +113,8 @@ func (c *chaos) freeze(i int, length time.Duration) {
 		frozen, told := process.IsFrozen()
 		return frozen || !told
 	})
-	c.rest(length)
+	rest(c.ctx, length)
 	process.Thaw()
-}
-
-func (c *chaos) rest(length time.Duration) {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-c.ctx.Done():
-	}
 }
 
 // TestNothingIsLostDoubledStuckOrOutOfOrderInChaos lasts for as long as -chaos says, a minute with the long tests.
@@ -150,7 +137,7 @@ func TestNothingIsLostDoubledStuckOrOutOfOrderInChaos(t *testing.T) {
 	next, struck := plan(seed, len(c.commands)), []string{}
 	for began := time.Now(); time.Since(began) < *chaosFlag; {
 		s := next()
-		struck = append(struck, s.String())
+		struck = append(struck, fmt.Sprintf("%s of %d for %s, rest %s", s.fault, s.target, s.length, s.rest))
 		c.strike(s)
 	}
 	storms.stop()
@@ -170,7 +157,7 @@ func (c *chaos) conclude() {
 	c.late.running.Wait() // until the last late answer
 	c.settle()
 	c.untilTheDeadAreForgotten()
-	c.stopAll()
+	stopAll(c.t, c.processes...)
 	c.read(c.told)
 	c.sum(c.told)
 	c.checkCounters(c.told)

@@ -55,21 +55,10 @@ func (g *daemonProcesses) kill(i int) {
 	g.processes[i] = g.start(i)
 }
 
-// stopAll asks all to end and waits for them.
-func (g *daemonProcesses) stopAll() {
-	for _, process := range g.processes {
-		process.Ask()
-	}
-	for i, process := range g.processes {
-		if code := process.Wait(); code != 0 {
-			g.t.Errorf("%v: want exit code 0, got %d", g.commands[i], code)
-		}
-	}
-}
-
 // TestDaemonsThatAreKilledAgainAndAgainLoseNothing gives each attempt an hour: what a dead worker had taken has to be handed back, as
 // no deadline would help within the time of the test.
 func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
+	long.Only(t)
 	d, _ := on(t)
 	d.policy.Timeout, d.elsewhere = time.Hour, true
 	service := d.listener()
@@ -78,7 +67,7 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	g := d.startProcesses(testkit.Binary(t), []string{"dispatcher"}, poller, poller, worker, worker)
 	d.save()
 	d.refreshAll()
-	for round := range long.Or(2, 8) * *timesFlag {
+	for round := range 8 * *timesFlag {
 		for i := range g.commands {
 			if (round+i)%2 == 0 { // half of them at once
 				g.kill(i)
@@ -87,8 +76,8 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 		d.progress(20)
 	}
 	d.settle()
-	g.stopAll()
-	y, _ := d.conclude()
+	stopAll(t, g.processes...)
+	y := d.audit()
 	if y.events["timeout"] > 0 {
 		t.Errorf("want no attempt ended by its deadline, got %d", y.events["timeout"])
 	}

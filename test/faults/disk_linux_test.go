@@ -2,6 +2,7 @@ package faults
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
 )
 
 // disk is where fetched files go, and what fills it and makes room again.
@@ -48,16 +50,12 @@ func newDisk(t *testing.T, pid func() (int, error)) disk {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	fill := func() error {
-		if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !isFull(err) {
+		if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("want no space left, got %w", err)
 		}
 		return nil
 	}
 	return disk{"a full tmpfs", dir, fill, func() error { return os.Remove(filler) }}
-}
-
-func isFull(err error) bool {
-	return err != nil && strings.Contains(err.Error(), syscall.ENOSPC.Error())
 }
 
 // feed is a file of so many equal lines: what is cut off or mixed would be seen.
@@ -88,40 +86,23 @@ func (d *drill) checkFiles(dir string) {
 	}
 }
 
-// leftovers counts the files that are neither fetched nor remembered of one.
-func (d *drill) leftovers(dir string) int {
-	d.t.Helper()
-	entries, err := os.ReadDir(dir)
-	d.check("read the directory", err)
-	return len(entries) - 2*len(d.uids)
-}
-
-// fetcher starts a worker that downloads, and returns how to ask for its pid.
-func (d *drill) fetcher(dir string) *testkit.Process {
-	d.t.Helper()
-	return testkit.Start(d.t, "sh", "-c", `echo $$ >"$1"; shift; exec "$@"`, "sh", d.pidFile(), testkit.Binary(d.t),
-		"worker", "--redis", d.address, "--fetch", dir, "--allow-private", "--log-level", "warn", "--concurrency", "8")
-}
-
-func (d *drill) pidFile() string { return filepath.Join(d.scratch, "pid") }
-
-func (d *drill) pid() (int, error) {
-	text, err := os.ReadFile(d.pidFile())
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(strings.TrimSpace(string(text)))
-}
-
 func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	long.Only(t)
 	d, _ := on(t)
 	d.elsewhere, d.feed, d.uids = true, d.newFeed().URL, d.uids[:(len(d.uids)+3)/4] // files are more work
-	space := newDisk(t, d.pid)
-	worker := d.fetcher(space.dir)
+	pidFile := filepath.Join(t.TempDir(), "pid")
+	space := newDisk(t, func() (int, error) {
+		text, err := os.ReadFile(pidFile)
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(strings.TrimSpace(string(text)))
+	})
+	worker := testkit.Start(t, "sh", "-c", `echo $$ >"$1"; shift; exec "$@"`, "sh", pidFile, testkit.Binary(t),
+		"worker", "--redis", d.address, "--fetch", space.dir, "--allow-private", "--log-level", "warn", "--concurrency", "8")
 	d.save()
 	d.dispatch()
-	d.poll()
+	d.poll(poller.Config{})
 	d.refreshAll()
 	for range *timesFlag {
 		before := d.counter("failure")
@@ -132,13 +113,12 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 		d.refreshAll()
 	}
 	d.settle()
-	if code := worker.Stop(); code != 0 {
-		t.Errorf("the worker ended with %d", code)
-	}
-	y, _ := d.conclude()
+	stopAll(t, worker)
+	y := d.audit()
 	d.checkFiles(space.dir)
-	if left := d.leftovers(space.dir); left != 0 {
-		t.Errorf("want only the fetched files, got %d more", left)
+	entries, err := os.ReadDir(space.dir)
+	if want := 2 * len(d.uids); err != nil || len(entries) != want { // each fetched file, and what is remembered of it
+		t.Errorf("want only %d files, got %d, %v", want, len(entries), err)
 	}
 	if full := y.errors["disk"]; full < len(d.uids) || full != y.events[model.EventFailure] {
 		t.Errorf("the fault did not strike: want all of %d failures of the type disk, got %v", y.events[model.EventFailure], y.errors)

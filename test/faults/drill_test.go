@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	loadFlag  = flag.Int("load", long.Or(30, 100), "how many models each drill refreshes every second")
+	loadFlag  = flag.Int("load", long.Or(20, 50), "how many models each drill refreshes every second")
 	timesFlag = flag.Int("times", 1, "how many times longer each drill keeps up its fault")
 )
 
@@ -45,7 +45,6 @@ type drill struct {
 
 	uids        []string
 	feed        string // input_url of the models
-	scratch     string // a directory for small files
 	dispatchers *daemonGroup
 	workers     *daemonGroup // pollers too: they end when nothing is left to do
 	elsewhere   bool         // workers are processes: what they pushed is not known
@@ -58,7 +57,11 @@ type drill struct {
 func newDrill(t *testing.T, direct, address string) *drill {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit*time.Duration(*timesFlag)+*chaosFlag)
-	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, policy: loadPolicy(), feed: "http://feed", scratch: t.TempDir()}
+	d := &drill{t: t, ctx: ctx, address: address, record: &workerRecord{runs: map[string]int{}}, feed: "http://feed"}
+	d.policy = policy.Policy{ // each model is refreshed every second, evenly spread, and an attempt has little time
+		Name: "load", Rule: "FREQ=SECONDLY", Spread: 900 * time.Millisecond, Timeout: 3 * time.Second,
+		Alignment: policy.AlignPlanned, OnExhausted: policy.NextPlanned,
+	}
 	d.clients, d.store = d.connect(direct)
 	d.dispatchers, d.workers = newDaemonGroup(ctx, t), newDaemonGroup(ctx, t)
 	t.Cleanup(func() { stop(); d.dispatchers.stop(); d.workers.stop() })
@@ -66,14 +69,6 @@ func newDrill(t *testing.T, direct, address string) *drill {
 		d.uids = append(d.uids, fmt.Sprint("m", i))
 	}
 	return d
-}
-
-// loadPolicy lets each model be refreshed every second, evenly spread, and gives an attempt little time.
-func loadPolicy() policy.Policy {
-	return policy.Policy{
-		Name: "load", Rule: "FREQ=SECONDLY", Spread: 900 * time.Millisecond, Timeout: 3 * time.Second,
-		Alignment: policy.AlignPlanned, OnExhausted: policy.NextPlanned,
-	}
 }
 
 func (d *drill) connect(address string) (*store.Clients, *store.Store) {
@@ -96,10 +91,10 @@ func (d *drill) begin() {
 	d.save()
 	for range 2 {
 		d.dispatch()
-		d.poll()
-		d.workers.run(d.foreignWorker)
+		d.poll(poller.Config{})
+		d.workers.run(d.foreignWorker(func(entry) {}))
 	}
-	d.pool()
+	d.pool(worker.Config{MaxBackoff: time.Second})
 	d.refreshAll()
 }
 
@@ -129,19 +124,20 @@ func (d *drill) dispatch() {
 	d.dispatchers.run(daemon.Run)
 }
 
-func (d *drill) poll() {
+func (d *drill) poll(config poller.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := poller.New(store, poller.Config{})
+	daemon, err := poller.New(store, config)
 	d.check("open a poller", err)
 	d.workers.run(daemon.Run)
 }
 
 // pool starts a worker pool of our own whose answers are counted.
-func (d *drill) pool() {
+func (d *drill) pool(config worker.Config) {
 	d.t.Helper()
 	_, store := d.connect(d.address)
-	daemon, err := worker.New(counted{store.Pool(), d.record}, d.handle, worker.Config{Concurrency: 20, MaxBackoff: time.Second})
+	config.Concurrency = 20
+	daemon, err := worker.New(counted{store.Pool(), d.record}, d.handle, config)
 	d.check("open a worker pool", err)
 	d.workers.run(daemon.Run)
 }
@@ -170,16 +166,6 @@ func (d *drill) await(holds func() (bool, error)) error {
 		case <-d.ctx.Done():
 			return errors.Join(d.ctx.Err(), why)
 		}
-	}
-}
-
-// hold keeps up a fault for a while.
-func (d *drill) hold(during time.Duration) {
-	timer := time.NewTimer(during * time.Duration(*timesFlag))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-d.ctx.Done():
 	}
 }
 
@@ -231,23 +217,43 @@ func (d *drill) refreshedAfter(now time.Time) {
 	})
 }
 
-// settle is called when the fault is over. It waits until every model has been refreshed, examines the queue under load, takes the
-// schedule away, waits until nothing is left to do and ends everybody.
+// settle is called when the fault is over. It waits until every model has been refreshed, examines the queue under load, and ends everybody when
+// nothing is left to do.
 func (d *drill) settle() {
 	d.t.Helper()
 	d.refreshAll()
 	d.healed = d.now()
 	d.examine()
+	d.check("store the policy", d.store.Fleet().PutPolicy(d.ctx, d.unscheduled()))
+	d.drain()
+	d.dispatchers.stop()
+	d.workers.stop()
+	d.examine()
+}
+
+// unscheduled is the policy without a schedule, under which everything comes to an end.
+func (d *drill) unscheduled() policy.Policy {
 	once := d.policy
 	once.Rule, once.Spread, once.Retries = "", 0, policy.Delays{0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-	d.check("store the policy", d.store.Fleet().PutPolicy(d.ctx, once))
+	return once
+}
+
+// drain waits until nothing is left to do.
+func (d *drill) drain() {
+	d.t.Helper()
 	d.until("an empty queue", func() (bool, error) {
 		stats, err := d.store.Report().Stats(d.ctx)
 		return stats.Due+stats.Waiting+stats.Running+stats.Input+stats.Output+stats.Control+stats.Claimed == 0, err
 	})
-	d.dispatchers.stop()
-	d.workers.stop()
-	d.examine()
+}
+
+// conclude is a whole drill: models are refreshed, a fault strikes, and when all has settled the guarantees are checked. It logs the numbers.
+func (d *drill) conclude(fault func()) *tally {
+	d.t.Helper()
+	d.begin()
+	fault()
+	d.settle()
+	return d.audit()
 }
 
 // examine lets the doctor look for broken invariants.

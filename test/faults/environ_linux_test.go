@@ -1,9 +1,7 @@
 package faults
 
 import (
-	"context"
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -39,13 +36,9 @@ func unprivileged(t *testing.T, do func()) {
 
 func TestAProgramOfAWorkerCannotReadTheSettingsOfTheWorker(t *testing.T) {
 	for _, command := range []string{"worker", "up"} {
-		ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
-		t.Cleanup(stop)
-		f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
-		if err := f.Redis.Do(ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err(); err != nil {
-			t.Fatal(err)
-		}
-		t.Setenv("REDIS_URL", "redis://clerk:"+url.QueryEscape(secret)+"@"+f.Server.Addr)
+		f := newFleet(t)
+		f.addClerk()
+		t.Setenv("REDIS_URL", f.clerk("clerk"))
 		found := filepath.Join(t.TempDir(), "found")
 		unprivileged(t, func() {
 			testkit.Refreshd(t, command, "--exec", "sh", "--", "-c", `(cat /proc/$PPID/environ; echo read) >"$0" 2>&1`, found)

@@ -2,15 +2,13 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
+	"flag"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,14 +16,25 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+// TestMain lets four drills run side by side, unless -parallel says otherwise: mostly they wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if long.Enabled() && !given {
+		_ = flag.Set("test.parallel", "4")
+	}
+	testkit.Main(m)
+}
 
 // models is how many models each test of this package refreshes.
-var models = long.Or(1_000, 20_000)
+var models = long.Or(400, 5_000)
 
 // fleet is a queue full of due models and whatever works on it.
 type fleet struct {
@@ -36,34 +45,61 @@ type fleet struct {
 	daemon sync.WaitGroup
 }
 
-func newFleet(t testing.TB) *fleet {
+func newFleet(t testing.TB, args ...string) *fleet {
+	t.Helper()
+	return newFleetOn(t, testkit.Redis(t, args...))
+}
+
+func newFleetOn(t testing.TB, server *testkit.Server) *fleet {
 	t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
-	f := &fleet{Queue: fixture.Live(t, testkit.Redis(t)), t: t, ctx: ctx, stop: stop}
-	t.Cleanup(func() { stop(); f.daemon.Wait() })
+	f := &fleet{Queue: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
+	t.Cleanup(f.over)
 	return f
 }
+
+// over ends the daemons in this process.
+func (f *fleet) over() { f.stop(); f.daemon.Wait() }
 
 // put saves due one-shots.
 func (f *fleet) put(count int) {
 	f.t.Helper()
-	const batch = 500
+	uids := make([]string, count)
+	for i := range uids {
+		uids[i] = fmt.Sprint("m", i)
+	}
+	f.save(policy.Default(), "http://feed", uids)
+}
+
+// putLong saves due one-shots whose attempts have an hour.
+func (f *fleet) putLong(uids ...string) {
+	f.t.Helper()
+	hour := policy.Default()
+	hour.Name, hour.Timeout = "hour", time.Hour
+	if err := f.Store.Fleet().PutPolicy(f.ctx, hour); err != nil {
+		f.t.Fatal(err)
+	}
+	f.save(hour, "http://feed", uids)
+}
+
+// save saves due one-shots under a policy that is stored if it has a name.
+func (f *fleet) save(p policy.Policy, url string, uids []string) {
+	f.t.Helper()
 	now, err := f.Store.Now(f.ctx)
-	for first := 0; first < count && err == nil; first += batch {
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	for some := range slices.Chunk(uids, 500) {
 		var transitions []*store.Transition
-		for i := first; i < min(first+batch, count); i++ {
-			record := &store.Record{Model: model.Model{UID: fmt.Sprint("m", i)}}
-			definition := model.Definition{UID: record.UID, Payload: `{"input_url":"http://feed"}`}
-			decision, _, putErr := record.Put(definition, policy.Default(), false, now)
-			if putErr != nil {
-				f.t.Fatal(putErr)
+		for _, uid := range some {
+			record := &store.Record{Model: model.Model{UID: uid}}
+			decision, _, err := record.Put(model.Definition{UID: uid, PolicyName: p.Name, Payload: fmt.Sprintf(`{"input_url":%q}`, url)}, p, false, now)
+			if err != nil {
+				f.t.Fatal(err)
 			}
 			transitions = append(transitions, record.Decide(decision, now))
 		}
 		f.Commit(now, transitions...)
-	}
-	if err != nil {
-		f.t.Fatal(err)
 	}
 }
 
@@ -76,48 +112,76 @@ func (f *fleet) run(daemon func(context.Context) error) {
 	})
 }
 
-// work answers every attempt with a success, as a foreign worker does: it knows two lists and JSON.
-func (f *fleet) work(context.Context) error {
-	client := f.Server.Client(f.t)
-	for f.ctx.Err() == nil {
-		if err := client.BLMove(f.ctx, f.Store.Keys.Input, f.Store.Keys.Input, "LEFT", "LEFT", time.Second).Err(); err != nil {
-			continue // nothing to do yet, or the end
-		}
-		entries, _ := client.LPopCount(f.ctx, f.Store.Keys.Input, 100).Result()
-		for _, raw := range entries {
-			var entry fixture.Entry
-			if err := json.Unmarshal([]byte(raw), &entry); err != nil {
-				return fmt.Errorf("read entry %s: %w", raw, err)
-			}
-			client.RPush(context.WithoutCancel(f.ctx), f.Store.Keys.Output, fixture.Result("success", entry.UID, entry.AttemptUID))
-		}
+// runDaemons starts a dispatcher and a poller in this process.
+func (f *fleet) runDaemons(config dispatcher.Config) {
+	f.t.Helper()
+	d, err := dispatcher.New(f.Store, config)
+	if err != nil {
+		f.t.Fatal(err)
 	}
-	return nil
+	p, err := poller.New(f.Store, poller.Config{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.run(d.Run)
+	f.run(p.Run)
 }
 
-// check compares the sums that must hold when every model has been refreshed once.
-func (f *fleet) check(events map[string]int) {
+// start starts a program of refreshd.
+func (f *fleet) start(command string, args ...string) *testkit.Process {
 	f.t.Helper()
+	return testkit.Refreshd(f.t, append([]string{command, "--redis", f.Server.URL}, args...)...)
+}
+
+// poller starts a poller process by name.
+func (f *fleet) poller(owner string) *testkit.Process {
+	f.t.Helper()
+	return f.start("poller", "--owner", owner, "--lease", "1s", "--tick", "100ms")
+}
+
+// stopAll asks processes to end, and wants that they end well.
+func stopAll(t testing.TB, processes ...*testkit.Process) {
+	t.Helper()
+	for _, process := range processes {
+		process.Ask()
+	}
+	for _, process := range processes {
+		if code := process.Wait(); code != 0 {
+			t.Errorf("want processes that end well, got exit code %d:\n%s", code, process.Output())
+		}
+	}
+}
+
+// work answers every attempt with a success, as a foreign worker does.
+func (f *fleet) work(context.Context) error {
+	client := f.Server.Client(f.t)
+	return serve(f.ctx, client, f.Store.Keys.Input, 100, func(e entry) {
+		client.RPush(context.WithoutCancel(f.ctx), f.Store.Keys.Output, fixture.Result("success", e.UID, e.AttemptUID))
+	})
+}
+
+// check waits until every model has been refreshed, and compares the sums that must hold then. It returns how many messages were handled twice.
+func (f *fleet) check() (again int) {
+	f.t.Helper()
+	events := f.AwaitEvent(model.EventSuccess, models)
+	f.over()
 	// The journal tells nothing of so many models that are created at once.
 	if diff := cmp.Diff(map[string]int{"start": models, "success": models}, events); diff != "" {
 		f.t.Errorf("journal:\n%s", diff)
 	}
-	want := map[string]int{"create": models, "start": models, "success": models}
-	stats := f.Stats()
+	want, stats := map[string]int{"create": models, "start": models, "success": models}, f.Stats()
+	again = stats["duplicate"] + stats["stale"]
 	maps.DeleteFunc(stats, func(name string, _ int) bool { return name == "duplicate" || name == "stale" })
 	if diff := cmp.Diff(want, stats); diff != "" {
 		f.t.Errorf("counters:\n%s", diff)
 	}
-	for _, key := range []string{f.Store.Keys.Due, f.Store.Keys.Urgent, f.Store.Keys.Running} {
-		if left := f.Scores(key); len(left) != 0 {
-			f.t.Errorf("%s: want it empty, got %d", key, len(left))
+	k := f.Store.Keys
+	for _, key := range []string{k.Due, k.Urgent, k.Running, k.Input, k.Output, k.Rejected} {
+		if f.Redis.Exists(context.Background(), key).Val() != 0 {
+			f.t.Errorf("%s: want it empty", key)
 		}
 	}
-	for _, key := range []string{f.Store.Keys.Input, f.Store.Keys.Output, f.Store.Keys.Rejected} {
-		if left := f.List(key); len(left) != 0 {
-			f.t.Errorf("%s: want it empty, got %d", key, len(left))
-		}
-	}
+	return again
 }
 
 func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
@@ -125,23 +189,10 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 	f := newFleet(t)
 	f.put(models)
 	for range 5 {
-		d, err := dispatcher.New(f.Store, dispatcher.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := poller.New(f.Store, poller.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		f.run(d.Run)
-		f.run(p.Run)
+		f.runDaemons(dispatcher.Config{})
 	}
 	f.run(f.work)
-	events := f.AwaitEvent(model.EventSuccess, models)
-	f.stop()
-	f.daemon.Wait()
-	f.check(events)
-	if stats := f.Stats(); stats["duplicate"]+stats["stale"] != 0 {
-		t.Errorf("want no message handled twice, got %v", stats)
+	if again := f.check(); again != 0 {
+		t.Errorf("want no message handled twice, got %d", again)
 	}
 }

@@ -2,23 +2,14 @@ package faults
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
-
-// poller starts a poller process by name.
-func (f *fleet) poller(owner string) *testkit.Process {
-	f.t.Helper()
-	return testkit.Refreshd(f.t, "poller", "--redis", f.Server.URL, "--owner", owner, "--lease", "1s", "--tick", "100ms")
-}
-
-func (f *fleet) dispatcher() *testkit.Process {
-	f.t.Helper()
-	return testkit.Refreshd(f.t, "dispatcher", "--redis", f.Server.URL)
-}
 
 // freezeHolding freezes a poller at a moment when it has claimed messages, and returns how many.
 func (f *fleet) freezeHolding(p *testkit.Process, owner string) int64 {
@@ -42,9 +33,9 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 	t.Parallel()
 	f := newFleet(t)
 	f.put(models)
-	f.dispatcher()
+	f.start("dispatcher")
 	f.poller("survivor")
-	doomed := f.dispatcher()
+	doomed := f.start("dispatcher")
 	f.run(f.work)
 	held := int64(0)
 	victims := long.Or(2, 4)
@@ -55,11 +46,120 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 		held += f.freezeHolding(victim, owner)
 		victim.Kill()
 		doomed.Kill()
-		doomed = f.dispatcher()
+		doomed = f.start("dispatcher")
 	}
-	events := f.AwaitEvent(model.EventSuccess, models)
-	f.stop()
-	f.daemon.Wait()
-	f.check(events)
+	f.check()
 	t.Logf("%d messages were held by %d pollers when they were killed", held, victims)
+}
+
+// timed stops a process and returns how long that took; its exit code must be 0.
+func (f *fleet) timed(p *testkit.Process) time.Duration {
+	f.t.Helper()
+	p.AwaitOutput(f.t, `"message":"started"`)
+	began := time.Now()
+	if code := p.Stop(); code != 0 {
+		f.t.Errorf("want exit code 0, got %d", code)
+	}
+	return time.Since(began)
+}
+
+func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.put(models)
+	f.run(f.work)
+	longest := time.Duration(0)
+	stops := long.Or(2, 8)
+	for i := range stops {
+		owner := fmt.Sprint("poller-", i)
+		dispatcher, poller := f.start("dispatcher"), f.poller(owner)
+		f.AwaitEvent(model.EventSuccess, (i+1)*models/(2*stops))
+		longest = max(longest, f.timed(dispatcher), f.timed(poller))
+		if held := f.List(f.Store.Keys.Claimed(owner)); len(held) > 0 {
+			t.Errorf("stop %d: want nothing left claimed, got %d messages", i, len(held))
+		}
+		if _, known := f.Scores(f.Store.Keys.Pollers)[owner]; known {
+			t.Errorf("stop %d: want the poller to have resigned", i)
+		}
+	}
+	f.start("dispatcher")
+	f.poller("last")
+	if again := f.check(); again != 0 {
+		t.Errorf("want no message handled twice, got %d", again)
+	}
+	t.Logf("%d dispatchers and pollers stopped under load, the slowest within %s", 2*stops, longest)
+}
+
+// up starts all daemons in one process with a worker for a service.
+func (f *fleet) up(s *service, args ...string) *testkit.Process {
+	f.t.Helper()
+	return f.start("up", append([]string{"--http", s.URL, "--concurrency", "50"}, args...)...)
+}
+
+func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
+	t.Parallel()
+	const unanswered, all = 20, 800
+	f := newFleet(t)
+	f.put(all)
+	s := newService(t, unanswered)
+	s.asked = make(chan struct{}, 2*all) // nobody counts them here
+	up := f.up(s, "--grace", "1s")
+	f.AwaitEvent(model.EventSuccess, all/4)
+	took := f.timed(up)
+	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, unanswered)
+	if took < time.Second {
+		t.Errorf("want it to wait for the grace of 1s, got %s", took)
+	}
+	f.expectNothingInHand()
+	if stats := f.Stats(); stats["interrupted"] < unanswered || stats["stale"]+stats["duplicate"] > 0 {
+		t.Errorf("want the %d without an answer handed back, got %v", unanswered, stats)
+	}
+	f.up(s)
+	f.AwaitEvent(model.EventSuccess, all)
+	if stats := f.Stats(); stats["success"] != all || stats["stale"]+stats["duplicate"]+stats["timeout"]+stats["retry"] > 0 {
+		t.Errorf("want each model refreshed once, got %v", stats)
+	}
+}
+
+// expectNothingInHand checks that no process holds anything: what runs stands in the input list.
+func (f *fleet) expectNothingInHand() {
+	f.t.Helper()
+	if owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers)); owners > 0 {
+		f.t.Errorf("want no worker and no poller known, got %d", owners)
+	}
+	if output := f.List(f.Store.Keys.Output); len(output) > 0 {
+		f.t.Errorf("want every message applied, got %d left", len(output))
+	}
+	queued := strings.Join(f.List(f.Store.Keys.Input), "\n")
+	for uid := range f.Scores(f.Store.Keys.Running) {
+		if !strings.Contains(queued, f.Model(uid)["attempt_uid"]) {
+			f.t.Errorf("%s: want it queued or idle, got an attempt that nobody works on", uid)
+		}
+	}
+}
+
+func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := newFleet(t)
+	f.putLong("a", "b", "c")
+	s := newService(t, 3)
+	address := testkit.FreeAddress(t)
+	up := f.up(s, "--grace", "1h", "--health", address)
+	s.await(3)
+	f.AwaitEvent(model.EventStarted, 3)
+	up.Ask()
+	began := time.Now()
+	testkit.Eventually(t, "up is stopping", func() bool { // signals that come too close together are one
+		_, report := askHealth(t, address, "/readyz")
+		return report.Why == "stopping"
+	})
+	if code := up.Stop(); code != 0 {
+		t.Errorf("want exit code 0, got %d", code)
+	}
+	t.Logf("ended %s after the first signal, with a grace of 1h", time.Since(began))
+	f.expectNothingInHand()
+	if stats := f.Stats(); stats["interrupted"] != 3 {
+		t.Errorf("want all three handed back, got %v", stats)
+	}
 }

@@ -2,18 +2,13 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -27,7 +22,6 @@ type ledger struct {
 // worked is what the workers know of one attempt.
 type worked struct {
 	uid      string
-	no       int       // 0: only processes of ours had it
 	version  int       // of the payload
 	deadline time.Time // as the entry told it
 	pops     int       // by foreign workers
@@ -51,14 +45,11 @@ func (l *ledger) of(attemptUID string) *worked {
 }
 
 // got writes down an entry that a foreign worker has popped.
-func (l *ledger) got(raw string, entry fixture.Entry) {
-	var payload struct{ Version int }
-	_ = json.Unmarshal([]byte(raw), &payload)
+func (l *ledger) got(e entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.of(entry.AttemptUID)
-	w.uid, w.no, w.version = entry.UID, entry.AttemptNo, payload.Version
-	w.deadline, _ = time.Parse(time.RFC3339, entry.DeadlineAt)
+	w := l.of(e.AttemptUID)
+	w.uid, w.version, w.deadline = e.UID, e.Version, e.deadline()
 	w.pops++
 }
 
@@ -93,27 +84,14 @@ func (c *chaos) listener() *httptest.Server {
 func (c *chaos) foreign(ctx context.Context) error {
 	clients, store := c.connect(c.address)
 	defer func() { _ = clients.Close() }()
-	for ctx.Err() == nil {
-		popped, err := clients.Block.BLPop(context.WithoutCancel(ctx), time.Second, store.Keys.Input).Result()
-		if errors.Is(err, redis.Nil) {
-			continue
-		}
-		if err != nil {
-			pause(ctx)
-			continue
-		}
-		var entry fixture.Entry
-		if err := json.Unmarshal([]byte(popped[1]), &entry); err != nil {
-			return err
-		}
-		c.ledger.got(popped[1], entry)
-		c.answer(ctx, clients, entry)
-	}
-	return nil
+	return serve(ctx, clients.Block, store.Keys.Input, 1, func(e entry) {
+		c.ledger.got(e)
+		c.answer(ctx, clients, e)
+	})
 }
 
 // answer is what a foreign worker does with an entry: mostly it succeeds, and always when the chaos is over.
-func (c *chaos) answer(ctx context.Context, clients *store.Clients, entry fixture.Entry) {
+func (c *chaos) answer(ctx context.Context, clients *store.Clients, e entry) {
 	mood := rand.IntN(100)
 	switch {
 	case c.calm.Load():
@@ -124,41 +102,27 @@ func (c *chaos) answer(ctx context.Context, clients *store.Clients, entry fixtur
 	switch {
 	case mood < 2: // it dies
 	case mood < 4: // it answers when its attempt is over
-		c.late.run(func(context.Context) error { return c.answerLate(ctx, entry) })
+		c.late.run(func(context.Context) error {
+			c.outwait(e)
+			c.say(ctx, c.clients, model.EventSuccess, e)
+			return nil
+		})
 	case mood < 8: // it mistakes another attempt for its own
-		other := entry
+		other := e
 		other.AttemptUID += "x"
 		c.say(ctx, clients, model.EventSuccess, other)
-		c.say(ctx, clients, model.EventSuccess, entry)
+		c.say(ctx, clients, model.EventSuccess, e)
 	case mood < 16:
-		c.say(ctx, clients, model.EventFailure, entry)
+		c.say(ctx, clients, model.EventFailure, e)
 	case mood < 20: // it stutters
-		c.say(ctx, clients, model.EventSuccess, entry)
-		c.say(ctx, clients, model.EventSuccess, entry)
+		c.say(ctx, clients, model.EventSuccess, e)
+		fallthrough
 	default:
-		c.say(ctx, clients, model.EventSuccess, entry)
+		c.say(ctx, clients, model.EventSuccess, e)
 	}
-}
-
-func (c *chaos) answerLate(ctx context.Context, entry fixture.Entry) error {
-	_ = c.await(func() (bool, error) {
-		uid, err := c.clients.Read.HGet(c.ctx, c.store.Keys.Model(entry.UID), "attempt_uid").Result()
-		return uid != entry.AttemptUID, ignoreNil(err)
-	})
-	c.say(ctx, c.clients, model.EventSuccess, entry)
-	return nil
 }
 
 // say pushes a result until Redis says yes.
-func (c *chaos) say(ctx context.Context, clients *store.Clients, event model.Event, entry fixture.Entry) {
-	for {
-		begun := time.Now()
-		message := fixture.Result(string(event), entry.UID, entry.AttemptUID)
-		err := clients.Write.RPush(context.WithoutCancel(ctx), c.store.Keys.Output, message).Err()
-		c.ledger.pushed(entry.AttemptUID, event, begun, err)
-		if err == nil || ctx.Err() != nil {
-			return
-		}
-		pause(ctx)
-	}
+func (c *chaos) say(ctx context.Context, clients *store.Clients, event model.Event, e entry) {
+	push(ctx, clients.Write, c.store.Keys.Output, event, e, func(begun time.Time, err error) { c.ledger.pushed(e.AttemptUID, event, begun, err) })
 }

@@ -83,9 +83,9 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 		}
 	}
 	start := func() *testkit.Process {
-		return testkit.Refreshd(t, "notifier", "--redis", f.Server.URL, "--routes", routes, "--tick", "20ms")
+		return f.start("notifier", "--routes", routes, "--tick", "20ms")
 	}
-	f.dispatcher() // trims
+	f.start("dispatcher") // trims
 	notifier := start()
 	for range kills {
 		testkit.Await(t, held, "a request that the webhook holds")
@@ -104,9 +104,7 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 	testkit.Eventually(t, "nothing is left", func() bool {
 		return f.Redis.Exists(f.ctx, f.Store.Keys.Notices("ops"), f.Store.Keys.Deliveries).Val() == 0
 	})
-	if code := notifier.Stop(); code != 0 {
-		t.Errorf("it ended with %d", code)
-	}
+	stopAll(t, notifier)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if told := slices.Compact(slices.Sorted(slices.Values(w.told))); len(told) != notices || len(w.ids) != notices {

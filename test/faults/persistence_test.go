@@ -23,16 +23,19 @@ func (d *drill) crash(server *testkit.Server) {
 	}
 }
 
-func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
-	long.Only(t)
-	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
-	d.begin()
-	for range long.Or(2, 3) * *timesFlag {
+// crashAgain does so three times, with some progress in between.
+func (d *drill) crashAgain(server *testkit.Server) {
+	d.t.Helper()
+	for range 3 * *timesFlag {
 		d.crash(server)
 		d.progress(50)
 	}
-	d.settle()
-	d.conclude()
+}
+
+func TestARedisThatWritesAlwaysLosesNothingWhenItIsKilled(t *testing.T) {
+	long.Only(t)
+	d, server := on(t, "--appendonly", "yes", "--appendfsync", "always")
+	d.conclude(func() { d.crashAgain(server) })
 }
 
 // killTail is how much Redis may hold back from the kernel with `everysec`: it waits for a slow disk for two seconds at most. What the
@@ -42,15 +45,10 @@ const killTail = 2 * time.Second
 func TestARedisThatWritesEverySecondHealsWhenItIsKilled(t *testing.T) {
 	long.Only(t)
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
-	d.begin()
-	killed := time.Now()
-	for range long.Or(2, 3) * *timesFlag {
-		d.crash(server)
-		d.progress(50)
-	}
-	d.cut = killed.Add(-killTail)
-	d.settle()
-	d.conclude()
+	d.conclude(func() {
+		d.cut = time.Now().Add(-killTail)
+		d.crashAgain(server)
+	})
 }
 
 // file follows the size of the file that a server appends to.
@@ -111,14 +109,7 @@ func (f *file) cutBack(before time.Time) (time.Time, int64, error) {
 	if err != nil {
 		return kept.at, 0, err
 	}
-	if err := os.Truncate(f.path, kept.bytes); err != nil {
-		return kept.at, 0, err
-	}
-	rest, err := os.Stat(f.path)
-	if err != nil {
-		return kept.at, 0, err
-	}
-	return kept.at, whole.Size() - rest.Size(), nil
+	return kept.at, whole.Size() - kept.bytes, os.Truncate(f.path, kept.bytes)
 }
 
 func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
@@ -126,32 +117,29 @@ func TestAPowerCutThatTakesTheLastSecondIsHealed(t *testing.T) {
 	d, server := on(t, "--appendonly", "yes", "--appendfsync", "everysec")
 	f := d.appendFile(server)
 	d.workers.run(f.follow)
-	d.begin()
-	d.progress(*loadFlag)
-	killed := time.Now()
-	server.Kill(t)
-	cut, bytes, err := f.cutBack(killed.Add(-time.Second))
-	d.check("cut the file", err)
-	server.Restart(t)
-	d.cut = cut.Add(-killTail)
-	d.settle()
-	d.conclude()
-	t.Logf("the last %s, %d bytes, were cut off", killed.Sub(cut).Round(time.Millisecond), bytes)
-	if bytes == 0 {
-		t.Error("want something cut off")
-	}
+	d.conclude(func() {
+		d.progress(*loadFlag)
+		killed := time.Now()
+		server.Kill(t)
+		cut, bytes, err := f.cutBack(killed.Add(-time.Second))
+		d.check("cut the file", err)
+		server.Restart(t)
+		d.cut = cut.Add(-killTail)
+		if t.Logf("the last %s, %d bytes, are cut off", killed.Sub(cut).Round(time.Millisecond), bytes); bytes == 0 {
+			t.Error("want something cut off")
+		}
+	})
 }
 
 func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSavedAgain(t *testing.T) {
 	long.Only(t)
 	d, server := on(t)
-	d.begin()
-	d.crash(server)
-	d.cut = time.Unix(0, 1) // everything may be gone
-	if stats, err := d.store.Report().Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
-		t.Fatalf("want nothing left, got %+v and %v", stats, err)
-	}
-	d.save()
-	d.settle()
-	d.conclude()
+	d.conclude(func() {
+		d.crash(server)
+		d.cut = time.Unix(0, 1) // everything may be gone
+		if stats, err := d.store.Report().Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
+			t.Fatalf("want nothing left, got %+v and %v", stats, err)
+		}
+		d.save()
+	})
 }

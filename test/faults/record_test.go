@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -63,13 +65,6 @@ func (r *workerRecord) pushed(err error, messages int, attemptUIDs ...string) {
 	}
 }
 
-// refusals is how many pushes Redis has refused.
-func (r *workerRecord) refusals() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.refused
-}
-
 // counted is a queue that notes what a pool pushes.
 type counted struct {
 	store.Pool
@@ -95,51 +90,49 @@ func (c counted) Answer(ctx context.Context, owner string, answers []store.Answe
 
 // handle is the work of the pool: it takes a moment.
 func (d *drill) handle(ctx context.Context, attempt *worker.Attempt) error {
-	timer := time.NewTimer(5 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
+	if rest(ctx, 5*time.Millisecond); ctx.Err() == nil {
 		d.record.ran(attempt.AttemptUID)
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	return ctx.Err()
 }
 
-// foreignWorker is a worker that knows two lists and JSON: BLPOP, work, RPUSH until Redis says yes. An entry whose reply is lost is
-// gone, and costs a deadline.
-func (d *drill) foreignWorker(ctx context.Context) error {
-	clients, store := d.connect(d.address)
-	defer func() { _ = clients.Close() }()
+// entry is what workers read of an attempt.
+type entry struct {
+	fixture.Entry
+	ReplyTo string `json:"reply_to"`
+	Version int    `json:"version"` // of the payload
+}
+
+func (e entry) deadline() time.Time {
+	at, _ := time.Parse(time.RFC3339, e.DeadlineAt)
+	return at
+}
+
+// serve is a worker that knows two lists and JSON: it takes entries out of the input list for good, so many at once, and works on each until the
+// context ends. An entry whose reply is lost is gone, and costs a deadline.
+func serve(ctx context.Context, client redis.UniversalClient, input string, most int64, work func(entry)) error {
 	for ctx.Err() == nil {
-		entry, err := pop(ctx, clients.Block, store.Keys.Input)
-		switch {
-		case errors.Is(err, redis.Nil):
-		case err != nil:
+		_, taken, err := client.BLMPop(context.WithoutCancel(ctx), time.Second, "left", most, input).Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
 			pause(ctx)
-		default:
-			d.record.ran(entry.AttemptUID)
-			d.say(ctx, clients.Write, store.Keys.Output, entry)
+		}
+		for _, raw := range taken {
+			var e entry
+			if err := json.Unmarshal([]byte(raw), &e); err != nil {
+				return fmt.Errorf("read entry %s: %w", raw, err)
+			}
+			work(e)
 		}
 	}
 	return nil
 }
 
-// pop takes an entry out of the input list for good.
-func pop(ctx context.Context, client redis.UniversalClient, input string) (entry fixture.Entry, err error) {
-	popped, err := client.BLPop(context.WithoutCancel(ctx), time.Second, input).Result()
-	if err != nil {
-		return entry, err
-	}
-	return entry, json.Unmarshal([]byte(popped[1]), &entry)
-}
-
-// say pushes a success until Redis says yes.
-func (d *drill) say(ctx context.Context, client redis.UniversalClient, output string, entry fixture.Entry) {
-	whole := context.WithoutCancel(ctx)
+// push pushes a result until Redis says yes, and notes what Redis says.
+func push(ctx context.Context, client redis.UniversalClient, output string, event model.Event, e entry, note func(begun time.Time, err error)) {
 	for {
-		err := client.RPush(whole, output, fixture.Result("success", entry.UID, entry.AttemptUID)).Err()
-		d.record.pushed(err, 1, entry.AttemptUID)
+		begun := time.Now()
+		err := client.RPush(context.WithoutCancel(ctx), output, fixture.Result(string(event), e.UID, e.AttemptUID)).Err()
+		note(begun, err)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -147,9 +140,30 @@ func (d *drill) say(ctx context.Context, client redis.UniversalClient, output st
 	}
 }
 
+// foreignWorker succeeds with whatever it takes, after it has waited for what it is told to.
+func (d *drill) foreignWorker(wait func(entry)) func(context.Context) error {
+	return func(ctx context.Context) error {
+		clients, store := d.connect(d.address)
+		defer func() { _ = clients.Close() }()
+		return serve(ctx, clients.Block, store.Keys.Input, 1, func(e entry) {
+			wait(e)
+			d.record.ran(e.AttemptUID)
+			d.say(ctx, clients.Write, e)
+		})
+	}
+}
+
+// say pushes a success until Redis says yes.
+func (d *drill) say(ctx context.Context, client redis.UniversalClient, e entry) {
+	push(ctx, client, d.store.Keys.Output, model.EventSuccess, e, func(_ time.Time, err error) { d.record.pushed(err, 1, e.AttemptUID) })
+}
+
 // pause is what a worker does after an error of Redis.
-func pause(ctx context.Context) {
-	timer := time.NewTimer(50 * time.Millisecond)
+func pause(ctx context.Context) { rest(ctx, 50*time.Millisecond) }
+
+// rest waits for a while, unless the context ends before.
+func rest(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

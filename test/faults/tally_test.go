@@ -119,17 +119,17 @@ func (y *tally) note(entry redis.XMessage) {
 	y.last = at
 }
 
-// conclude checks the guarantees and logs the numbers of the drill. It returns how many acknowledged messages are gone.
-func (d *drill) conclude() (*tally, int) {
+// audit checks the guarantees and logs the numbers of the drill.
+func (d *drill) audit() *tally {
 	d.t.Helper()
 	y := d.count()
 	d.checkAttempts(y)
 	d.checkCounters(y)
 	d.checkModels()
 	lost := d.checkMessages(y)
-	d.t.Logf("attempts started %d, results applied %d, stale %d, redone %d, lost %d, longest stall %s", y.events[model.EventStart],
-		y.results, y.stats["stale"]+y.stats["duplicate"], d.record.total()-y.results, lost, y.stall.Round(10*time.Millisecond))
-	return y, lost
+	d.t.Logf("attempts started %d, results applied %d, stale %d, redone %d, lost %d, longest stall %s; the fault struck %d times", y.events[model.EventStart],
+		y.results, y.stats["stale"]+y.stats["duplicate"], d.record.total()-y.results, lost, y.stall.Round(10*time.Millisecond), d.struck)
+	return y
 }
 
 // checkAttempts checks that each started attempt ended once, and nothing else did.

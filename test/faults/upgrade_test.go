@@ -42,15 +42,15 @@ func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 	if told, err := exec.Command(old, "doctor", "--redis", d.address).CombinedOutput(); err != nil {
 		t.Errorf("the doctor of the release before: %v\n%s", err, told)
 	}
-	former.stopAll()
+	stopAll(t, former.processes...)
 	d.settle()
-	current.stopAll()
-	d.conclude()
+	stopAll(t, current.processes...)
+	d.audit()
 	t.Logf("beside %s", commit)
 }
 
 // oldBinary builds the program of the last tag before this commit, or of the commit before.
-func oldBinary(t *testing.T) (binary, commit string) {
+func oldBinary(t *testing.T) (program, commit string) {
 	t.Helper()
 	git := func(args ...string) (string, error) {
 		out, err := exec.Command("git", args...).Output()
@@ -66,31 +66,14 @@ func oldBinary(t *testing.T) (binary, commit string) {
 		}
 		t.Skipf("this checkout has no history with the commit %s: git fetch --unshallow", commit)
 	}
-	dir := t.TempDir()
-	binary = filepath.Join(dir, "refreshd")
-	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -buildvcs=false -o "$3" ./cmd/refreshd`,
-		checkout(t), commit, mkdir(t, dir, "source"), binary)
+	root, err := git("rev-parse", "--show-toplevel") // git archive writes what is below the directory in which it runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, binary := t.TempDir(), filepath.Join(t.TempDir(), "refreshd")
+	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -buildvcs=false -trimpath -o "$3" ./cmd/refreshd`, root, commit, source, binary)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", commit, err, out)
 	}
 	return binary, commit
-}
-
-// checkout is the root of the repository: git archive writes what is below the directory in which it runs.
-func checkout(t *testing.T) string {
-	t.Helper()
-	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
-}
-
-func mkdir(t *testing.T, elem ...string) string {
-	t.Helper()
-	dir := filepath.Join(elem...)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	return dir
 }
