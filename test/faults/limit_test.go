@@ -188,9 +188,8 @@ func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
 	commands := []string{"dispatcher", "dispatcher", "poller", "poller"}
 	processes := make([]*testkit.Process, len(commands))
 	start := func(i int) {
-		if processes[i] = c.start("dispatcher"); commands[i] == "poller" {
-			processes[i] = c.poller(fmt.Sprint("poller-", i))
-		}
+		args := map[string][]string{"poller": {"--lease", "1s", "--tick", "100ms"}}[commands[i]]
+		processes[i] = c.start(commands[i], args...)
 	}
 	for i := range commands {
 		start(i)
