@@ -154,7 +154,7 @@ func (c *Client) Get(ctx context.Context, uid string) (model.Model, error) {
 
 // send pushes a command to the part of its model, and waits for its reply under a name that nobody else uses.
 func (c *Client) send(ctx context.Context, wanted command) (Reply, error) {
-	home := c.queue.Of(wanted.UID)
+	home := store.Sender{Store: c.queue.Of(wanted.UID)}
 	wanted.ID, wanted.By = c.config.NewID(), c.config.By
 	if c.config.Timeout > 0 {
 		wanted.ReplyTo = home.Keys.Reply(wanted.ID)

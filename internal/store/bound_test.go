@@ -37,7 +37,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 	} {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		must(t, b.LoadScripts(ctx))
+		must(t, b.Clients.LoadScripts(ctx, b.Keys.Due))
 		if err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err(); err != nil && !Answered(err) {
 			t.Fatalf("%s: expected an answer, found %v", name, err)
 		}

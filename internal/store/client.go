@@ -82,7 +82,7 @@ const (
 // With rediss, rediss-cluster and rediss-sentinel it speaks TLS; valkey and valkeys are other names of redis and rediss.
 // User and password are those of Redis, also behind sentinels. Special characters in them are percent-encoded.
 //
-// Connect checks what it is given and dials nothing: Store.Ping tells whether Redis answers.
+// Connect checks what it is given and dials nothing.
 func Connect(address string, options ConnectOptions) (*Clients, error) {
 	a, err := redisurl.Parse(address)
 	if err != nil {

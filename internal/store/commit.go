@@ -182,7 +182,7 @@ func (i *Item) message(e *encoder) {
 }
 
 // ProbeScripts runs the script that commits with nothing to commit: it checks its keys and changes nothing.
-func (s *Store) ProbeScripts(ctx context.Context) error {
+func (s Fleet) ProbeScripts(ctx context.Context) error {
 	_, err := s.commit(ctx, Batch{})
 	return Wrap(err, "commit an empty batch")
 }

@@ -35,7 +35,7 @@ func TestLoadScriptsLoadsThemAllWhoeverRunsThem(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := newBench(t, server)
 		b.redis.ScriptFlush(t.Context())
-		if err := b.LoadScripts(t.Context()); err != nil {
+		if err := b.Clients.LoadScripts(t.Context(), b.Keys.Due); err != nil {
 			t.Fatal(err)
 		}
 		for file, text := range scripts.Sources() {

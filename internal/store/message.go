@@ -238,14 +238,17 @@ func NewOwner() string {
 	return fmt.Sprintf("%.60s:%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 }
 
+// Sender is a part of a queue to which an application sends commands.
+type Sender struct{ *Store }
+
 // PushCommand puts a command of an application at the end of the control list. After an error nobody knows whether it stands there; pushed
 // again with the command_id that it has it is carried out once.
-func (s *Store) PushCommand(ctx context.Context, command string) error {
+func (s Sender) PushCommand(ctx context.Context, command string) error {
 	return Wrap(s.Clients.Write.RPush(ctx, s.Keys.Control, command).Err(), "push a command")
 }
 
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.
-func (s *Store) TakeReply(ctx context.Context, name string) (string, error) {
+func (s Sender) TakeReply(ctx context.Context, name string) (string, error) {
 	reply, err := s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Reply(name)).Result()
 	if Missing(err) {
 		return "", nil

@@ -119,7 +119,7 @@ func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
 }
 
 // ParsePolicy reads the text of a stored policy.
-func (s *Store) ParsePolicy(text string) (policy.Policy, error) { return s.policies.parse(text) }
+func (s Report) ParsePolicy(text string) (policy.Policy, error) { return s.policies.parse(text) }
 
 // PutPolicy stores a policy in every part. If that ends halfway, the first part has it: to repeat it, and doctor, bring it to the others.
 func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
@@ -270,7 +270,7 @@ type PolicyUse struct {
 }
 
 // PolicyUses reads what is written down about the use of inline policies, by their names.
-func (s *Store) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
+func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	uses := map[string]PolicyUse{}
 	err := s.eachField(ctx, "walk over the uses of policies", s.Keys.PolicyUses, func(name, recorded string) {
 		if !policy.IsInline(name) {
@@ -288,7 +288,7 @@ func (s *Store) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 var forgetPolicy = Load("forget-policy.lua")
 
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
-func (s *Store) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
+func (s Fleet) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
 	keys := []string{s.Keys.Policies, s.Keys.PolicyUses}
 	forgotten, err := Run(ctx, s.Clients.Write, forgetPolicy, keys, use.Name, use.recorded).Bool()
 	return forgotten, Wrap(err, "forget a policy")

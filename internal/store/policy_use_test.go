@@ -83,12 +83,12 @@ func TestAnInlinePolicyIsNotRemovedByHand(t *testing.T) {
 // expectForgotten lets something happen between the look at a policy and the attempt to forget it.
 func (b *bench) expectForgotten(minutes int, want bool, meanwhile func()) {
 	b.t.Helper()
-	uses, err := b.PolicyUses(b.t.Context())
+	uses, err := b.Fleet().PolicyUses(b.t.Context())
 	name := nameOf(b.t, minutes)
 	use := uses[name]
 	use.Name = name
 	meanwhile()
-	if forgotten, failed := b.ForgetPolicy(b.t.Context(), use); err != nil || failed != nil || forgotten != want {
+	if forgotten, failed := b.Fleet().ForgetPolicy(b.t.Context(), use); err != nil || failed != nil || forgotten != want {
 		b.t.Errorf("expected it forgotten: %t, found %t, %v, %v", want, forgotten, err, failed)
 	}
 }

@@ -184,7 +184,7 @@ func ByPart[T any](q *Queue, all []T, uid func(T) string) map[*Store][]T {
 	return parts
 }
 
-// LoadScripts is that of Store on each node that holds a part, once.
+// LoadScripts loads all scripts on each node that holds a part, once.
 func (q *Queue) LoadScripts(ctx context.Context) error {
 	loaded := map[redis.Cmdable]bool{}
 	return q.Each(func(part *Store) error {
@@ -193,7 +193,7 @@ func (q *Queue) LoadScripts(ctx context.Context) error {
 			return err
 		}
 		loaded[node] = true
-		return part.LoadScripts(ctx)
+		return part.Clients.LoadScripts(ctx, part.Keys.Due)
 	})
 }
 

@@ -41,10 +41,8 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 	return client.EvalSha(ctx, script.Hash(), keys, args...)
 }
 
-// LoadScripts makes Redis know all scripts, also those that only others run. ErrNotLoaded: this user may not load any.
-func (s *Store) LoadScripts(ctx context.Context) error {
-	return loadAll(ctx, s.Clients.Write, s.Keys.Due)
-}
+// LoadScripts makes Redis know all scripts where a key lives, also those that only others run. ErrNotLoaded: this user may not load any.
+func (c *Clients) LoadScripts(ctx context.Context, key string) error { return loadAll(ctx, c.Write, key) }
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.
 func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {

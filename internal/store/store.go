@@ -146,11 +146,6 @@ func (s *Store) readTime(clock *redis.TimeCmd) (time.Time, error) {
 	return clock.Val().UTC().Truncate(time.Millisecond), Wrap(clock.Err(), "read the clock of redis")
 }
 
-// Ping checks that Redis answers.
-func (s *Store) Ping(ctx context.Context) error {
-	return Wrap(s.Clients.Read.Ping(ctx).Err(), "reach redis")
-}
-
 // Millis renders an instant as a score or script argument: Unix milliseconds, empty for a zero time.
 func Millis(at time.Time) string {
 	if at.IsZero() {

@@ -85,7 +85,7 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) err
 		return err
 	},
 	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, _, err := s.Pool().Heartbeat(ctx, "w"); return err },
-	acl.Operator: func(ctx context.Context, s *store.Store) error { return s.ProbeScripts(ctx) },
+	acl.Operator: func(ctx context.Context, s *store.Store) error { return s.Fleet().ProbeScripts(ctx) },
 }
 
 func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testing.T) {

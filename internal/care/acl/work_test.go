@@ -33,7 +33,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	operator, daemon, viewer := users.Store(t, acl.Operator), users.Store(t, acl.Poller), users.Store(t, acl.Viewer)
-	if err := daemon.LoadScripts(t.Context()); err != nil {
+	if err := daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due); err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range []string{"", "tenant=t1", "status=failing", "status=disabled", "status=running", "status=parked", "uid=a", "status=queued"} {
@@ -78,7 +78,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := daemon.LoadScripts(t.Context()); err != nil {
+	if err := daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due); err != nil {
 		t.Fatal(err)
 	}
 	ctx, gate := t.Context(), model.NewBlocker(model.BlockerHold, "h1")

@@ -47,7 +47,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 
 // unusedPolicies checks that each inline policy is used by a model, or was within a day.
 func (c *checker) unusedPolicies(ctx context.Context) error {
-	uses, err := c.store.PolicyUses(ctx)
+	uses, err := c.store.Fleet().PolicyUses(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (c *checker) unusedPolicies(ctx context.Context) error {
 			continue
 		}
 		err := c.repairUnless("a model began to use it", policyUnused.at(c.policy(name), "none for a day"), func() (bool, error) {
-			return c.store.ForgetPolicy(ctx, use)
+			return c.store.Fleet().ForgetPolicy(ctx, use)
 		})
 		if err != nil {
 			return err

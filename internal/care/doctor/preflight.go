@@ -30,7 +30,7 @@ func (c *checker) preflight(ctx context.Context) error {
 	if err := c.clocks(ctx); err != nil {
 		return err
 	}
-	switch err := c.store.ProbeScripts(ctx); {
+	switch err := c.store.Fleet().ProbeScripts(ctx); {
 	case err == nil:
 	case errors.Is(err, store.ErrNotLoaded):
 		c.note(scriptsUnknown, "SCRIPT LOAD", "none, and this user may not load them")

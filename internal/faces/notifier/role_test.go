@@ -17,7 +17,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	users := fixture.UsersOn(t, server, "bigtables")
 	b := setup(t, server, "channels:\n  all: {list: all}\nroutes:\n- {events: [disabled], models: status!=broken, channels: [all]}")
 	b.save("m1", `"payload":{"owner":"a@example.com"}`)
-	if err := b.Store.LoadScripts(t.Context()); err != nil {
+	if err := b.Store.Clients.LoadScripts(t.Context(), b.Store.Keys.Due); err != nil {
 		t.Fatal(err)
 	}
 	b.tell(disabled("m1", "gone"))

@@ -96,6 +96,6 @@ func (s Part) LacksCalendar(ctx context.Context, policyName, calendar string) (b
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the calendars of a policy: %w", err)
 	}
-	p, err := s.ParsePolicy(text.Val())
+	p, err := s.Report().ParsePolicy(text.Val())
 	return err == nil && !stored.Val() && slices.Contains(p.Closed, calendar), nil
 }

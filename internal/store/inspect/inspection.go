@@ -192,7 +192,7 @@ func (s Part) LacksPolicy(ctx context.Context, uid, name string) (bool, error) {
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the policy of a model: %w", err)
 	}
-	_, err := s.ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
+	_, err := s.Report().ParsePolicy(text.Val()) // none is an empty text, which cannot be read either
 	return named.Val() == name && err != nil, nil
 }
 
