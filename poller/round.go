@@ -38,7 +38,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 	for _, misfit := range claim.Misfits {
 		p.logMisfit(misfit, claim.Now)
 	}
-	round := Round{Claimed: len(claim.Messages), Leads: claim.HoldsLane}
+	round := Round{Claimed: len(claim.Messages), Leads: claim.Leads}
 	pending := make([]*message, len(claim.Messages))
 	for i, entry := range claim.Messages {
 		pending[i] = decode(entry, p.store)

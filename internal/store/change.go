@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,11 +32,11 @@ func (s Fleet) orderOf(c Claimed) order {
 
 // change is what an operator sets in one part of a queue. The zero change changes nothing.
 type change struct {
-	fields []string      // of the hash, each before its value; "": it goes
-	gate   model.Blocker // that it opens or closes; empty: none
-	look   time.Time     // when a dispatcher looks at it
-	hold   bool          // also if no model waits for it; and holds are counted
-	bulk   *Bulk         // that begins, anew if there was one of its id; nil: none
+	fields  []string      // of the hash, each before its value; "": it goes
+	gate    model.Blocker // that it opens or closes; empty: none
+	recheck time.Time     // when a dispatcher looks at it
+	hold    bool          // also if no model waits for it; and holds are counted
+	bulk    *Bulk         // that begins, anew if there was one of its id; nil: none
 }
 
 // The outcomes of scripts that change what operators set.
@@ -73,38 +74,26 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
 			return changeNone, err
 		}
-		code, failed := Run(ctx, s.Clients.Write, changeQueue, s.changeKeys(key, &c), changeArgs(seen, by, &c)...).Int()
+		bulk, k, since, wish := cmp.Or(c.bulk, &Bulk{}), &s.Keys, "", map[string]string(nil)
+		if c.bulk != nil {
+			since, wish = Millis(bulk.Since), bulk.wish()
+		}
+		args := []any{seen, by.part, by.number, string(c.gate), Millis(c.recheck), flag(c.hold), bulk.ID, since, len(c.fields) / 2}
+		for _, text := range c.fields {
+			args = append(args, text)
+		}
+		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
+			if wish[name] != "" {
+				args = append(args, name, wish[name])
+			}
+		}
+		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
+		code, failed := Run(ctx, s.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == changeMade { // a command that is refused now was carried out before
 			err = failed
 		}
 		return code, err
 	})
-}
-
-func (s Fleet) changeKeys(key string, c *change) []string {
-	id, k := "", &s.Keys
-	if c.bulk != nil {
-		id = c.bulk.ID
-	}
-	return []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(id)}
-}
-
-func changeArgs(seen string, by order, c *change) []any {
-	id, since := "", ""
-	var wish map[string]string
-	if c.bulk != nil {
-		id, since, wish = c.bulk.ID, Millis(c.bulk.Since), c.bulk.wish()
-	}
-	args := []any{seen, by.part, by.number, string(c.gate), Millis(c.look), flag(c.hold), id, since, len(c.fields) / 2}
-	for _, text := range c.fields {
-		args = append(args, text)
-	}
-	for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
-		if wish[name] != "" {
-			args = append(args, name, wish[name])
-		}
-	}
-	return args
 }
 
 // changeBlocker stores what closes a gate, under its name; an empty text: nothing does any more. What waits for it is looked at at once. false: it was
@@ -116,15 +105,18 @@ func (s Fleet) changeBlocker(ctx context.Context, key string, gate model.Blocker
 		if err = ignoreMissing(err); err != nil || was == text {
 			return change{}, Wrap(err, "read "+string(gate))
 		}
-		return change{fields: []string{name, text}, gate: gate, look: now}, nil
+		return change{fields: []string{name, text}, gate: gate, recheck: now}, nil
 	})
 }
 
 // ApplyQueueCommand carries out a command about the queue in each of its parts, and tells what became of it. A refusal is a *document.Error; after any
-// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from whoever has lost the lane.
+// other error the command is to be repeated, which changes nothing twice. Nor does one that comes behind a later one, from a former leader.
 func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed Claimed, now time.Time) (model.Outcome, error) {
-	if handled, err := s.handled(ctx, c.ID, now); err != nil || handled {
-		return model.Duplicate, err
+	if c.ID != "" { // it may have been handled within a day
+		at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands, c.ID).Result()
+		if !Missing(err) && (err != nil || now.Add(-24*time.Hour).UnixMilli() < int64(at)) {
+			return model.Duplicate, Wrap(err, "look for the id of a command")
+		}
 	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.parts() {
@@ -138,18 +130,6 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 		return model.Applied, err
 	}
 	return model.Unchanged, nil
-}
-
-// handled reports whether a command of this id was handled within a day.
-func (s *Store) handled(ctx context.Context, id string, now time.Time) (bool, error) {
-	if id == "" {
-		return false, nil
-	}
-	at, err := s.Clients.Read.ZScore(ctx, s.Keys.Commands, id).Result()
-	if Missing(err) {
-		return false, nil
-	}
-	return now.Add(-24*time.Hour).UnixMilli() < int64(at), Wrap(err, "look for the id of a command")
 }
 
 // applyQueueCommand carries out a command about the queue in one part; false: there was nothing to change.

@@ -288,30 +288,20 @@ func (c *Clients) schemeHint(ctx context.Context, err error) string {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	defer func() { _ = conn.Close() }()
-	switch {
-	case c.address.TLS && answersInTheClear(conn):
-		return "; the server does not speak TLS there: try " + c.address.Counterpart()
-	case !c.address.TLS && shakesHands(ctx, conn, c.address.Hosts[0]):
-		return "; the server speaks TLS there: try " + c.address.Counterpart()
-	default:
+	if c.address.TLS {
+		answer := make([]byte, 1)
+		if _, err = conn.Write([]byte("PING\r\n")); err == nil {
+			_, err = conn.Read(answer)
+		}
+		if err == nil && (answer[0] == '+' || answer[0] == '-') { // as Redis answers, if only by an error
+			return "; the server does not speak TLS there: try " + c.address.Counterpart()
+		}
 		return ""
 	}
-}
-
-// answersInTheClear reports whether a server answers a PING as Redis does, if only by an error.
-func answersInTheClear(conn net.Conn) bool {
-	answer := make([]byte, 1)
-	_, err := conn.Write([]byte("PING\r\n"))
-	if err == nil {
-		_, err = conn.Read(answer)
+	host, _, _ := net.SplitHostPort(c.address.Hosts[0])
+	err = tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}).HandshakeContext(ctx)
+	if _, distrusted := errors.AsType[*tls.CertificateVerificationError](err); err == nil || distrusted {
+		return "; the server speaks TLS there: try " + c.address.Counterpart()
 	}
-	return err == nil && (answer[0] == '+' || answer[0] == '-')
-}
-
-// shakesHands reports whether a server speaks TLS, whatever its certificate says.
-func shakesHands(ctx context.Context, conn net.Conn, address string) bool {
-	host, _, _ := net.SplitHostPort(address)
-	err := tls.Client(conn, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host}).HandshakeContext(ctx)
-	_, distrusted := errors.AsType[*tls.CertificateVerificationError](err)
-	return err == nil || distrusted
+	return ""
 }

@@ -159,8 +159,12 @@ func (i *Item) keys(config *Config) int {
 		return keysWithReply
 	case i.Transition == nil:
 		return 0
+	case i.Transition.removes() || i.Transition.payload != "": // hash, history and payload
+		return 3
+	case i.Transition.decision.Ended != nil && config.HistoryCap > 0, i.Transition.decision.Past != nil:
+		return 2
 	default:
-		return i.Transition.keys(config)
+		return 1
 	}
 }
 
@@ -257,26 +261,20 @@ type batchEncoder struct {
 	kinds   []any          // in their order, each a list behind its length
 }
 
-// item has an item encoded.
+// item has an item encoded, and numbers its kind.
 func (b *batchEncoder) item(encode func(*encoder)) {
 	at := len(b.values)
 	b.words, b.keys, b.values = b.words[:0], b.keys[:0], append(b.values, nil)
 	encode(&b.encoder)
-	b.values[at] = b.kind()
-}
-
-// kind is the number of the kind of the item in hand.
-func (b *batchEncoder) kind() int {
 	number, known := b.numbers[string(b.words)]
-	if known {
-		return number
+	if !known {
+		number = len(b.numbers) + 1
+		b.numbers[string(b.words)] = number
+		list := strings.Split(string(b.words[1:]), "\n")
+		b.kinds = append(b.kinds, len(list))
+		for _, word := range list {
+			b.kinds = append(b.kinds, word)
+		}
 	}
-	number, words := len(b.numbers)+1, string(b.words)
-	b.numbers[words] = number
-	list := strings.Split(words[1:], "\n")
-	b.kinds = append(b.kinds, len(list))
-	for _, word := range list {
-		b.kinds = append(b.kinds, word)
-	}
-	return number
+	b.values[at] = number
 }

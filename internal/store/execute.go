@@ -93,21 +93,16 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 	if err != nil {
 		return nil, err
 	}
-	return e.settle(batch.Items, codes, pending, changing), nil
-}
-
-// settle notes what became of the items, and returns the commands to be decided again.
-func (e *execution) settle(items []Item, codes []Code, pending, changing []int) (again []int) {
 	changed, settled := map[string]bool{}, map[int]bool{}
 	for at, code := range codes {
-		i, transition := changing[at], items[at].Transition
+		i, item := changing[at], &batch.Items[at]
 		settled[i] = !code.Retry()
-		changed[transition.UID()] = changed[transition.UID()] || code.Retry()
+		changed[item.Transition.UID()] = changed[item.Transition.UID()] || code.Retry()
 		switch code {
 		case CodeTaken:
-			e.taken[transition.UID()] = transition.AttemptUID()
+			e.taken[item.Transition.UID()] = item.Transition.AttemptUID()
 		case CodeBroken, CodeBlocked:
-			e.refused[i] = &Refusal{code, items[at].Misfit}
+			e.refused[i] = &Refusal{code, item.Misfit}
 		}
 	}
 	for _, i := range pending {
@@ -116,5 +111,5 @@ func (e *execution) settle(items []Item, codes []Code, pending, changing []int) 
 			again = append(again, i)
 		}
 	}
-	return again
+	return again, nil
 }

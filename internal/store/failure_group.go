@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// FailureGroup is what is known of a signature by which models are failing, or were within a day.
+// FailureGroup is what is known of a fingerprint by which models are failing, or were within a day.
 type FailureGroup struct {
 	ID                     string
 	Text                   string // empty: nothing is known of it but how many models there are
@@ -37,84 +37,67 @@ func newFailureGroup(id string, models int64, hash map[string]string) FailureGro
 
 // FailureGroups reads by what models are failing, that of most models first. Models that have ceased to are left out of UIDs.
 func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.Errors, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read signatures: %w", err)
-	}
-	all, err := s.readFailureGroups(ctx, members)
+	all, _, err := s.readFailureGroups(ctx, s.Keys.Errors)
 	if err != nil {
 		return nil, err
 	}
-	return all, s.dropRecovered(ctx, all)
-}
-
-// PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
-func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
-	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, s.Keys.PastErrors, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read signatures: %w", err)
-	}
-	all, err := s.readFailureGroups(ctx, members)
-	for i := range all {
-		all[i].Models, all[i].PastAt = 0, time.UnixMilli(int64(members[i].Score)).UTC()
-	}
-	return slices.DeleteFunc(all, func(one FailureGroup) bool { return one.Text == "" }), err
-}
-
-func (s Report) readFailureGroups(ctx context.Context, members []redis.Z) ([]FailureGroup, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
-		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
+	ids := SendEach(all, func(one FailureGroup) []*redis.StringCmd {
+		return SendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
 	})
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read signatures: %w", err)
-	}
-	all := make([]FailureGroup, len(members))
-	for i, reply := range replies {
-		all[i] = newFailureGroup(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
-	}
-	return all, nil
-}
-
-// dropRecovered leaves those UIDs that are failing by their signature.
-func (s Report) dropRecovered(ctx context.Context, all []FailureGroup) error {
-	pipe := s.Clients.Read.Pipeline()
-	replies := make([][]*redis.StringCmd, len(all))
-	for i, one := range all {
-		replies[i] = SendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
-	}
-	if err := ExecReads(ctx, pipe); err != nil {
-		return fmt.Errorf("read models of signatures: %w", err)
-	}
+	err = ExecReads(ctx, pipe)
 	for i := range all {
 		var failing []string
 		for j, uid := range all[i].UIDs {
-			if replies[i][j].Val() == all[i].ID {
+			if ids[i][j].Val() == all[i].ID {
 				failing = append(failing, uid)
 			}
 		}
 		all[i].UIDs = failing
 	}
-	return nil
+	return all, Wrap(err, "read models of fingerprints")
 }
 
-// ReadFailureGroup reads what is known of one signature; false: nothing.
+// PastFailureGroups reads by what models were failing within a day, and none is any more, the last one first.
+func (s Report) PastFailureGroups(ctx context.Context) ([]FailureGroup, error) {
+	all, scores, err := s.readFailureGroups(ctx, s.Keys.PastErrors)
+	for i := range all {
+		all[i].Models, all[i].PastAt = 0, time.UnixMilli(int64(scores[i].Score)).UTC()
+	}
+	return slices.DeleteFunc(all, func(one FailureGroup) bool { return one.Text == "" }), err
+}
+
+// readFailureGroups reads those of a set, with their scores.
+func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGroup, []redis.Z, error) {
+	members, err := s.Clients.Read.ZRevRangeWithScores(ctx, key, 0, -1).Result()
+	if err != nil {
+		return nil, nil, fmt.Errorf("read fingerprints: %w", err)
+	}
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
+	})
+	err = ExecReads(ctx, pipe)
+	all := make([]FailureGroup, len(members))
+	for i, reply := range replies {
+		all[i] = newFailureGroup(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
+	}
+	return all, members, Wrap(err, "read fingerprints")
+}
+
+// ReadFailureGroup reads what is known of one fingerprint; false: nothing.
 func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors, id), pipe.HGetAll(ctx, s.Keys.Error(id))
 	if err := ExecReads(ctx, pipe); err != nil {
-		return one, false, fmt.Errorf("read a signature: %w", err)
+		return one, false, fmt.Errorf("read a fingerprint: %w", err)
 	}
 	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil
 }
 
-// FailingAlike reads what is known of a signature in all parts of the queue.
+// FailingAlike reads what is known of a fingerprint in all parts of the queue.
 func (s Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, err error) {
-	parts := []*Store{s.Store}
-	if s.queue != nil {
-		parts = s.queue.Parts
-	}
-	for _, part := range parts {
+	for _, part := range s.parts() {
 		one, known, err := part.Report().ReadFailureGroup(ctx, id)
 		if err != nil {
 			return sum, err
@@ -126,7 +109,7 @@ func (s Report) FailingAlike(ctx context.Context, id string) (sum FailureGroup, 
 	return sum, nil
 }
 
-// Add adds what another part of the queue knows of the signature, or of another one: then the sample is that of the later failure.
+// Add adds what another part of the queue knows of the fingerprint, or of another one: then the sample is that of the later failure.
 func (one *FailureGroup) Add(other *FailureGroup) {
 	if other.LastAt.After(one.LastAt) {
 		one.Text, one.Reason, one.ErrorType, one.UID, one.LastAt = other.Text, other.Reason, other.ErrorType, other.UID, other.LastAt

@@ -14,16 +14,29 @@ import (
 // History reads the attempts of one model that ended last, newest first. An entry that cannot be read is left out.
 func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.History(uid), 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
+	return parseAttempts(entries), Wrap(err, "read history")
+}
+
+// Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
+func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
+	pipe := s.Clients.Read.Pipeline()
+	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
+	err := ExecReads(ctx, pipe)
+	histories := make(map[string][]model.Attempt, len(uids))
+	for i, uid := range uids {
+		histories[uid] = parseAttempts(replies[i].Val())
 	}
+	return histories, Wrap(err, "read histories")
+}
+
+func parseAttempts(entries []string) []model.Attempt {
 	attempts := make([]model.Attempt, 0, len(entries))
 	for _, entry := range entries {
 		if attempt, err := model.ParseAttempt(entry); err == nil {
 			attempts = append(attempts, attempt)
 		}
 	}
-	return attempts, nil
+	return attempts
 }
 
 // reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
@@ -32,34 +45,15 @@ const reasonsRead = 5
 // LastReasons reads why models failed last, by their uids; of one of which no failure is known, why its last attempt ended. One that ended
 // well, or has none, has no reason.
 func (s Report) LastReasons(ctx context.Context, uids []string) (map[string]string, error) {
-	if len(uids) == 0 {
-		return nil, nil
-	}
-	pipe := s.Clients.Read.Pipeline()
-	newest := SendEach(uids, func(uid string) *redis.StringSliceCmd {
-		return pipe.LRange(ctx, s.Keys.History(uid), 0, reasonsRead-1)
-	})
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read history: %w", err)
-	}
+	histories, err := s.Histories(ctx, uids, reasonsRead)
 	reasons := make(map[string]string, len(uids))
-	for i, uid := range uids {
-		reasons[uid] = lastReason(newest[i].Val())
-	}
-	return reasons, nil
-}
-
-func lastReason(entries []string) (reason string) {
-	for i, entry := range entries {
-		attempt, err := model.ParseAttempt(entry)
-		switch {
-		case err == nil && (attempt.Outcome == model.EventFailure || attempt.Outcome == model.EventTimeout):
-			return attempt.Reason
-		case err == nil && i == 0:
-			reason = attempt.Reason
+	for uid, attempts := range histories {
+		failed := slices.IndexFunc(attempts, func(a model.Attempt) bool { return a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout })
+		if len(attempts) > 0 {
+			reasons[uid] = attempts[max(0, failed)].Reason
 		}
 	}
-	return reason
+	return reasons, err
 }
 
 // definitionFields is how many of fieldNames belong to the definition; they stand first.
@@ -124,7 +118,15 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 		for i, uid := range chunk {
-			if one, stored := newExport(uid, hashes[i], payloads[i], pasts[i]); stored {
+			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: canonicalPast(parseAttempts(pasts[i].Val()))}
+			one.Fault = one.Record.Fault
+			for _, unread := range []error{pasts[i].Err(), payloads[i].Err(), hashes[i].Err()} {
+				if unread != nil && !Missing(unread) {
+					one.Fault = unread.Error()
+				}
+			}
+			one.Record.Payload, one.Record.Broken = payloads[i].Val(), hashes[i].Err() != nil
+			if one.Record.Exists || one.Record.Broken {
 				exports = append(exports, one)
 			}
 		}
@@ -132,54 +134,29 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 	return exports, nil
 }
 
-func newExport(uid string, hash *redis.MapStringStringCmd, payload *redis.StringCmd, past *redis.StringSliceCmd) (Export, bool) {
-	one := Export{Record: NewRecord(uid, hash.Val())}
-	one.Fault = one.Record.Fault
-	for _, unread := range []error{past.Err(), payload.Err(), hash.Err()} {
-		if unread != nil && !Missing(unread) {
-			one.Fault = unread.Error()
-		}
-	}
-	one.Record.Payload, one.Past = payload.Val(), canonicalPast(past.Val())
-	one.Record.Broken = hash.Err() != nil
-	return one, one.Record.Exists || one.Record.Broken
-}
-
-// canonicalPast are entries of a history as this release writes them. One that cannot be read is left out.
-func canonicalPast(entries []string) []string {
-	past := make([]string, 0, len(entries))
-	for _, entry := range entries {
-		if attempt, err := model.ParseAttempt(entry); err == nil {
-			past = append(past, string(attempt.AppendEntry(nil)))
-		}
+// canonicalPast are entries of a history as this release writes them.
+func canonicalPast(attempts []model.Attempt) []string {
+	past := make([]string, len(attempts))
+	for i := range attempts {
+		past[i] = string(attempts[i].AppendEntry(nil))
 	}
 	return past
 }
 
 // Past reads the histories of models, by uid: of each all entries, newest first, as this release writes them.
 func (s Report) Past(ctx context.Context, uids []string) (map[string][]string, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read histories: %w", err)
-	}
+	histories, err := s.Histories(ctx, uids, 0)
 	pasts := make(map[string][]string, len(uids))
-	for i, uid := range uids {
-		pasts[uid] = canonicalPast(replies[i].Val())
+	for uid, attempts := range histories {
+		pasts[uid] = canonicalPast(attempts)
 	}
-	return pasts, nil
+	return pasts, err
 }
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
 func (s Report) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read the policies of models: %w", err)
-	}
-	names := make([]string, len(uids))
-	for i, reply := range replies {
-		names[i] = reply.Val()
-	}
-	return names, nil
+	err := ExecReads(ctx, pipe)
+	return SendEach(replies, (*redis.StringCmd).Val), Wrap(err, "read the policies of models")
 }

@@ -27,18 +27,6 @@ type holdText struct {
 	By       string `json:"by,omitempty"`
 }
 
-func writeHold(h *model.Hold) string {
-	text := holdText{
-		Selector: h.Selector.String(), Since: model.FormatTime(h.Since), Until: model.FormatTime(h.Until),
-		Reason: document.Shorten(h.Reason, document.MaxText), By: document.Shorten(h.By, model.MaxBy),
-	}
-	if h.Within > 0 {
-		text.Within = document.FormatDuration(h.Within)
-	}
-	raw, _ := json.Marshal(text) // texts only
-	return string(raw)
-}
-
 // ReadHold reads a stored hold. One of which a part cannot be read holds what can be read of it: to let models start is worse than to hold
 // too many.
 func ReadHold(id, raw string) (model.Hold, error) {
@@ -120,11 +108,19 @@ func (s Fleet) hold(ctx context.Context, id string) (hold model.Hold, found bool
 
 // changeHold stores a hold, and lets a dispatcher look when it ends.
 func changeHold(hold *model.Hold) change {
-	look := hold.Until
-	if look.IsZero() {
-		look = model.Never
+	recheck := hold.Until
+	if recheck.IsZero() {
+		recheck = model.Never
 	}
-	return change{fields: []string{hold.ID, writeHold(hold)}, gate: hold.Blocker(), look: look, hold: true}
+	text := holdText{
+		Selector: hold.Selector.String(), Since: model.FormatTime(hold.Since), Until: model.FormatTime(hold.Until),
+		Reason: document.Shorten(hold.Reason, document.MaxText), By: document.Shorten(hold.By, model.MaxBy),
+	}
+	if hold.Within > 0 {
+		text.Within = document.FormatDuration(hold.Within)
+	}
+	raw, _ := json.Marshal(text) // texts only
+	return change{fields: []string{hold.ID, string(raw)}, gate: hold.Blocker(), recheck: recheck, hold: true}
 }
 
 // ReleaseHold ends a hold at now, and lets its models start within a time; false: there is none of that name, or it has ended.

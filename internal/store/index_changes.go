@@ -12,18 +12,17 @@ import (
 
 // indexed is what the indexes say of a model: of each the score in Unix ms, 0 where it does not stand, and what it waits for and holds.
 type indexed struct {
-	failing, disabled, parked, ages, late, stale, deadline int64
+	failing, disabled, parked, freshness, late, stale, deadline int64
 
-	gate      model.Blocker
-	counted   string
-	errorID   string
-	freshness model.Freshness
+	gate    model.Blocker
+	counted string
+	errorID string
 }
 
 func indexedAs(s *model.State) indexed {
 	return indexed{
 		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.FreshnessAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
-		s.ParkedBy, s.Counted, s.FingerprintID, s.Freshness,
+		s.ParkedBy, s.Counted, s.FingerprintID,
 	}
 }
 
@@ -42,11 +41,17 @@ func (t *Transition) encodeChanges(e *encoder, k *Keys, now time.Time, config *C
 		c.is = indexedAs(&t.decision.Next)
 	}
 	c.all = t.removes() || t.decision.Event == model.EventMend
-	c.addIndexes()
+	was, is := &c.was, &c.is
+	c.addScore("failing", was.failing, is.failing, t.decision.Ended != nil && is.failing != 0) // also an old one: a release that knew no index has forgotten it
+	c.addScore("disabled", was.disabled, is.disabled, false)
+	c.addScore("parked", was.parked, is.parked, was.gate != is.gate)
+	c.addScore("stale_at", was.freshness, is.freshness, false)
+	c.addScore("late", was.late, is.late, false)
+	c.addScore("stale", was.stale, is.stale, false)
 	c.addAcquires()
 	c.addLabelSets()
 	c.addBlockers()
-	if c.was.counted != "" && (c.is.counted == "" || c.all || c.is.deadline != c.was.deadline) {
+	if was.counted != "" && (is.counted == "" || c.all || is.deadline != was.deadline) {
 		c.addReleases()
 	}
 	c.addFingerprint(config.NewErrorAbove)
@@ -60,17 +65,6 @@ type indexChanges struct {
 	now        time.Time
 	was, is    indexed
 	all        bool // also what does not change: whatever is believed of the indexes
-}
-
-// addIndexes adds the scores that change. One that goes on failing is written too: a release that knew no index has forgotten it.
-func (c *indexChanges) addIndexes() {
-	was, is := &c.was, &c.is
-	c.addScore("failing", was.failing, is.failing, c.transition.decision.Ended != nil && is.failing != 0)
-	c.addScore("disabled", was.disabled, is.disabled, false)
-	c.addScore("parked", was.parked, is.parked, was.gate != is.gate)
-	c.addScore("stale_at", was.ages, is.ages, false)
-	c.addScore("late", was.late, is.late, false)
-	c.addScore("stale", was.stale, is.stale, false)
 }
 
 // addScore adds a score in an index if it changes, or anyway; of 0 that the model leaves it.

@@ -11,49 +11,49 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var noteFront = Load("note-front.lua")
+var sampleHead = Load("note-front.lua")
 
-// frontCap is how many fronts are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
+// headSamplesCap is how many samples of the head are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
 // and of longer where the list moves slowly.
-const frontCap = 10_000
+const headSamplesCap = 10_000
 
 // SampleHead notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
-// attempt that was handed back is not noted, nor twice in a row that the list is empty. Old fronts may be thinned out, as long as no attempt
+// attempt that was handed back is not noted, nor twice in a row that the list is empty. Old samples may be thinned out, as long as no attempt
 // seems to have been taken later than it was noted by more than apart.
 func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front, s.Keys.Input, s.Keys.Stats}
-	err := Run(ctx, s.Clients.Write, noteFront, keys, s.clockArg(), number(ticket), Millis(since), frontCap, apart.Milliseconds()).Err()
-	return Wrap(err, "note the front of the input list")
+	err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since), headSamplesCap, apart.Milliseconds()).Err()
+	return Wrap(err, "note the head of the input list")
 }
 
-// HeadSamples reads the fronts that were noted, and the clock before that. A key of another type holds none.
+// HeadSamples reads the samples that were noted, and the clock before that. A key of another type holds none.
 func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
 		return model.HeadSamples{}, err
 	}
-	fronts := model.HeadSamples{At: now}
+	samples := model.HeadSamples{At: now}
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front, 0, -1).Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return fronts, nil
+		return samples, nil
 	}
 	for _, text := range texts {
-		fronts.Noted = append(fronts.Noted, readHeadSample(text))
+		samples.Noted = append(samples.Noted, readHeadSample(text))
 	}
-	return fronts, Wrap(err, "read the fronts of the input list")
+	return samples, Wrap(err, "read the heads of the input list")
 }
 
-// readHeadSample reads a front as note-front.lua writes it. What cannot be read is no front of anything.
+// readHeadSample reads a sample as note-front.lua writes it. What cannot be read is one of nothing.
 func readHeadSample(text string) model.HeadSample {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
 		return model.HeadSample{}
 	}
-	front := model.HeadSample{Ticket: int(parseInt(fields[0])), FirstSeen: time.UnixMilli(parseInt(fields[1])).UTC()}
+	sample := model.HeadSample{Ticket: int(parseInt(fields[0])), FirstSeen: time.UnixMilli(parseInt(fields[1])).UTC()}
 	if len(fields) > 2 {
-		front.LastSeen = time.UnixMilli(parseInt(fields[2])).UTC()
+		sample.LastSeen = time.UnixMilli(parseInt(fields[2])).UTC()
 	}
-	return front
+	return sample
 }
 
 // QueuePosition is where a model stands in the line of those that workers take next.
@@ -84,8 +84,8 @@ func (s Report) QueuePosition(ctx context.Context, m *Record) (QueuePosition, er
 	if err := ExecReads(ctx, pipe); err != nil {
 		return QueuePosition{}, fmt.Errorf("read the input list: %w", err)
 	}
-	fronts, err := s.HeadSamples(ctx)
-	place, waiting := QueuePosition{Rate: fronts.Rate()}, len(entries.Val())
+	samples, err := s.HeadSamples(ctx)
+	place, waiting := QueuePosition{Rate: samples.Rate()}, len(entries.Val())
 	switch {
 	case m.Running():
 		for i, raw := range entries.Val() {

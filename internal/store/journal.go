@@ -131,21 +131,3 @@ func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model
 		}
 	}
 }
-
-// Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first. What cannot be read is left out.
-func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read histories: %w", err)
-	}
-	histories := make(map[string][]model.Attempt, len(uids))
-	for i, uid := range uids {
-		for _, entry := range replies[i].Val() {
-			if attempt, err := model.ParseAttempt(entry); err == nil {
-				histories[uid] = append(histories[uid], attempt)
-			}
-		}
-	}
-	return histories, nil
-}

@@ -20,7 +20,7 @@ var (
 	adoptMessages = Load("adopt-messages.lua")
 )
 
-// Claimed is one message in a claimed list, or in the lane.
+// Claimed is one message in a claimed list, or among the claimed commands.
 type Claimed struct {
 	Entry string // as it stands in the claimed list
 }
@@ -75,19 +75,19 @@ func (c Claimed) Large() (size, most string, large bool) {
 type Claim struct {
 	// Now is the clock.
 	Now time.Time
-	// Messages are its results, oldest first, and behind them the commands if it holds the lane, in the order in which they were
+	// Messages are its results, oldest first, and behind them the commands if it leads, in the order in which they were
 	// pushed.
 	Messages []Claimed
-	// HoldsLane says that commands are this poller's to apply.
-	HoldsLane bool
+	// Leads says that commands are this poller's to apply.
+	Leads bool
 	// Bulks says that there are bulks, and that it is this poller's to carry them out.
 	Bulks bool
 	// Misfits are which keys are of another type than they should be: nothing is claimed from there.
 	Misfits []string
 }
 
-// Claim moves results into the claimed list of owner, and commands into the lane if owner holds it or may take it, until limit
-// messages stand there; it returns all of them. A holder without a heartbeat within the lease has lost the lane. Claim is also the
+// Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit
+// messages stand there; it returns all of them. A leader without a heartbeat within the lease leads no longer. Claim is also the
 // owner's heartbeat. To repeat it is safe.
 func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
@@ -98,7 +98,7 @@ func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.D
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
 	entries := texts(reply[1])
-	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), HoldsLane: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
 	for i, entry := range entries {
 		claim.Messages[i] = Claimed{entry}
 	}
@@ -156,7 +156,7 @@ type Forwarded struct {
 }
 
 // Forward pushes commands about models of other parts to the control lists of these parts, each once and in their order: give it all that
-// stand in the lane. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
+// are claimed. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
 func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Keys]bool, err error) {
 	byPart := map[*Store][]any{}
 	for _, c := range commands {

@@ -24,7 +24,7 @@ const DefaultPolicyName = policy.DefaultName
 type policyCache struct {
 	mu     sync.Mutex
 	byText map[string]policy.Policy
-	bytes  int // that they take, by cachedSize
+	bytes  int // that they take, about
 
 	last []string // names of the policies of the models that were read last
 }
@@ -39,18 +39,8 @@ func (c *policyCache) guess() []string {
 	return append([]string{""}, c.last...)
 }
 
-func (c *policyCache) guessNext(names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.last = slices.DeleteFunc(slices.Clone(names[:min(len(names), maxGuessed)]), func(name string) bool { return name == "" })
-}
-
 // maxCachedPolicies bounds the cache, in bytes.
 const maxCachedPolicies = 32 << 20
-
-// cachedSize is about how much memory a cached policy takes, in bytes: its text, the values that were read of it, the entry of the map,
-// and what is compiled.
-func cachedSize(text string, p *policy.Policy) int { return 3*len(text) + 512 + p.CompiledSize() }
 
 func (c *policyCache) parse(text string) (policy.Policy, error) {
 	c.mu.Lock()
@@ -67,7 +57,7 @@ func (c *policyCache) parse(text string) (policy.Policy, error) {
 	if err != nil {
 		return p, Wrap(err, "read stored policy")
 	}
-	size := cachedSize(text, &p)
+	size := 3*len(text) + 512 + p.CompiledSize() // about: its text, what was read of it, the entry of the map, and what is compiled
 	if c.byText == nil || c.bytes+size > maxCachedPolicies {
 		c.byText, c.bytes = make(map[string]policy.Policy), 0
 	}

@@ -42,37 +42,26 @@ func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) 
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	keys := newKeys(config.Queue)
-	if part, err := openPart(ctx, clients, config); part != nil || err != nil {
-		return part, err
+	if whole, place, like := wholeOf(config.Queue); like { // it may be one part of another queue, if the user may ask for that
+		settings, err := readSettings(ctx, clients, newKeys(whole))
+		if err != nil && !Refused(err) {
+			return nil, err
+		}
+		if err == nil && settings.parts > 1 && place < settings.parts {
+			name := config.Queue
+			config.Queue = whole
+			q, err := newQueue(clients, config, settings)
+			if err != nil {
+				return nil, err
+			}
+			return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, Layout: q.Layout, whole: whole}, nil
+		}
 	}
-	settings, err := readSettings(ctx, clients, keys)
+	settings, err := readSettings(ctx, clients, newKeys(config.Queue))
 	if err != nil {
 		return nil, err
 	}
 	return newQueue(clients, config, settings)
-}
-
-// openPart opens one part of a queue by its own name; nil: the name is none of a part. A user who may not ask has a queue of that name.
-func openPart(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
-	name := config.Queue
-	whole, place, like := wholeOf(name)
-	if !like {
-		return nil, nil
-	}
-	settings, err := readSettings(ctx, clients, newKeys(whole))
-	if Refused(err) || err == nil && (settings.parts == 1 || place >= settings.parts) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	config.Queue = whole
-	q, err := newQueue(clients, config, settings)
-	if err != nil {
-		return nil, err
-	}
-	return &Queue{Name: name, Parts: q.Parts[place : place+1], Wire: q.Wire, Layout: q.Layout, whole: config.Queue}, nil
 }
 
 // RequireWhole refuses a queue that is but one part of another, and so only there to be looked at: most of its models live elsewhere.

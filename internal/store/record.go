@@ -133,7 +133,9 @@ func PolicyNames(records iter.Seq[*Record]) (names []string) {
 // replacement.
 func (s *Store) resolve(ctx context.Context, records map[string]*Record, policies map[string]policy.Policy) error {
 	names := PolicyNames(maps.Values(records))
-	s.policies.guessNext(names)
+	s.policies.mu.Lock()
+	s.policies.last = slices.DeleteFunc(slices.Clone(names[:min(len(names), maxGuessed)]), func(name string) bool { return name == "" })
+	s.policies.mu.Unlock()
 	unknown := slices.DeleteFunc(names, func(name string) bool { _, known := policies[name]; return known })
 	more, err := s.Policies(ctx, unknown)
 	if err != nil {

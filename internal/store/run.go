@@ -42,7 +42,9 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 }
 
 // LoadScripts makes Redis know all scripts where a key lives, also those that only others run. ErrNotLoaded: this user may not load any.
-func (c *Clients) LoadScripts(ctx context.Context, key string) error { return loadAll(ctx, c.Write, key) }
+func (c *Clients) LoadScripts(ctx context.Context, key string) error {
+	return loadAll(ctx, c.Write, key)
+}
 
 // loadAll loads all scripts where a key lives, also for users who may not do so themselves.
 func loadAll(ctx context.Context, client redis.UniversalClient, key string) error {

@@ -39,7 +39,7 @@ type settings struct {
 	layout int // 1 to Layout
 	parts  int // at least 1
 	wire   model.Wire
-	above  int // how many models a signature may stop untold; 0: as many as the program says, None: any number
+	above  int // how many models a fingerprint may stop untold; 0: as many as the program says, None: any number
 }
 
 // readSettings reads the settings of a queue. One without has one part, and writes its messages like every queue.
@@ -66,9 +66,16 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 }
 
 func parseSettings(keys Keys, found map[string]string) (settings, error) {
-	layout, err := parseLayout(keys, found)
-	if err != nil {
-		return settings{}, err
+	text, is := found[settingLayout]
+	layout, err := strconv.Atoi(text)
+	switch { // before all else, which a newer layout may have changed
+	case !is:
+		layout = 1
+	case err != nil || layout < 1:
+		return settings{}, document.Refuse(keys.Settings+" "+settingLayout, "a whole number of at least 1", document.Found(text))
+	case layout > Layout:
+		want, is := fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary"
+		return settings{}, document.Refuse(keys.Settings+" "+settingLayout, want, is)
 	}
 	parts, is := found[settingParts]
 	if !is {
@@ -85,42 +92,17 @@ func parseSettings(keys Keys, found map[string]string) (settings, error) {
 	if err := wire.Validate(); err != nil {
 		return settings{}, document.Place(err, keys.Settings)
 	}
-	above, err := parseNewErrorAbove(keys, found[settingNewError])
-	return settings{layout, count, wire, above}, err
+	above := 0
+	if text := found[settingNewError]; text != "" {
+		if above, err = strconv.Atoi(text); err != nil || above < 0 {
+			return settings{}, document.Refuse(keys.Settings+" "+settingNewError, "a whole number", document.Found(text))
+		}
+		above = cmp.Or(above, None)
+	}
+	return settings{layout, count, wire, above}, nil
 }
 
-// parseLayout comes before all else, which a newer layout may have changed.
-func parseLayout(keys Keys, found map[string]string) (int, error) {
-	text, is := found[settingLayout]
-	if !is {
-		return 1, nil
-	}
-	layout, err := strconv.Atoi(text)
-	switch {
-	case err != nil || layout < 1:
-		return 0, document.Refuse(keys.Settings+" "+settingLayout, "a whole number of at least 1", document.Found(text))
-	case layout > Layout:
-		return 0, document.Refuse(keys.Settings+" "+settingLayout, fmt.Sprintf("at most %d", Layout), text+": a newer release stores this queue; upgrade this binary")
-	}
-	return layout, nil
-}
-
-// parseNewErrorAbove reads how many models a signature may stop untold.
-func parseNewErrorAbove(keys Keys, text string) (above int, err error) {
-	if text == "" {
-		return 0, nil
-	}
-	above, err = strconv.Atoi(text)
-	if err != nil || above < 0 {
-		return 0, document.Refuse(keys.Settings+" "+settingNewError, "a whole number", document.Found(text))
-	}
-	if above == 0 {
-		return None, nil
-	}
-	return above, nil
-}
-
-// SetNewErrorAbove stores how many models one signature of failures may stop before the operators are told of it; 0: they never are. Whoever
+// SetNewErrorAbove stores how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are. Whoever
 // has opened the queue before does not know of it.
 func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	if err := q.RequireWhole(); err != nil {
@@ -138,7 +120,7 @@ func (q *Queue) SetNewErrorAbove(ctx context.Context, models int) error {
 	return nil
 }
 
-// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; 0: they never are.
+// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; 0: they never are.
 func (q *Queue) NewErrorAbove() int { return max(0, q.Parts[0].config.NewErrorAbove) }
 
 // SetWire stores how the messages of the queue are written. As daemons read that when they begin, and attempts that are handed out already are
@@ -151,7 +133,12 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 		return nil
 	}
 	if !force {
-		users, err := q.users(ctx)
+		var users []string
+		err := q.Each(func(part *Store) error {
+			found, err := part.users(ctx)
+			users = append(users, found...)
+			return err
+		})
 		if err == nil && len(users) > 0 {
 			err = document.Refuse("queue", "one that nobody uses at the moment, so that all read the same", strings.Join(users, ", "))
 		}
@@ -182,16 +169,7 @@ func (q *Queue) set(ctx context.Context, fields ...any) error {
 // settledAfter is how long a daemon without a heartbeat may still come back.
 const settledAfter = time.Minute
 
-// users names who uses the queue: daemons that live, and attempts that are handed out.
-func (q *Queue) users(ctx context.Context) (users []string, err error) {
-	err = q.Each(func(part *Store) error {
-		found, err := part.users(ctx)
-		users = append(users, found...)
-		return err
-	})
-	return users, err
-}
-
+// users names who uses the part: daemons that live, and attempts that are handed out.
 func (s *Store) users(ctx context.Context) (users []string, err error) {
 	now, err := s.Now(ctx)
 	if err != nil {

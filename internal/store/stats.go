@@ -172,25 +172,20 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	if stats.Outbox = int64(len(entries.Val())); stats.Outbox == most {
 		stats.Outbox = outbox.Val()
 	}
-	stats.OldestNotice = noticedAt(entries.Val())
+	if len(entries.Val()) > 0 {
+		oldest := entries.Val()[0]
+		at, err := time.Parse(time.RFC3339, Text(oldest.Values["at"]))
+		if err != nil { // of somebody else
+			at = time.UnixMilli(writtenAt(oldest.ID))
+		}
+		stats.OldestNotice = at.UTC()
+	}
 	for i, mailbox := range waiting {
 		var head struct{ At time.Time }
 		_ = json.Unmarshal([]byte(heads[i].Val()), &head) // what cannot be read, or is none, has no time
 		stats.Outbox, stats.OldestNotice = stats.Outbox+mailbox.Val(), earlier(stats.OldestNotice, head.At)
 	}
 	return nil
-}
-
-// noticedAt is when the first of these entries of the outbox was written, as it says itself; zero: there is none.
-func noticedAt(entries []redis.XMessage) time.Time {
-	if len(entries) == 0 {
-		return time.Time{}
-	}
-	at, err := time.Parse(time.RFC3339, Text(entries[0].Values["at"]))
-	if err != nil { // of somebody else
-		at = time.UnixMilli(writtenAt(entries[0].ID))
-	}
-	return at.UTC()
 }
 
 // Stats adds up the parts of a queue. It is as of the last one that was read.

@@ -30,7 +30,7 @@ type Config struct {
 	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
 	// rejected, with their beginning. Defaults to 1 MiB.
 	MessageCap int
-	// NewErrorAbove is how many models one signature of failures may stop before the operators are told of it; None: they never are.
+	// NewErrorAbove is how many models one fingerprint of failures may stop before the operators are told of it; None: they never are.
 	// Defaults to 50.
 	NewErrorAbove int
 	// Traces lets the entry of each attempt that is started name its trace. Defaults to false.

@@ -120,13 +120,10 @@ func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{
 
 // Leave is Mend, or Remove, of a model that stands in an index by mistake.
 func (r *Record) Leave(index Index) *Transition {
-	var t *Transition
-	if r.Exists {
-		t = r.Mend()
-	} else {
-		t = r.Remove()
+	if !r.Exists {
+		return r.Remove().Leaving(index)
 	}
-	return t.Leaving(index)
+	return r.Mend().Leaving(index)
 }
 
 // Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model
@@ -175,7 +172,9 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.add("urgent", Millis(next.UrgentAt()))
 	e.add("running", Millis(next.DeadlineAt))
 	e.add("payload", t.payload)
-	e.add("history", t.historyEntry(config))
+	if t.decision.Ended != nil && config.HistoryCap > 0 {
+		e.add("history", string(t.decision.Ended.AppendEntry(make([]byte, 0, 256))))
+	}
 	e.flag("instead", t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {
 		past = slices.Clone(past[:min(len(past), max(0, config.HistoryCap))])
@@ -230,26 +229,6 @@ func (t *Transition) creates() bool {
 // removes reports whether the model goes.
 func (t *Transition) removes() bool {
 	return t.decision.Event == model.EventRemove || t.decision.Event == model.EventOrphan
-}
-
-// keys is how many of the keys of the model change: its hash, with its history, and with its payload too.
-func (t *Transition) keys(config *Config) int {
-	switch {
-	case t.removes() || t.payload != "":
-		return 3
-	case t.decision.Ended != nil && config.HistoryCap > 0, t.decision.Past != nil:
-		return 2
-	default:
-		return 1
-	}
-}
-
-// historyEntry is the ended attempt as JSON; empty: none ended, or none is kept.
-func (t *Transition) historyEntry(config *Config) string {
-	if t.decision.Ended == nil || config.HistoryCap <= 0 {
-		return ""
-	}
-	return string(t.decision.Ended.AppendEntry(make([]byte, 0, 256)))
 }
 
 // Revise gives the model a revision, for one that has none.

@@ -51,7 +51,7 @@ func (s *Store) indexOf(status string) string {
 
 // sources are those in which each model stands that the selector picks, but that of all models.
 func (s *Store) sources(selector model.Selector) (all []source) {
-	if uids := selector.Only(model.SelectUID); uids != nil && !slices.ContainsFunc(uids, isGlob) {
+	if uids := selector.Only(model.SelectUID); uids != nil && !strings.ContainsAny(strings.Join(uids, ""), "*?") {
 		all = append(all, source{name: sourceUID, uids: uids})
 	}
 	if status := selector.Only(model.SelectStatus); len(status) == 1 && s.indexOf(status[0]) != "" {
@@ -69,8 +69,6 @@ func (s *Store) sources(selector model.Selector) (all []source) {
 	}
 	return all
 }
-
-func isGlob(pattern string) bool { return strings.ContainsAny(pattern, "*?") }
 
 // source is the narrowest source of what a selector picks, and how many models stand there; 0: nobody knows.
 func (s *Store) source(ctx context.Context, selector model.Selector) (source, int64, error) {
@@ -112,10 +110,6 @@ type walkPlace struct {
 	server, source string
 	key            int // of the source
 	cursor         uint64
-}
-
-func (p walkPlace) place() Place {
-	return Place(fmt.Sprintf("%s/%s/%d/%d", p.server, p.source, p.key, p.cursor))
 }
 
 func readPlace(place Place) (p walkPlace, good bool) {
@@ -171,7 +165,7 @@ func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Pl
 			break
 		}
 	}
-	return uids, at.place(), nil
+	return uids, Place(fmt.Sprintf("%s/%s/%d/%d", at.server, at.source, at.key, at.cursor)), nil
 }
 
 // stepper asks a source for the uids from a cursor on.
@@ -195,7 +189,11 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 	if err != nil {
 		return nil, fmt.Errorf("walk over the models: %w", err)
 	}
-	pattern := escapeGlob(s.Keys.models()) + commonPattern(selector)
+	fits := "*"
+	if globs := selector.Only(model.SelectUID); len(globs) == 1 {
+		fits = globs[0] // a uid has no sign that means something else to Redis
+	}
+	pattern := escapeGlob(s.Keys.models()) + fits
 	return func(_ int, cursor uint64) ([]string, uint64, error) {
 		keys, next, err := node.Scan(ctx, cursor, pattern, ScanCount).Result()
 		for i, key := range keys {
@@ -203,15 +201,6 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 		}
 		return keys, next, err
 	}, nil
-}
-
-// commonPattern is a pattern of SCAN that fits the uids which a selector picks.
-func commonPattern(selector model.Selector) string {
-	globs := selector.Only(model.SelectUID)
-	if len(globs) != 1 {
-		return "*"
-	}
-	return globs[0] // a uid has no sign that means something else to Redis
 }
 
 // Scored is a member of a sorted set of instants.

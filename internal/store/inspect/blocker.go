@@ -49,9 +49,16 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	var opens time.Time
 	switch kind {
 	case model.BlockerHold:
-		opens = holdOpens(text, name)
+		if text.Err() == nil {
+			hold, _ := store.ReadHold(name, text.Val()) // it holds what can be read of it
+			if opens = hold.Until; opens.IsZero() {
+				opens = model.Never
+			}
+		}
 	case model.BlockerCalendar:
-		opens = calendarOpens(text, now)
+		if calendar, err := store.ReadCalendar(text.Val()); err == nil {
+			opens, _, _ = calendar.ClosedUntil(now)
+		}
 	case model.BlockerLimit:
 		opens = model.ParseSlots(slots.Val()).Closed
 	case model.BlockerCircuit:
@@ -63,28 +70,6 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 		state.Opens = opens
 	}
 	return state, nil
-}
-
-// holdOpens is when a stored hold ends; zero: there is none.
-func holdOpens(text *redis.StringCmd, id string) time.Time {
-	if text.Err() != nil {
-		return time.Time{}
-	}
-	hold, _ := store.ReadHold(id, text.Val()) // it holds what can be read of it
-	if hold.Until.IsZero() {
-		return model.Never
-	}
-	return hold.Until
-}
-
-// calendarOpens is when a stored calendar that is closed at now opens; zero: it is open, or cannot say.
-func calendarOpens(text *redis.StringCmd, now time.Time) time.Time {
-	calendar, err := store.ReadCalendar(text.Val())
-	if err != nil {
-		return time.Time{}
-	}
-	until, _, _ := calendar.ClosedUntil(now)
-	return until
 }
 
 // RecheckBlocker lets a dispatcher look at a gate at now.

@@ -11,14 +11,14 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// CountErrors counts by what models are failing, by the ids of signatures. It walks over all models.
+// CountErrors counts by what models are failing, by the ids of fingerprints. It walks over all models.
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
 		pipe := s.Clients.Read.Pipeline()
 		replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError) })
 		if err := store.ExecReads(ctx, pipe); err != nil {
-			return fmt.Errorf("read the signatures of models: %w", err)
+			return fmt.Errorf("read the fingerprints of models: %w", err)
 		}
 		for _, reply := range replies {
 			if id := reply.Val(); id != "" && model.ValidateFingerprintID(id) == nil {
@@ -30,7 +30,7 @@ func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	return counts, err
 }
 
-// ErrorCount is how many models a queue believes to be failing by a signature, and its changes.
+// ErrorCount is how many models a queue believes to be failing by a fingerprint, and its changes.
 type ErrorCount struct {
 	ID      string
 	Counted int64
@@ -39,14 +39,14 @@ type ErrorCount struct {
 	began, ended  string
 }
 
-// ErrorCounts reads the counts of these signatures, in their order.
+// ErrorCounts reads the counts of these fingerprints, in their order.
 func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
 	pipe := s.Clients.Read.Pipeline()
 	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
 	changes := store.SendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
 	ttls := store.SendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read the counts of signatures: %w", err)
+		return nil, fmt.Errorf("read the counts of fingerprints: %w", err)
 	}
 	counts := make([]ErrorCount, len(ids))
 	for i, id := range ids {
@@ -63,10 +63,10 @@ func (c ErrorCount) Agrees(models int64) bool {
 
 var recountError = store.Load("recount-error.lua")
 
-// RecountError writes down how many models are failing by a signature; false: a model has begun or ceased to since the count was read, and
+// RecountError writes down how many models are failing by a fingerprint; false: a model has begun or ceased to since the count was read, and
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
 	keys := []string{s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)}
 	written, err := store.Run(ctx, s.Clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, store.Millis(now)).Bool()
-	return written, store.Wrap(err, "recount the models of a signature")
+	return written, store.Wrap(err, "recount the models of a fingerprint")
 }

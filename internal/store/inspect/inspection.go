@@ -119,27 +119,22 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	for i, uid := range uids {
 		m := newInspection(uid, replies[i])
 		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
-		if inspections[i] = m; asked != nil {
-			m.stand(asked[i], places[i])
+		if inspections[i] = m; asked == nil {
+			continue
+		}
+		m.Indexes = indexesOf(&m.Record.Model)
+		for at := range m.Indexes { // one that it has joined since it was asked for is not known
+			m.Indexes[at].Is.Unknown = true
+		}
+		for at, index := range asked[i] {
+			if found, says := place(m.Indexes, index); says {
+				found.Is = readIndex(places[i][at])
+			} else {
+				m.Indexes = append(m.Indexes, IndexMembership{Index: index, Is: readIndex(places[i][at])})
+			}
 		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
-}
-
-// stand notes the places of a model. One of an index that it has joined since it was asked for is not known.
-func (c *Inspection) stand(asked []store.Index, replies []redis.Cmder) {
-	c.Indexes = indexesOf(&c.Record.Model)
-	for i := range c.Indexes {
-		c.Indexes[i].Is.Unknown = true
-	}
-	for i, index := range asked {
-		is := readIndex(replies[i])
-		if found, says := place(c.Indexes, index); says {
-			found.Is = is
-		} else {
-			c.Indexes = append(c.Indexes, IndexMembership{Index: index, Is: is})
-		}
-	}
 }
 
 func newInspection(uid string, replies inspectionReplies) *Inspection {

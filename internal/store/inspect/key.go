@@ -19,27 +19,23 @@ type QueueKey struct {
 // EachKey hands over the keys of the queue of which there are many, in chunks and in no order. A key may come twice, and what is
 // put or removed meanwhile may be missed. It ends early with the error of visit.
 func (s Part) EachKey(ctx context.Context, visit func([]QueueKey) error) error {
-	return s.Report().ScanKeys(ctx, "walk over the keys", s.Keys.Queue+":", func(names []string) error {
-		return visit(sortKeys(s.Keys, names))
-	})
-}
-
-// sortKeys keeps the keys of which a queue has many. The lane is named like a claimed list, but there is one, and no poller owns it.
-func sortKeys(k store.Keys, names []string) []QueueKey {
+	k := &s.Keys
 	prefixes := map[store.KeyKind]string{
 		store.KeyModel: k.Model(""), store.KeyPayload: k.Payload(""), store.KeyHistory: k.History(""), store.KeyClaimed: k.Claimed(""), store.KeyTaken: k.Taken(""), store.KeyReply: k.Reply(""), store.KeyBulk: k.Bulk(""), store.KeyError: k.Error(""),
 		store.KeyLabel: k.Label(""), store.KeyGate: k.ParkedBy(""), store.KeyLimit: k.Limit(""), store.KeyRate: k.Rate(""), store.KeyCircuitState: k.Circuit(""),
 		store.KeyTold: k.Told(""), store.KeyNotices: k.Notices(""), store.KeyRecipients: k.Recipients(""),
 	}
-	keys := make([]QueueKey, 0, len(names))
-	for _, name := range names {
-		for kind, prefix := range prefixes {
-			if rest, is := strings.CutPrefix(name, prefix); is && name != k.ClaimedCommands {
-				keys = append(keys, QueueKey{kind, rest})
+	return s.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", func(names []string) error {
+		keys := make([]QueueKey, 0, len(names))
+		for _, name := range names {
+			for kind, prefix := range prefixes {
+				if rest, is := strings.CutPrefix(name, prefix); is && name != k.ClaimedCommands { // no poller owns these
+					keys = append(keys, QueueKey{kind, rest})
+				}
 			}
 		}
-	}
-	return keys
+		return visit(keys)
+	})
 }
 
 // EachMember hands over the members of a sorted set, such as Keys.Due, in chunks and in no order. A member may come twice.
@@ -60,9 +56,5 @@ func (s Part) Lengths(ctx context.Context, keys ...string) ([]int64, error) {
 	pipe := s.Clients.Read.Pipeline()
 	replies := store.SendEach(keys, func(key string) *redis.IntCmd { return pipe.LLen(ctx, key) })
 	err := store.ExecReads(ctx, pipe)
-	lengths := make([]int64, len(keys))
-	for i, reply := range replies {
-		lengths[i] = reply.Val()
-	}
-	return lengths, store.Wrap(err, "read the lengths of lists")
+	return store.SendEach(replies, (*redis.IntCmd).Val), store.Wrap(err, "read the lengths of lists")
 }
