@@ -40,9 +40,7 @@ func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *benc
 		change(&config)
 	}
 	store, err := New(&Clients{Read: b.redis, Write: b.redis, Block: b.redis, Clustered: server.IsCluster()}, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b.Store = store
 	return b
 }
@@ -121,9 +119,9 @@ func (b *bench) state() keys {
 	all := keys{}
 	past := b.redis.ZRange(context.Background(), b.Keys.PastErrors, 0, -1).Val()
 	for name, value := range b.server.Dump(b.t) {
-		signature, is := strings.CutPrefix(name, b.Keys.Error(""))
-		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors || is && slices.Contains(past, signature)) {
-			b.t.Errorf("key %s expires: %t; nothing of a queue may but replies and signatures that are past", name, value.Expires)
+		fingerprint, is := strings.CutPrefix(name, b.Keys.Error(""))
+		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors || is && slices.Contains(past, fingerprint)) {
+			b.t.Errorf("key %s expires: %t; nothing of a queue may but replies and fingerprints that are past", name, value.Expires)
 		}
 		data := value.Data
 		if stream, ok := data.(testkit.Stream); ok {
@@ -182,9 +180,7 @@ func (b *bench) unchanged(act func()) {
 func (b *bench) load(uid string) *Record {
 	b.t.Helper()
 	records, err := b.Load(context.Background(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return records[uid]
 }
 
@@ -215,9 +211,7 @@ func (b *bench) commit(items ...Item) []Code {
 func (b *bench) commitUpTo(maxQueued int, items ...Item) []Code {
 	b.t.Helper()
 	codes, err := b.Commit(context.Background(), Batch{Now: b.now, Items: items, Owner: "p1", MaxQueued: maxQueued})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return codes
 }
 

@@ -18,26 +18,20 @@ func (b *bench) ruled(t *testing.T, name, rule string) {
 	t.Helper()
 	p := policy.Default()
 	p.Name, p.Rule = name, rule
-	if err := b.Fleet().PutPolicy(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Fleet().PutPolicy(t.Context(), p))
 }
 
 func (b *bench) bulks(t *testing.T) []Bulk {
 	t.Helper()
 	bulks, err := b.Bulks(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return bulks
 }
 
 func picks(t testing.TB, text string) model.Selector {
 	t.Helper()
 	selector, err := model.ParseSelector(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return selector
 }
 
@@ -70,9 +64,7 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			pipe.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: uid})
 		}
 		pipe.ZAdd(t.Context(), b.Keys.Disabled, redis.Z{Score: 1, Member: "m7"})
-		if _, err := pipe.Exec(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(pipe.Exec(t.Context())))
 		for selector, want := range map[string]int{
 			"": 1000, "even=0|1": 1000, "even=1": 500, "even=0,status=disabled": 1, "status=failing": 1000, "uid=m1?": 10, "uid=m*": 1000, "uid=m1|nobody": 2, "even=2": 0,
 			"even!=1": 1000, "status=failing|disabled": 1000, "policy=x": 1000,
@@ -109,9 +101,7 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 		rate, _ := model.ParseBulkRate("50/s")
 		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
 		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.now) {
 			t.Errorf("expected two models and the 77th ticket, found %+v", begun)
 		}
@@ -148,9 +138,7 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 		for i := range read {
 			read[i].Place, read[i].Seen, read[i].Done = "x/7", 20, 3
 			is, err := b.MoveBulk(t.Context(), &read[i], b.now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			moved = append(moved, is)
 		}
 		expectEqual(t, "moved", []bool{false, true}, moved)
@@ -186,9 +174,7 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, id := range []string{"x", "y"} {
-			if _, err := b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, only(b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun})))
 			if cancelled, err := b.Fleet().CancelBulk(t.Context(), id); err != nil || !cancelled {
 				t.Fatalf("expected it cancelled, found %t, %v", cancelled, err)
 			}

@@ -16,7 +16,10 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-func must(t *testing.T, err error) {
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,7 @@ import (
 // withPolicy stores a policy under the name p and a one-shot m1 that uses it and is due now.
 func (b *bench) withPolicy(text string) {
 	b.t.Helper()
-	if err := b.Fleet().PutPolicy(b.t.Context(), named(b.t, strings.Replace(text, "{", `{"name":"p",`, 1))); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Fleet().PutPolicy(b.t.Context(), named(b.t, strings.Replace(text, "{", `{"name":"p",`, 1))))
 	b.seed(keys{":model:m1": hash{"rev": "1", "policy": "p", "refresh_at": model.FormatTime(b.now)}})
 }
 
@@ -62,9 +60,7 @@ func TestRetriesAndTheCyclesThatTheySavedAreCountedForQueueAndModel(t *testing.T
 				b.withPolicy(`{"timeout":"1s","retries":["0s","0s"],"on_exhausted":"give_up"}`)
 				b.run(test.ends...)
 				stats, err := b.Report().Stats(t.Context())
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				total, successful, cycles := stats.Retries()
 				expectEqual(t, "of the queue", test.want, retryCounts{total, successful, cycles})
 				record := b.load("m1")

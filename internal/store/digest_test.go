@@ -22,9 +22,7 @@ func TestNoCallSendsTheTextOfAScript(t *testing.T) {
 	sends := regexp.MustCompile(`\.(Run|RunRO|Eval|EvalRO)\(ctx`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if found := sends.FindString(string(text)); found != "" && !strings.HasSuffix(file, "_test.go") {
 			t.Errorf("%s: expected scripts to be run by their digests, found %s", file, found)
 		}
@@ -35,9 +33,7 @@ func TestLoadScriptsLoadsThemAllWhoeverRunsThem(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		b := newBench(t, server)
 		b.redis.ScriptFlush(t.Context())
-		if err := b.Clients.LoadScripts(t.Context(), b.Keys.Due); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Clients.LoadScripts(t.Context(), b.Keys.Due))
 		for file, text := range scripts.Sources() {
 			if known := b.redis.ScriptExists(t.Context(), redis.NewScript(text).Hash()).Val(); len(known) != 1 || !known[0] {
 				t.Errorf("%s is not loaded", file)

@@ -11,9 +11,7 @@ func (b *bench) asks(owner string, after time.Duration) (due, expired []string, 
 	b.t.Helper()
 	b.now = time.UnixMilli(six).UTC().Add(after)
 	seen, err := b.ReadDue(b.t.Context(), DueRequest{Limit: 2, Owner: owner, Lease: time.Second, Pause: 25 * time.Millisecond})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	if !seen.Next.IsZero() {
 		next = seen.Next.Sub(b.now)
 	}
@@ -70,9 +68,7 @@ func TestADeadOrRetiredDispatcherHasNoShare(t *testing.T) {
 		b.asks("d1", 1000*time.Millisecond)
 		b.seed(both(scores{"a": six + 2000, "b": six + 2000}))
 		b.expectShare("d2", 2000*time.Millisecond-time.Millisecond, nil, 26*time.Millisecond)
-		if err := b.Retire(t.Context(), "d1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Retire(t.Context(), "d1"))
 		b.expectShare("d2", 2000*time.Millisecond, []string{"a", "b"}, 0)
 	})
 }

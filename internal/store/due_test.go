@@ -10,9 +10,7 @@ import (
 func (b *bench) readDue(limit int) Due {
 	b.t.Helper()
 	due, err := b.ReadDue(context.Background(), DueRequest{Limit: limit})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return due
 }
 

@@ -58,6 +58,9 @@ var (
 	rest     = keys{":claimed:p1": list{"obefore", "oafter"}}
 )
 
+// idleKeys are what else there is when the attempt of runningKeys is over.
+var idleKeys = keys{":payload:m1": `{"input_url":"u"}`, ":running": scores{"m2": six}}
+
 func waitingKeys() keys {
 	return keys{":model:m1": dueModel, ":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six, "m2": six}}
 }
@@ -124,11 +127,11 @@ func told(before, after hash) map[string]any {
 	return fields
 }
 
-// failed says of a journal by which signature a model has failed, also if it is the same as before. What is wanted again does not count.
+// failed says of a journal by which fingerprint a model has failed, also if it is the same as before. What is wanted again does not count.
 func failed(entry map[string]any, before, after hash) {
 	event := entry["event"]
-	if signature := after["error"]; signature != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil && before["again"] == "" {
-		entry["error"] = signature
+	if fingerprint := after["error"]; fingerprint != "" && (event == "failure" || event == "timeout") && entry["ended_attempt_no"] != nil && before["again"] == "" {
+		entry["error"] = fingerprint
 	}
 }
 

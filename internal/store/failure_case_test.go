@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Two signatures: "http: 503", and another one.
+// Two fingerprints: "http: 503", and another one.
 const (
 	http503    = "a1aa3df6dea9"
 	otherError = "0123456789ab"
@@ -24,20 +24,20 @@ var newError = map[string]any{
 	"event": "new_error", "at": "2026-11-21T06:00:00.000Z", "error": http503, "signature": "http: 503", "models": "51", "reason": "503",
 }
 
-// failingModel fails by a signature since five, and its second attempt runs.
-func failingModel(signature string) hash {
-	return but(running, "attempt_no", "2", "failing_since", "2026-11-21T05:00:00.000Z", "error", signature)
+// failingModel fails by a fingerprint since five, and its second attempt runs.
+func failingModel(fingerprint string) hash {
+	return but(running, "attempt_no", "2", "failing_since", "2026-11-21T05:00:00.000Z", "error", fingerprint)
 }
 
-// failingKeys are a failing model and what is known of signatures.
-func failingKeys(signature string, known keys) keys {
-	return and(runningKeys(), answered, keys{":model:m1": failingModel(signature), ":failing": scores{"m1": six - 60*minute}}, known)
+// failingKeys are a failing model and what is known of fingerprints.
+func failingKeys(fingerprint string, known keys) keys {
+	return and(runningKeys(), answered, keys{":model:m1": failingModel(fingerprint), ":failing": scores{"m1": six - 60*minute}}, known)
 }
 
 // failedKeys are the same when it has failed again.
-func failedKeys(signature string, known keys) keys {
+func failedKeys(fingerprint string, known keys) keys {
 	return and(rest, keys{
-		":model:m1": ended(failingModel(signature), "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
+		":model:m1": ended(failingModel(fingerprint), "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
 			"refresh_for", "retry", "total_retries", "1", "retried_cycles", "1"),
 		":payload:m1": `{"input_url":"u"}`,
 		":due":        scores{"m1": six + minute},
@@ -53,7 +53,7 @@ func fail503(b *bench, r *Record) *Transition {
 	return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 }
 
-// manyErrors are so many signatures by which models are failing, two by the other one.
+// manyErrors are so many fingerprints by which models are failing, two by the other one.
 func manyErrors(n int) scores {
 	all := scores{otherError: 2}
 	for i := len(all); i < n; i++ {
@@ -69,10 +69,10 @@ func counting(counts scores, others scores) scores {
 	return counts
 }
 
-// failureCases are failures by signature, and who is told.
+// failureCases are failures by fingerprint, and who is told.
 var failureCases = []eventCase{
 	{
-		name:    "failure by the same signature as before",
+		name:    "failure by the same fingerprint as before",
 		seed:    failingKeys(http503, keys{":errors": scores{http503: 2}, ":error:" + http503: http503Hash}),
 		answers: "oanswer",
 		act:     fail503,
@@ -89,7 +89,7 @@ var failureCases = []eventCase{
 			":error:" + http503: but(http503Hash, "uids", "m1 m4 m3", "first_at", "2026-11-21T05:00:00.000Z", "began", "5", "ended", "3", "failures", "8")}),
 	},
 	{
-		name: "failure by a signature that is past, of the last model of another one",
+		name: "failure by a fingerprint that is past, of the last model of another one",
 		seed: failingKeys(otherError, keys{":errors": scores{otherError: 1}, ":error:" + otherError: hash{"began": "1"},
 			":past_errors": scores{http503: six - 1, "old": six - 24*60*minute}, ":error:" + http503: but(http503Hash, "ended", "1")}),
 		answers: "oanswer",
@@ -98,7 +98,7 @@ var failureCases = []eventCase{
 			":error:" + http503: but(http503Hash, "ended", "1", "began", "2", "failures", "2")}),
 	},
 	{
-		name:    "failure by a signature beyond those that are kept apart",
+		name:    "failure by a fingerprint beyond those that are kept apart",
 		seed:    failingKeys(otherError, keys{":errors": manyErrors(1000), ":error:" + otherError: hash{"began": "2"}}),
 		answers: "oanswer",
 		act:     fail503,
@@ -106,7 +106,7 @@ var failureCases = []eventCase{
 			":error:other": but(http503Hash, "signature", "other")}),
 	},
 	{
-		name:    "failure again by a signature beyond those that are kept apart",
+		name:    "failure again by a fingerprint beyond those that are kept apart",
 		seed:    failingKeys("other", keys{":errors": counting(manyErrors(1000), scores{"other": 2}), ":error:other": but(http503Hash, "signature", "other")}),
 		answers: "oanswer",
 		act:     fail503,
@@ -133,11 +133,9 @@ var failureCases = []eventCase{
 		seed:    failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash}),
 		answers: "oanswer",
 		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
-		want: and(rest, keys{
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
 				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
-			":payload:m1":  `{"input_url":"u"}`,
-			":running":     scores{"m2": six},
 			":past_errors": scores{http503: six}, ":error:" + http503: but(http503Hash, "ended", "1"),
 			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"success","limit":600000,"why":"finished: one-shot"}`},

@@ -16,45 +16,18 @@ func onEachServer(t *testing.T, test func(t *testing.T, store *Store, server *te
 	open := func(t *testing.T, server *testkit.Server, config Config) {
 		client := server.Client(t)
 		store, err := New(&Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}, config)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		test(t, store, server)
 	}
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) { open(t, server, Config{}) })
 	t.Run("cluster", func(t *testing.T) { open(t, testkit.Cluster(t), Config{Queue: "{bigtables}"}) })
 }
 
-func TestWaitInputTakesNothing(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
-		client := server.Client(t)
-		if err := client.RPush(t.Context(), store.Keys.Input, "a", "b").Err(); err != nil {
-			t.Fatal(err)
-		}
-		if found, err := store.Pool().WaitInput(t.Context()); !found || err != nil {
-			t.Fatalf("found %v, err %v; want true, nil", found, err)
-		}
-		if left := client.LRange(t.Context(), store.Keys.Input, 0, -1).Val(); !cmp.Equal(left, []string{"a", "b"}) {
-			t.Errorf("the list is now %q, want [a b]", left)
-		}
-	})
-}
-
-func TestWaitInputOfAnEmptyListEndsByItself(t *testing.T) {
-	onEachServer(t, func(t *testing.T, store *Store, _ *testkit.Server) {
-		if found, err := store.Pool().WaitInput(t.Context()); found || err != nil {
-			t.Errorf("found %v, err %v; want false, nil", found, err)
-		}
-	})
-}
-
 func TestFencesTellsWhatEachModelIsRunning(t *testing.T) {
 	onEachServer(t, func(t *testing.T, store *Store, server *testkit.Server) {
 		client, deadline := server.Client(t), time.Date(2026, 11, 21, 7, 0, 0, 250e6, time.UTC)
 		set := func(uid string, fields ...any) {
-			if err := client.HSet(t.Context(), store.Keys.Model(uid), fields...).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, client.HSet(t.Context(), store.Keys.Model(uid), fields...).Err())
 		}
 		set("running", "attempt_uid", "a1", "deadline_at", "2026-11-21T07:00:00.250Z", "processing_at", "2026-11-21T06:50:00.250Z")
 		set("idle", "attempt_no", "0")
@@ -80,9 +53,7 @@ func TestAFenceThatCannotBeReadSpoilsNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		fences, _, err := store.Pool().Fences(t.Context(), []string{"text", "good"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if fences[0].Err == nil || fences[1].Err != nil || fences[1].AttemptUID != "a1" {
 			t.Errorf("fences: %+v, want an error and a1", fences)
 		}
@@ -93,9 +64,7 @@ func TestFencesOfAnUnreachableRedisIsAnErrorAndNoLostFence(t *testing.T) {
 	server := testkit.Miniredis(t)
 	client := server.Client(t)
 	store, err := New(&Clients{Read: client, Write: client, Block: client}, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.Mini.Close()
 	if fences, _, err := store.Pool().Fences(t.Context(), []string{"m"}); err == nil || fences != nil {
 		t.Errorf("fences %v, err %v; want none and an error", fences, err)
@@ -106,9 +75,7 @@ func TestATurnedClockIsTheClockOfWorkersToo(t *testing.T) {
 	at := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 	client := testkit.Miniredis(t).Client(t)
 	store, err := New(&Clients{Read: client, Write: client, Block: client}, Config{Clock: func() time.Time { return at }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	taken, errTake := store.Pool().Take(t.Context(), TakeRequest{Owner: "w1", New: true, Most: 1})
 	_, looked, errFences := store.Pool().Fences(t.Context(), nil)
 	if err := errors.Join(errTake, errFences); err != nil || !taken.Now.Equal(at) || !looked.Equal(at) {

@@ -13,11 +13,9 @@ var freshnessCases = []eventCase{
 		}),
 		answers: "oanswer",
 		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
-		want: and(rest, watched, keys{
+		want: and(idleKeys, rest, watched, keys{
 			":model:m1": ended(running, "policy", "p", "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "", "trying_since", "",
 				"last_success_at", "2026-11-21T06:00:00.000Z", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
-			":running":    scores{"m2": six},
 			":stale":      scores{"m2": six},
 			":stale_at":   scores{"m1": six + 30*minute},
 			":journal":    events{{"event": "success", "ended_attempt_no": "1", "freshness_was": "stale"}},
@@ -35,13 +33,11 @@ var freshnessCases = []eventCase{
 		}),
 		answers: "oanswer",
 		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
-		want: and(rest, watched, keys{
+		want: and(idleKeys, rest, watched, keys{
 			":model:m1": ended(running, "policy", "p", "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "", "trying_since", "",
 				"last_success_at", "2026-11-21T06:00:00.000Z", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
-			":running":    scores{"m2": six},
-			":stale_at":   scores{"m1": six + 30*minute},
-			":journal":    events{{"event": "success", "ended_attempt_no": "1", "freshness_was": "stale"}},
+			":stale_at": scores{"m1": six + 30*minute},
+			":journal":  events{{"event": "success", "ended_attempt_no": "1", "freshness_was": "stale"}},
 			":outbox": events{
 				{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"},
 				{"event": "fresh", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"},

@@ -136,9 +136,7 @@ var keyPatterns = allKeys(newKeys("<queue>"), func(method string) string {
 func keyTypes(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("keys.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	types := map[string]string{}
 	for _, found := range append(fieldDoc.FindAllStringSubmatch(string(text), -1), methodDoc.FindAllStringSubmatch(string(text), -1)...) {
 		types[keyPatterns[found[1]]] = found[2]

@@ -40,9 +40,7 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 			At   time.Time `json:"at"`
 			Took int64     `json:"took"`
 		}
-		if err := json.Unmarshal([]byte(b.state()[":history:m1"].(list)[0]), &last); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(b.state()[":history:m1"].(list)[0]), &last))
 		expectEqual(t, "start in the history", started, last.At.Add(-time.Duration(last.Took)*time.Millisecond).Format("2006-01-02T15:04:05.000Z"))
 		records, err := b.Report().History(t.Context(), "m1")
 		if err != nil || len(records) != 1 || model.FormatTime(records[0].StartedAt) != started {

@@ -21,9 +21,7 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
 	}
 	keys, err := NewKeys("q")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	expectEqual(t, "keys", want, allKeys(keys, func(string) string { return "u" }))
 }
 
@@ -67,9 +65,7 @@ func aQueue(t *rapid.T, name string) Keys {
 		`[A-Za-z0-9_.-]{1,8}`, `\{[A-Za-z0-9_.:-]{1,8}\}`, `(a|b)(-input|-output|-control)?`, `\{(a|b)(:model:|:due|-input)?\}`,
 	}).Draw(t, name+" pattern")
 	keys, err := NewKeys(rapid.StringMatching(pattern).Draw(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return keys
 }
 

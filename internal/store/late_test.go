@@ -111,8 +111,8 @@ type verb struct {
 	do, undo func(b *bench) error
 }
 
-// only is the error of a verb that also tells whether it changed something.
-func only(_ bool, err error) error { return err }
+// only is the error of a call that returns something else too.
+func only[T any](_ T, err error) error { return err }
 
 func verbs(t *testing.T) []verb {
 	hold := func(b *bench) error {
@@ -202,7 +202,7 @@ func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
 	}
 }
 
-// TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut lets commands be carried out by a poller that has lost the lane, and again
+// TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut lets commands be carried out by a former leader, and again
 // by one that finds them in it, after later ones and after others have changed the same hold.
 func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
@@ -233,7 +233,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 				l.deliver(t)
 				steer(i, want) // as after a kill
 				for before := range i {
-					steer(before, model.Unchanged) // by one that has lost the lane
+					steer(before, model.Unchanged) // by a former leader
 				}
 			})
 		}

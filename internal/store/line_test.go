@@ -13,9 +13,7 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
 		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
 		for _, ticket := range []int{4, 20, 36} { // 16 a second
-			if err := b.SampleHead(t.Context(), ticket, b.now, time.Second); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
 			b.now = b.now.Add(time.Second)
 		}
 		b.now = b.now.Add(-time.Second)
@@ -45,9 +43,7 @@ func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
 		note := func(ticket int, after time.Duration, want list) {
 			t.Helper()
 			b.now = b.now.Add(after)
-			if err := b.SampleHead(t.Context(), ticket, b.now, time.Second); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
 			got, _ := b.state()[":front"].(list)
 			expectEqual(t, "front", want, got)
 		}
@@ -75,13 +71,13 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			most  int           // fronts that may be kept
 			least time.Duration // that they reach back
 		}{
-			"four a tick":        {250 * time.Millisecond, 7000, 4200, frontCap * 250 * time.Millisecond},
+			"four a tick":        {250 * time.Millisecond, 7000, 4200, headSamplesCap * 250 * time.Millisecond},
 			"thinned out before": {800 * time.Millisecond, 7000, 8750, 100 * time.Minute},
 		} {
 			b.redis.Del(t.Context(), b.Keys.Front)
-			b.redis.HSet(t.Context(), b.Keys.Stats, "start", 3*frontCap)
-			begin := b.now.Add(-(frontCap + 1) * test.every).Truncate(time.Millisecond)
-			seeded := make([]any, frontCap)
+			b.redis.HSet(t.Context(), b.Keys.Stats, "start", 3*headSamplesCap)
+			begin := b.now.Add(-(headSamplesCap + 1) * test.every).Truncate(time.Millisecond)
+			seeded := make([]any, headSamplesCap)
 			for i := range seeded {
 				seen := begin.Add(time.Duration(i) * test.every).UnixMilli()
 				seeded[i] = fmt.Sprintf("%d %d %d", 3*i+1, seen, seen+50)
@@ -91,7 +87,7 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			}
 			b.redis.RPush(t.Context(), b.Keys.Front, seeded...)
 			before, errBefore := b.HeadSamples(t.Context())
-			err := b.SampleHead(t.Context(), 3*frontCap, b.now, time.Second)
+			err := b.SampleHead(t.Context(), 3*headSamplesCap, b.now, time.Second)
 			after, errAfter := b.HeadSamples(t.Context())
 			if err != nil || errBefore != nil || errAfter != nil {
 				t.Fatal(err, errBefore, errAfter)
@@ -100,7 +96,7 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			if len(after.Noted) > test.most || back < test.least {
 				t.Errorf("%s: want at most %d fronts of %s, got %d of %s", name, test.most, test.least, len(after.Noted), back)
 			}
-			for ticket := after.Noted[0].Ticket; ticket < 3*frontCap-3; ticket++ {
+			for ticket := after.Noted[0].Ticket; ticket < 3*headSamplesCap-3; ticket++ {
 				place := (ticket - 1) / 3
 				for _, started := range []time.Duration{-time.Minute, 0, 49 * time.Millisecond, 51 * time.Millisecond} {
 					s := &model.State{Ticket: ticket, StartedAt: begin.Add(time.Duration(place)*test.every + started)}

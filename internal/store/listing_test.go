@@ -18,9 +18,7 @@ func (b *bench) list(text string) (uids []string) {
 		uids = append(uids, chunk...)
 		return nil
 	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	slices.Sort(uids)
 	return uids
 }
@@ -35,9 +33,7 @@ func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
 		}
 		b.seed(all)
 		for _, foreign := range []string{"bigtables:model:x", "{bigtables:1}:model:x", "x{bigtables}:model:x"} {
-			if err := b.write(foreign, "x"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.write(foreign, "x"))
 		}
 		slices.Sort(want)
 		expectEqual(t, "by prefix", want, b.list("uid=tbl_*"))
@@ -59,9 +55,7 @@ func TestPolicyNamesAreThoseThatPeopleGave(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		read := func() []string {
 			names, err := b.Report().PolicyNames(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return names
 		}
 		expectEqual(t, "none", list{"default"}, read())

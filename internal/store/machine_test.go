@@ -20,12 +20,11 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// machine drives a store and its reference alike: two clerks, each poller and dispatcher in one, who decide on what they
-// read some time ago.
+// machine drives a store: two clerks, each poller and dispatcher in one, who decide on what they read some time ago. What exactly follows from
+// each decision is compared by the simulation.
 type machine struct {
 	*bench
 	rapid  *rapid.T // fails instead of the bench's, so that rapid shows the shortest way there
-	ref    *reference
 	clerks map[string]*clerk
 
 	attempts, sent, handled int
@@ -49,7 +48,7 @@ var modelNames = list{"m1", "m2", "m3"}
 func newMachine(t *rapid.T, b *bench) *machine {
 	b.now = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	b.config.NewErrorAbove = 1
-	return &machine{bench: b, rapid: t, ref: newReference(), clerks: map[string]*clerk{"p1": {name: "p1"}, "p2": {name: "p2"}}}
+	return &machine{bench: b, rapid: t, clerks: map[string]*clerk{"p1": {name: "p1"}, "p2": {name: "p2"}}}
 }
 
 func (m *machine) clerk(t *rapid.T) *clerk {
@@ -96,7 +95,7 @@ func (m *machine) command(t *rapid.T) {
 	if id := rapid.IntRange(0, 5).Draw(t, "id"); id < 4 { // few, so that some are the same
 		text = fmt.Sprintf(`%s,"command_id":"c%d","reply_to":"x","by":"ann"}`, strings.TrimSuffix(text, "}"), id)
 	}
-	m.send("-control", &m.ref.control, text)
+	m.send("-control", text)
 }
 
 func (m *machine) answer(t *rapid.T) {
@@ -106,30 +105,23 @@ func (m *machine) answer(t *rapid.T) {
 		`{"type":"postponed","retry_after":30`, `{"type":"interrupted"`, `{"type":"started","worker":"w"`,
 		`{"type":"user_friendly_status","status":"half","progress":50`,
 	}).Draw(t, "answer")
-	uid := rapid.SampledFrom(append(slices.Sorted(maps.Keys(m.ref.running)), modelNames...)).Draw(t, "uid")
-	attempt := m.ref.models[uid]["attempt_uid"]
+	state := m.view()
+	running, _ := state[":running"].(scores)
+	uid := rapid.SampledFrom(append(slices.Sorted(maps.Keys(running)), modelNames...)).Draw(t, "uid")
+	fields, _ := state[":model:"+uid].(hash)
+	attempt := fields["attempt_uid"]
 	if attempt == "" || rapid.IntRange(0, 3).Draw(t, "stale") == 0 {
 		attempt = rapid.SampledFrom(append(list{"unknown"}, m.uids...)).Draw(t, "attempt")
 	}
-	m.send("-output", &m.ref.output, fmt.Sprintf(`%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, text, uid, attempt))
+	m.send("-output", fmt.Sprintf(`%s,"big_table_uid":%q,"refresh_attempt_uid":%q}`, text, uid, attempt))
 }
 
-func (m *machine) send(key string, ref *list, message string) {
+func (m *machine) send(key, message string) {
 	m.seed(keys{key: list{message}})
-	*ref = append(slices.Clip(*ref), message)
 	m.sent++
 }
 
-func (m *machine) pop(*rapid.T) {
-	if len(m.ref.input) == 0 {
-		return
-	}
-	entry, err := m.redis.LPop(context.Background(), m.Keys.Input).Result()
-	if err != nil || entry != m.ref.input[0] {
-		m.rapid.Fatalf("popped %q, %v; want %q", entry, err, m.ref.input[0])
-	}
-	m.ref.input = m.ref.input[1:]
-}
+func (m *machine) pop(*rapid.T) { m.redis.LPop(context.Background(), m.Keys.Input) }
 
 // minute lets models be stored, started and answered.
 func (m *machine) minute(t *rapid.T) {
@@ -154,23 +146,20 @@ func (m *machine) round(t *rapid.T) {
 }
 
 func (m *machine) claimSome(t *rapid.T, c *clerk) {
-	limit := rapid.IntRange(1, 8).Draw(t, "limit")
-	c.messages = m.claim(c.name, limit)
-	m.equal("claimed", m.ref.claim(c.name, limit, m.now), c.messages)
+	c.messages = m.claim(c.name, rapid.IntRange(1, 8).Draw(t, "limit"))
 }
 
 // look reads everything that a clerk decides on.
 func (m *machine) look(_ *rapid.T, c *clerk) {
 	records, err := m.Load(context.Background(), modelNames)
-	if err != nil {
-		m.rapid.Fatal(err)
-	}
 	for uid, record := range records {
-		if record.Fault != "" || record.Exists != (m.ref.models[uid] != nil) || record.Payload != m.ref.payloads[uid] {
+		if record.Fault != "" {
 			m.rapid.Fatalf("%s was read as %+v", uid, record)
 		}
 	}
-	c.records = records
+	if c.records = records; err != nil {
+		m.rapid.Fatal(err)
+	}
 }
 
 // lookIfBlind lets a clerk act on what it remembers, if it remembers anything.
@@ -246,11 +235,6 @@ func (c *clerk) decide(claimed Claimed, policies map[string]policy.Policy, taken
 func (m *machine) dispatch(t *rapid.T, c *clerk) {
 	m.lookIfBlind(t, c)
 	due := m.readDue(3)
-	for gate, at := range m.ref.gates {
-		if at <= float64(m.now.UnixMilli()) { // a clerk looks at it, and has no lease
-			setScore(m.ref.gates, gate, m.now)
-		}
-	}
 	var batch []Item
 	for _, uid := range due.Expired {
 		batch = append(batch, Item{Transition: c.expire(c.records[uid], rapid.Bool().Draw(t, "taken"), m.now)})
@@ -334,24 +318,37 @@ func (c *clerk) expire(record *Record, taken bool, now time.Time) *Transition {
 	return record.Decide(record.Withdraw(now), now)
 }
 
-// run commits a batch on both sides; a clerk that was refused anything forgets what it knew.
+// run commits a batch; a clerk that was refused anything forgets what it knew.
 func (m *machine) run(c *clerk, batch []Item, maxQueued int) []Code {
 	if len(batch) == 0 {
 		return nil
 	}
 	c.batch, c.mark, c.at = batch, maxQueued, m.now
-	want := m.ref.commit(c.name, maxQueued, batch, m.now)
+	before := m.view()
 	got, err := m.Commit(context.Background(), Batch{Now: m.now, Items: batch, Owner: c.name, MaxQueued: maxQueued})
 	if err != nil {
 		m.rapid.Fatal(err)
 	}
-	m.equal("codes", want, got)
+	last := map[string]*Transition{}
 	for i, code := range got {
 		if code != CodeApplied {
 			c.records = nil
-		} else if batch[i].Message.Entry != "" {
+			continue
+		}
+		if before = nil; batch[i].Message.Entry != "" {
 			m.handled++
 		}
+		if t := batch[i].Transition; t != nil {
+			last[t.uid] = t
+		}
+	}
+	after := m.view()
+	if before != nil {
+		m.equal("what a refused batch changes", before, after)
+	}
+	for uid, t := range last {
+		fields, _ := after[":model:"+uid].(hash)
+		m.equal("the model that was decided", m.decided(t, fields), fields)
 	}
 	return got
 }
@@ -370,7 +367,7 @@ func (m *machine) adoptSome(t *rapid.T) {
 	pair := rapid.SampledFrom([][2]string{{"p1", "p2"}, {"p2", "p1"}}).Draw(t, "who")
 	lease := rapid.SampledFrom([]time.Duration{time.Millisecond, time.Second, time.Hour}).Draw(t, "lease")
 	limit := rapid.IntRange(1, 4).Draw(t, "limit")
-	m.equal("adopted", m.ref.adopt(pair[0], pair[1], m.now, lease, limit), m.adopt(pair[0], pair[1], lease, limit))
+	m.adopt(pair[0], pair[1], lease, limit)
 }
 
 func (m *machine) equal(what string, want, got any) {

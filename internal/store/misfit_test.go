@@ -149,9 +149,7 @@ type misfit struct {
 
 func (m *misfit) commit(test *eventCase, ends [4]keys) {
 	batch := batchOf(m.bench, test)
-	if err := m.redis.Del(m.t.Context(), m.key).Err(); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, m.redis.Del(m.t.Context(), m.key).Err())
 	if err := ofType[m.is](m.t.Context(), m.redis, m.key); err != nil {
 		m.t.Fatal(err)
 	}
@@ -241,9 +239,7 @@ func TestEveryScriptLooksAtTheTypesOfItsKeysBeforeItsFirstWrite(t *testing.T) {
 	call := regexp.MustCompile(`\bredis\.p?call\('([A-Z]+)'`)
 	for file, whole := range scripts.Sources() {
 		text, err := os.ReadFile("../../scripts/" + file) // without what it includes, which writes when it is called
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(scripts.ReadHeader(whole).Keys()) < 2 || slices.Contains(checksItself, file) {
 			continue
 		}

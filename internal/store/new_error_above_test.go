@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-func TestHowManyModelsASignatureMayStopUntoldIsSetForTheQueue(t *testing.T) {
+func TestHowManyModelsAFingerprintMayStopUntoldIsSetForTheQueue(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for stored, want := range map[string]int{"": 50, "7": 7, "0": 0} {
 			b.redis.Del(t.Context(), b.Keys.Settings)

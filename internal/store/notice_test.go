@@ -18,9 +18,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		}
 		push := func(notice string) {
 			t.Helper()
-			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
 			entries, err := b.Outbox().ReadOutbox(ctx, 1)
 			if err != nil || len(entries) != 1 {
 				t.Fatal(entries, err)
@@ -33,9 +31,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		line := func() *Mailbox {
 			t.Helper()
 			line, err := b.Outbox().ReadMailbox(ctx, "ops", "ops", 10)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return line
 		}
 		settle := func(what string, line *Mailbox, to Settlement, want bool) {

@@ -39,12 +39,12 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 	ctx, k := t.Context(), b.Keys
 	force := &model.Command{Type: model.CommandRun, UID: "m1", Force: true}
 	put := &model.Command{Type: model.CommandPut, UID: "m1", Definition: model.Definition{UID: "m1", PolicyName: "p"}}
-	load := func() error { _, err := b.Load(ctx, list{"m1"}); return err }
-	stats := func() error { _, err := b.Report().Stats(ctx); return err }
+	load := func() error { return only(b.Load(ctx, list{"m1"})) }
+	stats := func() error { return only(b.Report().Stats(ctx)) }
 	open := func(command *model.Command) func() error {
-		return func() error { _, err := b.Read(ctx, list{"m1"}, []*model.Command{command}); return err }
+		return func() error { return only(b.Read(ctx, list{"m1"}, []*model.Command{command})) }
 	}
-	requeue := func() error { _, err := b.Pool().Leave(ctx, "w1"); return err }
+	requeue := func() error { return only(b.Pool().Leave(ctx, "w1")) }
 	for _, test := range []struct {
 		command, key, want string
 		call               func() error
@@ -52,28 +52,44 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"HMGET", k.Policies, "read models: ", load},
 		{"LLEN", k.Input, "read the length of the input list: ", load},
 		{"HGETALL", k.Model("m1"), "read models: ", open(force)},
-		{"LRANGE", k.Input, "read queued attempts: ", func() error { _, err := b.Queued(ctx); return err }},
+		{"LRANGE", k.Input, "read queued attempts: ", func() error { return only(b.Queued(ctx)) }},
 		{"HMGET", k.Policies, "read models: ", open(put)},
 		{"HKEYS", k.Policies, "list policies: ", open(put)},
 		{"ZCARD", k.Running, "read stats: ", stats},
-		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Report().Stats(ctx); return err }},
+		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Report().Stats(ctx)) }},
+		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Now(ctx)) }},
+		{"EVALSHA", "", "read due models: ", func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) }},
+		{"EVALSHA", "", `forget "m1": `, func() error { return b.Forget(ctx, "m1", "") }},
+		{"HMGET", k.Policies, "read policies: ", func() error { return only(b.Policies(ctx, list{"p"})) }},
+		{"EVALSHA", "", "claim messages: ", func() error { return only(b.Claim(ctx, "p1", 1, testLease)) }},
+		{"EVALSHA", "", "adopt messages: ", func() error { return only(b.Adopt(ctx, "p1", "p2", time.Second, 1)) }},
+		{"ZRANGEBYSCORE", k.Pollers, "read pollers: ", func() error { return only(b.ExpiredPollers(ctx, b.now, time.Second)) }},
+		{"EVALSHA", "", "resign poller: ", func() error { return b.Resign(ctx, "p1") }},
+		{"EVALSHA", "", "commit a batch: ", func() error {
+			return only(b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}}))
+		}},
+		{"BLMOVE", "", "wait for messages: ", func() error { return only(b.WaitControl(ctx)) }},
+		{"BLPOP", "", "wait for a wake call: ", func() error { return only(b.WaitWake(ctx)) }},
+		{"HGET", k.Policies, "read policy: ", func() error { _, _, err := b.Report().PolicyText(ctx, "default"); return err }},
+		{"HGET", "", "store policy: ", func() error { return b.Fleet().PutPolicy(ctx, named(t, `{"name":"nightly"}`)) }},
+		{"HGET", "", "remove policy: ", func() error { return only(b.Fleet().RemovePolicy(ctx, "nightly")) }},
 		{"LRANGE", k.Taken("w1"), "read taken entries: ", requeue},
-		{"TIME", "", "read the clock of redis: ", func() error { _, err := live.Pool().Leave(ctx, "w1"); return err }},
+		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Pool().Leave(ctx, "w1")) }},
 		{"EVALSHA", "", "requeue entries: ", requeue},
 		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err }},
-		{"ZRANGEBYSCORE", "", "read workers: ", func() error { _, err := b.Pool().ExpiredWorkers(ctx, b.now, time.Second); return err }},
-		{"EVALSHA", "", "push messages to the output list: ", func() error { _, err := b.Pool().Answer(ctx, "w1", []Answer{{}}); return err }},
-		{"EVALSHA", "", "take entries of the input list: ", func() error { _, err := b.Pool().Take(ctx, TakeRequest{Owner: "w1"}); return err }},
-		{"LRANGE", "", "read history: ", func() error { _, err := b.Report().History(ctx, "m1"); return err }},
+		{"ZRANGEBYSCORE", "", "read workers: ", func() error { return only(b.Pool().ExpiredWorkers(ctx, b.now, time.Second)) }},
+		{"EVALSHA", "", "push messages to the output list: ", func() error { return only(b.Pool().Answer(ctx, "w1", []Answer{{}})) }},
+		{"EVALSHA", "", "take entries of the input list: ", func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) }},
+		{"LRANGE", "", "read history: ", func() error { return only(b.Report().History(ctx, "m1")) }},
 		{"XREAD", "", "read the journal: ", func() error { _, _, err := b.Report().Tail(ctx, TailStart); return err }},
 		{"XRANGE", "", "read the outbox: ", func() error { _, _, err := b.Report().TailOutbox(ctx, TailStart); return err }},
 		{"SCAN", "", "walk over the models: ", func() error { return b.Report().EachSelected(ctx, model.Selector{}, nil) }},
-		{"HKEYS", "", "list policies: ", func() error { _, err := b.Report().PolicyNames(ctx); return err }},
-		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { _, err := b.Fleet().PolicyUses(ctx); return err }},
-		{"EVALSHA", "", "forget a policy: ", func() error { _, err := b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"}); return err }},
-		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { _, err := b.MeasureCircuit(ctx, b.now); return err }},
-		{"HGETALL", k.QueueCircuit, "read the circuit of the queue: ", func() error { _, err := b.Fleet().QueueCircuit(ctx); return err }},
-		{"HGETALL", k.Stats, "read the circuit of the queue: ", func() error { _, err := b.Fleet().QueueCircuit(ctx); return err }},
+		{"HKEYS", "", "list policies: ", func() error { return only(b.Report().PolicyNames(ctx)) }},
+		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { return only(b.Fleet().PolicyUses(ctx)) }},
+		{"EVALSHA", "", "forget a policy: ", func() error { return only(b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"})) }},
+		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { return only(b.MeasureCircuit(ctx, b.now)) }},
+		{"HGETALL", k.QueueCircuit, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
+		{"HGETALL", k.Stats, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
 		{"HGETALL", k.Stats, "set the circuit of the queue: read the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "set the circuit of the queue: ", func() error { return b.Fleet().SetQueueCircuit(ctx, aQueueCircuit(), "ann") }},
 		{"EVALSHA", "", "turn a circuit: ", func() error { return b.turn(CircuitClosed, "queue", 0) }},
@@ -89,9 +105,7 @@ func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
 	b.Clients = &Clients{Read: gone, Clustered: true}
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gone.Close())
 	if err := b.Report().EachSelected(t.Context(), model.Selector{}, nil); err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: ") {
 		t.Errorf("error %v, want that no models can be listed", err)
 	}
@@ -102,11 +116,11 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	ctx := t.Context()
 	calls := map[string]func() error{
-		"read due models: ":                  func() error { _, err := b.ReadDue(ctx, DueRequest{Limit: 1}); return err },
-		"claim messages: ":                   func() error { _, err := b.Claim(ctx, "p1", 1, testLease); return err },
+		"read due models: ":                  func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
+		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", 1, testLease)) },
 		"give a heartbeat: ":                 func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
-		"take entries of the input list: ":   func() error { _, err := b.Pool().Take(ctx, TakeRequest{Owner: "w1"}); return err },
-		"measure the circuit of the queue: ": func() error { _, err := b.MeasureCircuit(ctx, b.now); return err },
+		"take entries of the input list: ":   func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
+		"measure the circuit of the queue: ": func() error { return only(b.MeasureCircuit(ctx, b.now)) },
 		"commit a batch: ": func() error {
 			_, err := b.Commit(ctx, Batch{Now: b.now, Owner: "p1", MaxQueued: 1, Items: []Item{{Transition: &Transition{uid: "m1"}}}})
 			return err

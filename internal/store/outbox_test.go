@@ -17,13 +17,9 @@ import (
 func written(t *testing.T, store *Store, age time.Duration, sequence int) string {
 	t.Helper()
 	now, err := store.Now(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-	if err := store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox, ID: id, Values: []string{"event", "disabled"}}).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox, ID: id, Values: []string{"event", "disabled"}}).Err())
 	return id
 }
 
@@ -31,9 +27,7 @@ func written(t *testing.T, store *Store, age time.Duration, sequence int) string
 func trim(t *testing.T, store *Store) string {
 	t.Helper()
 	unread, err := store.TrimOutbox(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left := store.Clients.Read.XLen(t.Context(), store.Keys.Outbox).Val()
 	counted, _ := strconv.Atoi(store.Clients.Read.HGet(t.Context(), store.Keys.Stats, "outbox_expired").Val())
 	return fmt.Sprintf("%d went unread, %d in all, %d left", unread, counted, left)
@@ -60,12 +54,8 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		expect("too many", "2 went unread, 4 in all, 5 left")
 		// Two groups: ours, and that of a foreign program.
 		foreign, key := "billing", store.Keys.Outbox
-		if _, err := store.Outbox().ReadOutbox(t.Context(), 1); err != nil { // makes the group
-			t.Fatal(err)
-		}
-		if err := store.Clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(store.Outbox().ReadOutbox(t.Context(), 1)))
+		must(t, store.Clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err())
 		entries, err := store.Outbox().ReadOutbox(t.Context(), 4)
 		if err != nil || len(entries) != 4 {
 			t.Fatal(entries, err)
@@ -82,22 +72,16 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 			t.Errorf("routed again: %d, %v", n, err)
 		}
 		expect("the first of ours is pending", "0 went unread, 4 in all, 5 left")
-		if _, err := store.Outbox().Route(t.Context(), routed[:1]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(store.Outbox().Route(t.Context(), routed[:1])))
 		expect("the others have not read", "0 went unread, 4 in all, 5 left")
 		read := &redis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
 		streams, err := store.Clients.Write.XReadGroup(t.Context(), read).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, message := range streams[0].Messages[:2] {
 			store.Clients.Write.XAck(t.Context(), key, foreign, message.ID)
 		}
 		expect("two were acknowledged by both", "0 went unread, 4 in all, 3 left")
-		if err := store.Clients.Write.XGroupDestroy(t.Context(), key, foreign).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Clients.Write.XGroupDestroy(t.Context(), key, foreign).Err())
 		expect("ours alone", "0 went unread, 4 in all, 1 left")
 		if left, err := store.Outbox().ReadOutbox(t.Context(), 9); err != nil || len(left) != 1 {
 			t.Errorf("what nobody has read is left: %v, %v", left, err)
@@ -137,52 +121,34 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 				if err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest {
 					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
 				}
-				if _, err := b.TrimOutbox(ctx); err != nil {
-					t.Fatal(err)
-				}
+				must(t, only(b.TrimOutbox(ctx)))
 			}
 		}
 		expect("nothing", 0, "")
-		if _, err := b.Outbox().ReadOutbox(ctx, 2); err != nil { // makes the group
-			t.Fatal(err)
-		}
+		must(t, only(b.Outbox().ReadOutbox(ctx, 2)))
 		for i := range 3 {
 			notice := []string{"event", "disabled", "at", model.FormatTime(b.now.Add(time.Duration(i) * time.Second))}
-			if err := b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: notice}).Err())
 		}
 		first, third := model.FormatTime(b.now), model.FormatTime(b.now.Add(2*time.Second))
 		expect("nobody reads", 3, first)
 		entries, err := b.Outbox().ReadOutbox(ctx, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		expect("read", 3, first)
 		notice := fmt.Sprintf(`{"at":%q}`, first)
 		told := []Addressed{{"ops", "ops a", b.now, notice}, {"ops", "ops b", b.now, notice}}
-		if _, err := b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}})))
 		expect("one is routed to two", 4, first)
-		if _, err := b.Outbox().Route(ctx, []Routed{{ID: entries[1].ID, Nobody: 1}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(b.Outbox().Route(ctx, []Routed{{ID: entries[1].ID, Nobody: 1}})))
 		expect("one is routed to nobody", 3, first)
 		for i, line := range []string{"ops a", "ops b"} {
 			waits, err := b.Outbox().ReadMailbox(ctx, "ops", line, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, settlement := range []Settlement{{Delivery: Delivery{By: "me", Size: 1}, Next: b.now}, {Next: b.now}} { // in hand, and failed
-				if _, err := b.Outbox().Settle(ctx, waits, settlement); err != nil {
-					t.Fatal(err)
-				}
+				must(t, only(b.Outbox().Settle(ctx, waits, settlement)))
 			}
 			expect("failed", int64(3-i), first)
-			if _, err := b.Outbox().Settle(ctx, waits, Settlement{Done: 1}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, only(b.Outbox().Settle(ctx, waits, Settlement{Done: 1})))
 			expect("told", int64(2-i), []string{first, third}[i])
 		}
 	})

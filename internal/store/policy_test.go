@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,13 +20,9 @@ import (
 func named(t testing.TB, text string) policy.Policy {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &value))
 	policy, err := policy.Parse(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return policy
 }
 
@@ -38,9 +33,7 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 		ctx := t.Context()
 		policy := named(t, `{"retries":"2 300s","timeout":"60 minutes","name":"nightly","on_exhausted":"next_planned"}`)
 		const want = `{"name":"nightly","timeout":"1h","retries":{"strategy":"fixed","base":"5m","count":2},"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned"}`
-		if err := b.Fleet().PutPolicy(ctx, policy); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Fleet().PutPolicy(ctx, policy))
 		b.expect(keys{":policies": hash{"nightly": want}, ":forwarded": hash{"changes": "1"}})
 		text, found, err := b.Report().PolicyText(ctx, "nightly")
 		if text != want || !found || err != nil {
@@ -75,9 +68,7 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 			t.Errorf("RemovePolicy = %v, %v; want false", removed, err)
 		}
 		own := named(t, `{"name":"default","timeout":"1h","retries":[]}`)
-		if err := b.Fleet().PutPolicy(t.Context(), own); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Fleet().PutPolicy(t.Context(), own))
 		expect(`{"name":"default","timeout":"1h","retries":[],"alignment":"align_planned","on_exhausted":"next_planned"}`)
 		for _, name := range []string{"", DefaultPolicyName} {
 			policies, err := b.Policies(t.Context(), list{name})
@@ -109,13 +100,9 @@ func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testi
 	large += `"]}`
 	everywhere(t, func(t *testing.T, b *bench) {
 		var value any
-		if err := json.Unmarshal([]byte(large), &value); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(large), &value))
 		p, err := policy.ParseStored(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		p.Name = "large"
 		const want = "expected at most 16384 bytes of JSON, found "
 		if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
@@ -130,22 +117,6 @@ func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testi
 			t.Errorf("expected a stored policy in force, found %q, %s", record.Fault, record.Policy.Timeout)
 		}
 	})
-}
-
-func TestEveryPolicyCallSaysWhatItWantedWhenRedisIsGone(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
-	b.server.Mini.SetError("LOADING Redis is loading the dataset in memory")
-	ctx := context.Background()
-	policy := named(t, `{"name":"nightly"}`)
-	for prefix, call := range map[string]func() error{
-		"read policy: ":   func() error { _, _, err := b.Report().PolicyText(ctx, "default"); return err },
-		"store policy: ":  func() error { return b.Fleet().PutPolicy(ctx, policy) },
-		"remove policy: ": func() error { _, err := b.Fleet().RemovePolicy(ctx, "nightly"); return err },
-	} {
-		if err := call(); err == nil || !strings.HasPrefix(err.Error(), prefix) {
-			t.Errorf("error %v, want %q", err, prefix)
-		}
-	}
 }
 
 func TestAThousandNamesThatShareAHundredTextsHoldAHundredCompiledPolicies(t *testing.T) {
@@ -206,9 +177,7 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 			var cache policyCache
 			before := heapOf()
 			for i := range 300 {
-				if _, err := cache.parse(policyOf(i)); err != nil {
-					t.Fatal(err)
-				}
+				must(t, only(cache.parse(policyOf(i))))
 			}
 			takes := heapOf() - before
 			t.Logf("%d bytes each, %d by estimate", takes/300, cache.bytes/300)
@@ -224,9 +193,7 @@ func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 	most := 0
 	for i := 0; most == 0; i++ {
 		held := len(cache.byText)
-		if _, err := cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%d' ? 1 : 2"}}`, i)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, only(cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%d' ? 1 : 2"}}`, i))))
 		if cache.bytes > maxCachedPolicies || i > 3000 {
 			t.Fatalf("expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
 		}
@@ -252,9 +219,7 @@ func TestAChangedTextIsInForceAtTheNextRead(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":model:m1": hash{"rev": "1", "policy": "nightly"}})
 		for _, minutes := range []int{1, 2, 1} {
-			if err := b.Fleet().PutPolicy(t.Context(), named(t, fmt.Sprintf(`{"name":"nightly","timeout":"%dm"}`, minutes))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.Fleet().PutPolicy(t.Context(), named(t, fmt.Sprintf(`{"name":"nightly","timeout":"%dm"}`, minutes))))
 			if record := b.load("m1"); record.Policy.Timeout != time.Duration(minutes)*time.Minute || record.Fault != "" {
 				t.Errorf("expected a timeout of %d minutes, found %s, %s", minutes, record.Policy.Timeout, record.Fault)
 			}
@@ -267,9 +232,7 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		put := func() string {
 			commands := []*model.Command{commandOf(t, `{"type":"put","uid":"m1","policy":{"timeout":"1m"}}`)}
 			snapshot, err := b.Read(t.Context(), []string{"m1"}, commands)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			record := snapshot.Records["m1"]
 			decision, outcome, err := record.Execute(commands[0], snapshot.Policies, record.Exists, b.now)
 			if err != nil || outcome != model.Applied {
@@ -280,9 +243,7 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		}
 		builtIn := named(t, `{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"next_planned"}`)
 		expectEqual(t, "name", builtIn.ContentName(), put())
-		if err := b.Fleet().PutPolicy(t.Context(), named(t, `{"name":"default","timeout":"7m","retries":["3m"],"give_up_after":"1w"}`)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Fleet().PutPolicy(t.Context(), named(t, `{"name":"default","timeout":"7m","retries":["3m"],"give_up_after":"1w"}`)))
 		whole := named(t, `{"timeout":"1m","retries":["3m"],"give_up_after":"1w"}`)
 		name := put()
 		expectEqual(t, "name", whole.ContentName(), name)

@@ -30,9 +30,7 @@ func inlineOf(t testing.TB, minutes int) (name, text string) {
 	t.Helper()
 	inline := commandOf(t, using("m", minutes)).Definition.Inline
 	canonical, err := inline.MarshalJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return inline.ContentName(), string(canonical)
 }
 

@@ -20,50 +20,45 @@ func aQueueCircuit() model.QueueCircuit {
 
 func (b *bench) setQueueCircuit(circuit model.QueueCircuit) {
 	b.t.Helper()
-	if err := b.Fleet().SetQueueCircuit(b.t.Context(), circuit, "ann"); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, b.Fleet().SetQueueCircuit(b.t.Context(), circuit, "ann"))
 }
 
 func (b *bench) queueCircuit() QueueCircuitStatus {
 	b.t.Helper()
 	status, err := b.Fleet().QueueCircuit(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return status
 }
 
 func (b *bench) measure() CircuitChange {
 	b.t.Helper()
 	change, err := b.MeasureCircuit(b.t.Context(), b.now)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return change
 }
 
-// end starts a one-shot of its own and ends it.
-func (b *bench) end(uid string, success bool) {
+// end starts one-shots of their own and ends them.
+func (b *bench) end(success bool, uids ...string) {
 	b.t.Helper()
-	b.mustApply(b.put(uid, "{}"))
-	b.mustApply(b.start(uid, "attempt-"+uid))
-	record := b.load(uid)
-	decision := record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.now)
-	if success {
-		decision = record.Succeed(b.now, nil)
+	for _, uid := range uids {
+		b.mustApply(b.put(uid, "{}"))
+		b.mustApply(b.start(uid, "attempt-"+uid))
+		record := b.load(uid)
+		decision := record.Fail(policy.Failure{Reason: "HTTP 500", ErrorType: "Gone", Retryable: new(bool)}, b.now)
+		if success {
+			decision = record.Succeed(b.now, nil)
+		}
+		b.mustApply(record.Decide(decision, b.now))
 	}
-	b.mustApply(record.Decide(decision, b.now))
 }
 
 func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.setQueueCircuit(aQueueCircuit())
-		b.end("s1", true)
-		b.end("f1", false)
-		b.end("f2", false)
+		b.end(true, "s1")
+		b.end(false, "f1", "f2")
 		expectEqual(t, "of three", CircuitUnchanged, b.measure())
-		b.end("s2", true)
+		b.end(true, "s2")
 		expectEqual(t, "half of four", CircuitOpened, b.measure())
 		expectEqual(t, "again", CircuitUnchanged, b.measure())
 		open := aQueueCircuit()
@@ -71,7 +66,7 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *test
 		expectEqual(t, "status", QueueCircuitStatus{open, "2026-11-21T06:00:00.000Z", 2, 2, 1}, b.queueCircuit())
 		expectEqual(t, "journal", map[string]any{"event": "circuit_opened", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": "2", "failures": "2"}, b.newest(b.Keys.Journal))
 
-		b.end("f3", false) // held back
+		b.end(false, "f3") // held back
 		expectEqual(t, "journal", any("1"), b.newest(b.Keys.Journal)["held"])
 		if held := b.load("f3"); held.Disabled || held.RefreshAt.IsZero() {
 			t.Errorf("want a failure held back, got %+v", held.State)
@@ -79,7 +74,7 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *test
 
 		b.now = b.now.Add(6 * time.Minute) // all that was counted is too old
 		expectEqual(t, "of none", CircuitUnchanged, b.measure())
-		b.end("s3", true)
+		b.end(true, "s3")
 		expectEqual(t, "of one success", CircuitClosed, b.measure())
 		expectEqual(t, "status", QueueCircuitStatus{aQueueCircuit(), "", 1, 0, 1}, b.queueCircuit())
 	})
@@ -109,9 +104,7 @@ func (b *bench) newest(stream string) map[string]any {
 func TestWhatIsCountedWhileTheCircuitOfAQueueIsMeasuredCounts(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.setQueueCircuit(aQueueCircuit())
-		for _, uid := range []string{"f1", "f2", "f3", "f4"} {
-			b.end(uid, false)
-		}
+		b.end(false, "f1", "f2", "f3", "f4")
 		b.now = b.now.Add(-aQueueCircuit().Window / 2)
 		expectEqual(t, "four failures", CircuitOpened, b.measure())
 		b.now = b.now.Add(aQueueCircuit().Window / 2)
@@ -124,11 +117,9 @@ func TestACounterOfTheCircuitOfAQueueThatIsNoNumberCountsForNothing(t *testing.T
 		at := strconv.FormatInt(b.now.UnixMilli()-1, 10)
 		b.seed(keys{":stats": hash{model.QueueCircuitFailed + at: "many"}})
 		b.setQueueCircuit(aQueueCircuit())
-		for _, uid := range []string{"f1", "f2", "f3"} {
-			b.end(uid, false)
-		}
+		b.end(false, "f1", "f2", "f3")
 		expectEqual(t, "three failures", CircuitUnchanged, b.measure())
-		b.end("f4", false)
+		b.end(false, "f4")
 		expectEqual(t, "four failures", CircuitOpened, b.measure())
 	})
 }
@@ -139,9 +130,7 @@ func TestACircuitOfAQueueThatIsOffCountsNothingAndDoesNotOpen(t *testing.T) {
 		off := aQueueCircuit()
 		off.On = false
 		b.setQueueCircuit(off)
-		for _, uid := range []string{"f1", "f2", "f3", "f4"} {
-			b.end(uid, false)
-		}
+		b.end(false, "f1", "f2", "f3", "f4")
 		expectEqual(t, "measured", CircuitUnchanged, b.measure())
 		expectEqual(t, "status", QueueCircuitStatus{QueueCircuit: off}, b.queueCircuit())
 	})
@@ -159,13 +148,9 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 		} {
 			b.server.Flush(t)
 			b.setQueueCircuit(aQueueCircuit())
-			for _, uid := range []string{"f1", "f2", "f3", "f4"} {
-				b.end(uid, false)
-			}
+			b.end(false, "f1", "f2", "f3", "f4")
 			expectEqual(t, name+": before", CircuitOpened, b.measure())
-			if err := closes(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, closes())
 			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
 			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
 			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox))
@@ -197,8 +182,7 @@ func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 			circuit := aQueueCircuit()
 			circuit.Window = windows[0]
 			b.setQueueCircuit(circuit)
-			b.end("f1", false)
-			b.end("f2", false)
+			b.end(false, "f1", "f2")
 			circuit.Window = windows[1]
 			b.setQueueCircuit(circuit)
 			expectEqual(t, "measured", CircuitUnchanged, b.measure())
@@ -226,9 +210,7 @@ func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 func TestTheCircuitOfAQueueIsMeasuredWithoutAJournalToo(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.setQueueCircuit(aQueueCircuit())
-		for _, uid := range []string{"f1", "f2", "f3", "f4"} {
-			b.end(uid, false)
-		}
+		b.end(false, "f1", "f2", "f3", "f4")
 		expectEqual(t, "of four", CircuitOpened, b.measure())
 		if journal := b.state()[":journal"]; journal != nil {
 			t.Errorf("want no journal, got %v", journal)
@@ -240,20 +222,19 @@ func TestTheCircuitOfAQueueIsMeasuredWithoutAJournalToo(t *testing.T) {
 func TestWhatSomebodyHasOpenedIsNotClosedBeforeItMayBeTriedAndThenByAttemptsSinceThen(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.setQueueCircuit(aQueueCircuit())
-		b.end("s1", true) // before it opens, which says nothing of what comes
+		b.end(true, "s1") // before it opens, which says nothing of what comes
 		must(t, b.turn(CircuitOpened, "queue", time.Minute))
 		b.now = b.now.Add(59 * time.Second)
-		b.end("s2", true)
+		b.end(true, "s2")
 		expectEqual(t, "a success, too soon", CircuitUnchanged, b.measure())
-		b.end("f1", false)
-		b.end("f2", false)
+		b.end(false, "f1", "f2")
 		b.now = b.now.Add(time.Second)
 		expectEqual(t, "one of three", CircuitUnchanged, b.measure())
 		if held := b.load("f1"); held.Disabled {
 			t.Errorf("want failures held back, got %+v", held.State)
 		}
 		for i := range 6 {
-			b.end("s"+strconv.Itoa(3+i), true)
+			b.end(true, "s"+strconv.Itoa(3+i))
 		}
 		expectEqual(t, "seven of nine", CircuitClosed, b.measure())
 		expectEqual(t, "what is left", any(hash{"on": "1", "share": "0.5", "window_ms": "300000", "min": "4", "opened": "1"}), b.state()[":circuit:queue"])
@@ -263,16 +244,16 @@ func TestWhatSomebodyHasOpenedIsNotClosedBeforeItMayBeTriedAndThenByAttemptsSinc
 func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		must(t, b.turn(CircuitOpened, "queue", time.Minute))
-		b.end("f1", false)
+		b.end(false, "f1")
 		b.now = b.now.Add(time.Hour)
-		b.end("s1", true)
+		b.end(true, "s1")
 		expectEqual(t, "measured", CircuitUnchanged, b.measure())
 		if held := b.load("f1"); held.Disabled || !b.queueCircuit().Open {
 			t.Errorf("want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
 		}
 		must(t, b.turn(CircuitClosed, "queue", 0))
 		b.now = b.now.Add(time.Minute)
-		b.end("f2", false)
+		b.end(false, "f2")
 		if final := b.load("f2"); !final.Disabled || b.queueCircuit().Open {
 			t.Errorf("want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
 		}
@@ -301,9 +282,7 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			told(opened)
 			expectEqual(t, "probe_at", model.FormatTime(b.now.Add(time.Hour)), b.redis.HGet(t.Context(), b.Keys.Circuit(key), "probe_at").Val())
 			expectEqual(t, "reason", "a new proxy", b.redis.HGet(t.Context(), b.Keys.Circuit(key), "reason").Val())
-			if _, err := b.Fleet().OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now); err != nil {
-				t.Fatal(err)
-			}
+			must(t, only(b.Fleet().OpenCircuit(t.Context(), key, "bob", "", b.now.Add(time.Hour), b.now)))
 			if fields := b.redis.HGetAll(t.Context(), b.Keys.Circuit(key)).Val(); fields["by"] != "bob" || fields["reason"] != "" {
 				t.Errorf("want the reason to be that of the last, got %v", fields)
 			}

@@ -32,19 +32,6 @@ func TestTheHomeOfAModelIsTheOneThatIsDocumented(t *testing.T) {
 	expectEqual(t, "without a uid", 0, PartOf("", 8))
 }
 
-func TestModelsAreSpreadEvenlyOverTheParts(t *testing.T) {
-	const parts, models = 16, 16_000
-	var counts [parts]int
-	for i := range models {
-		counts[PartOf(fmt.Sprintf("tbl_%d", i), parts)]++
-	}
-	for part, count := range counts {
-		if count < models/parts*9/10 || count > models/parts*11/10 {
-			t.Errorf("part %d: want about %d models, got %d", part, models/parts, count)
-		}
-	}
-}
-
 func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		config := Config{Queue: "{bigtables}"}

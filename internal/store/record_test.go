@@ -93,19 +93,11 @@ func TestLoadTellsWhatIsNotStored(t *testing.T) {
 	})
 }
 
-func TestLoadOfNothingAsksNobody(t *testing.T) {
-	if records, err := (&Store{}).Load(t.Context(), nil); len(records) > 0 || err != nil {
-		t.Errorf("Load of nothing = %v, %v; want nothing", records, err)
-	}
-}
-
 func TestKeysOfAWrongTypeAreFaultsOfTheirModelOnly(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(and(waitingKeys(), keys{":model:list": list{"x"}, ":model:odd": dueModel, ":payload:odd": list{"x"}}))
 		records, err := b.Load(t.Context(), list{"list", "odd", "m1", "none"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for uid, prefix := range map[string]string{"list": "hash: WRONGTYPE", "odd": "payload: WRONGTYPE", "m1": "", "none": ""} {
 			if fault := records[uid].Fault; !strings.HasPrefix(fault, prefix) || prefix == "" && fault != "" {
 				t.Errorf("fault of %s: %q, want %q", uid, fault, prefix)
@@ -145,9 +137,7 @@ func TestAModelWithoutAKnownPolicyWaitsWithTheDefault(t *testing.T) {
 			":policies": hash{"bad": "{", "good": `{"timeout":"7m"}`},
 		})
 		records, err := b.Load(t.Context(), list{"m1", "m2", "m3"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		expectEqual(t, "fault of m1", `policy: expected the name of a stored policy, found "gone"`, records["m1"].Fault)
 		expectEqual(t, "fault of m2", `policy: expected the name of a stored policy, found "bad"`, records["m2"].Fault)
 		expectEqual(t, "policy of m1", policy.Default(), records["m1"].Policy)
@@ -164,9 +154,7 @@ func TestAScheduleThatCannotBeReadIsAFault(t *testing.T) {
 			":model:m2": but(dueModel, "rrule", "FREQ=DAILY", "dtstart", "2026-01-01T05:00:00", "timezone", "Europe/Berlin"),
 		})
 		records, err := b.Load(t.Context(), list{"m1", "m2"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if bad := records["m1"]; bad.Fault == "" || bad.Schedule != nil {
 			t.Errorf("fault %q, schedule %v; want a fault and none", bad.Fault, bad.Schedule)
 		}
@@ -180,9 +168,7 @@ func TestPoliciesAreReadByName(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":policies": hash{"slow": `{"timeout":"2h"}`, "bad": `{"timeout":-1}`}})
 		policies, err := b.Policies(t.Context(), list{"", "default", "slow", "bad", "gone"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range []string{"", "default"} {
 			expectEqual(t, "policy "+name, policy.Default(), policies[name])
 		}
@@ -190,20 +176,4 @@ func TestPoliciesAreReadByName(t *testing.T) {
 			t.Errorf("policies %v, want the default twice and slow", policies)
 		}
 	})
-}
-
-func TestAStoredDefaultPolicyServesModelsThatNameNone(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":policies": hash{"default": `{"timeout":"3m"}`}, ":model:m1": dueModel})
-		expectEqual(t, "timeout", 3*time.Minute, b.load("m1").Policy.Timeout)
-	})
-}
-
-func TestCachedPoliciesFollowTheirText(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
-	for _, timeout := range []string{"1m", "2m", "1m"} {
-		b.seed(keys{":policies": hash{"mine": `{"timeout":"` + timeout + `"}`}, ":model:m1": but(dueModel, "policy", "mine")})
-		want, _ := time.ParseDuration(timeout)
-		expectEqual(t, "timeout", want, b.load("m1").Policy.Timeout)
-	}
 }

@@ -8,18 +8,14 @@ import (
 func (b *bench) rejectedMessages() []Rejected {
 	b.t.Helper()
 	entries, err := b.Fleet().Rejected(context.Background())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return entries
 }
 
 func (b *bench) requeueRejected(entries ...Rejected) int {
 	b.t.Helper()
 	moved, err := b.Fleet().RequeueRejected(context.Background(), entries)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return moved
 }
 
@@ -91,9 +87,7 @@ func TestADroppedMessageIsForgottenOnce(t *testing.T) {
 func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		q, err := newQueue(b.Clients, b.config, settings{parts: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for part, texts := range []list{
 			{`{"at":"2026-11-21T06:00:02Z","uid":"m","reason":"second"}`, `{"at":"2026-11-21T06:00:09Z","uid":"n"}`},
 			{`{"at":"2026-11-21T06:00:01Z","uid":"m","reason":"first"}`, "garbage"},

@@ -12,9 +12,7 @@ import (
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	b.t.Helper()
 	count, err := b.Pool().Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastHeartbeat)})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return count
 }
 
@@ -54,9 +52,7 @@ func TestExpiredWorkersAreThoseWithoutAHeartbeatForALeaseAndThoseFromTheFuture(t
 			"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 1250, "future": six + 1251,
 		}})
 		expired, err := b.Pool().ExpiredWorkers(t.Context(), b.now, lease)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []ExpiredWorker{
 			{"old", b.now.Add(-lease - time.Millisecond)}, {"edge", b.now.Add(-lease)}, {"future", b.now.Add(lease/4 + time.Millisecond)},
 		}

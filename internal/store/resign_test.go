@@ -32,9 +32,7 @@ func TestAPollerThatResignsIsMissedWhileAClaimOfItIsStillUnderWay(t *testing.T) 
 		b.claim("p1", 10)
 		b.seed(keys{"-output": list{"late"}})
 		b.redis.AddHook(&afterFirst{func() { b.claim("p1", 10) }})
-		if err := b.Resign(t.Context(), "p1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Resign(t.Context(), "p1"))
 		expired, err := b.ExpiredPollers(t.Context(), b.now, 0)
 		if err != nil || len(expired) != 1 || expired[0] != "p1" {
 			t.Errorf("want p1 to be found with its message, got %v, %v", expired, err)

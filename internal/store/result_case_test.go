@@ -17,11 +17,9 @@ var resultCases = []eventCase{
 			no := false
 			return r.Decide(r.Succeed(b.now, &no), b.now)
 		},
-		want: and(rest, keys{
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
 				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "success", "ended_attempt_no": "1", "changed": "false"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"success","limit":600000,"changed":false,"why":"finished: one-shot"}`},
 			":stats":      hash{"success": "1", "success_unchanged": "1"},
@@ -33,16 +31,12 @@ var resultCases = []eventCase{
 			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",
 			"total_retries", "7", "successful_retries", "2", "retried_cycles", "3")}),
 		answers: "oanswer",
-		act: func(b *bench, r *Record) *Transition {
-			return r.Decide(r.Succeed(b.now, nil), b.now)
-		},
-		want: and(rest, keys{
+		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
 				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z",
 				"total_retries", "8", "successful_retries", "3", "retried_cycles", "4"),
-			":payload:m1": `{"input_url":"u"}`,
 			":urgent":     scores{"m1": six},
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
 			":outbox":     events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "2"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"success","limit":600000,"next":0,"why":"saved while running: again"}`},
@@ -57,13 +51,11 @@ var resultCases = []eventCase{
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
 		},
-		want: and(rest, keys{
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "error", http503, "total_retries", "1", "retried_cycles", "1"),
-			":payload:m1": `{"input_url":"u"}`,
-			":errors":     scores{http503: 1}, ":error:" + http503: http503Hash,
+			":errors": scores{http503: 1}, ":error:" + http503: http503Hash,
 			":due":        scores{"m1": six + minute},
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"failure","limit":600000,"reason":"503","type":"http","delay":60000,"next":60000,"of":3}`},
 			":failing":    scores{"m1": six},
@@ -77,13 +69,11 @@ var resultCases = []eventCase{
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 		},
-		want: and(rest, keys{
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
 				"failing_since", "2026-11-21T05:00:00.000Z", "error", "6b3c238ebcf1", "final_failure_at", "2026-11-21T06:00:00.000Z",
 				"refresh_disabled_until_update", "1", "refresh_disabled_at", "2026-11-21T06:00:00.000Z", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
-			":payload:m1": `{"input_url":"u"}`,
-			":running":    scores{"m2": six},
-			":journal":    events{{"event": "failure", "ended_attempt_no": "4", "reason": "404", "final": "1"}},
+			":journal": events{{"event": "failure", "ended_attempt_no": "4", "reason": "404", "final": "1"}},
 			":outbox": events{{
 				"event": "disabled", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "4", "reason": "The feed is gone",
 				"refresh_why": "final: exhausted, none planned",
@@ -104,12 +94,10 @@ var resultCases = []eventCase{
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "404"}, b.now), b.now)
 		},
-		want: and(rest, keys{
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
 				"attempt_no", ""),
-			":payload:m1": `{"input_url":"u"}`,
 			":urgent":     scores{"m1": six},
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "outdated", "ended_attempt_no": "1", "reason": "404"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"outdated","limit":600000,"reason":"404","next":0,"why":"saved while running: again"}`},
 			":stats":      hash{"outdated": "1"},
@@ -137,34 +125,26 @@ var resultCases = []eventCase{
 	{
 		name: "withdrawn",
 		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}}),
-		act: func(b *bench, r *Record) *Transition {
-			return r.Decide(r.Withdraw(b.now), b.now)
-		},
-		want: keys{
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Withdraw(b.now), b.now) },
+		want: and(idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z",
 				"refresh_why", "withdrawn: no worker took it"),
-			":payload:m1": `{"input_url":"u"}`,
-			":due":        scores{"m1": six},
-			":running":    scores{"m2": six},
-			"-input":      list{"x", "y"},
-			":journal":    events{{"event": "withdrawn", "ended_attempt_no": "1"}},
-			":stats":      hash{"withdrawn": "1"},
-			":wake":       list{"1"},
-		},
+			":due":     scores{"m1": six},
+			"-input":   list{"x", "y"},
+			":journal": events{{"event": "withdrawn", "ended_attempt_no": "1"}},
+			":stats":   hash{"withdrawn": "1"},
+			":wake":    list{"1"},
+		}),
 	},
 	{
 		name:    "postponed",
 		seed:    and(runningKeys(), answered),
 		answers: "oanswer",
-		act: func(b *bench, r *Record) *Transition {
-			return r.Decide(r.Postpone(5*time.Minute, b.now), b.now)
-		},
-		want: and(rest, keys{
+		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Postpone(5*time.Minute, b.now), b.now) },
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
 				"refresh_why", "postponed by the worker +5m", "refresh_for", "deferred", "not_before", "2026-11-21T06:05:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six + 5*minute},
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "postponed", "ended_attempt_no": "1"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"postponed","limit":600000,"next":300000,"why":"postponed by the worker +5m"}`},
 			":stats":      hash{"postponed": "1"},
@@ -174,15 +154,11 @@ var resultCases = []eventCase{
 		name:    "interrupted",
 		seed:    and(runningKeys(), answered),
 		answers: "oanswer",
-		act: func(b *bench, r *Record) *Transition {
-			return r.Decide(r.Interrupt(b.now), b.now)
-		},
-		want: and(rest, keys{
+		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Interrupt(b.now), b.now) },
+		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
 				"refresh_why", "interrupted: again at once", "refresh_for", "deferred"),
-			":payload:m1": `{"input_url":"u"}`,
 			":due":        scores{"m1": six},
-			":running":    scores{"m2": six},
 			":journal":    events{{"event": "interrupted", "ended_attempt_no": "1"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"interrupted","limit":600000,"next":0,"why":"interrupted: again at once"}`},
 			":stats":      hash{"interrupted": "1"},

@@ -37,9 +37,7 @@ func trySentinel(t *testing.T, master string, config []string) (addr string, ok 
 	addr = freeAddr(t)
 	file := writeSentinelConfig(t, addr, master, config)
 	process := osexec.Command("redis-server", file, "--sentinel")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, process.Start())
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
@@ -63,9 +61,7 @@ func writeSentinelConfig(t *testing.T, addr, master string, config []string) str
 		text += line + "\n"
 	}
 	file := filepath.Join(dir, "sentinel.conf")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -94,9 +90,7 @@ func awaitListener(t *testing.T, addr string, exited <-chan struct{}) bool {
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

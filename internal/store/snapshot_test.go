@@ -17,9 +17,7 @@ func (b *bench) read(commands ...*model.Command) *Snapshot {
 		uids = append(uids, command.UID)
 	}
 	snapshot, err := b.Read(b.t.Context(), uids, commands)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return snapshot
 }
 
@@ -36,9 +34,7 @@ func (b *bench) execute(snapshot *Snapshot, command *model.Command) (*Transition
 func commandOf(t testing.TB, text string) *model.Command {
 	t.Helper()
 	command, err := model.DecodeCommand([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &command
 }
 
@@ -100,9 +96,7 @@ func TestACommandThatSupersedesTakesTheQueuedAttemptBackUnlessItIsTaken(t *testi
 			}
 			command := commandOf(t, `{"type":"run","uid":"m1","force":true}`)
 			transition, _, err := b.execute(b.read(command), command)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b.mustApply(transition)
 			if left := len(b.redis.LRange(t.Context(), b.Keys.Input, 0, -1).Val()); left != 0 {
 				t.Errorf("%d entries are queued", left)

@@ -20,9 +20,7 @@ func TestStatsTellsWhatTheQueueHolds(t *testing.T) {
 		})
 		b.mustApply(b.put("m1", "{}"))
 		stats, err := b.Report().Stats(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.redis.Set(t.Context(), b.Keys.Journal, "no stream", 0)
 		if _, err := b.Report().Stats(t.Context()); err == nil {
 			t.Error("expected a journal of another type to be told, found nothing")
@@ -46,9 +44,7 @@ func TestHistoryIsReadNewestFirst(t *testing.T) {
 		}
 		b.redis.RPush(t.Context(), b.Keys.History("m1"), "no JSON")
 		attempts, err := b.Report().History(t.Context(), "m1")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var told []string
 		for _, attempt := range attempts {
 			told = append(told, attempt.AttemptUID+" "+string(attempt.Outcome)+" "+model.FormatTime(attempt.EndedAt))

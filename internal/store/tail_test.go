@@ -15,18 +15,14 @@ import (
 func tailStore(t *testing.T, s *testkit.Server) *Store {
 	t.Helper()
 	clients, err := Connect(s.Addr, ConnectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := clients.Close(); err != nil {
 			t.Error(err)
 		}
 	})
 	store, err := New(clients, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store
 }
 
@@ -34,14 +30,10 @@ func tailStore(t *testing.T, s *testkit.Server) *Store {
 func fail(t *testing.T, store *Store, now time.Time) {
 	t.Helper()
 	records, err := store.Load(t.Context(), []string{"tbl_1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	record, no := records["tbl_1"], false
 	created, _, err := record.Put(model.Definition{UID: "tbl_1", Payload: "{}"}, policy.Default(), false, now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	transitions := []*Transition{record.Decide(created, now)}
 	transitions = append(transitions, record.Decide(record.Start(now, "a1"), now))
 	failure := policy.Failure{Reason: "HTTP 404", Retryable: &no, UserFriendlyReason: "The feed is gone"}
@@ -60,9 +52,7 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 		now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 		fail(t, store, now)
 		entries, last, err := store.Report().Tail(t.Context(), TailStart)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := []model.JournalEntry{
 			{UID: "tbl_1", Event: model.EventCreate, At: now, RefreshAt: now, Why: "saved: refresh now"},
 			{

@@ -18,9 +18,7 @@ func (b *bench) take(taking TakeRequest) Taken {
 func (b *bench) answer(owner string, answers ...Answer) []Code {
 	b.t.Helper()
 	codes, err := b.Pool().Answer(context.Background(), owner, answers)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return codes
 }
 
@@ -130,12 +128,6 @@ func TestOfTwoEqualEntriesAnAnswerEndsOne(t *testing.T) {
 		b.answer("w1", Answer{Message: "success", Ends: true, Entry: "a"})
 		b.expect(keys{":taken:w1": list{"a"}, "-output": list{"success"}})
 	})
-}
-
-func TestNothingToAnswerAsksNobody(t *testing.T) {
-	if codes, err := (&Store{}).Pool().Answer(t.Context(), "w1", nil); codes != nil || err != nil {
-		t.Errorf("Answer of nothing = %v, %v; want nothing", codes, err)
-	}
 }
 
 func TestTakeReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {

@@ -8,16 +8,12 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 			b.redis.HSet(t.Context(), key, "create", 1)
 		}
 		queue, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if used, err := queue.Report().Used(t.Context()); used || err != nil {
 			t.Errorf("want a queue that was never used, got %v (%v)", used, err)
 		}
 		others, err := queue.Report().Others(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !b.Clients.Clustered { // a node of a cluster knows only what it holds
 			expectEqual(t, "others", []string{"tables", "thumbs", "{feeds}"}, others)
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -207,9 +208,7 @@ func TestABrokenModelHarmsOnlyItself(t *testing.T) {
 		bad := b.load("bad")
 		codes := b.apply(bad.Decide(bad.Start(b.now, "a1"), b.now), b.start("m1", "a2"))
 		expectCodes(t, codes, CodeBroken, CodeApplied)
-		if err := b.Forget(context.Background(), "bad", ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Forget(context.Background(), "bad", ""))
 		if _, waits := b.state()[":due"]; waits {
 			t.Error("the broken model stands in due after it was forgotten")
 		}
@@ -236,17 +235,6 @@ func TestAnEndedOrphanLeavesBothSets(t *testing.T) {
 			":journal": events{{"uid": "ghost", "event": "orphan", "at": "2026-11-21T06:00:00.000Z"}},
 			":stats":   hash{"orphan": "1"},
 		})
-	})
-}
-
-func TestARemovedAndStoredModelIsNotMistakenForItsFormerSelf(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.mustApply(b.put("m1", "{}"))
-		former := b.load("m1")
-		record := b.load("m1")
-		b.now = b.now.Add(time.Millisecond)
-		b.mustApply(record.Remove(), b.save(record, "{}"))
-		b.unchanged(func() { expectCodes(t, b.apply(former.Remove()), CodeConflict) })
 	})
 }
 
@@ -299,9 +287,7 @@ func TestThePayloadIsWrittenOnlyWhenItChanged(t *testing.T) {
 		record := b.load("m1")
 		definition := model.Definition{UID: "m1", Payload: `{"n":1}`, PolicyName: "other"}
 		decision, _, err := record.Put(definition, policy.Default(), true, b.now)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		b.seed(keys{":payload:m1": "a witness that is overwritten by any write"})
 		b.mustApply(record.Decide(decision, b.now))
 		expectEqual(t, "payload", any("a witness that is overwritten by any write"), b.state()[":payload:m1"])
@@ -342,11 +328,13 @@ func TestOneOfTwoEqualMessagesIsRemovedByEachTransition(t *testing.T) {
 	})
 }
 
-func TestNothingToApplyAsksNobody(t *testing.T) {
-	b := &bench{Store: &Store{}}
-	codes, err := b.Commit(t.Context(), Batch{Owner: "p1", MaxQueued: roomy})
-	if codes != nil || err != nil {
-		t.Errorf("Commit of nothing = %v, %v; want nothing", codes, err)
+func TestACallAboutNothingAsksNobody(t *testing.T) {
+	none := &Store{}
+	codes, errCommit := none.Commit(t.Context(), Batch{Owner: "p1", MaxQueued: roomy})
+	answered, errAnswer := none.Pool().Answer(t.Context(), "w1", nil)
+	records, errLoad := none.Load(t.Context(), nil)
+	if err := errors.Join(errCommit, errAnswer, errLoad); codes != nil || answered != nil || len(records) > 0 || err != nil {
+		t.Errorf("found %v, %v, %v, %v; want nothing", codes, answered, records, err)
 	}
 }
 
@@ -361,9 +349,7 @@ func TestCodesHaveNames(t *testing.T) {
 func TestTheWorkOfAllScriptsSurvivesAScriptFlush(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		flush := func() {
-			if err := b.redis.ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, b.redis.ScriptFlush(t.Context()).Err())
 		}
 		for range 2 {
 			flush()

@@ -27,9 +27,7 @@ func generate(t *testing.T, path, from, to, want string) {
 		t.Fatalf("%s: expected %q and %q around what is generated", path, from, to)
 	case is == want:
 	case *update:
-		if err := os.WriteFile(path, []byte(before+from+want+to+behind), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(before+from+want+to+behind), 0o600))
 	default:
 		t.Errorf("%s is not what words.go says: run go generate ./internal/store", path)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// A poller that is not the holder gets its results, and none of the commands.
+// A poller that does not lead gets its results, and none of the commands.
 func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 	holding, silent := scores{"p2": six - 9999}, scores{"p2": six - 10000}
 	tests := []struct {
@@ -32,23 +32,21 @@ func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 			b.server.Flush(t)
 			b.seed(and(keys{"-output": list{"r1"}, "-control": list{"k1", "k2"}}, test.seed))
 			claim, err := b.Claim(t.Context(), "p1", 10, testLease)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var claimed list
 			for _, message := range claim.Messages {
 				claimed = append(claimed, message.Entry)
 			}
 			expectEqual(t, test.name+": claimed", test.claimed, claimed)
-			expectEqual(t, test.name+": holds the lane", test.holds, claim.HoldsLane)
-			if holder := b.state()[":holder"] == "p1"; holder != test.holds {
-				t.Errorf("%s: p1 stands as the holder: %v", test.name, holder)
+			expectEqual(t, test.name+": leads", test.holds, claim.Leads)
+			if leads := b.state()[":holder"] == "p1"; leads != test.holds {
+				t.Errorf("%s: p1 leads: %v", test.name, leads)
 			}
 		}
 	})
 }
 
-// One who has lost the lane may not have noticed: what it decided is refused, also of a command that stands there again, word for word.
+// A former leader may not have noticed: what it decided is refused, also of a command that stands there again, word for word.
 func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:control": list{"ck1", "ck2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"})
@@ -66,11 +64,11 @@ func TestCommandsThatStandInAClaimedListAreItsOwners(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":claimed:p1": list{"ck1", "ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2"})
 		left := Item{Message: Claimed{"ck1"}, UID: "m1", Counter: "unchanged"}
-		lane := Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"}
-		expectCodes(t, b.commit(left, lane), CodeApplied, CodeGone)
+		command := Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"}
+		expectCodes(t, b.commit(left, command), CodeApplied, CodeGone)
 		state := b.state()
 		expectEqual(t, "claimed", any(list{"ck2"}), state[":claimed:p1"])
-		expectEqual(t, "lane", any(list{"ck3"}), state[":claimed:control"])
+		expectEqual(t, "commands", any(list{"ck3"}), state[":claimed:control"])
 	})
 }
 
@@ -78,9 +76,7 @@ func TestAPollerThatResignsLeavesTheLaneToTheNext(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-control": list{"k1"}})
 		b.claim("p1", 10)
-		if err := b.Resign(t.Context(), "p1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Resign(t.Context(), "p1"))
 		expectEqual(t, "claimed by the next", list{"n1795240800000001 k1"}, b.claim("p2", 10))
 	})
 }
