@@ -83,25 +83,26 @@ var (
 // blank replaces the values in a text by names, and runs of spaces by one. codes are numbers that stay.
 func blank(text, uid string, codes []string) string {
 	text = strings.Join(strings.Fields(document.OneLine(text[:min(len(text), maxUnblanked)])), " ")
-	out := make([]byte, 0, len(text))
+	var out strings.Builder
 	for at := 0; at < len(text); {
 		rest := text[at:]
 		if at == 0 || !inWord(text[at-1]) { // a value may begin here
 			if length, name := valueAt(rest, uid); length > 0 {
-				out, at = append(out, name...), at+length
+				out.WriteString(name)
+				at += length
 				continue
 			}
 		}
 		word := wordPattern.FindString(rest)
 		if word == "" {
-			out, at = append(out, rest[0]), at+1
+			out.WriteByte(rest[0])
+			at++
 			continue
 		}
-		before := string(out[max(0, len(out)-20):])
-		isCode := word == text || codeBefore.MatchString(before)
-		out, at = append(out, blankWord(word, isCode, codes)...), at+len(word)
+		out.WriteString(blankWord(word, out.String(), word == text, codes))
+		at += len(word)
 	}
-	return string(out)
+	return out.String()
 }
 
 // valueAt finds a value at the beginning of a text; 0: there is none.
@@ -127,10 +128,10 @@ func valueAt(text, uid string) (length int, name string) {
 }
 
 // blankWord replaces digits, except in a code: a number of the error type, one behind "status" or "code", or one that stands alone.
-func blankWord(word string, isCode bool, codes []string) string {
+func blankWord(word, before string, alone bool, codes []string) string {
 	groups := len(digits.FindAllString(word, -1))
 	switch number := digits.FindString(word); {
-	case number == word && len(word) <= longestCode && isCode:
+	case number == word && len(word) <= longestCode && (alone || codeBefore.MatchString(before[max(0, len(before)-20):])):
 		return word
 	case number != word && groups > 0 && len(word) >= shortestHex && onlyHex.MatchString(word):
 		return "<hex>"

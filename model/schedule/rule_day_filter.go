@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"cmp"
 	"math/bits"
 	"time"
 
@@ -126,8 +125,10 @@ func newDayFilter(option *rrule.ROption) dayFilter {
 			f.weekdays = 0
 		}
 		f.weekdays |= 1 << day.Day()
+		if day.N() != 0 && f.ordinals == nil {
+			f.ordinals = new([7]numbers)
+		}
 		if day.N() != 0 {
-			f.ordinals = cmp.Or(f.ordinals, new([7]numbers))
 			f.ordinals[day.Day()].add(day.N())
 		}
 	}
