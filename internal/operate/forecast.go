@@ -31,7 +31,7 @@ func (r *ForecastRequest) Validate() (err error) {
 			return refusedAt("by", err)
 		}
 	}
-	return r.FleetRequest.validate()
+	return r.validate()
 }
 
 // Forecast tells how many attempts will start, minute by minute.

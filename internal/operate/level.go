@@ -55,7 +55,7 @@ func (r *LevelRequest) Validate() (err error) {
 	if err != nil {
 		return refusedAt("within", err)
 	}
-	return r.FleetRequest.validate()
+	return r.validate()
 }
 
 // Level chooses phases for models by which they start as evenly as can be, and stores them if that is asked for.
