@@ -74,7 +74,9 @@ func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
 		}
 		c.do("circuit", "close", "host=example.com")
 		expectContains(t, c.fail(1, "circuit", "close", "host=example.com"), "expected the key of an open circuit")
-		expectContains(t, c.fail(2, "circuit", "open", "example.com"), "expected a key such as host=example.com")
+		for _, wrong := range []string{"example.com", "host=a b", "{host(input_url)}"} {
+			expectContains(t, c.fail(2, "circuit", "open", wrong), "expected a key such as host=example.com")
+		}
 		c.do("circuit", "set", "queue", "--on")
 		expectContains(t, c.do("circuit", "ls"), "queue", "closed")
 		c.do("circuit", "close", "queue")

@@ -96,8 +96,8 @@ func (o Operator) Circuit(ctx context.Context, key string) (Circuit, error) {
 // OpenCircuit opens the circuit of a key until a probe is answered, for a time at least. Without one, that is the usual one, or the window of the
 // circuit of the queue.
 func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (after time.Duration, err error) {
-	if err := validateCircuitKey(key); err != nil {
-		return 0, err
+	if key != model.QueueCircuitKey && (strings.HasPrefix(key, "{") || (&model.Limit{Name: key, Running: 1}).Validate() != nil) {
+		return 0, refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
 	}
 	if after = policy.DefaultProbe; key == model.QueueCircuitKey {
 		status, err := o.Queue.Parts[0].Fleet().QueueCircuit(ctx)
@@ -115,19 +115,8 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 	return after, err
 }
 
-// validateCircuitKey refuses what no circuit counts by: a template, or what is no key.
-func validateCircuitKey(key string) error {
-	if key != model.QueueCircuitKey && (strings.HasPrefix(key, "{") || (&model.Limit{Name: key, Running: 1}).Validate() != nil) {
-		return refuse("key", "a key such as host=example.com, or "+model.QueueCircuitKey, document.Found(key))
-	}
-	return nil
-}
-
 // CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
-	if err := validateCircuitKey(key); err != nil {
-		return err
-	}
 	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
 	if err == nil && !closed && key != model.QueueCircuitKey {
 		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", document.OneLine(key))
