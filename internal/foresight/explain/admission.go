@@ -33,7 +33,7 @@ func (s *Explanation) stops() (lines []string) {
 			lines = append(lines, text)
 		}
 		return lines
-	case s.m.ParkedBy.Timed():
+	case s.m.Parked() && s.m.ParkedBy.Timed():
 		return []string{s.because(&s.admission.Gates, s.when)}
 	case s.m.Parked() && kind == model.BlockerLimit:
 		return []string{"waits for " + s.limit(name) + turn}
