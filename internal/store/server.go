@@ -152,7 +152,7 @@ func newSeen() seen { return seen{maphash.MakeSeed(), make(map[uint64]struct{})}
 
 // fresh returns the uids that it has not returned before.
 func (s seen) fresh(uids []string) []string {
-	return slices.DeleteFunc(uids, func(uid string) bool {
+	return slices.DeleteFunc(slices.Clone(uids), func(uid string) bool {
 		hash := maphash.String(s.seed, uid)
 		_, known := s.hashes[hash]
 		s.hashes[hash] = struct{}{}
