@@ -150,11 +150,9 @@ func (k *Keys) Traces() []string {
 // Tagged reports whether all keys of the queue share a hash tag, as Redis Cluster needs.
 func (k *Keys) Tagged() bool { return strings.HasPrefix(k.Queue, "{") }
 
-// AllParts are patterns that match the keys of all parts of the queue.
+// AllParts are patterns that match the keys of all parts of the queue, as if each were a queue of its own.
 func (k *Keys) AllParts() Keys {
-	patterns := newKeys("{" + bareName(k.Queue) + ":[0-9]*}")
-	patterns.Settings = k.Settings // which they share
-	return patterns
+	return newKeys("{" + bareName(k.Queue) + ":[0-9]*}")
 }
 
 // bareName is the name of a queue without braces, tagOf in braces, and partName that of a part of it.

@@ -3,7 +3,7 @@ package acl
 import "slices"
 
 // opening is what it takes to find the parts of a queue.
-func opening(k scope) grant { return allow("hget", reading(k.Settings)) }
+func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
 
 // models is what the Go code reads of models, beside what the scripts do.
 func models(k scope) []grant {
@@ -156,9 +156,9 @@ func viewer(k scope) part {
 	sets := reading(k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale, k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Failing, k.Disabled, k.Parked, k.Errors, k.PastErrors, k.Recipients(all))
 	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries)
 	streams := reading(k.Journal, k.Outbox)
-	settings := []string{k.Settings}
+	settings := []string{k.queue.Settings}
 	if k.several {
-		settings = append(settings, k.Keys.Settings) // to open one part alone
+		settings = append(settings, k.Settings) // to open one part alone
 	}
 	return part{direct: []grant{
 		allow("type exists", many, lists, sets, hashes, streams),
@@ -201,8 +201,8 @@ func operator(k scope) part {
 			allow("ltrim", writing(k.Wake)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
-			allow("hsetnx hset", writing(k.Settings)),
-			allow("watch", reading(k.Settings)),
+			allow("hsetnx hset", writing(k.queue.Settings)),
+			allow("watch", reading(k.queue.Settings)),
 			allow("exists", reading(k.traces()...)),
 		),
 	}
