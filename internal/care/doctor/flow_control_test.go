@@ -221,7 +221,7 @@ func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	q.ok(q.Redis.ZRem(t.Context(), k.Gates, "hold:h1").Err())
 	q.ok(q.Redis.SAdd(t.Context(), k.Label("tenant=t1"), "ghost").Err())
 	q.ok(q.Redis.HSet(t.Context(), k.Circuit("host=bad"), "probe", "ghost").Err())
-	q.ok(q.Redis.Set(t.Context(), k.Payload("ghost"), "{}", 0).Err())
+	q.ok(q.Redis.Set(t.Context(), k.Payload("lost"), "{}", 0).Err())
 	q.ok(q.Redis.RPush(t.Context(), k.Input, `{"big_table_uid":"running","refresh_attempt_uid":"old"}`).Err())
 	if report := q.check(Options{Repair: true}); report.Repaired() != 6 || len(report.Counts) != 6 {
 		t.Errorf("expected six repaired, found\n%s", report)

@@ -135,7 +135,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		d.start()
 		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: expected an idle model, found an attempt queued or running`)
 		before := d.Attempt("a")
-		d.submit(page, "model/run") // which supersedes
+		d.submit(page, "model/run", "force", "yes")
 		d.start()
 		if after := d.Attempt("a"); after == before || after == "" {
 			t.Errorf("expected another attempt, found %q after %q", after, before)

@@ -141,26 +141,28 @@ func (d *visitor) press(path string, fields ...string) string {
 
 var formField = regexp.MustCompile(`<(?:input|select|textarea)[^>]* name="([^"]+)"(?: value="([^"]*)")?`)
 
-// submit fills the form of a page that leads to an action, as a browser without scripts would, and returns the page that follows.
+// submit fills the form of a page that leads to an action and has these fields, as a browser without scripts would, and returns the page that follows.
 func (d *visitor) submit(page, action string, fields ...string) string {
 	d.t.Helper()
-	_, form, _ := strings.Cut(d.page(home+page), `action="`+home+action+`"`)
-	form, _, _ = strings.Cut(form, "</form>")
-	known, values := map[string]bool{}, []string{}
-	for _, field := range formField.FindAllStringSubmatch(form, -1) {
-		if known[field[1]] = true; strings.Contains(field[0], `type="hidden"`) {
-			values = append(values, field[1], html.UnescapeString(field[2]))
+	forms := strings.Split(d.page(home+page), `action="`+home+action+`"`)
+	for _, form := range forms[1:] {
+		form, _, _ = strings.Cut(form, "</form>")
+		known, values := map[string]bool{}, []string{}
+		for _, field := range formField.FindAllStringSubmatch(form, -1) {
+			if known[field[1]] = true; strings.Contains(field[0], `type="hidden"`) {
+				values = append(values, field[1], html.UnescapeString(field[2]))
+			}
+		}
+		fits := known["csrf"]
+		for i := 0; i < len(fields); i += 2 {
+			fits = fits && known[fields[i]]
+		}
+		if fits {
+			return d.press(home+action, append(values, fields...)...)
 		}
 	}
-	for i := 0; i < len(fields); i += 2 {
-		if !known[fields[i]] {
-			d.t.Fatalf("%s: expected a form %s with the field %s, found\n%s", page, action, fields[i], form)
-		}
-	}
-	if !known["csrf"] {
-		d.t.Fatalf("%s: expected a form %s that is guarded", page, action)
-	}
-	return d.press(home+action, append(values, fields...)...)
+	d.t.Fatalf("%s: expected a form %s with csrf and %v, found\n%s", page, action, fields, strings.Join(forms[1:], "\n"))
+	return ""
 }
 
 // put saves models, each a JSON object without its braces.
