@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 var (
@@ -36,7 +35,6 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 var control = regexp.MustCompile(`[\x00-\x09\x0b-\x1f\x7f]`)
 
 func TestDemoShowsEveryBehaviourInAPipeWithoutControlCharacters(t *testing.T) {
-	long.Only(t)
 	t.Parallel()
 	out := watched(t, Config{})
 	found := control.FindString(out)
