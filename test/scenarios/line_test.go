@@ -119,17 +119,20 @@ func (c *crowd) counters(ends int) (stats map[string]int) {
 
 const healthyModels, lineWorkers = 200, 8
 
-// everyClock tells the story of 200 one-shots and 8 workers on a clock that costs no time, and on a redis-server, a fifth as long.
-func everyClock(t *testing.T, tell func(c *crowd)) {
-	t.Run("virtual", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			q := fixture.Virtual(t)
-			q.Count() // each command takes a while
-			c := gather(t, q, 4*time.Second, 500*time.Millisecond, time.Second)
-			defer c.end()
-			tell(c)
-		})
+// virtually tells the story of 200 one-shots and 8 workers on a clock that costs no time.
+func virtually(t *testing.T, tell func(c *crowd)) {
+	synctest.Test(t, func(t *testing.T) {
+		q := fixture.Virtual(t)
+		q.Count() // each command takes a while
+		c := gather(t, q, 4*time.Second, 500*time.Millisecond, time.Second)
+		defer c.end()
+		tell(c)
 	})
+}
+
+// everyClock tells the story also on a redis-server, a fifth as long.
+func everyClock(t *testing.T, tell func(c *crowd)) {
+	t.Run("virtual", func(t *testing.T) { virtually(t, tell) })
 	t.Run("redis-server", func(t *testing.T) {
 		long.Only(t)
 		c := gather(t, fixture.Live(t, testkit.Redis(t)), 800*time.Millisecond, 100*time.Millisecond, 200*time.Millisecond)
@@ -150,7 +153,7 @@ func TestNoHealthyModelFailsByWaitingInLineForWorkersThatOnlyKnowTwoLists(t *tes
 
 // Three workers die of what they took when the list was long: each attempt has its full timeout from then, and no more.
 func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTimeout(t *testing.T) {
-	everyClock(t, func(c *crowd) {
+	virtually(t, func(c *crowd) {
 		const deaths = 3
 		c.hire(lineWorkers)
 		c.save(healthyModels)
