@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/internal/trials/bench"
 )
 
 func TestBenchMeasuresAndLeavesNothingBehind(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	server := testkit.Redis(t)
 	p := testkit.Refreshd(t, "bench", "--redis", server.URL, "--models", "300", "--paced", "50", "--dispatchers", "2", "--history-cap", "0", "-o", "json")
@@ -49,6 +51,7 @@ func TestBenchRefusesARedisThatHoldsDataUnlessTold(t *testing.T) {
 }
 
 func TestBenchSaysThatTheEmbeddedRedisMeasuresNothing(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	p := testkit.Refreshd(t, "bench", "--models", "20", "--paced", "0")
 	if code := p.Wait(); code != exitDone || !strings.Contains(p.Output(), "its numbers are no measurement") {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/internal/trials/conformance"
 )
 
@@ -13,6 +14,7 @@ import (
 var hasty = []string{"--", "sh", "-c", "echo 'no \x1b[31mredis' >&2; exit 3"}
 
 func TestConformanceTellsWhatFailsAndLeavesNothingBehind(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	server := testkit.Redis(t)
 	p := testkit.Refreshd(t, append([]string{"conformance", "--redis", server.URL, "--scenario", "success"}, hasty...)...)

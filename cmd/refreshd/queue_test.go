@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // divided is a queue of some parts with a console on it.
@@ -205,6 +206,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommits(t *testing.T) {
 }
 
 func TestAModelSavedAgainAndAgainInAQueueOfManyPartsEndsAsTheLast(t *testing.T) {
+	long.Only(t)
 	d := divide(t, testkit.Redis(t), 4)
 	var lines strings.Builder
 	const last = 20 * operate.BatchSize
@@ -257,6 +259,7 @@ func TestAQueueOfSeveralPartsLivesInACluster(t *testing.T) {
 // TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, and wants that Redis has refused
 // nothing.
 func TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := stage{fixture.WithUsersOfParts(t, "bigtables"), t}
 	s.as(acl.Operator).do("queue", "create", "--parts", "3")

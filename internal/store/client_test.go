@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func must(t interface {
@@ -80,6 +81,7 @@ func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
 }
 
 func TestOneNodeIsEnoughToFindTheCluster(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	clients := connect(t, "redis-cluster://"+testkit.Cluster(t).Addr, ConnectOptions{})
 	expectWorking(t, clients)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // migration moves the slot of a queue from one master of a cluster to another, by hand.
@@ -54,6 +55,7 @@ func (m *migration) move(keys ...string) {
 }
 
 func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := testkit.Cluster(t)
 	b := newBench(t, s)

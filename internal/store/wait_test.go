@@ -17,7 +17,7 @@ import (
 
 func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 	const size, bound = 64 << 20, 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) {
 		b := newBench(t, s)
 		k := b.Keys
 		for key, wait := range map[string]func(*Store, context.Context) (bool, error){

@@ -115,6 +115,7 @@ func TestRestartKeepsWhatWasAppended(t *testing.T) {
 }
 
 func TestAClusterRefusesForeignSlotsAndIsDumpedWhole(t *testing.T) {
+	long.Only(t)
 	s := Cluster(t)
 	client := s.Client(t)
 	for i := range 30 { // of all nodes

@@ -39,7 +39,7 @@ func (q *policyQueue) outcome(uid string) model.Event {
 const invalid = `"retryable":false,"reason":"Provided URL is invalid: /broken"`
 
 func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		put := func(uid, url string) {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"url":%q},"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up"}}`, uid, url))
@@ -80,7 +80,7 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 }
 
 func TestAFixMakesItSooner(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		const daily = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["2h"]}`
 		put := func(uid, url, more string) {
@@ -112,7 +112,7 @@ func TestAFixMakesItSooner(t *testing.T) {
 }
 
 func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		put := func(price int, more string) {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":"feed","payload":{"price":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"%s}`, price, more))
@@ -149,7 +149,7 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 }
 
 func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q, backlog := newPolicyQueue(t, server), long.Or(200, 2000)
 		if server.Mini != nil {
 			backlog = 200 // it takes seconds for a thousand
@@ -203,7 +203,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 	for name, retries := range map[string]string{"with a retry": `["1m"]`, "with none left": `[]`} {
 		t.Run(name, func(t *testing.T) {
-			testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 				q := newPolicyQueue(t, server)
 				put := func(timeout string) {
 					q.Command(`{"type":"put","uid":"feed","rrule":"FREQ=MINUTELY;INTERVAL=30","dtstart":"2026-01-01",` +
@@ -247,7 +247,7 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 
 // Workers that are away for days are offered the planned refresh of Monday as long as it is young enough, and then the next one.
 func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		const daily = `"rrule":"FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0","dtstart":"2026-01-01"`
 		for uid, misfire := range map[string]string{"skips": "run_if_younger_than 2h", "runs": "run_once"} {

@@ -105,7 +105,7 @@ func (q *policyQueue) hold(selector string, length, within time.Duration) {
 }
 
 func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		uids := q.fleetOf()
 		q.level(uids)

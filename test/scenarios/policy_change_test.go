@@ -117,7 +117,7 @@ func (q *policyQueue) is(uid string, want map[string]string) {
 }
 
 func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"runs","policy":"shared","refresh":"now"}`, `{"type":"put","uid":"waits","policy":"shared"}`)
@@ -156,7 +156,7 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *test
 }
 
 func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		q.put(`{"timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"lost","policy":"shared"}`)

@@ -56,7 +56,7 @@ func (q *policyQueue) expectIncidents(want ...string) {
 const opened, closed = "circuit_opened <nil>", "circuit_closed <nil>"
 
 func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newFleet(t, server)
 		q.breaks(5 * time.Minute)
 		q.round(0, "failure")
@@ -74,7 +74,7 @@ func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 }
 
 func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newFleet(t, server)
 		q.round(0, "failure")
 		q.round(8*time.Minute, "failure")
@@ -85,7 +85,7 @@ func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T)
 }
 
 func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newFleet(t, server)
 		q.breaks(time.Hour)
 		q.round(0, "failure")
@@ -104,7 +104,7 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 }
 
 func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newFleet(t, server)
 		if _, err := q.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now()); err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 )
 
 func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := newPolicyQueue(t, server)
 		var err error
 		if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{MaxQueued: 4}); err != nil {

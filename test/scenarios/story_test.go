@@ -62,7 +62,7 @@ type story struct {
 
 // tell runs a story on both servers and compares what is left of it.
 func tell(t *testing.T, definition string, steps []step, left remains) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		s := open(t, server, definition)
 		for i, step := range steps {
 			s.take(i, step)

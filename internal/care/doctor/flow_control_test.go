@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -213,6 +214,7 @@ func TestAProbeThatRunsIsNoFinding(t *testing.T) {
 }
 
 func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	q := &queue{fixture.New(t, testkit.Cluster(t)), t}
 	q.prepareFlow()

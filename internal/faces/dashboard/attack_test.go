@@ -28,6 +28,7 @@ func quoted(text string) string {
 // TestWhatUsersWriteIsNeverAScript fills every field that a user may write with an attack, and looks at all pages. The tab fails the test when a script
 // runs, or tries to.
 func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := newFleet(t, Config{})
 	tab := browser.Open(t)

@@ -108,6 +108,7 @@ func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 }
 
 func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := newFleet(t, Config{})
 	f.policies(feeds)

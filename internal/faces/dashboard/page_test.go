@@ -17,6 +17,7 @@ var everyPage = []string{
 }
 
 func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	f := newFleet(t, Config{})
 	tab := browser.Open(t)

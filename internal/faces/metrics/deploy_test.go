@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 const deploy = "../../../deploy/"
@@ -39,6 +40,7 @@ func TestPromtoolAcceptsTheAlertsAndTheConfiguration(t *testing.T) {
 }
 
 func TestAnOutageOfOneHostIsOneAlertAndEachSymptomHasItsOwn(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	promtool(t, "test", "rules", "alerts_test.yaml")
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -27,6 +28,7 @@ func serve(t *testing.T, policy string, pages map[string]string) string {
 }
 
 func TestATabNoticesWhatAnAttackDoes(t *testing.T) {
+	long.Only(t)
 	const strict = "default-src 'none'; script-src 'self'"
 	tab := Open(t)
 	tab.bad = true

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // bench is where the worker in Bash works on entries that a test pushes.
@@ -154,6 +155,7 @@ func commandLines(t *testing.T) (lines []string) {
 }
 
 func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := testkit.Redis(t)
 	b := startBash(t, s.Client(t), s.URL, `seq 200; head -c 300000 /dev/zero | tr '\0' x >&2; exit 7`)
@@ -173,6 +175,7 @@ func TestTheBashWorkerTellsLongAndManyLinesInShort(t *testing.T) {
 }
 
 func TestTheBashWorkerEndsItsWorkAtTheDeadlineThatRedisTells(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := testkit.Redis(t)
 	b := startBash(t, s.Client(t), s.URL, `case $(cat) in *late*) trap '' TERM; sleep 3600 & wait; sleep 3600 ;; esac`)
@@ -189,6 +192,7 @@ func TestTheBashWorkerEndsItsWorkAtTheDeadlineThatRedisTells(t *testing.T) {
 
 // TestTheBashWorkerPushesNothingIntoAnotherDatabase refuses its database, as a Redis that loads does: redis-cli says so and goes on in database 0.
 func TestTheBashWorkerPushesNothingIntoAnotherDatabase(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := testkit.Miniredis(t)
 	var selected atomic.Int64

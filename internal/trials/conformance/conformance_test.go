@@ -71,6 +71,7 @@ func TestThePoolOfPackageWorkerDoesAllThatAWorkerShould(t *testing.T) {
 }
 
 func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	expectAll(t, in(t, "python", "clients/python/examples/conformance.py"))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // versions lets the worker in Python do one attempt for each error that redis-py raises, in the classes and words of its versions, when a result
@@ -72,6 +73,7 @@ for name in errors:
 `
 
 func TestThePythonClientRepeatsWhateverItsLibraryCallsARefusal(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	program, environ := testkit.Interpreter(t, "python")
 	command := exec.CommandContext(t.Context(), program, "-c", versions, fromRoot(t, "clients/python"))
