@@ -114,9 +114,9 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		d.notified = backoff.Rest(ctx, sleep, wake)
 	}
 	// The others need not leave anything to this one; if Redis does not hear it, the lease runs out instead.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.Tick, time.Second))
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(c.Tick, time.Second))
 	defer cancel()
-	if err := d.store.Retire(ctx, c.Owner); err != nil {
+	if err := d.store.Retire(farewell, c.Owner); err != nil {
 		c.Log.Warn().Err(err).Msg("dispatcher: retiring failed")
 	}
 	return nil

@@ -117,9 +117,9 @@ func (p *Poller) Run(ctx context.Context) error {
 		}
 	}
 	// Nothing of this poller is left for the others; if Redis does not hear it, the lease runs out instead.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
+	farewell, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.config.Tick)
 	defer cancel()
-	if err := p.store.Resign(ctx, p.config.Owner); err != nil {
+	if err := p.store.Resign(farewell, p.config.Owner); err != nil {
 		p.config.Log.Warn().Err(err).Msg("poller: resigning failed")
 	}
 	return nil
