@@ -283,7 +283,7 @@ func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
 	var daemons []*testkit.Process
 	for range 2 {
 		for _, name := range []string{"dispatcher", "poller"} {
-			daemons = append(daemons, testkit.Refreshd(t, name, "--redis", s.address, "--queue", "bigtables", "--log-level", "warn"))
+			daemons = append(daemons, testkit.Refreshd(t, name, "--redis", s.address, "--queue", "bigtables"))
 		}
 	}
 	working, stop := context.WithCancel(s.ctx)

@@ -41,7 +41,7 @@ func (d *drill) startProcesses(program string, commands ...[]string) *daemonProc
 func (g *daemonProcesses) start(i int) *testkit.Process {
 	g.t.Helper()
 	command := g.commands[i]
-	return testkit.Start(g.t, g.program, append([]string{command[0], "--redis", g.address, "--log-level", "warn"}, command[1:]...)...)
+	return testkit.Start(g.t, g.program, append([]string{command[0], "--redis", g.address}, command[1:]...)...)
 }
 
 // kill kills one process in the middle of its work and starts it anew.

@@ -99,7 +99,7 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 		return strconv.Atoi(strings.TrimSpace(string(text)))
 	})
 	worker := testkit.Start(t, "sh", "-c", `echo $$ >"$1"; shift; exec "$@"`, "sh", pidFile, testkit.Binary(t),
-		"worker", "--redis", d.address, "--fetch", space.dir, "--allow-private", "--log-level", "warn", "--concurrency", "8")
+		"worker", "--redis", d.address, "--fetch", space.dir, "--allow-private", "--concurrency", "8")
 	d.save()
 	d.dispatch()
 	d.poll(poller.Config{})

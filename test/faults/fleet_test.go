@@ -139,10 +139,11 @@ func (f *fleet) poller(owner string) *testkit.Process {
 	return f.start("poller", "--owner", owner, "--lease", "1s", "--tick", "100ms")
 }
 
-// stopAll asks processes to end, and wants that they end well.
+// stopAll asks processes to end as soon as they have started, and wants that they end well.
 func stopAll(t testing.TB, processes ...*testkit.Process) {
 	t.Helper()
 	for _, process := range processes {
+		process.AwaitOutput(t, `"message":"started"`)
 		process.Ask()
 	}
 	for _, process := range processes {
