@@ -118,8 +118,10 @@ func valueAt(text, uid string) (length int, name string) {
 			length, name = i+1, "<value>"
 		}
 	}
-	if number := numberPattern.FindString(text); length == 0 && len(number) > len(digits.FindString(number)) {
-		length, name = len(number), "#"
+	if length == 0 {
+		if number := numberPattern.FindString(text); len(number) > len(digits.FindString(number)) {
+			length, name = len(number), "#"
+		}
 	}
 	if n := len(uid); n > 0 && n >= length && strings.HasPrefix(text, uid) && (n == len(text) || !inWord(text[n])) {
 		length, name = n, "<uid>"

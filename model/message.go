@@ -215,7 +215,7 @@ func (m *Message) readRetryAfter(doc document.Object) {
 			return 0, err
 		}
 		for _, layout := range instantLayouts {
-			if at, err := time.Parse(layout, text); err == nil {
+			if at, err := time.Parse(layout, text); err == nil && !at.IsZero() {
 				m.RetryAt = at.UTC().Truncate(time.Millisecond)
 				return 0, nil
 			}

@@ -152,6 +152,7 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`: later + "40: postponed by the worker +30m",
 		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`: later + "10: postponed by the worker at once",
 		`06:10 postponed "retry_after":"9999-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 postponed "retry_after":"0001-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]", // an unset time of Go
 		`06:10 postponed "retry_after":"never"`:                         later + "15: postponed by the worker +5m [retry_after]",
 		`06:10 postponed`:                                               later + "15: postponed by the worker +5m [retry_after]",
 		`06:10 success "changed":"true"`:                                "#0, next 16:00: planned [changed]",

@@ -115,7 +115,7 @@ func (m *Model) Planned(after time.Time) time.Time {
 	return at
 }
 
-// Lint looks at the definition in force for what is allowed and seldom meant, see Linted.Lint.
+// Lint looks at the definition in force for what is allowed and seldom meant, see policy.Subject.Lint.
 func (m *Model) Lint(anchored bool, now time.Time) []policy.Warning {
 	return policy.Subject{Policy: &m.Policy, Schedule: m.Schedule, Rule: m.Rule, Timezone: m.Zone()}.Lint(anchored, now)
 }

@@ -176,8 +176,6 @@ func scalarField(object, name string) string {
 		}
 	}
 	switch {
-	case raw == "":
-		return ""
 	case raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9':
 		return raw
 	case raw[0] != '"':

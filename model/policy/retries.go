@@ -172,7 +172,7 @@ func Fraction(purpose, text string) float64 {
 	_, _ = hash.Write([]byte(purpose)) // a hash takes everything
 	_, _ = hash.Write([]byte{0})
 	_, _ = hash.Write([]byte(text))
-	// FNV alone does not spread the differences of similar texts over all bits (the finalizer of MurmurHash3).
+	// FNV alone does not spread the differences of similar texts over all bits; the finalizer of MurmurHash3 does.
 	h := hash.Sum64()
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53

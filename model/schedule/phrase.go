@@ -34,6 +34,9 @@ func readEnglish(text string) (Reading, error) {
 		lines = append(lines, more...)
 		several = several && one.reason == "" && one.named && len(one.weekdays)+len(one.unit) > 0 && one.pace == "" && one.interval+one.count == 0 &&
 			one.start == "" && one.until.IsZero() && len(one.ordinals)+len(one.dates)+len(one.exceptDays) == 0 && len(lines) <= maxRules
+		if !several {
+			break
+		}
 	}
 	if several {
 		return Reading{Rule: ruleOf(lines...), Timezone: timezone}, nil

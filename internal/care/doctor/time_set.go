@@ -36,11 +36,12 @@ func (s timeSet) orphan() kind {
 
 func (s timeSet) check(m *inspect.Inspection) []Finding {
 	is, at := s.place(m)
+	if is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at) {
+		return nil
+	}
 	wrong := kind{strings.ReplaceAll(s.name, "_", "-") + "-wrong", Error, "in the " + s.name + " set at its " + s.field + " ", repairSets}
 	f := wrong.wanting(model.FormatTime(at)).at(m.Record.UID, "it is not there")
 	switch {
-	case is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at):
-		return nil
 	case at.IsZero():
 		f.Want, f.Found = "not in the "+s.name+" set", "it stands there at "+formatScore(is.Score)
 	case is.In:

@@ -31,8 +31,8 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 }
 
 // Branches draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost: a chart for each, on one axis.
-func (e *Explanation) Branches() (charts []chart.Chart) {
-	m, start, no := &e.Record.Model, e.Forecast.StartAt, e.Record.AttemptNo+1
+func (s *Explanation) Branches() (charts []chart.Chart) {
+	m, start, no := &s.Record.Model, s.Forecast.StartAt, s.Record.AttemptNo+1
 	if start.IsZero() {
 		start, no = m.StartedAt, m.AttemptNo
 	}
@@ -41,13 +41,13 @@ func (e *Explanation) Branches() (charts []chart.Chart) {
 		kind   chart.Kind
 		branch model.Branch
 	}{
-		{"if it succeeds", chart.Success, e.Forecast.Success}, {"if it fails", chart.Failure, e.Forecast.Failure}, {"if it is lost", chart.Timeout, e.Forecast.TimedOut},
+		{"if it succeeds", chart.Success, s.Forecast.Success}, {"if it fails", chart.Failure, s.Forecast.Failure}, {"if it is lost", chart.Timeout, s.Forecast.TimedOut},
 	} {
 		if !way.branch.Possible() {
 			continue
 		}
 		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, About: e.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
+		drawing := chart.Chart{Title: way.name, About: s.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
 		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
 			drawing.End, drawing.Events = at, append(drawing.Events, chart.Begin(at, way.branch.AttemptNo+1))
 		}

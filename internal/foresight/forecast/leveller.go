@@ -71,10 +71,10 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 	if movable {
 		g = l.group(m)
 	}
-	if slot, id := int(m.Phase/l.step), idOf(m, host); g != nil && m.Phase%l.step == 0 && slot >= g.first && slot < g.slots {
-		g.have[slot] = append(g.have[slot], id)
+	if slot := int(m.Phase / l.step); g != nil && m.Phase%l.step == 0 && slot >= g.first && slot < g.slots {
+		g.have[slot] = append(g.have[slot], idOf(m, host))
 	} else if g != nil {
-		g.rest = append(g.rest, id)
+		g.rest = append(g.rest, idOf(m, host))
 	}
 	spread := m.Spread()
 	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {

@@ -38,9 +38,9 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 			w.follow(m, at, took, visit)
 			return
 		}
-	case m.Parked() && timed(m.ParkedBy) && opens:
+	case m.Parked() && m.ParkedBy.Timed() && opens:
 		at = w.passed(m, w.now)
-	case m.Parked() && timed(m.ParkedBy) && look.Before(w.to):
+	case m.Parked() && m.ParkedBy.Timed() && look.Before(w.to):
 		at = w.passed(m, look)
 	case m.Parked(): // nobody knows when its gate opens, or it does so behind the period
 		return
@@ -105,12 +105,6 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	return &other
 }
 
-// timed reports whether a gate opens at a time that is known. What a limit or a circuit lets through depends on how attempts end.
-func timed(gate model.Blocker) bool {
-	kind, _ := gate.Split()
-	return kind == model.BlockerHold || kind == model.BlockerCalendar
-}
-
 // admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not
 // within the period.
 func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
@@ -119,7 +113,7 @@ func (w *Walker) admitted(m *model.Model, at time.Time) (time.Time, bool) {
 	}
 	for range 20 { // so many blockers may stand one behind the other
 		gate, look := w.gates.Stop(m, at)
-		if gate == "" || !timed(gate) || !look.After(at) {
+		if gate == "" || !gate.Timed() || !look.After(at) {
 			break
 		}
 		if !look.Before(w.to) {

@@ -125,14 +125,18 @@ func (t *track) judge(run Run, following time.Time) {
 		if retry {
 			at = at.Add(t.shift)
 		}
-		late, before, planned := at.Sub(ours), t.before.At, t.model.Planned(ours)
+		late, before := at.Sub(ours), t.before.At
+		belongsToNext := func() bool { // it is nearer to the planned refresh after our start
+			planned := t.model.Planned(ours)
+			return !planned.IsZero() && planned.Sub(at) <= late
+		}
 		switch {
 		case late.Abs() <= t.within:
 			t.sum.Agreed++
 			t.start(run, ours)
 		case !before.IsZero() && (run.At.Before(t.before.EndedAt) || run.At.Sub(before) <= t.within): // its last run was still going on
 			t.tell(Twice, run, time.Time{}, run.At.Sub(before))
-		case late > 0 && !planned.IsZero() && planned.Sub(at) <= late: // it is nearer to the planned refresh after our start
+		case late > 0 && belongsToNext():
 			t.pass()
 			continue
 		case late > 0:
