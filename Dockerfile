@@ -5,13 +5,12 @@ RUN go mod download
 COPY . .
 # What the program is called by refreshd version: --build-arg VERSION=v1.2.3. Without it the commit of the checkout says so.
 ARG VERSION=
-# Time zones go into the binary, because the final image has none. Where git cannot tell the commit (an archive, a linked work tree), the
-# build goes on without.
+# Where git cannot tell the commit (an archive, a linked work tree), the build goes on without.
 RUN git rev-parse HEAD || export GOFLAGS=-buildvcs=false; \
-    CGO_ENABLED=0 go build -trimpath -tags timetzdata -ldflags="-s -w -X main.release=$VERSION" -o /out/refreshd ./cmd/refreshd
+    CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.release=$VERSION" -o /out/refreshd ./cmd/refreshd
 RUN mkdir /out/data
 
-# Authorities of TLS are in the binary too.
+# Time zones and the authorities of TLS are in the binary.
 FROM scratch
 COPY --from=build /out/refreshd /refreshd
 # A new volume takes its owner from here, so that the worker may write to it.

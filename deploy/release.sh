@@ -26,11 +26,11 @@ stamp=auto
 if [ -z "$revision" ]; then stamp=false; fi
 
 # Nothing of the environment goes into the program.
-export CGO_ENABLED=0 GOFLAGS=-mod=readonly GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' TZ=UTC LC_ALL=C
+export CGO_ENABLED=0 GOFLAGS='-mod=readonly -trimpath' GOAMD64=v1 GOARM64=v8.0 GOEXPERIMENT='' TZ=UTC LC_ALL=C
 for platform in $platforms; do
   os=${platform%/*} arch=${platform#*/}
   binary=$dist/refreshd-$version-$os-$arch
-  GOOS=$os GOARCH=$arch go build -trimpath -buildvcs=$stamp -ldflags="-s -w -buildid= -X main.release=$version" -o "$binary" ./cmd/refreshd
+  GOOS=$os GOARCH=$arch go build -buildvcs=$stamp -ldflags="-s -w -buildid= -X main.release=$version" -o "$binary" ./cmd/refreshd
   go run "$sbom" bin -json -noserial -notimestamp -std -version "$version" -output "$binary.cdx.json" "$binary"
 done
 case $platforms in *linux/amd64*linux/arm64*)

@@ -99,16 +99,6 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 	})
 }
 
-func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		d := b.dispatcher(b.Store, dispatcher.Config{Tick: time.Minute})
-		b.watch(promise, "m1")
-		b.Clock.Turn(time.Hour - 7*time.Second)
-		round := b.round(d)
-		failIf(t, round.Sleep != 7*time.Second, "it sleeps for %s, want 7s", round.Sleep)
-	})
-}
-
 func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		d := b.dispatcher(b.Store, dispatcher.Config{Batch: 7, MaxQueued: 1})

@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -31,25 +30,6 @@ func (b *bundle) probed(d *dispatcher.Dispatcher, waiting int) {
 	b.broken(d, waiting)
 	b.Clock.Turn(5 * time.Minute)
 	b.settle(d)
-}
-
-func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
-		b.broken(other, 2)
-		b.Clock.Turn(5 * time.Minute)
-		once := true
-		first := &interrupted{Store: b.Store, before: func() {
-			if once { // the one that waits is about to try it, and another becomes due
-				once = false
-				b.fleet(circuitOfHosts, "t1/new")
-				b.round(other)
-			}
-		}}
-		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
-		runs := b.runs()["t1"]
-		failIf(t, len(runs) != 1 || runs[0] != "t1/new", "want the first of two probes alone, got %v", runs)
-	})
 }
 
 // events are what a stream tells under these names.
@@ -103,36 +83,6 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 	})
 }
 
-func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.probed(d, 2)
-		b.failWith(policy.Failure{ErrorType: "http_502"}, b.runs()["t1"]...)
-		b.settle(d)
-		b.Clock.Turn(4 * time.Minute)
-		b.settle(d)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 0, "want none before the next probe, got %d", n)
-		b.Clock.Turn(time.Minute)
-		b.settle(d)
-		n = len(b.runs()["t1"])
-		failIf(t, n != 1, "want the next probe, got %d", n)
-	})
-}
-
-func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.probed(d, 1)
-		probe := b.runs()["t1"]
-		_, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]
-		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
-		b.finish(probe...)
-		b.Clock.Turn(time.Minute)
-		b.settle(d)
-		gates := b.Scores(b.Store.Keys.Gates)
-		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
-	})
-}
-
 func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.probed(d, 2)
@@ -153,39 +103,4 @@ func (b *bundle) circuit(key string) map[string]string {
 	hash, err := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Circuit(key)).Result()
 	must(b.t, err)
 	return hash
-}
-
-func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
-	for name, end := range map[string]func(*model.Model, time.Time) model.Decision{
-		"withdrawn":   func(m *model.Model, now time.Time) model.Decision { return m.Withdraw(now) },
-		"interrupted": func(m *model.Model, now time.Time) model.Decision { return m.Interrupt(now) },
-		"disabled":    func(m *model.Model, now time.Time) model.Decision { d, _ := m.Disable("", "", now); return d },
-		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-				b.probed(d, 2)
-				probe := b.runs()["t1"]
-				records, err := b.Store.Load(t.Context(), probe)
-				if err != nil || len(probe) != 1 {
-					t.Fatal(probe, err)
-				}
-				r := records[probe[0]]
-				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
-				b.settle(d)
-				n := len(b.runs()["t1"])
-				failIf(t, n != 1, "want another probe at once, got %d", n)
-			})
-		})
-	}
-}
-
-func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.probed(d, 2)
-		b.failWith(policy.Failure{ErrorType: "http_404"}, b.runs()["t1"]...)
-		b.settle(d)
-		hash := b.circuit("host=t1")
-		failIf(t, hash["opened_at"] != "", "the host has answered, and the circuit is %v", hash)
-	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/model"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
@@ -79,57 +78,6 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 		d := b.dispatcher(&taking{b.Store, func() { b.Take() }}, dispatcher.Config{})
 		round := b.round(d)
 		failIf(t, round.Taken != 1 || round.TimedOut+round.Withdrawn != 0, "want 1 taken, got %+v", round)
-	})
-}
-
-// emptyAtFirst is a store in which the input list was empty when the round began: the attempt that stands there now, and has
-// expired already, was started since by a dispatcher that had paused between its decision and the write.
-type emptyAtFirst struct{ *store.Store }
-
-func (s emptyAtFirst) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	due, err := s.Store.ReadDue(ctx, asked)
-	due.Queued = 0
-	return due, err
-}
-
-func TestAnAttemptQueuedAndExpiredWithinARoundIsWithdrawn(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.put("tbl_1")
-		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-		b.Clock.Turn(time.Minute)
-		round := b.round(b.dispatcher(emptyAtFirst{b.Store}, dispatcher.Config{}))
-		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
-	})
-}
-
-// update saves a model with another payload.
-func (b *bundle) update(uid string) {
-	b.t.Helper()
-	records, err := b.Store.Load(b.t.Context(), []string{uid})
-	must(b.t, err)
-	record := records[uid]
-	record.Taken = true
-	definition := model.Definition{UID: uid, Payload: `{"input_url":"http://new"}`, PolicyName: record.PolicyName}
-	decision, _, err := record.Put(definition, record.Policy, true, b.now())
-	must(b.t, err)
-	batch := store.Batch{Now: b.now(), Items: []store.Item{{Transition: record.Decide(decision, b.now())}}}
-	codes, err := b.Store.Commit(b.t.Context(), batch)
-	stopIf(b.t, err != nil || codes[0] != store.CodeApplied, "%v, %v", codes, err)
-}
-
-// A worker takes an attempt, its model is saved anew meanwhile, and the worker returns the entry as it was: nobody began it, so nothing failed.
-func TestAnAttemptThatWasReturnedAfterAnUpdateIsWithdrawn(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.put("tbl_1")
-		b.round(d)
-		entry := b.Redis.LPop(t.Context(), b.Store.Keys.Input).Val()
-		b.update("tbl_1")
-		b.Redis.RPush(t.Context(), b.Store.Keys.Input, entry)
-		b.Clock.Turn(time.Minute)
-		round := b.round(d)
-		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
-		entries := b.List(b.Store.Keys.Input)
-		failIf(t, len(entries) != 0, "want the entry taken back, got %q", entries)
 	})
 }
 

@@ -48,19 +48,6 @@ func (b *bundle) awaitEntry() string {
 	return reply[1]
 }
 
-func TestASleepingDispatcherWakesWhenAModelIsPut(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		b := &bundle{fixture.Live(t, server), t}
-		// With a tick of a minute only the wake call can be in time.
-		stop := b.start(dispatcher.Config{Tick: time.Minute})
-		defer stop()
-		for _, uid := range []string{"first", "second", "third"} {
-			b.put(uid)
-			b.awaitEntry()
-		}
-	})
-}
-
 func TestADispatcherSleepsUntilTheDeadlineAndNoLonger(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := &bundle{fixture.Live(t, server), t}

@@ -82,30 +82,6 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 	}
 }
 
-// cancelling cancels the bulk when it has just been read for a step.
-type cancelling struct{ *store.Store }
-
-func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
-	bulks, err := s.Store.Bulks(ctx)
-	for _, bulk := range bulks {
-		if _, err := s.Fleet().CancelBulk(ctx, bulk.ID); err != nil {
-			return nil, err
-		}
-	}
-	return bulks, err
-}
-
-func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.fleet(5, "t1")
-		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
-		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
-		if runs := b.Stats()["run"]; runs != 0 || !b.bulk("x").Cancelled {
-			t.Errorf("want nothing run, found %d and %+v", runs, b.bulk("x"))
-		}
-	})
-}
-
 func TestSeveralBulksTakeTurns(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(30, "t1")

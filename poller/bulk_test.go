@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
@@ -155,53 +154,11 @@ func TestABulkThatCannotBeReadIsPassedOver(t *testing.T) {
 	})
 }
 
-func TestABulkThatMeetsAnErrorOfRedisGoesOn(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.fleet(30, "t1")
-		b.begin("x", model.BulkRun, "tenant=t1", "")
-		round := b.roundOf(b.poller(refuses{b.Store}, poller.Config{}))
-		failIf(t, round.Bulks, "want no step at once behind an error, found %+v", round)
-		b.Clock.Turn(time.Second)
-		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 30, 30, nil)
-	})
-}
-
 func TestABulkMeetsWhatIsNoModel(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(2, "t1")
 		b.Redis.Set(t.Context(), b.Store.Keys.Model("odd"), "x", 0)
 		b.begin("x", model.BulkRemove, "", "")
 		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 3, 2, map[model.Outcome]int64{model.Broken: 1})
-	})
-}
-
-func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
-	onPair(t, func(t *testing.T, p *pair) {
-		selector, err := model.ParseSelector("tenant=t1")
-		must(t, err)
-		for part, store := range p.parts {
-			for _, uid := range p.in(part, 10) {
-				p.push(store.Keys.Control, yearlyModel(uid, "t1"))
-			}
-		}
-		for range 4 {
-			p.round(0)
-			p.round(1)
-		}
-		for _, store := range p.parts {
-			if _, err := store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for range 4 {
-			p.round(0)
-			p.round(1)
-		}
-		for part, store := range p.parts {
-			p.expectStats(part, map[string]int64{"create": 10, "run": 10})
-			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
-			diff := cmp.Diff(int64(10), bulk.Done)
-			failIf(t, err != nil || diff != "" || bulk.EndedAt.IsZero(), "part %d: %v %s %+v", part, err, diff, bulk)
-		}
 	})
 }

@@ -217,28 +217,6 @@ func TestAWalkThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
 	}
 }
 
-func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.rule(yearly)
-		for i := range 30 {
-			b.apply(feed(fmt.Sprint("m", i)))
-		}
-		b.rule("FREQ=DAILY")
-		b.Clock.Turn(2 * time.Second)
-		// The policy changes when a batch has been decided, and before the walk is noted.
-		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
-		b.roundOf(p)
-		walks, err := b.Store.Bulks(t.Context())
-		stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0,
-			"want the walk begun anew, found %v, %v", walks, err)
-		b.walk(p)
-		for i := range 30 {
-			at := b.starts(fmt.Sprint("m", i))
-			failIf(t, at != halfPast, "m%d: want %s, found %s", i, halfPast, at)
-		}
-	})
-}
-
 func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for _, name := range []string{"one", "two"} {
@@ -261,13 +239,6 @@ func TestPoliciesThatChangeTogetherShareOneWalk(t *testing.T) {
 			t.Errorf("want both done in one step, found %+v, %s and %s", round, b.starts("a"), b.starts("b"))
 		}
 	})
-}
-
-// refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
-type refuses struct{ *store.Store }
-
-func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]string, store.Place, error) {
-	return nil, "", errRedis
 }
 
 func TestABusyPollerTakesAStepOnlyNowAndThen(t *testing.T) {

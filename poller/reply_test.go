@@ -95,26 +95,6 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 	}
 }
 
-func TestAnIdIsForgottenAfterADay(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.running("a")
-		b.Command(runOf("a", "c1"), runOf("a", "old"))
-		b.round()
-		b.Clock.Turn(24*time.Hour - time.Millisecond)
-		b.Command(runOf("a", "c1"))
-		b.round()
-		stats := b.Stats()
-		failIf(t, stats["run"] != 2 || stats["duplicate"] != 1, "want a duplicate within the day, got %v", stats)
-		b.Clock.Turn(time.Millisecond)
-		b.Command(runOf("a", "c1"))
-		b.round()
-		stats = b.Stats()
-		failIf(t, stats["run"] != 3 || stats["duplicate"] != 1, "want it carried out behind the day, got %v", stats)
-		ids := b.Scores(b.Store.Keys.Commands)
-		failIf(t, len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli(), "want the old id gone and the new one noted, got %v", ids)
-	})
-}
-
 func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for range 2 {
@@ -124,22 +104,6 @@ func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 		stats := b.Stats()
 		failIf(t, stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected)) != 2,
 			"want each rejected once and repeated once, got %v", stats)
-	})
-}
-
-func TestACommandWhoseModelChangedMeanwhileIsNoDuplicateOfItself(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.running("a")
-		b.Command(runOf("a", "c1"))
-		result := b.result("failure", "a")
-		meanwhile := func() {
-			b.Say(result)
-			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
-		}
-		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
-		if stats := b.Stats(); stats["run"] != 1 || stats["duplicate"] != 0 || stats["failure"] != 1 {
-			t.Errorf("want the command carried out on top of the failure, got %v", stats)
-		}
 	})
 }
 

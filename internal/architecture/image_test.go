@@ -136,8 +136,8 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 		}
 	}
 	write := func(to string) map[string]string {
-		execute(t, "../../deploy/image", []string{"GOFLAGS=-mod=readonly"},
-			"go vet . && go run . -version v1.2.3 -revision abc -created 1790000000 -binaries "+dir+"/refreshd-ARCH -o "+filepath.Join(dir, to))
+		execute(t, "../../deploy/image", []string{"GOFLAGS=-mod=readonly -trimpath"},
+			"go run . -version v1.2.3 -revision abc -created 1790000000 -binaries "+dir+"/refreshd-ARCH -o "+filepath.Join(dir, to))
 		file, err := os.Open(filepath.Join(dir, to))
 		if err != nil {
 			t.Fatal(err)
