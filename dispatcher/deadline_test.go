@@ -37,7 +37,7 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("tbl_1")
 		b.round(d)
-		const timeouts = 200
+		const timeouts = 20
 		for range timeouts {
 			b.Clock.Turn(time.Minute)
 			b.round(d) // withdrawn

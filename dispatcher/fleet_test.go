@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -99,6 +100,7 @@ func (b *bundle) settle(d *dispatcher.Dispatcher) (total dispatcher.Round) {
 }
 
 func TestHoldsLimitsAndCircuitsKeepModelsFromStartingInACluster(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	b := setup(t, testkit.Cluster(t))
 	d := b.dispatcher(b.Store, dispatcher.Config{})

@@ -157,7 +157,7 @@ func TestAFaultThatManyModelsShareIsToldInFewLines(t *testing.T) {
 }
 
 // idleFor is how long daemons are watched that have nothing to do, on a clock that costs no time.
-const idleFor = time.Minute
+const idleFor = 20 * time.Second
 
 func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 	const tick, full = time.Second, 20 * time.Millisecond

@@ -60,6 +60,9 @@ func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
 // people more runs under a profile.
 func TestComposeRunsDaemonsThatAreAskedForTheirHealth(t *testing.T) {
 	daemons, services := 0, readCompose(t)
+	if exec.Command(testkit.Binary(t), "poller", "--no-such-flag", "--help").Run() == nil {
+		t.Error("an unknown flag was accepted with --help, so no test of a command line shows anything")
+	}
 	for name, s := range services {
 		if got := s.Deploy.Replicas; got != 2 && (name == "dispatcher" || name == "poller") {
 			t.Errorf("%s: %d replicas, want 2", name, got)
@@ -110,11 +113,7 @@ func TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes(t *testing.T) {
 // helps.
 func expectAccepted(t *testing.T, who string, command []string) {
 	t.Helper()
-	refreshd := testkit.Binary(t)
-	if out, err := exec.Command(refreshd, slices.Concat(command, []string{"--help"})...).CombinedOutput(); err != nil || !strings.Contains(string(out), "refreshd "+command[0]) {
+	if out, err := exec.Command(testkit.Binary(t), slices.Concat(command, []string{"--help"})...).CombinedOutput(); err != nil || !strings.Contains(string(out), "refreshd "+command[0]) {
 		t.Errorf("%s: refreshd %q: %v\n%s", who, command, err, out)
-	}
-	if exec.Command(refreshd, command[0], "--no-such-flag", "--help").Run() == nil {
-		t.Error("an unknown flag was accepted with --help, so this test shows nothing")
 	}
 }

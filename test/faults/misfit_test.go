@@ -142,7 +142,7 @@ var (
 )
 
 func TestAKeyOfAnotherTypeStopsOnlyWhatNeedsItAndNothingIsLost(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		errorID := slices.Collect(maps.Keys(newTraffic(t, server).Scores("bigtables:errors")))[0]
 		keys := wireKeys(t, errorID)
 		for turn, key := range slices.Sorted(maps.Keys(keys)) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -39,8 +38,7 @@ func (q *policyQueue) outcome(uid string) model.Event {
 const invalid = `"retryable":false,"reason":"Provided URL is invalid: /broken"`
 
 func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		put := func(uid, url string) {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"url":%q},"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up"}}`, uid, url))
 			q.work()
@@ -80,8 +78,7 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 }
 
 func TestAFixMakesItSooner(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		const daily = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"10m","retries":["2h"]}`
 		put := func(uid, url, more string) {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"url":%q},%s%s}`, uid, url, daily, more))
@@ -112,8 +109,7 @@ func TestAFixMakesItSooner(t *testing.T) {
 }
 
 func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		put := func(price int, more string) {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":"feed","payload":{"price":%d},"rrule":"FREQ=HOURLY","dtstart":"2026-01-01"%s}`, price, more))
 			q.work()
@@ -149,15 +145,12 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 }
 
 func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q, backlog := newPolicyQueue(t, server), long.Or(200, 2000)
-		if server.Mini != nil {
+	onQueue(t, func(t *testing.T, q *policyQueue) {
+		backlog := long.Or(200, 2000)
+		if q.Server.Mini != nil {
 			backlog = 200 // it takes seconds for a thousand
 		}
-		var err error
-		if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{MaxQueued: 20}); err != nil {
-			t.Fatal(err)
-		}
+		q.redispatch(dispatcher.Config{MaxQueued: 20})
 		puts := make([]string, 0, backlog+30)
 		for i := range backlog {
 			puts = append(puts, fmt.Sprintf(`{"type":"put","uid":"due_%d"}`, i))
@@ -203,8 +196,7 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 	for name, retries := range map[string]string{"with a retry": `["1m"]`, "with none left": `[]`} {
 		t.Run(name, func(t *testing.T) {
-			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-				q := newPolicyQueue(t, server)
+			onQueue(t, func(t *testing.T, q *policyQueue) {
 				put := func(timeout string) {
 					q.Command(`{"type":"put","uid":"feed","rrule":"FREQ=MINUTELY;INTERVAL=30","dtstart":"2026-01-01",` +
 						`"policy":{"timeout":"` + timeout + `","retries":` + retries + `,"on_exhausted":"next_planned"}}`)
@@ -247,8 +239,7 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 
 // Workers that are away for days are offered the planned refresh of Monday as long as it is young enough, and then the next one.
 func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		const daily = `"rrule":"FREQ=DAILY;BYHOUR=8;BYMINUTE=0;BYSECOND=0","dtstart":"2026-01-01"`
 		for uid, misfire := range map[string]string{"skips": "run_if_younger_than 2h", "runs": "run_once"} {
 			q.Command(fmt.Sprintf(`{"type":"put","uid":%q,%s,"policy":{"timeout":"30m","misfire":%q}}`, uid, daily, misfire))

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -105,8 +104,7 @@ func (q *policyQueue) hold(selector string, length, within time.Duration) {
 }
 
 func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		uids := q.fleetOf()
 		q.level(uids)
 		q.hold("uid=m1*", 100*time.Minute, 20*time.Minute)

@@ -22,17 +22,26 @@ type policyQueue struct {
 	poller     *poller.Poller
 }
 
-func newPolicyQueue(t *testing.T, server *testkit.Server) *policyQueue {
+func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	t.Helper()
-	q := &policyQueue{Queue: fixture.New(t, server), t: t}
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		q := &policyQueue{Queue: fixture.New(t, server), t: t}
+		q.redispatch(dispatcher.Config{})
+		var err error
+		if q.poller, err = poller.New(q.Store, poller.Config{Owner: "p1"}); err != nil {
+			t.Fatal(err)
+		}
+		tell(t, q)
+	})
+}
+
+// redispatch puts another dispatcher in place.
+func (q *policyQueue) redispatch(config dispatcher.Config) {
+	q.t.Helper()
 	var err error
-	if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{}); err != nil {
-		t.Fatal(err)
+	if q.dispatcher, err = dispatcher.New(q.Store, config); err != nil {
+		q.t.Fatal(err)
 	}
-	if q.poller, err = poller.New(q.Store, poller.Config{Owner: "p1"}); err != nil {
-		t.Fatal(err)
-	}
-	return q
 }
 
 // put stores the policy `shared`, as `refreshd policy put` does.
@@ -117,8 +126,7 @@ func (q *policyQueue) is(uid string, want map[string]string) {
 }
 
 func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		q.put(`{"rrule":"FREQ=DAILY;BYHOUR=6,16","timeout":"10m","retries":["1m","1m","1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"runs","policy":"shared","refresh":"now"}`, `{"type":"put","uid":"waits","policy":"shared"}`)
 		q.work()
@@ -156,8 +164,7 @@ func TestAChangedPolicyTakesEffectAtTheNextDecisionAndPlansAnewWhatWaits(t *test
 }
 
 func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
+	onQueue(t, func(t *testing.T, q *policyQueue) {
 		q.put(`{"timeout":"10m","retries":["1m"],"on_exhausted":"give_up"}`)
 		q.Command(`{"type":"put","uid":"lost","policy":"shared"}`)
 		q.work()

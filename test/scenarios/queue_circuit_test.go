@@ -6,22 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
 const feeds = 12
 
-// newFleet has a dozen feeds that one retry and then nothing is left for.
-func newFleet(t *testing.T, server *testkit.Server) *policyQueue {
+// onFleet tells of a dozen feeds that one retry and then nothing is left for.
+func onFleet(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	t.Helper()
-	q := newPolicyQueue(t, server)
-	for i := range feeds {
-		q.Command(fmt.Sprintf(`{"type":"put","uid":"feed_%d","policy":{"timeout":"1m","retries":["1m"],"on_exhausted":"give_up"}}`, i))
-	}
-	q.poll()
-	return q
+	onQueue(t, func(t *testing.T, q *policyQueue) {
+		for i := range feeds {
+			q.Command(fmt.Sprintf(`{"type":"put","uid":"feed_%d","policy":{"timeout":"1m","retries":["1m"],"on_exhausted":"give_up"}}`, i))
+		}
+		q.poll()
+		tell(t, q)
+	})
 }
 
 // round starts what is due and lets every attempt end in the same way.
@@ -56,8 +56,7 @@ func (q *policyQueue) expectIncidents(want ...string) {
 const opened, closed = "circuit_opened <nil>", "circuit_closed <nil>"
 
 func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newFleet(t, server)
+	onFleet(t, func(t *testing.T, q *policyQueue) {
 		q.breaks(5 * time.Minute)
 		q.round(0, "failure")
 		for range 6 { // each of these failures would be final
@@ -74,8 +73,7 @@ func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 }
 
 func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newFleet(t, server)
+	onFleet(t, func(t *testing.T, q *policyQueue) {
 		q.round(0, "failure")
 		q.round(8*time.Minute, "failure")
 		if stats, told := q.Stats(), q.told(q.Store.Keys.Outbox); stats["final_failure"] != feeds || len(told) != feeds {

@@ -6,18 +6,13 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
 func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := newPolicyQueue(t, server)
-		var err error
-		if q.dispatcher, err = dispatcher.New(q.Store, dispatcher.Config{MaxQueued: 4}); err != nil {
-			t.Fatal(err)
-		}
+	onQueue(t, func(t *testing.T, q *policyQueue) {
+		q.redispatch(dispatcher.Config{MaxQueued: 4})
 		put := func(uid, refresh string) string {
 			return fmt.Sprintf(`{"type":"put","uid":%q,"rrule":"FREQ=DAILY;BYHOUR=6","refresh":%q}`, uid, refresh)
 		}

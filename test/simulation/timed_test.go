@@ -97,22 +97,22 @@ func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decis
 // timedBugs are bugs of package model itself: what the daemons decide, and what each decision is compared with, has them alike. So nothing but
 // what was promised tells them.
 var timedBugs = []bug{
-	{name: "a retry forgets its window when it is held up", slow: true, timed: true, believed: func(r *model.Model) {
+	{name: "a retry forgets its window when it is held up", first: 76, timed: true, believed: func(r *model.Model) {
 		if r.Due(r.RefreshAt) || r.Parked() { // it waits: the window is heeded when it begins to
 			r.Window = nil
 		}
 	}},
-	{name: "a retry forgets its window behind a limit or a circuit", slow: true, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
+	{name: "a retry forgets its window behind a limit or a circuit", first: 56, steers: true, keyed: windowedPolicy, believed: func(r *model.Model) {
 		if r.Waiting() {
 			r.Window = nil
 		}
 	}},
-	{name: "a planned refresh that its worker has moved is dropped", timed: true, slow: true, believed: func(r *model.Model) {
+	{name: "a planned refresh that its worker has moved is dropped", first: 89, timed: true, believed: func(r *model.Model) {
 		if r.Running() { // what the alignment says of a planned refresh is not asked, and the retry stays
 			r.Policy.Alignment = policy.UntilSuccess
 		}
 	}},
-	{name: "an outdated attempt that is postponed or interrupted delays the new payload", timed: true, slow: true, store: hearsay(delaysOutdated)},
+	{name: "an outdated attempt that is postponed or interrupted delays the new payload", first: 24, timed: true, store: hearsay(delaysOutdated)},
 }
 
 // sharedPolicy is stored under a name in some worlds: its rule changes now and then.

@@ -18,7 +18,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-	"github.com/refreshd/refreshd/model"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -72,17 +71,6 @@ func (o *outside) length(name string) (length int) {
 		length += number(strings.TrimSpace(text))
 	}
 	return length
-}
-
-// find searches every node for keys.
-func (o *outside) find(pattern string) (found string) {
-	o.t.Helper()
-	for _, address := range o.server.Addrs {
-		for _, keys := range o.keys(pattern) {
-			found += o.redisCLI([]string{"-p", port(address)}, "KEYS", keys)
-		}
-	}
-	return found
 }
 
 func (o *outside) redisCLI(login []string, words ...string) string {
@@ -244,16 +232,6 @@ func (o *outside) workOnce(queue string) {
 		maps.Copy(message, fields)
 		o.answer(attempt.ReplyTo, o.json(message))
 	}
-}
-
-// lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
-func (o *outside) lastDelay(uid string) time.Duration {
-	o.t.Helper()
-	record, err := model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0"))
-	if err != nil {
-		o.t.Fatal(err)
-	}
-	return record.RefreshAt.Sub(record.EndedAt)
 }
 
 func number(text string) int { n, _ := strconv.Atoi(text); return n }

@@ -157,12 +157,6 @@ func (tab *Tab) prefer(scheme string) {
 	tab.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}))
 }
 
-// NoScripts switches scripts of pages off.
-func (tab *Tab) NoScripts() {
-	tab.t.Helper()
-	tab.do(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
-}
-
 // Keys types, as if on a keyboard: "\t" is Tab, "\r" Enter.
 func (tab *Tab) Keys(keys string) {
 	tab.t.Helper()

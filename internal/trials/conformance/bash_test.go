@@ -92,6 +92,7 @@ func locked(t *testing.T, password string) *testkit.Server {
 func last(said []word) word { return said[len(said)-1] }
 
 func TestTheBashWorkerFindsRedisWhereItsURLSays(t *testing.T) {
+	long.Only(t)
 	const password = `p@s:s/w%\n?`
 	s := locked(t, password)
 	encoded := url.QueryEscape(password)
@@ -116,6 +117,7 @@ func TestTheBashWorkerFindsRedisWhereItsURLSays(t *testing.T) {
 
 // TestTheBashWorkerShowsItsPasswordToNobody looks at the arguments of its processes while it waits, and at what its program finds.
 func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("no /proc")
