@@ -24,6 +24,7 @@ func (f *fleet) freezeHolding(p *testkit.Process, owner string) int64 {
 			return held
 		}
 		p.Thaw()
+		rest(f.ctx, time.Millisecond) // in which it goes on
 	}
 	f.t.Fatalf("%s never held a message", owner)
 	return 0
@@ -34,7 +35,7 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 	f := newFleet(t)
 	f.put(models)
 	f.start("dispatcher")
-	f.poller("survivor")
+	survivor := f.poller("survivor")
 	doomed := f.start("dispatcher")
 	f.run(f.work)
 	held := int64(0)
@@ -43,8 +44,10 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 		owner := fmt.Sprint("victim-", i)
 		victim := f.poller(owner)
 		f.AwaitEvent(model.EventSuccess, (i+1)*models/10)
+		survivor.Freeze() // or it may leave nothing to hold
 		held += f.freezeHolding(victim, owner)
 		victim.Kill()
+		survivor.Thaw()
 		doomed.Kill()
 		doomed = f.start("dispatcher")
 	}
