@@ -1,6 +1,7 @@
 package architecture
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -99,7 +100,7 @@ func TestComposeRunsDaemonsThatAreAskedForTheirHealth(t *testing.T) {
 // TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes starts it with each for a moment, and without a Redis.
 func TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes(t *testing.T) {
 	inside := filepath.Join(t.TempDir(), "routes.yaml")
-	if err := os.WriteFile(inside, []byte(readManifest(t)[0].Data["routes.yaml"]), 0o600); err != nil {
+	if err := os.WriteFile(inside, []byte(fmt.Sprint(at(readManifest(t)[0], "data/routes.yaml"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, routes := range []string{"../../deploy/routes.yaml", inside} {

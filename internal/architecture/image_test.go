@@ -111,12 +111,8 @@ func TestAReleaseHasTheSameBytesWhoeverBuildsIt(t *testing.T) {
 		}
 	}
 	execute(t, dist, nil, "sha256sum -c --quiet SHA256SUMS")
-	var parts struct {
-		BOMFormat  string
-		Components []struct{ Name, Version string }
-	}
-	if err := json.Unmarshal([]byte(built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"]), &parts); err != nil || parts.BOMFormat != "CycloneDX" || len(parts.Components) < 10 {
-		t.Errorf("expected what the program consists of, found %+v, %v", parts, err)
+	if parts := parse(t, built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"]); at(parts, "bomFormat") != "CycloneDX" || len(list(parts, "components")) < 10 {
+		t.Errorf("expected what the program consists of, found %+v", parts)
 	}
 	binary := filepath.Join(dist, "refreshd-v1.2.3-linux-amd64")
 	if told := execute(t, ".", nil, binary+" --version"); !released.MatchString(told) {
@@ -150,69 +146,41 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 	if diff := cmp.Diff(files, write("again.tar")); diff != "" {
 		t.Errorf("expected the same image, found (-first +second):\n%s", diff)
 	}
-	blob := func(digest string) string { return files["blobs/"+strings.Replace(digest, ":", "/", 1)] }
-	var top, index index
-	unmarshal(t, files["index.json"], &top)
-	if len(top.Manifests) != 1 || top.Manifests[0].Annotations["org.opencontainers.image.ref.name"] != "v1.2.3" {
+	blob := func(digest any) string {
+		return files["blobs/"+strings.Replace(fmt.Sprint(digest), ":", "/", 1)]
+	}
+	top := parse(t, files["index.json"])
+	if len(list(top, "manifests")) != 1 || at(top, "manifests/0/annotations/org.opencontainers.image.ref.name") != "v1.2.3" {
 		t.Fatalf("expected one image of many platforms by its version, found %s", files["index.json"])
 	}
-	unmarshal(t, blob(top.Manifests[0].Digest), &index)
-	if len(index.Manifests) != 2 {
-		t.Fatalf("expected two platforms, found %+v", index)
+	platforms := list(parse(t, blob(at(top, "manifests/0/digest"))), "manifests")
+	if len(platforms) != 2 {
+		t.Fatalf("expected two platforms, found %+v", platforms)
 	}
-	for _, m := range index.Manifests {
-		var manifest struct{ Config, Layers any }
-		unmarshal(t, blob(m.Digest), &manifest)
-		var config imageConfig
-		unmarshal(t, blob(manifest.Config.(map[string]any)["digest"].(string)), &config)
-		want := imageConfig{Architecture: m.Platform.Architecture, OS: "linux"}
-		want.Config.User, want.Config.Entrypoint = "65532:65532", []string{"/refreshd"}
-		want.Config.Env = []string{"REFRESHD_HEALTH=127.0.0.1:8080"}
-		want.Config.Healthcheck.Test = []string{"CMD", "/refreshd", "health", "/livez"}
-		want.Config.Labels.Version, want.Config.Labels.Revision, want.Config.Labels.Licenses = "v1.2.3", "abc", "MIT"
-		if diff := cmp.Diff(want, config); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-		layers := manifest.Layers.([]any)
-		zipped, err := gzip.NewReader(strings.NewReader(blob(layers[0].(map[string]any)["digest"].(string))))
-		if err != nil || len(layers) != 1 {
-			t.Fatalf("expected one layer, found %d, %v", len(layers), err)
+	for _, m := range platforms {
+		arch, manifest := fmt.Sprint(at(m, "platform/architecture")), parse(t, blob(at(m, "digest")))
+		const label = "config/Labels/org.opencontainers.image."
+		expectAt(t, arch, parse(t, blob(at(manifest, "config/digest"))), map[string]string{
+			"architecture": arch, "os": "linux", "config/User": "65532:65532", "config/Entrypoint": "[/refreshd]", "config/Env": "[REFRESHD_HEALTH=127.0.0.1:8080]",
+			"config/Healthcheck/Test": "[CMD /refreshd health /livez]", label + "version": "v1.2.3", label + "revision": "abc", label + "licenses": "MIT",
+		})
+		zipped, err := gzip.NewReader(strings.NewReader(blob(at(manifest, "layers/0/digest"))))
+		if layers := len(list(manifest, "layers")); err != nil || layers != 1 {
+			t.Fatalf("expected one layer, found %d, %v", layers, err)
 		}
 		inside, modes := untar(t, zipped)
-		if inside["refreshd"] != "the program for "+m.Platform.Architecture || modes["refreshd"] != "-rwxr-xr-x 0" || modes["data/"] != "drwxr-xr-x 65532" || len(modes) != 2 {
+		if inside["refreshd"] != "the program for "+arch || modes["refreshd"] != "-rwxr-xr-x 0" || modes["data/"] != "drwxr-xr-x 65532" || len(modes) != 2 {
 			t.Errorf("expected the program and a directory of nobody, found %v", modes)
 		}
 	}
 }
 
-type index struct {
-	Manifests []struct {
-		Digest      string
-		Annotations map[string]string
-		Platform    struct{ Architecture, OS string }
-	}
-}
-
-type imageConfig struct {
-	Architecture, OS string
-	Config           struct {
-		User        string
-		Entrypoint  []string
-		Env         []string
-		Healthcheck struct{ Test []string }
-		Labels      struct {
-			Version  string `json:"org.opencontainers.image.version"`
-			Revision string `json:"org.opencontainers.image.revision"`
-			Licenses string `json:"org.opencontainers.image.licenses"`
-		}
-	}
-}
-
-func unmarshal(t *testing.T, text string, into any) {
+func parse(t *testing.T, text string) (value any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
 		t.Fatalf("%v in %s", err, text)
 	}
+	return value
 }
 
 // filesOf are the files of a directory.

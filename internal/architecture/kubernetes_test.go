@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -20,56 +21,8 @@ import (
 
 const manifest = "../../deploy/kubernetes/refreshd.yaml"
 
-// object is the part of an object of Kubernetes that these tests look at.
-type object struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Data     map[string]string
-	Spec     struct {
-		Replicas     int
-		MinAvailable int `yaml:"minAvailable"`
-		Selector     struct {
-			MatchLabels map[string]string `yaml:"matchLabels"`
-		}
-		PodSelector struct {
-			MatchExpressions []struct{ Values []string } `yaml:"matchExpressions"`
-		} `yaml:"podSelector"`
-		Ingress  []struct{ Ports []struct{ Port string } }
-		Template struct {
-			Metadata struct{ Labels map[string]string }
-			Spec     struct {
-				SecurityContext struct {
-					RunAsNonRoot bool `yaml:"runAsNonRoot"`
-				} `yaml:"securityContext"`
-				Containers []container
-			}
-		}
-	}
-}
-
-type container struct {
-	Name           string
-	Args           []string
-	Env            []struct{ Name, Value string }
-	Ports          []struct{ Name string }
-	LivenessProbe  probe `yaml:"livenessProbe"`
-	ReadinessProbe probe `yaml:"readinessProbe"`
-	Resources      struct {
-		Requests map[string]string
-		Limits   map[string]string
-	}
-	SecurityContext struct {
-		AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
-		ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
-		Capabilities             struct{ Drop []string }
-	} `yaml:"securityContext"`
-}
-
-type probe struct {
-	HTTPGet struct{ Path, Port string } `yaml:"httpGet"`
-}
-
-func readManifest(t *testing.T) (objects []object) {
+// readManifest returns the objects of the manifest, to be asked by at.
+func readManifest(t *testing.T) (objects []any) {
 	t.Helper()
 	file, err := os.Open(manifest)
 	if err != nil {
@@ -78,7 +31,7 @@ func readManifest(t *testing.T) (objects []object) {
 	defer func() { _ = file.Close() }()
 	documents := yaml.NewDecoder(file)
 	for {
-		var o object
+		var o any
 		if err := documents.Decode(&o); errors.Is(err, io.EOF) {
 			return objects
 		} else if err != nil {
@@ -88,18 +41,52 @@ func readManifest(t *testing.T) (objects []object) {
 	}
 }
 
-func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
-	replicas, kept := map[string]int{}, map[string]bool{}
-	for _, o := range readManifest(t) {
-		switch o.Kind {
-		case "PodDisruptionBudget":
-			kept[o.Spec.Selector.MatchLabels["app"]] = o.Spec.MinAvailable == 1
-		case "Deployment":
-			if app := o.Spec.Selector.MatchLabels["app"]; app != o.Metadata.Name || o.Spec.Template.Metadata.Labels["app"] != app || !o.Spec.Template.Spec.SecurityContext.RunAsNonRoot {
-				t.Errorf("%s: want pods of its own that do not run as root, got %+v", o.Metadata.Name, o.Spec)
+// at follows a path through what was read of YAML or JSON: names, and numbers in lists, with slashes between them. Nil: there is nothing.
+func at(value any, path string) any {
+	for name := range strings.SplitSeq(path, "/") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case []any:
+			i, err := strconv.Atoi(name)
+			if err != nil || i >= len(v) {
+				return nil
 			}
-			replicas[o.Metadata.Name] = o.Spec.Replicas
-			for _, c := range o.Spec.Template.Spec.Containers {
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// list is the list at a path.
+func list(value any, path string) []any {
+	all, _ := at(value, path).([]any)
+	return all
+}
+
+// expectAt compares what stands at paths, as texts.
+func expectAt(t *testing.T, where string, value any, want map[string]string) {
+	t.Helper()
+	for path, text := range want {
+		if got := fmt.Sprint(at(value, path)); got != text {
+			t.Errorf("%s: %s: want %s, got %s", where, path, text, got)
+		}
+	}
+}
+
+func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
+	replicas, kept := map[any]any{}, map[any]bool{}
+	for _, o := range readManifest(t) {
+		name, app := at(o, "metadata/name"), fmt.Sprint(at(o, "spec/selector/matchLabels/app"))
+		switch at(o, "kind") {
+		case "PodDisruptionBudget":
+			kept[app] = at(o, "spec/minAvailable") == 1
+		case "Deployment": // its pods are its own, and do not run as root
+			expectAt(t, app, o, map[string]string{"metadata/name": app, "spec/template/metadata/labels/app": app, "spec/template/spec/securityContext/runAsNonRoot": "true"})
+			replicas[name] = at(o, "spec/replicas")
+			for _, c := range list(o, "spec/template/spec/containers") {
 				expectContained(t, c)
 			}
 		}
@@ -116,39 +103,35 @@ func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
 }
 
 func TestKubernetesLetsNobodyInButForHealth(t *testing.T) {
-	var closed []string
+	var closed []any
 	for _, o := range readManifest(t) {
-		if o.Kind == "NetworkPolicy" && len(o.Spec.Ingress) == 1 && len(o.Spec.Ingress[0].Ports) == 1 && o.Spec.Ingress[0].Ports[0].Port == "health" {
-			closed = append(closed, o.Spec.PodSelector.MatchExpressions[0].Values...)
+		if len(list(o, "spec/ingress")) == 1 && len(list(o, "spec/ingress/0/ports")) == 1 && at(o, "spec/ingress/0/ports/0/port") == "health" {
+			closed = append(closed, list(o, "spec/podSelector/matchExpressions/0/values")...)
 		}
 	}
 	for _, daemon := range daemonsToDeploy {
-		if !slices.Contains(closed, "refreshd-"+daemon) {
+		if !slices.Contains(closed, any("refreshd-"+daemon)) {
 			t.Errorf("%s: want a policy that opens its health alone, found one for %q", daemon, closed)
 		}
 	}
 }
 
-func expectContained(t *testing.T, c container) {
+// expectContained checks that a container runs the daemon of its name, with probes, with resources and without rights.
+func expectContained(t *testing.T, c any) {
 	t.Helper()
-	expectAccepted(t, c.Name, c.Args)
-	if c.Args[0] != c.Name {
-		t.Errorf("%s runs a %s", c.Name, c.Args[0])
+	name, told := fmt.Sprint(at(c, "name")), false
+	expectAccepted(t, name, strings.Fields(strings.Trim(fmt.Sprint(at(c, "args")), "[]")))
+	for _, variable := range list(c, "env") {
+		told = told || at(variable, "name") == "REFRESHD_HEALTH" && at(variable, "value") == ":8080"
 	}
-	if c.LivenessProbe.HTTPGet.Path != "/livez" || c.ReadinessProbe.HTTPGet.Path != "/readyz" || c.LivenessProbe.HTTPGet.Port != "health" || c.ReadinessProbe.HTTPGet.Port != "health" {
-		t.Errorf("%s: want probes of /livez and /readyz, got %+v, %+v", c.Name, c.LivenessProbe, c.ReadinessProbe)
+	if !told || at(c, "resources/limits/memory") == nil || at(c, "resources/requests/cpu") == nil {
+		t.Errorf("%s: want it to tell its health on 8080, and resources, got %v", name, c)
 	}
-	told := false
-	for _, variable := range c.Env {
-		told = told || variable.Name == "REFRESHD_HEALTH" && variable.Value == ":8080"
-	}
-	s := c.SecurityContext
-	if !told || c.Ports[0].Name != "health" || c.Resources.Limits["memory"] == "" || c.Resources.Requests["cpu"] == "" {
-		t.Errorf("%s: want it to tell its health on 8080, and resources, got %+v", c.Name, c)
-	}
-	if s.AllowPrivilegeEscalation == nil || *s.AllowPrivilegeEscalation || !s.ReadOnlyRootFilesystem || strings.Join(s.Capabilities.Drop, " ") != "ALL" {
-		t.Errorf("%s: want a container without rights, got %+v", c.Name, s)
-	}
+	expectAt(t, name, c, map[string]string{
+		"args/0": name, "ports/0/name": "health", "livenessProbe/httpGet/path": "/livez", "readinessProbe/httpGet/path": "/readyz",
+		"livenessProbe/httpGet/port": "health", "readinessProbe/httpGet/port": "health",
+		"securityContext/allowPrivilegeEscalation": "false", "securityContext/readOnlyRootFilesystem": "true", "securityContext/capabilities/drop": "[ALL]",
+	})
 }
 
 // TestKubernetesKnowsEveryFieldOfTheManifest reads it with the types of Kubernetes, strictly.
