@@ -74,10 +74,9 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 		a.complain(refused)
 	}
 	carryOut := !planOnly && len(plan.Refused) == 0
+	var failed error // halfway: what was done is told all the same
 	if carryOut {
-		if err := plan.CarryOut(ctx); err != nil {
-			return err
-		}
+		failed = plan.CarryOut(ctx)
 	}
 	var lines strings.Builder
 	for _, step := range plan.Steps {
@@ -98,6 +97,8 @@ func (a *app) apply(ctx context.Context, plan *apply.Plan, planOnly bool) error 
 		return err
 	}
 	switch {
+	case failed != nil:
+		return failed
 	case len(plan.Refused)+sum.Models.Failed+sum.Policies.Failed > 0:
 		return errReported
 	case !carryOut && len(plan.Steps) > 0:

@@ -145,7 +145,9 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 		case !c.From.IsZero():
 			text = "closed from " + model.FormatTime(c.From) + " until " + model.FormatTime(c.Until)
 		}
-		fmt.Fprintln(a.stdout, plain(fmt.Sprintf("%s: %s (%s for %s)", c.Name, text, c.Rule, document.FormatDuration(c.For))))
+		if _, err := fmt.Fprintln(a.stdout, plain(fmt.Sprintf("%s: %s (%s for %s)", c.Name, text, c.Rule, document.FormatDuration(c.For)))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

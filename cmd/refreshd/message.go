@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -82,8 +83,8 @@ func (a *app) changeMessages(
 			for _, refused := range changed.Refused {
 				a.complain(refused.Error())
 			}
-			fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
-			return reported(len(changed.Refused) > 0)
+			_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
+			return cmp.Or(err, reported(len(changed.Refused) > 0))
 		}),
 	}
 	command.Flags().BoolVar(&m.All, "all", false, "all that are kept")

@@ -36,12 +36,15 @@ func aboutPolicies(use, short string, count int, do func(ctx context.Context, fr
 func (a *app) eachPolicy(use, short string, do func(i int, source definitions.Source) error) *cobra.Command {
 	return aboutPolicies(use, short, 1, func(ctx context.Context, from []string) error {
 		sources, err := a.inputs().Policies(ctx, from[0])
+		if err != nil {
+			return err
+		}
 		for i, source := range sources {
 			if err := do(i, source); err != nil {
 				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -109,6 +109,7 @@ func lsCommand(a *app) *cobra.Command {
 			if !a.json() {
 				fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
 			}
+			r.Brief = !a.json()
 			next, err := o.List(ctx, r, a.printModels)
 			if next != "" {
 				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)

@@ -92,12 +92,13 @@ func (a *app) importLines(ctx context.Context, i *transfer.Import, path string) 
 			told = append(told, fmt.Sprintf("%s: %d created, %d replaced, %d unchanged, %d refused", words.Count(c.All(), of.one, of.many), c.Created, c.Replaced, c.Unchanged, c.Refused))
 		}
 	}
-	if !a.json() {
-		fmt.Fprintf(a.stdout, "%s; %.0f models/s\n", strings.Join(told, "; "), rate)
-	} else if printed := print.JSONLine(a.stdout, importView{i, rate}); printed != nil {
-		err = cmp.Or(err, printed)
+	var printed error
+	if a.json() {
+		printed = print.JSONLine(a.stdout, importView{i, rate})
+	} else {
+		_, printed = fmt.Fprintf(a.stdout, "%s; %.0f models/s\n", strings.Join(told, "; "), rate)
 	}
-	return cmp.Or(err, reported(refused > 0))
+	return cmp.Or(err, printed, reported(refused > 0))
 }
 
 type importView struct {

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -135,6 +136,9 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 		}
 		if show(b); b.State.Over() {
 			return b, nil
+		}
+		if b.State == store.BulkUnreadable {
+			return b, errors.New(b.Problem)
 		}
 		timer := time.NewTimer(pollEvery)
 		select {

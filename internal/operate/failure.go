@@ -195,14 +195,15 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 	if err != nil {
 		return d, err
 	}
-	err = untilEnough(o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
-			if d.Examples = append(d.Examples, one.UID); len(d.Examples) == maxExamples {
+	err = o.Queue.Each(func(part *store.Store) error {
+		return untilEnough(part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
+			if len(d.Examples) == maxExamples {
 				return errEnough
 			}
+			d.Examples = append(d.Examples, one.UID)
 			return nil
-		})
-	}))
+		}))
+	})
 	slices.Sort(d.Examples)
 	d.UIDs = d.Examples[:min(len(d.Examples), 3)]
 	return d, err

@@ -49,10 +49,11 @@ type Model struct {
 	Shown explain.Shown `json:"-"`
 }
 
-func newModel(s explain.Shown) Model {
+// newModel has no plan and no payload if it is to be brief: they take long.
+func newModel(s explain.Shown, brief bool) Model {
 	r := s.Record
 	m := Model{
-		UID: r.UID, Status: s.Status, State: r.State, PlannedAt: r.Planned(s.Now), Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
+		UID: r.UID, Status: s.Status, State: r.State, Reserved: strings.Fields(r.Reserved), CountedBy: strings.Fields(r.Counted),
 		DisabledBy: r.StoppedBy(), GivesUpAt: r.GivesUpAt(),
 		RetryStats: NewRetryStats(int64(r.TotalRetries), int64(r.SuccessfulRetries), int64(r.RetriedCycles)),
 		Labels:     r.Labels, Rule: r.Rule, Timezone: r.Timezone, Dtstart: r.Dtstart, Policy: cmp.Or(r.PolicyName, store.DefaultPolicyName), InForce: r.Policy,
@@ -65,7 +66,10 @@ func newModel(s explain.Shown) Model {
 	if r.Phase > 0 {
 		m.Phase = document.FormatDuration(r.Phase)
 	}
-	if json.Valid([]byte(r.Payload)) {
+	if brief {
+		return m
+	}
+	if m.PlannedAt = r.Planned(s.Now); json.Valid([]byte(r.Payload)) {
 		m.Payload = json.RawMessage(r.Payload)
 	}
 	return m
@@ -88,7 +92,7 @@ func ReadModel(ctx context.Context, queue *store.Queue, uid string) (SoleModel, 
 	if err != nil {
 		return SoleModel{}, err
 	}
-	return SoleModel{newModel(found), found.Missing()}, nil
+	return SoleModel{newModel(found, false), found.Missing()}, nil
 }
 
 // ListedModel is a model in a list.
@@ -105,6 +109,7 @@ type ListRequest struct {
 	Sort                     string // due, failing, or empty: none
 	After                    string // the cursor that the page before has told; empty: the first page
 	Limit                    int    // of models; 0: none
+	Brief                    bool   // without what only programs read: the plan and the payload
 
 	which   listing.Which
 	nothing bool // no uid can begin like that
@@ -151,7 +156,7 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		}
 		models := make([]ListedModel, len(found))
 		for i, one := range found {
-			models[i] = ListedModel{newModel(one.Shown), one.Because, one.Reason}
+			models[i] = ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
 		}
 		if err := visit(models); err != nil {
 			return err
@@ -244,14 +249,16 @@ func UIDsLike(ctx context.Context, o Operator, begun string) (found []string, er
 	if err != nil {
 		return nil, err
 	}
-	err = untilEnough(o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachSelected(ctx, picks, func(uids []string) error {
-			if found = append(found, uids...); len(found) > maxNames {
-				return errEnough
+	err = o.Queue.Each(func(part *store.Store) error {
+		for place := store.WalkBegins; place != store.WalkEnds && len(found) <= maxNames; {
+			uids, to, err := part.Report().WalkModels(ctx, picks, place, 1)
+			if found = append(found, uids...); err != nil {
+				return err
 			}
-			return nil
-		})
-	}))
+			place = to
+		}
+		return nil
+	})
 	return found, err
 }
 

@@ -353,7 +353,10 @@ func (in Inputs) Policies(ctx context.Context, from string) ([]definitions.Sourc
 	if err == nil {
 		err = definitions.Complete(sources, func() (policy.Policy, error) { return in.usual(ctx), nil })
 	}
-	return sources, err
+	if err != nil {
+		return nil, err
+	}
+	return sources, nil
 }
 
 // usual is what policies are completed with that are only looked at: the stored policy `default` if it can be read, or else the built-in one.

@@ -180,12 +180,12 @@ func (b *backend) reset() bool {
 	for i, n := range b.nodes {
 		// Keys, scripts and the connections that an earlier test left open go. A replica follows its master.
 		if withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
-			err := client.FlushAll(ctx).Err()
-			if redis.IsReadOnlyError(err) {
-				err = nil
-			}
-			return errors.Join(err, client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
+			err := errors.Join(client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
 				client.ClientKillByFilter(ctx, "TYPE", "pubsub").Err(), client.ScriptFlush(ctx).Err())
+			if flushed := client.FlushAll(ctx).Err(); !redis.IsReadOnlyError(flushed) { // last, as a command of theirs may still have come
+				err = errors.Join(err, flushed)
+			}
+			return err
 		}) != nil {
 			return false
 		}

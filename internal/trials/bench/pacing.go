@@ -166,6 +166,9 @@ func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness,
 			return false, fmt.Errorf("await daemons: %w", err)
 		}
 		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers).Result()
+		if err != nil {
+			err = fmt.Errorf("await daemons: %w", err)
+		}
 		return dispatchers > 0 && pollers > 0, err
 	}); err != nil {
 		return late, err
