@@ -2,9 +2,7 @@ package model
 
 import (
 	"testing"
-	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 )
@@ -48,50 +46,6 @@ func BenchmarkFailure(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				m.Fail(failure, now)
-			}
-		})
-	}
-}
-
-func BenchmarkStart(b *testing.B) {
-	for _, name := range []string{"list", "all fields"} {
-		b.Run(name, func(b *testing.B) {
-			m := failingAt(b, benchmarked[name], "2016-03-01T00:00:00", 1)
-			now := clock("06:00")
-			b.ReportAllocs()
-			for b.Loop() {
-				m.Start(now, "5f3c8e0a9b1d4c7e8f2a6b3c4d5e6f70")
-			}
-		})
-	}
-}
-
-func BenchmarkPlannedWithSpread(b *testing.B) {
-	for _, rule := range []string{"FREQ=SECONDLY", "FREQ=MINUTELY", "FREQ=HOURLY", "FREQ=DAILY;BYHOUR=6,16", "FREQ=SECONDLY;BYMONTH=1"} {
-		for _, length := range []time.Duration{0, 10 * time.Minute, 365 * day} {
-			b.Run(rule+"/"+document.FormatDuration(length), func(b *testing.B) {
-				m := Model{UID: "tbl_1"}
-				if err := m.Resolve(policy.Policy{Rule: rule, Timeout: time.Hour, Spread: length}, schedule.Parse); err != nil {
-					b.Fatal(err)
-				}
-				b.ReportAllocs()
-				for i := 0; b.Loop(); i++ {
-					m.planned(monday.Add(time.Duration(i%365) * day))
-				}
-			})
-		}
-	}
-}
-
-func BenchmarkParsePolicy(b *testing.B) {
-	for _, name := range []string{"list", "all fields", "expression"} {
-		b.Run(name, func(b *testing.B) {
-			value := jsonOf(b, benchmarked[name])
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := policy.Parse(value); err != nil {
-					b.Fatal(err)
-				}
 			}
 		})
 	}

@@ -31,33 +31,25 @@ func TestADefinitionIsRead(t *testing.T) {
 }
 
 func TestADefinitionIsRefusedWithTheField(t *testing.T) {
-	_, noPolicy := policy.Parse(7)
-	fields := strings.TrimSuffix(strings.TrimPrefix(noPolicy.Error(), "expected an object with "), ", found 7")
 	for _, test := range []struct{ text, want string }{
 		// As a whole
-		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found a list"},
 		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field"},
 
 		// uid
 		{`{}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found ""`},
-		{`{"uid":7}`, "uid: expected a text, found 7"},
 		{`{"uid":"a b"}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found "a b"`},
 
 		// payload
-		{`{"uid":"t","payload":[]}`, "payload: expected an object, found a list"},
 		{`{"uid":"t","payload":{"a":[{"n":1e999999}]}}`, "payload.a[0].n: expected a number that a float64 can hold, found 1e999999"},
 		{`{"uid":"t","payload":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`, "payload: expected values at most 100 levels deep, found more"},
 
 		// schedule
-		{`{"uid":"t","rrule":"FREQ=DAILY","timezone":1}`, "timezone: expected a text, found 1"},
-		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":2026}`, "dtstart: expected a text, found 2026"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":"tomorrow"}`, `dtstart: expected a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200, found "tomorrow"`},
 
 		// refresh
 		{`{"uid":"t","refresh":"later"}`, `refresh: expected now or planned, found "later"`},
 
 		// policy
-		{`{"uid":"t","policy":7}`, "policy: expected an object with " + fields + ", found 7"},
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
 		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
 	} {
@@ -78,13 +70,11 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 		policy policy.Policy
 		want   string // empty: accepted
 	}{
-		{`"timezone":"Europe/Berlin"`, policy.Policy{}, ""}, // a whole catalogue is saved with one
 		{`"timezone":"Mars/Base"`, policy.Policy{}, `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`},
 		{`"dtstart":"2026-01-01"`, policy.Policy{}, noRule},
 		{`"refresh":"planned"`, policy.Policy{}, noPlan},
 
 		// The policy has a rule
-		{`"timezone":"Europe/Berlin"`, scheduled, ""},
 		{`"dtstart":"2026-01-01"`, scheduled, ""},
 		{`"refresh":"planned"`, scheduled, ""},
 
@@ -111,16 +101,14 @@ func TestEqualPayloadsAreEqualTexts(t *testing.T) {
 			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
 		}
 	}
-	_, err := canonicalPayload(map[string]any{"n": math.Inf(1)})
-	if err == nil || err.Error() != "payload: expected values that JSON can hold, found json: unsupported value: +Inf" {
-		t.Errorf("found %v", err)
+	if _, err := canonicalPayload(map[string]any{"n": math.Inf(1)}); err == nil {
+		t.Error("infinity is accepted")
 	}
 }
 
 func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "", "#0, next 06:00: planned"},
-		{daily + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
 		{banner, "", "#0, next 00:00: saved: refresh now"},
 		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
 
@@ -128,8 +116,14 @@ func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 		{`"rrule":"FREQ=DAILY"`, "", "#0, next 00:00+1: planned"},
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5","timezone":"Europe/Berlin"`, "", "#0, next 04:00: planned"}, // midnight in Berlin is 23:00 UTC
 	})
-	if s := tell(t, daily, ""); s.decision.Event != EventCreate || s.decision.Definition == nil {
+	s := tell(t, daily, "")
+	if s.decision.Event != EventCreate || s.decision.Definition == nil {
 		t.Errorf("found %+v", s.decision)
+	}
+	before := s.m // is not touched
+	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
+	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied || !reflect.DeepEqual(s.m, before) {
+		t.Errorf("%s, %v: became %+v", outcome, err, s.m)
 	}
 }
 
@@ -153,18 +147,14 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `
 	runStories(t, []storyTest{
 		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
-		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 		{daily, disabled + `09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 		{banner, `00:00 start | 00:01 failure "retryable":false | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
 
 		// While a retry waits
-		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "refresh":"now"`, "#2, next 06:20: saved: refresh now"},
-		{banner, `00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 failure | 00:00:30 put "payload":{"size":2}`, "#0, next 00:00:30: saved: refresh now"},
 
 		// While it is due: it stays due, since when it was
 		{daily, `06:05 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
-		{daily, `05:59 put "payload":{"size":2}`, "#0, next 06:00: planned"},
 		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
 		// While it waits after its last planned refresh: nothing else would ever start it
@@ -173,11 +163,9 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 
 		// A finished one-shot
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
-		{banner, `00:00 start | 00:00:10 success | 09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 
 		// What else is part of the definition
 		{daily, disabled + `09:00 put "policy":{"timeout":"2h"}`, "#0, next 16:00: planned"},
-		{daily, disabled + `09:00 put "policy":"fast"`, "#0, next 16:00: planned"},
 		{daily, disabled + `09:00 put "timezone":"Asia/Tokyo"`, "#0, next 21:00: planned"}, // 06:00 in Tokyo
 		{daily, disabled + `09:00 put "dtstart":"2026-01-01T00:30:00"`, "#0, next 16:30: planned"},
 		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
@@ -200,7 +188,6 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 
 		// It is one only of what fails
 		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
-		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 		{daily, failing + `06:20 put "policy":"fast"`, "#0, next 16:00: planned"},
 	})
 	if s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`); !s.m.Urgent() {
@@ -212,10 +199,8 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 	skips := misfiring("skip")
 	for steps, definition := range map[string]string{
-		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:                  skips,
-		`06:00 wake | 06:05 taken | 06:10 put "refresh":"now" | 06:30 interrupted`: daily,
-		`06:10 run | 06:10 start | 07:10 withdraw`:                                 daily,
-		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`:                daily,
+		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:   skips,
+		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`: daily,
 	} {
 		s := tell(t, definition, steps)
 		if !s.m.Urgent() {
@@ -232,10 +217,7 @@ func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, stopped + `09:00 put "payload":{"size":2}`, want},
 		{daily, stopped + `09:00 put "refresh":"now"`, want},
-		{banner, `00:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, want},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, "#0 disabled (has not paid): disabled by hand"},
-		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"Cannot refresh after 1 attempt" | 09:00 put "payload":{"size":2}`,
-			"#0 disabled (Cannot refresh after 1 attempt): disabled by hand"},
 
 		// What a Save button sends: put, then enable
 		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY" | 09:00 enable`, "#0, next 10:00: planned"},
@@ -255,7 +237,6 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	runStories(t, []storyTest{
 		// The attempt counts as the first of the new definition
 		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once, before planned"},
-		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once, before planned"},
 		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
 		// Its expected timeout is judged by the new definition, its deadline stands
@@ -266,8 +247,6 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again outdated, next 07:10: saved while running: again"},
-		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
-		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 	})
 }
 
@@ -291,16 +270,4 @@ func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) {
 	// Only a save that names another moves it
 	s.then(`10:30+1 put "dtstart":"2026-01-06T00:30:00"`)
 	s.expect("#0, next 15:30+1: planned")
-}
-
-func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
-	s := tell(t, daily, "06:00 start")
-	before := s.m
-	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
-	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
-		t.Fatal(outcome, err)
-	}
-	if !reflect.DeepEqual(s.m, before) {
-		t.Errorf("\n got %+v\nwant %+v", s.m, before)
-	}
 }

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -46,14 +45,12 @@ func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
 	}
 }
 
+// {"a":"…"} are eight bytes around the text.
 func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
-	// {"a":"…"} are eight bytes around the text.
 	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-8)}); err != nil {
 		t.Errorf("64 KiB: %v", err)
 	}
-	_, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)})
-	var field *document.Error
-	if !errors.As(err, &field) || err.Error() != "payload: expected at most 65536 bytes of JSON, found 65537" {
+	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)}); refusedField(err) != "payload" {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -133,11 +130,9 @@ func FuzzValidateUID(f *testing.F) {
 // checkWire sends a uid the whole way: as a command, to a worker, and back from him.
 func checkWire(t *testing.T, uid string) {
 	t.Helper()
-	for _, kind := range []CommandType{CommandPut, CommandRun, CommandEnable, CommandDisable, CommandRemove} {
-		command, err := DecodeCommand([]byte(`{"type":"` + string(kind) + `","uid":"` + uid + `"}`))
-		if err != nil || command.UID != uid {
-			t.Fatalf("%s of %q is understood as %+v, %v", kind, uid, command, err)
-		}
+	command, err := DecodeCommand([]byte(`{"type":"run","uid":"` + uid + `"}`))
+	if err != nil || command.UID != uid {
+		t.Fatalf("a command about %q is understood as %+v, %v", uid, command, err)
 	}
 	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message

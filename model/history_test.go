@@ -34,12 +34,6 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
 			a.Times, a.RefreshAt, a.Why = 3, ended, "interrupted: again at once"
 		}),
-		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
-			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
-		}),
-		begin + `"is":"success","changed":false,"next":35399750,"why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
-			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
-		}),
 		begin + `"is":"success","ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Ignored, a.Why = []string{"changed", "x y"}, "finished: one-shot"
 		}),
@@ -47,9 +41,8 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "exhausted after 2, planned"
 			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")
 		}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:                 retry(func(*Attempt) {}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`:                retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"why":"retry 3/6 +20m"}`: retry(func(a *Attempt) { a.Why = "retry 3/6 +20m" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:  retry(func(*Attempt) {}),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`: retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
 		begin + `"is":"failure",` + hour + `"delay":1200000,"jitter":-1500,` + planned + `"next":1198500,"of":6}`: retry(func(a *Attempt) {
 			a.Jitter, a.RetryAt, a.RefreshAt, a.Why = -1500*time.Millisecond, ended.Add(1198500*time.Millisecond), ended.Add(1198500*time.Millisecond), "retry 2/6 ~19m59s, before planned"
 		}),
@@ -159,17 +152,6 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 	}
 	if s.m.LastAttemptUID != "a1" {
 		t.Errorf("last attempt %q, want a1", s.m.LastAttemptUID)
-	}
-}
-
-func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
-	s := tell(t, banner, `00:00 start | 00:00:10 success "changed":false`)
-	if !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed {
-		t.Errorf("found %+v", s.decision.Ended)
-	}
-	s = tell(t, banner, `00:00 start | 00:00:10 failure "retryable":false`)
-	if !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final {
-		t.Errorf("found %+v", s.decision.Ended)
 	}
 }
 

@@ -33,7 +33,6 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 		"at its slot":                         {at(50, 10), 10, 10, at(50, 11)},
 		"a little late, and no other for it":  {at(50, 10), 10, 10.05, at(50, 11)},
 		"later, and so are those behind":      {at(50, 10), 10, 13.1, at(53, 14)},
-		"late by others, who moved the line":  {at(50, 13), 10, 13, at(50, 14)},
 		"behind slots that nobody used":       {at(50, 10), 20, 20, at(50, 21)},
 		"the last of its line":                {at(11, 10), 10, 30.1, at(31, 31)},
 		"when nothing is remembered":          {at(0, 0), 10, 30.1, at(31, 31)},

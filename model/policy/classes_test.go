@@ -10,9 +10,7 @@ func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
 	many := strings.TrimSuffix(strings.Repeat(`"E",`, 201), ",")
 	refusals(t, map[string]string{
 		`{"retry_on":["A"],"never_retry":["B"]}`: "never_retry: expected retry_on or never_retry, found both",
-		`{"retry_on":7}`:                         "retry_on: expected a list of texts, found 7",
 		`{"never_retry":[""]}`:                   `never_retry[0]: expected an error type of 1-100 printable characters, found ""`,
-		`{"never_retry":["a\nb"]}`:               `never_retry[0]: expected an error type of 1-100 printable characters, found "a\nb"`,
 		`{"never_retry":["` + long + `"]}`:       `never_retry[0]: expected an error type of 1-100 printable characters, found "` + long[:60] + `"…`,
 		`{"never_retry":[` + many + `]}`:         "never_retry: expected at most 200 error types, found 201",
 		`{"delays_by_error":["1h"]}`:             "delays_by_error: expected an object of at most 200 error types and delays, such as {RateLimited: 1h}, found a list",

@@ -69,12 +69,10 @@ func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
 
 		// Clocks that change at midnight
 		{"America/Santiago", daily0030, "2026-01-01", "2026-09-05T12:00:00Z", []string{"09-06T01:30:00-03:00", "09-07T00:30:00-03:00"}},
-		{"Asia/Beirut", daily0030, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30:00+03:00", "03-30T00:30:00+03:00"}},
 		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:00:00+03:00", "03-30T00:00:00+03:00"}},
 
 		// A dtstart inside of the gap
 		{"Europe/Berlin", "FREQ=DAILY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-30T02:30:00+02:00"}},
-		{"Europe/Berlin", "FREQ=HOURLY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-29T04:30:00+02:00"}},
 		{"Europe/Berlin", "RDATE:20260329T023000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00"}},
 	} {
 		c.check(t)
@@ -84,14 +82,12 @@ func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
 func TestAWallTimeThatOccursTwiceRunsOnceAtTheFirst(t *testing.T) {
 	for _, c := range []zoneCase{
 		{"America/New_York", daily0130, "2026-01-01", "2026-10-31T12:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
-		{"Europe/Berlin", daily0230, "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-25T02:30:00+02:00", "10-26T02:30:00+01:00"}},
 		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=1;BYMINUTE=45", "2026-01-01", "2026-04-04T00:00:00Z", []string{"04-05T01:45:00+11:00", "04-06T01:45:00+10:30"}},
 		{"America/Santiago", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-04-04T12:00:00Z", []string{"04-04T23:30:00-03:00", "04-05T23:30:00-04:00"}},
 		{"Africa/Cairo", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-29T12:00:00Z", []string{"10-29T23:30:00+03:00", "10-30T23:30:00+02:00"}},
 
 		// Asked in the second round: 01:30 is over
 		{"America/New_York", daily0130, "2026-01-01", "2026-11-01T06:00:00Z", []string{"11-02T01:30:00-05:00"}},
-		{"America/New_York", "FREQ=DAILY;BYHOUR=2;BYMINUTE=0", "2026-01-01", "2026-11-01T06:59:59Z", []string{"11-01T02:00:00-05:00"}},
 
 		// A dtstart that occurs twice
 		{"America/New_York", "FREQ=DAILY", "2026-11-01T01:30:00", "2026-01-01T00:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
@@ -110,7 +106,6 @@ func TestARuleFinerThanADayWithoutBYPartsIsElapsedTime(t *testing.T) {
 
 		// Back: no hole
 		{"America/New_York", "FREQ=HOURLY", "2026-01-01", "2026-11-01T04:30:00Z", []string{"11-01T01:00:00-04:00", "11-01T01:00:00-05:00", "11-01T02:00:00-05:00"}},
-		{"America/New_York", "FREQ=MINUTELY", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:01:00-05:00"}},
 		{"Australia/Lord_Howe", "FREQ=HOURLY", "2026-01-01", "2026-04-04T14:30:00Z", []string{"04-05T01:30:00+10:30", "04-05T02:30:00+10:30"}},
 	} {
 		c.check(t)
@@ -160,7 +155,7 @@ func changes(loc *time.Location) []time.Time {
 }
 
 func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *testing.T) {
-	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 40)
+	r, rounds := rand.New(rand.NewSource(5)), long.Or(3, 40)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
 		loc, err := time.LoadLocation(name)

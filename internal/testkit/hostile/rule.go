@@ -69,7 +69,8 @@ func Random(r *rand.Rand) Rule {
 	return Rule{strings.Join(lines, "\n"), zones[r.IntN(len(zones))], start.Format("2006-01-02T15:04:05")}
 }
 
-func line(r *rand.Rand) string {
+// Line returns a random RRULE line without an end, and with one of these intervals if any. It may contradict itself.
+func Line(r *rand.Rand, intervals []int) string {
 	freqs := []string{"SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}
 	freq := r.IntN(len(freqs))
 	parts := []string{"FREQ=" + freqs[freq]}
@@ -97,7 +98,7 @@ func line(r *rand.Rand) string {
 	add(40, "BYDAY", func() string {
 		numbered := freq >= 5 && r.IntN(2) == 0
 		return distinct(1+r.IntN(5), func() string {
-			day := []string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}[r.IntN(7)]
+			day := weekdays[r.IntN(7)]
 			if numbered {
 				day = fmt.Sprint([]int{-5, -2, -1, 1, 2, 3, 5}[r.IntN(7)]) + day
 			}
@@ -110,16 +111,22 @@ func line(r *rand.Rand) string {
 	if len(parts) > 2 && freq >= 3 {
 		add(20, "BYSETPOS", some(40, 1, []int{24, 48, 200, 366}[freq-3], true))
 	}
-	switch r.IntN(10) {
-	case 0:
-		add(100, "COUNT", func() string { return fmt.Sprint(1 + r.IntN(1+r.IntN(10_000))) })
-	case 1:
-		add(100, "UNTIL", func() string {
-			return time.Date(2000+r.IntN(1+r.IntN(290)), 6, 1, 0, 0, r.IntN(86_400), 0, time.UTC).Format("20060102T150405Z")
-		})
-	}
 	return strings.Join(parts, ";")
 }
+
+// line is a Line that may end.
+func line(r *rand.Rand) string {
+	switch text := Line(r, intervals); r.IntN(10) {
+	case 0:
+		return fmt.Sprint(text, ";COUNT=", 1+r.IntN(1+r.IntN(10_000)))
+	case 1:
+		return text + time.Date(2000+r.IntN(1+r.IntN(290)), 6, 1, 0, 0, r.IntN(86_400), 0, time.UTC).Format(";UNTIL=20060102T150405Z")
+	default:
+		return text
+	}
+}
+
+var weekdays = []string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}
 
 // distinct lists what so many calls of next return, each once.
 func distinct(tries int, next func() string) string {

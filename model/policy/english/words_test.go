@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -79,7 +80,10 @@ func TestAWordMoreOrLessChangesTheMeaningOrIsAFiller(t *testing.T) {
 		}
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, e := range corpus(t) {
+	for i, e := range corpus(t) {
+		if i%long.Or(3, 1) != 0 {
+			continue
+		}
 		meaning := quickMeaning(t, e.text)
 		for _, c := range changes(e.text, func() []string {
 			return append(negations[:2:2], negations[random.IntN(len(negations))], vocabulary[random.IntN(len(vocabulary))])
