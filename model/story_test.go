@@ -2,6 +2,7 @@ package model
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -312,4 +313,34 @@ func runStories(t *testing.T, tests []storyTest) {
 	for _, test := range tests {
 		t.Run(test.steps, func(t *testing.T) { tell(t, test.definition, test.steps).expect(test.want) })
 	}
+}
+
+// policyOf reads a policy that must be good.
+func policyOf(t testing.TB, text string) policy.Policy {
+	t.Helper()
+	policy, err := policy.Parse(jsonOf(t, text))
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return policy
+}
+
+// refusedField is the field that an error names; "-" when it is no refusal.
+func refusedField(err error) string {
+	var refused *document.Error
+	if !errors.As(err, &refused) {
+		return "-"
+	}
+	return refused.Field
+}
+
+func jsonOf(t testing.TB, text string) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return value
 }

@@ -1,3 +1,5 @@
+// Package document reads what people and programs write: objects of JSON and YAML, durations, uids, texts. What it refuses it
+// refuses with an Error, which says where, what was expected and what was found.
 package document
 
 import (
@@ -174,5 +176,60 @@ func ScalarText(value any) (string, bool) {
 		return strconv.FormatFloat(v, 'f', -1, 64), true
 	default:
 		return "", false
+	}
+}
+
+// Error is the refusal of one input value. It says where the value stood, what was expected there and what was
+// found, so that the author of a document can mend it without reading code.
+type Error struct {
+	Field string // path inside the document, e.g. "policy.retries[2]"; empty for the document as a whole
+	Want  string // what is expected there, e.g. `a duration such as "5m"`
+	Found string // what was found, already quoted and shortened by Found
+}
+
+// Refuse returns the refusal of the value at a field: what is expected there, and what was found (see Found).
+func Refuse(field, want, found string) *Error { return &Error{field, want, found} }
+
+func (e *Error) Error() string {
+	text := "expected " + e.Want + ", found " + e.Found
+	if e.Field == "" {
+		return text
+	}
+	return e.Field + ": " + text
+}
+
+// At returns the error with its field placed below prefix: At("policy") turns "retries[2]" into "policy.retries[2]".
+func (e *Error) At(prefix string) *Error {
+	at := *e
+	switch {
+	case at.Field == "":
+		at.Field = prefix
+	case strings.HasPrefix(at.Field, "["):
+		at.Field = prefix + at.Field
+	default:
+		at.Field = prefix + "." + at.Field
+	}
+	return &at
+}
+
+// MaxFound bounds how much of a refused value, or of a name from outside, is repeated in an error, in bytes.
+const MaxFound = 60
+
+// Found renders a refused value for an error text: quoted, without control characters, at most 60 bytes of it.
+func Found(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		if len(v) > MaxFound {
+			return strconv.Quote(v[:MaxFound]) + "…"
+		}
+		return strconv.Quote(v)
+	case map[string]any:
+		return "an object"
+	case []any:
+		return "a list"
+	default:
+		return Shorten(fmt.Sprint(v), MaxFound) // a number of JSON may have any length
 	}
 }

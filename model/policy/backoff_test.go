@@ -64,6 +64,8 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":"1e999 5s 10m"}`: ftl + `"1e999 5s 10m"`,
 		`{"retries":{}}`:             "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
 
+		`{"retries":{"strategy":""}}`:                                    `retries.strategy: expected fixed or linear or exponential or fibonacci, found ""`,
+		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
 		`{"retries":{"strategy":"quadratic"}}`:                           `retries.strategy: expected fixed or linear or exponential or fibonacci, found "quadratic"`,
 		`{"retries":{"strategy":"fixed","base":0}}`:                      `retries.base: expected a duration above zero, such as "1m", found 0`,
 		`{"retries":{"strategy":"fixed","cap":"59s"}}`:                   `retries.cap: expected at least the base of 1m, found "59s"`,

@@ -45,15 +45,17 @@ func TestABadCircuitIsRefusedWithTheField(t *testing.T) {
 	with := func(text string) string { return `{"circuit":{"key":"{a}","open_after":"1 of 2",` + text + `}}` }
 	many := strings.TrimSuffix(strings.Repeat(`"E",`, 201), ",")
 	refusals(t, map[string]string{
-		`{"circuit":"open"}`:        `circuit: expected an object with key, open_after, on, probe, found "open"`,
-		of(`"0 of 10"`):             openAfter + `"0 of 10"`,
-		of(`"11 of 10"`):            openAfter + `"11 of 10"`,
-		of(`"5 of 101"`):            openAfter + `"5 of 101"`,
-		with(`"on":[]`):             "circuit.on: expected 1 to 200 error types, or no field for all failures, found 0",
-		with(`"on":[` + many + `]`): "circuit.on: expected 1 to 200 error types, or no field for all failures, found 201",
-		with(`"on":["a",""]`):       `circuit.on[1]: expected an error type of 1-100 printable characters, found ""`,
-		with(`"probe":"999ms"`):     `circuit.probe: expected a duration from 1s to 1d, found "999ms"`,
-		with(`"probe":"25h"`):       `circuit.probe: expected a duration from 1s to 1d, found "25h"`,
+		`{"circuit":"open"}`:                  `circuit: expected an object with key, open_after, on, probe, found "open"`,
+		`{"circuit":{"open_after":"1 of 2"}}`: `circuit.key: expected ` + wantKey + `, found ""`,
+		of(`5`):                               "circuit.open_after: expected a text, found 5",
+		of(`"0 of 10"`):                       openAfter + `"0 of 10"`,
+		of(`"11 of 10"`):                      openAfter + `"11 of 10"`,
+		of(`"5 of 101"`):                      openAfter + `"5 of 101"`,
+		with(`"on":[]`):                       "circuit.on: expected 1 to 200 error types, or no field for all failures, found 0",
+		with(`"on":[` + many + `]`):           "circuit.on: expected 1 to 200 error types, or no field for all failures, found 201",
+		with(`"on":["a",""]`):                 `circuit.on[1]: expected an error type of 1-100 printable characters, found ""`,
+		with(`"probe":"999ms"`):               `circuit.probe: expected a duration from 1s to 1d, found "999ms"`,
+		with(`"probe":"25h"`):                 `circuit.probe: expected a duration from 1s to 1d, found "25h"`,
 	})
 }
 
@@ -85,5 +87,31 @@ func TestACircuitCountsTheFailuresThatItNames(t *testing.T) {
 	}
 	if !named(`null`).Counts("") || named(`"network"`).Counts("") {
 		t.Error("a failure without an error type counts only where all do")
+	}
+}
+
+func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
+	long := strings.Repeat("x", 101)
+	many := strings.TrimSuffix(strings.Repeat(`"E",`, 201), ",")
+	refusals(t, map[string]string{
+		`{"retry_on":["A"],"never_retry":["B"]}`: "never_retry: expected retry_on or never_retry, found both",
+		`{"retry_on":7}`:                         "retry_on: expected a list of texts, found 7",
+		`{"never_retry":[""]}`:                   `never_retry[0]: expected an error type of 1-100 printable characters, found ""`,
+		`{"never_retry":["` + long + `"]}`:       `never_retry[0]: expected an error type of 1-100 printable characters, found "` + long[:60] + `"…`,
+		`{"never_retry":[` + many + `]}`:         "never_retry: expected at most 200 error types, found 201",
+		`{"delays_by_error":["1h"]}`:             "delays_by_error: expected an object of at most 200 error types and delays, such as {RateLimited: 1h}, found a list",
+		`{"delays_by_error":{"A":"soon"}}`:       `delays_by_error.A: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`{"delays_by_error":{" A":"1h"}}`:        `delays_by_error.A: expected an error type of 1-100 printable characters, found " A"`,
+	})
+}
+
+func TestEqualListsOfClassesAreEqualPolicies(t *testing.T) {
+	first := policyOf(t, `{"never_retry":["permanent","Gone","Gone"]}`)
+	second := policyOf(t, `{"never_retry":["SyntaxError","Gone","ForbiddenError","UnauthorizedError","NotFoundError","ValidationError"]}`)
+	if !first.Equal(second) {
+		t.Errorf("%v and %v", first.Classes.Never, second.Classes.Never)
+	}
+	if one := policyOf(t, `{"retry_on":"A"}`); !one.Equal(policyOf(t, `{"retry_on":["A"]}`)) || one.Equal(policyOf(t, `{"retry_on":[]}`)) || one.Equal(policyOf(t, `{}`)) {
+		t.Errorf("one class alone: %v", one.Classes.RetryOn)
 	}
 }

@@ -55,6 +55,8 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"notify":["disabled","recovered","stale","fresh"]}`: with(func(p *Policy) { p.Muted = nil }),
 		`{"failing_from":"none"}`:                             with(func(p *Policy) { p.FailingFrom = 0 }),
 		`{"email":"none"}`:                                    with(func(p *Policy) { p.Email = Recipient{} }),
+		`{"email":{"label":"owner"}}`:                         with(func(p *Policy) { p.Email = Recipient{Label: "owner"} }),
+		`{"email":"ops@example.com"}`:                         with(func(p *Policy) { p.Email = Recipient{Address: "ops@example.com"} }),
 		`{"disabled_reason":""}`:                              with(func(p *Policy) { p.DisabledReason = "" }),
 		`{"limits":[]}`:                                       with(func(p *Policy) { p.Limits = nil }),
 		`{"circuit":"none"}`:                                  with(func(p *Policy) { p.Circuit = nil }),

@@ -71,6 +71,8 @@ func TestABadLimitIsRefusedWithTheField(t *testing.T) {
 	one := `{"key":"{a}","running":1}`
 	refusals(t, map[string]string{
 		`{"limits":{"key":"{a}"}}`:                                                      `limits: expected a list such as [{key: "{host(input_url)}", running: 4}], found an object`,
+		`{"limits":[{"key":7,"running":1}]}`:                                            "limits[0].key: expected a text, found 7",
+		`{"limits":[{"key":"{a}","rate":60}]}`:                                          "limits[0].rate: expected a text, found 60",
 		`{"limits":[4]}`:                                                                "limits[0]: expected an object with key, running, rate, found 4",
 		`{"limits":[` + one + `,{"key":"{b}"}]}`:                                        "limits[1]: expected running or rate, or both, found neither",
 		`{"limits":[{"key":"{hst(a)}","running":1}]}`:                                   `limits[0].key: expected ` + wantKey + `, found "{hst(a)}"; nearest: {host(a)}`,

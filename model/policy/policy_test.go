@@ -55,6 +55,8 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
 		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
 		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
+		`{"email":{"payload":"a b"}}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found an object`,
+		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 		`{"failing_from":0}`:          "failing_from: expected a whole number from 1 to 1000, found 0",
 		`{"email":"a@b\r\nBcc: c@d"}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "a@b\r\nBcc: c@d"`,
 	} {
