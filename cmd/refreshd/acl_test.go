@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
@@ -25,10 +26,7 @@ func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
 	}
 	expectContains(t, c.do("acl", "--role", "viewer,worker", "--queue", "{q:1}"), "ACL SETUSER viewer-{q:1} reset on ", "ACL SETUSER worker-{q:1} reset on ", "~{q:1}:taken:*", "+cluster|slots")
 	expectContains(t, c.do("acl", "--role", "poller", "--parts"), "ACL SETUSER poller-bigtables reset on ", "~{bigtables:[0-9]*}-control", "%R~{bigtables}:settings", "+cluster|slots")
-	expectContains(t, c.fail(exitUsage, "acl", "--role", "root"), `--role: expected one of dispatcher, poller, worker, notifier, foreign-worker, application, subscriber, operator, viewer, found "root"`)
 	expectContains(t, c.fail(exitUsage, "acl", "--password-file", file(t, "two", "a\nb\n")), "--password-file: expected one line with a password")
-	c.fail(exitUsage, "acl", "--password-file", "/no/such/file")
-	c.fail(exitUsage, "acl", "--queue", "a b")
 }
 
 func TestRedisStartsWithThePrintedACLFile(t *testing.T) {
@@ -60,6 +58,7 @@ func (s stage) await(role acl.Role, want string, args ...string) {
 // TestAWholeStoryRunsUnderTheUsersThatACLPrints lets every part of refreshd run as its own user, from the first save to the last repair, and
 // wants that Redis has refused nothing.
 func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	s := stage{fixture.WithUsers(t, "bigtables"), t}
 	for _, daemon := range []*background{s.as(acl.Dispatcher).start("dispatcher"), s.as(acl.Poller).start("poller")} {
@@ -108,8 +107,7 @@ func (s stage) attempts() {
 func (s stage) commands() {
 	s.t.Helper()
 	operator := s.as(acl.Operator)
-	operator.in = `{"uid":"slow","policy":{"timeout":"5m"}}`
-	operator.do("model", "put", "-")
+	operator.put(`{"uid":"slow","policy":{"timeout":"5m"}}`)
 	s.await(acl.Viewer, "processing", "model", "ls")
 	operator.do("model", "run", "slow", "--force")
 	operator.do("model", "disable", "slow")
@@ -129,11 +127,9 @@ func (s stage) commands() {
 func (s stage) withoutPool() {
 	s.t.Helper()
 	operator, foreign := s.as(acl.Operator), s.Client(s.t, acl.ForeignWorker)
-	operator.in = `{"uid":"hand","policy":{"timeout":"100ms"}}`
-	operator.do("model", "put", "-")
+	operator.put(`{"uid":"hand","policy":{"timeout":"100ms"}}`)
 	s.await(acl.Viewer, "counted withdrawn", "stats")
-	operator.in = `{"uid":"hand","policy":{"timeout":"1m"}}`
-	operator.do("model", "put", "-")
+	operator.put(`{"uid":"hand","policy":{"timeout":"1m"}}`)
 	operator.do("model", "run", "hand", "--force")
 	for done := false; !done; {
 		taken, err := foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result()
@@ -159,8 +155,7 @@ func (s stage) steer() {
 	operator.do("limit", "set", "tenant=t2", "--running", "1")
 	operator.do("limit", "rm", "tenant=t2")
 	operator.do("circuit", "open", "tenant=t1")
-	operator.in = `[{"uid":"held","policy":"steered","labels":{"tenant":"t1"}},{"uid":"cut","policy":"steered","labels":{"tenant":"t1"}}]`
-	operator.do("model", "put", "-")
+	operator.put(`[{"uid":"held","policy":"steered","labels":{"tenant":"t1"}},{"uid":"cut","policy":"steered","labels":{"tenant":"t1"}}]`)
 	s.await(acl.Viewer, "hold:h1", "model", "get", "held")
 	s.await(acl.Viewer, "circuit:tenant=t1", "model", "get", "cut")
 	operator.do("circuit", "close", "tenant=t1")

@@ -17,11 +17,6 @@ type directory struct {
 	path string
 }
 
-func desired(t *testing.T, server *testkit.Server) *directory {
-	t.Helper()
-	return &directory{at(t, server), t.TempDir()}
-}
-
 func (d *directory) write(name, text string) {
 	d.t.Helper()
 	path := filepath.Join(d.path, name)
@@ -54,12 +49,10 @@ labels: {tenant: t1}
 `
 
 func TestADirectoryIsPlannedAndThenApplied(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		d := desired(t, server)
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := &directory{at(t, server), t.TempDir()}
 		d.write("fleet.yaml", fleetDocuments)
 		d.write("more/fleet.json", `[{"uid":"tbl_2"},{"kind":"model","uid":"tbl_3","rrule":"FREQ=DAILY","policy":{"timeout":"1h"}}]`)
-		d.write(".hidden.yaml", "no document")
-		d.write("README.txt", "no document")
 		d.do("queue", "create", "--parts", "2")
 		empty := server.Dump(t)
 		plan := "create   policy  nightly\ncreate   model   tbl_1\ncreate   model   tbl_2                             starts at once\ncreate   model   tbl_3\n"
@@ -77,46 +70,25 @@ func TestADirectoryIsPlannedAndThenApplied(t *testing.T) {
 		if got := d.object("model", "get", "tbl_1"); cmp.Diff(map[string]any{"owner": "ann", "tenant": "t1"}, got["labels"]) != "" || got["policy"] != "nightly" {
 			t.Errorf("found %v", got)
 		}
-	})
-}
 
-func TestAPlanNamesEachFieldThatChanges(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		d := desired(t, server)
-		d.write("fleet.yaml", fleetDocuments)
-		d.write("more.yaml", "uid: tbl_3\nrrule: FREQ=DAILY\npolicy: {timeout: 1h}\n")
-		d.do("apply", "-f", d.path, "--owner", "ann")
 		d.write("fleet.yaml", strings.NewReplacer("2h", "3h", "/a", "/b", "t1", "t2").Replace(fleetDocuments))
-		d.write("more.yaml", "uid: tbl_3\nrrule: FREQ=HOURLY\ntimezone: Europe/Berlin\npolicy: {timeout: 2h}\n")
 		changes := "change   policy  nightly                           timeout: 2h -> 3h\n" +
-			"change   model   tbl_1                             labels.tenant: t1 -> t2; payload.input_url: https://example.com/a -> https://example.com/b\n" +
-			"change   model   tbl_3                             rrule: FREQ=DAILY -> FREQ=HOURLY; timezone: - -> Europe/Berlin; policy.timeout: 1h -> 2h\n"
-		d.expect(exitDiffer, changes+"ann: 0 policies to create, 1 to change; 0 models to create, 2 to change, 0 to delete; 0 unchanged\n", "--plan")
-		steps := d.objects(d.outputOf(exitDiffer, "--plan", "-o", "json"))
-		if len(steps) != 4 || cmp.Diff(map[string]any{"field": "timeout", "old": "2h", "new": "3h"}, steps[0]["changes"].([]any)[0]) != "" || steps[3]["kind"] != "summary" {
+			"change   model   tbl_1                             labels.tenant: t1 -> t2; payload.input_url: https://example.com/a -> https://example.com/b\n"
+		d.expect(exitDiffer, changes+"ann: 0 policies to create, 1 to change; 0 models to create, 1 to change, 0 to delete; 2 unchanged\n", "--plan")
+		_, told, _ := d.run("apply", "-f", d.path, "--owner", "ann", "--plan", "-o", "json")
+		steps := d.objects(told)
+		if len(steps) != 3 || cmp.Diff(map[string]any{"field": "timeout", "old": "2h", "new": "3h"}, steps[0]["changes"].([]any)[0]) != "" || steps[2]["kind"] != "summary" {
 			t.Errorf("found %v", steps)
 		}
-		d.expect(exitDone, changes+"ann: 0 policies created, 1 changed; 0 models created, 2 changed, 0 deleted; 0 unchanged\n")
-		d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 3 unchanged\n", "--plan")
+		d.expect(exitDone, changes+"ann: 0 policies created, 1 changed; 0 models created, 1 changed, 0 deleted; 2 unchanged\n")
 	})
-}
-
-// outputOf is what apply prints.
-func (d *directory) outputOf(code int, flags ...string) string {
-	d.t.Helper()
-	got, stdout, stderr := d.run(append([]string{"apply", "-f", d.path, "--owner", "ann"}, flags...)...)
-	if got != code {
-		d.t.Errorf("expected exit code %d, found %d: %s", code, got, stderr)
-	}
-	return stdout
 }
 
 func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		d := desired(t, server)
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := &directory{at(t, server), t.TempDir()}
 		d.write("fleet.yaml", "- {uid: a}\n- {uid: b}\n- {uid: c}\n- {uid: d}\n")
-		d.in = "uid: mine\nlabels: {owner: bob}\n---\nuid: nobodys\n"
-		d.do("model", "put", "-")
+		d.put("uid: mine\nlabels: {owner: bob}\n---\nuid: nobodys\n")
 		d.do("apply", "-f", d.path, "--owner", "ann")
 		d.write("fleet.yaml", "- {uid: a}\n- {uid: b}\n")
 		d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 2 unchanged; 2 models are not in the directory: --prune deletes them\n", "--plan")
@@ -129,7 +101,6 @@ func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *te
 		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
 			t.Error(diff)
 		}
-		d.expect(exitDiffer, deletes+"ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 2 to delete; 2 unchanged\n", "--prune", "--plan", "--max-delete", "2")
 		d.expect(exitDone, deletes+"ann: 0 policies created, 0 changed; 0 models created, 0 changed, 2 deleted; 2 unchanged\n", "--prune", "--max-delete", "50%")
 		if left := d.objects(d.do("model", "ls", "-o", "json")); len(left) != 4 {
 			t.Errorf("expected a, b and those of others left, found %v", left)
@@ -138,10 +109,9 @@ func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *te
 }
 
 func TestWhatBelongsToOthersIsTakenOverOnlyIfAskedFor(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		d := desired(t, server)
-		d.in = "uid: bobs\nlabels: {owner: bob}\n---\nuid: nobodys\n"
-		d.do("model", "put", "-")
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := &directory{at(t, server), t.TempDir()}
+		d.put("uid: bobs\nlabels: {owner: bob}\n---\nuid: nobodys\n")
 		d.write("fleet.yaml", "- {uid: bobs}\n- {uid: new}\n- {uid: nobodys}\n")
 		before := server.Dump(t)
 		d.expect(exitFailed, "create   model   new                               starts at once\n"+
@@ -160,24 +130,23 @@ func TestWhatBelongsToOthersIsTakenOverOnlyIfAskedFor(t *testing.T) {
 
 func TestADocumentThatIsRefusedIsNamedAndNothingIsApplied(t *testing.T) {
 	server := testkit.Miniredis(t)
-	d := desired(t, server)
+	d := &directory{at(t, server), t.TempDir()}
 	for text, want := range map[string]string{
 		"uid: a\nrrule: FREQ=NEVER\n":    "x.yaml line 4: rrule FREQ: expected",
 		"uid: a\n---\nuid: a\n":          "x.yaml line 5: expected each model and each policy once, found model a again, as at x.yaml line 3",
 		"uid: a\nrefresh: now\n":         `x.yaml line 4: refresh: expected planned or nothing, as a directory is applied again and again, found "now"`,
 		"uid: a\nlabels: {owner: bob}\n": `x.yaml line 4: labels.owner: expected ann or nothing, found "bob"`,
 		"uid: a\nlabels: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1}\n": "x.yaml line 4: labels: expected at most 7 beside owner, found 8",
-		"uid: a\nstate: {}\n":      "x.yaml line 4: state: expected one of uid,",
-		"uid: a\npolicy: none\n":   "x.yaml line 4: policy: expected a policy, or the name of a stored one (default)",
-		"kind: policy\nuid: a\n":   `x.yaml line 3: kind: expected model, as the other fields say, found "policy"`,
-		"timeout: 1h\n":            "x.yaml line 3: name: expected 1-200 letters",
-		"name: p\ntimeout: soon\n": "x.yaml line 4: timeout: expected a duration",
-		"just words\n":             "x.yaml line 3: expected a model, which has a uid, or a policy, found",
+		"uid: a\nstate: {}\n":    "x.yaml line 4: state: expected one of uid,",
+		"uid: a\npolicy: none\n": "x.yaml line 4: policy: expected a policy, or the name of a stored one (default)",
+		"kind: policy\nuid: a\n": `x.yaml line 3: kind: expected model, as the other fields say, found "policy"`,
+		"timeout: 1h\n":          "x.yaml line 3: name: expected 1-200 letters",
+		"just words\n":           "x.yaml line 3: expected a model, which has a uid, or a policy, found",
 	} {
 		d.write("x.yaml", "uid: good\n---\n"+text)
-		code, _, stderr := d.run("apply", "-f", d.path, "--owner", "ann")
-		if code != exitFailed || !strings.Contains(strings.ReplaceAll(stderr, d.path+"/", ""), want) {
-			t.Errorf("%s: expected %s, found code %d, %s", text, want, code, stderr)
+		told := strings.ReplaceAll(d.fail(exitFailed, "apply", "-f", d.path, "--owner", "ann"), d.path+"/", "")
+		if !strings.Contains(told, want) {
+			t.Errorf("%s: expected %s, found %s", text, want, told)
 		}
 		if dump := server.Dump(t); len(dump) > 0 {
 			t.Errorf("%s: expected nothing applied, found %v", text, dump)
@@ -186,13 +155,10 @@ func TestADocumentThatIsRefusedIsNamedAndNothingIsApplied(t *testing.T) {
 }
 
 func TestWhatAnExportSaysIsADirectory(t *testing.T) {
-	d := desired(t, testkit.Miniredis(t))
-	d.in = "name: nightly\ntimeout: 2h\n"
-	d.do("policy", "put", "-")
-	d.in = "name: default\nqueue_timeout: 5m\n" // which would complete nightly, were it not whole
-	d.do("policy", "put", "-")
-	d.in = namedModels
-	d.do("model", "put", "-")
+	d := &directory{at(t, testkit.Miniredis(t)), t.TempDir()}
+	d.policy("name: nightly\ntimeout: 2h\n")
+	d.policy("name: default\nqueue_timeout: 5m\n") // which would complete nightly, were it not whole
+	d.put(namedModels)
 	d.write("fleet.jsonl", d.do("model", "export"))
 	policies := ""
 	for line := range strings.Lines(d.do("model", "export", "--state")) {
@@ -202,6 +168,5 @@ func TestWhatAnExportSaysIsADirectory(t *testing.T) {
 	}
 	d.write("policies.jsonl", policies)
 	expectContains(t, d.do("apply", "-f", d.path, "--owner", "ann", "--adopt"), "ann: 0 policies created, 0 changed; 0 models created, 4 changed, 0 deleted; 2 unchanged\n")
-	d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 6 unchanged\n", "--plan")
 	d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 6 unchanged\n", "--plan", "--prune")
 }

@@ -27,12 +27,11 @@ func (c *console) fleet() {
 	for i := range 30 {
 		fmt.Fprintf(&text, "{\"uid\":\"m%02d\",\"rrule\":\"FREQ=YEARLY\",\"labels\":{\"tenant\":\"t%d\"}}\n", i, i%3)
 	}
-	c.in = text.String()
-	c.do("model", "put", "-")
+	c.put(text.String())
 }
 
 func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		queue := c.withPoller(server)
 		c.fleet()
@@ -65,7 +64,7 @@ func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
 }
 
 func TestABulkMayBeLeftAndCancelled(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		queue := c.withPoller(server)
 		c.fleet()
@@ -79,30 +78,6 @@ func TestABulkMayBeLeftAndCancelled(t *testing.T) {
 		expectContains(t, c.do("bulk", "cancel", id), id+" cancelled: ")
 		expectContains(t, c.do("bulk", "ls"), id, "cancelled")
 	})
-}
-
-func TestWrongWishesAboutManyModelsAreRefused(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.fleet()
-	for line, want := range map[string]string{
-		"model rm -l tenant=t1":                       "--selector: expected --yes, as models are removed",
-		"model run --selector=":                       "--selector: expected --yes, as all models of the queue are picked",
-		"model run a -l tenant=t1":                    "expected uids or a selector, found both",
-		"model run a --rate 1/s":                      "--rate: expected -l with it, found uids",
-		"model run":                                   "expected the uid of a model, found none",
-		"model run -l tenant=t1 --rate 1/y":           "--rate: expected a number from 1 to 1000000, a slash and a time from 1s to 1d",
-		"model run -l status=faling":                  "did you mean failing?",
-		"model ls -l tenant":                          `terms such as "tenant=t1"`,
-		"model ls --after x":                          "--after: expected a cursor as ls has told it",
-		"model ls --sort due --after eyJ1Ijoi":        "--after: expected a cursor as ls has told it",
-		"model ls --sort due --after eyJ1aWQiOiJhIn0": "--after: expected the cursor of a list in the same order",
-	} {
-		if found := c.fail(exitUsage, strings.Fields(line)...); !strings.Contains(found, want) {
-			t.Errorf("%s: expected %s, found %s", line, want, found)
-		}
-	}
-	expectContains(t, c.fail(exitFailed, "bulk", "show", "x"), "expected the id of a bulk that is not over, or was within a day, found none of that name")
-	expectContains(t, c.fail(exitFailed, "bulk", "cancel", "x"), "found none of that name")
 }
 
 // pages lists models page by page.
@@ -156,32 +131,30 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 				t.Errorf("%v: expected each model once, found %v", args, found)
 			}
 		}
+		for _, args := range [][]string{{"--prefix", "*"}, {"--prefix", "[m]"}, {"--prefix", "m", "--status", "disabled"}, {"--queue", "shop"}} { // a prefix is no pattern
+			if found := c.pages(args...); len(found) > 0 {
+				t.Errorf("%v: expected none, found %v", args, found)
+			}
+		}
+		if server.Mini == nil {
+			return
+		}
+		queue.Redis.Del(t.Context(), queue.Store.Keys.Failing) // the first page of what fails does not walk all models
+		queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1, Member: "m07"})
+		for _, args := range [][]string{{"-l", "status=failing"}, {"--sort", "failing"}} {
+			before := server.Mini.CommandCount()
+			if found := c.pages(args...); !slices.Equal(found, []string{"m07"}) || server.Mini.CommandCount()-before > 40 {
+				t.Errorf("%v: expected m07 by a few commands, found %v by %d", args, found, server.Mini.CommandCount()-before)
+			}
+		}
 	})
 }
 
-func TestTheFirstPageOfWhatFailsDoesNotWalkAllModels(t *testing.T) {
-	queue := fixture.Live(t, testkit.Miniredis(t))
-	c := at(t, queue.Server)
-	c.fleet()
-	queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1, Member: "m07"})
-	queue.Redis.HSet(t.Context(), queue.Store.Keys.Model("m07"), "failing_since", "2026-11-21T07:00:00Z")
-	for _, args := range [][]string{{"-l", "status=failing"}, {"--sort", "failing"}} {
-		scans := queue.Server.Mini.CommandCount()
-		if found := c.objects(c.do(append([]string{"model", "ls", "-o", "json"}, args...)...)); len(found) != 1 || found[0]["uid"] != "m07" {
-			t.Errorf("%v: expected m07, found %v", args, found)
-		}
-		if took := queue.Server.Mini.CommandCount() - scans; took > 40 {
-			t.Errorf("%v: expected a few commands, found %d", args, took)
-		}
-	}
-}
-
 func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		queue := c.withPoller(server)
-		c.in = "{\"uid\":\"a\",\"policy\":{\"retries\":[\"1h\"],\"on_exhausted\":\"give_up\"}}\n{\"uid\":\"b\"}\n"
-		c.do("model", "put", "-")
+		c.put("{\"uid\":\"a\",\"policy\":{\"retries\":[\"1h\"],\"on_exhausted\":\"give_up\"}}\n{\"uid\":\"b\"}\n")
 		c.do("model", "disable", "b", "--reason", "Not paid")
 		if _, err := queue.Redis.LPush(t.Context(), queue.Store.Keys.History("a"), `{"uid":"x","at":"2026-11-21T07:00:00Z","is":"failure","reason":"HTTP 503"}`,
 			`{"uid":"y","at":"2026-11-21T08:00:00Z","is":"cancel","reason":"superseded"}`).Result(); err != nil {

@@ -10,10 +10,9 @@ import (
 )
 
 func TestDoctorReportsRepairsAndExits(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		c.in = `{"uid":"tbl","rrule":"FREQ=HOURLY"}`
-		c.do("model", "put", "-")
+		c.put(`{"uid":"tbl","rrule":"FREQ=HOURLY"}`)
 		expectContains(t, c.do("doctor"), "bigtables: 1 model, 0 errors, ")
 		server.Client(t).ZRem(t.Context(), "bigtables:due", "tbl")
 		server.Client(t).Set(t.Context(), "bigtables:payload:evil\x1b[2J", "{}", 0)
@@ -45,9 +44,6 @@ func TestDoctorReportsSomeOfManyAndCountsTheRest(t *testing.T) {
 		t.Errorf("expected one told, found %d\n%s", code, stdout)
 	}
 	expectContains(t, stdout, "and 2 more of payload-orphan\n", "3 errors")
-	at(t, server).fail(exitUsage, "doctor", "--limit", "0")
-	at(t, server).fail(exitUsage, "doctor", "extra")
-	expectContains(t, at(t, server).fail(exitFailed, "doctor", "--redis", "redis://127.0.0.1:1"), "read the settings of the queue")
 }
 
 func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
@@ -62,20 +58,31 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 			strict := at(t, lasting).start(daemon, "--strict")
 			c, began := at(t, lasting), map[string]model.Event{"dispatcher": "start", "poller": "create", "up": "create"}[daemon]
 			if daemon == "dispatcher" {
-				c.in = "uid: a\n"
-				c.do("model", "put", "-")
+				c.put("uid: a\n")
 			} else {
 				fixture.Live(t, lasting).Command(`{"type":"put","uid":"a"}`)
 			}
 			fixture.Live(t, lasting).AwaitEvent(began, 1)
-			for name, daemon := range map[string]*background{"lax": lax, "strict": strict} {
-				if code := daemon.stop(); code != exitDone {
-					t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)
-				}
+			for _, daemon := range []*background{lax, strict} {
+				daemon.ends(t)
 			}
 			if text := strict.stderr.String(); strings.Contains(text, `"warn"`) {
 				t.Errorf("expected no word about a lasting Redis, found %s", text)
 			}
 		})
 	}
+}
+
+func TestTheDoctorFailsOnWarningsIfItIsStrict(t *testing.T) {
+	server := testkit.Miniredis(t)
+	c := at(t, server)
+	c.do("doctor", "--strict")
+	server.Client(t).RPush(t.Context(), "bigtables:wake", "1", "1")
+	expectContains(t, c.do("doctor"), "0 errors, 1 warning, ")
+	for _, output := range []string{outputTable, outputJSON} {
+		if code, stdout, _ := c.run("doctor", "--strict", "-o", output); code != exitFailed {
+			t.Errorf("expected exit code 1, found %d\n%s", code, stdout)
+		}
+	}
+	expectContains(t, c.do("doctor", "--strict", "--repair"), "0 warnings, 1 mended")
 }

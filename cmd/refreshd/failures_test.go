@@ -70,24 +70,11 @@ MODELS  BY         SINCE                     LAST                      UIDS   RE
 	}
 }
 
-func TestWrongWishesAboutFailuresAreRefused(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	for line, want := range map[string]string{
-		"failures -l tenant": `terms such as "tenant=t1"`,
-		"failures show x":    "error: expected the id of a fingerprint, 12 hex digits, or other",
-		"failures run x":     "error: expected the id of a fingerprint",
-	} {
-		expectContains(t, c.fail(exitUsage, strings.Fields(line)...), want)
-	}
-	expectContains(t, c.fail(exitFailed, "failures", "show", "0123456789ab"), "expected a signature by which models are failing")
-}
-
 func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		queue := c.withPoller(server)
-		c.in = `{"uid":"a","refresh":"planned","rrule":"FREQ=YEARLY"}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}` + "\n"
-		c.do("model", "put", "-")
+		c.put(`{"uid":"a","refresh":"planned","rrule":"FREQ=YEARLY"}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}` + "\n")
 		client := server.Client(t)
 		client.HSet(t.Context(), queue.Store.Keys.Model("a"), "error", "0123456789ab", "failing_since", "2026-11-21T06:00:00.000Z")
 		client.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1795240800000, Member: "a"})

@@ -21,8 +21,7 @@ func hourlyFleet(c *console, models int) (minute int) {
 	for i := range models {
 		fmt.Fprintf(&text, `{"uid":"m%03d","payload":{"input_url":"http://h%d/x"},"labels":{"tenant":"t%d"},"rrule":"FREQ=HOURLY;BYMINUTE=%d","dtstart":"2026-01-01"}`+"\n", i, i/10, i%2, minute)
 	}
-	c.in = text.String()
-	c.do("model", "put", "-")
+	c.put(text.String())
 	return minute
 }
 
@@ -45,7 +44,7 @@ func recordOf(q *fixture.Queue, uid string) *store.Record {
 }
 
 func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		hourlyFleet(c, 200)
 		c.do("model", "disable", "m000")
@@ -81,11 +80,10 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 }
 
 func TestTheDrainIsMeasured(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		c := at(t, server)
-		c.in = `{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n"
-		c.do("model", "put", "-")
+		c.put(`{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n")
 		now := nowOf(q)
 		for _, uid := range []string{"a", "b"} {
 			record := recordOf(q, uid)
@@ -99,7 +97,7 @@ func TestTheDrainIsMeasured(t *testing.T) {
 }
 
 func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		minute := hourlyFleet(c, 120)
 		plan := c.object("level", "--within", "10m", "--plan", "--drain", "30/m")
@@ -136,8 +134,7 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 		if at := fmt.Sprint(c.object("model", "get", uid)["refresh_at"]); strings.HasSuffix(at, fmt.Sprintf(":%02d:00.000Z", minute)) {
 			t.Errorf("%s starts at %s, with a phase of %v", uid, at, phase)
 		}
-		c.in = fmt.Sprintf(`{"uid":%q,"rrule":"FREQ=HOURLY;BYMINUTE=%d;BYSECOND=7","dtstart":"2026-01-01"}`, uid, minute)
-		c.do("model", "put", "-")
+		c.put(fmt.Sprintf(`{"uid":%q,"rrule":"FREQ=HOURLY;BYMINUTE=%d;BYSECOND=7","dtstart":"2026-01-01"}`, uid, minute))
 		got := c.object("model", "get", uid)
 		if got["phase"] != phase || got["refresh_at"] != got["planned_at"] || strings.HasSuffix(fmt.Sprint(got["planned_at"]), fmt.Sprintf(":%02d:07.000Z", minute)) {
 			t.Errorf("after a save with another rule: phase %v of %v, starts at %v, planned at %v", got["phase"], phase, got["refresh_at"], got["planned_at"])
@@ -151,7 +148,7 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 }
 
 func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		c := at(t, server)
 		hourlyFleet(c, 20)
@@ -189,7 +186,7 @@ func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
 }
 
 func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.do("queue", "create", "--parts", "4")
 		hourlyFleet(c, 120)

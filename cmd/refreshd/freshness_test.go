@@ -16,8 +16,7 @@ import (
 // aged are models of two tenants, of which one is stale, one late and two are fresh, and one that nobody watches.
 func (c *console) aged(queue *fixture.Queue) (now time.Time) {
 	c.t.Helper()
-	c.in = `{"name":"feeds","fresh_within":"26h","warn_within":"24h"}`
-	c.do("policy", "put", "-")
+	c.policy(`{"name":"feeds","fresh_within":"26h","warn_within":"24h"}`)
 	c.in = ""
 	for i, uid := range []string{"old", "late", "new", "newer"} {
 		c.in += fmt.Sprintf("{\"uid\":%q,\"policy\":\"feeds\",\"rrule\":\"FREQ=YEARLY\",\"labels\":{\"tenant\":\"t%d\"}}\n", uid, i%2)
@@ -53,7 +52,7 @@ func (c *console) age(queue *fixture.Queue, uid, freshness string, last, staleAt
 }
 
 func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, queue := at(t, server), fixture.Live(t, server)
 		c.do("policy", "ls")
 		expectContains(t, c.do("freshness"), "no model is watched")
@@ -90,7 +89,7 @@ func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
 }
 
 func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, queue := at(t, server), fixture.Live(t, server)
 		now := c.aged(queue)
 		k := queue.Store.Keys

@@ -22,8 +22,7 @@ type absent struct {
 func missing(t *testing.T, server *testkit.Server, models string) *absent {
 	t.Helper()
 	a := &absent{at(t, server), fixture.Live(t, server)}
-	a.in = models
-	a.do("model", "put", "-")
+	a.put(models)
 	return a
 }
 
@@ -80,7 +79,7 @@ func (a *absent) expectNobodyMissing(uid string) {
 }
 
 func TestWhenNobodyRunsTheDispatcherIsNamed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		a := missing(t, server, "uid: a\n")
 		a.expectNobodyMissing("a")
 		a.wait("a", time.Minute)
@@ -95,7 +94,7 @@ func TestWhenNobodyRunsTheDispatcherIsNamed(t *testing.T) {
 }
 
 func TestWhenNoWorkerTakesAnythingTheWorkerIsNamed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		a := missing(t, server, "uid: first\n---\nuid: second\n")
 		a.wait("first", 3*time.Minute)
 		a.wait("second", 2*time.Minute)
@@ -116,14 +115,12 @@ func TestWhenNoWorkerTakesAnythingTheWorkerIsNamed(t *testing.T) {
 		a.AwaitEvent("start", 2)
 		a.expectNobodyMissing("first") // a worker has it
 		a.expectNobodyMissing("second")
-		if code := dispatcher.stop(); code != exitDone {
-			t.Errorf("expected exit code 0, found %d", code)
-		}
+		dispatcher.ends(t)
 	})
 }
 
 func TestWhenResultsWaitThePollerIsNamed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		a := missing(t, server, "uid: a\n")
 		start(t, a.Queue)
 		entry, _ := a.Take()
@@ -137,22 +134,8 @@ func TestWhenResultsWaitThePollerIsNamed(t *testing.T) {
 	})
 }
 
-func TestTheDoctorFailsOnWarningsIfItIsStrict(t *testing.T) {
-	server := testkit.Miniredis(t)
-	c := at(t, server)
-	c.do("doctor", "--strict")
-	server.Client(t).RPush(t.Context(), "bigtables:wake", "1", "1")
-	expectContains(t, c.do("doctor"), "0 errors, 1 warning, ")
-	for _, output := range []string{outputTable, outputJSON} {
-		if code, stdout, _ := c.run("doctor", "--strict", "-o", output); code != exitFailed {
-			t.Errorf("expected exit code 1, found %d\n%s", code, stdout)
-		}
-	}
-	expectContains(t, c.do("doctor", "--strict", "--repair"), "0 warnings, 1 mended")
-}
-
 func TestStatsListWhoLives(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		a := missing(t, server, "uid: a\nrrule: FREQ=YEARLY\n")
 		expectContains(t, a.do("stats"), "dispatchers     0  none is known\n", "pollers         0  none is known\n", "workers         0  none is known\n")
 		var daemons []*background

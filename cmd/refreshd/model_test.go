@@ -26,7 +26,7 @@ uid: once
 `
 
 func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.in = twoModels
 		expectContains(t, c.do("model", "put", "-", "--verbose"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
@@ -65,10 +65,9 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 }
 
 func TestModelsAreSteered(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		c.in = twoModels
-		c.do("model", "put", "-")
+		c.put(twoModels)
 		status := func(uid, want string) {
 			t.Helper()
 			if got := c.object("model", "get", uid)["status"]; got != want {
@@ -113,59 +112,43 @@ func start(t *testing.T, q *fixture.Queue) {
 }
 
 func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, q := at(t, server), fixture.Live(t, server)
-		c.in = "uid: a\n"
-		c.do("model", "put", "-")
+		c.put("uid: a\n")
 		start(t, q)
-		if got := c.object("model", "get", "a")["status"]; got != "queued" {
-			t.Errorf("expected queued, found %s", got)
+		for _, status := range []string{"queued", "processing"} {
+			if got := c.object("model", "get", "a")["status"]; got != status {
+				t.Errorf("expected %s, found %s", status, got)
+			}
+			expectContains(t, c.fail(exitFailed, "model", "run", "a"), "a: expected an idle model, found an attempt queued or running; --force supersedes it")
+			q.Take()
 		}
-		refused := "a: expected an idle model, found an attempt queued or running; --force supersedes it"
-		expectContains(t, c.fail(exitFailed, "model", "run", "a"), refused)
-		if _, found := q.Take(); !found {
-			t.Fatal("expected an attempt in the input list")
-		}
-		if got := c.object("model", "get", "a")["status"]; got != "processing" {
-			t.Errorf("expected processing, found %s", got)
-		}
-		expectContains(t, c.fail(exitFailed, "model", "run", "a"), refused)
 		expectContains(t, c.do("model", "run", "a", "--force"), "run        a\n")
 		if got := c.object("model", "get", "a"); got["status"] != "due" || got["attempt_uid"] != "" || got["last_attempt_uid"] != "" {
 			t.Errorf("expected the attempt superseded, found %v", got)
 		}
-	})
-}
 
-func TestACommandTakesBackTheQueuedAttemptThatItSupersedes(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		c, q := at(t, server), fixture.Live(t, server)
-		c.in = "- uid: a\n- uid: b\n- uid: c\n- uid: d\n"
-		c.do("model", "put", "-")
+		c.put("- uid: b\n- uid: c\n- uid: d\n- uid: e\n") // what is queued is taken back by what supersedes it
 		start(t, q)
-		c.do("model", "run", "a", "--force")
-		c.do("model", "disable", "b")
-		c.do("model", "rm", "c")
-		left := q.List(q.Store.Keys.Input)
-		if len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-d"`) {
-			t.Errorf("expected only the attempt of d in the input list, found %v", left)
+		c.do("model", "run", "a", "b", "--force")
+		c.do("model", "disable", "c")
+		c.do("model", "rm", "d")
+		if left := q.List(q.Store.Keys.Input); len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-e"`) {
+			t.Errorf("expected only the attempt of e in the input list, found %v", left)
 		}
 	})
 }
 
 func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		c.in = "uid: m1"
-		c.do("model", "put", "-")
+		c.put("uid: m1")
 		c.do("model", "run", "m1", "--by", "ann")
 		c.env["REFRESHD_BY"] = "night shift"
 		c.do("model", "disable", "m1")
 		c.do("model", "enable", "m1", "--by", strings.Repeat("x", 60))
 		c.do("model", "rm", "m1")
-		for _, wrong := range []string{"two\nlines", "\x1b[1m", strings.Repeat("x", 61), " x"} {
-			expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", wrong), "by: expected at most 60 bytes on one line, found ")
-		}
+		expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", strings.Repeat("x", 61)), "by: expected at most 60 bytes on one line, found ")
 		entries, _, err := fixture.New(t, server).Store.Report().Tail(t.Context(), store.TailStart)
 		me, failed := user.Current()
 		if err != nil || failed != nil || len(entries) != 5 {
@@ -174,6 +157,37 @@ func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
 		for i, want := range []string{me.Username, "ann", "night shift", strings.Repeat("x", 60), "night shift"} {
 			if entries[i].By != want {
 				t.Errorf("%s: expected %q, found %q", entries[i].Event, want, entries[i].By)
+			}
+		}
+	})
+}
+
+func TestAKeyOfAWrongTypeIsBrokenAndTellsWhatItIs(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, redis := at(t, server), server.Client(t)
+		c.put(twoModels)
+		redis.Set(t.Context(), "bigtables:model:text", "x", 0)
+		redis.RPush(t.Context(), "bigtables:model:list", "x")
+		expectContains(t, c.do("model", "ls", "--status", "broken"), "text", "list", "broken", "expected a hash, found a string", "expected a hash, found a list")
+		if listed := c.objects(c.do("model", "ls", "-o", "json", "--status", "finished")); len(listed) != 0 {
+			t.Errorf("want no finished model, got %v", listed)
+		}
+		if got := c.object("model", "get", "text"); got["status"] != "broken" || got["fault"] != "key: expected a hash, found a string" {
+			t.Errorf("want it broken, got %v", got)
+		}
+		expectContains(t, c.do("model", "get", "list"), "broken: its key holds something else than a model; refreshd doctor tells more")
+		expectContains(t, c.do("explain", "list"), "broken")
+		expectContains(t, c.fail(exitFailed, "model", "run", "list"), "bigtables:model:list holds a list, expected a hash")
+
+		redis.HSet(t.Context(), "bigtables:model:daily", "rrule", "FREQ=NEVER", "rev", "x")
+		redis.Set(t.Context(), "bigtables:payload:daily", "{", 0)
+		if got := c.object("model", "get", "daily"); !strings.Contains(fmt.Sprint(got["fault"]), "FREQ") || got["payload"] != nil {
+			t.Errorf("expected the fault told and no payload, found %v", got)
+		}
+		redis.HSet(t.Context(), "bigtables:model:once", "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
+		for _, command := range []string{"get once", "ls"} {
+			if text := c.do(line("model " + command)...); strings.ContainsAny(text, "\x1b\u202E") || strings.Contains(text, "y\nz") {
+				t.Errorf("expected no control characters, found %q", text)
 			}
 		}
 	})

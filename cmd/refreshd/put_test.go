@@ -3,22 +3,25 @@ package main
 import (
 	"fmt"
 	"io"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestASecondSaveChangesNothing(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		c.in = twoModels
-		c.do("model", "put", "-")
+		c.put(twoModels)
 		before := server.Dump(t)
 		expectContains(t, c.do("model", "put", "-"), "2 models: 0 created, 0 updated, 2 unchanged, 0 refused\n")
 		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
@@ -27,32 +30,6 @@ func TestASecondSaveChangesNothing(t *testing.T) {
 		c.in = strings.Replace(twoModels, "feed.csv", "other.csv", 1)
 		expectContains(t, c.do("model", "put", "-", "--verbose"), "updated    daily\n", "unchanged  once\n")
 	})
-}
-
-func TestABadDocumentHarmsItselfOnly(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	path := file(t, "models.yaml", "uid: a\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n---\nuid: d\n---\nuid: [e]\n")
-	code, stdout, stderr := c.run("model", "put", path, "-o", "json")
-	if code != exitFailed {
-		t.Errorf("expected exit code 1, found %d", code)
-	}
-	var results []string
-	for _, told := range c.objects(stdout) {
-		results = append(results, fmt.Sprint(told["uid"], " ", told["result"]))
-	}
-	if diff := cmp.Diff([]string{"a created", "b refused", "c refused", "d created", " refused"}, results); diff != "" {
-		t.Error(diff)
-	}
-	expectContains(t, stderr,
-		"models.yaml line 4: rrule FREQ: expected",
-		`models.yaml line 7: policy: expected a policy, or the name of a stored one (default), found "nightly"`,
-		"models.yaml line 11: uid: expected a text, found a list")
-}
-
-func TestAPayloadFieldThatIsOursIsRefusedWithItsLine(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.in = "uid: a\npayload:\n  x: 1\n  reply_to: 2\n"
-	expectContains(t, c.fail(exitFailed, "model", "put", "-"), "line 4: payload.reply_to: expected a name other than big_table_uid,")
 }
 
 func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
@@ -94,29 +71,150 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", operate.BatchSize+1))
 }
 
-func TestAPolicyMayBeUsedByItsNameInTheFileThatBringsIt(t *testing.T) {
+func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	policy, err := policy.Parse(map[string]any{"timeout": "7m"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.in = fmt.Sprintf("uid: a\npolicy: {timeout: 7m}\n---\nuid: b\npolicy: %s\n", policy.ContentName())
-	c.do("model", "put", "-")
-	if a, b := c.object("model", "get", "a"), c.object("model", "get", "b"); a["policy"] != b["policy"] {
-		t.Errorf("expected one policy, found %v and %v", a["policy"], b["policy"])
+	path := file(t, "models.yaml", "uid: a\npolicy: {timeout: 7m}\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n"+
+		"---\nuid: d\npolicy: "+policy.ContentName()+"\n---\nuid: [e]\n---\nuid: f\npayload:\n  x: 1\n  reply_to: 2\n")
+	for _, test := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "6 models: 2 created, 0 updated, 0 unchanged, 4 refused\n"},
+		{[]string{"--verbose"}, "unchanged  a\nunchanged  d\n6 models: 0 created, 0 updated, 2 unchanged, 4 refused\n"},
+	} {
+		code, stdout, stderr := c.run(append([]string{"model", "put", path}, test.flags...)...)
+		if code != exitFailed {
+			t.Errorf("expected exit code 1, found %d", code)
+		}
+		expectEqualText(t, test.want, stdout)
+		expectContains(t, stderr, "models.yaml line 5: rrule FREQ: expected", "models.yaml line 13: uid: expected a text, found a list",
+			`models.yaml line 8: policy: expected a policy, or the name of a stored one (default), found "nightly"`, "line 18: payload.reply_to: expected a name other than big_table_uid,")
+	}
+	_, stdout, _ := c.run("model", "put", path, "-o", "json")
+	var results []string
+	for _, told := range c.objects(stdout) {
+		results = append(results, fmt.Sprint(told["uid"], " ", told["result"]))
+	}
+	if diff := cmp.Diff([]string{"a unchanged", "b refused", "c refused", "d unchanged", " refused", "f refused"}, results); diff != "" {
+		t.Error(diff)
 	}
 }
 
-func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
+// tight is a policy whose timeout is the interval of the rule that it is used with.
+const tight = "policy: {timeout: 2h, retries: [0]}\n"
+
+func TestASaveWarnsOnceOfEachScheduleAndPolicyInTheOutcomeOfTheFirst(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
-	c.in = `[{"uid":"a"},{"uid":"b c"},{"uid":"d"}]`
-	_, stdout, stderr := c.run("model", "put", "-")
-	expectEqualText(t, "3 models: 2 created, 0 updated, 0 unchanged, 1 refused\n", stdout)
-	expectContains(t, stderr, "line 1: uid: expected")
-	_, stdout, _ = c.run("model", "put", "-", "--verbose")
-	expectEqualText(t, "unchanged  a\nunchanged  d\n3 models: 0 created, 0 updated, 2 unchanged, 1 refused\n", stdout)
-	_, stdout, _ = c.run("model", "put", "-", "-o", "json")
-	if told := c.objects(stdout); len(told) != 3 {
-		t.Errorf("expected an object for each model, found %s", stdout)
+	path := file(t, "models.yaml", "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\n---\nuid: b\nrrule: FREQ=DAILY;INTERVAL=2\n---\nuid: c\n"+
+		"rrule: FREQ=DAILY;INTERVAL=2\ndtstart: 2026-01-01\n---\nuid: d\nrrule: FREQ=DAILY;INTERVAL=3\ndtstart: soon\n")
+	_, stdout, stderr := c.run("model", "put", path, "-o", "json")
+	told := make(map[string]any)
+	for _, object := range c.objects(stdout) {
+		told[object["uid"].(string)] = object["warnings"]
 	}
+	warning := path + " line 1: dtstart: is missing, and the rule depends on it: it counts from midnight of the day on which the model is created"
+	if diff := cmp.Diff(map[string]any{"a": []any{warning}, "b": nil, "c": nil, "d": nil}, told); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	expectContains(t, stderr, "warning: "+warning+" (2 models)\n", "models.yaml line 13: dtstart: expected a wall clock time")
+	if strings.Count(stderr, "warning: ") != 1 {
+		t.Errorf("expected one warning, found\n%s", stderr)
+	}
+}
+
+func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	for _, text := range []string{
+		"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\npolicy: unknown\n", "uid: a b\nrrule: FREQ=DAILY;INTERVAL=2\n", "uid: a\ndtstart: 2026-01-01T00:00:00\n" + tight,
+	} {
+		c.in = text
+		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") || stderr == "" {
+			t.Errorf("%q: expected a refusal without a warning, found %q", text, stderr)
+		}
+	}
+	c.in = "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\n"
+	for i, want := range []bool{true, false} {
+		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") != want {
+			t.Errorf("save %d: expected a warning: %v, found %q", i+1, want, stderr)
+		}
+	}
+}
+
+// namedModels are of every kind: by the policy default, by a stored policy, and with one of their own.
+const namedModels = twoModels + "---\nuid: named\nrrule: FREQ=DAILY\npolicy: nightly\n---\nuid: explicit\nrrule: FREQ=DAILY\npolicy: default\nlabels: {tenant: t1}\n"
+
+func TestWhatIsShownOfAModelCanBeSavedAgain(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.policy("name: nightly\ntimeout: 2h\n")
+		c.policy("name: default\nqueue_timeout: 5m\n") // which completes what leaves something out
+		c.put(namedModels)
+		for _, uid := range []string{"daily", "once", "named", "explicit"} {
+			shown, before := c.do("model", "get", uid, "-o", "json"), c.object("model", "get", uid)
+			c.in = shown
+			expectContains(t, c.do("model", "put", "-", "--verbose"), "unchanged  "+uid+"\n")
+
+			c.in = strings.Replace(shown, `"timezone": "`, `"timezone": "Asia/Tokyo", "was": "`, 1)
+			expectContains(t, c.fail(exitFailed, "model", "put", "-"), "was: expected one of uid")
+
+			c.do("model", "rm", uid) // and with the last model its own policy
+			c.in = shown
+			expectContains(t, c.do("model", "put", "-", "--verbose"), "created    "+uid+"\n")
+			if diff := cmp.Diff(before["policy_definition"], c.object("model", "get", uid)["policy_definition"]); diff != "" {
+				t.Errorf("%s (-shown +saved):\n%s", uid, diff)
+			}
+		}
+		c.in = c.do("model", "ls", "-o", "json")
+		expectContains(t, c.do("model", "put", "-"), "4 models: 0 created, 0 updated, 4 unchanged, 0 refused\n")
+	})
+}
+
+func TestAnEditOfWhatIsShownIsSavedAndAHandWrittenDocumentMayNotSayWhatIsOnlyShown(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.put(twoModels)
+	c.in = strings.Replace(c.do("model", "get", "daily", "-o", "json"), "feed.csv", "other.csv", 1)
+	expectContains(t, c.do("model", "put", "-", "--verbose"), "updated    daily\n")
+	c.in = strings.Replace(c.do("model", "get", "daily", "-o", "json"), `"timeout": "1h"`, `"timeout": "soon"`, 1)
+	expectContains(t, c.fail(exitFailed, "model", "put", "-"), "policy_definition.timeout: expected a duration")
+	want := ""
+	c.in = ""
+	for i, field := range definitions.Shown {
+		c.in += "---\nuid: a\n" + field + ": x\n"
+		want += fmt.Sprintf("refreshd: standard input line %d: %s: expected one of uid\n", 3*i+3, field)
+	}
+	told := regexp.MustCompile(`expected one of uid.*`).ReplaceAllString(c.fail(exitFailed, "model", "put", "-"), "expected one of uid")
+	expectEqualText(t, want, told)
+}
+
+func TestPutKnowsEachFieldThatGetAndListShow(t *testing.T) {
+	shown := append(fieldsOf(reflect.TypeFor[operate.SoleModel]()), fieldsOf(reflect.TypeFor[operate.ListedModel]())...)
+	for _, field := range definitions.Shown {
+		if !slices.Contains(shown, field) {
+			t.Errorf("expected %s among what is shown, found it only among what put ignores", field)
+		}
+	}
+	for _, field := range shown {
+		_, err := model.ParseDefinition(map[string]any{"uid": "a", field: nil})
+		if defines := err == nil || field == "uid"; defines == slices.Contains(definitions.Shown, field) {
+			t.Errorf("%s: expected a field of the definition, or one that put ignores", field)
+		}
+	}
+}
+
+// fieldsOf are the names of the fields of a struct in JSON.
+func fieldsOf(of reflect.Type) (names []string) {
+	for field := range of.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous && name == "":
+			names = append(names, fieldsOf(field.Type)...)
+		case name != "" && name != "-":
+			names = append(names, name)
+		}
+	}
+	return names
 }

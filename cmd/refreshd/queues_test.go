@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
@@ -32,73 +34,63 @@ func (c *console) save(queue, uid, payload string) {
 	c.do("model", "put", "-", "--queue", queue)
 }
 
-func TestOneProcessOfEachDaemonServesSeveralQueues(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+func TestOneProcessOfEachDaemonServesSeveralQueuesAndTheirFilesAndRequestsDoNotMeet(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, dir := at(t, server), t.TempDir()
-		dispatcher := c.start("dispatcher", "--queue", "a", "--queue", "b")
-		by := at(t, server)
-		by.env["REFRESHD_QUEUE"] = "a, b"
-		poller := by.start("poller")
-		worker := c.start("worker", "--config", file(t, "refreshd.yaml", "queue: a,b\n"), "--exec", "sh", "--",
-			"-c", `cat > "$0/$REFRESHD_QUEUE-$REFRESHD_UID"`, dir)
-		for _, queue := range []string{"a", "b"} {
-			c.save(queue, "same", `{"of":"`+queue+`"}`)
-		}
-		for _, queue := range []string{"a", "b"} {
-			c.awaitStatus(queue, "same", "finished")
-			if got, err := os.ReadFile(filepath.Join(dir, queue+"-same")); strings.TrimSpace(string(got)) != `{"of":"`+queue+`"}` {
-				t.Errorf("expected the payload of the model of %s, found %s, %v", queue, got, err)
-			}
-		}
-		for name, daemon := range map[string]*background{"dispatcher": dispatcher, "poller": poller, "worker": worker} {
-			if code := daemon.stop(); code != exitDone {
-				t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)
-			}
-			expectContains(t, daemon.stderr.String(), `"queue":"a,b"`, `"queue":"a","part":"`+name, `"queue":"b","part":"`+name)
-		}
-	})
-}
-
-func TestFilesOfSeveralQueuesDoNotMeet(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		feeds := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
-		t.Cleanup(feeds.Close)
-		c, dir := at(t, server), t.TempDir()
-		up := c.start("up", "--queue", "a,{b}", "--fetch", dir, "--allow-private")
-		for _, queue := range []string{"a", "{b}"} {
-			c.save(queue, "same", `{"input_url":"`+feeds.URL+"/"+queue+`"}`)
-			c.awaitStatus(queue, "same", "finished")
-			if got, err := os.ReadFile(filepath.Join(dir, queue, "same")); string(got) != "/"+queue {
-				t.Errorf("expected the feed of %s, found %s, %v", queue, got, err)
-			}
-		}
-		if code := up.stop(); code != exitDone {
-			t.Errorf("expected exit code 0, found %d\n%s", code, up.stderr)
-		}
-	})
-}
-
-func TestAServiceIsToldWhichOfSeveralQueuesAsks(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		asked := make(chan string, 2)
 		service := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			asked <- strings.Join(r.Header.Values("Refreshd-Queue"), ",") + " " + r.Header.Get("Refreshd-Uid") + " " + string(body)
 		}))
 		t.Cleanup(service.Close)
-		c := at(t, server)
-		up := c.start("up", "--queue", "a,b", "--http", service.URL, "--http-header", "Refreshd-Queue: forged", "--dashboard", "off")
-		for _, queue := range []string{"a", "b"} {
-			c.save(queue, "same", `{"of":"`+queue+`"}`)
-			c.awaitStatus(queue, "same", "finished")
-			if got, want := testkit.Await(t, asked, "a request of the worker"), queue+` same {"of":"`+queue+`"}`; got != want {
-				t.Errorf("expected %s, found %s", want, got)
+		feeds := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }))
+		t.Cleanup(feeds.Close)
+		by := at(t, server)
+		by.env["REFRESHD_QUEUE"] = "a, {b}"
+		daemons := map[string]*background{"dispatcher": c.start("dispatcher", "--queue", "a", "--queue", "{b}"), "poller": by.start("poller")}
+		config := file(t, "refreshd.yaml", "queue: a,{b}\n")
+		for i, test := range []struct {
+			flags []string
+			came  func(queue string) string
+			want  string // of queue a
+		}{
+			{[]string{"--exec", "sh", "--", "-c", `cat > "$0/$REFRESHD_QUEUE-$REFRESHD_UID"`, dir}, func(queue string) string { return readFile(t, filepath.Join(dir, queue+"-same")) },
+				`{"input_url":"` + feeds.URL + `/a"}`},
+			{[]string{"--http", service.URL, "--http-header", "Refreshd-Queue: forged"}, func(string) string { return testkit.Await(t, asked, "a request of the worker") },
+				`a same {"input_url":"` + feeds.URL + `/a"}`},
+			{[]string{"--fetch", dir, "--allow-private"}, func(queue string) string { return readFile(t, filepath.Join(dir, queue, "same")) }, "/a"},
+		} {
+			daemons["worker"] = c.start(append([]string{"worker", "--config", config, "--grace", "0"}, test.flags...)...)
+			for _, queue := range []string{"a", "{b}"} {
+				c.save(queue, "same", `{"input_url":"`+feeds.URL+"/"+queue+`"}`)
+				if i > 0 {
+					c.do("model", "run", "same", "--queue", queue)
+				}
+				c.awaitStatus(queue, "same", "finished")
+				want := test.want
+				if queue != "a" {
+					want = strings.NewReplacer("a same", queue+" same", "/a", "/"+queue).Replace(want)
+				}
+				if got := strings.TrimSpace(test.came(queue)); got != want {
+					t.Errorf("%v: expected %s, found %s", test.flags, want, got)
+				}
 			}
+			daemons["worker"].ends(t)
 		}
-		if code := up.stop(); code != exitDone {
-			t.Errorf("expected exit code 0, found %d\n%s", code, up.stderr)
+		for name, daemon := range daemons {
+			daemon.ends(t)
+			expectContains(t, daemon.stderr.String(), `"queue":"a,{b}"`, `"queue":"a","part":"`+name, `"queue":"{b}","part":"`+name)
 		}
 	})
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
 }
 
 // TestAFaultOfOneQueueStopsNoOther gives one process three queues: a is well, b has keys of another type, and its user may not read c.
@@ -140,9 +132,7 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 	allow("~c*", "~{c}*")
 	admin.awaitStatus("c", "m", "finished")
 	admin.do("health", address)
-	if code := up.stop(); code != exitDone {
-		t.Errorf("expected exit code 0, found %d\n%s", code, up.stderr)
-	}
+	up.ends(t)
 	expectContains(t, up.stderr.String(), "NOPERM", "WRONGTYPE")
 }
 
@@ -159,36 +149,22 @@ func TestDaemonsOfSeveralQueuesEndTogetherWithinTheGrace(t *testing.T) {
 	awaitLog(t, up, `"queue":"a","part":"dispatcher","time"`)
 	awaitLog(t, up, `"queue":"b","part":"dispatcher","time"`)
 	close(service.release) // one grace is the time of both
-	if code := up.stop(); code != exitDone {
-		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
-	}
+	up.ends(t)
 	for _, queue := range []string{"a", "b"} {
 		c.awaitStatus(queue, "m", "finished")
 	}
 }
 
-func TestStrictRefusesToServeTheOthersOfAQueueThatIsNotAsItShouldBe(t *testing.T) {
-	t.Parallel()
-	server := testkit.Redis(t)
-	server.Client(t).HSet(t.Context(), "{b}:settings", "parts", "many")
-	told := at(t, server).fail(exitUsage, "dispatcher", "--queue", "a,b", "--strict")
-	expectContains(t, told, "{b}:settings parts: expected 1 to 1024")
-}
-
 func TestACommandAboutOneQueueRefusesSeveral(t *testing.T) {
 	c := &console{t: t, env: map[string]string{"REFRESHD_QUEUE": "a,b"}}
 	for _, command := range []string{"model ls", "stats", "doctor", "queue show", "acl", "demo", "bench", "queue create --parts 2", "up --models x"} {
-		expectContains(t, c.fail(exitUsage, strings.Fields(command)...), "--queue", "expected one ", "found a,b")
+		expectContains(t, c.fail(exitUsage, line(command)...), "--queue", "expected one ", "found a,b")
 	}
 	c.do("version") // which asks no queue
-	c.env = nil
-	expectContains(t, c.fail(exitUsage, "poller", "--queue", "a", "--queue", "b,a"), "--queue: expected each queue once, found a,b,a")
-	expectContains(t, c.fail(exitUsage, "poller", "--queue", "a,b c"), "queue: expected 1-64 letters")
-	expectContains(t, c.fail(exitUsage, "worker", "--fetch", t.TempDir(), "--queue", "a,.."), "do not begin with a dot")
 }
 
 func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.save("a", "of-a", `{}`)
 		c.save("b", "of-b", `{}`)
@@ -203,12 +179,39 @@ func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
 					t.Errorf("%s: expected the models of %s alone, found\n%s", command, queue, page)
 				}
 			}
-			if code := served.stop(); code != exitDone {
-				t.Errorf("%s: expected exit code 0, found %d\n%s", command, code, served.stderr)
-			}
+			served.ends(t)
 			if n := strings.Count(served.stderr.String(), "the dashboard is served"); n != 1 {
 				t.Errorf("%s: expected one dashboard, found %d", command, n)
 			}
 		}
+	})
+}
+
+func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, redis := at(t, server), server.Client(t)
+		c.save("bigtables", "m", `{}`)
+		expectContains(t, c.do("doctor"), "layout 1 of the keys, of 1 that this binary knows\n")
+		if report := c.object("doctor"); report["layout"] != 1.0 {
+			t.Errorf("expected layout 1, found %v", report)
+		}
+		redis.HSet(t.Context(), "{bigtables}:settings", "layout", 2)
+		before := server.Dump(t)
+		c.in = `{"uid":"n","payload":{}}`
+		for _, command := range [][]string{
+			{"dispatcher"}, {"poller"}, {"worker", "--http", "http://127.0.0.1:1"}, {"up"}, {"model", "put", "-"}, {"model", "run", "m"}, {"doctor", "--repair"}, {"stats"},
+		} {
+			expectContains(t, c.fail(exitUsage, command...), "{bigtables}:settings layout: expected at most 1, found 2: a newer release stores this queue; upgrade this binary")
+		}
+		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
+			t.Errorf("expected the keys as they were (-want +got):\n%s", diff)
+		}
+		redis.HSet(t.Context(), "{b}:settings", "parts", "many")
+		expectContains(t, c.fail(exitUsage, "dispatcher", "--queue", "a,b", "--strict"), "{b}:settings parts: expected 1 to 1024")
+		// Beside a queue that it may serve, it waits for somebody to mend this one.
+		up := c.start("up", "--queue", "bigtables,other")
+		awaitLog(t, up, `"message":"queue: opening failed"`)
+		c.save("other", "m", `{}`)
+		c.awaitStatus("other", "m", "queued")
 	})
 }

@@ -67,7 +67,7 @@ func TestAShadowThatAgreesEndsWell(t *testing.T) {
 }
 
 func TestAShadowOfAQueueWritesNothing(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
 		c.do("model", "put", file(t, "m.yaml", "uid: tbl_1\nrrule: FREQ=HOURLY\ntimezone: UTC\ndtstart: 2026-01-01T00:00:00\n"))
 		before := server.Dump(t)
@@ -83,47 +83,19 @@ func TestAShadowOfAQueueWritesNothing(t *testing.T) {
 	})
 }
 
-func TestAShadowRefusesWhatItCannotCompare(t *testing.T) {
+func TestAShadowRefusesWhatItCannotCompareAndALogWithoutARunProvesNothing(t *testing.T) {
 	c := nowhere(t)
 	models := file(t, "m.yaml", "uid: tbl_1\nrrule: FREQ=HOURLY\n")
-	for name, test := range map[string]struct {
-		code int
-		args []string
-		want string
-	}{
-		"no log":            {exitUsage, nil, "expected one log of the old system"},
-		"a format":          {exitUsage, []string{"-", "--format", "xml"}, "--format: expected one of auto, csv, jsonl, monitor"},
-		"columns":           {exitUsage, []string{"-", "--columns", "url=x"}, "--columns: expected uid, at, ended, outcome or error"},
-		"outcomes":          {exitUsage, []string{"-", "--outcomes", "1=x"}, "--outcomes: expected a word"},
-		"a zone":            {exitUsage, []string{"-", "--timezone", "Berlin"}, "--timezone: expected an IANA name"},
-		"a tolerance":       {exitUsage, []string{"-", "--within", "soon"}, "--within: expected a duration"},
-		"a time":            {exitUsage, []string{"-", "--from", "soon"}, "--from: expected a time"},
-		"no such file":      {exitFailed, []string{"none.csv", "-f", models}, "none.csv"},
-		"a refused model":   {exitFailed, []string{"-", "-f", file(t, "bad.yaml", "uid: tbl_1\nrule: x\n")}, "bad.yaml line 2"},
-		"a policy not here": {exitFailed, []string{"-", "-f", file(t, "named.yaml", "uid: tbl_1\npolicy: other\n")}, "named.yaml line 2: policy: expected a policy, or the name of a stored one"},
-		"a header":          {exitFailed, []string{"-", "-f", models}, `standard input: line 1: columns: expected one called "uid"`},
+	for _, test := range []struct{ log, flags, want string }{
+		{"", "none.csv -f " + models, "none.csv"},
+		{"", "- -f " + file(t, "bad.yaml", "uid: tbl_1\nrule: x\n"), "bad.yaml line 2"},
+		{"", "- -f " + file(t, "named.yaml", "uid: tbl_1\npolicy: other\n"), "named.yaml line 2: policy: expected a policy, or the name of a stored one"},
+		{"id;time\n", "- -f " + models, `standard input: line 1: columns: expected one called "uid"`},
+		{"", "- --format csv -f " + models, "at least one run"},
+		{"uid,started_at\n", "- --format csv -o json -f " + models, "at least one run"},
+		{"uid,started_at\ntbl_1,2026-10-05T04:00:00Z\n", "- --format csv --from 2026-10-06 --until 2026-10-06 -f " + models, "at least one run"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c.in = "id;time\n"
-			expectContains(t, c.fail(test.code, append([]string{"shadow"}, test.args...)...), test.want)
-		})
-	}
-}
-
-func TestALogWithoutARunProvesNothing(t *testing.T) {
-	models := file(t, "m.yaml", "{uid: tbl_1, rrule: FREQ=HOURLY}")
-	for name, log := range map[string]string{
-		"nothing":            "",
-		"a header":           "uid,started_at\n",
-		"runs before --from": "uid,started_at\ntbl_1,2026-10-05T04:00:00Z\n",
-	} {
-		for _, output := range []string{outputTable, outputJSON} {
-			c := nowhere(t)
-			c.in = log
-			code, _, stderr := c.run("shadow", "-", "-f", models, "-o", output, "--format", "csv", "--from", "2026-10-06", "--until", "2026-10-06")
-			if code != exitFailed || !strings.Contains(stderr, "at least one run") {
-				t.Errorf("%s: expected exit code %d and why, found %d\n%s", name, exitFailed, code, stderr)
-			}
-		}
+		c.in = test.log
+		expectContains(t, c.fail(exitFailed, line("shadow "+test.flags)...), test.want)
 	}
 }

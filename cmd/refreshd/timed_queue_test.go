@@ -47,13 +47,6 @@ func (s *timedQueue) set(clock string) {
 	s.queue.Server.Mini.SetTime(now)
 }
 
-// put saves models.
-func (s *timedQueue) put(text string) {
-	s.t.Helper()
-	s.in = text
-	s.do("model", "put", "-")
-}
-
 // round lets the dispatcher look at a time.
 func (s *timedQueue) round(clock string) {
 	s.t.Helper()

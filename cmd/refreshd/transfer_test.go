@@ -12,12 +12,10 @@ import (
 )
 
 func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		old, here := at(t, testkit.Miniredis(t)), at(t, server)
-		old.in = "name: nightly\ntimeout: 2h\nrrule: FREQ=YEARLY\n"
-		old.do("policy", "put", "-")
-		old.in = "uid: due\nlabels: {tenant: t1}\n---\nuid: planned\npolicy: nightly\n---\nuid: stopped\n"
-		old.do("model", "put", "-")
+		old.policy("name: nightly\ntimeout: 2h\nrrule: FREQ=YEARLY\n")
+		old.put("uid: due\nlabels: {tenant: t1}\n---\nuid: planned\npolicy: nightly\n---\nuid: stopped\n")
 		old.do("model", "disable", "stopped", "--reason", "has not paid")
 		old.in = "name: new-year\nrrule: FREQ=YEARLY\nfor: 2h\n"
 		old.do("calendar", "put", "-")
@@ -59,10 +57,9 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 }
 
 func TestAModelThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		c.in = "uid: a\n---\nuid: b\n---\nuid: c\n"
-		c.do("model", "put", "-")
+		c.put("uid: a\n---\nuid: b\n---\nuid: c\n")
 		client := server.Client(t)
 		client.Del(t.Context(), "bigtables:model:b")
 		client.LPush(t.Context(), "bigtables:model:b", "x")

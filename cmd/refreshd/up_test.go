@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -114,9 +115,7 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	}
 	q := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
 	q.AwaitEvent(model.EventSuccess, 1)
-	if code := up.stop(); code != exitDone {
-		t.Errorf("expected exit code 0, found %d", code)
-	}
+	up.ends(t)
 	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
 }
 
@@ -136,7 +135,7 @@ func read(t *testing.T, address string) string {
 }
 
 func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		service := newService(t)
 		q := fixture.Live(t, server)
 		c := at(t, server)
@@ -144,9 +143,7 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 		up.line(t, "2 models: 2 created")
 		testkit.Await(t, service.asked, "a request of the worker")
 		testkit.Await(t, service.asked, "a request of the worker")
-		if code := up.stop(); code != exitDone {
-			t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
-		}
+		up.ends(t)
 		for _, uid := range []string{"a", "b"} {
 			if got := c.object("model", "get", uid); got["status"] != "due" || got["refresh_why"] != "interrupted: again at once" {
 				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
@@ -161,23 +158,11 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
-	t.Parallel()
-	service := newService(t)
-	server := testkit.Redis(t)
-	c, q := at(t, server), fixture.Live(t, server)
-	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
-	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
-	up.line(t, "2 models: 2 created")
-	testkit.Await(t, service.asked, "a request of the worker")
-	testkit.Await(t, service.asked, "a request of the worker")
-	up.cancel()
-	awaitLog(t, up, `"part":"dispatcher","time"`)
-	service.release <- struct{}{}
-	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
-	close(service.release)
-	if code := up.stop(); code != exitDone {
-		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
+// ends stops a command, which must end well.
+func (b *background) ends(t *testing.T) {
+	t.Helper()
+	if code := b.stop(); code != exitDone {
+		t.Errorf("expected exit code 0, found %d\n%s", code, b.stderr)
 	}
 }
 
@@ -197,7 +182,7 @@ func awaitLog(t *testing.T, b *background, text string) {
 }
 
 func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		a := &app{}
 		build, err := a.prepareDaemons(t.Context(), &upFlags{}, nil)
@@ -214,9 +199,7 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Command(`{"type":"put","uid":"a"}`)
-		for range 250 {
-			q.Say("garbage")
-		}
+		q.Say(slices.Repeat([]string{"garbage"}, 250)...)
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if err := daemons.drain(ended); err != nil {
@@ -248,22 +231,19 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 }
 
 func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, q := at(t, server), fixture.Live(t, server)
 		dir := t.TempDir()
 		dispatcher, poller := c.start("dispatcher"), c.start("poller")
 		worker := c.start("worker", "--exec", "sh", "--concurrency", "2", "--", "-c", `cat > "$0/$REFRESHD_UID"`, dir)
-		c.in = "uid: a\npayload: {n: 1}\n"
-		c.do("model", "put", "-")
+		c.put("uid: a\npayload: {n: 1}\n")
 		q.AwaitEvent(model.EventSuccess, 1)
 		got := c.object("model", "get", "a")
 		if got["status"] != "finished" || got["last_success_at"] == nil {
 			t.Errorf("expected a refreshed model, found %v", got)
 		}
 		for name, daemon := range map[string]*background{"dispatcher": dispatcher, "poller": poller, "worker": worker} {
-			if code := daemon.stop(); code != exitDone {
-				t.Errorf("%s: expected exit code 0, found %d\n%s", name, code, daemon.stderr)
-			}
+			daemon.ends(t)
 			expectContains(t, daemon.stderr.String(), fmt.Sprintf(`"part":%q`, name), `"message":"started"`, `"message":"stopped"`)
 		}
 	})
@@ -282,16 +262,6 @@ func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
 	t.Parallel()
 	poller := (&console{t: t}).start("poller", "--redis", "redis://127.0.0.1:1", "--tick", "10ms")
 	awaitLog(t, poller, `"message":"queue: opening failed"`)
-	if code := poller.stop(); code != exitDone {
-		t.Errorf("expected exit code 0, found %d", code)
-	}
+	poller.ends(t)
 	expectContains(t, poller.stderr.String(), `"message":"started"`, "connection refused", `"message":"stopped"`)
-}
-
-func TestASecretHeaderIsNotRepeatedWhenItIsRefused(t *testing.T) {
-	stderr := (&console{t: t}).fail(exitUsage, "worker", "--http", "http://127.0.0.1:1", "--http-header", "X: y", "--http-header", "geheim")
-	expectContains(t, stderr, `--http-header: expected one line "NAME: VALUE", found something else as number 2`)
-	if strings.Contains(stderr, "geheim") {
-		t.Errorf("expected the value unsaid, found %s", stderr)
-	}
 }

@@ -1,6 +1,8 @@
 package definitions
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,12 +55,10 @@ func TestModelsAreReadFromEveryFormat(t *testing.T) {
 		"a number as a uid in YAML": {"m.yaml", "uid: 0042\n", []string{"0042"}},
 		"a word as a uid in YAML":   {"m.yaml", "uid: true\n", []string{"true"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, _ := read(t, test.name, test.text)
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
+		got, _ := read(t, test.name, test.text)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
 	}
 }
 
@@ -94,17 +94,10 @@ func TestAnErrorNamesTheLineAndTheField(t *testing.T) {
 		"a policy by a bad name": {"m.yaml", "uid: a\npolicy: my policy\n",
 			[]string{`m.yaml line 2: policy: expected a policy, or the name of a stored one, found "my policy"`}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, _ := read(t, test.name, test.text)
-			if len(got) != len(test.want) {
-				t.Fatalf("expected %q, found %q", test.want, got)
-			}
-			for i := range got {
-				if !strings.HasPrefix(got[i], test.want[i]) {
-					t.Errorf("expected %q, found %q", test.want[i], got[i])
-				}
-			}
-		})
+		got, _ := read(t, test.name, test.text)
+		if !slices.EqualFunc(got, test.want, strings.HasPrefix) {
+			t.Errorf("%s: expected %q, found %q", name, test.want, got)
+		}
 	}
 }
 
@@ -139,10 +132,7 @@ payload:
 	if text, err := d.Inline.MarshalJSON(); err != nil || string(text) != policy {
 		t.Errorf("found policy %s, %v", text, err)
 	}
-}
-
-func TestNumbersInJSONKeepTheirDigits(t *testing.T) {
-	for _, name := range []string{"m.json", "m.jsonl"} {
+	for _, name := range []string{"m.json", "m.jsonl"} { // numbers keep their digits there too
 		_, definitions := read(t, name, `{"uid":"a","payload":{"big":12345678901234567890,"exact":1.10}}`)
 		if got := definitions[0].Payload; got != `{"big":12345678901234567890,"exact":1.10}` {
 			t.Errorf("found %s", got)
@@ -167,10 +157,8 @@ func TestAnchorsAndMergeKeysSaveWriting(t *testing.T) {
   policy: {<<: *policy, retries: [soon]}
 `)
 	want := []string{"a", "b", "c", `m.yaml line 14: policy.retries[0]: expected a duration`}
-	for i := range want {
-		if i >= len(got) || !strings.HasPrefix(got[i], want[i]) {
-			t.Fatalf("expected %q, found %q", want, got)
-		}
+	if !slices.EqualFunc(got, want, strings.HasPrefix) {
+		t.Fatalf("expected %q, found %q", want, got)
 	}
 	if definitions[1].Payload != `{"x":1,"y":3}` || definitions[1].PolicyName != definitions[0].PolicyName {
 		t.Errorf("expected the override and the merged policy, found %+v", definitions[1])
@@ -181,14 +169,8 @@ const manyValues = "expected at most 100000 values and 10 for each byte of the f
 
 func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 	bomb := "uid: a\npayload:\n  a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
-	for i := 1; i < 12; i++ {
-		last, next := string(rune('0'+(i-1)%10))+string(rune('a'+i-1)), string(rune('0'+i%10))+string(rune('a'+i))
-		if i == 1 {
-			last = "a0"
-		} else {
-			last = "n" + last
-		}
-		bomb += "  n" + next + ": &n" + next + " [" + strings.Repeat("*"+last+", ", 9) + "*" + last + "]\n"
+	for i := range 11 {
+		bomb += fmt.Sprintf("  a%d: &a%[1]d [%s*a%d]\n", i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
 	for name, text := range map[string]string{
 		"a bomb":                  bomb,
@@ -197,13 +179,10 @@ func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 		"a list that merges both": "uid: a\npayload: &p\n  <<: [*p, *p, *p]\n",
 		"deep nesting":            "uid: a\npayload: {x: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}\n",
 	} {
-		t.Run(name, func(t *testing.T) {
-			got, _ := read(t, "m.yaml", text)
-			if len(got) != 1 || !strings.Contains(got[0], manyValues) &&
-				!strings.Contains(got[0], "expected merge keys that end") {
-				t.Errorf("expected a refusal, found %q", got)
-			}
-		})
+		got, _ := read(t, "m.yaml", text)
+		if len(got) != 1 || !strings.Contains(got[0], manyValues) && !strings.Contains(got[0], "expected merge keys that end") {
+			t.Errorf("%s: expected a refusal, found %q", name, got)
+		}
 	}
 }
 

@@ -1,72 +1,13 @@
 package dashboard
 
 import (
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
-
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/browser"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 )
-
-func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
-
-const oneFeed = `"policy":"feeds","labels":{"tenant":"t1"},"payload":{"input_url":"https://example.com/a.csv"}`
-
-const feeds = "name: feeds\nrrule: FREQ=DAILY;BYHOUR=6\ntimeout: 10m\nretries: [1h]\n"
-
-// liveFleet is a fleet of one failing model, whose daemons run by themselves.
-func liveFleet(t *testing.T, config Config) *fleet {
-	t.Helper()
-	f := newFleet(t, config)
-	f.policies(feeds)
-	f.fail("tbl_1", oneFeed, `"reason":"HTTP 503"`)
-	f.live()
-	return f
-}
-
-func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
-	t.Parallel()
-	f := liveFleet(t, Config{By: "ann"})
-	tab := browser.Open(t)
-	tab.Go(f.url("models?l=status%3Dfailing"))
-	tab.Follow("tbl_1")
-	tab.Follow("Run now")
-	tab.AwaitText("tbl_1")
-	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
-	f.Say(fixture.Result("success", "tbl_1", f.Attempt("tbl_1")))
-	tab.Await("!document.querySelector('#model-state .bad')")
-}
-
-func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	f := liveFleet(t, Config{ReadOnly: true})
-	tab := browser.Open(t)
-	tab.Go(f.url("policies"))
-	tab.AwaitText("FREQ=DAILY;BYHOUR=6")
-	tab.Follow("feeds")
-	tab.AwaitText(`This policy is called "feeds"`)
-	tab.Await("document.querySelector('.play-picture img').naturalWidth > 0")
-	tab.Follow("Try a change")
-	tab.AwaitText("Nothing is stored.")
-	before := f.Server.Dump(t)
-
-	tab.Fill("text", "name: mine\nrrule: FREQ=HOURLY\ntimeout: 90m\nretries: [5m]\n")
-	tab.Await("document.querySelector('#playground-result img')?.alt && document.querySelector('#playground-result').innerText.includes('called \"mine\"')")
-	tab.AwaitText("Seldom meant")
-	tab.Fill("text", "retries: [5m]\ncolour: red\n")
-	tab.AwaitText("your text line 2: colour: expected")
-	tab.Fill("text", "- Refresh every hour\n- Allow 10 minutes for a response\n")
-	tab.Await("document.querySelector('#playground-result img') && document.querySelector('#playground-result').innerText.includes('FREQ=HOURLY') || document.querySelector('#playground-result').innerText.includes('hour')")
-	if diff := cmp.Diff(before["bigtables:policies"], f.Server.Dump(t)["bigtables:policies"]); diff != "" {
-		t.Errorf("expected that nothing is stored (-before +after):\n%s", diff)
-	}
-}
 
 func TestEachFormDoesWhatItSays(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.By = "ann" })
@@ -115,5 +56,21 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	d.apply()
 	if after := d.List(d.Store.Keys.Rejected); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
 		t.Errorf("expected the one message rejected again, found %q after %q", after, before)
+	}
+}
+
+func TestThePlaygroundTellsHowARuleWasReadAndItsNextThreeTimes(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	for text, want := range map[string]string{
+		"Refresh it daily at 6am Berlin time": "Read as: every day at 06:00 (Europe/Berlin); next: ",
+		"{uid: a, rrule: daily at 6am}":       "Read as: every day at 06:00 (UTC); next: ",
+		"Allow 2 hours to complete":           "",
+	} {
+		page := d.page(home + "playground?text=" + url.QueryEscape(text))
+		_, said, _ := strings.Cut(page, `<p class="hint">Read as`)
+		said, _, _ = strings.Cut("Read as"+said, ".</p>")
+		if want == "" && strings.Contains(page, "Read as") || want != "" && (!strings.HasPrefix(said, want) || strings.Count(said, " 06:00") != 4) {
+			t.Errorf("%s: expected %q and three times, found %q", text, want, said)
+		}
 	}
 }

@@ -9,11 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
+
+func z(score float64, member string) redis.Z { return redis.Z{Score: score, Member: member} }
 
 // attack is what somebody puts in a field; each is told apart by its name.
 func attack(field string) string {
@@ -34,13 +38,12 @@ func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
 	tab := browser.Open(t)
 	f.hostile()
 	shown := ""
-	for _, path := range long.Or([]string{"model?uid=victim", "steering?keys=all", "rejected"}, attacked()) {
+	for _, path := range attacked() {
 		tab.Go(f.url(path))
 		tab.Await("document.readyState === 'complete'")
 		shown += tab.Text() + browser.Eval[string](tab, "[...document.querySelectorAll('input, textarea')].map(i => i.value).join('\\n')")
 	}
-	for _, field := range long.Or([]string{"payload", "reason", "hold", "circuit", "raw"},
-		[]string{"payload", "label", "reason", "status", "worker", "disabled", "hold", "circuit", "raw", "models?l=", "steering?key="}) {
+	for _, field := range []string{"payload", "label", "reason", "status", "worker", "disabled", "hold", "circuit", "raw", "models?l=", "steering?key="} {
 		if !strings.Contains(shown, "javascript:"+field) && !strings.Contains(shown, attack(field)[:20]) {
 			t.Errorf("expected to see the attack in %s as a text", field)
 		}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/operate"
@@ -15,6 +16,46 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
+
+const oneFeed = `"policy":"feeds","labels":{"tenant":"t1"},"payload":{"input_url":"https://example.com/a.csv"}`
+
+const feeds = "name: feeds\nrrule: FREQ=DAILY;BYHOUR=6\ntimeout: 10m\nretries: [1h]\n"
+
+// liveFleet is a fleet of one failing model, whose daemons run by themselves.
+func liveFleet(t *testing.T, config Config) *fleet {
+	t.Helper()
+	f := newFleet(t, config)
+	f.policies(feeds)
+	f.fail("tbl_1", oneFeed, `"reason":"HTTP 503"`)
+	f.live()
+	return f
+}
+
+func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{ReadOnly: true})
+	tab := browser.Open(t)
+	tab.Go(f.url("policies"))
+	tab.AwaitText("FREQ=DAILY;BYHOUR=6")
+	tab.Follow("feeds")
+	tab.AwaitText(`This policy is called "feeds"`)
+	tab.Await("document.querySelector('.play-picture img').naturalWidth > 0")
+	tab.Follow("Try a change")
+	tab.AwaitText("Nothing is stored.")
+	before := f.Server.Dump(t)
+
+	tab.Fill("text", "name: mine\nrrule: FREQ=HOURLY\ntimeout: 90m\nretries: [5m]\n")
+	tab.Await("document.querySelector('#playground-result img')?.alt && document.querySelector('#playground-result').innerText.includes('called \"mine\"')")
+	tab.AwaitText("Seldom meant")
+	tab.Fill("text", "retries: [5m]\ncolour: red\n")
+	tab.AwaitText("your text line 2: colour: expected")
+	tab.Fill("text", "- Refresh every hour\n- Allow 10 minutes for a response\n")
+	tab.Await("document.querySelector('#playground-result img') && document.querySelector('#playground-result').innerText.includes('FREQ=HOURLY') || document.querySelector('#playground-result').innerText.includes('hour')")
+	if diff := cmp.Diff(before["bigtables:policies"], f.Server.Dump(t)["bigtables:policies"]); diff != "" {
+		t.Errorf("expected that nothing is stored (-before +after):\n%s", diff)
+	}
+}
 
 func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	long.Only(t)
@@ -112,7 +153,7 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, Config{})
 	f.policies(feeds)
-	many := long.Or(3_000, 100_000)
+	const many = 100_000
 	f.fill(many)
 	counted := &commandCount{}
 	f.client.AddHook(counted)

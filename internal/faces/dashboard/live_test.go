@@ -76,7 +76,7 @@ func (v *viewing) await(id, want string) {
 }
 
 func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(failingModel)
 		v := d.view(home + "live/model?uid=a")

@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","refresh":"now","policy":{"timeout":"1h","retries":["1h"],"fresh_within":"2h"}`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c"`)
 		if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
@@ -35,7 +35,7 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 }
 
 func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","rrule":"every day at 6 AM","policy":{"fresh_within":"30d"}`, `"uid":"b","rrule":"every day at 6 AM"`)
 		d.start() // which gives signs of life
@@ -75,7 +75,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 
 // Foreign workers send no heartbeat: while they take attempts, nobody is missed.
 func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","refresh":"now"`, `"uid":"b","refresh":"now"`)
 		d.start()
@@ -119,20 +119,13 @@ func TestRatesAreDifferencesOfSamplesInTheirMinutes(t *testing.T) {
 		"before all":               {[]sample{at(3*time.Hour, 0), at(2*time.Hour, 5), at(0, 6)}, map[int]int64{59: 1}},
 		"a counter that was reset": {[]sample{at(40*time.Second, 50), at(20*time.Second, 1), at(0, 3)}, map[int]int64{59: 2}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var got map[int]int64
-			for minute, count := range rates(test.samples, now)[0] {
-				if count != 0 {
-					if got == nil {
-						got = map[int]int64{}
-					}
-					got[minute] = count
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-		})
+		var want perMinute
+		for minute, count := range test.want {
+			want[minute] = count
+		}
+		if diff := cmp.Diff(want, rates(test.samples, now)[0]); diff != "" {
+			t.Errorf("%s: -want +got\n%s", name, diff)
+		}
 	}
 }
 

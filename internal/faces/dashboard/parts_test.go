@@ -15,7 +15,7 @@ import (
 )
 
 func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.New(t, server)
 		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
 		if err := store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3); err != nil {

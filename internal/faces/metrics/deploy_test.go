@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
 
@@ -158,10 +161,13 @@ var (
 	part     = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// TestAlertsAndDashboardsAskForWhatThereIs compares each name, and each value of a label, with a real exposition.
-func TestAlertsAndDashboardsAskForWhatThereIs(t *testing.T) {
+// TestTheNumbersOfAStoryAreThoseOfAlertsDashboardsAndThePage compares each name, and each value of a label, that they ask for with a real exposition, and
+// the table of docs/metrics.md with what is told; REFRESHD_GOLDEN=1 writes it anew.
+func TestTheNumbersOfAStoryAreThoseOfAlertsDashboardsAndThePage(t *testing.T) {
 	t.Parallel()
-	s := toldStory(t)
+	s := newStory(t, testkit.Miniredis(t))
+	s.tell()
+	s.serve()
 	families := s.scrape()
 	for where, expression := range expressions(t) {
 		for _, found := range selected.FindAllStringSubmatch(expression, -1) {
@@ -178,6 +184,24 @@ func TestAlertsAndDashboardsAskForWhatThereIs(t *testing.T) {
 			}
 		}
 	}
+	const page = "../../../docs/metrics.md"
+	const begin, end = "<!-- generated: metrics -->\n", "<!-- end -->"
+	before, rest, _ := strings.Cut(string(read(t, page)), begin)
+	_, after, found := strings.Cut(rest, end)
+	if !found {
+		t.Fatalf("%s: expected a table between %q and %q", page, begin, end)
+	}
+	golden(t, page, before+begin+table(families)+end+after)
+
+	reply := httptest.NewRecorder()
+	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	problems, err := promlint.New(reply.Body).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, problem := range problems { // the conventions of Prometheus
+		t.Errorf("%s: %s", problem.Metric, problem.Text)
+	}
 }
 
 // expectLabel checks that a metric has a label with each of some values.
@@ -190,20 +214,6 @@ func expectLabel(t *testing.T, where string, family *dto.MetricFamily, name, val
 			t.Errorf("%s: %s has no %s=%q", where, family.GetName(), name, value)
 		}
 	}
-}
-
-// TestThePageOfMetricsTellsAll compares the table of docs/metrics.md with what is told; REFRESHD_GOLDEN=1 writes it anew.
-func TestThePageOfMetricsTellsAll(t *testing.T) {
-	t.Parallel()
-	s := toldStory(t)
-	const page = "../../../docs/metrics.md"
-	const begin, end = "<!-- generated: metrics -->\n", "<!-- end -->"
-	before, rest, _ := strings.Cut(string(read(t, page)), begin)
-	_, after, found := strings.Cut(rest, end)
-	if !found {
-		t.Fatalf("%s: expected a table between %q and %q", page, begin, end)
-	}
-	golden(t, page, before+begin+table(s.scrape())+end+after)
 }
 
 // table is a row for each metric of ours.

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"errors"
+	"net"
 	"testing"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	domain "github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/worker"
 )
+
+func TestMain(m *testing.M) { testkit.Main(m) }
 
 // A result that is refused comes again with the next batch: it is counted when it is applied, as is the transition that it caused.
 func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
@@ -81,7 +84,7 @@ func TestTheMeasuredWorkOfAHandlerEndsAsTheHandlerDoes(t *testing.T) {
 
 // Numbers of some parts alone would pass for those of the queue.
 func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		fault := new(testkit.Fault)
 		queue := &store.Queue{Name: "q"}
 		for _, name := range []string{"a", "b"} {
@@ -115,4 +118,37 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestAProcessTellsItsNumbersWhileRedisIsAwayOrHangs(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	for _, address := range []string{testkit.FreeAddress(t), listener.Addr().String()} { // the listener takes connections, and reads nothing
+		clients := fixture.Connect(t, "redis://"+address)
+		queue, err := store.New(clients, store.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := metrics.New(metrics.Build{}, time.Now)
+		m.Watch(clients)
+		m.Queue(&store.Queue{Name: "bigtables", Parts: []*store.Store{queue}})
+		m.Loop("bigtables", "dispatcher").Begin()(nil)
+		families := scrape(t, m)
+		if up := families["refreshd_queue_up"]; up == nil || up.Metric[0].GetGauge().GetValue() != 0 {
+			t.Errorf("expected that the numbers of the queue are absent, found %v", up)
+		}
+		if families["refreshd_queue_models"] != nil {
+			t.Error("nobody has told how many models there are")
+		}
+		if families["refreshd_round_seconds"] == nil || families["go_goroutines"] == nil {
+			t.Error("the process does not tell its own numbers")
+		}
+		if faults := values(scrape(t, m))["refreshd_redis_errors_total{kind=unreachable}"]; faults == 0 {
+			t.Error("the calls that failed are not counted")
+		}
+	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
@@ -72,15 +71,6 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	if s.poller, err = poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}); err != nil {
 		t.Fatal(err)
 	}
-	return s
-}
-
-// toldStory is a whole story, and a worker.
-func toldStory(t *testing.T) *story {
-	t.Helper()
-	s := newStory(t, testkit.Miniredis(t))
-	s.tell()
-	s.serve()
 	return s
 }
 
@@ -193,7 +183,7 @@ func (s *story) tell() {
 }
 
 func TestTheNumbersTellTheStory(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		s := newStory(t, server)
 		s.tell()
 		// How many rounds and calls there are is no part of the story.
@@ -223,20 +213,6 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-func TestTheNumbersKeepTheConventionsOfPrometheus(t *testing.T) {
-	t.Parallel()
-	s := toldStory(t)
-	reply := httptest.NewRecorder()
-	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	problems, err := promlint.New(reply.Body).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range problems {
-		t.Errorf("%s: %s", problem.Metric, problem.Text)
-	}
-}
-
 // serve lets a worker with one slot do nothing for an attempt.
 func (s *story) serve() {
 	s.t.Helper()
@@ -253,11 +229,11 @@ func (s *story) serve() {
 }
 
 func TestNobodyOutsideMakesUpLabels(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		s := newStory(t, server)
 		s.tell()
 		before := series(s.scrape())
-		for i := range 50 {
+		for i := range 25 {
 			s.Command(fmt.Sprintf(`{"type":"put","uid":"h%d","refresh":"now","payload":{"input_url":"http://h%[1]d/"},"policy":{"limits":[{"key":"{host(input_url)}","running":1}]}}`, i),
 				fmt.Sprintf(`{"type":"evil%d","uid":"h"}`, i))
 			s.Say(fixture.Result(fmt.Sprintf("type%d", i), "m1", "x"), fmt.Sprintf(`{"type":"success","big_table_uid":"u%d","refresh_attempt_uid":"x"}`, i))
@@ -268,7 +244,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		}
 		s.work()
 		k := s.Store.Keys
-		for i := range 50 {
+		for i := range 25 {
 			s.Redis.HSet(t.Context(), k.Stats, fmt.Sprintf("made_up%d", i), i)
 			s.Redis.ZAdd(t.Context(), k.Gates, redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
 			s.Redis.ZAdd(t.Context(), k.Workers, redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
@@ -284,7 +260,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 			}
 		}
 		if more := len(after) - len(before); more > 20 {
-			t.Errorf("%d series more, for 50 of everything", more)
+			t.Errorf("%d series more, for 25 of everything", more)
 		}
 	})
 }

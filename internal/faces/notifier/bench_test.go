@@ -23,6 +23,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
+func TestMain(m *testing.M) { testkit.Main(m) }
+
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 func secrets(name string) string {

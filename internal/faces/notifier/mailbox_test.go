@@ -24,7 +24,7 @@ routes: [{events: [disabled], channels: [ops]}]`
 
 // The first message is answered only when a second one is under way, so that a notifier that sends one after the other does not get on.
 func TestAWebhookWithoutADigestGetsSeveralNoticesAtOnceAndThoseOfAModelInOrder(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		var mu sync.Mutex
 		order, underWay, beside := map[string][]string{}, 0, make(chan struct{})
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestARoutePicksEventsAndModels(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server, `
 channels:
   all: {list: all}
@@ -51,7 +51,7 @@ routes:
 
 // Each step of a delivery is cut off in turn: what it has not said in Redis, another notifier does again.
 func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		h := newHook(t)
 		routes := fmt.Sprintf(strings.Replace(hookRoutes, "[1m, 5m]", "[1m]", 1), h.URL)
 		b := setup(t, server, routes)
@@ -92,7 +92,7 @@ func (b *bench) route(n *Notifier) {
 }
 
 func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server, fmt.Sprintf(hookRoutes, newHook(t).URL))
 		waiting := make([]any, 9_999)
 		for i := range waiting {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -33,7 +34,7 @@ routes:
 `
 
 func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		h := newHook(t, 503, 429)
 		b := setup(t, server, fmt.Sprintf(hookRoutes, h.URL))
 		b.tell(disabled("m1", "gone"), []string{"event", "fresh", "uid", "m1"}, []string{"event", "circuit_opened", "key", "host=a", "at", "2026-11-21T07:00:00.000Z"})
@@ -104,7 +105,7 @@ func TestWhatAnswersMean(t *testing.T) {
 
 func TestAWebhookIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 	const date = "Sat, 21 Nov 2026 09:30:00 GMT" // the clock of the server is not ours
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		for i, test := range []struct {
 			status  int
 			after   string
@@ -143,7 +144,7 @@ func TestAWebhookIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 
 // Each dead end is a server of its own: one that answers nothing, one that nobody serves, one that leads elsewhere.
 func TestADeadWebhookHoldsUpNobodyElseAndItsMessageIsKeptAndRequeued(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		release := make(chan struct{})
 		silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 		defer silent.Close()
@@ -198,7 +199,7 @@ routes:
 }
 
 func TestManyNoticesForOneRecipientAreOneMessage(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		h := newHook(t, 500)
 		b := setup(t, server, fmt.Sprintf(`
 channels:
@@ -241,4 +242,38 @@ routes:
 			t.Errorf("want the one that came late by itself, got %s", got)
 		}
 	})
+}
+
+func TestWhatARecipientIsToldNext(t *testing.T) {
+	now := fixture.Start
+	since := now.Add(-time.Minute).UnixMilli()
+	hook := &webhook{}
+	for name, test := range map[string]struct {
+		above, waiting int
+		before, after  store.Delivery
+		until          time.Duration // from now; 0: at once
+	}{
+		"nothing waits":               {above: 1, before: store.Delivery{Since: since, Sent: 1}},
+		"the first":                   {above: 2, waiting: 1, after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+		"several":                     {above: 2, waiting: 3, after: store.Delivery{Size: 3, Since: now.UnixMilli(), Sent: 2}},
+		"no more than may be":         {above: 2, waiting: 2, after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+		"the last that may be":        {above: 2, waiting: 1, before: store.Delivery{Since: since, Sent: 1}, after: store.Delivery{Size: 1, Since: since, Sent: 2}},
+		"more than are left":          {above: 2, waiting: 2, before: store.Delivery{Since: since, Sent: 1}, after: store.Delivery{Size: 2, Since: since, Sent: 2}},
+		"too many within the time":    {above: 2, waiting: 9, before: store.Delivery{Since: since, Sent: 2}, after: store.Delivery{Since: since, Sent: 2}, until: 4 * time.Minute},
+		"one in hand, whatever waits": {above: 2, waiting: 9, before: store.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}, after: store.Delivery{By: "dead", Size: 4, Tries: 2, Since: since, Sent: 1}},
+		"one in hand that was cut":    {above: 2, waiting: 3, before: store.Delivery{Size: 4}, after: store.Delivery{Size: 3}},
+		"no digests":                  {waiting: 9, after: store.Delivery{Size: 1}},
+		"the clock was set back meanwhile": {above: 1, waiting: 1, before: store.Delivery{Since: now.Add(time.Hour).UnixMilli(), Sent: 1},
+			after: store.Delivery{Size: 1, Since: now.UnixMilli(), Sent: 1}},
+	} {
+		c := &Channel{sender: hook, digest: digest{test.above, 5 * time.Minute}}
+		after, until := c.next(test.before, test.waiting, now)
+		wait := time.Duration(0)
+		if !until.IsZero() {
+			wait = until.Sub(now)
+		}
+		if after != test.after || wait != test.until {
+			t.Errorf("%s: got %+v, in %s, want %+v, in %s", name, after, wait, test.after, test.until)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -61,7 +62,7 @@ func (n *named) round() {
 func (n *named) input() []string { return n.queue.List(n.part.Keys.Input) }
 
 func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		n := openNamed(t, server, "--model-name", "banner_uid", "--payload", "nested")
 		put := func(url string) string {
 			return fmt.Sprintf(`{"type":"put","uid":"b","payload":{"banner_uid":"mine","deadline_at":%q},"policy":{"timeout":"1m","retries":[0,"30s"]}}`, url)
@@ -96,50 +97,19 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		if got := [3]int{stats["no_uid"], stats["unknown_model"], stats["success"]}; got != [3]int{1, 1, 1} {
 			t.Errorf("expected a contradiction, an unknown model and a success, found %v", stats)
 		}
+		n.queue.Command(`{"type":"run","uid":"b"}`)
+		n.round()
+		n.queue.Clock.Turn(2 * time.Minute) // its attempt is taken back where nobody has taken it
+		n.round()
+		if left := n.input(); len(left) != 0 || n.queue.Stats()["withdrawn"] != 1 {
+			t.Errorf("expected it taken back, found %q, %v", left, n.queue.Stats())
+		}
 		expectContains(t, n.do("rejected", "ls"), "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another", `banner_uid: expected a stored model, found "nobody"`)
 	})
 }
 
-func TestAWorkerPoolSpeaksAsItsQueueDoes(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try", "--payload", "nested")
-		n.queue.Command(`{"type":"put","uid":"b","payload":{"try":1}}`)
-		n.round()
-		payloads := make(chan string, 1)
-		pool, err := worker.New(n.part.Pool(), func(_ context.Context, a *worker.Attempt) error {
-			payloads <- a.UID + " " + string(a.Payload)
-			return nil
-		}, worker.Config{Name: "w"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		attempt := n.queue.Attempt("b")
-		go func() { ended <- pool.Run(ctx) }()
-		if got := testkit.Await(t, payloads, "an attempt"); got != `b {"try":1}` {
-			t.Errorf("found %s", got)
-		}
-		stop()
-		if err := testkit.Await(t, ended, "the end of the pool"); err != nil {
-			t.Fatal(err)
-		}
-		want := []string{
-			fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q,"worker":"w"}`, attempt),
-			fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, attempt),
-		}
-		if diff := cmp.Diff(want, n.queue.List(n.part.Keys.Output)); diff != "" {
-			t.Error(diff)
-		}
-		n.round()
-		if stats := n.queue.Stats(); stats["success"] != 1 {
-			t.Errorf("expected a success, found %v", stats)
-		}
-	})
-}
-
 func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, q := at(t, server), fixture.Live(t, server)
 		c.do("queue", "set", "--model-name", "banner_uid")
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
@@ -157,28 +127,70 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running; --force sets it all the same")
 		expectContains(t, c.do("queue", "set", "--payload", "top", "--force"), "payload: top\n")
 
-		expectContains(t, c.fail(exitUsage, "queue", "set"), "expected --model-name, --attempt-name, --payload or --new-error-above, found none")
-		expectContains(t, c.fail(exitUsage, "queue", "set", "--payload", "below"), "payload: expected")
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)
 		q.Redis.HSet(t.Context(), q.Store.Keys.Settings, "model_name", "no name")
 		expectContains(t, c.fail(exitUsage, "queue", "show"), `{bigtables}:settings.model_name: expected `, `found "no name"`)
 	})
 }
 
-func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
-		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
+// watched signals each look of a pool at its fences.
+type watched struct {
+	store.Pool
+	looked chan struct{}
+}
+
+func (w watched) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
+	fences, now, err := w.Pool.Fences(ctx, uids)
+	backoff.Signal(w.looked)
+	return fences, now, err
+}
+
+func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try", "--payload", "nested")
+		n.queue.Command(`{"type":"put","uid":"b","payload":{"try":1},"policy":{"timeout":"1m"}}`)
 		n.round()
-		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
-			t.Fatalf("expected an attempt, found %q", list)
+		n.queue.Clock.Turn(50 * time.Second) // it has waited in line
+		attempts, finish := make(chan *worker.Attempt, 1), make(chan struct{})
+		queue := watched{n.part.Pool(), make(chan struct{}, 1)}
+		pool, err := worker.New(queue, func(ctx context.Context, a *worker.Attempt) error {
+			attempts <- a
+			select {
+			case <-finish:
+				return nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}, worker.Config{FenceEvery: 10 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
 		}
-		n.queue.Clock.Turn(2 * time.Minute)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- pool.Run(ctx) }()
+		attempt := testkit.Await(t, attempts, "the attempt")
+		old := attempt.Deadline()
+		testkit.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output)) == 1 })
+		if said := n.queue.List(n.part.Keys.Output)[0]; string(attempt.Payload) != `{"try":1}` || !strings.HasPrefix(said, fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q`, n.queue.Attempt("b"))) {
+			t.Errorf("expected words as the queue has them, found %s for %s", said, attempt.Payload)
+		}
 		n.round()
-		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
+		n.queue.Clock.Turn(15 * time.Second) // past the deadline of the entry
+		for range 3 {                        // the first may have begun before that
+			testkit.Await(t, queue.looked, "a look at the deadline")
+		}
+		if want := old.Add(50 * time.Second); !attempt.Deadline().Equal(want) || !attempt.DeadlineAt.Equal(old) {
+			t.Errorf("expected the deadline moved from %s to %s, found %s and %s", old, want, attempt.DeadlineAt, attempt.Deadline())
+		}
+		close(finish)
+		stop()
+		if err := testkit.Await(t, ended, "the end of the pool"); err != nil {
+			t.Fatal(err)
+		}
 		n.round()
-		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
-			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
+		if stats := n.queue.Stats(); stats["success"] != 1 || stats["late"] != 0 || stats["timeout"] != 0 {
+			t.Errorf("expected a success in time, found %v", stats)
 		}
 	})
 }

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
+	s := failing(t)
+	s.dispatch("08:00:00")
+	s.answer("08:20:00", "started", "a", `"worker":"w"`)
+	s.answer("08:30:00", "success", "a", `"changed":"true"`)
+	expectContains(t, s.do("explain", "a"), "at 09:30; ignored of what the worker said, as it cannot be used: changed; next: 16:00 (planned)\n")
+	s.do("model", "run", "a")
+	s.dispatch("08:40:00")
+	s.do("model", "disable", "a", "--reason", "by\x1b[2J hand")
+	history := s.objects(s.do("model", "history", "a", "-o", "json"))
+	if len(history) != 5 {
+		t.Fatalf("expected five attempts, found %v", history)
+	}
+	fields := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
+		"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "wait_ms", "work_ms", "worker"}
+	if diff := cmp.Diff(fields, slices.Sorted(maps.Keys(history[0]))); diff != "" {
+		t.Error(diff)
+	}
+	for i, want := range []map[string]any{
+		{"outcome": "disable", "delay_ms": nil, "retry_at": nil, "refresh_at": nil, "refresh_why": "disabled by hand", "times": 1.0},
+		{"outcome": "success", "ignored": []any{"changed"}, "wait_ms": 1_200_000.0, "work_ms": 600_000.0, "worker": "w", "overlap": "", "delay_ms": nil},
+		// 08:01 and 10 minutes: the retry would run until 09:11, past the planned refresh at 09:00 in Berlin
+		{"outcome": "timeout", "ignored": []any{}, "wait_ms": nil, "work_ms": nil, "deadline_at": "2026-01-05T07:01:00.000Z", "delay_ms": 600_000.0, "jitter_ms": 0.0,
+			"retry_at": "2026-01-05T07:11:00.000Z", "planned_at": "2026-01-05T08:00:00.000Z", "overlap": "overlaps start", "refresh_at": "2026-01-05T08:00:00.000Z",
+			"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "retries_exhausted": false},
+	} {
+		for field, value := range want {
+			if diff := cmp.Diff(value, history[i][field]); diff != "" {
+				t.Errorf("%d, %s: %s", i, field, diff)
+			}
+		}
+	}
+	expectContains(t, s.do("model", "history", "a"), "ENDED AT", "Initial", "Retry #1", "superseded: disabled by hand", "success  20m0s  10m0s", fmt.Sprintf("timeout  %-5s  1h0m0s", "-"))
+}
+
+func TestTheHistoryIsDrawn(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
+	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [0, 30m], on_exhausted: give_up}\n")
+	if got := s.do("model", "history", "a", "-o", "json"); got != "" {
+		t.Errorf("expected no attempts, found %s", got)
+	}
+	expectContains(t, s.do("model", "history", "a", "-o", "mermaid"), "gantt")
+	s.dispatch("06:00:00")
+	s.answer("06:05:00", "failure", "a", `"reason":"HTTP <503>\u001b[2J"`)
+	s.dispatch("06:05:00")
+	expectContains(t, s.do("history", "a", "-o", "mermaid"), "title a", "Failure 1", "2026-01-05T06:05:00", "Retry 1")
+	s.answer("06:15:00", "success", "a")
+	expectContains(t, s.do("model", "history", "a", "-o", "mermaid"), ": crit, 2026-01-05T06:00:00, 5m", ": done, 2026-01-05T06:05:00, 10m", "Success")
+	expectContains(t, s.do("model", "history", "a", "-o", "svg"), "<svg ", "06:05")
+
+	s.put("uid: b\nrrule: FREQ=DAILY;BYHOUR=7;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")
+	s.dispatch("07:00:00")
+	s.answer("07:05:00", "failure", "b")
+	s.dispatch("10:00:00")
+	expectContains(t, s.do("model", "history", "b", "-o", "mermaid"), "Disabled", "2026-01-05T10:00:00")
+}

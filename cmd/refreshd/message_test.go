@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// poll lets a poller handle what was said.
+func poll(q *fixture.Queue) {
+	p, err := poller.New(q.Store, poller.Config{Owner: "p1"})
+	if err == nil {
+		_, err = p.RunOnce(context.Background())
+	}
+	if err != nil {
+		panic(err)
+	}
+}
+
+// ids lists the rejected messages.
+func (c *console) ids(args ...string) (ids []string) {
+	c.t.Helper()
+	for _, object := range c.objects(c.do(append([]string{"rejected", "ls", "-o", "json"}, args...)...)) {
+		ids = append(ids, fmt.Sprint(object["id"]))
+	}
+	return ids
+}
+
+func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, q := at(t, server), fixture.Live(t, server)
+		q.Command(`{"type":"run","uid":"late"}`)
+		q.Say("gar\x1b[2Jbage", fixture.Result("dance", "late", "a1"))
+		poll(q)
+		expectContains(t, c.do("rejected", "ls"), "ID  ", "control", "late", "uid: expected a stored model", "gar [2Jbage")
+		all, about := c.ids(), c.ids("--uid", "late")
+		if len(all) != 3 || len(about) != 2 {
+			t.Fatalf("expected three messages, two of them about late, found %v and %v", all, about)
+		}
+		c.put("uid: late\nrrule: FREQ=YEARLY\n")
+		expectContains(t, c.do("rejected", "requeue", about[1]), "1 message\n") // results stand before commands
+		poll(q)
+		if got := c.object("model", "get", "late")["refresh_why"]; got != "run by hand" {
+			t.Errorf("expected the run that was rejected, found %v", got)
+		}
+		if left := c.ids(); len(left) != 2 {
+			t.Errorf("expected two messages that are still rejected, found %v", left)
+		}
+		expectContains(t, c.fail(exitFailed, "rejected", "requeue", about[1]), about[1]+": expected the ID of a rejected message, found none of that ID")
+		expectContains(t, c.do("rejected", "drop", "--all"), "2 messages\n")
+		if left := c.ids(); len(left) != 0 {
+			t.Errorf("expected none left, found %v", left)
+		}
+	})
+}
+
+func TestAModelTellsOfTheNewestRejectedMessageAboutIt(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, q := at(t, server), fixture.Live(t, server)
+		c.put("uid: a\nrrule: FREQ=YEARLY\n---\nuid: b\nrrule: FREQ=YEARLY\n")
+		q.Say(fixture.Result("jump", "a", "a1"))
+		poll(q)
+		q.Say(fixture.Result("dance", "a", "a1"))
+		poll(q)
+		const told = `type: expected success, failure, user_friendly_status, started, postponed, interrupted, found "dance"`
+		expectContains(t, c.do("model", "get", "a"), "rejected   ", "a message of a worker was rejected at ", told)
+		expectContains(t, c.do("explain", "a"), "a message of a worker was rejected at ", told)
+		rejected, _ := c.object("model", "get", "a")["rejected"].(map[string]any)
+		if diff := cmp.Diff([]any{c.ids()[1], "output", told}, []any{rejected["id"], rejected["source"], rejected["reason"]}); diff != "" {
+			t.Error(diff)
+		}
+		if other := c.do("explain", "b"); strings.Contains(other, "rejected") {
+			t.Errorf("expected nothing about another model, found %s", other)
+		}
+	})
+}
+
+func TestWhatCannotBeRequeuedIsToldAndTheRestGoes(t *testing.T) {
+	server := testkit.Miniredis(t)
+	c, q := at(t, server), fixture.Live(t, server)
+	q.Say(strings.Repeat("x", 20<<10), "garbage")
+	poll(q)
+	expectContains(t, c.fail(exitFailed, "rejected", "requeue", "--all"), "raw: expected all 20480 bytes of the message, found only its beginning")
+	if left, back := c.ids(), q.List(q.Store.Keys.Output); len(left) != 1 || len(back) != 1 || back[0] != "garbage" {
+		t.Errorf("expected one left and one back, found %v and %q", left, back)
+	}
+	expectContains(t, c.do("__complete", "rejected", "drop", ""), c.ids()[0]+"\t")
+}
+
+func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		c, q := at(t, server), fixture.Live(t, server)
+		keys := q.Store.Keys
+		for _, recipient := range []string{"ops", "owners ann@example.com", "owners bob@example.com"} {
+			channel, _, _ := strings.Cut(recipient, " ")
+			entry := `{"at":"2026-11-21T07:00:00.000Z","channel":"` + channel + `","recipient":"` + recipient + `","reason":"HTTP 503\u001b[2J","tries":15,"notices":["{\"event\":\"disabled\",\"uid\":\"m1\"}"]}`
+			if err := q.Redis.RPush(t.Context(), keys.Undelivered, entry).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		table := c.do("undelivered", "ls")
+		expectContains(t, table, "RECIPIENT", "owners ann@example.com", "15", "HTTP 503 [2J")
+		expectContains(t, c.do("undelivered", "ls", "-o", "json"), `"notices":[{"event":"disabled","uid":"m1"}]`, `"tries":15`)
+		rows := strings.Split(strings.TrimSpace(table), "\n")
+		id := strings.Fields(rows[2])[0]
+		expectContains(t, c.do("undelivered", "requeue", id), "1 message\n")
+		if waits := q.List(keys.Notices("owners ann@example.com")); len(waits) != 1 || q.Scores(keys.Recipients("owners"))["owners ann@example.com"] == 0 {
+			t.Errorf("%v waits", waits)
+		}
+		expectContains(t, c.do("undelivered", "drop", "--all"), "2 messages\n")
+		if left := q.List(keys.Undelivered); len(left) != 0 {
+			t.Errorf("%v are left", left)
+		}
+	})
+}
+
+func TestANotifierNeedsAFileOfRoutesThatCanBeRead(t *testing.T) {
+	path := file(t, "routes.yaml", "channels:\n  ops: {list: ops}\nroutes:\n- {events: [circuit], channels: [ops]}\n")
+	expectContains(t, nowhere(t).fail(exitUsage, "notifier", "--routes", path), path+" line 4: routes[0].events: expected a list of circuit_closed")
+	expectContains(t, nowhere(t).fail(exitUsage, "up", "--routes", path), path+" line 4")
+}

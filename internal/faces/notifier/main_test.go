@@ -1,9 +1,0 @@
-package notifier
-
-import (
-	"testing"
-
-	"github.com/refreshd/refreshd/internal/testkit"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m) }
