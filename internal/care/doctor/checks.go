@@ -113,10 +113,10 @@ func (c *checker) check(ctx context.Context) (err error) {
 		{c.errorCounts, []string{k.Errors, k.PastErrors}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
 		{c.sameSettings, nil}, {c.sameQueueCircuit, nil},
 	} {
-		if slices.ContainsFunc(step.reads, func(key string) bool { return c.wrongType[key] }) {
-			continue
+		if c.readable(step.reads...) {
+			err = step.do(ctx)
 		}
-		if err = step.do(ctx); err != nil {
+		if err != nil {
 			break
 		}
 	}
@@ -124,6 +124,10 @@ func (c *checker) check(ctx context.Context) (err error) {
 		c.note(repairRefused, c.store.Keys.Queue, c.refused)
 	}
 	return err
+}
+
+func (c *checker) readable(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return c.wrongType[key] })
 }
 
 func (c *checker) keyTypes(ctx context.Context) error {

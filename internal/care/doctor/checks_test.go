@@ -7,24 +7,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-func TestOnlyTheFirstFindingsOfACodeAreReported(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		for _, uid := range []string{"a", "b", "c", "d", "e"} {
-			q.ok(q.Redis.Set(t.Context(), q.Store.Keys.Payload(uid), "{}", 0).Err())
-		}
-		report := q.check(Options{Limit: 2})
-		if len(report.Findings) != 2 || report.Counts["payload-orphan"].Found != 5 || report.Findings[0].Code != report.Findings[1].Code {
-			t.Errorf("expected 2 of 5 reported, found %v\n%s", report.Counts, report)
-		}
-	})
-}
-
 func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
+	everywhere(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
 		q.ok(q.Redis.Set(t.Context(), k.Payload("x"), "{}", 0).Err())
 		q.ok(q.Redis.RPush(t.Context(), k.History("x"), "{}").Err())
@@ -40,7 +27,7 @@ func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
 }
 
 func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
+	everywhere(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
 		q.prepare()
 		q.ok(q.Redis.ZRem(t.Context(), k.Due, "idle").Err())
@@ -56,37 +43,37 @@ func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T
 	})
 }
 
+// refusal is an error of Redis.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+func (r refusal) RedisError()   {}
+
 // refusing answers each script with an error, as Redis does while it takes no writes.
-type refusing string
-
-func (r refusing) Error() string { return string(r) }
-func (r refusing) RedisError()   {}
-
-func (r refusing) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+type refusing struct {
+	passing
+	answer refusal
 }
 
 func (r refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		if command.Name() == "evalsha" {
-			command.SetErr(r)
-			return r
+			command.SetErr(r.answer)
+			return r.answer
 		}
 		return next(ctx, command)
 	}
 }
 
 func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		for _, answer := range []refusing{"NOREPLICAS Not enough good replicas to write.", "OOM command not allowed when used memory > 'maxmemory'.", "MISCONF Redis is configured to save RDB snapshots"} {
-			server.Flush(t)
-			q := &queue{fixture.New(t, server), t}
+	everywhere(t, func(t *testing.T, q *queue) {
+		for _, answer := range []refusal{"NOREPLICAS Not enough good replicas to write.", "OOM command not allowed when used memory > 'maxmemory'.", "MISCONF Redis is configured to save RDB snapshots"} {
+			q.Server.Flush(t)
+			q := &queue{fixture.New(t, q.Server), t}
 			q.prepare()
 			q.ok(q.Redis.ZRem(t.Context(), q.Store.Keys.Due, "idle").Err())
 			q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.PolicyUses, "inline-gone", "7 1").Err())
-			q.Intercept(answer)
+			q.Intercept(refusing{answer: answer})
 			report := q.check(Options{Repair: true})
 			left := strings.Count(report.String(), string(answer)+"; repaired false")
 			if left != 2 || report.Counts["repair-refused"].Found != 1 || !strings.HasPrefix(report.Findings[len(report.Findings)-1].Code, "repair-refused") {

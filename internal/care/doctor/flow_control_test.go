@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -94,13 +92,13 @@ func (q *queue) prepareFlow() {
 	k := q.Store.Keys
 	q.ok(q.Redis.Del(q.t.Context(), k.Wake, k.Outbox, k.Rate("host=bad"), k.Rate("host=good"), k.Rate("host=off")).Err()) // rates lapse by the clock of Redis
 	for uid, gate := range map[string]string{"held": "hold:h1", "limited": "limit:tenant=t1", "cut": "circuit:host=bad", "closed": "calendar:shut"} {
-		if found := q.Model(uid)["parked_by"]; found != gate {
-			q.t.Fatalf("expected %s parked by %s, found %v", uid, gate, q.Model(uid))
-		}
+		found := q.Model(uid)["parked_by"]
+		stopIf(q.t, found != gate, "expected %s parked by %s, found %v", uid, gate, q.Model(uid))
 	}
 	if q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "" {
 		q.t.Fatalf("expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
 	}
+	q.ok(q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "over", Since: now.Add(-time.Hour), Until: now})) // of the whole queue
 	healthy(q.t, q.check(Options{}))
 }
 
@@ -136,14 +134,17 @@ var flowDamages = map[string]damage{
 	"a gate of a calendar that is gone": {"gate-forgotten", Error, "calendar:shut", true, sends("HDEL", keys.Calendars, "shut").
 		then("HDEL", keys.Policies, "shut").
 		then("HDEL", keys.Model("closed"), "policy")},
-	"a gate of a limit that is looked at too late":       {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Gates, 1e13, "limit:tenant=t1")},
-	"a gate of a circuit that is looked at too late":     {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Gates, 1e13, "circuit:host=bad")},
-	"gates that no dispatcher looks at":                  {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Gates, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
-	"a probe that nobody makes":                          {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "ghost")},
-	"a probe of a model that waits":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "cut")},
-	"a probe of a model that runs for another key":       {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "running")},
-	"a hold that is no JSON":                             {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", "{")},
-	"a hold of an unknown selector":                      {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`)},
+	"a gate of a limit that is looked at too late":   {"gate-forgotten", Error, "limit:tenant=t1", true, sends("ZADD", keys.Gates, 1e13, "limit:tenant=t1")},
+	"a gate of a circuit that is looked at too late": {"gate-forgotten", Error, "circuit:host=bad", true, sends("ZADD", keys.Gates, 1e13, "circuit:host=bad")},
+	"gates that no dispatcher looks at":              {"gate-late", Warning, "bigtables:gates", false, sends("ZADD", keys.Gates, float64(fixture.Start.Add(-6*minute).UnixMilli()), "limit:tenant=t1")},
+	"a probe that nobody makes":                      {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "ghost")},
+	"a probe of a model that waits":                  {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "cut")},
+	"a probe of a model that runs for another key":   {"probe-lost", Error, "bigtables:circuit:host=bad", true, sends("HSET", keys.Circuit("host=bad"), "probe", "running")},
+	"a hold that is no JSON":                         {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", "{")},
+	"a hold of an unknown selector":                  {"hold-unreadable", Error, "odd", false, sends("HSET", keys.Holds, "odd", `{"selector":"status=blue","since":"2026-11-21T07:00:00.000Z"}`)},
+	"a hold of the whole queue": {"all-held", Warning, "all", false, func(ctx ctx, q *queue, _ rds) {
+		q.ok(q.Store.Fleet().PutHold(ctx, &model.Hold{ID: "all", Since: fixture.Start, Reason: "deploy", By: "ann"}))
+	}},
 	"a limit that cannot be read":                        {"limit-unreadable", Error, "host=x", false, sends("HSET", keys.Limits, "host=x", `{"rate":"often"}`)},
 	"a calendar that cannot be read":                     {"calendar-unreadable", Error, "odd", false, sends("HSET", keys.Calendars, "odd", `{"name":"odd","rrule":"FREQ=NEVER"}`)},
 	"a policy that names a calendar which is not stored": {"calendar-missing", Warning, "p", false, sends("HDEL", keys.Calendars, "nightly")},
@@ -156,15 +157,11 @@ var flowDamages = map[string]damage{
 }
 
 func TestEachKindOfDamageOfFlowControlIsFoundAndRepairedIfThatIsPromised(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		for name, damage := range flowDamages {
-			t.Run(name, func(t *testing.T) { damage.try(t, q, (*queue).prepareFlow) })
-		}
-	})
+	tryAll(t, flowDamages, (*queue).prepareFlow)
 }
 
 func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
+	everywhere(t, func(t *testing.T, q *queue) {
 		k := q.Store.Keys
 		all := []string{
 			k.Input, k.Output, k.Control, k.Due, k.Running, k.Policies, k.Dispatchers, k.Pollers, k.Workers, k.Journal, k.Outbox, k.Rejected, k.Stats,
@@ -175,40 +172,35 @@ func TestEveryQueueKeyOfTheWrongTypeIsReported(t *testing.T) {
 			q.ok(q.Redis.Del(t.Context(), key).Err())
 			q.ok(q.Redis.Set(t.Context(), key, "text", 0).Err())
 		}
-		if report := q.check(Options{Repair: true}); report.Counts["key-type"].Found != len(all) {
-			t.Errorf("expected %d keys, found\n%s", len(all), report)
-		}
+		report := q.check(Options{Repair: true})
+		failIf(t, report.Counts["key-type"].Found != len(all), "expected %d keys, found\n%s", len(all), report)
 	})
 }
 
 func TestAModelIsMendedInAllItsIndexesAtOnce(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
+	everywhere(t, func(t *testing.T, q *queue) {
 		q.prepareFlow()
 		k, before := q.Store.Keys, q.Server.Dump(t)
 		q.ok(q.Redis.Del(t.Context(), k.Parked, k.Failing, k.Disabled, k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1")).Err())
-		if report := q.check(Options{Repair: true}); report.Total(Error) > 0 || report.Repaired() == 0 {
-			t.Errorf("expected all mended, found\n%s", report)
-		}
+		report := q.check(Options{Repair: true})
+		failIf(t, report.Total(Error) > 0 || report.Repaired() == 0, "expected all mended, found\n%s", report)
 		healthy(t, q.check(Options{}))
 		after := q.Server.Dump(t)
 		for _, key := range []string{k.Parked, k.Failing, k.Disabled, k.ParkedBy("hold:h1"), k.Label("tenant=t4"), k.Label("tenant=t1"), k.Limit("tenant=t1"), k.Circuit("host=bad")} {
-			if diff := cmp.Diff(before[key], after[key]); diff != "" {
-				t.Errorf("%s: %s", key, diff)
-			}
+			equal(t, before[key], after[key])
 		}
 	})
 }
 
 func TestAProbeThatRunsIsNoFinding(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
+	everywhere(t, func(t *testing.T, q *queue) {
 		q.prepareFlow()
 		for _, taken := q.Take(); taken; _, taken = q.Take() { // by workers, which answer later
 		}
 		q.Clock.Turn(5 * time.Minute)
 		q.dispatch()
-		if probe := q.Redis.HGet(t.Context(), q.Store.Keys.Circuit("host=bad"), "probe").Val(); probe != "cut" {
-			t.Fatalf("expected a probe, found %q", probe)
-		}
+		probe := q.Redis.HGet(t.Context(), q.Store.Keys.Circuit("host=bad"), "probe").Val()
+		stopIf(t, probe != "cut", "expected a probe, found %q", probe)
 		healthy(t, q.check(Options{Repair: true}))
 	})
 }
@@ -225,26 +217,7 @@ func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	q.ok(q.Redis.HSet(t.Context(), k.Circuit("host=bad"), "probe", "ghost").Err())
 	q.ok(q.Redis.Set(t.Context(), k.Payload("lost"), "{}", 0).Err())
 	q.ok(q.Redis.RPush(t.Context(), k.Input, `{"big_table_uid":"running","refresh_attempt_uid":"old"}`).Err())
-	if report := q.check(Options{Repair: true}); report.Repaired() != 6 || len(report.Counts) != 6 {
-		t.Errorf("expected six repaired, found\n%s", report)
-	}
+	report := q.check(Options{Repair: true})
+	failIf(t, report.Repaired() != 6 || len(report.Counts) != 6, "expected six repaired, found\n%s", report)
 	healthy(t, q.check(Options{}))
-}
-
-func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
-	onBothServers(t, func(t *testing.T, q *queue) {
-		now := q.Clock.Now()
-		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
-		picks, err := model.ParseSelector("tenant=t1")
-		q.ok(err)
-		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
-		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
-		if report := q.check(Options{}); !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0 {
-			t.Errorf("want %s in\n%s", want, report)
-		}
-		q.Clock.Turn(2 * time.Hour)
-		if report := q.check(Options{}); report.Counts["all-held"].Found != 0 {
-			t.Errorf("expected no word of a hold that has ended, found\n%s", report)
-		}
-	})
 }

@@ -34,7 +34,6 @@ func (c *checker) index(kind store.KeyKind, want string) func(context.Context, [
 	}))
 }
 
-// each returns a check of all by a check of one.
 func each[T any](check func(context.Context, T) error) func(context.Context, []T) error {
 	return func(ctx context.Context, all []T) error {
 		for _, one := range all {

@@ -7,10 +7,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -21,10 +30,10 @@ type queue struct {
 	t *testing.T
 }
 
-// everywhere runs a test on both servers with a clock that stands still.
-func onBothServers(t *testing.T, test func(t *testing.T, q *queue)) {
+// everywhere runs a test with a clock that stands still.
+func everywhere(t *testing.T, test func(t *testing.T, q *queue)) {
 	t.Helper()
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		test(t, &queue{fixture.New(t, server), t})
 	})
 }
@@ -33,9 +42,7 @@ func onBothServers(t *testing.T, test func(t *testing.T, q *queue)) {
 func (q *queue) put(commands ...string) {
 	q.t.Helper()
 	p, err := poller.New(q.Store, poller.Config{Owner: "putter"})
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	q.Command(commands...)
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())
@@ -44,17 +51,13 @@ func (q *queue) put(commands ...string) {
 		}
 		left -= round.Applied + round.Settled
 	}
-	if err := q.Store.Resign(q.t.Context(), "putter"); err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, q.Store.Resign(q.t.Context(), "putter"))
 }
 
 // ok ends a test when a preparation fails.
 func (q *queue) ok(err error) {
 	q.t.Helper()
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 }
 
 // check runs all checks without a look at the clock of this machine, and leaves out what every server of a test has: no persistence,
@@ -91,19 +94,24 @@ func (r *Report) String() string {
 // healthy expects a report without findings.
 func healthy(t *testing.T, report *Report) {
 	t.Helper()
-	if len(report.Counts) > 0 {
-		t.Fatalf("expected a healthy queue, found\n%s", report)
-	}
+	stopIf(t, len(report.Counts) > 0, "expected a healthy queue, found\n%s", report)
 }
 
 // tells expects each text in a report.
 func tells(t *testing.T, report *Report, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(report.String(), want) {
-			t.Errorf("want %s in\n%s", want, report)
-		}
+		failIf(t, !strings.Contains(report.String(), want), "want %s in\n%s", want, report)
 	}
 }
 
 const minute = time.Minute
+
+// passing is a hook that changes nothing.
+type passing struct{}
+
+func (passing) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (passing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (passing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

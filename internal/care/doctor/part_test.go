@@ -1,13 +1,13 @@
 package doctor
 
 import (
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -33,8 +33,10 @@ func inParts(t *testing.T, test func(t *testing.T, q *divided)) {
 		q.Store = q.all.Parts[0]
 		test(t, q)
 	}
-	testkit.Both(t, with)
-	t.Run("cluster", func(t *testing.T) { with(t, testkit.Cluster(t)) })
+	testkit.BothIfLong(t, with)
+	if long.Enabled() {
+		t.Run("cluster", func(t *testing.T) { with(t, testkit.Cluster(t)) })
+	}
 }
 
 // check checks all parts.
@@ -57,41 +59,32 @@ func (q *divided) save(part *store.Store, uid string) {
 	q.ok(err)
 	transition := snapshot.Apply(command, decision, q.Clock.Now())
 	codes, err := part.Commit(q.t.Context(), store.Batch{Now: q.Clock.Now(), Items: []store.Item{{Transition: transition}}})
-	if err != nil || codes[0] != store.CodeApplied {
-		q.t.Fatalf("save %s: %v, %v", uid, codes, err)
-	}
+	stopIf(q.t, err != nil || codes[0] != store.CodeApplied, "save %s: %v, %v", uid, codes, err)
 }
 
 func aPolicy(t *testing.T, name, timeout string) policy.Policy {
 	t.Helper()
 	p, err := policy.Parse(map[string]any{"timeout": timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Name = name
 	return p
 }
 
-func TestPartsThatAreAlikeAreHealthy(t *testing.T) {
+func TestPartsThatAreAlikeAreHealthyAndEachIsCheckedAndRepairedOnce(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		for _, uid := range []string{"a", "b", "c", "d", "e", "f"} {
 			q.save(q.all.Of(uid), uid)
 		}
 		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "same", "5m")))
 		q.ok(q.all.Fleet().SetQueueCircuit(t.Context(), model.DefaultQueueCircuit(), "ann"))
-		if report := q.check(Options{}); len(report.Counts) > 0 || report.Models != 6 {
-			t.Errorf("expected six models and a healthy queue, found %d\n%s", report.Models, report)
-		}
-	})
-}
-
-func TestEachPartIsCheckedAndRepaired(t *testing.T) {
-	inParts(t, func(t *testing.T, q *divided) {
+		report := q.check(Options{})
+		failIf(t, len(report.Counts) > 0 || report.Models != 6, "expected six models and a healthy queue, found %d\n%s", report.Models, report)
 		for _, part := range q.all.Parts {
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Payload("ghost"), "{}", 0).Err())
 		}
-		if report := q.check(Options{Repair: true}); report.Counts["payload-orphan"].Repaired != 3 {
-			t.Errorf("expected one repaired in each part, found\n%s", report)
+		report, err := Check(t.Context(), q.all, Options{Repair: true})
+		if server := report.Counts["persistence"].Found + report.Counts["server-silent"].Found; err != nil || server != 1 || report.Counts["payload-orphan"].Repaired != 3 {
+			t.Errorf("expected one word about the server and one repaired in each part, found %v\n%s", err, report)
 		}
 		healthy(t, q.check(Options{}))
 	})
@@ -107,9 +100,8 @@ func TestAModelInAPartThatIsNotItsOwnIsToldWithWhereItBelongs(t *testing.T) {
 		name := wrong.Keys.Queue
 		want := "error wrong-part a: expected in its part, " + home.Keys.Queue + ", found in " + name + "; by hand: save it again, which is done there, " +
 			"and then: refreshd model rm a --queue '" + name + "'; repaired false\n"
-		if got := report.String(); got != want {
-			t.Errorf("want %s got %s", want, got)
-		}
+		got := report.String()
+		failIf(t, got != want, "want %s got %s", want, got)
 	})
 }
 
@@ -128,13 +120,11 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 			"{q:2}:policies removed: expected the same as in the first part, {q:0}, found one, which is not stored there",
 			"{q:2}:policies default: ",
 		)
-		if report.Counts["policy-differs"].Found != 4 || len(report.Counts) != 1 {
-			t.Errorf("expected four that differ, found\n%s", report)
-		}
+		failIf(t, report.Counts["policy-differs"].Found != 4 || len(report.Counts) != 1, "expected four that differ, found\n%s", report)
 		// The first part may have lost it.
-		if report := q.check(Options{Repair: true}); report.Repaired() != 3 || !strings.Contains(report.String(), "left: the first part has none; by hand") {
-			t.Errorf("expected three mended, and the one that the first part has not told, found\n%s", report)
-		}
+		report = q.check(Options{Repair: true})
+		failIf(t, report.Repaired() != 3, "expected three mended, found\n%s", report)
+		tells(t, report, "left: the first part has none; by hand")
 		stored, err := third.Policies(t.Context(), []string{"new", "removed", "same"})
 		if _, kept := stored["removed"]; err != nil || !kept || stored["new"].Timeout != 5*minute || stored["same"].Timeout != 5*minute {
 			t.Errorf("expected what the first part has, and nothing removed, found %v, %v", stored, err)
@@ -142,18 +132,6 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 		q.ok(first.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
 		q.ok(second.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
 		healthy(t, q.check(Options{}))
-	})
-}
-
-func TestAPolicyOfTheFirstPartThatCannotBeReadIsNotCopied(t *testing.T) {
-	inParts(t, func(t *testing.T, q *divided) {
-		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
-		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "p", "{").Err())
-		report := q.check(Options{Repair: true})
-		if report.Repaired() > 0 || !strings.Contains(report.String(), "left: that of the first part cannot be read") ||
-			!strings.Contains(report.String(), "error policy-unreadable {q:0}:policies p: ") {
-			t.Errorf("expected it told and left, found\n%s", report)
-		}
 	})
 }
 
@@ -168,12 +146,10 @@ func TestACircuitOfTheQueueThatDiffersGetsTheSettingsOfTheFirstPart(t *testing.T
 		report := q.check(Options{Repair: true}).without("circuit-open")
 		want := "error circuit-differs {q:2}:circuit:queue: expected the settings of the first part, {q:0}:circuit:queue: on, 80% of at least 5 attempts within 10m, " +
 			"found off, 50% of at least 20 attempts within 5m; mended: it is that of the first part; repaired true\n"
-		if got := report.String(); got != want {
-			t.Errorf("want %s got %s", want, got)
-		}
-		if status, err := third.Fleet().QueueCircuit(t.Context()); err != nil || status.QueueCircuit != set {
-			t.Errorf("expected %v, found %v, %v", set, status.QueueCircuit, err)
-		}
+		got := report.String()
+		failIf(t, got != want, "want %s got %s", want, got)
+		status, err := third.Fleet().QueueCircuit(t.Context())
+		failIf(t, err != nil || status.QueueCircuit != set, "expected %v, found %v, %v", set, status.QueueCircuit, err)
 	})
 }
 
@@ -185,27 +161,9 @@ func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Policies, "text", 0).Err())
 			q.ok(q.Redis.Set(t.Context(), part.Keys.QueueCircuit, "text", 0).Err())
 		}
-		if report := q.check(Options{Repair: true}).without("scripts"); report.Counts["key-type"].Found != 4 || len(report.Counts) != 1 {
-			t.Errorf("expected four keys told, found\n%s", report)
-		}
+		report := q.check(Options{Repair: true}).without("scripts")
+		failIf(t, report.Counts["key-type"].Found != 4 || len(report.Counts) != 1, "expected four keys told, found\n%s", report)
 	})
-}
-
-func TestAServerOfSeveralPartsIsCheckedOnce(t *testing.T) {
-	server := testkit.Redis(t)
-	client := server.Client(t)
-	clients := &store.Clients{Read: client, Write: client, Block: client}
-	if err := store.Create(t.Context(), clients, store.Config{}, 3); err != nil {
-		t.Fatal(err)
-	}
-	all, err := store.Open(t.Context(), clients, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := Check(t.Context(), all, Options{})
-	if err != nil || report.Counts["persistence"].Found != 1 {
-		t.Errorf("expected one word about persistence, found %v\n%s", err, report)
-	}
 }
 
 // steering stores a hold, a limit and a calendar.
@@ -237,34 +195,31 @@ func TestHoldsLimitsAndCalendarsThatDifferBecomeThoseOfTheFirstPart(t *testing.T
 			"error calendar-differs {q:1}:calendars nightly: expected the same as in the first part, {q:0}:calendars, found another one; ",
 			"error hold-differs {q:2}:holds h1: expected the same as in the first part, {q:0}:holds, found none; ",
 		)
-		if len(report.Findings) != 6 || len(report.Counts) != 3 {
-			t.Errorf("expected six that differ, found\n%s", report)
-		}
-		if report := q.check(Options{Repair: true}); report.Repaired() != 6 {
-			t.Errorf("expected six mended, found\n%s", report)
-		}
+		failIf(t, len(report.Findings) != 6 || len(report.Counts) != 3, "expected six that differ, found\n%s", report)
+		report = q.check(Options{Repair: true})
+		failIf(t, report.Repaired() != 6, "expected six mended, found\n%s", report)
 		healthy(t, q.check(Options{}))
 		holds, _, err := third.Fleet().Holds(t.Context())
-		if err != nil || len(holds) != 2 || holds[1].Reason != "moving" {
-			t.Errorf("expected the hold of the first part, found %v, %v", holds, err)
-		}
+		failIf(t, err != nil || len(holds) != 2 || holds[1].Reason != "moving", "expected the hold of the first part, found %v, %v", holds, err)
 	})
 }
 
-func TestAHoldThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) {
+func TestASettingThatTheFirstPartHasNotOrThatCannotBeReadThereIsLeft(t *testing.T) {
 	inParts(t, func(t *testing.T, q *divided) {
 		second := q.all.Parts[1]
 		q.ok(second.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: q.Clock.Now()}))
 		for _, part := range q.all.Parts {
 			q.ok(q.Redis.HSet(t.Context(), part.Keys.Limits, "host=h", `{"running":"`+part.Keys.Queue+`"}`).Err())
 		}
+		q.ok(q.all.Fleet().PutPolicy(t.Context(), aPolicy(t, "p", "5m")))
+		q.ok(q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "p", "{").Err())
 		report := q.check(Options{Repair: true})
 		tells(t, report,
+			"error policy-unreadable {q:0}:policies p: ",
+			"policy-differs {q:1}:policies p: expected the same as in the first part, {q:0}:policies, found another one; left: that of the first part cannot be read",
 			"hold-differs {q:1}:holds h1: expected the same as in the first part, {q:0}, found one, which is not stored there; left: the first part has none; by hand",
 			"limit-differs {q:1}:limits host=h: expected the same as in the first part, {q:0}:limits, found another one; left: that of the first part cannot be read",
 		)
-		if report.Repaired() > 0 || report.Counts["limit-unreadable"].Found != 3 {
-			t.Errorf("expected nothing mended, found\n%s", report)
-		}
+		failIf(t, report.Repaired() > 0 || report.Counts["limit-unreadable"].Found != 3, "expected nothing mended, found\n%s", report)
 	})
 }

@@ -72,9 +72,8 @@ func TestTheClockOfThisMachineIsComparedWithThatOfRedis(t *testing.T) {
 	for skew, want := range map[time.Duration]string{0: "", time.Hour: " behind, give or take ", -3 * time.Second: "s ahead, give or take "} {
 		report, err := q.preflight(Options{Now: func() time.Time { return time.Now().Add(skew) }})
 		q.ok(err)
-		if found := report.Counts[clockSkew.code].Found; found != min(1, len(want)) || !strings.Contains(report.String(), want) {
-			t.Errorf("%s: expected %q, found\n%s", skew, want, report)
-		}
+		found := report.Counts[clockSkew.code].Found
+		failIf(t, found != min(1, len(want)) || !strings.Contains(report.String(), want), "%s: expected %q, found\n%s", skew, want, report)
 	}
 }
 
@@ -92,9 +91,8 @@ func TestOfSeveralReadingsOfTheClockTheMiddleOfTheShortestRoundTripCounts(t *tes
 		return now
 	}
 	report, err := q.preflight(Options{Now: slow})
-	if want := "that of Redis is 10.5s behind, give or take 500ms;"; err != nil || !strings.Contains(report.String(), want) {
-		t.Errorf("expected %q, found %v\n%s", want, err, report)
-	}
+	want := "that of Redis is 10.5s behind, give or take 500ms;"
+	failIf(t, err != nil || !strings.Contains(report.String(), want), "expected %q, found %v\n%s", want, err, report)
 }
 
 func (q *queue) preflight(options Options) (*Report, error) {
@@ -106,8 +104,7 @@ func TestScriptsThatMayNotRunOrBeLoadedAreNoErrorOfTheQueue(t *testing.T) {
 	for lacks, want := range map[string]Severity{"-evalsha": Info, "-script|load": Warning} {
 		q := &queue{fixture.New(t, testkit.Redis(t, "--maxmemory", "0")), t} // private: its users are changed
 		q.ok(q.Redis.Do(t.Context(), "ACL", "SETUSER", "default", lacks).Err())
-		if found := q.check(Options{}).Counts["scripts"]; found.Severity != want {
-			t.Errorf("%s: expected %s, found %v", lacks, want, found)
-		}
+		found := q.check(Options{}).Counts["scripts"]
+		failIf(t, found.Severity != want, "%s: expected %s, found %v", lacks, want, found)
 	}
 }

@@ -78,7 +78,7 @@ func (c *checker) calendars(ctx context.Context) error {
 // sameSettings checks that this part has the settings that the first has. What differs is read again before it is reported, the first part last:
 // whoever changes one begins there.
 func (c *checker) sameSettings(ctx context.Context) error {
-	if c.first == nil || c.settingsUnreadable() || c.first.settingsUnreadable() {
+	if c.first == nil || !c.settingsReadable() || !c.first.settingsReadable() {
 		return nil
 	}
 	var differ []difference
@@ -95,9 +95,9 @@ func (c *checker) sameSettings(ctx context.Context) error {
 	return each(c.reportDifference)(ctx, differ)
 }
 
-func (c *checker) settingsUnreadable() bool {
+func (c *checker) settingsReadable() bool {
 	k := c.store.Keys
-	return c.wrongType[k.Policies] || c.wrongType[k.Holds] || c.wrongType[k.Limits] || c.wrongType[k.Calendars]
+	return c.readable(k.Policies, k.Holds, k.Limits, k.Calendars)
 }
 
 // difference is a setting of this part that is not what the first has. Of one that is not there, the text is empty.
@@ -225,7 +225,7 @@ func (c *checker) sameQueueCircuit(ctx context.Context) error {
 
 func (c *checker) queueCircuitReadable() bool {
 	k := c.store.Keys
-	return !c.wrongType[k.QueueCircuit] && !c.wrongType[k.FormerCircuit] && !c.wrongType[k.Stats]
+	return c.readable(k.QueueCircuit, k.FormerCircuit, k.Stats)
 }
 
 // queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
