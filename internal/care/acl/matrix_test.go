@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
@@ -80,30 +79,41 @@ var matrix = map[acl.Role]map[string]string{
 	},
 }
 
-// may reports whether a user may do what a command says.
-func may(t *testing.T, admin redis.UniversalClient, user, command string) bool {
+// may tells of each command whether a user may do it.
+func may(t *testing.T, admin redis.UniversalClient, user string, commands ...string) (allowed []bool) {
 	t.Helper()
-	words := []any{"ACL", "DRYRUN", user}
-	for _, word := range strings.Fields(command) {
-		words = append(words, word)
+	answers, err := admin.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {
+		for _, command := range commands {
+			words := []any{"ACL", "DRYRUN", user}
+			for _, word := range strings.Fields(command) {
+				words = append(words, word)
+			}
+			pipe.Do(t.Context(), words...)
+		}
+		return nil
+	})
+	stopIf(t, len(answers) != len(commands), "%d answers: %v", len(answers), err)
+	for _, answer := range answers {
+		text, err := answer.(*redis.Cmd).Text()
+		allowed = append(allowed, err == nil && text == "OK")
 	}
-	answer, err := admin.Do(t.Context(), words...).Text()
-	return err == nil && answer == "OK"
+	return allowed
 }
 
 // rightsOn is what a user may do with the keys of a queue, or a part of one, as in the matrix.
 func rightsOn(t *testing.T, admin redis.UniversalClient, user, queue string) map[string]string {
 	t.Helper()
-	got := map[string]string{}
+	var keys, letters, commands []string
 	for key, kind := range everyKey {
-		var letters []string
-		for letter, probe := range probes[kind] {
-			if may(t, admin, user, fmt.Sprintf(probe, queue+strings.TrimPrefix(key, "q"))) {
-				letters = append(letters, letter)
-			}
+		for _, letter := range slices.Sorted(maps.Keys(probes[kind])) {
+			keys, letters = append(keys, key), append(letters, letter)
+			commands = append(commands, fmt.Sprintf(probes[kind][letter], queue+strings.TrimPrefix(key, "q")))
 		}
-		if slices.Sort(letters); len(letters) > 0 {
-			got[key] = strings.Join(letters, "")
+	}
+	got := map[string]string{}
+	for n, allowed := range may(t, admin, user, commands...) {
+		if allowed {
+			got[keys[n]] += letters[n]
 		}
 	}
 	return got
@@ -113,9 +123,7 @@ func TestEachRoleMayDoItsOwnWorkAndNobodyElses(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
-		if diff := cmp.Diff(matrix[role], rightsOn(t, admin, string(role)+"-q", "q")); diff != "" {
-			t.Errorf("%s may (-want +got):\n%s", role, diff)
-		}
+		equal(t, matrix[role], rightsOn(t, admin, string(role)+"-q", "q"))
 	}
 }
 
@@ -129,31 +137,30 @@ func TestInEachPartARoleMayDoWhatItMayDoInAQueueOfOnePart(t *testing.T) {
 			want["q-control"] = "atw"
 		}
 		for _, part := range []string{"{q:0}", "{q:1023}"} {
-			if diff := cmp.Diff(want, rightsOn(t, admin, user, part)); diff != "" {
-				t.Errorf("%s may in %s (-want +got):\n%s", role, part, diff)
-			}
+			equal(t, want, rightsOn(t, admin, user, part))
 		}
 		for _, other := range []string{"{other:0}", "q", "{q}", "{qq:0}", "q:0"} {
-			if got := rightsOn(t, admin, user, other); len(got) > 0 {
-				t.Errorf("%s may in %s: %v", role, other, got)
-			}
+			got := rightsOn(t, admin, user, other)
+			failIf(t, len(got) > 0, "%s may in %s: %v", role, other, got)
 		}
 	}
 }
 
-func TestEverybodyMayReadTheSettingsAndAnOperatorFixesThem(t *testing.T) {
+func TestEverybodyMayReadTheSettingsAnOperatorFixesThemAndDaemonsLoadScripts(t *testing.T) {
 	for name, users := range map[string]*fixture.Users{"one part": fixture.WithUsers(t, "q"), "several": fixture.WithUsersOfParts(t, "q")} {
 		admin := users.Server.Client(t)
 		for _, role := range acl.Roles() {
-			user := string(role) + "-q"
-			for command, want := range map[string]bool{
-				"HGET {q}:settings parts": true, "HGET {q:0}:settings parts": name == "several" && (role == acl.Operator || role == acl.Viewer), "HSETNX {q}:settings parts 8": role == acl.Operator,
-				"HSET {q}:settings model_name x": role == acl.Operator, "HSET {other}:settings model_name x": false, "HDEL {q}:settings parts": false, "DEL {q}:settings": false,
-				"HGET {other}:settings parts": false, "HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
-			} {
-				if got := may(t, admin, user, command); got != want {
-					t.Errorf("%s, %s: expected that it may %s: %t, found %t", name, role, command, want, got)
-				}
+			operates := role == acl.Operator
+			want := map[string]bool{
+				"HGET {q}:settings parts": true, "HGET {q:0}:settings parts": name == "several" && (operates || role == acl.Viewer),
+				"HSETNX {q}:settings parts 8": operates, "HSET {q}:settings model_name x": operates, "HSET {other}:settings model_name x": false,
+				"HDEL {q}:settings parts": false, "DEL {q}:settings": false, "HGET {other}:settings parts": false,
+				"HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
+				"SCRIPT LOAD x": role == acl.Dispatcher || role == acl.Poller,
+			}
+			commands := slices.Sorted(maps.Keys(want))
+			for i, got := range may(t, admin, string(role)+"-q", commands...) {
+				failIf(t, got != want[commands[i]], "%s, %s: %s: found %t", name, role, commands[i], got)
 			}
 		}
 	}
@@ -172,10 +179,8 @@ func TestNobodyMayDoWhatEndangersTheServerOrAnotherQueue(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	admin := users.Server.Client(t)
 	for _, role := range acl.Roles() {
-		for _, command := range everybody {
-			if may(t, admin, string(role)+"-q", command) {
-				t.Errorf("%s may %s", role, command)
-			}
+		for i, allowed := range may(t, admin, string(role)+"-q", everybody...) {
+			failIf(t, allowed, "%s may %s", role, everybody[i])
 		}
 	}
 }

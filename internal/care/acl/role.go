@@ -2,7 +2,6 @@ package acl
 
 import "slices"
 
-// opening is what it takes to find the parts of a queue.
 func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
 
 // models is what the Go code reads of models, beside what the scripts do.

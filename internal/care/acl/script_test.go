@@ -6,23 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
-
-func TestOnlyADispatcherAndAPollerMayLoadScripts(t *testing.T) {
-	users := fixture.WithUsers(t, "q")
-	for _, role := range acl.Roles() {
-		err := users.Client(t, role).ScriptLoad(t.Context(), "return 1").Err()
-		if loads := role == acl.Dispatcher || role == acl.Poller; loads && err != nil || !loads && !store.Refused(err) {
-			t.Errorf("%s: expected that it may load a script: %t, found %v", role, loads, err)
-		}
-	}
-}
 
 // TestAScriptMayDoNoMoreThanItsUser tries what a stolen password is good for beside that of a dispatcher: scripts of one's own.
 func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
@@ -59,9 +48,8 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	}
 	for _, role := range acl.Roles() {
 		client := users.Client(t, role)
-		if err := client.Ping(t.Context()).Err(); err != nil {
-			t.Fatalf("%s: %v", role, err)
-		}
+		err := client.Ping(t.Context()).Err()
+		stopIf(t, err != nil, "%s: %v", role, err)
 		for _, try := range tries[role] {
 			digest := admin.ScriptLoad(t.Context(), try[1]).Val()
 			if err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !store.Refused(err) {
@@ -69,9 +57,7 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff(before, users.Server.Dump(t)); diff != "" {
-		t.Errorf("something was changed:\n%s", diff)
-	}
+	equal(t, before, users.Server.Dump(t))
 }
 
 // workAfterAFlush is work of each role that runs scripts.
@@ -93,21 +79,16 @@ func TestAfterAScriptFlushEachRoleWorksAsSoonAsADispatcherOrAPollerDoes(t *testi
 	admin := users.Server.Client(t)
 	work := func(role acl.Role) error { return workAfterAFlush[role](t.Context(), users.Store(t, role)) }
 	for _, loader := range []acl.Role{acl.Dispatcher, acl.Poller} {
-		if err := admin.ScriptFlush(t.Context()).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, admin.ScriptFlush(t.Context()).Err())
 		for _, role := range []acl.Role{acl.Worker, acl.Operator} {
-			if err := work(role); !errors.Is(err, store.ErrNotLoaded) {
-				t.Errorf("%s alone: expected %v, found %v", role, store.ErrNotLoaded, err)
-			}
+			err := work(role)
+			failIf(t, !errors.Is(err, store.ErrNotLoaded), "%s alone: expected %v, found %v", role, store.ErrNotLoaded, err)
 		}
-		if err := work(loader); err != nil {
-			t.Errorf("%s: expected it to load the scripts, found %v", loader, err)
-		}
+		err := work(loader)
+		failIf(t, err != nil, "%s: expected it to load the scripts, found %v", loader, err)
 		for role := range workAfterAFlush {
-			if err := work(role); err != nil {
-				t.Errorf("%s behind a %s: expected its work done, found %v", role, loader, err)
-			}
+			err := work(role)
+			failIf(t, err != nil, "%s behind a %s: expected its work done, found %v", role, loader, err)
 		}
 	}
 }

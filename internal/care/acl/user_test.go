@@ -19,13 +19,9 @@ var hostile = []string{
 func userOf(t *testing.T, role acl.Role, queue string) acl.User {
 	t.Helper()
 	keys, err := store.NewKeys(queue)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	user, err := acl.NewUser(role, acl.Queue{Keys: keys})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return user
 }
 
@@ -34,21 +30,18 @@ func TestNoTwoUsersHaveOneName(t *testing.T) {
 	for _, queue := range hostile {
 		for _, role := range acl.Roles() {
 			user, owner := userOf(t, role, queue), string(role)+" of "+queue
-			if other, taken := owners[user.Name]; taken {
-				t.Errorf("expected users of their own for %s and for %s, found %s for both", owner, other, user.Name)
-			}
+			other, taken := owners[user.Name]
+			failIf(t, taken, "expected users of their own for %s and for %s, found %s for both", owner, other, user.Name)
 			owners[user.Name] = owner
 			if strings.ContainsAny(user.Name, " \t\"'") || strings.Contains(user.Name, "@") {
 				t.Errorf("expected a name that needs no quotes, found %s", user.Name)
 			}
 		}
 	}
-	if user := userOf(t, acl.ForeignWorker, "{bigtables:3}"); user.Name != "foreign-worker-{bigtables:3}" {
-		t.Errorf("expected the role before its queue, found %s", user.Name)
-	}
-	if _, err := acl.NewUser("root", acl.Queue{}); err == nil {
-		t.Error("expected an unknown role refused")
-	}
+	user := userOf(t, acl.ForeignWorker, "{bigtables:3}")
+	failIf(t, user.Name != "foreign-worker-{bigtables:3}", "expected the role before its queue, found %s", user.Name)
+	_, err := acl.NewUser("root", acl.Queue{})
+	failIf(t, err == nil, "expected an unknown role refused")
 }
 
 var keyPattern = regexp.MustCompile(`(?:%[RW]+)?~([^ )]+)`)
@@ -60,9 +53,7 @@ func reachOf(t *testing.T, queue acl.Queue) *regexp.Regexp {
 	var patterns []string
 	for _, role := range acl.Roles() {
 		user, err := acl.NewUser(role, queue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rules := slices.DeleteFunc(user.Rules, func(rule string) bool { return strings.HasPrefix(rule, "(+exists ") })
 		for _, found := range keyPattern.FindAllStringSubmatch(strings.Join(rules, " "), -1) {
 			patterns = append(patterns, strings.NewReplacer(`\[0-9\]`, `[0-9]`, `\*`, `.*`).Replace(regexp.QuoteMeta(found[1])))
@@ -80,9 +71,7 @@ func TestUsersOfAQueueOfSeveralPartsReachItsPartsAlone(t *testing.T) {
 			part = part && number[0] >= '0' && number[0] <= '9'
 			for key := range everyKey {
 				key = other + strings.TrimPrefix(key, "q")
-				if reach.MatchString(key) != part {
-					t.Errorf("a user of the parts of %s reaches %s: expected %t, found %t", queue, key, part, !part)
-				}
+				failIf(t, reach.MatchString(key) != part, "a user of the parts of %s reaches %s: expected %t, found %t", queue, key, part, !part)
 			}
 		}
 	}
@@ -95,9 +84,8 @@ func TestNoUserReachesAKeyOfAnotherQueue(t *testing.T) {
 		for _, other := range hostile {
 			for key := range everyKey {
 				key = other + strings.TrimPrefix(key, "q")
-				if own := other == queue; reach.MatchString(key) != own {
-					t.Errorf("a user of %s reaches %s: expected %t, found %t", queue, key, own, !own)
-				}
+				own := other == queue
+				failIf(t, reach.MatchString(key) != own, "a user of %s reaches %s: expected %t, found %t", queue, key, own, !own)
 			}
 		}
 	}

@@ -23,9 +23,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 	for _, role := range acl.Roles() {
 		_, err := users.Store(t, role).Report().Stats(t.Context())
 		reads := slices.Contains([]acl.Role{acl.Dispatcher, acl.Poller, acl.Operator, acl.Viewer}, role)
-		if reads && err != nil || !reads && !store.Refused(err) {
-			t.Errorf("%s: found %v", role, err)
-		}
+		failIf(t, reads && err != nil || !reads && !store.Refused(err), "%s: found %v", role, err)
 	}
 }
 
@@ -33,9 +31,7 @@ func TestWhatAMonitorDrawsIsReadByADispatcherAPollerAndPeople(t *testing.T) {
 func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.T) {
 	users := fixture.WithUsers(t, "q")
 	operator, daemon, viewer := users.Store(t, acl.Operator), users.Store(t, acl.Poller), users.Store(t, acl.Viewer)
-	if err := daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due); err != nil {
-		t.Fatal(err)
-	}
+	must(t, daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due))
 	for i, text := range []string{"", "tenant=t1", "status=failing", "status=disabled", "status=running", "status=parked", "uid=a", "status=queued"} {
 		id := fmt.Sprint("x", i)
 		var failed []error
@@ -50,9 +46,7 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note(err)
 		_, err = daemon.Queued(t.Context())
 		note(err)
-		if len(open) != 1 {
-			t.Fatalf("%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
-		}
+		stopIf(t, len(open) != 1, "%q: expected one bulk, found %v, %v", text, open, errors.Join(failed...))
 		_, err = daemon.MoveBulk(t.Context(), &open[0], time.UnixMilli(1))
 		note(err)
 		_, err = operator.Fleet().CancelBulk(t.Context(), id)
@@ -64,9 +58,8 @@ func TestABulkIsBegunByAnOperatorCarriedOutByAPollerAndSeenByAViewer(t *testing.
 		note(err)
 		_, err = viewer.Report().LastReasons(t.Context(), []string{"a"})
 		note(err)
-		if err := errors.Join(failed...); err != nil {
-			t.Errorf("%q: %v", text, err)
-		}
+		err = errors.Join(failed...)
+		failIf(t, err != nil, "%q: %v", text, err)
 	}
 }
 
@@ -75,12 +68,8 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	users := fixture.WithUsers(t, "q")
 	operator, daemon, viewer, now := users.Store(t, acl.Operator), users.Store(t, acl.Dispatcher), users.Store(t, acl.Viewer), time.Now()
 	calendar, err := schedule.ParseCalendar(map[string]any{"name": "nightly", "rrule": "FREQ=DAILY;BYHOUR=2", "dtstart": "2026-01-01T00:00:00", "for": "1h"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, daemon.Clients.LoadScripts(t.Context(), daemon.Keys.Due))
 	ctx, gate := t.Context(), model.NewBlocker(model.BlockerHold, "h1")
 	change := func(s *store.Store) map[string]error {
 		_, released := s.Fleet().ReleaseHold(ctx, "h1", time.Minute, now)
@@ -114,33 +103,23 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
 		}
 	}
-	if err := users.Server.Client(t).Set(ctx, "q:model:text", "text", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := daemon.FreeLost(ctx, "host=h", &model.LimiterState{Lapsed: []string{"m", "text"}}, now); err != nil {
-		t.Errorf("a dispatcher frees slots: %v", err)
-	}
+	must(t, users.Server.Client(t).Set(ctx, "q:model:text", "text", 0).Err())
+	err = daemon.FreeLost(ctx, "host=h", &model.LimiterState{Lapsed: []string{"m", "text"}}, now)
+	failIf(t, err != nil, "a dispatcher frees slots: %v", err)
 	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
 	for what := range first {
-		if first[what] == nil && again[what] == nil {
-			t.Errorf("viewer: expected %s refused", what)
-		}
+		failIf(t, first[what] == nil && again[what] == nil, "viewer: expected %s refused", what)
 	}
 	for role, want := range map[acl.Role]bool{acl.Operator: true, acl.Viewer: false} {
 		c := users.Client(t, role)
 		queue, err := store.Open(ctx, &store.Clients{Read: c, Write: c, Block: c}, store.Config{Queue: "q"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := queue.SetNewErrorAbove(ctx, 9); (err == nil) != want {
-			t.Errorf("%s: expected that it may change settings: %t, found %v", role, want, err)
-		}
+		must(t, err)
+		err = queue.SetNewErrorAbove(ctx, 9)
+		failIf(t, (err == nil) != want, "%s: expected that it may change settings: %t, found %v", role, want, err)
 	}
 	for name, all := range map[string]map[string]error{"operator changes": operated, "operator looks": look(operator), "viewer": look(viewer)} {
 		for what, err := range all {
-			if err != nil {
-				t.Errorf("%s, %s: %v", name, what, err)
-			}
+			failIf(t, err != nil, "%s, %s: %v", name, what, err)
 		}
 	}
 }

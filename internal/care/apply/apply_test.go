@@ -14,6 +14,13 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a queue and the directory of ann.
@@ -28,34 +35,24 @@ func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	client := server.Client(t)
 	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &bundle{t, queue, t.TempDir(), client}
 }
 
 // plan plans what the documents say.
 func (b *bundle) plan(documents string) *Plan {
 	b.t.Helper()
-	if err := os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600))
 	d, err := definitions.ReadDirectory(b.path)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, By: "ann", MaxDelete: "10"})
-	if err != nil || len(plan.Refused) > 0 {
-		b.t.Fatalf("%v %v", err, plan)
-	}
+	stopIf(b.t, err != nil || len(plan.Refused) > 0, "%v %v", err, plan)
 	return plan
 }
 
 func (b *bundle) carryOut(plan *Plan) *Plan {
 	b.t.Helper()
-	if err := plan.CarryOut(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, plan.CarryOut(b.t.Context()))
 	return plan
 }
 
@@ -65,24 +62,18 @@ func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision
 	part := b.queue.Of(uid)
 	for _, decide := range decide {
 		records, err := part.Load(b.t.Context(), []string{uid})
-		if err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, err)
 		now, _ := part.Now(b.t.Context())
 		item := store.Item{Transition: records[uid].Decide(decide(records[uid]), now)}
 		codes, err := part.Commit(b.t.Context(), store.Batch{Now: now, MaxQueued: 10, Items: []store.Item{item}})
-		if err != nil || codes[0] != store.CodeApplied {
-			b.t.Fatalf("%v %v", codes, err)
-		}
+		stopIf(b.t, err != nil || codes[0] != store.CodeApplied, "%v %v", codes, err)
 	}
 }
 
 func (b *bundle) record(uid string) *store.Record {
 	b.t.Helper()
 	records, err := b.queue.Of(uid).Load(b.t.Context(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return records[uid]
 }
 
@@ -98,7 +89,7 @@ const two = "- {uid: a, payload: {n: %}, rrule: FREQ=YEARLY}\n- {uid: b, payload
 func documents(n string) string { return strings.ReplaceAll(two, "%", n) }
 
 func TestAModelThatHasChangedSinceItWasPlannedIsRefusedAndTheOthersAreNot(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.carryOut(b.plan(documents("1")))
 		plan := b.plan(strings.ReplaceAll(documents("2"), "uid: c", "uid: d")) // changes a and b, deletes c, creates d
@@ -121,18 +112,15 @@ func TestAModelThatHasChangedSinceItWasPlannedIsRefusedAndTheOthersAreNot(t *tes
 }
 
 func TestAModelWhoseAttemptAWorkerTakesMeanwhileIsChangedAndStartsAgain(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		b := setup(t, server)
 		b.carryOut(b.plan(documents("1")))
 		b.change("a", run, start)
 		plan := b.plan(documents("2"))
-		if err := server.Client(t).LPop(t.Context(), b.queue.Parts[0].Keys.Input).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, server.Client(t).LPop(t.Context(), b.queue.Parts[0].Keys.Input).Err())
 		b.carryOut(plan)
-		if a := b.record("a"); a.Payload != `{"n":2}` || !a.Again || a.AttemptUID != "a1" {
-			t.Errorf("expected a model that starts again, found %+v", a.State)
-		}
+		a := b.record("a")
+		failIf(t, a.Payload != `{"n":2}` || !a.Again || a.AttemptUID != "a1", "expected a model that starts again, found %+v", a.State)
 	})
 }
 
@@ -140,20 +128,17 @@ func TestAPlanThatRefusesSomethingIsNotCarriedOut(t *testing.T) {
 	b := setup(t, testkit.Miniredis(t))
 	plan := b.plan(documents("1"))
 	plan.Refused = []string{"x"}
-	if err := plan.CarryOut(t.Context()); err == nil || b.record("a").Exists {
-		t.Errorf("expected an error and nothing done, found %v", err)
-	}
+	err := plan.CarryOut(t.Context())
+	failIf(t, err == nil || b.record("a").Exists, "expected an error and nothing done, found %v", err)
 }
 
 func TestAShareIsANumberOrAPercentageRoundedUp(t *testing.T) {
 	for text, want := range map[string]int{"0": 0, "7": 7, "0%": 0, "5%": 1, "50%": 10, "12.5%": 3, "100%": 20} {
-		if got, err := (Options{MaxDelete: text}).maxDeleted(20); err != nil || got != want {
-			t.Errorf("%s of 20: expected %d, found %d, %v", text, want, got, err)
-		}
+		got, err := (Options{MaxDelete: text}).maxDeleted(20)
+		failIf(t, err != nil || got != want, "%s of 20: expected %d, found %d, %v", text, want, got, err)
 	}
 	for _, text := range []string{"", "-1", "101%", "-1%", "x%", "1.5", "%", "NaN%"} {
-		if err := (Options{Owner: "ann", MaxDelete: text}).Validate(); err == nil {
-			t.Errorf("%q: expected an error, found none", text)
-		}
+		err := (Options{Owner: "ann", MaxDelete: text}).Validate()
+		failIf(t, err == nil, "%q: expected an error, found none", text)
 	}
 }

@@ -33,22 +33,15 @@ func TestAnApplyOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 		b.carryOut(b.plan(documents("1")))
 		fault := new(testkit.Fault)
 		b.client.AddHook(fault)
-		if err := os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(wanted), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(wanted), 0o600))
 		fault.Arm(n)
 		err := b.try()
 		struck := fault.Struck()
 		fault.Arm(0)
-		if struck != errors.Is(err, testkit.ErrFault) {
-			t.Fatalf("call %d: failed: %v, told: %v", n, struck, err)
-		}
-		if a, other := b.record("a"), b.record("b"); !a.Exists || !other.Exists {
-			t.Fatalf("call %d: deleted what the directory has", n)
-		}
-		if err := b.try(); err != nil {
-			t.Fatal(err)
-		}
+		stopIf(t, struck != errors.Is(err, testkit.ErrFault), "call %d: failed: %v, told: %v", n, struck, err)
+		a, other := b.record("a"), b.record("b")
+		stopIf(t, !a.Exists || !other.Exists, "call %d: deleted what the directory has", n)
+		must(t, b.try())
 		for uid, payload := range map[string]string{"a": `{"n":2}`, "b": `{"n":2}`, "c": "", "d": `{"n":2}`} {
 			if found := b.record(uid); found.Exists != (payload != "") || found.Payload != payload {
 				t.Errorf("call %d: %s: expected %s, found %s", n, uid, payload, found.Payload)
@@ -59,9 +52,7 @@ func TestAnApplyOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 			t.Errorf("call %d: expected both policies, the second completed with the first, found %v, %v", n, stored, err)
 		}
 		if !struck {
-			if n < 8 {
-				t.Errorf("expected more calls than %d", n)
-			}
+			failIf(t, n < 8, "expected more calls than %d", n)
 			return
 		}
 	}

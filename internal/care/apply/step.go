@@ -147,7 +147,6 @@ func changesOf(before *model.Model, after *model.Model) (changes []definitions.D
 	return append(changes, definitions.CompareFields("payload.", payload(before.Payload), payload(after.Payload))...)
 }
 
-// text is a field of a definition as a difference has it.
 func text(value string) any {
 	if value == "" {
 		return nil

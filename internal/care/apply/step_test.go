@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/policy"
@@ -38,9 +36,7 @@ func TestAChangeTellsEachFieldThatDiffersAndNoOther(t *testing.T) {
 					got = append(got, fmt.Sprintf("%s %v %v", c.Field, c.Old, c.New))
 				}
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
+			equal(t, test.want, got)
 		})
 	}
 }
@@ -48,13 +44,10 @@ func TestAChangeTellsEachFieldThatDiffersAndNoOther(t *testing.T) {
 func TestPoliciesAreCompletedWithTheBuiltInOneWhereNoneCalledDefaultCanBeRead(t *testing.T) {
 	server := testkit.Miniredis(t)
 	b := setup(t, server)
-	if err := server.Client(t).HSet(t.Context(), b.queue.Parts[0].Keys.Policies, policy.DefaultName, "no policy").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client(t).HSet(t.Context(), b.queue.Parts[0].Keys.Policies, policy.DefaultName, "no policy").Err())
 	plan := b.plan("name: p\ntimeout: 90m\n")
 	want := policy.Default()
 	want.Timeout = plan.Steps[0].policy.Timeout
-	if diff := definitions.Compare(want, plan.Steps[0].policy); len(diff) > 0 || want.Timeout.Minutes() != 90 {
-		t.Errorf("expected the built-in policy but for its timeout, found %v", diff)
-	}
+	diff := definitions.Compare(want, plan.Steps[0].policy)
+	failIf(t, len(diff) > 0 || want.Timeout.Minutes() != 90, "expected the built-in policy but for its timeout, found %v", diff)
 }

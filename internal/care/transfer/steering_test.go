@@ -21,9 +21,7 @@ func calendar(t *testing.T, name, length string) schedule.Calendar {
 	c, err := schedule.ParseCalendar(map[string]any{
 		"name": name, "rrule": "FREQ=DAILY;BYHOUR=2", "timezone": "Europe/Berlin", "dtstart": "2026-01-01T00:00:00", "for": length, "reason": "back up <all>",
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -49,35 +47,8 @@ const steering = `{"kind":"calendar","calendar":{"name":"long","rrule":"FREQ=DAI
 {"kind":"limit","key":"{host(input_url)}","running":7,"rate":"60/m","since":"2026-11-21T06:00:00.000Z"}
 `
 
-func TestCalendarsAndLimitsOfAnExportAreTheSameToTheByteAfterAnImport(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		for name, parts := range map[string][2]int{"one": {1, 1}, "divided": {1, 3}, "joined": {2, 1}} {
-			from := open(t, server, name+"-from", parts[0]).settle().steer()
-			to := open(t, server, name+"-to", parts[1])
-			lines := from.export(true)
-			if !strings.HasPrefix(lines, steering+`{"kind":"policy"`) || strings.Contains(lines, "moves house") {
-				t.Errorf("%s: expected calendars and limits before the policies, and no hold, found\n%s", name, lines[:min(1200, len(lines))])
-			}
-			if from.export(false) != open(t, server, name+"-from", parts[0]).export(false) || strings.Contains(from.export(false), "nightly\",\"rrule") {
-				t.Errorf("%s: expected definitions alone without a state, found\n%s", name, from.export(false))
-			}
-			for want, i := range map[Count]Import{{Created: 2}: to.must(lines), {Unchanged: 2}: to.must(lines)} {
-				if i.Calendars != want || i.Limits != want {
-					t.Errorf("%s: expected %+v of each, found %+v %+v", name, want, i.Calendars, i.Limits)
-				}
-			}
-			if diff := cmp.Diff(lines, to.export(true)); diff != "" {
-				t.Errorf("%s (-exported +exported again):\n%s", name, diff)
-			}
-			if holds, _, err := to.Parts[0].Fleet().Holds(t.Context()); len(holds) != 0 || err != nil {
-				t.Errorf("%s: expected no hold, found %v, %v", name, holds, err)
-			}
-		}
-	})
-}
-
 func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		to := open(t, server, "to", 2)
 		for _, put := range []error{
 			to.Parts[1].Fleet().PutCalendar(t.Context(), calendar(t, "nightly", "3h"), now), // one part differs
@@ -99,36 +70,16 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 		if i, refused := to.read(steering, true); len(refused) > 0 || i.Calendars != (Count{Replaced: 1, Unchanged: 1}) || i.Limits != (Count{Replaced: 1, Unchanged: 1}) {
 			t.Errorf("expected them replaced, found %+v %+v, %q", i.Calendars, i.Limits, refused)
 		}
-		if got := to.export(true); got != steering {
-			t.Errorf("expected what was imported, found\n%s", got)
-		}
+		got := to.export(true)
+		failIf(t, got != steering, "expected what was imported, found\n%s", got)
 	})
 }
 
 func TestALimitThatEndedOnItsWayIsNotSet(t *testing.T) {
 	to := open(t, testkit.Miniredis(t), "to", 1)
 	i := to.must(`{"kind":"limit","key":"host=h","running":1,"since":"2026-11-21T06:00:00Z","until":"2026-11-21T07:00:00Z"}` + "\n")
-	if limits, err := to.Parts[0].Fleet().Limits(t.Context()); i.Limits != (Count{Unchanged: 1}) || len(limits) > 0 || err != nil {
-		t.Errorf("found %+v, %v, %v", i.Limits, limits, err)
-	}
-}
-
-func TestAnExportOfSomeModelsHasNoLimits(t *testing.T) {
-	from := open(t, testkit.Miniredis(t), "from", 1).settle().steer()
-	selector, err := model.ParseSelector("uid=m0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out bytes.Buffer
-	from.ok((&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out))
-	kinds := map[string]int{}
-	for line := range strings.Lines(out.String()) {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(line, `{"kind":"`), `"`)
-		kinds[kind]++
-	}
-	if diff := cmp.Diff(map[string]int{"calendar": 2, "policy": 1, "model": 1}, kinds); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	limits, err := to.Parts[0].Fleet().Limits(t.Context())
+	failIf(t, i.Limits != (Count{Unchanged: 1}) || len(limits) > 0 || err != nil, "found %+v, %v, %v", i.Limits, limits, err)
 }
 
 func TestACalendarOrLimitThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
@@ -139,9 +90,8 @@ func TestACalendarOrLimitThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing
 	var out bytes.Buffer
 	faults := map[string]bool{}
 	e := Export{Queue: from.Queue, State: true, Fault: func(text string) { faults[text] = true }}
-	if err := e.Write(t.Context(), &out); err != nil || out.String() != steering {
-		t.Errorf("expected the others, found %v\n%s", err, out.String())
-	}
+	err := e.Write(t.Context(), &out)
+	failIf(t, err != nil || out.String() != steering, "expected the others, found %v\n%s", err, out.String())
 	if got := strings.Join(slices.Sorted(maps.Keys(faults)), "; "); len(faults) != 2 || !strings.HasPrefix(got, "calendar odd: ") || !strings.Contains(got, "; limit host=odd: ") {
 		t.Errorf("expected both named, found %s", got)
 	}
