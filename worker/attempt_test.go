@@ -6,21 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/policy"
 )
-
-// TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not reserved.
-func TestThePayloadComesBackAsItWasPut(t *testing.T) {
-	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {
-		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
-		a, err := decodeAttempt(m.Start(now, "a1").Message, model.Wire{})
-		must(t, err)
-		failIf(t, string(a.Payload) != payload, "payload %s, want %s", a.Payload, payload)
-		failIf(t, a.UID != "tbl_1" || a.AttemptUID != "a1" || a.AttemptNo != 1 || !a.DeadlineAt.Equal(now.Add(10*time.Minute)) || !a.PlannedAt.IsZero(),
-			"attempt: %+v", a)
-	}
-}
 
 func TestAnEntryWithoutUidsIsRefusedWithAReason(t *testing.T) {
 	for entry, want := range map[string]string{
@@ -45,22 +31,14 @@ func FuzzDecodeAttempt(f *testing.F) {
 	})
 }
 
-func TestTheZeroConfigIsUsable(t *testing.T) {
-	c := Config{}.WithDefaults()
-	if err := c.Validate(); err != nil {
-		t.Error(err)
-	}
-	if c.Concurrency != 4 || c.Grace != 10*time.Second || c.FenceEvery != time.Second || c.Lease != 5*time.Second || c.Heartbeat != time.Second || c.Log == nil {
-		t.Errorf("defaults: %+v", c)
-	}
-	if c.MaxBackoff != 5*time.Second || c.Backoff != 50*time.Millisecond || c.StatusEvery != 250*time.Millisecond || c.PushBatch != 500 ||
-		c.Linger != 5*time.Second || c.FlushTimeout != 5*time.Second {
-		t.Errorf("defaults: %+v", c)
-	}
-}
-
-func TestDefaultsFitWhatIsSet(t *testing.T) {
-	for _, c := range []Config{{Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Heartbeat: time.Minute}, {Lease: time.Second}} {
+func TestTheDefaultsAreThoseOfTheDocumentationAndFitWhatIsSet(t *testing.T) {
+	c := Config{Name: "w"}.WithDefaults()
+	c.Log = nil
+	equal(t, Config{
+		Concurrency: 4, Name: "w", FenceEvery: time.Second, Lease: 5 * time.Second, Heartbeat: time.Second, StatusEvery: 250 * time.Millisecond, PushBatch: 500,
+		Grace: 10 * time.Second, Linger: 5 * time.Second, FlushTimeout: 5 * time.Second, Backoff: 50 * time.Millisecond, MaxBackoff: 5 * time.Second,
+	}, c)
+	for _, c := range []Config{{}, {Backoff: time.Minute}, {MaxBackoff: time.Millisecond}, {Grace: -time.Hour}, {Heartbeat: time.Minute}, {Lease: time.Second}} {
 		err := c.WithDefaults().Validate()
 		failIf(t, err != nil, "%+v: %v", c, err)
 	}

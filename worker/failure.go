@@ -91,7 +91,6 @@ func UserFriendly(err error, text string) error { return mark(err, ownerText(tex
 // Reason is told in place of the text of err, which is then for the log only: the owner of a model may read reasons.
 func Reason(err error, text string) error { return mark(err, toldReason(text)) }
 
-// seconds renders a wait in whole milliseconds.
 func seconds(d time.Duration) json.Number {
 	return json.Number(fmt.Sprintf("%.3f", min(max(0, d), MaxWait).Seconds()))
 }

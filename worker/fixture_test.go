@@ -25,6 +25,7 @@ var (
 	must   = testkit.Must
 	equal  = testkit.Equal
 	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) {
@@ -106,9 +107,7 @@ func (r *queueFixture) queue(entries ...string) {
 
 func (r *queueFixture) must(err error) {
 	r.t.Helper()
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	must(r.t, err)
 }
 
 // told waits for the next message, as the poller reads it.
@@ -123,9 +122,7 @@ func (r *queueFixture) told() model.Message {
 		}
 		r.must(err)
 		m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
-		if err != nil {
-			r.t.Fatalf("the poller would reject %s: %v", reply[1], err)
-		}
+		stopIf(r.t, err != nil, "the poller would reject %s: %v", reply[1], err)
 		return m
 	}
 	r.t.Fatal("no message came")
@@ -240,13 +237,15 @@ func (r *queueFixture) hand(b *bench) {
 	testkit.Await(r.t, b.began, "the attempt")
 }
 
-// faulty is a queue with holes: a test replaces single methods while the pool runs.
+// faulty is a queue of which a test replaces, stops or watches single calls while the pool runs.
 type faulty struct {
 	Queue
 	mu     sync.Mutex
+	before func(call string) // is called first; the call waits for it, whatever happens to its context
 	take   func(taking store.TakeRequest) (store.Taken, error)
-	push   func(answers []store.Answer) error
+	push   func(owner string, answers []store.Answer) error
 	beat   func(owner string) (time.Time, bool, error)
+	look   func() ([]store.ExpiredWorker, error)
 	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
 
@@ -258,22 +257,31 @@ func (f *faulty) change(change func()) {
 	change()
 }
 
-func (f *faulty) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
-	f.mu.Lock()
-	take := f.take
-	f.mu.Unlock()
-	if take == nil {
-		return f.Queue.Take(ctx, taking)
+// hook is what replaces a call now; nil: nothing does.
+func hook[F any](f *faulty, call string, field *F) (replaced F) {
+	var before func(string)
+	f.change(func() { before, replaced = f.before, *field })
+	if before != nil {
+		before(call)
 	}
-	return take(taking)
+	return replaced
+}
+
+func (f *faulty) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
+	if take := hook(f, "take", &f.take); take != nil {
+		return take(taking)
+	}
+	return f.Queue.Take(ctx, taking)
+}
+
+func (f *faulty) WaitInput(ctx context.Context) (bool, error) {
+	hook(f, "wait", new(int))
+	return f.Queue.WaitInput(ctx)
 }
 
 func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
-	f.mu.Lock()
-	push := f.push
-	f.mu.Unlock()
-	if push != nil {
-		if err := push(answers); err != nil {
+	if push := hook(f, "answer", &f.push); push != nil {
+		if err := push(owner, answers); err != nil {
 			return nil, err
 		}
 	}
@@ -281,21 +289,33 @@ func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answe
 }
 
 func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
-	f.mu.Lock()
-	beat := f.beat
-	f.mu.Unlock()
-	if beat == nil {
-		return f.Queue.Heartbeat(ctx, owner)
+	if beat := hook(f, "heartbeat", &f.beat); beat != nil {
+		return beat(owner)
 	}
-	return beat(owner)
+	return f.Queue.Heartbeat(ctx, owner)
+}
+
+func (f *faulty) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
+	if look := hook(f, "look", &f.look); look != nil {
+		return look()
+	}
+	return f.Queue.ExpiredWorkers(ctx, now, lease)
 }
 
 func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
-	f.mu.Lock()
-	fences := f.fences
-	f.mu.Unlock()
-	if fences == nil {
-		return f.Queue.Fences(ctx, uids)
+	if fences := hook(f, "fences", &f.fences); fences != nil {
+		return fences(uids)
 	}
-	return fences(uids)
+	return f.Queue.Fences(ctx, uids)
 }
+
+// nopQueue takes every message.
+type nopQueue struct{ Queue }
+
+func (nopQueue) Wire() model.Wire { return model.Wire{} }
+
+func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, error) {
+	return nil, nil
+}
+
+func (nopQueue) Requeue(context.Context, store.ExpiredWorker) (int, error) { return 0, errBroken }

@@ -1,14 +1,12 @@
 package worker
 
 import (
-	"context"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -63,61 +61,12 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 					if command == "script" {
 						first = len(files) // each is loaded once
 					}
-					if most := test.most[command]*int(idleFor/time.Second) + first; count > most {
-						t.Errorf("want at most %d of %s in %s, got %v", most, command, idleFor, counts)
-					}
+					most := test.most[command]*int(idleFor/time.Second) + first
+					failIf(t, count > most, "want at most %d of %s in %s, got %v", most, command, idleFor, counts)
 				}
 			})
 		})
 	}
-}
-
-// stuck is a queue of which one call ends only when it is released, whatever happens to its context.
-type stuck struct {
-	Queue
-	call             string
-	passed           atomic.Int64 // how many of these calls may pass before
-	waiting, release chan struct{}
-}
-
-func (s *stuck) at(call string) {
-	if call == s.call && s.passed.Add(-1) == -1 {
-		select {
-		case s.waiting <- struct{}{}:
-		default:
-		}
-		<-s.release
-	}
-}
-
-func (s *stuck) Take(ctx context.Context, taking store.TakeRequest) (store.Taken, error) {
-	s.at("take")
-	return s.Queue.Take(ctx, taking)
-}
-
-func (s *stuck) WaitInput(ctx context.Context) (bool, error) {
-	s.at("wait")
-	return s.Queue.WaitInput(ctx)
-}
-
-func (s *stuck) Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error) {
-	s.at("answer")
-	return s.Queue.Answer(ctx, owner, answers)
-}
-
-func (s *stuck) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
-	s.at("fences")
-	return s.Queue.Fences(ctx, uids)
-}
-
-func (s *stuck) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
-	s.at("heartbeat")
-	return s.Queue.Heartbeat(ctx, owner)
-}
-
-func (s *stuck) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	s.at("look")
-	return s.Queue.ExpiredWorkers(ctx, now, lease)
 }
 
 func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
@@ -128,17 +77,24 @@ func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, _ := virtual(t)
-				queue := &stuck{Queue: r, call: call, waiting: make(chan struct{}, 1), release: make(chan struct{})}
+				waiting, release := make(chan struct{}, 1), make(chan struct{})
+				var passes atomic.Int64 // how many of these calls pass before one is stuck
 				if name == "watching" {
-					queue.passed.Store(1)
+					passes.Store(1)
 				}
+				queue := &faulty{Queue: r, before: func(called string) {
+					if called == call && passes.Add(-1) == -1 {
+						waiting <- struct{}{}
+						<-release
+					}
+				}}
 				p := run(t, queue, Config{Concurrency: 2}, newBench().handle)
 				r.offer("a")
-				<-queue.waiting
+				<-waiting
 				p.cancel()
 				time.Sleep(time.Minute) // all time limits have passed
 				failIf(t, len(p.ended) > 0, "Run has returned while a call was under way: the caller closes Redis next")
-				close(queue.release)
+				close(release)
 				if err := p.wait(); err != nil && call != "answer" {
 					t.Error(err)
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -26,9 +27,7 @@ func (r *queueFixture) takeAs(owner string, most int) {
 	r.t.Helper()
 	taken, err := r.Take(context.Background(), store.TakeRequest{Owner: owner, New: true, Most: most})
 	r.must(err)
-	if len(taken.Entries) != most {
-		r.t.Fatalf("%s took %q, want %d", owner, taken.Entries, most)
-	}
+	stopIf(r.t, len(taken.Entries) != most, "%s took %q, want %d", owner, taken.Entries, most)
 }
 
 func (r *queueFixture) workers() []string {
@@ -50,17 +49,6 @@ func (r *queueFixture) standing() []string {
 	return all
 }
 
-// unhurried waits for the replies to what a test counts, however busy the machine is. The pool gives up after a heartbeat.
-type unhurried struct{ Queue }
-
-func (u unhurried) Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error) {
-	return u.Queue.Requeue(context.WithoutCancel(ctx), dead)
-}
-
-func (u unhurried) Leave(ctx context.Context, owner string) (int, error) {
-	return u.Queue.Leave(context.WithoutCancel(ctx), owner)
-}
-
 func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		r.offer("a", "b", "c")
@@ -69,7 +57,7 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 		order := make(chan *Attempt, 10)
 		config := brief()
 		config.Concurrency = 1
-		p := run(t, unhurried{r}, config, func(_ context.Context, attempt *Attempt) error {
+		p := run(t, observe(r), config, func(_ context.Context, attempt *Attempt) error {
 			order <- attempt
 			return nil
 		})
@@ -80,9 +68,7 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
 		r.must(p.stop())
 		s := p.Stats()
 		failIf(t, s.Requeued != 3 || s.Succeeded != 4, "counters: %+v, want 3 handed back and 4 succeeded", s)
-		if len(r.workers())+len(r.standing()) > 0 {
-			t.Errorf("left behind: workers %q, entries %q", r.workers(), r.standing())
-		}
+		failIf(t, len(r.workers())+len(r.standing()) > 0, "left behind: workers %q, entries %q", r.workers(), r.standing())
 	})
 }
 
@@ -97,7 +83,8 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	return r, clock
 }
 
-// observed tells of a pool's heartbeats, and of the expired workers that it found, to whoever waits for that.
+// observed tells of a pool's heartbeats, and of the expired workers that it found, to whoever waits for that. The pool waits for the replies to what
+// a test counts, however busy the machine is.
 type observed struct {
 	Queue
 	beats chan struct{}
@@ -109,7 +96,7 @@ func observe(queue Queue) *observed {
 }
 
 func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
-	now, known, err := o.Queue.Heartbeat(ctx, owner)
+	now, known, err := o.Queue.Heartbeat(context.WithoutCancel(ctx), owner)
 	select {
 	case o.beats <- struct{}{}:
 	default:
@@ -118,12 +105,20 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool
 }
 
 func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	expired, err := o.Queue.ExpiredWorkers(ctx, now, lease)
+	expired, err := o.Queue.ExpiredWorkers(context.WithoutCancel(ctx), now, lease)
 	select {
 	case o.looks <- expired:
 	default:
 	}
 	return expired, err
+}
+
+func (o *observed) Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error) {
+	return o.Queue.Requeue(context.WithoutCancel(ctx), dead)
+}
+
+func (o *observed) Leave(ctx context.Context, owner string) (int, error) {
+	return o.Queue.Leave(context.WithoutCancel(ctx), owner)
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
@@ -188,9 +183,8 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		b.result <- nil
 		successor.result <- nil
 		r.must(errors.Join(lost.stop(), other.stop()))
-		if got := ends(r.left()); len(got) != 2 || len(r.standing()) > 0 {
-			t.Errorf("told %v, entries left %q", got, r.standing())
-		}
+		got := ends(r.left())
+		failIf(t, len(got) != 2 || len(r.standing()) > 0, "told %v, entries left %q", got, r.standing())
 		s := lost.Stats()
 		failIf(t, s.Cancelled != 1 || s.Succeeded != 1, "counters: %+v, want 1 cancelled, 1 succeeded", s)
 	})
@@ -243,19 +237,16 @@ func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
 		{1, true, []string{"a", "b", "c", "d", "a"}, nil, 5},
 	} {
 		got := receive(step.most, step.whole, step.entries...)
-		if diff := cmp.Diff(step.want, got); diff != "" || l.ask(1).Known != step.known {
-			t.Errorf("%+v: knows of %d, fresh (-want +got):\n%s", step, l.ask(1).Known, diff)
-		}
+		diff := cmp.Diff(step.want, got)
+		failIf(t, diff != "" || l.ask(1).Known != step.known, "%+v: knows of %d, fresh (-want +got):\n%s", step, l.ask(1).Known, diff)
 	}
 	owner, _ := l.name()
 	l.release([]message{{owner: owner, entry: "a", ends: true}, {owner: owner, entry: "x", ends: true}, {owner: "other", entry: "b", ends: true}, {owner: owner, entry: "b"}})
-	if known := l.ask(1).Known; known != 4 {
-		t.Errorf("knows of %d, want 4 when one was answered", known)
-	}
+	known := l.ask(1).Known
+	failIf(t, known != 4, "knows of %d, want 4 when one was answered", known)
 	l.doubted()
-	if known := l.ask(1).Known; known != -1 {
-		t.Errorf("knows of %d after a lost reply, want -1", known)
-	}
+	known = l.ask(1).Known
+	failIf(t, known != -1, "knows of %d after a lost reply, want -1", known)
 }
 
 func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
@@ -269,44 +260,77 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 	failIf(t, next.Owner == asked.Owner || !next.New || next.Known != 0, "next %+v, want a new name", next)
 }
 
-// blind is a queue that tells nothing of dead pools, or cannot give back what they had taken.
-type blind struct {
-	Queue
-	expired []store.ExpiredWorker
-}
-
-func (b *blind) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
-	if b.expired == nil {
-		return nil, errBroken
-	}
-	return b.expired, nil
-}
-
-func (b *blind) Requeue(context.Context, store.ExpiredWorker) (int, error) { return 0, errBroken }
-
-func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
-	for _, expired := range [][]store.ExpiredWorker{nil, {{Owner: "dead"}}} {
-		pool, err := New(&blind{expired: expired}, func(context.Context, *Attempt) error { return nil }, quick())
-		must(t, err)
-		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
-		defer s.cancel(nil)
-		err = s.look(t.Context(), "own", time.Time{})
-		failIf(t, !errors.Is(err, errBroken), "%v: got %v, want the error of Redis", expired, err)
-	}
-}
-
 func TestAnEntryThatWasAnsweredWhileTheWholeListWasOnItsWayIsNotNew(t *testing.T) {
 	l := newTakenList()
 	asked := l.ask(2)
-	if fresh := l.receive(asked, store.Taken{Entries: []string{"a"}}); len(fresh) != 1 {
-		t.Fatalf("want it new, got %q", fresh)
-	}
+	fresh := l.receive(asked, store.Taken{Entries: []string{"a"}})
+	stopIf(t, len(fresh) != 1, "want it new, got %q", fresh)
 	l.doubted()
 	asked = l.ask(2)
 	l.release([]message{{owner: asked.Owner, entry: "a", ends: true}})
-	fresh := l.receive(asked, store.Taken{Entries: []string{"a", "b"}, Whole: true})
+	fresh = l.receive(asked, store.Taken{Entries: []string{"a", "b"}, Whole: true})
 	failIf(t, len(fresh) != 1 || fresh[0] != "b", "want only b new, got %q", fresh)
 	asked = l.ask(2)
 	fresh = l.receive(asked, store.Taken{Entries: []string{"b", "a"}, Whole: true})
 	failIf(t, len(fresh) != 1 || fresh[0] != "a", "want a that came again new, got %q", fresh)
+}
+
+func TestWhatADeadWorkerHadTakenIsDoneByAnotherWithinTheLeaseHoweverTheClockJumps(t *testing.T) {
+	config := brief()
+	lease := config.Lease
+	for name, test := range map[string]struct {
+		jump time.Duration
+		most time.Duration // on the clock, after the jump
+		long bool          // run with the long tests
+	}{
+		"it runs on":           {0, lease, false},
+		"half a lease back":    {-lease / 2, lease + lease/2, false},
+		"a lease and a half":   {-lease * 3 / 2, lease, true},
+		"two leases back":      {-2 * lease, lease, true},
+		"an hour back":         {-time.Hour, lease, false},
+		"half a lease forward": {lease / 2, lease, true},
+		"an hour forward":      {time.Hour, lease, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.long {
+				long.Only(t)
+			}
+			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+				r, clock := standstill(t, server)
+				r.offerUntil("m", 24*time.Hour)
+				r.takeAs("dead", 1)
+				queue, b := observe(r), newBench()
+				p := run(t, queue, config, b.handle)
+				testkit.Await(t, queue.beats, "a heartbeat before the jump")
+				clock.Turn(test.jump)
+				for passed := time.Duration(0); ; passed += config.Heartbeat {
+					for range 2 { // the first may have read the clock before it was turned
+						testkit.Await(t, queue.beats, "a heartbeat")
+					}
+					if len(b.began) > 0 || p.Stats().Requeued > 0 {
+						t.Logf("handed back %s after the jump", passed)
+						break
+					}
+					stopIf(t, passed > test.most+2*config.Heartbeat, "not handed back %s after the jump: %v", passed, r.workers())
+					clock.Turn(config.Heartbeat)
+				}
+				b.result <- nil
+				testkit.Await(t, b.began, "the attempt of the dead worker")
+				r.must(p.stop())
+			})
+		})
+	}
+}
+
+func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
+	for _, look := range []func() ([]store.ExpiredWorker, error){
+		func() ([]store.ExpiredWorker, error) { return nil, errBroken }, func() ([]store.ExpiredWorker, error) { return []store.ExpiredWorker{{Owner: "dead"}}, nil },
+	} {
+		pool, err := New(&faulty{Queue: nopQueue{}, look: look}, newBench().handle, quick())
+		must(t, err)
+		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
+		err = s.look(t.Context(), "own", time.Time{})
+		s.cancel(nil)
+		failIf(t, !errors.Is(err, errBroken), "got %v, want the error of Redis", err)
+	}
 }

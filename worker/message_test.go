@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -128,7 +125,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	var o *sender
 	var pushed []string
 	refusals := 1
-	o = newSender(&faulty{Queue: nopQueue{}, push: func(answers []store.Answer) error {
+	o = newSender(&faulty{Queue: nopQueue{}, push: func(_ string, answers []store.Answer) error {
 		if refusals--; refusals >= 0 {
 			o.add(message{Type: model.MessageSuccess, UID: "later"})
 			return errBroken
@@ -142,19 +139,8 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
 	o.drain(t.Context())
 	for i, uid := range []string{"first", "second", "later"} {
-		if i >= len(pushed) || !strings.Contains(pushed[i], uid) {
-			t.Fatalf("pushed %q, want first, second, later", pushed)
-		}
+		stopIf(t, i >= len(pushed) || !strings.Contains(pushed[i], uid), "pushed %q, want first, second, later", pushed)
 	}
-}
-
-// nopQueue takes every message.
-type nopQueue struct{ Queue }
-
-func (nopQueue) Wire() model.Wire { return model.Wire{} }
-
-func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, error) {
-	return nil, nil
 }
 
 func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
@@ -171,7 +157,19 @@ func TestAnAttemptThatHasEndedSaysNothingMore(t *testing.T) {
 		if wanted {
 			want = append(want, "last")
 		}
-		diff := cmp.Diff(want, said)
-		failIf(t, diff != "", "wanted %v: said (-want +got):\n%s", wanted, diff)
+		equal(t, want, said)
 	}
+}
+
+func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
+	var owners []string
+	o := newSender(&faulty{Queue: nopQueue{}, push: func(owner string, _ []store.Answer) error {
+		owners = append(owners, owner)
+		return nil
+	}}, newTakenList(), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
+	for _, owner := range []string{"old", "old", "new", "old"} {
+		o.add(message{Type: model.MessageSuccess, owner: owner})
+	}
+	o.drain(t.Context())
+	equal(t, []string{"old", "new", "old"}, owners)
 }

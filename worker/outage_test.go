@@ -34,32 +34,10 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	failIf(t, m.UID != "after", "success of %s", m.UID)
 }
 
-func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
-	r := newFixture(t, testkit.Miniredis(t))
-	refusals := make(chan struct{}, 5)
-	for range cap(refusals) {
-		refusals <- struct{}{}
-	}
-	q := &faulty{Queue: r, push: func([]store.Answer) error {
-		select {
-		case <-refusals:
-			return errBroken
-		default:
-			return nil
-		}
-	}}
-	run(t, q, quick(), func(context.Context, *Attempt) error { return nil })
-	r.offer("m")
-	first, second := r.told(), r.told()
-	failIf(t, first.Type != model.MessageStarted || second.Type != model.MessageSuccess, "told %s, %s; want started, success", first.Type, second.Type)
-	n := len(r.left())
-	failIf(t, n > 0 || len(refusals) > 0, "%d more messages, %d refusals not met", n, len(refusals))
-}
-
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
-	q := &faulty{Queue: r, push: func([]store.Answer) error {
+	q := &faulty{Queue: r, push: func(string, []store.Answer) error {
 		defer backoff.Signal(refused)
 		return errBroken
 	}}
@@ -143,9 +121,8 @@ func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
 			b.result <- nil
 		}
 		for part := range parts {
-			if n := count[fmt.Sprint(part)]; n < 8 || n > 12 {
-				t.Errorf("want about 10 of 30 attempts from each part, got %v", count)
-			}
+			n := count[fmt.Sprint(part)]
+			failIf(t, n < 8 || n > 12, "want about 10 of 30 attempts from each part, got %v", count)
 		}
 		for part, r := range parts {
 			m := r.toldOf(model.MessageSuccess)
@@ -154,51 +131,32 @@ func TestAPoolTakesFromAllPartsInTurnAndAnswersWhereItHasTaken(t *testing.T) {
 	})
 }
 
-func TestAPartWhoseRedisFailsKeepsNoOtherFromItsTurn(t *testing.T) {
-	parts, queues := newParts(t, testkit.Miniredis(t), 2)
-	queues[0] = &faulty{Queue: queues[0], take: func(store.TakeRequest) (store.Taken, error) { return store.Taken{}, errBroken }}
-	b, config := newBench(), quick()
-	config.Concurrency, config.Grace = 1, -1
-	runParts(t, queues, config, b.handle)
-	for n := range 50 {
-		parts[1].offer(fmt.Sprint("m", n))
-		testkit.Await(t, b.began, "an attempt of the other part")
-		b.result <- nil
+// A part that does not answer is asked outside of the turn: of its calls the first fails, and the next hangs until the test ends.
+func TestAPartWhoseRedisFailsOrDoesNotAnswerKeepsNoOtherFromItsTurn(t *testing.T) {
+	for name, hangs := range map[string]bool{"fails": false, "hangs": true} {
+		t.Run(name, func(t *testing.T) {
+			parts, queues := newParts(t, testkit.Miniredis(t), 2)
+			tried, end := make(chan struct{}, 1000), make(chan struct{})
+			queues[0] = &faulty{Queue: queues[0], take: func(store.TakeRequest) (store.Taken, error) {
+				tried <- struct{}{}
+				return store.Taken{}, errBroken
+			}, before: func(call string) {
+				if call == "wait" && hangs {
+					<-end
+				}
+			}}
+			b, config := newBench(), quick()
+			config.Concurrency, config.Grace = 1, -1
+			runParts(t, queues, config, b.handle)
+			t.Cleanup(func() { close(end) })
+			testkit.Await(t, tried, "the first try")
+			for n := range 50 {
+				parts[1].offer(fmt.Sprint("m", n))
+				testkit.Await(t, b.began, "an attempt of the other part")
+				b.result <- nil
+			}
+			again := len(tried)
+			failIf(t, hangs && again > 0, "want nothing taken from a part that does not answer, got %d tries", again)
+		})
 	}
-}
-
-// TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn lets the calls of a part hang, each until the test ends but the first.
-func TestAPartThatDoesNotAnswerIsAskedOutsideOfTheTurn(t *testing.T) {
-	parts, queues := newParts(t, testkit.Miniredis(t), 2)
-	stuck := &stuckQueue{Queue: queues[0], taken: make(chan struct{}, 100), end: make(chan struct{})}
-	queues[0] = stuck
-	b, config := newBench(), quick()
-	config.Concurrency, config.Grace = 1, -1
-	runParts(t, queues, config, b.handle)
-	t.Cleanup(func() { close(stuck.end) })
-	testkit.Await(t, stuck.taken, "the first try")
-	for n := range 50 {
-		parts[1].offer(fmt.Sprint("m", n))
-		testkit.Await(t, b.began, "an attempt of the other part")
-		b.result <- nil
-	}
-	again := len(stuck.taken)
-	failIf(t, again > 0, "want nothing taken from a part that does not answer, got %d tries", again)
-}
-
-// stuckQueue fails to take, and then waits without an answer.
-type stuckQueue struct {
-	Queue
-	taken chan struct{}
-	end   chan struct{}
-}
-
-func (s *stuckQueue) Take(context.Context, store.TakeRequest) (store.Taken, error) {
-	s.taken <- struct{}{}
-	return store.Taken{}, errBroken
-}
-
-func (s *stuckQueue) WaitInput(context.Context) (bool, error) {
-	<-s.end
-	return false, errBroken
 }

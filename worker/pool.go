@@ -119,7 +119,6 @@ func (p *Pool) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// run is Run for one queue.
 func (s *session) run(ctx context.Context) error {
 	// Work outlives the end of ctx, and pushing and watching outlive the work.
 	background := context.WithoutCancel(ctx)
@@ -139,7 +138,6 @@ func (s *session) run(ctx context.Context) error {
 	return errors.Join(abandoned, unpushed)
 }
 
-// stop ends the work in hand, gently at first.
 func (s *session) stop(taken <-chan struct{}) error {
 	idle := async(func() {
 		<-taken

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
@@ -17,6 +20,9 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 		seen := make(chan *Attempt, 1)
 		run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
 			seen <- attempt
+			if attempt.UID == "same" {
+				attempt.Unchanged()
+			}
 			return nil
 		})
 		r.offer("m")
@@ -28,6 +34,9 @@ func TestAnAttemptIsToldAsStartedAndThenAsASuccess(t *testing.T) {
 			{Type: model.MessageSuccess, UID: "m", AttemptUID: "m-1"},
 		}
 		equal(t, want, []model.Message{r.told(), r.told()}, whole)
+		r.offer("same")
+		m := r.toldOf(model.MessageSuccess)
+		failIf(t, m.Changed == nil || *m.Changed, "changed: %v, want false", m.Changed)
 	})
 }
 
@@ -43,17 +52,6 @@ func TestAnEntryThatComesWhileThePoolWaitsIsTaken(t *testing.T) {
 			failIf(t, m.UID != uid, "success of %s, want %s", m.UID, uid)
 		}
 	})
-}
-
-func TestUnchangedIsTold(t *testing.T) {
-	r := newFixture(t, testkit.Miniredis(t))
-	run(t, r, quick(), func(_ context.Context, attempt *Attempt) error {
-		attempt.Unchanged()
-		return nil
-	})
-	r.offer("m")
-	m := r.toldOf(model.MessageSuccess)
-	failIf(t, m.Changed == nil || *m.Changed, "changed: %v, want false", m.Changed)
 }
 
 func TestAPanicIsAFailureAndThePoolLivesOn(t *testing.T) {
@@ -106,9 +104,7 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 			}
 			testkit.Await(t, b.began, "the next attempt")
 			left := r.redis.LLen(t.Context(), r.Keys.Input).Val()
-			if left != int64(5-in) {
-				t.Fatalf("%d entries left in the list while %d were begun, want %d", left, in, 5-in)
-			}
+			stopIf(t, left != int64(5-in), "%d entries left in the list while %d were begun, want %d", left, in, 5-in)
 			b.result <- nil
 			r.toldOf(model.MessageSuccess)
 		}
@@ -116,29 +112,24 @@ func TestNoMoreIsTakenThanThereAreFreeSlots(t *testing.T) {
 	})
 }
 
-func TestAnAttemptThatWasSupersededInLineIsNotWorkedOn(t *testing.T) {
+func TestWhatWasSupersededInLineIsNotWorkedOnAndWhatIsPastItsDeadlineIsHandedBack(t *testing.T) {
 	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
-		r.offer("old", "m")
+		r.offer("old")
 		r.set("old", "attempt_uid", "newer")
+		r.offerUntil("late", 0)
+		r.offer("m")
 		config := quick()
 		config.FenceEvery = time.Minute // so long a look in line may last; one that fails lets the work begin
 		p := run(t, r, config, b.handle)
 		a := testkit.Await(t, b.began, "the attempt")
 		failIf(t, a.UID != "m", "worked on %s", a.UID)
+		m := r.toldOf(model.MessageInterrupted)
+		failIf(t, m.UID != "late", "told %+v, want that late is interrupted", m)
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
 		r.must(p.stop())
 		s := p.Stats()
 		failIf(t, s.Stale != 1, "counters: %+v, want 1 stale", s)
-	})
-}
-
-func TestAnAttemptWhoseDeadlinePassedInLineIsHandedBack(t *testing.T) {
-	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
-		r.offerUntil("late", 0)
-		run(t, r, quick(), b.handle)
-		m := r.told()
-		failIf(t, m.Type != model.MessageInterrupted || m.UID != "late", "told %+v, want that late is interrupted", m)
 	})
 }
 
@@ -218,4 +209,19 @@ func TestAPoolIsRefusedWithoutQueueOrHandler(t *testing.T) {
 	}
 	_, err := New(&faulty{}, nil, Config{})
 	failIf(t, err == nil, "no handler: expected an error")
+}
+
+func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
+	r, lines := newFixture(t, testkit.Miniredis(t)), make(testkit.Lines, 100)
+	log, config := zerolog.New(lines).Level(zerolog.InfoLevel), quick()
+	config.Log = &log
+	p := run(t, r, config, func(context.Context, *Attempt) error {
+		return Reason(errors.New("lookup db.internal: no such host"), "the host cannot be reached")
+	})
+	r.offer("m")
+	m := r.toldOf(model.MessageFailure)
+	r.must(p.stop())
+	line := testkit.Await(t, lines, "a line of the log")
+	failIf(t, m.Reason != "the host cannot be reached" || !strings.Contains(line, "lookup db.internal: no such host") || !strings.Contains(line, `"uid":"m"`),
+		"told %s, logged %s", m.Reason, line)
 }

@@ -31,33 +31,25 @@ func TestWorkInFlightMayFinishWhenThePoolIsToldToStop(t *testing.T) {
 	})
 }
 
-func TestWorkThatOutlastsTheGraceIsHandedBack(t *testing.T) {
-	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
-		config := quick()
-		config.Grace = time.Millisecond
-		p := run(t, r, config, b.handle)
-		r.hand(b)
-		r.must(p.stop())
-		cause := testkit.Await(t, b.causes, "the end of the context")
-		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
-		equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
-	})
-}
-
-func TestHurryEndsTheGraceAtOnceAndWhatIsInHandIsHandedBack(t *testing.T) {
-	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
-		hurry := make(chan struct{})
-		config := quick()
-		config.Grace, config.Hurry = time.Hour, hurry
-		p := run(t, r, config, b.handle)
-		r.hand(b)
-		p.cancel()
-		close(hurry)
-		cause := testkit.Await(t, b.causes, "the end of the context")
-		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
-		r.must(p.wait())
-		equal(t, []model.MessageType{model.MessageInterrupted}, ends(r.left()))
-	})
+func TestWorkThatOutlastsTheGraceIsHandedBackWhichHurryEndsAtOnce(t *testing.T) {
+	for name, grace := range map[string]time.Duration{"grace": time.Millisecond, "hurry": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
+				hurry, config := make(chan struct{}), quick()
+				config.Grace, config.Hurry = grace, hurry
+				p := run(t, r, config, b.handle)
+				r.hand(b)
+				p.cancel()
+				if grace == time.Hour {
+					close(hurry)
+				}
+				cause := testkit.Await(t, b.causes, "the end of the context")
+				failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
+				r.must(p.wait())
+				equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
+			})
+		})
+	}
 }
 
 func TestASuccessAfterTheGraceStillCounts(t *testing.T) {
@@ -184,7 +176,7 @@ func TestEveryEndOfAnAttemptClearsItsEntry(t *testing.T) {
 
 func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
-		q := &faulty{Queue: r, push: func([]store.Answer) error { return errBroken }}
+		q := &faulty{Queue: r, push: func(string, []store.Answer) error { return errBroken }}
 		config := quick()
 		config.FlushTimeout = 20 * time.Millisecond
 		done := make(chan struct{})
@@ -200,28 +192,4 @@ func TestWhatCouldNotBeToldIsCountedAndHandedBackAtTheEnd(t *testing.T) {
 			t.Errorf("%d in the input list, workers %q, entries %q; want the attempt in the list only", left, r.workers(), r.standing())
 		}
 	})
-}
-
-func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
-	var owners []string
-	o := newSender(ownerQueue{owners: &owners}, newTakenList(), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
-	for _, owner := range []string{"old", "old", "new", "old"} {
-		o.add(message{Type: model.MessageSuccess, owner: owner})
-	}
-	o.drain(t.Context())
-	want := []string{"old", "new", "old"}
-	failIf(t, !slices.Equal(owners, want), "pushed for %q, want %q", owners, want)
-}
-
-// ownerQueue notes whose messages come together.
-type ownerQueue struct {
-	Queue
-	owners *[]string
-}
-
-func (q ownerQueue) Wire() model.Wire { return model.Wire{} }
-
-func (q ownerQueue) Answer(_ context.Context, owner string, _ []store.Answer) ([]store.Code, error) {
-	*q.owners = append(*q.owners, owner)
-	return nil, nil
 }

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 	"time"
 
@@ -117,9 +116,7 @@ func TestAMovedDeadlineEndsTheWorkWhenItComesAndNoSooner(t *testing.T) {
 		})
 		testkit.Await(t, c.checks, "a look at the deadline")
 	}
-	if len(b.causes) > 0 {
-		t.Fatalf("ended early: %v", <-b.causes)
-	}
+	stopIf(t, len(b.causes) > 0, "ended early")
 	c.change(func() { c.now = c.deadline })
 	cause := testkit.Await(t, b.causes, "the end of the context")
 	failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
@@ -152,9 +149,8 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 			}
 			c.change(func() { test.follows(c) })
 			if test.cause != nil {
-				if cause := testkit.Await(t, b.causes, "the end of the context"); !errors.Is(cause, test.cause) {
-					t.Errorf("cause: %v, want %v", cause, test.cause)
-				}
+				cause := testkit.Await(t, b.causes, "the end of the context")
+				failIf(t, !errors.Is(cause, test.cause), "cause: %v, want %v", cause, test.cause)
 				r.must(p.stop())
 				got := ends(r.left())
 				failIf(t, len(got) > 0, "told %v", got)
@@ -169,61 +165,49 @@ func TestADeadlineThatPassesWhileStartedIsOnItsWayEndsNothing(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfRedisIsNoLostFence(t *testing.T) {
-	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
-	c := newClockwork(r)
-	c.deadline = c.now.Add(time.Hour)
-	run(t, c, quick(), b.handle)
-	r.hand(b)
-	c.change(func() { c.err = errBroken })
-	for range 5 {
-		testkit.Await(t, c.checks, "a look at the fence")
+func TestAFenceThatCannotBeReadIsNotLost(t *testing.T) {
+	for name, fail := range map[string]func(*clockwork){
+		"none can": func(c *clockwork) { c.err = errBroken },
+		"this one": func(c *clockwork) {
+			c.fences = func([]string) ([]store.Fence, time.Time, error) {
+				defer backoff.Signal(c.checks)
+				return []store.Fence{{Err: errBroken}}, c.now, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, b := newFixture(t, testkit.Miniredis(t)), newBench()
+			c := newClockwork(r)
+			c.deadline = c.now.Add(time.Hour)
+			run(t, c, quick(), b.handle)
+			r.hand(b)
+			c.change(func() { fail(c) })
+			for range 5 {
+				testkit.Await(t, c.checks, "a look at the fence")
+			}
+			b.result <- nil
+			r.toldOf(model.MessageSuccess)
+		})
 	}
-	b.result <- nil
-	r.toldOf(model.MessageSuccess)
 }
 
 // What Redis has not told to have begun is handed back: it may have waited in line for most of its time.
 func TestTheDeadlineHoldsWhileRedisIsAway(t *testing.T) {
-	t.Run("begun", func(t *testing.T) { deadlineHolds(t, false) })
-	t.Run("not begun as far as is known", func(t *testing.T) { deadlineHolds(t, true) })
-}
-
-func deadlineHolds(t *testing.T, unbegun bool) {
-	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
-	c := newClockwork(r)
-	c.deadline, c.unbegun = c.now.Add(200*time.Millisecond), unbegun
-	p := run(t, c, quick(), b.handle)
-	r.hand(b)
-	for range 2 { // the first may have been that before the start
-		testkit.Await(t, c.checks, "a look at the fence")
+	for unbegun, want := range map[bool][]model.MessageType{false: {}, true: {model.MessageInterrupted}} {
+		r, b := newFixture(t, testkit.Miniredis(t)), newBench()
+		c := newClockwork(r)
+		c.deadline, c.unbegun = c.now.Add(200*time.Millisecond), unbegun
+		p := run(t, c, quick(), b.handle)
+		r.hand(b)
+		for range 2 { // the first may have been that before the start
+			testkit.Await(t, c.checks, "a look at the fence")
+		}
+		c.change(func() { c.err = errBroken })
+		cause := testkit.Await(t, b.causes, "the end of the context")
+		failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
+		r.must(p.stop())
+		equal(t, want, ends(r.left()))
 	}
-	c.change(func() { c.err = errBroken })
-	cause := testkit.Await(t, b.causes, "the end of the context")
-	failIf(t, !errors.Is(cause, ErrDeadline), "cause: %v, want ErrDeadline", cause)
-	r.must(p.stop())
-	want := []model.MessageType{}
-	if c.unbegun {
-		want = append(want, model.MessageInterrupted)
-	}
-	got := ends(r.left())
-	failIf(t, !slices.Equal(got, want), "told %v, want %v", got, want)
-}
-
-func TestOneFenceThatCannotBeReadKeepsItsWork(t *testing.T) {
-	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
-	checks := make(chan struct{}, 1)
-	q := &faulty{Queue: r, fences: func(uids []string) ([]store.Fence, time.Time, error) {
-		defer backoff.Signal(checks)
-		return []store.Fence{{Err: errBroken}}, r.now(), nil
-	}}
-	run(t, q, quick(), b.handle)
-	r.hand(b)
-	for range 4 {
-		testkit.Await(t, checks, "a look at the fences")
-	}
-	b.result <- nil
-	r.toldOf(model.MessageSuccess)
 }
 
 func TestATimerThatWasReplacedWhileItFiredEndsNothing(t *testing.T) {

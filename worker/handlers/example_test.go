@@ -11,52 +11,34 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/alicebob/miniredis/v2"
-
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
 )
 
 // A web service does the work; its status is the result.
 func ExampleHTTP() {
-	ctx, stop := context.WithCancel(context.Background()) // a program uses signal.NotifyContext
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		payload, _ := io.ReadAll(r.Body)
 		fmt.Printf("%s %s %s\n", r.Method, r.Header.Get("Refreshd-Uid"), payload)
 		w.WriteHeader(http.StatusTooManyRequests)
-		stop()
 	}))
 	defer service.Close()
-	server, err := miniredis.Run()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer server.Close()
-	// A dispatcher does this when a model is due.
-	server.HSet("feeds:model:tbl_1", "attempt_uid", "a1")
-	_, _ = server.Push("feeds-input", `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","input_url":"https://example.com/feed.csv"}`)
-
 	handler, err := handlers.HTTP(service.URL+"/refresh", handlers.HTTPOptions{Client: service.Client()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	pool, err := worker.Open(ctx, "redis://"+server.Addr(), "feeds", handler, worker.Config{Concurrency: 1, Name: "w1"})
+	told, err := worker.Try(context.Background(), handler,
+		&worker.Attempt{UID: "tbl_1", AttemptUID: "a1", Payload: []byte(`{"input_url":"https://example.com/feed.csv"}`)})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = pool.Close() }()
-	if err := pool.Run(ctx); err != nil {
-		log.Fatal(err)
-	}
-	messages, _ := server.List("feeds-output")
-	for _, message := range messages {
-		fmt.Println(message)
+	for _, message := range told {
+		fmt.Printf("%s: %s (%s)\n", message.Type, message.Reason, message.ErrorType)
 	}
 
 	// Output:
 	// POST tbl_1 {"input_url":"https://example.com/feed.csv"}
-	// {"type":"started","big_table_uid":"tbl_1","refresh_attempt_uid":"a1","worker":"w1"}
-	// {"type":"failure","big_table_uid":"tbl_1","refresh_attempt_uid":"a1","reason":"429 Too Many Requests","error_type":"http_429"}
+	// failure: 429 Too Many Requests (http_429)
 }
 
 // A feed is downloaded into a directory, here without a pool.

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -67,9 +68,7 @@ func TestTheExitCodeMakesTheResult(t *testing.T) {
 	} {
 		t.Run(script, func(t *testing.T) {
 			_, got := try(t.Context(), t, shell(t, script, ExecOptions{}), example())
-			if got.Type != model.MessageFailure {
-				t.Fatalf("got %+v", got)
-			}
+			stopIf(t, got.Type != model.MessageFailure, "got %+v", got)
 			equal(t, want, got.Failure, whole)
 		})
 	}
@@ -80,25 +79,9 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 	for range 10_000 {
 		_, _ = l.Write(bytes.Repeat([]byte("x"), 1000))
 	}
-	if cap(l.line) > 2*worker.MaxText {
-		t.Errorf("holds %d bytes", cap(l.line))
-	}
+	failIf(t, cap(l.line) > 2*worker.MaxText, "holds %d bytes", cap(l.line))
 	got := l.text()
 	failIf(t, len(got) != worker.MaxText, "kept %d bytes, want %d", len(got), worker.MaxText)
-}
-
-func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
-	var out, errs testkit.Buffer
-	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))
-	failIf(t, out.String() != "one\n" || errs.String() != "two\n", "stdout %q, stderr %q", out.String(), errs.String())
-}
-
-func TestAProgramNeedNotReadItsInput(t *testing.T) {
-	a := example()
-	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-	if err := shell(t, "exit 0", ExecOptions{})(t.Context(), a); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestPayloadFieldsBecomeVariables(t *testing.T) {
@@ -146,16 +129,23 @@ func fifo(t *testing.T) (path string, began <-chan struct{}, gone <-chan struct{
 
 func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 	t.Parallel()
+	const askedFirst = "all are asked before they are killed"
 	for name, script := range map[string]string{
 		"stops when told":                 `exec 3>"$0"; sleep 1000 & wait`,
 		"ignores the signal":              `trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done`,
 		"a grandchild ignores the signal": `(trap "" TERM; exec 3>"$0"; while :; do sleep 1000; done) & wait`,
 		"grandchild of nobody":            `exec 3>"$0"; (trap "" TERM; sleep 1000) & exec 3>&-; wait`,
 		"succeeds when stopped":           `trap "exit 0" TERM; exec 3>"$0"; sleep 1000 & wait`,
+		// The leader outlives the signal until its child has ended by it too.
+		askedFirst: `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, began, gone := fifo(t)
-			handler, err := Exec([]string{"sh", "-c", script, path}, ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}})
+			options := ExecOptions{KillAfter: 100 * time.Millisecond, Stdout: &testkit.Buffer{}}
+			if name == askedFirst {
+				options.KillAfter = time.Hour
+			}
+			handler, err := Exec([]string{"sh", "-c", script, path}, options)
 			must(t, err)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
@@ -168,21 +158,6 @@ func TestTheWholeProcessGroupEndsWithTheContext(t *testing.T) {
 			testkit.Await(t, gone, "the end of every process")
 		})
 	}
-}
-
-func TestTheWholeProcessGroupIsAskedBeforeItIsKilled(t *testing.T) {
-	path, began, gone := fifo(t)
-	// The leader outlives the signal until its child has ended by it too.
-	handler, err := Exec([]string{"sh", "-c", `trap : TERM; (exec 3>"$0"; exec sleep 1000) & wait; wait`, path}, ExecOptions{KillAfter: time.Hour})
-	must(t, err)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- handler(ctx, example()) }()
-	testkit.Await(t, began, "the begin of the program")
-	cancel(worker.ErrShutdown)
-	err = testkit.Await(t, ended, "the end of the handler")
-	failIf(t, !errors.Is(err, worker.ErrShutdown), "got %v, want worker.ErrShutdown", err)
-	testkit.Await(t, gone, "the end of every process")
 }
 
 func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
@@ -237,9 +212,8 @@ func TestAProgramIsNotAwaitedForOneThatLeftItsGroup(t *testing.T) {
 	must(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- handler(t.Context(), example()) }()
-	if err := testkit.Await(t, ended, "the end of the handler"); err == nil || err.Error() != "last" {
-		t.Errorf("got %v, want last", err)
-	}
+	err = testkit.Await(t, ended, "the end of the handler")
+	failIf(t, err == nil || err.Error() != "last", "got %v, want last", err)
 	file, err := os.OpenFile(release, os.O_WRONLY, 0) // waits for the one that left, and lets it end
 	must(t, err)
 	_ = file.Close()
@@ -257,41 +231,6 @@ func TestAProgramThatCannotBeStartedIsAFailure(t *testing.T) {
 	failIf(t, got.ErrorType != "exec_start", "got %+v, want error type exec_start", got)
 }
 
-func TestAPoolEndsTheProgramOfALostFence(t *testing.T) {
-	t.Parallel()
-	path, began, gone := fifo(t)
-	handler, err := Exec([]string{"sh", "-c", `exec 3>"$0"; sleep 1000`, path}, ExecOptions{})
-	must(t, err)
-	p, stop := start(t, testkit.Miniredis(t), handler)
-	p.offer("m", "http://x/")
-	testkit.Await(t, began, "the begin of the program")
-	p.fence("m", "newer")
-	testkit.Await(t, gone, "the end of every process")
-	stop()
-	for _, message := range p.redis.LRange(t.Context(), p.store.Keys.Output, 0, -1).Val() {
-		m, err := model.Wire{}.DecodeMessage([]byte(message))
-		failIf(t, err != nil || m.Type != model.MessageStarted, "told %s, %v; want nothing after the start", message, err)
-	}
-}
-
-func TestManyProgramsAtOnce(t *testing.T) {
-	t.Parallel()
-	p, _ := start(t, testkit.Miniredis(t), shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{}))
-	for i := range 40 {
-		p.offer(fmt.Sprint("m", i), "http://x/")
-	}
-	for range 80 { // a start and an end each
-		m := p.told()
-		failIf(t, m.Type != model.MessageStarted && m.Type != model.MessageSuccess, "told %+v", m)
-	}
-}
-
-// runShell runs a script for one attempt and returns its error.
-func runShell(t *testing.T, script string, options ExecOptions) error {
-	t.Helper()
-	return shell(t, script, options)(t.Context(), &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"n":1}`)})
-}
-
 func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {
 	t.Setenv("REDIS_URL", "redis://:geheim@127.0.0.1")
 	t.Setenv("REFRESHD_REDIS", "redis://:geheim@127.0.0.1")
@@ -301,25 +240,23 @@ func TestAProgramDoesNotInheritTheSettingsOfRefreshd(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
 	t.Setenv("OWN", "yes")
 	var out bytes.Buffer
-	must(t, runShell(t, `env`, ExecOptions{Stdout: &out}))
+	must(t, shell(t, `env`, ExecOptions{Stdout: &out})(t.Context(), example()))
 	text := out.String()
-	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "OTEL_EXPORTER_OTLP_ENDPOINT=http") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_N=1") {
+	if strings.Contains(text, "geheim") || !strings.Contains(text, "OWN=yes") || !strings.Contains(text, "OTEL_EXPORTER_OTLP_ENDPOINT=http") || !strings.Contains(text, "REFRESHD_UID=m\n") || !strings.Contains(text, "REFRESHD_PAYLOAD_INPUT_URL=http") {
 		t.Errorf("want the environment without secrets, got\n%s", text)
 	}
 }
 
 func TestOfTheOutputOfAProgramNoMoreThanTheMostIsPassedOn(t *testing.T) {
 	var out, errs bytes.Buffer
-	err := runShell(t, `head -c 10000000 /dev/zero | tr '\0' x; head -c 3000000 /dev/zero | tr '\0' y >&2; echo; echo why >&2; exit 1`,
-		ExecOptions{Stdout: &out, Stderr: &errs, MaxOutput: 1000})
+	err := shell(t, `head -c 10000000 /dev/zero | tr '\0' x; head -c 3000000 /dev/zero | tr '\0' y >&2; echo; echo why >&2; exit 1`,
+		ExecOptions{Stdout: &out, Stderr: &errs, MaxOutput: 1000})(t.Context(), example())
 	failIf(t, err == nil || !strings.HasSuffix(err.Error(), "y") && !strings.HasSuffix(err.Error(), "why"), "want the reason, got %.50q", err)
 	const note = "\n[more output is dropped]\n"
-	if want := strings.Repeat("x", 1000) + note; out.String() != want {
-		t.Errorf("stdout: want 1000 bytes and a note, got %d", out.Len())
-	}
-	if want := strings.Repeat("y", 1000) + note; errs.String() != want {
-		t.Errorf("stderr: want 1000 bytes and a note, got %d", errs.Len())
-	}
+	want := strings.Repeat("x", 1000) + note
+	failIf(t, out.String() != want, "stdout: want 1000 bytes and a note, got %d", out.Len())
+	want = strings.Repeat("y", 1000) + note
+	failIf(t, errs.String() != want, "stderr: want 1000 bytes and a note, got %d", errs.Len())
 }
 
 func TestOutputThatJustFitsIsPassedOnWithoutANote(t *testing.T) {
@@ -327,13 +264,25 @@ func TestOutputThatJustFitsIsPassedOnWithoutANote(t *testing.T) {
 	c := &capped{next: &out, left: 6}
 	for _, part := range []string{"abc", "def", ""} {
 		n, err := io.WriteString(c, part)
-		if n != len(part) || err != nil {
-			t.Fatalf("%q: %d, %v", part, n, err)
-		}
+		stopIf(t, n != len(part) || err != nil, "%q: %d, %v", part, n, err)
 	}
 	failIf(t, out.String() != "abcdef", "want all of it and no note, got %q", out.String())
 	_, _ = io.WriteString(c, "g")
 	_, _ = io.WriteString(c, "h")
 	want := "abcdef\n[more output is dropped]\n"
 	failIf(t, out.String() != want, "want %q, got %q", want, out.String())
+}
+
+func TestManyProgramsAtOnce(t *testing.T) {
+	handler := shell(t, `test "$(cat)" = "{\"input_url\":\"$REFRESHD_PAYLOAD_INPUT_URL\"}"`, ExecOptions{})
+	var all sync.WaitGroup
+	for i := range 40 {
+		all.Go(func() {
+			a := example()
+			a.Payload = fmt.Appendf(nil, `{"input_url":"http://x/%d"}`, i)
+			err := handler(t.Context(), a)
+			failIf(t, err != nil, "%d: %v", i, err)
+		})
+	}
+	all.Wait()
 }

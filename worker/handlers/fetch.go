@@ -78,8 +78,6 @@ func (o FetchOptions) Validate() error {
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
 // with a hash. The file of a model that is removed stays.
 //
-// To keep the feeds of one host from holding all slots of a pool, give it Host as Config.Host.
-//
 // The error says that the directory cannot be used or an option is out of range. Temporary files of killed workers are removed.
 func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
 	if err := options.Validate(); err != nil {

@@ -55,9 +55,8 @@ func TestAFileIsReplacedAsAWholeOrNotAtAll(t *testing.T) {
 	must(t, replace(path, write("old", nil)))
 	err := replace(path, write("half", io.ErrShortWrite))
 	failIf(t, !errors.Is(err, io.ErrShortWrite), "got %v, want the error of the writer", err)
-	if text, err := os.ReadFile(path); err != nil || string(text) != "old" {
-		t.Errorf("the file holds %q, %v; want old", text, err)
-	}
+	text, err := os.ReadFile(path)
+	failIf(t, err != nil || string(text) != "old", "the file holds %q, %v; want old", text, err)
 	files, _ := filepath.Glob(filepath.Join(dir, "*"))
 	failIf(t, !cmp.Equal(files, []string{path}), "files: %q", files)
 	files, _ = filepath.Glob(filepath.Join(dir, ".*"))
@@ -78,9 +77,7 @@ func TestLeftoversOfKilledWorkersAreRemovedAndNothingElse(t *testing.T) {
 		_, err := Fetch(dir, FetchOptions{}) // another worker starts meanwhile
 		return err
 	})
-	if err != nil {
-		t.Fatalf("the file of a living worker was taken away: %v (%s)", err, living)
-	}
+	stopIf(t, err != nil, "the file of a living worker was taken away: %v (%s)", err, living)
 	var got []string
 	entries, err := os.ReadDir(dir)
 	must(t, err)

@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -21,6 +19,7 @@ var (
 	must   = testkit.Must
 	equal  = testkit.Equal
 	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestMain(m *testing.M) {
@@ -52,54 +51,4 @@ func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *wor
 		return nil, model.Message{}
 	}
 	return told[:len(told)-1], told[len(told)-1]
-}
-
-// pool is a pool at work on a queue.
-type pool struct {
-	t     testing.TB
-	store *store.Store
-	redis redis.UniversalClient
-}
-
-// start runs a handler in a pool until the test ends or the returned function is called.
-func start(t testing.TB, server *testkit.Server, handler worker.Handler) (p *pool, stop func()) {
-	t.Helper()
-	queue := fixture.Live(t, server)
-	p = &pool{t, queue.Store, queue.Redis}
-	w, err := worker.New(p.store.Pool(), handler, worker.Config{Concurrency: 8, FenceEvery: 20 * time.Millisecond, Grace: testkit.Limit})
-	must(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := w.Run(ctx); err != nil {
-			t.Error(err)
-		}
-	}()
-	stop = func() { cancel(); <-ended }
-	t.Cleanup(stop)
-	return p, stop
-}
-
-// offer queues an attempt as the start script does: the hash holds the fence, the list the entry.
-func (p *pool) offer(uid, inputURL string) {
-	p.t.Helper()
-	p.fence(uid, uid+"-1")
-	entry, _ := json.Marshal(map[string]string{"big_table_uid": uid, "refresh_attempt_uid": uid + "-1", "input_url": inputURL})
-	must(p.t, p.redis.RPush(context.Background(), p.store.Keys.Input, entry).Err())
-}
-
-func (p *pool) fence(uid, attemptUID string) {
-	p.t.Helper()
-	must(p.t, p.redis.HSet(context.Background(), p.store.Keys.Model(uid), "attempt_uid", attemptUID).Err())
-}
-
-// told waits for the next message, as the poller reads it.
-func (p *pool) told() model.Message {
-	p.t.Helper()
-	reply, err := p.redis.BLPop(context.Background(), testkit.Limit, p.store.Keys.Output).Result()
-	must(p.t, err)
-	m, err := model.Wire{}.DecodeMessage([]byte(reply[1]))
-	must(p.t, err)
-	return m
 }

@@ -55,9 +55,7 @@ func TestAServiceGetsThePayloadAndTheAttempt(t *testing.T) {
 		equal(t, want, got, whole)
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if err := post(t, url+"/refresh?x=1")(t.Context(), example()); err != nil {
-		t.Error(err)
-	}
+	must(t, post(t, url+"/refresh?x=1")(t.Context(), example()))
 }
 
 func TestTheHTTPStatusMakesTheResult(t *testing.T) {
@@ -123,9 +121,7 @@ func TestAReplyWithoutEndIsReadOnlyAtItsBegin(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Repeat("x", 1<<10))
 		}
 	})
-	if err := post(t, url)(t.Context(), example()); err != nil {
-		t.Error(err)
-	}
+	must(t, post(t, url)(t.Context(), example()))
 }
 
 func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
@@ -178,9 +174,7 @@ func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
 	for _, client := range []*http.Client{{Transport: transport}, nil} {
 		handler, err := HTTP(url, HTTPOptions{Client: client})
 		must(t, err)
-		if err := handler(t.Context(), example()); err != nil {
-			t.Error(err)
-		}
+		must(t, handler(t.Context(), example()))
 	}
 	http.DefaultClient.CloseIdleConnections()
 	failIf(t, transport.request == nil, "want the request sent by the client that was given")

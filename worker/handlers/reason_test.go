@@ -12,13 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 	"unicode"
 
-	"github.com/rs/zerolog"
-
-	"github.com/refreshd/refreshd/internal/testkit"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/worker"
@@ -53,37 +48,6 @@ func TestAReasonTellsNoAddressOfThisMachineOrItsNetwork(t *testing.T) {
 		got := said(t, requestError(t.Context(), err))
 		failIf(t, got.Reason != want || got.ErrorType != "network" || got.Retryable != nil, "told %+v, want %q", got, want)
 	}
-}
-
-func TestAFileThatCannotBeWrittenIsToldWithoutItsPath(t *testing.T) {
-	d := &download{ctx: t.Context()}
-	err := d.failure(&os.PathError{Op: "open", Path: "/srv/secret/feed", Err: syscall.ENOSPC})
-	if got := said(t, err); got.Reason != "the file cannot be written" || got.ErrorType != "disk" || !strings.Contains(err.Error(), "/srv/secret/feed") {
-		t.Errorf("told %+v of %v", got, err)
-	}
-}
-
-func TestWhatOwnersAreNotToldStandsInTheLog(t *testing.T) {
-	t.Parallel()
-	queue := fixture.Live(t, testkit.Miniredis(t))
-	p := &pool{t, queue.Store, queue.Redis}
-	lines := make(testkit.Lines, 100)
-	log := zerolog.New(lines).Level(zerolog.InfoLevel)
-	handler := func(context.Context, *worker.Attempt) error {
-		return requestError(t.Context(), noSuchHost("10.0.0.2:53"))
-	}
-	w, err := worker.New(p.store.Pool(), handler, worker.Config{Log: &log, FenceEvery: 20 * time.Millisecond})
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
-	p.offer("m", "http://db.internal/")
-	for p.told().Type != model.MessageFailure {
-	}
-	cancel()
-	must(t, <-ended)
-	line := testkit.Await(t, lines, "a line of the log")
-	failIf(t, !strings.Contains(line, "lookup db.internal on 10.0.0.2:53: no such host") || !strings.Contains(line, `"uid":"m"`), "logged %s", line)
 }
 
 // FuzzInputURL checks that an accepted address can be asked for as it stands, that its secrets are not shown, and that a refusal is

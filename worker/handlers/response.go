@@ -82,7 +82,6 @@ func checkURL(text string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// shown renders a URL for people, without the parts that may be secret.
 func shown(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }

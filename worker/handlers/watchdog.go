@@ -27,7 +27,6 @@ type watchdog struct {
 	came  int64       // guarded by mu: bytes of the body in this period
 }
 
-// newWatchdog begins the first period. The caller ends it.
 func newWatchdog(ctx context.Context, period time.Duration, least int64) *watchdog {
 	w := &watchdog{period: period, least: least}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)

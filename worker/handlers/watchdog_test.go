@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,7 +129,11 @@ func TestAServerMayTakeOnePeriodToAnswerAndAnotherToBegin(t *testing.T) {
 	failIf(t, p.timer.Stop() || p.ctx.Err() != nil, "want no period once the body is there")
 }
 
-func TestFetchRefusesAPaceThatIsNone(t *testing.T) {
+func TestFetchRefusesAPaceThatIsNoneAndADirectoryThatCannotBeUsed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	must(t, os.WriteFile(file, nil, 0o600))
+	_, err := Fetch(file, FetchOptions{})
+	failIf(t, err == nil, "expected an error, got nil")
 	for want, options := range map[string]FetchOptions{
 		"fetch: stall: expected 10ms to 1h, found 1ms":                   {Stall: time.Millisecond},
 		"fetch: stall: expected 10ms to 1h, found 2h":                    {Stall: 2 * time.Hour},
