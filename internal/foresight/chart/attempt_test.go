@@ -1,11 +1,8 @@
 package chart
 
 import (
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -41,9 +38,7 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 				}
 				got = append(got, short{int(a.start.Sub(start).Minutes()), length, a.outcome})
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("attempts (-want +got):\n%s", diff)
-			}
+			equal(t, test.want, got)
 		})
 	}
 }
@@ -70,9 +65,7 @@ func TestTheHistoryOfAModelCanBeDrawn(t *testing.T) {
 		{At: at(10), Kind: Success, AttemptNo: 3, Why: "finished: one-shot"},
 		{At: at(10), Kind: Finished, AttemptNo: 3, Why: "finished: one-shot"},
 	}
-	if diff := cmp.Diff(want, FromHistory(newestFirst)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	equal(t, want, FromHistory(newestFirst))
 }
 
 func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
@@ -102,23 +95,11 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 				want = end.Add(test.want)
 			}
 			events := EndOf(test.attempt)
-			if got := events[0].RetryAt; !got.Equal(want) {
-				t.Errorf("retry at %v, want %v", got, want)
-			}
+			got := events[0].RetryAt
+			failIf(t, !got.Equal(want), "retry at %v, want %v", got, want)
 			for _, event := range events[1:] {
-				if !event.RetryAt.IsZero() {
-					t.Errorf("%s has the retry again", event.Kind)
-				}
+				failIf(t, !event.RetryAt.IsZero(), "%s has the retry again", event.Kind)
 			}
 		})
-	}
-}
-
-func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
-	s := eventsFrom("2026-03-02T14:00:00Z")
-	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
-	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
-	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {
-		t.Errorf("expected the hour from 14:31 on in\n%s", picture)
 	}
 }

@@ -1,11 +1,19 @@
 package chart
 
 import (
+	"github.com/refreshd/refreshd/internal/testkit"
+
 	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
 )
 
 // builder builds the events of a run, one after the other; its time goes on between them.
@@ -26,9 +34,7 @@ func instant(text string) time.Time {
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
 	location, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return location
 }
 

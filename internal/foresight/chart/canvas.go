@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// px is a length or a coordinate, in pixels.
 type px float64
 
 // String writes one digit after the point, which is enough.

@@ -101,7 +101,6 @@ func write(w io.Writer, format, text string) error {
 	return nil
 }
 
-// sentence joins the parts that are not empty.
 func sentence(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }

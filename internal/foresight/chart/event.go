@@ -145,7 +145,6 @@ type attempt struct {
 	retryAt time.Time // when the next attempt would have started without a planned refresh; zero: at next
 }
 
-// attemptsOf pairs the beginnings and ends of events in the order of time.
 func attemptsOf(events []Event) []*attempt {
 	var attempts []*attempt
 	var last *attempt

@@ -7,8 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -23,9 +21,7 @@ func TestAChartLooksAsItDidBefore(t *testing.T) {
 		for extension, render := range renderers {
 			t.Run(name+"."+extension, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := render(&got, charts...); err != nil {
-					t.Fatal(err)
-				}
+				must(t, render(&got, charts...))
 				compare(t, filepath.Join("testdata", name+"."+extension), got.Bytes())
 			})
 		}
@@ -35,15 +31,9 @@ func TestAChartLooksAsItDidBefore(t *testing.T) {
 func compare(t *testing.T, path string, got []byte) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
+	must(t, err)
+	equal(t, string(want), string(got))
 }

@@ -23,9 +23,7 @@ func TestALoadLooksAsItDidBefore(t *testing.T) {
 	var got bytes.Buffer
 	load := Load{Title: "bigtables <next 24 hours>", Digest: "24,000 starts, at most 2,400 a minute", From: time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC),
 		PerMinute: perMinute, Other: other, OtherName: "with a spread of 6m", Drain: 600}
-	if err := LoadSVG(&got, load); err != nil {
-		t.Fatal(err)
-	}
+	must(t, LoadSVG(&got, load))
 	checkSVG(t, got.String())
 	compare(t, filepath.Join("testdata", "load.svg"), got.Bytes())
 }

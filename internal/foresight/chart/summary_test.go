@@ -1,11 +1,8 @@
 package chart
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestASummaryCountsWhatHappened(t *testing.T) {
@@ -47,28 +44,8 @@ func TestASummaryCountsWhatHappened(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			chart := Chart{Events: test.events, Start: start, End: start.Add(48 * time.Hour)}
 			got := chart.Summary()
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("summary (-want +got):\n%s", diff)
-			}
+			equal(t, test.want, got)
 		})
-	}
-}
-
-func TestASummaryInJSONSaysNullForNever(t *testing.T) {
-	tests := []struct {
-		sum  Summary
-		want string
-	}{
-		{Summary{WorstStaleness: 90 * time.Minute}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
-		{Summary{GaveUp: true, Ended: Disabled}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
-	}
-	for _, test := range tests {
-		got, err := json.Marshal(test.sum)
-		if err != nil || string(got) != test.want {
-			t.Errorf("got %s, %v, want %s", got, err, test.want)
-		}
 	}
 }
 
@@ -80,7 +57,5 @@ func TestARunThatWasCutOffDoesNotSayNever(t *testing.T) {
 	for _, pair := range summary.pairs() {
 		pairs[pair[0]] = pair[1]
 	}
-	if !summary.CutOff || pairs["time to give up"] != "not within 1 attempt" || pairs["ended"] != "cut off after 1 attempt" {
-		t.Errorf("found %v", pairs)
-	}
+	failIf(t, !summary.CutOff || pairs["time to give up"] != "not within 1 attempt" || pairs["ended"] != "cut off after 1 attempt", "found %v", pairs)
 }

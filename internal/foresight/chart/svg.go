@@ -129,7 +129,6 @@ func (p *picture) legend(entries []legendEntry) {
 	p.y += 10 + margin
 }
 
-// frame stands around what was drawn.
 func (p *picture) frame(title, about string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -15,6 +13,12 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
 	"github.com/refreshd/refreshd/poller"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -41,19 +45,16 @@ func TestEachStatusSaysWhatItMeans(t *testing.T) {
 		{model.StatusDisabled, model.State{Disabled: true, DisabledReason: "Bad URL", FinalFailureAt: ago}, "disabled until the next update: Bad URL"},
 		{model.StatusBroken, model.State{}, "broken: its key holds something else than a model; refreshd doctor tells more"},
 	} {
-		if got := shownAs(test.status, test.state).StatusText(); got != test.want {
-			t.Errorf("%s: expected %q, found %q", test.status, test.want, got)
-		}
+		got := shownAs(test.status, test.state).StatusText()
+		failIf(t, got != test.want, "%s: expected %q, found %q", test.status, test.want, got)
 	}
 	due := shownAs(model.StatusDue, model.State{RefreshAt: ago})
 	due.Liveness = &model.Liveness{Now: now, Queued: 3, Held: 2, Last: map[model.Role]time.Time{model.RoleDispatcher: now}}
-	if want := "due: waits for room in the input list (3 in line, 2 in the hands of workers) since 2h"; due.StatusText() != want {
-		t.Errorf("expected %q, found %q", want, due.StatusText())
-	}
+	want := "due: waits for room in the input list (3 in line, 2 in the hands of workers) since 2h"
+	failIf(t, due.StatusText() != want, "expected %q, found %q", want, due.StatusText())
 	due.Liveness = &model.Liveness{Now: now}
-	if want := "due: waits for a dispatcher since 2h; no dispatcher lives"; due.StatusText() != want || due.Missing() == nil || !due.Missing().Certain {
-		t.Errorf("expected %q, found %q", want, due.StatusText())
-	}
+	want = "due: waits for a dispatcher since 2h; no dispatcher lives"
+	failIf(t, due.StatusText() != want || due.Missing() == nil || !due.Missing().Certain, "expected %q, found %q", want, due.StatusText())
 }
 
 func TestEachFreshnessSaysWhenItChanges(t *testing.T) {
@@ -64,9 +65,8 @@ func TestEachFreshnessSaysWhenItChanges(t *testing.T) {
 	} {
 		for i, warn := range []time.Duration{0, time.Hour} {
 			m := &model.Model{Policy: policy.Policy{WarnWithin: warn}, State: model.State{Freshness: freshness, StaleAt: now}}
-			if got := FreshnessText(m, when); got != want[i] {
-				t.Errorf("%q, warned within %s: expected %q, found %q", freshness, warn, want[i], got)
-			}
+			got := FreshnessText(m, when)
+			failIf(t, got != want[i], "%q, warned within %s: expected %q, found %q", freshness, warn, want[i], got)
 		}
 	}
 }
@@ -77,9 +77,7 @@ func gated(t *testing.T, server *testkit.Server) *fixture.Queue {
 	q := fixture.New(t, server)
 	ok := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	d, err := dispatcher.New(q.Store, dispatcher.Config{Clock: q.Clock.Now})
 	ok(err)
@@ -128,9 +126,7 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 		for _, one := range found {
 			got[one.Record.UID] = one.Because
 			e, err := Read(t.Context(), q.Store, one.Record.UID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			reason := one.because(&e.admission.Gates, e.when)
 			if story := strings.Join(e.Story(), "\n"); !strings.Contains(story, reason) || !strings.Contains(story, " in "+e.zone.String()+", whose times") && !strings.Contains(story, "times are those of "+e.zone.String()) {
 				t.Errorf("%s: expected %q and the zone in\n%s", one.Record.UID, reason, story)
@@ -141,9 +137,7 @@ func TestAListGivesTheReasonThatTheStoryGives(t *testing.T) {
 			"closed": "closed by the calendar shut until 2026-11-21 09:00:00 UTC; it starts once then", "limited": "waits for limit tenant=t1",
 			"cut": "waits for the circuit of tenant=t2", "scheduled": "planned",
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("-want +got\n%s", diff)
-		}
+		equal(t, want, got)
 	})
 }
 
@@ -153,10 +147,8 @@ func TestAPictureEndsWithWhatIsSoNow(t *testing.T) {
 		t.Errorf("expected the retry that runs, from its start to now, found %+v", p)
 	}
 	gave := shownAs(model.StatusDisabled, model.State{Disabled: true, FinalFailureAt: now})
-	if p := Picture(gave, nil); len(p.Events) != 1 || p.Events[0].Kind != "disabled" || !p.End.Equal(now) {
-		t.Errorf("expected the end by itself, found %+v", p)
-	}
-	if p := Picture(shownAs(model.StatusScheduled, model.State{RefreshAt: now}), nil); len(p.Events) != 0 || !p.Start.IsZero() {
-		t.Errorf("expected nothing drawn, found %+v", p)
-	}
+	p := Picture(gave, nil)
+	failIf(t, len(p.Events) != 1 || p.Events[0].Kind != "disabled" || !p.End.Equal(now), "expected the end by itself, found %+v", p)
+	p = Picture(shownAs(model.StatusScheduled, model.State{RefreshAt: now}), nil)
+	failIf(t, len(p.Events) != 0 || !p.Start.IsZero(), "expected nothing drawn, found %+v", p)
 }

@@ -100,7 +100,6 @@ func (c *Counts) Over(drain float64) (minutes int) {
 	return minutes
 }
 
-// uneven grows with the differences between minutes.
 func (c *Counts) uneven() (sum float64) {
 	for _, starts := range c.PerMinute {
 		sum += float64(starts) * float64(starts)

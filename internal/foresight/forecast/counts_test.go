@@ -15,27 +15,21 @@ func TestStartsAreCountedInWholeMinutes(t *testing.T) {
 	for _, at := range []string{"06:59:59", "07:00:40", "07:00:59", "07:01:00", "07:04:59", "07:05:00"} {
 		c.Add(clock(t, at))
 	}
-	if want := []int{2, 1, 0, 0, 1}; !reflect.DeepEqual(c.PerMinute, want) || !c.From.Equal(seven) {
-		t.Errorf("%v from %s, want %v", c.PerMinute, c.From, want)
-	}
+	want := []int{2, 1, 0, 0, 1}
+	failIf(t, !reflect.DeepEqual(c.PerMinute, want) || !c.From.Equal(seven), "%v from %s, want %v", c.PerMinute, c.From, want)
 }
 
 func TestThePeakIsTheFirstOfTheFullestMinutes(t *testing.T) {
 	c := countsOf(1, 7, 0, 7, 3, 2, 1)
-	if c.Peak() != 1 || c.Most() != 7 || c.Total() != 21 {
-		t.Errorf("peak %d of %d, %d in all", c.Peak(), c.Most(), c.Total())
-	}
+	failIf(t, c.Peak() != 1 || c.Most() != 7 || c.Total() != 21, "peak %d of %d, %d in all", c.Peak(), c.Most(), c.Total())
 	for n, want := range map[int][]int{1: {1}, 3: {1, 3, 4}, 5: {1, 3, 4, 5, 0}, 9: {1, 3, 4, 5, 0, 6}} {
-		if got := c.Worst(n); !reflect.DeepEqual(got, want) {
-			t.Errorf("worst %d: %v, want %v", n, got, want)
-		}
+		got := c.Worst(n)
+		failIf(t, !reflect.DeepEqual(got, want), "worst %d: %v, want %v", n, got, want)
 	}
-	if over := c.Over(2.5); over != 3 {
-		t.Errorf("%d minutes over 2.5, want 3", over)
-	}
-	if empty := countsOf(); empty.Most() != 0 || empty.Peak() != 0 || len(empty.Worst(5)) != 0 {
-		t.Error("a period without minutes has a peak")
-	}
+	over := c.Over(2.5)
+	failIf(t, over != 3, "%d minutes over 2.5, want 3", over)
+	empty := countsOf()
+	failIf(t, empty.Most() != 0 || empty.Peak() != 0 || len(empty.Worst(5)) != 0, "a period without minutes has a peak")
 }
 
 func TestABacklogPilesUpAndDrains(t *testing.T) {
@@ -55,9 +49,8 @@ func TestABacklogPilesUpAndDrains(t *testing.T) {
 		{[]int{10, 0, 0}, 10, 0, 30 * time.Second, Backlog{5, seven.Add(time.Minute), seven.Add(2 * time.Minute)}},
 		{[]int{1, 1, 1, 1}, 0.5, 0, 0, Backlog{2, seven.Add(3 * time.Minute), none}},
 	} {
-		if got := countsOf(test.perMinute...).Backlog(test.drain, test.queued, seven.Add(test.from)); got != test.want {
-			t.Errorf("%v drained at %v: %+v, want %+v", test.perMinute, test.drain, got, test.want)
-		}
+		got := countsOf(test.perMinute...).Backlog(test.drain, test.queued, seven.Add(test.from))
+		failIf(t, got != test.want, "%v drained at %v: %+v, want %+v", test.perMinute, test.drain, got, test.want)
 	}
 }
 
@@ -68,9 +61,7 @@ func TestAGroupingNamesTheGroupOfAModel(t *testing.T) {
 		"{n}": "n=1",
 	} {
 		by, err := ParseGrouping(text)
-		if err != nil || by(m) != want {
-			t.Errorf("%s: %v, %q, want %q", text, err, by(m), want)
-		}
+		failIf(t, err != nil || by(m) != want, "%s: %v, %q, want %q", text, err, by(m), want)
 	}
 	for _, text := range []string{"", "hosts", "label", "label:", "host:", "policy:x", "n"} {
 		if _, err := ParseGrouping(text); err == nil || err.Error() != fmt.Sprintf("expected host, host:FIELD, label:NAME, policy or a key such as {FIELD}, found %q", text) && text != "" {
@@ -81,7 +72,6 @@ func TestAGroupingNamesTheGroupOfAModel(t *testing.T) {
 
 func TestTheLargestGroupsComeFirst(t *testing.T) {
 	got := Groups{"a": 1, "b": 5, "c": 5, "d": 2}.Largest(3)
-	if want := []Group{{"b", 5}, {"c", 5}, {"d", 2}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	want := []Group{{"b", 5}, {"c", 5}, {"d", 2}}
+	failIf(t, !reflect.DeepEqual(got, want), "%v, want %v", got, want)
 }

@@ -1,6 +1,8 @@
 package forecast
 
 import (
+	"github.com/refreshd/refreshd/internal/testkit"
+
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -11,15 +13,19 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 // seven is when the fleets of these tests are looked at.
 var seven = time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
 
 func clock(t testing.TB, text string) time.Time {
 	t.Helper()
 	at, err := time.Parse(time.DateTime, "2026-01-05 "+text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return at
 }
 
@@ -29,26 +35,18 @@ var compiled schedule.Cache
 func put(t testing.TB, uid string, at time.Time, fields string) *model.Model {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal(fmt.Appendf(nil, `{"uid":%q,%s}`, uid, fields), &value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(fmt.Appendf(nil, `{"uid":%q,%s}`, uid, fields), &value))
 	d, err := model.ParseDefinition(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := policy.Default()
 	if d.Inline != nil {
 		p = *d.Inline
 	}
 	decision, _, err := (&model.Model{UID: uid}).Put(d, p, false, at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := *decision.Definition
 	m.State = decision.Next
-	if err := m.Resolve(p, compiled.Get); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Resolve(p, compiled.Get))
 	return &m
 }
 

@@ -15,7 +15,6 @@ type Grouping func(m *model.Model) string
 
 const none = "(none)"
 
-// usualField is the field of the payload whose URL tells the host.
 const usualField = "input_url"
 
 // ParseGrouping reads "policy", "label:NAME", "host:FIELD" (the host of a URL in that field of the payload), "host", which is that of

@@ -63,35 +63,27 @@ func manyOf(t testing.TB, count int, fields string) (f fleet) {
 func TestAThousandModelsAreLevelledNearlyEvenly(t *testing.T) {
 	f := manyOf(t, 1000, hourlyRule)
 	p := f.plan(seven, 10*time.Minute, all)
-	if p.Before.Most() != 1000 || p.Models != 1000 {
-		t.Errorf("before: a peak of %d, %d models", p.Before.Most(), p.Models)
-	}
-	if ideal := 1000.0 / 10; float64(p.After.Most()) > 1.5*ideal {
-		t.Errorf("after: a peak of %d, the ideal is %v", p.After.Most(), ideal)
-	}
+	failIf(t, p.Before.Most() != 1000 || p.Models != 1000, "before: a peak of %d, %d models", p.Before.Most(), p.Models)
+	ideal := 1000.0 / 10
+	failIf(t, float64(p.After.Most()) > 1.5*ideal, "after: a peak of %d, the ideal is %v", p.After.Most(), ideal)
 	moved := f.apply(t, p, seven)
 	if now := f.planned(seven); now.Most() != p.After.Most() || now.Total() != p.After.Total() || now.Total() != p.Before.Total() {
 		t.Errorf("the models plan a peak of %d of %d, the plan tells %d of %d", now.Most(), now.Total(), p.After.Most(), p.After.Total())
 	}
-	if moved != p.Moved || moved < 950 {
-		t.Errorf("%d moved, the plan tells %d", moved, p.Moved)
-	}
+	failIf(t, moved != p.Moved || moved < 950, "%d moved, the plan tells %d", moved, p.Moved)
 }
 
 func TestToLevelAgainMovesNothing(t *testing.T) {
 	f := append(manyOf(t, 500, hourlyRule), manyOf(t, 300, dailyRule)...)
 	f.apply(t, f.plan(seven, 10*time.Minute, all), seven)
-	if again := f.plan(seven, 10*time.Minute, all); again.Moved != 0 {
-		t.Errorf("%d move again", again.Moved)
-	}
+	again := f.plan(seven, 10*time.Minute, all)
+	failIf(t, again.Moved != 0, "%d move again", again.Moved)
 	later := seven.Add(90 * time.Second)
-	if again := f.plan(later, 10*time.Minute, all); again.Moved > 8 {
-		t.Errorf("%d move again a while later", again.Moved)
-	}
+	again = f.plan(later, 10*time.Minute, all)
+	failIf(t, again.Moved > 8, "%d move again a while later", again.Moved)
 	f = append(f, put(t, "new", seven, hourlyRule))
-	if again := f.plan(seven, 10*time.Minute, all); again.Moved > 1 {
-		t.Errorf("%d move for one new model", again.Moved)
-	}
+	again = f.plan(seven, 10*time.Minute, all)
+	failIf(t, again.Moved > 1, "%d move for one new model", again.Moved)
 }
 
 func TestThePlanIsTheSameInWhateverOrderTheModelsCome(t *testing.T) {
@@ -102,9 +94,7 @@ func TestThePlanIsTheSameInWhateverOrderTheModelsCome(t *testing.T) {
 	}
 	q := backwards.plan(seven, 5*time.Minute, all)
 	for _, m := range f {
-		if p.Phase(m, Host(m)) != q.Phase(m, Host(m)) {
-			t.Errorf("%s: %v and %v", m.UID, p.Phase(m, Host(m)), q.Phase(m, Host(m)))
-		}
+		failIf(t, p.Phase(m, Host(m)) != q.Phase(m, Host(m)), "%s: %v and %v", m.UID, p.Phase(m, Host(m)), q.Phase(m, Host(m)))
 	}
 }
 
@@ -124,13 +114,9 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 	f := append(manyOf(t, 600, dailyRule), manyOf(t, 60, hourlyRule)...)
 	picked := func(m *model.Model) bool { return m.Policy.Timeout > 0 && m.Rule == "FREQ=HOURLY" }
 	p := f.plan(seven, 10*time.Minute, picked)
-	if p.Models != 60 || p.After.Most() != 600 {
-		t.Errorf("%d may move, and the peak is %d then", p.Models, p.After.Most())
-	}
+	failIf(t, p.Models != 60 || p.After.Most() != 600, "%d may move, and the peak is %d then", p.Models, p.After.Most())
 	for _, m := range f {
-		if !picked(m) && p.Phase(m, Host(m)) != 0 {
-			t.Fatalf("%s moves by %v", m.UID, p.Phase(m, Host(m)))
-		}
+		stopIf(t, !picked(m) && p.Phase(m, Host(m)) != 0, "%s moves by %v", m.UID, p.Phase(m, Host(m)))
 	}
 }
 

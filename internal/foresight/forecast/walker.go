@@ -56,7 +56,6 @@ func (w *Walker) Starts(m *model.Model, took time.Duration, visit func(at time.T
 	w.follow(m, at.Add(took), took, visit)
 }
 
-// follow hands over the planned refreshes that follow the end of an attempt.
 func (w *Walker) follow(m *model.Model, ended time.Time, took time.Duration, visit func(at time.Time)) {
 	if m.Schedule == nil {
 		return

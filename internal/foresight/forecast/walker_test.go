@@ -51,9 +51,8 @@ func TestAForecastBeginsWithWhatAModelWaitsForAndGoesOnAsPlanned(t *testing.T) {
 		"the last one":                         {put(t, "m1", seven, `"rrule":"FREQ=HOURLY;UNTIL=20260105T090000Z","dtstart":"2026-01-01"`), time.Minute, "08:00 09:00"},
 		"an attempt lasts beyond the next one": {put(t, "m1", seven, tenMinutes), 65 * time.Minute, "07:10 08:20 09:30 10:40 11:50"},
 	} {
-		if got := starts(t, test.m, test.took); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		got := starts(t, test.m, test.took)
+		failIf(t, got != test.want, "%s: %q, want %q", name, got, test.want)
 	}
 }
 
@@ -62,14 +61,10 @@ func TestASpreadFleetIsForecastAtTheTimesThatItsModelsPlan(t *testing.T) {
 		m := put(t, fmt.Sprint("m", i), seven, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"90m"}`)
 		at := m.RefreshAt
 		NewWalker(seven, seven.Add(12*time.Hour), model.Blockers{}).Starts(m, time.Minute, func(got time.Time) {
-			if !got.Equal(at) {
-				t.Errorf("m%d: %s, want %s", i, got, at)
-			}
+			failIf(t, !got.Equal(at), "m%d: %s, want %s", i, got, at)
 			at = m.Planned(got.Add(time.Minute))
 		})
-		if at.Before(seven.Add(12 * time.Hour)) {
-			t.Errorf("m%d: ends before %s", i, at)
-		}
+		failIf(t, at.Before(seven.Add(12*time.Hour)), "m%d: ends before %s", i, at)
 	}
 }
 
@@ -82,9 +77,8 @@ func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) 
 		`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"none","retries":["1m"]}`:               true,
 		`"policy":{"timeout":"5m"}`: false,
 	} {
-		if got := w.AsksLength(put(t, "m1", seven, fields)); got != want {
-			t.Errorf("%s: %v, want %v", fields, got, want)
-		}
+		got := w.AsksLength(put(t, "m1", seven, fields))
+		failIf(t, got != want, "%s: %v, want %v", fields, got, want)
 	}
 }
 
@@ -92,23 +86,17 @@ func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
 	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour), model.Blockers{})
 	before := *m
 	other := w.Spread(m, 0)
-	if by := other.RefreshAt.Sub(clock(t, "08:00:00")); by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute {
-		t.Errorf("shifted by %v of %v", by, other.Policy.Spread)
-	}
-	if m.State != before.State || m.Policy.Spread != 0 {
-		t.Errorf("it has become %+v", m.State)
-	}
-	if far := w.Spread(m, 30*time.Minute); far.Policy.Spread != 30*time.Minute || !far.RefreshAt.After(other.RefreshAt) {
-		t.Errorf("by half an hour: at %s", far.RefreshAt)
-	}
+	by := other.RefreshAt.Sub(clock(t, "08:00:00"))
+	failIf(t, by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute, "shifted by %v of %v", by, other.Policy.Spread)
+	failIf(t, m.State != before.State || m.Policy.Spread != 0, "it has become %+v", m.State)
+	far := w.Spread(m, 30*time.Minute)
+	failIf(t, far.Policy.Spread != 30*time.Minute || !far.RefreshAt.After(other.RefreshAt), "by half an hour: at %s", far.RefreshAt)
 }
 
 func TestWhatAHoldStopsStartsOnceAtItsEnd(t *testing.T) {
 	hold := func(id, until, selector string) model.Hold {
 		picks, err := model.ParseSelector(selector)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := model.Hold{ID: id, Since: seven, Selector: picks}
 		if until != "" {
 			h.Until = clock(t, until)
@@ -132,8 +120,7 @@ func TestWhatAHoldStopsStartsOnceAtItsEnd(t *testing.T) {
 		"what it waited for is over": {parked, nil, "07:00 08:00 09:00 10:00 11:00"},
 		"it waits for a limit":       {limited, nil, ""},
 	} {
-		if got := starts(t, test.m, time.Minute, test.holds...); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
+		got := starts(t, test.m, time.Minute, test.holds...)
+		failIf(t, got != test.want, "%s: %q, want %q", name, got, test.want)
 	}
 }

@@ -10,6 +10,13 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // defined makes the source of a model from its fields.
@@ -17,9 +24,7 @@ func defined(t testing.TB, fields map[string]any) Source {
 	t.Helper()
 	fields["uid"] = "m"
 	d, err := model.ParseDefinition(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func(at time.Time) (*model.Model, error) { return simulate.NewModel(d, *d.Inline, at) }
 }
 
@@ -60,12 +65,8 @@ func compared(t testing.TB, text string, options Options, sources map[string]Sou
 			c.Define(uid, sources[uid])
 		}
 	}
-	if err := logOf(time.UTC).Read(strings.NewReader(text), c.Take, c.Refuse); err != nil {
-		t.Fatal(err)
-	}
+	must(t, logOf(time.UTC).Read(strings.NewReader(text), c.Take, c.Refuse))
 	report, err := c.End()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return told, report
 }

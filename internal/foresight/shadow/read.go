@@ -255,7 +255,6 @@ func (t *tap) parse(line string) (runs []Run, err error) {
 	return runs, err
 }
 
-// begin notes an attempt that was handed to the workers.
 func (t *tap) begin(runs []Run, text string, at time.Time) ([]Run, error) {
 	entry, err := t.log.Wire.ParseEntry(text)
 	if err != nil {
@@ -269,7 +268,6 @@ func (t *tap) begin(runs []Run, text string, at time.Time) ([]Run, error) {
 	return runs, nil
 }
 
-// end notes a result, if it is that of the attempt.
 func (t *tap) end(runs []Run, text string, at time.Time) ([]Run, error) {
 	m, err := t.log.Wire.DecodeMessage([]byte(text))
 	if err != nil {

@@ -20,21 +20,15 @@ func read(t *testing.T, log *Log, text string) (runs, refused []string) {
 		runs = append(runs, fmt.Sprintf("%d %s %s %s %s%s", r.Line, r.UID, r.At.Format("02T15:04:05"), r.length(), r.Outcome, r.ErrorType))
 		return nil
 	}, func(err *simulate.LineError) { refused = append(refused, err.Error()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return runs, refused
 }
 
 func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	columns, err := ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := []string{"2 tbl_1 05T04:00:00 3m0s success", "3 tbl_1 05T14:00:00 0s failureHTTP", "5 7 05T14:00:01 0s "}
 	for name, text := range map[string]string{
 		"commas": "table_id,started,finished,status,kind\ntbl_1,2026-10-05 06:00:00,2026-10-05 06:03:00,OK,\n" +
@@ -50,9 +44,8 @@ func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
 			log := logOf(berlin)
 			log.Columns = columns
 			runs, refused := read(t, log, text)
-			if diff := cmp.Diff(want, runs); diff != "" || len(refused) > 0 {
-				t.Errorf("-want +got\n%s%v", diff, refused)
-			}
+			diff := cmp.Diff(want, runs)
+			failIf(t, diff != "" || len(refused) > 0, "-want +got\n%s%v", diff, refused)
 		})
 	}
 }
@@ -71,9 +64,7 @@ func TestWhatAnOldSystemPushesIsReadFromTheWire(t *testing.T) {
 		`1791180007.0 [0 127.0.0.1:50001] "SET" "a` + "\n"
 	runs, refused := read(t, logOf(time.UTC), text)
 	want := []string{"2 tbl_1 05T06:00:00 3s failureE", "6 tbl_1 05T06:00:04 0s lost", "7 tbl_1 05T06:00:05 0s "}
-	if diff := cmp.Diff(want, runs); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, want, runs)
 	if len(refused) != 2 || !strings.HasPrefix(refused[0], "line 8: ") || !strings.HasPrefix(refused[1], "line 9: ") {
 		t.Errorf("expected lines 8 and 9 to be refused, found %q", refused)
 	}
@@ -94,12 +85,8 @@ func TestALineThatIsNoRunHarmsItselfOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runs, refused := read(t, logOf(time.UTC), "uid,started_at,ended_at,outcome\n"+test.line+"\nm,2026-10-05T06:00:00Z,,ok\n")
-			if len(refused) != 1 || !strings.Contains(refused[0], test.want) {
-				t.Errorf("expected %q, found %q", test.want, refused)
-			}
-			if len(runs) != 1 || runs[0] != "3 m 05T06:00:00 0s success" {
-				t.Errorf("expected the line after it to be read, found %q", runs)
-			}
+			failIf(t, len(refused) != 1 || !strings.Contains(refused[0], test.want), "expected %q, found %q", test.want, refused)
+			failIf(t, len(runs) != 1 || runs[0] != "3 m 05T06:00:00 0s success", "expected the line after it to be read, found %q", runs)
 		})
 	}
 }
@@ -115,17 +102,14 @@ func TestColumnsThatTheHeaderLacksAreRefused(t *testing.T) {
 
 func TestMapsOfColumnsAndOutcomesAreRead(t *testing.T) {
 	for _, text := range []string{"uid", "uid=", "url=x", "uid=a,,at=b"} {
-		if _, err := ParseColumns(text); err == nil {
-			t.Errorf("expected the columns %q to be refused", text)
-		}
+		_, err := ParseColumns(text)
+		failIf(t, err == nil, "expected the columns %q to be refused", text)
 	}
 	for _, text := range []string{"1", "1=good", "=", "1=success,"} {
-		if _, err := ParseOutcomes(text); err == nil {
-			t.Errorf("expected the outcomes %q to be refused", text)
-		}
+		_, err := ParseOutcomes(text)
+		failIf(t, err == nil, "expected the outcomes %q to be refused", text)
 	}
 	more, err := ParseOutcomes("1=success, KILLED = lost")
-	if diff := cmp.Diff(map[string]simulate.Result{"1": simulate.Success, "killed": simulate.Lost}, more); err != nil || diff != "" {
-		t.Errorf("-want +got\n%s%v", diff, err)
-	}
+	diff := cmp.Diff(map[string]simulate.Result{"1": simulate.Success, "killed": simulate.Lost}, more)
+	failIf(t, err != nil || diff != "", "-want +got\n%s%v", diff, err)
 }

@@ -64,9 +64,7 @@ func TestWhereOldAndNewDisagreeIsToldOnceAndByItsKind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told, _ := compared(t, test.log, Options{Within: time.Minute}, map[string]Source{"m": atSixAndFour(t)})
-			if diff := cmp.Diff(test.want, told); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			equal(t, test.want, told)
 		})
 	}
 }
@@ -75,33 +73,24 @@ func TestARetryIsComparedWithoutTheJitterOfItsPolicy(t *testing.T) {
 	spread := defined(t, map[string]any{"rrule": "FREQ=DAILY;BYHOUR=6;BYMINUTE=0", "policy": map[string]any{
 		"timeout": "50m", "retries": map[string]any{"strategy": "fixed", "base": "1h", "count": 3}, "jitter": 0.9, "on_exhausted": "next_planned"}})
 	told, _ := compared(t, runs("5 06:00 20 failed", "5 07:20 20 failed", "5 08:40 5 ok"), Options{Within: time.Second}, map[string]Source{"m": spread})
-	if told != nil {
-		t.Errorf("expected each retry where the policy has it, found %q", told)
-	}
+	failIf(t, told != nil, "expected each retry where the policy has it, found %q", told)
 }
 
 func TestARetryThatWeWouldLeaveToThePlannedRefreshIsTold(t *testing.T) {
 	hourly := defined(t, map[string]any{"rrule": "FREQ=HOURLY", "policy": map[string]any{
 		"timeout": "50m", "retries": []any{"5m", "10m"}, "on_exhausted": "next_planned"}})
 	told, report := compared(t, runs("5 06:00 20 failed", "5 06:25 5 ok", "5 07:00 5 ok"), Options{Within: time.Minute}, map[string]Source{"m": hourly})
-	if diff := cmp.Diff([]string{"retried m old 05 06:25 ours 05 07:00 by 35m0s"}, told); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if report.Agreed != 2 || report.Sums[0].Most.Line != 3 {
-		t.Errorf("expected two runs that agree, and the line of the other, found %+v", report)
-	}
+	equal(t, []string{"retried m old 05 06:25 ours 05 07:00 by 35m0s"}, told)
+	failIf(t, report.Agreed != 2 || report.Sums[0].Most.Line != 3, "expected two runs that agree, and the line of the other, found %+v", report)
 }
 
 func TestWhatBelongsToNoModelAndWhatCannotBeReadIsToldWithItsLine(t *testing.T) {
 	text := runs("5 06:00 3 ok", "5 16:00 3 ok") + "n,2026-10-05T06:00:00Z,,\nm,yesterday,,\nm,2026-10-05T09:00:00Z,,\n\"m,,,\n"
 	told, report := compared(t, text, Options{Within: time.Minute}, map[string]Source{"m": atSixAndFour(t)})
-	if diff := cmp.Diff([]string{"unknown n old 05 06:00", "unreadable", "unreadable", "unreadable"}, told); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, []string{"unknown n old 05 06:00", "unreadable", "unreadable", "unreadable"}, told)
 	want := []Sum{{Kind: Unknown, Count: 1, Most: Difference{Kind: Unknown, Line: 4, UID: "n", Old: time.Date(2026, 10, 5, 6, 0, 0, 0, time.UTC)}}}
-	if diff := cmp.Diff(want, report.Sums[:1]); diff != "" || report.Sums[1].Count != 3 || report.Sums[1].Most.Line != 5 {
-		t.Errorf("-want +got\n%s, %+v", diff, report.Sums)
-	}
+	diff := cmp.Diff(want, report.Sums[:1])
+	failIf(t, diff != "" || report.Sums[1].Count != 3 || report.Sums[1].Most.Line != 5, "-want +got\n%s, %+v", diff, report.Sums)
 }
 
 func TestFromAndUntilSayWhatIsCompared(t *testing.T) {
@@ -109,25 +98,21 @@ func TestFromAndUntilSayWhatIsCompared(t *testing.T) {
 	from, until := time.Date(2026, 10, 4, 12, 0, 0, 0, time.UTC), time.Date(2026, 10, 6, 12, 0, 0, 0, time.UTC)
 	told, report := compared(t, text, Options{Within: time.Minute, From: from, To: until}, map[string]Source{"m": atSixAndFour(t), "n": atSixAndFour(t)})
 	want := []string{"missed m ours 04 16:00", "missed m ours 06 06:00", "missed n ours 04 16:00", "missed n ours 05 06:00", "missed n ours 05 16:00", "missed n ours 06 06:00"}
-	if diff := cmp.Diff(want, told); diff != "" || report.NoRuns != 1 || report.Runs != 2 {
-		t.Errorf("-want +got\n%s, %+v", diff, report)
-	}
+	diff := cmp.Diff(want, told)
+	failIf(t, diff != "" || report.NoRuns != 1 || report.Runs != 2, "-want +got\n%s, %+v", diff, report)
 }
 
 func TestAModelWithoutAScheduleIsComparedByItsRetriesAlone(t *testing.T) {
 	once := defined(t, map[string]any{"policy": map[string]any{"timeout": "1m", "retries": []any{"1m", "5m"}, "on_exhausted": "give_up"}})
 	told, report := compared(t, runs("5 06:10 1 failed", "5 06:40 1 ok", "6 09:00 1 ok"), Options{Within: time.Minute}, map[string]Source{"m": once})
-	if diff := cmp.Diff([]string{"earlier m old 05 06:40 ours 05 06:12 by 28m0s"}, told); diff != "" || report.Unjudged != 2 {
-		t.Errorf("-want +got\n%s, %+v", diff, report)
-	}
+	diff := cmp.Diff([]string{"earlier m old 05 06:40 ours 05 06:12 by 28m0s"}, told)
+	failIf(t, diff != "" || report.Unjudged != 2, "-want +got\n%s, %+v", diff, report)
 }
 
 func TestMinutesApartStillDifferForAModelOfEachMinute(t *testing.T) {
 	minutely := defined(t, map[string]any{"rrule": "FREQ=MINUTELY", "policy": map[string]any{"timeout": "30s"}})
 	told, _ := compared(t, runs("5 06:00 0 ok", "5 06:01 0 ok", "5 06:03 0 ok"), Options{Within: time.Hour}, map[string]Source{"m": minutely})
-	if diff := cmp.Diff([]string{"missed m ours 05 06:02"}, told); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, []string{"missed m ours 05 06:02"}, told)
 }
 
 func FuzzCompare(f *testing.F) {
@@ -145,12 +130,8 @@ func FuzzCompare(f *testing.F) {
 			return
 		}
 		report, err := c.End()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Agreed > report.Runs {
-			t.Fatalf("expected at most %d runs to agree, found %d", report.Runs, report.Agreed)
-		}
+		must(t, err)
+		stopIf(t, report.Agreed > report.Runs, "expected at most %d runs to agree, found %d", report.Runs, report.Agreed)
 	})
 }
 
@@ -158,7 +139,5 @@ func TestARunThatTakesLongerThanItsAttemptMayWaitInLineIsNotTooLong(t *testing.T
 	source := defined(t, map[string]any{"rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "policy": map[string]any{
 		"timeout": "1h", "queue_timeout": "5m", "retries": []any{}, "on_exhausted": "next_planned"}})
 	told, report := compared(t, runs("5 06:00 30 ok", "5 16:00 30 ok"), Options{Within: time.Minute}, map[string]Source{"m": source})
-	if len(told) > 0 || report.Agreed != 2 {
-		t.Errorf("expected two runs that agree, found %v, %+v", told, report)
-	}
+	failIf(t, len(told) > 0 || report.Agreed != 2, "expected two runs that agree, found %v, %+v", told, report)
 }

@@ -18,12 +18,8 @@ func TestOutcomesAreReadOneALine(t *testing.T) {
 		{Success, 0, ""},
 	}
 	got, err := ReadOutcomes(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	must(t, err)
+	equal(t, want, got)
 }
 
 func TestAnUnreadableOutcomeIsRefusedWithItsLine(t *testing.T) {
@@ -60,12 +56,8 @@ func TestTheSameSeedThrowsTheSameDice(t *testing.T) {
 		return list
 	}
 	first := throw(7)
-	if diff := cmp.Diff(first, throw(7)); diff != "" {
-		t.Error(diff)
-	}
-	if cmp.Equal(first, throw(8)) {
-		t.Error("expected another seed to throw other outcomes")
-	}
+	equal(t, first, throw(7))
+	failIf(t, cmp.Equal(first, throw(8)), "expected another seed to throw other outcomes")
 	counts := map[Result]int{}
 	for _, outcome := range first {
 		counts[outcome.Result]++
@@ -82,9 +74,8 @@ func TestChancesOfNothingAndOfEverythingAreCertain(t *testing.T) {
 	for result, chance := range map[Result]Chance{Success: {}, Failure: {Fail: 1}, Lost: {Lost: 1}} {
 		next := chance.Outcomes()
 		for range 1000 {
-			if outcome, _ := next(); outcome.Result != result {
-				t.Fatalf("expected %s, found %s", result, outcome.Result)
-			}
+			outcome, _ := next()
+			stopIf(t, outcome.Result != result, "expected %s, found %s", result, outcome.Result)
 		}
 	}
 }
@@ -102,9 +93,7 @@ func FuzzReadOutcomes(f *testing.F) {
 			return
 		}
 		run := Simulate(at6And16(t, goesOn), Listed(list), Plan{Start: monday, Limit: 20})
-		if run.Attempts > len(list) || run.Attempts > 20 {
-			t.Fatalf("expected an attempt for each outcome, found %d of %d", run.Attempts, len(list))
-		}
+		stopIf(t, run.Attempts > len(list) || run.Attempts > 20, "expected an attempt for each outcome, found %d of %d", run.Attempts, len(list))
 		for i, event := range run.Events {
 			if i > 0 && event.At.Before(run.Events[i-1].At) {
 				t.Fatalf("expected a clock that never goes back, found %v after %v", event, run.Events[i-1])

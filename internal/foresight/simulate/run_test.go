@@ -46,9 +46,8 @@ func TestAnAnswerAfterTheDeadlineIsLost(t *testing.T) {
 	want := []string{"Mon 00:00 start 1, Mon 01:00", "Mon 01:00 timeout 1, Mon 01:00"}
 	ran(t, run, want)
 	run = Simulate(at6And16(t, givesUp), Listed([]Outcome{{Result: Success, After: time.Hour}}), Plan{Start: monday, Limit: 9})
-	if last := run.Events[1]; last.Kind != chart.Success {
-		t.Errorf("expected an answer at the deadline to count, found %v", last)
-	}
+	last := run.Events[1]
+	failIf(t, last.Kind != chart.Success, "expected an answer at the deadline to count, found %v", last)
 }
 
 func TestAWorkerBeginsAtOnce(t *testing.T) {
@@ -76,9 +75,8 @@ func TestAnErrorTypeDecides(t *testing.T) {
 		"Mon 02:02 disabled 2, -",
 	}
 	ran(t, run, want)
-	if reason := run.Events[3].Reason; reason != "NotFoundError" {
-		t.Errorf("expected the error type as the reason, found %q", reason)
-	}
+	reason := run.Events[3].Reason
+	failIf(t, reason != "NotFoundError", "expected the error type as the reason, found %q", reason)
 }
 
 func TestJitterFollowsFromTheSeed(t *testing.T) {
@@ -86,21 +84,15 @@ func TestJitterFollowsFromTheSeed(t *testing.T) {
 	run := func(seed uint64) []string {
 		return lines(Simulate(m, Always(Outcome{Result: Failure}), Plan{Start: monday, Limit: 20, Seed: seed}).Events)
 	}
-	if diff := cmp.Diff(run(7), run(7)); diff != "" {
-		t.Errorf("expected the same seed to give the same delays: %s", diff)
-	}
-	if cmp.Equal(run(7), run(8)) {
-		t.Error("expected another seed to give other delays")
-	}
+	equal(t, run(7), run(7))
+	failIf(t, cmp.Equal(run(7), run(8)), "expected another seed to give other delays")
 }
 
 func TestTheModelOfTheCallerStaysAsItIs(t *testing.T) {
 	m := at6And16(t, givesUp)
 	before := m.State
 	Simulate(m, Always(Outcome{Result: Failure}), Plan{Start: monday, Limit: 20})
-	if diff := cmp.Diff(before, m.State); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, before, m.State)
 }
 
 func TestAChartShowsThePlannedRefreshesUnlessTheyAreTooMany(t *testing.T) {

@@ -1,17 +1,24 @@
 package simulate
 
 import (
+	"github.com/refreshd/refreshd/internal/testkit"
+
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 // at6And16 is the policy of all scenarios; fields are added to it.
@@ -30,13 +37,9 @@ func at6And16(t testing.TB, fields map[string]any) model.Model {
 func resolved(t testing.TB, document map[string]any) model.Model {
 	t.Helper()
 	policy, err := policy.Parse(document)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := model.Model{UID: "tbl_1"}
-	if err := m.Resolve(policy, schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Resolve(policy, schedule.Parse))
 	return m
 }
 
@@ -46,9 +49,7 @@ var monday = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 func outcomes(t testing.TB, text string) Outcomes {
 	t.Helper()
 	list, err := ReadOutcomes(strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return Listed(list)
 }
 
@@ -72,9 +73,7 @@ func lines(events []chart.Event) (texts []string) {
 // ran expects the events of a run.
 func ran(t *testing.T, run Run, want []string) {
 	t.Helper()
-	if diff := cmp.Diff(want, lines(run.Events)); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, want, lines(run.Events))
 }
 
 var (
@@ -138,12 +137,8 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			run := Simulate(at6And16(t, test.fields), outcomes(t, test.outcomes), Plan{Start: monday, Limit: 100})
 			ran(t, run, test.want)
 			chart := chart.Chart{Events: run.Events}
-			if diff := cmp.Diff(test.summary, chart.Summary()); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
-			if run.End != test.end {
-				t.Errorf("expected the end %q, found %q", test.end, run.End)
-			}
+			equal(t, test.summary, chart.Summary())
+			failIf(t, run.End != test.end, "expected the end %q, found %q", test.end, run.End)
 		})
 	}
 }
@@ -210,9 +205,7 @@ func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 					got = append(got, line(event))
 				}
 			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("-want +got\n%s", diff)
-			}
+			equal(t, want, got)
 			if run.Attempts != test.attempts || run.End != EndNothingPlanned {
 				t.Errorf("expected %d attempts until nothing is planned, found %d until %s", test.attempts, run.Attempts, run.End)
 			}
