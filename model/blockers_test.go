@@ -60,27 +60,6 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 	return models
 }
 
-// No two models reserve one slot, though they are decided about in one round that has read the slots once.
-func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
-	blockers, limiters, now := Blockers{}, Limiters{}, slotsBegin
-	var slots []time.Time
-	var line Slots
-	for i, m := range waiting(t, 5, "", now) {
-		decision := blockers.StartOrPark(m, &limiters, "a", now)
-		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
-			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
-		}
-		line = decision.Acquires[0].After
-		if decision.Event == EventLimited {
-			slots = append(slots, decision.Next.RefreshAt)
-		}
-	}
-	want := []time.Time{second(10), second(20), second(30), second(40)}
-	if !slices.EqualFunc(slots, want, time.Time.Equal) {
-		t.Errorf("reserved are %v, want %v", slots, want)
-	}
-}
-
 // A slot that comes when the window of a retry has closed is left to others, and the retry waits for its window, which does not count towards
 // giving up. A planned refresh has no window.
 func TestARetryReservesNoSlotOutsideOfItsWindow(t *testing.T) {
@@ -131,23 +110,6 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 		"of a key that was closed long since": {at(11, 5), 10, 10, at(11, 11)},
 	} {
 		if diff := cmp.Diff(test.want, test.was.start(second(test.slot), time.Second, second(test.now))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
-	}
-}
-
-func TestASlotIsReservedBehindTheLineAndNotWhileTheKeyIsClosed(t *testing.T) {
-	for name, test := range map[string]struct {
-		was       Slots
-		now, slot float64
-	}{
-		"nothing is remembered": {Slots{}, 10, 10},
-		"the line has passed":   {Slots{second(5), second(4)}, 10, 10},
-		"behind the line":       {Slots{second(50), second(11)}, 10, 50},
-		"closed beyond it":      {Slots{second(12), second(40)}, 10, 40},
-	} {
-		slot, after := test.was.reserve(time.Second, second(test.now))
-		if diff := cmp.Diff([]time.Time{second(test.slot), second(test.slot + 1), test.was.Closed}, []time.Time{slot, after.Free, after.Closed}); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

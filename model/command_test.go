@@ -51,7 +51,6 @@ func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 // At once, unless an attempt is queued or running; replaces what was scheduled.
 func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, "05:00 run", "#0, next 05:00: run by hand"},
 		{banner, "00:00 start | 00:00:30 success | 09:00 run", "#0, next 09:00: run by hand"},
 
 		// A disabled model begins anew
@@ -78,7 +77,6 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"moved away"`, "#1 disabled (moved away): disabled by hand"},
 
 		// Enabled again: the schedule goes on, and the count begins anew
-		{daily, "05:00 disable | 09:00 enable", "#0, next 16:00: planned"},
 		{banner, "00:00 disable | 09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
 	})
 	s := tell(t, daily, `06:00 start | 06:10 disable "reason":"paused"`)
@@ -183,21 +181,6 @@ func TestAReplyNamesTheOutcomeAndWhatWasRefused(t *testing.T) {
 	} {
 		if got := test.command.Reply(test.outcome, test.reason, monday); got != test.want+at {
 			t.Errorf("\n got %s\nwant %s", got, test.want+at)
-		}
-	}
-}
-
-func TestADecisionSaysWhoWantedIt(t *testing.T) {
-	for steps, want := range map[string]string{
-		`05:00 put "refresh":"now","by":"ann"`: "ann", `05:00 run "by":"ann"`: "ann", `05:00 disable "by":"ann"`: "ann",
-		`05:00 disable | 05:01 enable "by":"ann"`: "ann", `05:00 remove "by":"ann"`: "ann", "05:00 run": "", `05:00 run "by":"ann" | 05:00 start`: "",
-	} {
-		s := tell(t, daily, steps)
-		if entry, _ := s.decision.Journal("tbl_1", monday); s.decision.By != want || entry.By != want {
-			t.Errorf("%s: by %q, in the journal %q; want %q", steps, s.decision.By, entry.By, want)
-		}
-		if s.decision.Next.Disabled && s.decision.Next.DisabledWho != want {
-			t.Errorf("%s: disabled by %q, want %q", steps, s.decision.Next.DisabledWho, want)
 		}
 	}
 }

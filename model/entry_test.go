@@ -35,17 +35,6 @@ func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 	}
 }
 
-func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
-	for raw, want := range map[string]string{
-		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
-		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
-	} {
-		if got, _ := (Wire{}).ParseEntry(raw); got.AttemptUID != want {
-			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
-		}
-	}
-}
-
 // {"a":"…"} are eight bytes around the text.
 func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
 	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-8)}); err != nil {

@@ -54,19 +54,6 @@ func TestAnOpenCircuitOfTheQueueMakesRetriesRarer(t *testing.T) {
 	tell(t, banner, "00:00 start | 00:00:10 failure").expect("#1, next 00:00:10: retry 1/3 at once, none planned")
 }
 
-func TestAnOpenCircuitOfTheQueueLetsNoGiveUpWindowEnd(t *testing.T) {
-	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":[],"give_up_after":"8h"}`, "06:00 start | 06:10 failure")
-	s.expect("#0, next 14:00: gives up then: no success for 8h")
-	s.m.QueueCircuit = QueueCircuit{On: true, Open: true}
-	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventStart {
-		t.Errorf("want a start while it is open, got %s", decision.Event)
-	}
-	s.m.QueueCircuit.Open = false
-	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventGiveUp {
-		t.Errorf("want the end of the window when it is closed, got %s", decision.Event)
-	}
-}
-
 func TestACircuitOfTheQueueIsRefusedOutOfRange(t *testing.T) {
 	for want, circuit := range map[string]QueueCircuit{
 		"share: expected 5% to 100%, found 1.5":           {Share: 1.5, Window: time.Minute, Min: 1},

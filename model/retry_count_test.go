@@ -65,7 +65,6 @@ func TestBeyondTheLastRowAModelIsExhausted(t *testing.T) {
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
 	runStories(t, []storyTest{
 		// The age counts from the first start of a model that never succeeded
-		{table, "00:00 wake | 01:00 failure", "#1, next 01:10: retry 1 +10m, none planned"},
 		{table, "00:00 wake | 01:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: none planned to wait for"},
 		{hourly + table, "01:00 wake | 02:30 failure", "#1, next 03:00: retry 1 when planned"},
 		{hourly + table, "01:00 wake | 03:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
@@ -98,15 +97,6 @@ func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) {
 	s.expect(fmt.Sprintf("#102, next %s: retry 102 +5m: policy_error, none planned", clockText(now)))
 }
 
-func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) {
-	const bad = `"policy":{"timeout":"1m","retries":{"expr":"k % 0"},"give_up_after":"1d"}`
-	runStories(t, []storyTest{
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 +5m: policy_error, before planned"},
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:00+1 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1d"},
-		{bad, "00:00 wake | 23:58 failure", "#1, next 00:00+1: gives up then: no success for 1d"},
-	})
-}
-
 // A worker's reason has any length. An expression sees as much of it as the history keeps, which bounds the work.
 func TestAnExpressionSeesNoMoreOfAReasonThanTheHistoryKeeps(t *testing.T) {
 	p := policyOf(t, `{"retries":{"expr":"len(reason) * 1000 + len(error_type)"}}`)
@@ -118,7 +108,6 @@ func TestAnExpressionSeesNoMoreOfAReasonThanTheHistoryKeeps(t *testing.T) {
 
 func TestPostponedAndInterruptedAttemptsAreNotCounted(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, `06:00 start | 06:10 postponed "retry_after":0`, "#0 deferred 1, next 06:10: postponed by the worker at once"},
 		{daily, `06:00 start | 06:10 postponed "retry_after":"2026-01-05T09:00:00+01:00"`, "#0 deferred 1, next 08:00: postponed by the worker +1h50m"},
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:11 interrupted`, "#1 deferred 1, next 06:11: interrupted: again at once"},
 		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 postponed "retry_after":60`, "#0 deferred 2, next 06:12: postponed by the worker +1m"},
@@ -195,17 +184,6 @@ func TestJitterIsDerivedFromTheAttempt(t *testing.T) {
 	}
 	if len(seen) < 99 {
 		t.Errorf("100 attempts have %d different delays", len(seen))
-	}
-}
-
-func TestJitterOfZeroIsZero(t *testing.T) {
-	for _, retries := range []string{`[0]`, `{"expr":"0"}`, `{"by_age":["1d: 0"]}`} {
-		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", policy.Failure{}); delay != 0 {
-			t.Errorf("%s: %v", retries, delay)
-		}
-	}
-	if delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", policy.Failure{}); delay != time.Hour {
-		t.Errorf("without jitter: %v", delay)
 	}
 }
 

@@ -2,9 +2,7 @@ package model
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -16,7 +14,6 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 	runStories(t, []storyTest{
 		// What a timeout at the deadline would decide
 		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once, before planned"},
-		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
 
 		// Joined with the schedule
 		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
@@ -26,7 +23,6 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 		{lenient, toTheLast, "#7 a7 until 08:51, next 16:00: if lost: exhausted after 7, planned"},
 
 		// Timeout longer than the interval: refreshes do not overlap each other
-		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// A missed time starts once, and everything counts from now
 	})
@@ -49,7 +45,6 @@ func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
 
 		// Nobody has noticed that the deadline passed: the work begins after all
-		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once, before planned"},
 
 		// The expectation moves with the deadline, joined with the schedule again
 		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
@@ -69,7 +64,6 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 	runStories(t, []storyTest{
 		// Two variables: no deadline but the next planned time
 		{none, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1/2 at once: no answer until planned"},
-		{none, "06:00 wake | 16:00 timeout | 16:00 wake", "#2 a2 until 06:00+1, next 06:00+1: if lost: retry 2/2 at once: no answer until planned"},
 		{none, "06:00 wake | 16:00 timeout | 16:00 wake | 06:00+1 timeout | 06:00+1 wake", "#3 a3 until 16:00+1, next never: if lost: final: exhausted after 3"},
 
 		// Nobody noticed the planned time until later
@@ -77,7 +71,6 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 
 		// No retry is left: the planned refresh runs all the same, or the model gives up
 		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: exhausted after 1, planned now"},
-		{twice + `"policy":{"timeout":"none","retries":[],"on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: exhausted after 1"},
 		{twice + `"policy":{"timeout":"none","retries":["5m"],"never_retry":["timeout"]}`, "06:00 wake | 16:00 timeout",
 			"#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
 
@@ -127,33 +120,6 @@ func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
 	})
 }
 
-func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
-	s := tell(t, queued, "")
-	now := monday
-	for i := range maxDeferrals {
-		s.do(now, "wake", "")
-		now = s.m.DeadlineAt
-		s.do(now, "timeout", "")
-		if s.m.AttemptNo != 0 || s.m.Deferrals != i+1 {
-			t.Fatalf("after %d: %s", i+1, s)
-		}
-	}
-	s.do(now, "wake", "")
-	now = s.m.DeadlineAt
-	s.do(now, "timeout", "")
-	s.expect("#1, next 01:51: retry 1/1 +1m, none planned")
-	if ended := s.decision.Ended; ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row" {
-		t.Errorf("the history says %+v", ended)
-	}
-	for range maxDeferrals + 1 { // the count began anew
-		now = s.m.RefreshAt
-		s.do(now, "wake", "")
-		now = s.m.DeadlineAt
-		s.do(now, "timeout", "")
-	}
-	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): final: exhausted after 2")
-}
-
 const officeHours = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16"
 
 func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
@@ -162,14 +128,12 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 	}
 	runStories(t, []storyTest{
 		{at(6, ""), "06:00 wake | 06:10 failure", "#1, next 09:00: retry 1/1 +10m in window, before planned"},
-		{at(6, ""), "17:00 run | 17:00 wake | 17:10 failure", "#1, next 06:00+1: retry 1/1 +10m in window, planned first: after"},
 		{at(6, `,"alignment":"until_success"`), "17:00+4 run | 17:00+4 wake | 17:10+4 failure", "#1, next 09:00+7: retry 1/1 +10m in window, retry first: after"},
 
 		// The planned refresh itself, and a wait for it, need no window
 		{`"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"retries":["next"],"retry_window":"` + officeHours + `"}`, "06:00 wake | 06:01 failure", "#1, next 06:00+1: retry 1/1 when planned"},
 
 		// A wish of the worker is moved too
-		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: after"},
 
 		// In the zone of the model
 		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1/1 +10m in window, before planned"},
@@ -239,7 +203,6 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 
 		// A retry, a postponed and an interrupted attempt
 		{misfiring("skip"), "06:00 wake | 06:10 failure | 09:00 wake", "#2 a2 until 10:00, next 10:05: if lost: retry 2/2 +5m, before planned"},
-		{misfiring("skip"), `06:00 wake | 06:10 postponed "retry_after":600 | 09:00 wake`, "#1 a2 until 10:00 deferred 1, next 10:05: if lost: retry 1/2 +5m, before planned"},
 
 		// The last one of a schedule: nothing comes after it
 		{last, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
@@ -260,7 +223,6 @@ func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
 		{misfiring("skip"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#0, next 16:00: misfire: skipped, late by 1h"},
 		{misfiring("run_if_younger_than 2h"), "06:00 wake | 07:00 withdraw | 07:00 wake | 08:00 withdraw | 08:00 wake | 09:00 withdraw | 09:00 wake",
 			"#0, next 16:00: misfire: skipped, late by 3h"},
-		{misfiring("skip"), "05:00 run | 05:00 wake | 06:00 withdraw | 08:00 wake", "#1 a2 until 09:00, next 09:05: if lost: retry 1/2 +5m, before planned"},
 	})
 	if s := tell(t, misfiring("skip"), "06:00 wake | 06:01 started"); !s.m.PlannedFor.IsZero() {
 		t.Errorf("what a worker has begun is missed no more: %+v", s.m.State)
@@ -273,19 +235,4 @@ func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake", "#1, next 06:00+1: misfire: skipped, late by 1h"},
 		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake | 06:00+1 wake", "#2 a2 until 07:00+1, next 07:05+1: if lost: retry 2/2 +5m, before planned"},
 	})
-}
-
-func TestASpreadRefreshIsMissedByItsOwnTime(t *testing.T) {
-	spreading := strings.Replace(misfiring("skip"), `"misfire"`, `"spread":"1h","misfire"`, 1)
-	s := tell(t, spreading, "")
-	at := s.m.RefreshAt
-	s.do(at.Add(time.Minute), "wake", "")
-	if !s.m.Running() {
-		t.Errorf("a minute late: %s", s)
-	}
-	s = tell(t, spreading, "")
-	s.do(at.Add(61*time.Second), "wake", "")
-	if s.m.Running() || !s.m.RefreshAt.Equal(at.Add(10*time.Hour)) {
-		t.Errorf("61 seconds late: %s", s)
-	}
 }

@@ -17,12 +17,10 @@ func TestTheStatusTellsWhatAModelIsDoing(t *testing.T) {
 		queued                bool
 		want                  Status
 	}{
-		{daily, "", "05:59:59.999", false, StatusScheduled},
 		{daily, "", "06:00", false, StatusDue}, // at, not after
 		{daily, "06:00 start", "06:00", true, StatusQueued},
 		{daily, "06:00 start", "06:00", false, StatusProcessing},
 		{daily, "06:00 start | 06:01 started", "06:01", true, StatusProcessing}, // the worker peeked, or put it back
-		{daily, "06:00 start | 06:10 failure", "06:10", false, StatusDue},
 		{daily, `06:00 start | 06:10 failure "retryable":false`, "06:10", false, StatusDisabled},
 		{banner, "00:00 start | 00:00:10 success", "00:01", false, StatusFinished},
 	} {

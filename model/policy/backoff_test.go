@@ -58,6 +58,7 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 	const ftl = `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found `
 	refusals(t, map[string]string{
 		`{"retries":""}`:             ftl + `""`,
+		`{"retries":"0s"}`:           ftl + `"0s"`,
 		`{"retries":"10m 5s"}`:       ftl + `"10m 5s"`,    // max below min
 		`{"retries":"5 minutes"}`:    ftl + `"5 minutes"`, // not five retries
 		`{"retries":"-1 5s"}`:        `retries: expected a count from 0 to 1000, found "-1 5s"`,
@@ -137,14 +138,6 @@ func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) {
 	}
 	if table.Count() != Unlimited {
 		t.Error("a table ends by age, not by a count")
-	}
-}
-
-func TestARowMayBeWrittenInTwoWays(t *testing.T) {
-	short := policyOf(t, `{"retries":{"by_age":["1d: 5m"," 1 week :next"]}}`)
-	long := policyOf(t, `{"retries":{"by_age":[{"up_to":"P1D","delay":300},{"delay":"NEXT","up_to":604800}]}}`)
-	if !short.Equal(long) {
-		t.Errorf("%+v and %+v", short.Retries, long.Retries)
 	}
 }
 

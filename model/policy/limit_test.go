@@ -21,6 +21,7 @@ func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
 		" 5 / hour ":   {Rate{5, time.Hour}, "5/h", 12 * time.Minute},
 		"7/15m":        {Rate{7, 15 * time.Minute}, "7/15m", 15 * time.Minute / 7},
 		"120/2m":       {Rate{120, 2 * time.Minute}, "120/2m", time.Second}, // another burst than 60/m
+		"1000/1d":      {Rate{1000, 24 * time.Hour}, "1000/d", 86400 * time.Millisecond},
 		"3/1500ms":     {Rate{3, 1500 * time.Millisecond}, "3/1s500ms", 500 * time.Millisecond},
 		"1000000/1s":   {Rate{1_000_000, time.Second}, "1000000/s", time.Microsecond},
 		"1/1h and 30m": {Rate{1, 90 * time.Minute}, "1/1h30m", 90 * time.Minute},

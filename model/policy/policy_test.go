@@ -80,20 +80,16 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 }
 
 func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
-	spellings := []string{
-		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"next_planned"}`,
-	}
-	first, _ := Parse(jsonOf(t, spellings[0]))
-	second, _ := Parse(jsonOf(t, spellings[1]))
+	first, second := policyOf(t, `{"timeout":"1h","retries":[0,"1m"]}`), policyOf(t, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned"}`)
 	if first.ContentName() != second.ContentName() || !first.Equal(second) {
-		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
+		t.Errorf("%s and %s", first.ContentName(), second.ContentName())
 	}
 	for _, other := range []string{
 		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"give_up"}`,
 		`{"timeout":"1h","retries":[0]}`,
 	} {
 		if policy, err := Parse(jsonOf(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {
-			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
+			t.Errorf("%s is taken for another one: %v", other, err)
 		}
 	}
 }
