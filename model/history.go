@@ -62,26 +62,15 @@ func (a *Attempt) DisplacedRetry() time.Time {
 
 // earlierEntry is how an Attempt stood in the history before entries left out what follows. A history outlives many versions.
 type earlierEntry struct {
-	StartedAt  time.Time      `json:"started_at"`
-	EndedAt    *time.Time     `json:"ended_at"` // nil: it is no such entry
-	AttemptUID string         `json:"attempt_uid"`
-	AttemptNo  int            `json:"attempt_no"`
-	DurationMS int64          `json:"duration_ms"`
-	Outcome    Event          `json:"outcome"`
-	Final      bool           `json:"final"`
-	Changed    *bool          `json:"changed"`
-	Exhausted  bool           `json:"retries_exhausted"`
-	Reason     string         `json:"reason"`
-	ErrorType  string         `json:"error_type"`
-	Worker     string         `json:"worker"`
-	DeadlineAt string         `json:"deadline_at"`
-	DelayMS    int64          `json:"delay_ms"`
-	JitterMS   int64          `json:"jitter_ms"`
-	RetryAt    string         `json:"retry_at"`
-	PlannedAt  string         `json:"planned_at"`
-	Overlap    policy.Overlap `json:"overlap"`
-	RefreshAt  string         `json:"refresh_at"`
-	Why        string         `json:"refresh_why"`
+	Attempt
+	EndedAt    *time.Time `json:"ended_at"` // nil: it is no such entry
+	DurationMS int64      `json:"duration_ms"`
+	DelayMS    int64      `json:"delay_ms"`
+	JitterMS   int64      `json:"jitter_ms"`
+	DeadlineAt string     `json:"deadline_at"` // these may be empty
+	RetryAt    string     `json:"retry_at"`
+	PlannedAt  string     `json:"planned_at"`
+	RefreshAt  string     `json:"refresh_at"`
 }
 
 func parseEarlier(text string) (Attempt, bool) {
@@ -89,12 +78,10 @@ func parseEarlier(text string) (Attempt, bool) {
 	if json.Unmarshal([]byte(text), &e) != nil || e.EndedAt == nil {
 		return Attempt{}, false
 	}
-	return Attempt{
-		AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, StartedAt: e.StartedAt, EndedAt: *e.EndedAt, Duration: milliseconds(e.DurationMS),
-		Outcome: e.Outcome, Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.ErrorType, Worker: e.Worker,
-		DeadlineAt: readTime(e.DeadlineAt), Delay: milliseconds(e.DelayMS), Jitter: milliseconds(e.JitterMS), RetryAt: readTime(e.RetryAt),
-		PlannedAt: readTime(e.PlannedAt), Overlap: e.Overlap, RefreshAt: readTime(e.RefreshAt), Why: e.Why,
-	}, true
+	a := e.Attempt
+	a.EndedAt, a.Duration, a.Delay, a.Jitter = *e.EndedAt, milliseconds(e.DurationMS), milliseconds(e.DelayMS), milliseconds(e.JitterMS)
+	a.DeadlineAt, a.RetryAt, a.PlannedAt, a.RefreshAt = readTime(e.DeadlineAt), readTime(e.RetryAt), readTime(e.PlannedAt), readTime(e.RefreshAt)
+	return a, true
 }
 
 func readTime(text string) time.Time {

@@ -9,8 +9,7 @@ import (
 // State is what refreshd remembers of one model between two transitions. Times are UTC with whole milliseconds; a zero
 // time, an empty string and false all mean "absent". Redis and JSON name the fields in snake case.
 //
-// Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither
-// RefreshAt nor an attempt.
+// Invariants: AttemptUID, StartedAt and DeadlineAt are present together or not at all; a disabled model has neither RefreshAt nor an attempt.
 type State struct {
 	// RefreshAt is when the next attempt starts, unconditionally: retry or planned was decided when it was set.
 	// While an attempt runs it is what a timeout at the deadline would decide.

@@ -242,9 +242,8 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// aligned is what the alignments promise after a failure: no planned refresh is left out for a retry, also where a worker has moved it, and
-// no retry runs over one.
-// With until_success, and when planned has taken the place of a running attempt (no timeout), there is no such promise.
+// aligned is what the alignments promise after a failure: no planned refresh is left out for a retry, also where a worker has moved it, and no
+// retry runs over one. With until_success, and when planned has taken the place of a running attempt (no timeout), there is no such promise.
 func (w *walker) aligned() {
 	m := &w.m
 	planned, found := m.planned(w.now)

@@ -14,7 +14,7 @@ import (
 )
 
 // canonicalDocument is the canonical form of a policy: fixed order, canonical durations. A field that is left out says nothing, whatever the
-// policy `default` says.
+// policy `default` says. An any is left out where it is nil.
 type canonicalDocument struct {
 	Name            string      `json:"name,omitempty"`
 	Rule            string      `json:"rrule,omitempty"`
@@ -23,26 +23,26 @@ type canonicalDocument struct {
 	Timeout         string      `json:"timeout"`
 	QueueTimeout    string      `json:"queue_timeout,omitempty"`
 	Retries         any         `json:"retries"`
-	Jitter          *float64    `json:"jitter,omitempty"`
+	Jitter          any         `json:"jitter,omitempty"`
 	Alignment       any         `json:"alignment"`
 	OnExhausted     OnExhausted `json:"on_exhausted"`
 	GiveUpAfter     string      `json:"give_up_after,omitempty"`
-	RetryOn         *[]string   `json:"retry_on,omitempty"`
-	NeverRetry      *[]string   `json:"never_retry,omitempty"`
-	DelaysByError   any         `json:"delays_by_error,omitempty"` // nil: left out
+	RetryOn         any         `json:"retry_on,omitempty"`
+	NeverRetry      any         `json:"never_retry,omitempty"`
+	DelaysByError   any         `json:"delays_by_error,omitempty"`
 	RetryWindow     string      `json:"retry_window,omitempty"`
 	Misfire         string      `json:"misfire,omitempty"`
 	Spread          string      `json:"spread,omitempty"`
-	Limits          any         `json:"limits,omitempty"`  // nil: left out
-	Circuit         any         `json:"circuit,omitempty"` // nil: left out
+	Limits          any         `json:"limits,omitempty"`
+	Circuit         any         `json:"circuit,omitempty"`
 	RetryAfterScope string      `json:"retry_after_scope,omitempty"`
-	Closed          *[]string   `json:"closed,omitempty"`
+	Closed          any         `json:"closed,omitempty"`
 	FreshWithin     string      `json:"fresh_within,omitempty"`
 	WarnWithin      string      `json:"warn_within,omitempty"`
-	Notify          *[]Notice   `json:"notify,omitempty"`
-	FailingFrom     any         `json:"failing_from,omitempty"` // nil: left out
-	Email           any         `json:"email,omitempty"`        // nil: left out
-	DisabledReason  *string     `json:"disabled_reason,omitempty"`
+	Notify          any         `json:"notify,omitempty"`
+	FailingFrom     any         `json:"failing_from,omitempty"`
+	Email           any         `json:"email,omitempty"`
+	DisabledReason  any         `json:"disabled_reason,omitempty"`
 }
 
 var fieldNames = []string{
@@ -64,12 +64,22 @@ const none = "none"
 func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(p.document()) }
 
 func (p *Policy) document() canonicalDocument {
+	when := func(says bool, value any) any {
+		if says {
+			return value
+		}
+		return nil
+	}
 	d := canonicalDocument{
 		Name: p.Name, Rule: p.Rule, Timezone: p.Timezone, Dtstart: p.Dtstart,
 		Timeout: cmp.Or(formatOptional(p.Timeout), none), QueueTimeout: formatOptional(p.QueueTimeout),
 		GiveUpAfter: formatOptional(p.GiveUpAfter), Spread: formatOptional(p.Spread),
 		FreshWithin: formatOptional(p.FreshWithin), WarnWithin: formatOptional(p.WarnWithin), RetryAfterScope: string(p.RetryAfterScope),
 		Retries: []string{}, Alignment: p.Alignment, OnExhausted: p.OnExhausted, RetryWindow: p.RetryWindow,
+		Jitter: when(p.Jitter != p.DefaultJitter(), p.Jitter), RetryOn: when(p.Classes.RetryOn != nil, p.Classes.RetryOn),
+		NeverRetry: when(len(p.Classes.Never) > 0, p.Classes.Never), Closed: when(len(p.Closed) > 0, p.Closed), Notify: when(len(p.Muted) > 0, p.told()),
+		FailingFrom: when(p.FailingFrom > 0, p.FailingFrom), Email: when(p.Email != (Recipient{}), p.Email.document()),
+		DisabledReason: when(p.DisabledReason != "", p.DisabledReason),
 	}
 	if p.MaxRetries() != 0 {
 		d.Retries = p.Retries.document()
@@ -77,17 +87,8 @@ func (p *Policy) document() canonicalDocument {
 	if p.AlignBy != nil {
 		d.Alignment = map[string]string{"expr": p.AlignBy.Text}
 	}
-	if p.Jitter != p.DefaultJitter() {
-		d.Jitter = &p.Jitter
-	}
 	if p.Misfire.Limited {
 		d.Misfire = p.Misfire.String()
-	}
-	if p.Classes.RetryOn != nil {
-		d.RetryOn = &p.Classes.RetryOn
-	}
-	if len(p.Classes.Never) > 0 {
-		d.NeverRetry = &p.Classes.Never
 	}
 	if len(p.Classes.Delays) > 0 {
 		d.DelaysByError = p.Classes.delaysDocument()
@@ -103,21 +104,6 @@ func (p *Policy) document() canonicalDocument {
 			Probe     string   `json:"probe"`
 		}{p.Circuit.Key.String(), fmt.Sprintf("%d of %d", p.Circuit.Failures, p.Circuit.Of), p.Circuit.On, document.FormatDuration(p.Circuit.Probe)}
 	}
-	if len(p.Closed) > 0 {
-		d.Closed = &p.Closed
-	}
-	if len(p.Muted) > 0 {
-		d.Notify = p.told()
-	}
-	if p.FailingFrom > 0 {
-		d.FailingFrom = p.FailingFrom
-	}
-	if p.Email != (Recipient{}) {
-		d.Email = p.Email.document()
-	}
-	if p.DisabledReason != "" {
-		d.DisabledReason = &p.DisabledReason
-	}
 	return d
 }
 
@@ -127,9 +113,9 @@ func (p Policy) Explicit() any {
 	d := p.document()
 	d.QueueTimeout, d.GiveUpAfter, d.Spread = cmp.Or(d.QueueTimeout, none), cmp.Or(d.GiveUpAfter, none), cmp.Or(d.Spread, none)
 	d.RetryWindow, d.Misfire = cmp.Or(d.RetryWindow, none), p.Misfire.String()
-	d.Jitter, d.Notify, d.DisabledReason = &p.Jitter, p.told(), &p.DisabledReason
+	d.Jitter, d.Notify, d.DisabledReason = p.Jitter, p.told(), p.DisabledReason
 	if d.NeverRetry == nil && d.RetryOn == nil {
-		d.NeverRetry = &[]string{}
+		d.NeverRetry = []string{}
 	}
 	d.DelaysByError = p.Classes.delaysDocument()
 	d.Limits, d.RetryAfterScope = p.limitsDocument(), cmp.Or(d.RetryAfterScope, scopeAuto)
@@ -142,14 +128,13 @@ func (p Policy) Explicit() any {
 		d.Circuit = none
 	}
 	if d.Closed == nil {
-		d.Closed = &[]string{}
+		d.Closed = []string{}
 	}
 	return d
 }
 
-func (p *Policy) told() *[]Notice {
-	told := slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) })
-	return &told
+func (p *Policy) told() []Notice {
+	return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) })
 }
 
 func formatOptional(d time.Duration) string {

@@ -17,9 +17,8 @@ import (
 	"github.com/expr-lang/expr/vm"
 )
 
-// Expression is a strategy written as a formula over a RetryInput: k, reason, error_type, queue_depth and
-// seconds_since_success. It returns a duration as text ("10m"), or seconds as a number, or false for no retry. It has no
-// loops, no clock and no side effects.
+// Expression is a strategy written as a formula over a RetryInput: k, reason, error_type, queue_depth and seconds_since_success. It returns a
+// duration as text ("10m"), or seconds as a number, or false for no retry. It has no loops, no clock and no side effects.
 type Expression struct{ formula }
 
 type formula struct {

@@ -109,9 +109,8 @@ func (k Key) Name() string {
 	}
 }
 
-// Of is the key of one model, such as `host=example.com`; empty: the model has no such value, and is not counted. payload is a
-// JSON object in canonical form, policy the name of the model's policy. The key has at most 165 characters, all of them letters,
-// digits and _.:/@+-=~.
+// Of is the key of one model, such as `host=example.com`; empty: the model has no such value, and is not counted. payload is a JSON object in
+// canonical form, policy the name of the model's policy. The key has at most 165 characters, all of them letters, digits and _.:/@+-=~.
 func (k Key) Of(payload string, labels map[string]string, policy string) string {
 	value := ""
 	switch k.Kind {

@@ -30,11 +30,10 @@ type Schedule struct {
 // or "2006-01-02", from 1970 to 2200. It is an occurrence only if the rule says so. A part that the rule leaves open (the
 // minute of a daily rule) is that of dtstart.
 //
-// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset
-// before the gap (02:30 becomes 03:30); one that occurs twice runs once, at the first. That holds for rules
-// finer than a day as well, once they have a BY part: HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time
-// from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts distinct instants, before EXDATE. Every schedule ends
-// at the year 2300.
+// Times without Z, in RDATE, EXDATE and UNTIL too, are wall clock in timezone. One that clocks skip runs at the offset before the gap (02:30
+// becomes 03:30); one that occurs twice runs once, at the first. That holds for rules finer than a day as well, once they have a BY part:
+// HOURLY;BYHOUR=1 is DAILY;BYHOUR=1. Without one they are elapsed time from dtstart: no holes, no doubles. UNTIL is inclusive; COUNT counts
+// distinct instants, before EXDATE. Every schedule ends at the year 2300.
 //
 // A rule that cannot be read, that never occurs, or that takes too many steps to evaluate is refused with a *document.Error. One
 // that is over is fine.
@@ -152,9 +151,8 @@ func Midnight(now time.Time, timezone string) (dtstart string, err error) {
 	return CanonicalDtstart(now.In(z.loc).Format(time.DateOnly))
 }
 
-// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that
-// clocks skip is read with the offset before the gap, and one that occurs twice is the first. The errors are
-// those of Midnight.
+// Instant returns the instant at which the clocks of a zone show a wall clock, which may have the forms of a dtstart. One that clocks skip is
+// read with the offset before the gap, and one that occurs twice is the first. The errors are those of Midnight.
 func Instant(wall, timezone string) (time.Time, error) {
 	z, err := loadZone(timezone)
 	if err != nil {

@@ -147,9 +147,8 @@ func firstThat(from, to int64, holds func(int64) bool) int64 {
 	return to
 }
 
-// resolve returns the instant at which the clocks of the zone show wall. A wall time that occurs twice means
-// the first. One that does not occur is read with the offset before the gap, so that 02:30 becomes 03:30; then gap is true
-// and resume is the wall time at which the clocks went on.
+// resolve returns the instant at which the clocks of the zone show wall. A wall time that occurs twice means the first. One that does not occur
+// is read with the offset before the gap, so that 02:30 becomes 03:30; then gap is true and resume is the wall time at which the clocks went on.
 func (z zone) resolve(wall int64) (at, resume int64, gap bool) {
 	// No offset reaches a day, so a day either way is surely before and after. Clocks do not change twice in two days.
 	before := z.offset(wall - daySeconds)

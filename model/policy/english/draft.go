@@ -43,10 +43,9 @@ type block struct {
 // errNotKnown refuses a sentence whose form fits while its parts say nothing that is known.
 var errNotKnown = errors.New("not a known sentence")
 
-// Parse reads a policy in English and returns it as a decoded document in canonical form, as policy.Parse takes it,
-// together with the lines that its fields come from. At most 256 KB in 1000 lines. Every error is an *Error, which names the
-// line. What a sentence says well but not sensibly, such as a time zone that does not exist, is left for policy.Parse to refuse
-// and for Source.Place to place.
+// Parse reads a policy in English and returns it as a decoded document in canonical form, as policy.Parse takes it, together with the lines that
+// its fields come from. At most 256 KB in 1000 lines. Every error is an *Error, which names the line. What a sentence says well but not sensibly,
+// such as a time zone that does not exist, is left for policy.Parse to refuse and for Source.Place to place.
 func Parse(text string) (map[string]any, *Source, error) {
 	d := readAll(text)
 	switch {
