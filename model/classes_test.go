@@ -54,10 +54,8 @@ func TestAFinalClassIsNotCalledExhausted(t *testing.T) {
 func TestATimeoutIsRetriedUnlessItIsNamed(t *testing.T) {
 	const m = `"policy":{"timeout":"10m","retries":["1m"],`
 	runStories(t, []storyTest{
-		{m + `"retry_on":["NetworkError"]}`, "00:00 wake | 00:10 timeout", "#1, next 00:11: retry 1/1 +1m, none planned"},
 		{m + `"never_retry":["timeout"]}`, "00:00 wake | 00:10 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
 		{m + `"delays_by_error":{"timeout":"7m"}}`, "00:00 wake | 00:10 timeout", "#1, next 00:17: retry 1/1 +7m, none planned"},
-		{m + `"delays_by_error":{"timeout":"7m"}}`, "00:00 wake", "#1 a1 until 00:10, next 00:17: if lost: retry 1/1 +7m, none planned"},
 
 		// A worker that says so itself is asked for its class
 		{m + `"retry_on":["NetworkError"]}`, `00:00 wake | 00:09 failure "reason":"timeout","error_type":"timeout"`,
@@ -74,7 +72,6 @@ func TestAnErrorClassHasItsOwnDelay(t *testing.T) {
 	)
 	runStories(t, []storyTest{
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited"`, "#1, next 07:05: retry 1/2 +1h, before planned"},
-		{atSixAnd16 + policy, failed + `"error_type":"Blip"`, "#1, next 06:05: retry 1/2 at once, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"Busy"`, "#1, next 16:00: retry 1/2 when planned"},
 
 		// The wish of a worker is the least delay, also of a class

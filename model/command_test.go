@@ -51,8 +51,6 @@ func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 // At once, unless an attempt is queued or running; replaces what was scheduled.
 func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
-		{banner, "00:00 start | 00:00:30 success | 09:00 run", "#0, next 09:00: run by hand"},
-
 		// A disabled model begins anew
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
 		{daily, `06:00 disable | 09:00 run "force":true | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
@@ -75,9 +73,6 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 		{daily, `05:00 disable "reason":"paused by the owner"`, "#0 disabled (paused by the owner): disabled by hand"},
 		{daily, `06:00 start | 06:10 disable`, "#0 disabled (): disabled by hand"},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"moved away"`, "#1 disabled (moved away): disabled by hand"},
-
-		// Enabled again: the schedule goes on, and the count begins anew
-		{banner, "00:00 disable | 09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
 	})
 	s := tell(t, daily, `06:00 start | 06:10 disable "reason":"paused"`)
 	if e := s.decision.Ended; e == nil || e.Outcome != EventDisable || e.Reason != "superseded: disabled by hand" {

@@ -118,7 +118,6 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `
 	runStories(t, []storyTest{
 		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
-		{daily, disabled + `09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
 
 		// While a retry waits
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "refresh":"now"`, "#2, next 06:20: saved: refresh now"},
@@ -134,7 +133,6 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 
 		// What else is part of the definition
 		{daily, disabled + `09:00 put "timezone":"Asia/Tokyo"`, "#0, next 21:00: planned"}, // 06:00 in Tokyo
-		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
 	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.Equal(clock("06:10")) || s.m.FingerprintID == "" || s.m.FinalFailureAt.IsZero() {
@@ -152,7 +150,6 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 		// Another save in between changes nothing of that
 
 		// It is one only of what fails
-		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 		{daily, failing + `06:20 put "policy":"fast"`, "#0, next 16:00: planned"},
 	})
 	if s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`); !s.m.Urgent() {
@@ -181,7 +178,6 @@ func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
 	const want = "#0 disabled (has not paid): disabled by hand"
 	runStories(t, []storyTest{
 		{daily, stopped + `09:00 put "payload":{"size":2}`, want},
-		{daily, stopped + `09:00 put "refresh":"now"`, want},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, "#0 disabled (has not paid): disabled by hand"},
 
 		// What a Save button sends: put, then enable
@@ -202,12 +198,9 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	runStories(t, []storyTest{
 		// The attempt counts as the first of the new definition
 		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once, before planned"},
-		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
 		// Its expected timeout is judged by the new definition, its deadline stands
 		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m, before planned"},
-		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: if lost: final: exhausted after 1"},
-		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},

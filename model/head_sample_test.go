@@ -133,6 +133,9 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 		// What was missed is skipped
 		{skips, "", "09:00", "16:00", "16:00: #0, next 06:00+1: planned", "16:00: #1, next 16:01: retry 1/1 +1m, before planned",
 			"17:00: #1, next 17:01: retry 1/1 +1m, before planned", none},
+		// A worker is taken to begin at once
+		{queued, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot", "00:00: #1, next 00:01: retry 1/1 +1m, none planned",
+			"01:00: #1, next 01:01: retry 1/1 +1m, none planned", none},
 		{banner, "00:00 wake | 00:00:10 success", "00:01", "never", none, none, none, none},
 		{daily, "00:00 disable", "00:01", "never", none, none, none, none},
 	} {

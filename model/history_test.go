@@ -34,6 +34,12 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
 			a.Times, a.RefreshAt, a.Why = 3, ended, "interrupted: again at once"
 		}),
+		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
+			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
+		}),
+		begin + `"is":"success","changed":false,"next":35399750,"why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
+			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
+		}),
 		begin + `"is":"success","ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Ignored, a.Why = []string{"changed", "x y"}, "finished: one-shot"
 		}),

@@ -85,6 +85,8 @@ func TestTimesAreWrittenInUTCWithMilliseconds(t *testing.T) {
 func TestAFingerprintIsWhatFailuresOfOneKindHaveInCommon(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ uid, errorType, reason, want string }{
+		{"t1", "E11000", "duplicate key", "E#: duplicate key"},
+		{"t1", "", `it said "so`, `it said "so`},
 		{"t1", "http_503", "GET https://feeds.example.com/a?b=1: 503 Service Unavailable", "http_503: GET <url>: 503 Service Unavailable"},
 		{"t1", "http", "GET https://feeds.example.com/a.: 503 Service Unavailable", "http: GET <url>.: # Service Unavailable"},
 		{"t1", "", "HTTP/1.1 404 Not Found", "HTTP/# 404 Not Found"},

@@ -1,6 +1,7 @@
 package english
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -227,4 +228,36 @@ func chosen(list, all string, others bool) string {
 	}
 	named := strings.Split(list, ",")
 	return strings.Join(slices.DeleteFunc(strings.Split(all, ","), func(one string) bool { return slices.Contains(named, one) == others }), ",")
+}
+
+// What the sentences about limits and the circuit mean, which set the parts of one field together.
+
+func (d *draft) addLimit(key, running, count, per string) {
+	limits, _ := d.doc["limits"].([]any)
+	if d.lines["limits"] > 0 && len(limits) == 0 {
+		d.twice("limits", d.now.line, d.now.original())
+	}
+	field := element("limits", len(limits))
+	limit := map[string]any{"key": key}
+	if running != "" {
+		limit["running"] = number(countOf(running))
+	}
+	if count != "" {
+		limit["rate"] = number(countOf(count)) + "/" + d.duration(field+".rate", period(per))
+	}
+	d.doc["limits"] = append(limits, limit)
+	d.setInner("limits", field)
+}
+
+func (d *draft) setCircuit(path string, parts map[string]any) {
+	circuit, found := d.doc["circuit"].(map[string]any)
+	if !found && d.lines["circuit"] > 0 {
+		d.twice("circuit", d.now.line, d.now.original())
+	}
+	if !found {
+		circuit = make(map[string]any)
+		d.doc["circuit"] = circuit
+	}
+	maps.Copy(circuit, parts)
+	d.setInner("circuit", path)
 }

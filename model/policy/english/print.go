@@ -41,22 +41,17 @@ func (out *printer) sayUsual(sentence string) { out.usual = append(out.usual, se
 
 func (out *printer) say(format string, parts ...any) { fmt.Fprintf(out, "- "+format+"\n", parts...) }
 
-func (out *printer) length(format string, length time.Duration, without string) {
-	if length == 0 {
+// sayIf says what a policy has, or else that it has it not; the latter may be empty.
+func (out *printer) sayIf(has bool, format, what, without string) {
+	if has {
+		out.say(format, what)
+	} else if without != "" {
 		out.sayUsual(without)
-		return
-	}
-	out.say(format, document.FormatDurationInWords(length))
-}
-
-func (out *printer) text(format, text string, quote func(string) string) {
-	if text != "" {
-		out.say(format, quote(text))
 	}
 }
 
 func (out *printer) schedule(p *policy.Policy) {
-	out.text("This policy is called %s", p.Name, strconv.Quote)
+	out.sayIf(p.Name != "", "This policy is called %s", strconv.Quote(p.Name), "")
 	zone := ""
 	if p.Timezone != "" {
 		zone = " in the time zone " + bareZone(p.Timezone)
@@ -70,16 +65,14 @@ func (out *printer) schedule(p *policy.Policy) {
 			out.say("Refresh also by the rule %s", bareRule(line))
 		}
 	} else {
-		out.text("Use the time zone %s", p.Timezone, bareZone)
+		out.sayIf(zone != "", "Use the time zone %s", bareZone(p.Timezone), "")
 	}
-	out.text("Start the schedule at %s", p.Dtstart, bareRule)
-	if p.Timeout == 0 {
+	out.sayIf(p.Dtstart != "", "Start the schedule at %s", bareRule(p.Dtstart), "")
+	if out.sayIf(p.Timeout > 0, "Allow %s to complete", document.FormatDurationInWords(p.Timeout), ""); p.Timeout == 0 {
 		out.say("Allow any time to complete")
-	} else {
-		out.say("Allow %s to complete", document.FormatDurationInWords(p.Timeout))
 	}
-	out.length("Allow %s in the queue", p.QueueTimeout, "Allow any time in the queue")
-	out.length("Spread the refreshes over %s", p.Spread, "Do not spread the refreshes")
+	out.sayIf(p.QueueTimeout > 0, "Allow %s in the queue", document.FormatDurationInWords(p.QueueTimeout), "Allow any time in the queue")
+	out.sayIf(p.Spread > 0, "Spread the refreshes over %s", document.FormatDurationInWords(p.Spread), "Do not spread the refreshes")
 	switch {
 	case !p.Misfire.Limited:
 		out.sayUsual("Run a missed refresh once")
@@ -146,10 +139,7 @@ func (out *printer) retries(p *policy.Policy) {
 	} else {
 		out.say("%s", alignments[p.Alignment])
 	}
-	out.text("Retry only within the window %s", p.RetryWindow, bareRule)
-	if p.RetryWindow == "" {
-		out.sayUsual("Retry at any time")
-	}
+	out.sayIf(p.RetryWindow != "", "Retry only within the window %s", bareRule(p.RetryWindow), "Retry at any time")
 }
 
 const sharedLine = 10
@@ -168,9 +158,7 @@ func action(delay time.Duration) string {
 }
 
 func (out *printer) errors(p *policy.Policy) {
-	if p.Classes.RetryOn != nil {
-		out.say("Retry only on %s", names(p.Classes.RetryOn, bareName))
-	}
+	out.sayIf(p.Classes.RetryOn != nil, "Retry only on %s", names(p.Classes.RetryOn, bareName), "")
 	if len(p.Classes.Never) > 0 {
 		out.say("Never retry on %s", names(p.Classes.Never, bareName))
 	} else if p.Classes.RetryOn == nil {
@@ -207,11 +195,8 @@ func (out *printer) end(p *policy.Policy) {
 	default:
 		out.say("After the final unsuccessful retry, %s", orElse)
 	}
-	out.length("Give up after %s of unsuccessful attempts", p.GiveUpAfter, "Never give up for lack of a success")
-	out.text("Give the reason %s", p.DisabledReason, strconv.Quote)
-	if p.DisabledReason == "" {
-		out.sayUsual("Give the usual reason")
-	}
+	out.sayIf(p.GiveUpAfter > 0, "Give up after %s of unsuccessful attempts", document.FormatDurationInWords(p.GiveUpAfter), "Never give up for lack of a success")
+	out.sayIf(p.DisabledReason != "", "Give the reason %s", strconv.Quote(p.DisabledReason), "Give the usual reason")
 	var told []string
 	for _, notice := range policy.Notices {
 		if p.Tells(notice) {
@@ -238,11 +223,8 @@ func (out *printer) end(p *policy.Policy) {
 	default:
 		out.sayUsual("Send no e-mail")
 	}
-	if p.FailingFrom == 0 {
-		out.sayUsual("Notify the owner of no failure")
-	} else {
-		out.say("Notify the owner of the %s failure in a cycle", words.FormatOrdinal(p.FailingFrom))
-	}
+	failing := words.FormatOrdinal(p.FailingFrom)
+	out.sayIf(p.FailingFrom > 0, "Notify the owner of the %s failure in a cycle", failing, "Notify the owner of no failure")
 }
 
 var noticeWords = map[policy.Notice]string{
@@ -260,8 +242,10 @@ func bareZone(text string) string { return bare(text, safeZone.MatchString(text)
 
 func bareRule(text string) string { return bare(text, safeRule.MatchString(text)) }
 
-func bareName(text string) string {
-	return bare(text, isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent")
+func bareName(text string) string { return bare(text, isBare(text)) }
+
+func isBare(text string) bool {
+	return isIdentifier(text) || slices.Contains(knownErrors, text) && text != "permanent"
 }
 
 func bare(text string, safe bool) string {
@@ -269,4 +253,42 @@ func bare(text string, safe bool) string {
 		return text
 	}
 	return strconv.Quote(text)
+}
+
+func (out *printer) limits(p *policy.Policy) {
+	if len(p.Limits) == 0 {
+		out.sayUsual("Set no limits")
+	}
+	for _, limit := range p.Limits {
+		running := fmt.Sprintf("un at most %d at a time", limit.Running)
+		rate := fmt.Sprintf("tart at most %d in %s", limit.Rate.Count, document.FormatDurationInWords(limit.Rate.Per))
+		switch {
+		case limit.Rate.Count == 0:
+			out.say("R%s for each %s", running, limit.Key)
+		case limit.Running == 0:
+			out.say("S%s for each %s", rate, limit.Key)
+		default:
+			out.say("R%s and s%s for each %s", running, rate, limit.Key)
+		}
+	}
+	switch p.RetryAfterScope {
+	case policy.ScopeModel:
+		out.say("Let a retry_after close no keys")
+	case policy.ScopeKey:
+		out.say("Let a retry_after close keys")
+	default:
+		out.sayUsual("Let a retry_after close keys only after http_429")
+	}
+	if c := p.Circuit; c == nil {
+		out.sayUsual("Open no circuit")
+	} else {
+		out.say("Open the circuit of each %s after %s of %d attempts", c.Key, words.Count(c.Failures, "failure", "failures"), c.Of)
+		counted := names(c.On, func(text string) string { return bare(text, statusClass.MatchString(text) || isBare(text)) })
+		out.sayIf(c.On != nil, "Count only %s for the circuit", counted, "")
+		out.say("Probe an open circuit after %s", document.FormatDurationInWords(c.Probe))
+	}
+	calendars := names(p.Closed, func(text string) string { return bare(text, isCalendar(text)) })
+	out.sayIf(len(p.Closed) > 0, "Stay closed on %s", calendars, "Stay closed on no calendar")
+	out.sayIf(p.FreshWithin > 0, "Keep the model fresh within %s", document.FormatDurationInWords(p.FreshWithin), "Promise no freshness")
+	out.sayIf(p.WarnWithin > 0, "Warn after %s without a success", document.FormatDurationInWords(p.WarnWithin), "")
 }
