@@ -25,6 +25,8 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 		certain                  string // who is missing for certain
 	}{
 		"nobody ever ran":                           {unknown, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
+		"due within a few ticks":                    {unknown, unknown, unknown, due(5), false, 0, 0, 0, "", ""},
+		"processing past its deadline":              {unknown, unknown, 1, running(59), false, 0, 1, 3, "no dispatcher lives", "dispatcher poller"},
 		"a dispatcher that has died":                {59, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher has given a sign of life for 59s", ""},
 		"one that is dead for certain":              {100, unknown, unknown, due(100), false, 0, 0, 0, "no dispatcher has given a sign of life for 1m40s", "dispatcher"},
 		"one from the future":                       {-3600, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
