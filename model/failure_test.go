@@ -78,6 +78,7 @@ func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
 func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	const minute = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
+		{banner, `00:00 start | 00:00:01 failure "retry_after":31536000`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s as asked, before planned"},
 		// An instant, as Retry-After may name one

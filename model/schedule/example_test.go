@@ -19,7 +19,9 @@ func ExampleParse() {
 		fmt.Println(at.Format(time.RFC3339))
 	}
 	// Output:
-	// 2026-03-28T15:00:00Z 2026-03-29T04:00:00Z 2026-03-29T14:00:00Z
+	// 2026-03-28T15:00:00Z
+	// 2026-03-29T04:00:00Z
+	// 2026-03-29T14:00:00Z
 }
 
 func ExampleRuleText() {
@@ -38,7 +40,9 @@ func ExampleRuleText() {
 		fmt.Println(rule)
 	}
 	// Output:
-	// FREQ=HOURLY;INTERVAL=2 FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0
-	// FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=30;BYSECOND=0 FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0 rrule: expected RRULE such as
-	// "FREQ=DAILY;BYHOUR=6", cron, or English such as "every day at 6 AM and 4 PM", found "every day at 25:00" ("25:00" is no time of day)
+	// FREQ=HOURLY;INTERVAL=2
+	// FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=18;BYMINUTE=0;BYSECOND=0
+	// FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=6;BYMINUTE=30;BYSECOND=0
+	// FREQ=DAILY;BYHOUR=0;BYMINUTE=0;BYSECOND=0
+	// rrule: expected RRULE such as "FREQ=DAILY;BYHOUR=6", cron, or English such as "every day at 6 AM and 4 PM", found "every day at 25:00" ("25:00" is no time of day)
 }
