@@ -34,6 +34,8 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"Do not retry\nWait 5 minutes between retries":                            `line 2: expected one sentence about when to retry, which is in line 1, found a second: "Wait 5 minutes between retries"`,
 		"Allow 1 hour\nWait 5 minutes between retries":                            `line 2: expected how many retries there are, such as "Retry up to 3 times", found nothing of that`,
 		"On the first failure, wait until the next scheduled refresh and give up": `line 1: expected only one of a retry, a wait for the next scheduled refresh, or giving up after the first failure, found more than one`,
+		"Notify nobody\nEmail the customer that it is disabled":                   `line 2: expected one sentence about whom to notify, which is in line 1, found a second: "Email the customer that it is disabled"`,
+		"Set no limits\nRun at most 1 at a time for each {x}":                     `line 2: expected one sentence about what runs at a time, which is in line 1, found a second: "Run at most 1 at a time for each {x}"`,
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
 		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
 		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
@@ -48,13 +50,14 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testing.T) {
 	const number = ", because the failure after the last retry has the next number"
 	for text, want := range map[string]string{
-		"On the first failure, retry now\nOn the third failure, retry now":         `line 2: expected the second failure after the first in line 1` + number + `, found the third`,
-		"On the first failure, retry now\nPanic\nOn the second failure, retry now": `line 3: expected no failure after line 2, which says what follows the last one, found "On the second failure, retry now"`,
-		"On the first failure, retry now\nOn the fourth failure, give up\nPanic":   `line 2: expected the second failure after the first in line 1` + number + `, found the fourth`,
-		"On the first failure, give up\nOn the second failure, retry now":          `line 2: expected nothing after the first failure, which line 1 makes the last, found the second`,
-		"On the first failure:\nAllow 1 hour":                                      `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
-		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":     `line 2: expected the sixth failure, the one after the last retry of line 1, found the fifth`,
-		"Retry with fixed delays\nOn the fifth failure, give up":                   `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
+		"On the first failure, retry now\nOn the third failure, retry now":                                   `line 2: expected the second failure after the first in line 1` + number + `, found the third`,
+		"On the first failure, retry now\nPanic\nOn the second failure, retry now":                           `line 3: expected no failure after line 2, which says what follows the last one, found "On the second failure, retry now"`,
+		"On the first failure, retry now\nOn the fourth failure, give up\nPanic":                             `line 2: expected the second failure after the first in line 1` + number + `, found the fourth`,
+		"On the first failure, give up\nOn the second failure, retry now":                                    `line 2: expected nothing after the first failure, which line 1 makes the last, found the second`,
+		"On the first failure:\nAllow 1 hour":                                                                `line 1: expected a retry, a wait for the next scheduled refresh, or giving up after the first failure, found nothing of that`,
+		"Retry up to 5 times with fixed delays\nOn the fifth failure, give up":                               `line 2: expected the sixth failure, the one after the last retry of line 1, found the fifth`,
+		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, found the third`,
+		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
 	} {
 		if _, _, err := Parse(text); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
