@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	flags "flag"
 	"fmt"
 	"maps"
 	"regexp"
@@ -10,14 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // bench is a store on a server of its own, with a clock that stands until a test moves it.
@@ -31,10 +31,26 @@ type bench struct {
 
 const benchQueue = "{bigtables}"
 
+// sixOClock is when the clock of a bench stands at first.
+var sixOClock = time.UnixMilli(six).UTC()
+
+func must(t interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// only is the error of a call that returns something else too.
+func only[T any](_ T, err error) error { return err }
+
 // newBench opens a store; tune may change its configuration.
 func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *bench {
 	t.Helper()
-	b := &bench{t: t, server: server, redis: server.Client(t), now: time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)}
+	b := &bench{t: t, server: server, redis: server.Client(t), now: sixOClock}
 	config := Config{Queue: benchQueue, Clock: func() time.Time { return b.now }}
 	for _, change := range tune {
 		change(&config)
@@ -45,14 +61,31 @@ func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *benc
 	return b
 }
 
-// everywhere runs test on a fake server, a real one, and a cluster, which alone refuses undeclared keys.
+// fresh is a new bench on the emptied server.
+func (b *bench) fresh(t testing.TB) *bench {
+	t.Helper()
+	b.server.Flush(t)
+	return newBench(t, b.server)
+}
+
+// everywhere runs test on a real server, and in the long run on a fake one too, and on a cluster, which alone refuses undeclared keys: until then the
+// check of the headers looks for these, and the tables of all transitions and calls are for both.
 func everywhere(t *testing.T, test func(t *testing.T, b *bench), tune ...func(*Config)) {
 	t.Helper()
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) { test(t, newBench(t, s, tune...)) })
+	testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) { test(t, newBench(t, s, tune...)) })
 	t.Run("cluster", func(t *testing.T) {
-		long.Only(t) // until then the check of the headers looks for undeclared keys
+		long.Only(t)
 		test(t, newBench(t, testkit.Cluster(t), tune...))
 	})
+}
+
+// onBoth runs test on a fake server too in any case.
+func onBoth(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	if !long.Enabled() {
+		t.Run("miniredis", func(t *testing.T) { test(t, newBench(t, testkit.Miniredis(t))) })
+	}
+	everywhere(t, test)
 }
 
 // keys is what a queue holds, by key without the queue's name: text, list, hash, scores and events.
@@ -85,32 +118,20 @@ func (b *bench) write(key string, value any) error {
 		if len(value) == 0 {
 			return nil
 		}
-		return b.redis.RPush(ctx, key, anys(value)...).Err()
+		return b.redis.RPush(ctx, key, value).Err()
 	case hash:
 		return b.redis.HSet(ctx, key, value).Err()
 	case scores:
-		return b.redis.ZAdd(ctx, key, members(value)...).Err()
+		var members []redis.Z
+		for name, score := range value {
+			members = append(members, redis.Z{Score: score, Member: name})
+		}
+		return b.redis.ZAdd(ctx, key, members...).Err()
 	case set:
-		return b.redis.SAdd(ctx, key, anys(slices.Collect(maps.Keys(value)))...).Err()
+		return b.redis.SAdd(ctx, key, slices.Collect(maps.Keys(value))).Err()
 	default:
 		panic("a seed of a type that no test needs")
 	}
-}
-
-func anys(texts []string) []any {
-	values := make([]any, len(texts))
-	for i, text := range texts {
-		values[i] = text
-	}
-	return values
-}
-
-func members(all scores) []redis.Z {
-	var zs []redis.Z
-	for name, score := range all {
-		zs = append(zs, redis.Z{Score: score, Member: name})
-	}
-	return zs
 }
 
 // state reads every key that the server holds.
@@ -140,6 +161,8 @@ func withoutIDs(entries []redis.XMessage) events {
 	return all
 }
 
+var roundedNumber = regexp.MustCompile(`\d(\.\d+)?e\+\d`)
+
 // expect compares all that the server holds, and looks for numbers that Lua has rounded.
 func (b *bench) expect(want keys) {
 	b.t.Helper()
@@ -147,23 +170,10 @@ func (b *bench) expect(want keys) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.t.Errorf("state (-want +got):\n%s", diff)
 	}
-	b.expectPlainNumbers()
-}
-
-var roundedNumber = regexp.MustCompile(`\d(\.\d+)?e\+\d`)
-
-func (b *bench) expectPlainNumbers() {
-	b.t.Helper()
-	if found := roundedNumber.FindString(fmt.Sprint(texted(b.state()))); found != "" {
+	maps.DeleteFunc(got, func(_ string, value any) bool { _, isScores := value.(scores); return isScores }) // which the client turns into floats
+	if found := roundedNumber.FindString(fmt.Sprint(got)); found != "" {
 		b.t.Errorf("found the number %s…, want all digits", found)
 	}
-}
-
-// texted leaves out scores, which the client itself turns into floats.
-func texted(all keys) keys {
-	all = maps.Clone(all)
-	maps.DeleteFunc(all, func(_ string, value any) bool { _, isScores := value.(scores); return isScores })
-	return all
 }
 
 // unchanged runs act and expects a dump, down to the ids of stream entries, as it was before.
@@ -190,16 +200,11 @@ const roomy = 1_000_000
 // apply runs transitions for the poller p1.
 func (b *bench) apply(transitions ...*Transition) []Code {
 	b.t.Helper()
-	return b.applyUpTo(roomy, transitions...)
-}
-
-func (b *bench) applyUpTo(maxQueued int, transitions ...*Transition) []Code {
-	b.t.Helper()
 	items := make([]Item, len(transitions))
 	for i, t := range transitions {
 		items[i].Transition = t
 	}
-	return b.commitUpTo(maxQueued, items...)
+	return b.commit(items...)
 }
 
 // commit commits items of the poller p1.
@@ -268,4 +273,10 @@ func expectEqual[T any](t testing.TB, what string, want, got T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
+}
+
+func TestMain(m *testing.M) {
+	LogTo(nil)
+	_ = flags.Set("rapid.checks", long.Or("10", "100")) // unless the command line says how many
+	testkit.Main(m)
 }

@@ -3,11 +3,14 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,16 +19,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
-
-func must(t interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func connect(t *testing.T, address string, options ConnectOptions) *Clients {
 	t.Helper()
@@ -70,24 +63,17 @@ func expectNoAnswer(t *testing.T, c *Clients) {
 	}
 }
 
-func TestOneAddressMakesThreeWorkingClients(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		clients := connect(t, s.Addr, ConnectOptions{})
+func TestOneAddressMakesThreeWorkingClientsAndOneNodeIsEnoughToFindTheCluster(t *testing.T) {
+	with := func(t *testing.T, scheme string, s *testkit.Server) {
+		clients := connect(t, scheme+s.Addr, ConnectOptions{})
 		expectWorking(t, clients)
-		if clients.Clustered {
-			t.Error("Clustered, want a single server")
-		}
-	})
-}
-
-func TestOneNodeIsEnoughToFindTheCluster(t *testing.T) {
-	long.Only(t)
-	t.Parallel()
-	clients := connect(t, "redis-cluster://"+testkit.Cluster(t).Addr, ConnectOptions{})
-	expectWorking(t, clients)
-	if !clients.Clustered {
-		t.Error("not Clustered, want a cluster")
+		expectEqual(t, "clustered", s.IsCluster(), clients.Clustered)
 	}
+	testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) { with(t, "", s) })
+	t.Run("cluster", func(t *testing.T) {
+		long.Only(t)
+		with(t, "redis-cluster://", testkit.Cluster(t))
+	})
 }
 
 func TestSocketTakesCredentialsAndDatabase(t *testing.T) {
@@ -124,21 +110,12 @@ func TestConnectDialsNothing(t *testing.T) {
 	}
 }
 
-func TestConnectRefusesWhatItCannotParse(t *testing.T) {
-	clients, err := Connect("redis://:hunter2@h/x", ConnectOptions{})
-	if clients != nil || err == nil || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("got %v, %v; want an error without the password", clients, err)
-	}
-}
-
 func TestNewConnectionSendsNothingButHello(t *testing.T) {
 	t.Parallel()
-	proxy := newProxy(t, "nothing to cut")
-	addr, err := proxy.Addr(testkit.Redis(t).Addr)
-	must(t, err)
-	must(t, connect(t, addr, ConnectOptions{}).Read.Ping(t.Context()).Err())
+	said := &wire{}
+	must(t, connectThrough(t, said, testkit.Redis(t)).Read.Ping(t.Context()).Err())
 	const want = "*2\r\n$5\r\nhello\r\n$1\r\n3\r\n*1\r\n$4\r\nping\r\n"
-	if got := proxy.Text(); got != want {
+	if got := said.Text(); got != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 }
@@ -153,111 +130,131 @@ func TestClientNameIsShownByRedis(t *testing.T) {
 	}
 }
 
-var pushOne = redis.NewScript("return redis.call('RPUSH', KEYS[1], 'four')")
+const push = "return redis.call('RPUSH', KEYS[1], 'four')"
 
-// sideEffects are the ways in which refreshd changes data, each tried on a list of three.
+// sideEffects are the ways in which refreshd changes data, each tried on a list of three, with how many it has when it was executed once.
 var sideEffects = map[string]struct {
 	send func(context.Context, *Clients) error
-	want int64 // length of the list when it was executed once
+	want int64
 }{
-	"RPUSH": {func(ctx context.Context, c *Clients) error {
-		return c.Write.RPush(ctx, "{cut}", "four").Err()
-	}, 4},
-	"LPOP": {func(ctx context.Context, c *Clients) error {
-		return c.Write.LPop(ctx, "{cut}").Err()
-	}, 2},
+	"RPUSH": {func(ctx context.Context, c *Clients) error { return c.Write.RPush(ctx, "{cut}", "four").Err() }, 4},
+	"LPOP":  {func(ctx context.Context, c *Clients) error { return c.Write.LPop(ctx, "{cut}").Err() }, 2},
 	"EVAL": {func(ctx context.Context, c *Clients) error {
-		return pushOne.Eval(ctx, c.Write, []string{"{cut}"}).Err()
+		return c.Write.Eval(ctx, push, []string{"{cut}"}).Err()
 	}, 4},
 	"pipeline": {func(ctx context.Context, c *Clients) error {
-		_, err := c.Write.Pipelined(ctx, func(p redis.Pipeliner) error {
-			return p.RPush(ctx, "{cut}", "four").Err()
-		})
-		return err
+		return only(c.Write.Pipelined(ctx, func(p redis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
 	}, 4},
 	"transaction": {func(ctx context.Context, c *Clients) error {
-		_, err := c.Write.TxPipelined(ctx, func(p redis.Pipeliner) error {
-			return p.RPush(ctx, "{cut}", "four").Err()
-		})
-		return err
+		return only(c.Write.TxPipelined(ctx, func(p redis.Pipeliner) error { return p.RPush(ctx, "{cut}", "four").Err() }))
 	}, 4},
-	"BLPOP": {func(ctx context.Context, c *Clients) error {
-		return c.Block.BLPop(ctx, time.Second, "{cut}").Err()
-	}, 2},
+	"BLPOP": {func(ctx context.Context, c *Clients) error { return c.Block.BLPop(ctx, time.Second, "{cut}").Err() }, 2},
 }
 
-func TestLostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
+func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAgain(t *testing.T) {
+	test := func(t *testing.T, s *testkit.Server) {
+		ctx, direct := t.Context(), s.Client(t)
 		for name, effect := range sideEffects {
-			t.Run(name, func(t *testing.T) {
-				clients := connectThrough(t, newProxy(t, "{cut}"), s)
-				expectOnce(t, s, func(ctx context.Context) error { return effect.send(ctx, clients) }, effect.want)
-			})
+			clients := connectThrough(t, &wire{cut: "{cut}"}, s)
+			must(t, direct.Del(ctx, "{cut}").Err())
+			must(t, direct.RPush(ctx, "{cut}", "one", "two", "three").Err())
+			if err := effect.send(ctx, clients); !errors.Is(err, io.EOF) {
+				t.Errorf("%s: got %v, want EOF: nobody knows whether it was executed", name, err)
+			}
+			if got := direct.LLen(ctx, "{cut}").Val(); got != effect.want {
+				t.Errorf("%s: %d elements, want %d: executed once", name, got, effect.want)
+			}
 		}
+		read := &wire{cut: "{cut}"}
+		clients := connectThrough(t, read, s)
+		must(t, direct.Set(ctx, "{cut}", "value", 0).Err())
+		if got, err := clients.Read.Get(ctx, "{cut}").Result(); err != nil || got != "value" {
+			t.Errorf("GET = %q, %v; want value", got, err)
+		}
+		expectEqual(t, "times that the read was sent, as its first reply was lost", 2, strings.Count(read.Text(), "{cut}"))
+	}
+	testkit.BothIfLong(t, test)
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, testkit.Cluster(t))
 	})
 }
 
-func TestLostReplyOfAWriteToAClusterIsAnErrorAndTheWriteIsNotRepeated(t *testing.T) {
-	t.Parallel()
-	s := testkit.Cluster(t)
-	for name, effect := range sideEffects {
-		t.Run(name, func(t *testing.T) {
-			clients := connectThrough(t, newProxy(t, "{cut}"), s)
-			expectOnce(t, s, func(ctx context.Context) error { return effect.send(ctx, clients) }, effect.want)
-		})
+// wire is what a client says. It loses the reply to the first message that contains the text to cut, when Redis has executed all of it.
+type wire struct {
+	cut string
+
+	mu   sync.Mutex
+	sent strings.Builder // guarded by mu: everything
+}
+
+func (w *wire) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := next(ctx, network, addr)
+		return &wiredConn{Conn: conn, wire: w}, err
 	}
 }
 
-func expectOnce(t *testing.T, s *testkit.Server, send func(context.Context) error, want int64) {
+func (*wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (*wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+// Text returns everything that was sent.
+func (w *wire) Text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent.String()
+}
+
+type wiredConn struct {
+	net.Conn
+	*wire
+	isCut atomic.Bool
+}
+
+func (c *wiredConn) Write(message []byte) (int, error) {
+	c.mu.Lock()
+	before := strings.Contains(c.sent.String(), c.cut)
+	c.sent.Write(message)
+	c.isCut.Store(!before && c.cut != "" && strings.Contains(string(message), c.cut))
+	c.mu.Unlock()
+	return c.Conn.Write(message)
+}
+
+func (c *wiredConn) Read(reply []byte) (int, error) {
+	if !c.isCut.Load() {
+		return c.Conn.Read(reply)
+	}
+	conn := c.Conn
+	if bounded, is := conn.(*boundedConn); is {
+		conn = bounded.Conn
+	}
+	_ = conn.(*net.TCPConn).CloseWrite()
+	_, _ = io.Copy(io.Discard, conn) // until Redis has noticed that no more will come, and hung up
+	return 0, io.EOF
+}
+
+func connectThrough(t *testing.T, w *wire, s *testkit.Server) *Clients {
 	t.Helper()
-	s.Flush(t)
-	direct := s.Client(t)
-	must(t, direct.RPush(t.Context(), "{cut}", "one", "two", "three").Err())
-	if err := send(t.Context()); !errors.Is(err, io.EOF) {
-		t.Errorf("got %v, want EOF: nobody knows whether it was executed", err)
-	}
-	if got := direct.LLen(t.Context(), "{cut}").Val(); got != want {
-		t.Errorf("%d elements, want %d: executed once", got, want)
-	}
-}
-
-func TestLostReplyOfAReadIsAskedForAgain(t *testing.T) {
-	testkit.Both(t, expectReadRepeated)
-	t.Run("cluster", func(t *testing.T) { expectReadRepeated(t, testkit.Cluster(t)) })
-}
-
-func expectReadRepeated(t *testing.T, s *testkit.Server) {
-	t.Helper()
-	proxy := newProxy(t, "{cut}")
-	clients := connectThrough(t, proxy, s)
-	must(t, s.Client(t).Set(t.Context(), "{cut}", "value", 0).Err())
-	if got, err := clients.Read.Get(t.Context(), "{cut}").Result(); err != nil || got != "value" {
-		t.Errorf("GET = %q, %v; want value", got, err)
-	}
-	if got := proxy.Sent("{cut}"); got != 2 {
-		t.Errorf("sent %d times, want 2: the first reply was lost", got)
-	}
-}
-
-// connectThrough puts a proxy in front of every node. The nodes of a cluster are found by the addresses that they
-// announce, so there it takes the place of the dialer.
-func connectThrough(t *testing.T, p *proxy, s *testkit.Server) *Clients {
-	t.Helper()
-	if !s.IsCluster() {
-		addr, err := p.Addr(s.Addr)
-		must(t, err)
-		return connect(t, addr, ConnectOptions{})
-	}
-	clients := connect(t, "redis-cluster://"+s.Addr, ConnectOptions{})
+	clients := connect(t, map[bool]string{true: "redis-cluster://", false: ""}[s.IsCluster()]+s.Addr, ConnectOptions{})
 	for _, client := range clients.all() {
-		client.(*redis.ClusterClient).Options().Dialer = p.Dial
+		if cluster, is := client.(*redis.ClusterClient); is {
+			cluster.OnNewNode(func(node *redis.Client) { node.AddHook(w) })
+		} else {
+			client.AddHook(w)
+		}
 	}
 	return clients
 }
 
 func TestOrdinaryCallEndsAtItsDeadlineWhenRedisIsSilent(t *testing.T) {
 	t.Parallel()
-	clients := connect(t, silence(t), ConnectOptions{})
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections and never answers
+	must(t, err)
+	t.Cleanup(func() { _ = listener.Close() }) // connections in the backlog end with it
+	clients := connect(t, listener.Addr().String(), ConnectOptions{})
 	for name, client := range map[string]redis.UniversalClient{"Read": clients.Read, "Write": clients.Write} {
 		options := client.(*redis.Client).Options()
 		options.ReadTimeout, options.WriteTimeout = time.Hour, time.Hour // only its deadline can end the call
@@ -267,15 +264,6 @@ func TestOrdinaryCallEndsAtItsDeadlineWhenRedisIsSilent(t *testing.T) {
 			t.Errorf("%s: PING was answered, want an error", name)
 		}
 	}
-}
-
-// silence is the address of a server that accepts connections and never answers.
-func silence(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { _ = listener.Close() }) // connections in the backlog end with it
-	return listener.Addr().String()
 }
 
 // overdue is a context whose deadline has passed, but that nobody has ended: what heeds deadlines fails with it at once.
@@ -312,5 +300,101 @@ func TestLinesOfTheDriverGoToTheLog(t *testing.T) {
 	must(t, clients.Block.BLPop(t.Context(), time.Millisecond, "list").Err())
 	if got := <-written; !strings.Contains(got, "1ms") || strings.Contains(got, "%") {
 		t.Errorf("log got %q, want a formatted line on a timeout of 1ms", got)
+	}
+}
+
+// startSentinel starts one sentinel that watches master under the name "mymaster" and returns its address. The program is redis-server, of which
+// redis-sentinel is only another name.
+func startSentinel(t *testing.T, master, more string) string {
+	t.Helper()
+	addr, dir := testkit.FreeAddress(t), t.TempDir()
+	host, port, _ := net.SplitHostPort(addr)
+	config := fmt.Sprintf("bind %s\nport %s\ndir %s\nlogfile sentinel.log\nsentinel monitor mymaster %s 1\n%s", host, port, dir, strings.Replace(master, ":", " ", 1), more)
+	file := filepath.Join(dir, "sentinel.conf")
+	must(t, os.WriteFile(file, []byte(config), 0o600))
+	testkit.Start(t, "redis-server", file, "--sentinel")
+	testkit.Eventually(t, "the sentinel accepts connections", func() bool {
+		conn, err := net.Dial("tcp", addr)
+		return err == nil && conn.Close() == nil
+	})
+	return addr
+}
+
+func TestSentinelsNameTheMasterAndHaveCredentialsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	server := testkit.Redis(t, "--databases", "4")
+	admin := server.Client(t)
+	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">master/pw", "~*", "&*", "+@all").Err())
+	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", "off").Err())
+	addr := startSentinel(t, server.Addr, "sentinel auth-user mymaster app\nsentinel auth-pass mymaster master/pw\n"+
+		"user default off\nuser watch on >sentinel&pw ~* &* +@all\n")
+
+	good := "redis-sentinel://app:master%2Fpw@127.0.0.1:1," + addr + "/mymaster/3?sentinel_username=watch&sentinel_password="
+	clients := connect(t, good+"sentinel%26pw", ConnectOptions{})
+	expectWorking(t, clients)
+	expectEqual(t, "database", 3, clients.Write.(*redis.Client).Options().DB)
+	expectEqual(t, "clustered", false, clients.Clustered)
+	expectNoAnswer(t, connect(t, good+"wrong", ConnectOptions{}))
+}
+
+func TestTLSTrustsThePrivateAuthorityAndShowsACertificate(t *testing.T) {
+	t.Parallel()
+	ca, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
+	ca.Issue(t, "server", "redis.internal")
+	ca.Issue(t, "client")
+	_, port := testkit.TLS(t, ca)
+
+	options := ConnectOptions{CAFile: ca.File("ca.crt"), CertFile: ca.File("client.crt"), KeyFile: ca.File("client.key")}
+	named, misnamed, mistrusting, anonymous, system := options, options, options, options, options
+	named.ServerName, misnamed.ServerName = "redis.internal", "other.internal"
+	mistrusting.CAFile, system.CAFile = stranger.File("ca.crt"), ""
+	anonymous.CertFile, anonymous.KeyFile = "", ""
+
+	expectWorking(t, connect(t, "rediss://127.0.0.1:"+port+"/1", options))
+	expectWorking(t, connect(t, "valkeys://127.0.0.1:"+port, named))
+	for name, bad := range map[string]ConnectOptions{
+		"another server name": misnamed, "another authority": mistrusting, "no certificate": anonymous, "the system's authorities": system,
+	} {
+		t.Run(name, func(t *testing.T) { expectNoAnswer(t, connect(t, "rediss://127.0.0.1:"+port, bad)) })
+	}
+	t.Run("another host in the certificate", func(t *testing.T) {
+		expectNoAnswer(t, connect(t, "rediss://localhost:"+port, options))
+	})
+}
+
+func TestClusterSpeaksTLSToEveryNode(t *testing.T) {
+	clients := connect(t, "rediss-cluster://h1,h2", ConnectOptions{ServerName: "redis.internal"})
+	for _, client := range clients.all() {
+		config := client.(*redis.ClusterClient).Options().TLSConfig
+		if config == nil || config.ServerName != "redis.internal" {
+			t.Errorf("TLS of a cluster client: %+v, want server name redis.internal", config)
+		}
+	}
+}
+
+func TestTLSFilesThatCannotBeUsedAreRefused(t *testing.T) {
+	ca := testkit.NewAuthority(t)
+	crt, key, missing := ca.File("ca.crt"), ca.File("ca.key"), ca.File("none")
+	tests := map[string]struct {
+		address string
+		options ConnectOptions
+		want    string
+	}{
+		"no URL": {"redis://:hunter2@h/x", ConnectOptions{}, "redis address: expected the number of a database as in /2, found \"x\""},
+		"no TLS": {"redis://:pw@h", ConnectOptions{CAFile: crt},
+			"redis address: expected a scheme that speaks TLS, as in rediss://, beside TLS files or a server name, found redis://:***@h:6379"},
+		"no TLS but a name": {"redis-cluster://h", ConnectOptions{ServerName: "x"},
+			"redis address: expected a scheme that speaks TLS, as in rediss://, beside TLS files or a server name, found redis-cluster://h:6379"},
+		"missing CA":  {"rediss://h", ConnectOptions{CAFile: missing}, "read CA file: open " + missing + ": no such file or directory"},
+		"no PEM":      {"rediss://h", ConnectOptions{CAFile: key}, "CA file: expected PEM certificates, found none in " + key},
+		"no key":      {"rediss://h", ConnectOptions{CertFile: crt}, "client certificate: expected a certificate file and a key file, found only one"},
+		"no cert":     {"rediss://h", ConnectOptions{KeyFile: key}, "client certificate: expected a certificate file and a key file, found only one"},
+		"missing key": {"rediss://h", ConnectOptions{CertFile: crt, KeyFile: missing}, "read client certificate: open " + missing + ": no such file or directory"},
+	}
+	for name, test := range tests {
+		clients, err := Connect(test.address, test.options)
+		if clients != nil || err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, %v\nwant %s", name, clients, err, test.want)
+		}
 	}
 }

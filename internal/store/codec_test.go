@@ -23,25 +23,23 @@ func anInstant(t *rapid.T, name string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-func aText(t *rapid.T, name string) string { return rapid.String().Draw(t, name) }
-
-func aNumber(t *rapid.T, name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
-
 func aModel(t *rapid.T) model.Model {
-	deadline := anInstant(t, "deadline")
+	instant := func(name string) time.Time { return anInstant(t, name) }
+	text := func(name string) string { return rapid.String().Draw(t, name) }
+	number := func(name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
+	flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
+	deadline := instant("deadline")
 	return model.Model{
-		UID: "m1", Rule: aText(t, "rule"), Timezone: aText(t, "timezone"), Dtstart: aText(t, "dtstart"), PolicyName: aText(t, "policy"),
+		UID: "m1", Rule: text("rule"), Timezone: text("timezone"), Dtstart: text("dtstart"), PolicyName: text("policy"),
 		State: model.State{
-			Phase:     time.Duration(aNumber(t, "phase")%(1<<38)) * time.Millisecond,
-			RefreshAt: anInstant(t, "refresh"), Why: aText(t, "why"),
-			AttemptUID: aText(t, "attempt"), AttemptNo: aNumber(t, "no"),
-			StartedAt: anInstant(t, "started"), DeadlineAt: deadline, EntryDeadlineAt: gocmp.Or(anInstant(t, "entry"), deadline), EntryPlannedAt: anInstant(t, "planned"), ProcessingAt: anInstant(t, "processing"),
-			Worker: aText(t, "worker"), Again: rapid.Bool().Draw(t, "again"),
-			Disabled: rapid.Bool().Draw(t, "disabled"), DisabledReason: aText(t, "reason"),
-			UserFriendlyStatus: aText(t, "status"), Progress: aNumber(t, "progress"),
-			LastSuccessAt: anInstant(t, "success"), FailingSince: anInstant(t, "failing"), FinalFailureAt: anInstant(t, "final"),
-			LastAttemptUID: aText(t, "last"), Deferrals: aNumber(t, "deferrals"), TryingSince: anInstant(t, "trying"),
-			TotalRetries: aNumber(t, "retries"), SuccessfulRetries: aNumber(t, "helped"), RetriedCycles: aNumber(t, "cycles"),
+			Phase: time.Duration(number("phase")%(1<<38)) * time.Millisecond, RefreshAt: instant("refresh"), Why: text("why"),
+			AttemptUID: text("attempt"), AttemptNo: number("no"), StartedAt: instant("started"), DeadlineAt: deadline,
+			EntryDeadlineAt: gocmp.Or(instant("entry"), deadline), EntryPlannedAt: instant("planned"), ProcessingAt: instant("processing"),
+			Worker: text("worker"), Again: flag("again"), Disabled: flag("disabled"), DisabledReason: text("reason"),
+			UserFriendlyStatus: text("status"), Progress: number("progress"),
+			LastSuccessAt: instant("success"), FailingSince: instant("failing"), FinalFailureAt: instant("final"),
+			LastAttemptUID: text("last"), Deferrals: number("deferrals"), TryingSince: instant("trying"),
+			TotalRetries: number("retries"), SuccessfulRetries: number("helped"), RetriedCycles: number("cycles"),
 		},
 	}
 }
@@ -67,23 +65,19 @@ func TestEveryStateIsReadAsItWasWritten(t *testing.T) {
 	})
 }
 
-func TestAnAbsentValueIsAnAbsentField(t *testing.T) {
-	expectEqual(t, "fields of a blank model", hash{}, asHash(encode(&model.Model{UID: "m1"})))
-}
-
-func TestTheDeadlineInTheEntryIsAFieldOnlyWhileItIsNotTheDeadline(t *testing.T) {
-	m := model.Model{UID: "m1", State: model.State{AttemptUID: "a1", DeadlineAt: time.UnixMilli(1), EntryDeadlineAt: time.UnixMilli(1)}}
+func TestAnAbsentValueIsAnAbsentFieldAndSoIsTheDeadlineInTheEntryWhileItIsTheDeadline(t *testing.T) {
+	m := model.Model{UID: "m1"}
+	expectEqual(t, "fields of a blank model", hash{}, asHash(encode(&m)))
+	m.State = model.State{AttemptUID: "a1", DeadlineAt: time.UnixMilli(1), EntryDeadlineAt: time.UnixMilli(1)}
 	expectEqual(t, "fields", hash{"attempt_uid": "a1", "deadline_at": "1970-01-01T00:00:00.001Z"}, asHash(encode(&m)))
 	m.DeadlineAt = time.UnixMilli(2)
-	expectEqual(t, "fields", hash{"attempt_uid": "a1", "deadline_at": "1970-01-01T00:00:00.002Z", "entry_deadline_at": "1970-01-01T00:00:00.001Z"}, asHash(encode(&m)))
+	want := hash{"attempt_uid": "a1", "deadline_at": "1970-01-01T00:00:00.002Z", "entry_deadline_at": "1970-01-01T00:00:00.001Z"}
+	expectEqual(t, "fields", want, asHash(encode(&m)))
 }
 
-func TestTimesOfOtherZonesAreReadAsUTC(t *testing.T) {
+func TestAHashIsReadFieldByField(t *testing.T) {
 	m := NewRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
-	expectEqual(t, "refresh_at", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
-}
-
-func TestRevAndFieldsOfNoModelAreToldApart(t *testing.T) {
+	expectEqual(t, "refresh_at of another zone", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
 	rev, v, labels, others := split(hash{"rev": "7", "policy": "p", "colour": "red", "label:tenant": "t1", "label:Status": "x", "label:kind": "a,b"})
 	expectEqual(t, "rev", "7", rev)
 	expectEqual(t, "fields", hash{"policy": "p"}, asHash(v))

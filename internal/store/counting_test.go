@@ -42,7 +42,7 @@ func (b *bench) run(ends ...string) {
 type retryCounts [3]int64
 
 func TestRetriesAndTheCyclesThatTheySavedAreCountedForQueueAndModel(t *testing.T) {
-	for name, test := range map[string]struct {
+	tests := map[string]struct {
 		ends []string
 		want retryCounts
 	}{
@@ -54,21 +54,20 @@ func TestRetriesAndTheCyclesThatTheySavedAreCountedForQueueAndModel(t *testing.T
 		"what does not count is not counted":   {[]string{"failure", "postponed", "interrupted", "withdrawn", "success"}, retryCounts{1, 1, 1}},
 		"what does not count before the first": {[]string{"interrupted", "withdrawn", "success"}, retryCounts{0, 0, 0}},
 		"a failure of the first run alone":     {[]string{"failure"}, retryCounts{0, 0, 0}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, b *bench) {
-				b.withPolicy(`{"timeout":"1s","retries":["0s","0s"],"on_exhausted":"give_up"}`)
-				b.run(test.ends...)
-				stats, err := b.Report().Stats(t.Context())
-				must(t, err)
-				total, successful, cycles := stats.Retries()
-				expectEqual(t, "of the queue", test.want, retryCounts{total, successful, cycles})
-				record := b.load("m1")
-				expectEqual(t, "of the model", test.want,
-					retryCounts{int64(record.TotalRetries), int64(record.SuccessfulRetries), int64(record.RetriedCycles)})
-			})
-		})
 	}
+	everywhere(t, func(t *testing.T, b *bench) {
+		for name, test := range tests {
+			b := b.fresh(t)
+			b.withPolicy(`{"timeout":"1s","retries":["0s","0s"],"on_exhausted":"give_up"}`)
+			b.run(test.ends...)
+			stats, err := b.Report().Stats(t.Context())
+			must(t, err)
+			total, successful, cycles := stats.Retries()
+			expectEqual(t, name+": of the queue", test.want, retryCounts{total, successful, cycles})
+			m := b.load("m1")
+			expectEqual(t, name+": of the model", test.want, retryCounts{int64(m.TotalRetries), int64(m.SuccessfulRetries), int64(m.RetriedCycles)})
+		}
+	})
 }
 
 // entries returns the fields of what a stream holds, without time and uid.
@@ -166,41 +165,6 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 			t.Errorf("expected one give_up that is a final failure, found %v", counters)
 		}
 	})
-}
-
-func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
-	for name, test := range map[string]struct {
-		notify string
-		want   []any
-	}{
-		"nobody":    {`[]`, nil},
-		"disabled":  {`["disabled"]`, []any{"disabled"}},
-		"recovered": {`["recovered"]`, []any{"recovered"}},
-		"both":      {`["recovered","disabled"]`, []any{"disabled", "recovered"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, b *bench) {
-				b.withPolicy(`{"timeout":"1m","retries":[],"notify":` + test.notify + `,"on_exhausted":"give_up"}`)
-				b.run("failure")
-				record := b.load("m1")
-				decision, outcome, err := record.Execute(&model.Command{Type: model.CommandEnable, UID: "m1"}, model.Policies{}, true, b.now)
-				if err != nil || outcome != model.Applied {
-					t.Fatalf("enable: %v, %v", outcome, err)
-				}
-				b.mustApply(record.Decide(decision, b.now))
-				b.run("success")
-				var told []any
-				for _, notice := range b.entries(":outbox") {
-					told = append(told, notice["event"])
-				}
-				expectEqual(t, "notices", test.want, told)
-				counters := b.state()[":stats"].(hash)
-				if counters["final_failure"] != "1" || counters["recovered"] != "1" {
-					t.Errorf("expected one final failure and one recovery counted, found %v", counters)
-				}
-			})
-		})
-	}
 }
 
 func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.T) {

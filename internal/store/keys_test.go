@@ -1,11 +1,16 @@
 package store
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
@@ -75,10 +80,9 @@ func aSuffix() *rapid.Generator[string] {
 		rapid.SampledFrom([]string{"", "due", ":due", "model:m1", "-input", "m1:payload:m1", "claimed:p1"}))
 }
 
-func TestNoTwoKindsOfKeysNorTwoQueuesCanCollide(t *testing.T) {
+func TestNoTwoKindsOfKeysNorTwoQueuesCanCollideAndAllOfATaggedQueueShareItsTag(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		owner := map[string]string{}
-		queues := map[string]Keys{}
+		owner, queues := map[string]string{}, map[string]Keys{}
 		for _, name := range []string{"first", "second"} {
 			keys := aQueue(t, name)
 			queues[keys.Queue] = keys
@@ -90,17 +94,9 @@ func TestNoTwoKindsOfKeysNorTwoQueuesCanCollide(t *testing.T) {
 					t.Fatalf("key %q is built by %q and by %q", key, other, name)
 				}
 				owner[key] = name
-			}
-		}
-	})
-}
-
-func TestAllKeysOfATaggedQueueShareItsHashTag(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		keys := aQueue(t, "queue")
-		for method, key := range allKeys(keys, func(method string) string { return aSuffix().Draw(t, method) }) {
-			if keys.Tagged() && !strings.HasPrefix(key, keys.Queue) {
-				t.Errorf("%s builds %q, want it to begin with %q", method, key, keys.Queue)
+				if keys.Tagged() && !strings.HasPrefix(key, keys.Queue) {
+					t.Errorf("%s builds %q, want it to begin with %q", method, key, keys.Queue)
+				}
 			}
 		}
 	})
@@ -126,4 +122,35 @@ func TestAStoreRefusesAConfigurationThatCannotWork(t *testing.T) {
 			t.Errorf("New(%+v) = %v, want %q", test.config, err, test.want)
 		}
 	}
+}
+
+// FuzzKeysOfAModel checks that an accepted uid is found again in its keys and its log lines, and that it changes neither the slot of
+// a key nor the pattern by which keys are listed.
+func FuzzKeysOfAModel(f *testing.F) {
+	for _, uid := range []string{"t", "tbl_1", "a:b", "model:a", ":due", "a.b:c@d/e+f=g~h-i", strings.Repeat("x", 200), "{a}", "a*", "a?", "a\n", `a"`, "é"} {
+		f.Add(uid)
+	}
+	keys := []Keys{newKeys("bigtables"), newKeys("{bigtables:3}")}
+	f.Fuzz(func(t *testing.T, uid string) {
+		if document.ValidateUID(uid) != nil {
+			return
+		}
+		for _, k := range keys {
+			for key, prefix := range map[string]string{k.Model(uid): k.Model(""), k.Payload(uid): k.Payload(""), k.History(uid): k.History("")} {
+				if found, cut := strings.CutPrefix(key, prefix); !cut || found != uid {
+					t.Fatalf("%q is found in %q as %q", uid, key, found)
+				}
+				if strings.ContainsAny(strings.TrimPrefix(key, k.Queue), "{}") || escapeGlob(key) != key {
+					t.Fatalf("%q means more than itself in %q", uid, key)
+				}
+			}
+		}
+		var line bytes.Buffer
+		log := zerolog.New(&line)
+		log.Info().Str("uid", uid).Send()
+		var told struct{ UID string }
+		if err := json.Unmarshal(line.Bytes(), &told); err != nil || told.UID != uid || !strings.Contains(line.String(), `"uid":"`+uid+`"`) {
+			t.Fatalf("%q is logged as %s", uid, line.String())
+		}
+	})
 }

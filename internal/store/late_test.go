@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"net"
 	"os"
 	"slices"
 	"testing"
@@ -23,11 +22,7 @@ type lateness struct {
 	kept     []func(context.Context)
 }
 
-func (l *lateness) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return next(ctx, network, address)
-	}
-}
+func (l *lateness) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
@@ -40,7 +35,7 @@ func (l *lateness) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !l.keeping || slices.Contains([]string{"time", "watch", "unwatch", "cluster", "command"}, command.Name()) {
 			return next(ctx, command)
 		}
-		return l.keep(ctx, command)
+		return l.store(ctx, command)
 	}
 }
 
@@ -49,11 +44,11 @@ func (l *lateness) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		if !l.keeping {
 			return next(ctx, commands)
 		}
-		return l.keep(ctx, slices.DeleteFunc(slices.Clone(commands), func(c redis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
+		return l.store(ctx, slices.DeleteFunc(slices.Clone(commands), func(c redis.Cmder) bool { return c.Name() == "multi" || c.Name() == "exec" })...)
 	}
 }
 
-func (l *lateness) keep(ctx context.Context, commands ...redis.Cmder) error {
+func (l *lateness) store(ctx context.Context, commands ...redis.Cmder) error {
 	send := func(ctx context.Context, to redis.Cmdable) error {
 		_, err := to.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 			for _, command := range commands {
@@ -84,6 +79,17 @@ func (l *lateness) keep(ctx context.Context, commands ...redis.Cmder) error {
 	return os.ErrDeadlineExceeded
 }
 
+// keep keeps the one request by which a call would change something.
+func (l *lateness) keep(t *testing.T, call func() error) {
+	t.Helper()
+	l.keeping = true
+	had := len(l.kept)
+	if err := call(); !errors.Is(err, os.ErrDeadlineExceeded) || len(l.kept) != had+1 {
+		t.Fatalf("want one request kept, got %v and %d", err, len(l.kept)-had)
+	}
+	l.keeping = false
+}
+
 // deliver sends what was kept.
 func (l *lateness) deliver(t *testing.T) {
 	t.Helper()
@@ -110,9 +116,6 @@ type verb struct {
 	name     string
 	do, undo func(b *bench) error
 }
-
-// only is the error of a call that returns something else too.
-func only[T any](_ T, err error) error { return err }
 
 func verbs(t *testing.T) []verb {
 	hold := func(b *bench) error {
@@ -145,19 +148,18 @@ func verbs(t *testing.T) []verb {
 		return err
 	}
 	end := func(b *bench) error { return only(b.Fleet().CancelBulk(t.Context(), "cancel-h1")) }
-	above := func(models int) func(b *bench) error {
+	onQueue := func(do func(q *Queue) error) func(b *bench) error {
 		return func(b *bench) error {
 			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
 			must(t, err)
-			return q.SetNewErrorAbove(t.Context(), models)
+			return do(q)
 		}
 	}
+	above := func(models int) func(b *bench) error {
+		return onQueue(func(q *Queue) error { return q.SetNewErrorAbove(t.Context(), models) })
+	}
 	wire := func(name string) func(b *bench) error {
-		return func(b *bench) error {
-			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
-			must(t, err)
-			return q.SetWire(t.Context(), model.Wire{ModelName: name}, true)
-		}
+		return onQueue(func(q *Queue) error { return q.SetWire(t.Context(), model.Wire{ModelName: name}, true) })
 	}
 	return []verb{
 		{"hold", hold, release}, {"release", release, hold}, {"limit set", limit, noLimit}, {"limit rm", noLimit, limit},
@@ -171,9 +173,10 @@ func verbs(t *testing.T) []verb {
 // TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince lets the request of each verb arrive after its sender has given up and done it again, and
 // after others have undone that.
 func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
-	for _, v := range verbs(t) {
-		t.Run(v.name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, b *bench) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, v := range verbs(t) {
+			t.Run(v.name, func(t *testing.T) {
+				b := b.fresh(t)
 				l := withLateness(b)
 				act := func(does func(b *bench) error) {
 					t.Helper()
@@ -183,12 +186,8 @@ func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
 				act(v.do)
 				act(v.undo)
 				for _, then := range [][]func(b *bench) error{{v.do}, {v.do, v.undo}, {v.do, v.undo, v.do}, {v.do, v.undo, v.do, v.undo}} {
-					l.keeping = true
 					b.now = b.now.Add(time.Second)
-					if err := v.do(b); !errors.Is(err, os.ErrDeadlineExceeded) || len(l.kept) != 1 {
-						t.Fatalf("want one request kept, got %v and %d", err, len(l.kept))
-					}
-					l.keeping = false
+					l.keep(t, func() error { return v.do(b) })
 					for _, does := range then {
 						act(does)
 					}
@@ -198,8 +197,8 @@ func TestALateRequestOfAVerbUndoesNothingThatWasAnsweredSince(t *testing.T) {
 					}
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut lets commands be carried out by a former leader, and again
@@ -211,23 +210,17 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 		claimed := b.claim("p1", 10)
 		steer := func(i int, want model.Outcome) {
 			t.Helper()
-			command, err := model.DecodeCommand([]byte(texts[i]))
-			must(t, err)
 			b.now = b.now.Add(time.Second)
-			outcome, err := b.ApplyQueueCommand(t.Context(), &command, Claimed{claimed[i]}, b.now)
+			outcome, err := b.ApplyQueueCommand(t.Context(), commandOf(t, texts[i]), Claimed{claimed[i]}, b.now)
 			if err != nil || outcome != want {
 				t.Errorf("%s: want %s, got %s, %v", texts[i], want, outcome, err)
 			}
 		}
 		for i, want := range []model.Outcome{model.Applied, model.Applied, model.Applied, model.Unchanged} {
 			l := withLateness(b)
-			l.keeping = true
-			command, err := model.DecodeCommand([]byte(texts[i]))
-			must(t, err)
-			if _, err := b.ApplyQueueCommand(t.Context(), &command, Claimed{claimed[i]}, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("want the request kept, got %v", err)
-			}
-			l.keeping = false
+			l.keep(t, func() error {
+				return only(b.ApplyQueueCommand(t.Context(), commandOf(t, texts[i]), Claimed{claimed[i]}, b.now))
+			})
 			steer(i, want)
 			b.unchanged(func() {
 				l.deliver(t)
@@ -244,9 +237,10 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 
 // TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs lets the doctor take an id off the list whose bulk is gone or over.
 func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) {
-	for name, body := range map[string]hash{"gone": nil, "over": {"since": "2026-01-01T00:00:00.000Z", "ended": "done", "ended_at": "2026-01-01T00:00:00.000Z"}} {
-		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, b *bench) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for name, body := range map[string]hash{"gone": nil, "over": {"since": "2026-01-01T00:00:00.000Z", "ended": "done", "ended_at": "2026-01-01T00:00:00.000Z"}} {
+			t.Run(name, func(t *testing.T) {
+				b := b.fresh(t)
 				orphan := func() (bulk Bulk) {
 					b.seed(keys{":bulks": scores{"cancel-h1": six}})
 					if body != nil {
@@ -266,17 +260,12 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 				}
 				bulk = orphan()
 				l := withLateness(b)
-				l.keeping = true
-				if _, err := b.MoveBulk(t.Context(), &bulk, b.now); !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Fatalf("want the request kept, got %v", err)
-				}
-				l.keeping = false
-				_, err := b.Fleet().BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})
-				must(t, err)
+				l.keep(t, func() error { return only(b.MoveBulk(t.Context(), &bulk, b.now)) })
+				must(t, only(b.Fleet().BeginBulk(t.Context(), "cancel-h1", model.Bulk{Action: model.BulkCancel})))
 				b.unchanged(func() { l.deliver(t) })
 			})
-		})
-	}
+		}
+	})
 }
 
 // TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince lets a dispatcher forget a uid, and free its slot, after somebody has removed what its key
@@ -285,13 +274,8 @@ func TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":model:m1": "a text", ":due": scores{"m1": six}, ":limit:host=h": scores{"m1": six}})
 		l := withLateness(b)
-		l.keeping = true
-		for _, err := range []error{b.Forget(t.Context(), "m1", ""), b.forget(t.Context(), "m1", b.Keys.Limit("host=h"))} {
-			if !errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Fatalf("want the request kept, got %v", err)
-			}
-		}
-		l.keeping = false
+		l.keep(t, func() error { return b.Forget(t.Context(), "m1", "") })
+		l.keep(t, func() error { return b.forget(t.Context(), "m1", b.Keys.Limit("host=h")) })
 		must(t, b.redis.Del(t.Context(), b.Keys.Model("m1")).Err())
 		b.mustApply(b.put("m1", "{}"))
 		b.unchanged(func() { l.deliver(t) })

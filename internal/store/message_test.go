@@ -2,14 +2,14 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // testLease is the lease of pollers in tests.
@@ -35,11 +35,26 @@ func (b *bench) settle(owner string, settlements ...Item) []Code {
 	return codes
 }
 
+// refusing are items that reject claimed messages.
+func refusing(entries ...string) (items []Item) {
+	for _, entry := range entries {
+		items = append(items, Item{Message: Claimed{entry}, Counter: "malformed", Reason: "bad"})
+	}
+	return items
+}
+
 func (b *bench) adopt(expired, owner string, lease time.Duration, limit int) int {
 	b.t.Helper()
 	moved, err := b.Adopt(context.Background(), expired, owner, lease, limit)
 	must(b.t, err)
 	return moved
+}
+
+func (b *bench) expired(now time.Time, lease time.Duration) list {
+	b.t.Helper()
+	owners, err := b.ExpiredPollers(context.Background(), now, lease)
+	must(b.t, err)
+	return owners
 }
 
 // numbered makes n messages: "r0", "r1" and so on.
@@ -51,15 +66,17 @@ func numbered(name string, n int) list {
 	return all
 }
 
+// firstNumber is that of the first command that is claimed at six.
+const firstNumber = "1795240800000001"
+
 // Results come first, for a command may take away the fence that a result needs.
 func TestClaimMovesTheOldestMessagesResultsFirstAndGivesASignOfLife(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		const number = "1795240800000001" // of the first command of this millisecond
 		b.seed(keys{"-output": list{"r1", "r2", "r3"}, "-control": list{"k1"}, ":pollers": scores{"p2": 5}})
-		expectEqual(t, "claimed", list{"or1", "or2", "n" + number + " k1"}, b.claim("p1", 3))
+		expectEqual(t, "claimed", list{"or1", "or2", "n" + firstNumber + " k1"}, b.claim("p1", 3))
 		b.expect(keys{
 			"-output":     list{"r3"},
-			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"n" + number + " k1"}, ":holder": "p1", ":forwarded": hash{"numbered": number},
+			":claimed:p1": list{"or1", "or2"}, ":claimed:control": list{"n" + firstNumber + " k1"}, ":holder": "p1", ":forwarded": hash{"numbered": firstNumber},
 			":pollers": scores{"p1": six, "p2": 5},
 		})
 	})
@@ -80,12 +97,160 @@ func TestAClaimRepeatedAfterALostReplyReturnsTheSameMessages(t *testing.T) {
 	})
 }
 
-func TestAClaimFillsUpWhatIsLeftFromBefore(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"oold"}, "-output": list{"r1", "r2"}, "-control": list{"k1"}})
-		expectEqual(t, "claimed", list{"oold", "or1"}, b.claim("p1", 2))
-		expectEqual(t, "more than the limit", list{"oold", "or1"}, b.claim("p1", 1))
-	})
+func TestEachCallOfAPollerChangesExactlyWhatItShould(t *testing.T) {
+	adoptTwo := func(b *bench) any { return b.adopt("p1", "p2", time.Second, 2) }
+	large := strings.Repeat("l", 4<<10+1)
+	beginning := "4097/4096 " + strings.Repeat("l", 1000)
+	cases := []callCase{
+		{
+			name: "a claim fills up what is left from before, and brings what is more than its limit",
+			seed: keys{":claimed:p1": list{"oold"}, "-output": list{"r1", "r2"}, "-control": list{"k1"}},
+			call: func(b *bench) any { return []list{b.claim("p1", 2), b.claim("p1", 1)} },
+			says: []list{{"oold", "or1"}, {"oold", "or1"}},
+			want: keys{":claimed:p1": list{"oold", "or1"}, "-output": list{"r2"}, "-control": list{"k1"}, ":holder": "p1", ":pollers": scores{"p1": six}},
+		},
+		{
+			name: "of a message that is too large only its size and its beginning are claimed",
+			seed: keys{"-output": list{large[1:], large, "r"}, "-control": list{large}},
+			call: func(b *bench) any {
+				b.config.MessageCap = 4 << 10
+				return []list{b.claim("p1", 10), b.claim("p1", 10)}
+			},
+			says: []list{{"o" + large[1:], "O" + beginning, "or", "C" + beginning}, {"o" + large[1:], "O" + beginning, "or", "C" + beginning}},
+			want: keys{
+				":claimed:p1": list{"o" + large[1:], "O" + beginning, "or"}, ":claimed:control": list{"C" + beginning},
+				":holder": "p1", ":pollers": scores{"p1": six}, ":forwarded": hash{"numbered": firstNumber},
+			},
+		},
+		{
+			name: "one message of each kind is settled, and counted",
+			seed: keys{":claimed:p1": list{"osame", "osame", "oafter"}, ":claimed:control": list{"cbad", "cafter"}, ":holder": "p1"},
+			call: func(b *bench) any {
+				return b.settle("p1", Item{Message: Claimed{"osame"}, Counter: "stale"}, refusing("cbad")[0], refusing("onone")[0])
+			},
+			says: []Code{CodeApplied, CodeApplied, CodeGone},
+			want: keys{
+				":claimed:p1": list{"osame", "oafter"}, ":claimed:control": list{"cafter"}, ":holder": "p1", ":stats": hash{"stale": "1", "malformed": "1"},
+				":rejected": list{`{"at":"2026-11-21T06:00:00.000Z","source":"control","reason":"bad","raw":"bad"}`},
+			},
+		},
+		{
+			name: "a message that is not claimed is left to whoever has it",
+			seed: keys{":claimed:p2": list{"omine"}, ":rejected": list{"old"}},
+			call: func(b *bench) any { return b.settle("p1", refusing("omine")...) },
+			says: []Code{CodeGone},
+		},
+		{
+			name: "a settlement that is sent twice counts once, and the newest rejected messages are kept",
+			seed: keys{":claimed:p1": list{"o1", "o2", "o3", "oa"}},
+			call: func(b *bench) any {
+				b.config.RejectedCap = 2
+				batch := append(refusing("o1", "o2", "o3"), Item{Message: Claimed{"oa"}, Counter: "stale"})
+				return [][]Code{b.settle("p1", batch...), b.settle("p1", batch...)}
+			},
+			says: [][]Code{{CodeApplied, CodeApplied, CodeApplied, CodeApplied}, {CodeGone, CodeGone, CodeGone, CodeGone}},
+			want: keys{":stats": hash{"malformed": "3", "stale": "1"}, ":rejected": list{
+				`{"at":"2026-11-21T06:00:00.000Z","source":"output","reason":"bad","raw":"2"}`,
+				`{"at":"2026-11-21T06:00:00.000Z","source":"output","reason":"bad","raw":"3"}`,
+			}},
+		},
+		{
+			name: "what a former leader has decided about commands is refused, and about its results is not",
+			seed: keys{":claimed:control": list{"ck1", "ck2"}, ":claimed:p1": list{"or1"}, ":holder": "p2"},
+			call: func(b *bench) any {
+				put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck1"}}
+				return b.commit(put, Item{Message: Claimed{"ck2"}, Counter: "unchanged"}, Item{Message: Claimed{"or1"}, UID: "m3", Counter: "stale"})
+			},
+			says: []Code{CodeGone, CodeGone, CodeApplied},
+			want: keys{":claimed:control": list{"ck1", "ck2"}, ":holder": "p2", ":stats": hash{"stale": "1"}},
+		},
+		{ // as those of an older version kept them; who has adopted them applies them from there
+			name: "commands in the claimed list of a poller are its own",
+			seed: keys{":claimed:p1": list{"ck1", "ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2"},
+			call: func(b *bench) any {
+				return b.commit(Item{Message: Claimed{"ck1"}, UID: "m1", Counter: "unchanged"}, Item{Message: Claimed{"ck3"}, UID: "m3", Counter: "unchanged"})
+			},
+			says: []Code{CodeApplied, CodeGone},
+			want: keys{":claimed:p1": list{"ck2"}, ":claimed:control": list{"ck3"}, ":holder": "p2", ":stats": hash{"unchanged": "1"}},
+		},
+		{
+			name: "adoption in parts keeps the order", call: adoptTwo, says: 2,
+			seed: keys{":claimed:p1": list{"o1", "o2", "o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}},
+			want: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}},
+		},
+		{
+			name: "adoption in parts forgets the owner last", call: adoptTwo, says: 1,
+			seed: keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}},
+			want: keys{":claimed:p2": list{"o0", "o3"}, ":pollers": scores{"p2": six}},
+		},
+		{
+			name: "an expired poller with nothing is forgotten", call: adoptTwo, says: 0,
+			seed: keys{":pollers": scores{"p1": 1, "p2": six}},
+			want: keys{":pollers": scores{"p2": six}},
+		},
+		{
+			// A poller that slept through its own lease may have been forgotten when it wakes up and goes on where it was.
+			name: "a message that was adopted by a forgotten poller can still be adopted",
+			seed: keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": 1}},
+			call: func(b *bench) any {
+				return []any{b.adopt("p1", "p2", time.Second, 2), b.expired(b.now, time.Second), b.adopt("p2", "p3", time.Second, 2)}
+			},
+			says: []any{1, list{"p2"}, 1},
+			want: keys{":claimed:p3": list{"o1"}, ":pollers": scores{"p3": six - 1000}},
+		},
+		{
+			name: "pollers without a heartbeat within the lease are expired",
+			seed: keys{":pollers": scores{"old": six - 1001, "edge": six - 1000, "alive": six - 999, "new": six, "ahead": six + 1}},
+			call: func(b *bench) any { return b.expired(b.now, time.Second) },
+			says: list{"old", "edge", "ahead"},
+		},
+		{
+			// A poller lists the others some time after its round has read the clock; by then each may have given a heartbeat.
+			name: "a poller that gave a heartbeat since the clock was read keeps its messages",
+			seed: keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": six}},
+			call: func(b *bench) any {
+				return []any{b.expired(time.UnixMilli(six-1), time.Second), b.adopt("p1", "p2", time.Second, 2)}
+			},
+			says: []any{list{"p1"}, 0},
+		},
+		{
+			name: "a poller resigns only when it holds nothing",
+			seed: keys{":pollers": scores{"p1": six, "p2": six}, ":claimed:p1": list{"o1"}},
+			call: func(b *bench) any { return []error{b.Resign(b.t.Context(), "p1"), b.Resign(b.t.Context(), "p2")} },
+			says: []error{nil, nil},
+			want: keys{":pollers": scores{"p1": six}, ":claimed:p1": list{"o1"}},
+		},
+		{
+			name: "a poller that has resigned leaves the lane to the next, and is missed when a claim of it is still under way",
+			seed: keys{":pollers": scores{"p1": six}, ":holder": "p1", "-control": list{"k1"}},
+			call: func(b *bench) any {
+				must(b.t, b.Resign(b.t.Context(), "p1"))
+				next := b.claim("p2", 1)
+				b.seed(keys{"-output": list{"late"}})
+				return []list{next, b.claim("p1", 1), b.expired(b.now, 0)}
+			},
+			says: []list{{"n" + firstNumber + " k1"}, {"olate"}, {"p1", "p2"}},
+			want: keys{
+				":claimed:p1": list{"olate"}, ":claimed:control": list{"n" + firstNumber + " k1"}, ":holder": "p2",
+				":pollers": scores{"p1": six, "p2": six}, ":forwarded": hash{"numbered": firstNumber},
+			},
+		},
+	}
+	for name, test := range map[string]struct {
+		seen scores
+		want int
+	}{
+		"its lease has just ended": {scores{"p1": six - 1000}, 2}, "alive": {scores{"p1": six - 999}, 0},
+		"a heartbeat from the future": {scores{"p1": six + 1}, 2}, "already forgotten": {scores{"p3": six - 1000}, 0},
+	} {
+		row := callCase{name: "only an expired poller loses its messages: " + name, call: adoptTwo, says: test.want}
+		row.seed = keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen}
+		if test.want > 0 {
+			row.want = keys{":claimed:p2": list{"o1", "o2"}, ":pollers": scores{"p2": six - 1000}}
+		}
+		cases = append(cases, row)
+	}
+	eachCall(t, cases)
 }
 
 func TestControlMessagesAndResultsShareARoomFairly(t *testing.T) {
@@ -127,194 +292,54 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 			}
 		}
 	})
-	if none := (Claimed{}); none.FromControl() || none.Raw() != "" {
-		t.Error("an empty entry has a source or bytes")
+	for entry, raw := range map[string]string{"": "", "O": "", "C": "", "O12": "", "C1/2": "", "o1/2 x": "1/2 x", "cx y": "x y"} {
+		Claimed{entry}.Large()
+		if got := (Claimed{entry}).Raw(); got != raw {
+			t.Errorf("%q: got %q", entry, got)
+		}
+	}
+	c := Claimed{"C4097/4096 {\"type\": \"put\""}
+	if size, most, large := c.Large(); !large || size != "4097" || most != "4096" || !c.FromControl() || c.Raw() != `{"type": "put"` {
+		t.Errorf("got %q of %q, %t, control %t, %q", size, most, large, c.FromControl(), c.Raw())
 	}
 }
 
-func TestClaimReadsTheClockOfRedisWhenNobodyReplacesIt(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		before := b.redis.Time(t.Context()).Val()
-		claim, err := b.Claim(t.Context(), "p1", 1, testLease)
-		must(t, err)
-		after := b.redis.Time(t.Context()).Val()
-		if now := claim.Now; now.Before(before.Truncate(time.Millisecond)) || now.After(after) {
-			t.Errorf("now %v, want between %v and %v", now, before, after)
-		}
-		expectEqual(t, "heartbeat", any(scores{"p1": float64(claim.Now.UnixMilli())}), b.state()[":pollers"])
-	}, func(c *Config) { c.Clock = nil })
-}
-
-func TestSettlingRemovesOneMessageOfEachKindAndCountsIt(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"osame", "osame", "oafter"}, ":claimed:control": list{"cbad", "cafter"}, ":holder": "p1"})
-		codes := b.settle("p1",
-			Item{Message: Claimed{"osame"}, Counter: "stale"},
-			Item{Message: Claimed{"cbad"}, Counter: "malformed", Reason: "expected a JSON object"},
-			Item{Message: Claimed{"onone"}, Counter: "stale", Reason: "nobody has it"},
-		)
-		expectCodes(t, codes, CodeApplied, CodeApplied, CodeGone)
-		b.expect(keys{
-			":claimed:p1": list{"osame", "oafter"}, ":claimed:control": list{"cafter"}, ":holder": "p1",
-			":stats": hash{"stale": "1", "malformed": "1"},
-			":rejected": list{
-				`{"at":"2026-11-21T06:00:00.000Z","source":"control","reason":"expected a JSON object","raw":"bad"}`,
-			},
-		})
-	})
-}
-
-func TestAMessageThatIsNotClaimedIsLeftToWhoeverHasIt(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p2": list{"omine"}, ":rejected": list{"old"}})
-		b.unchanged(func() {
-			codes := b.settle("p1", Item{Message: Claimed{"omine"}, Counter: "malformed", Reason: "bad"})
-			expectCodes(t, codes, CodeGone)
-		})
-	})
-}
-
-func TestASettlementSentTwiceCountsOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"oa", "ob"}})
-		batch := []Item{{Message: Claimed{"oa"}, Counter: "stale"}, {Message: Claimed{"ob"}, Counter: "malformed", Reason: "bad"}}
-		b.settle("p1", batch...)
-		b.unchanged(func() { expectCodes(t, b.settle("p1", batch...), CodeGone, CodeGone) })
-	})
-}
-
-func TestRejectedKeepsTheNewestMessages(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"o1", "o2", "o3"}})
-		for _, entry := range []string{"o1", "o2", "o3"} {
-			b.settle("p1", Item{Message: Claimed{entry}, Counter: "malformed", Reason: "bad"})
-		}
-		left := b.state()[":rejected"].(list)
-		if len(left) != 2 || !strings.Contains(left[0], `"raw":"2"`) || !strings.Contains(left[1], `"raw":"3"`) {
-			t.Errorf("rejected %q, want 2 and 3", left)
-		}
-	}, func(c *Config) { c.RejectedCap = 2 })
-}
-
-func TestARejectedMessageOfUpTo16KiBKeepsEveryByte(t *testing.T) {
-	raws := list{"plain", `{"broken":`, "<&>\u2028\x00\r\n%d", "\xff\x00\xfe", strings.Repeat("\x80x", maxRaw/2), "\xef\xbf\xbd"}
-	everywhere(t, func(t *testing.T, b *bench) {
-		var batch []Item
-		for _, raw := range raws {
-			b.seed(keys{":claimed:p1": list{"o" + raw}})
-			batch = append(batch, Item{Message: Claimed{"o" + raw}, Counter: "malformed", Reason: "bad"})
-		}
-		b.settle("p1", batch...)
-		var got list
-		for _, text := range b.state()[":rejected"].(list) {
-			got = append(got, rawOf(t, text))
-		}
-		if !cmp.Equal(raws, got) {
-			t.Errorf("rejected bytes differ:\n%.300q\n%.300q", raws, got)
-		}
-	})
-}
-
-// rawOf restores the bytes from an entry of rejected: encoding/json decodes base64 into bytes.
-func rawOf(t *testing.T, text string) string {
-	t.Helper()
-	var entry struct {
-		Raw       string
-		RawBase64 []byte `json:"raw_base64"`
+// bytesOf is how much stands in a list.
+func bytesOf(entries []string) (sum int) {
+	for _, entry := range entries {
+		sum += len(entry)
 	}
-	must(t, json.Unmarshal([]byte(text), &entry))
-	return entry.Raw + string(entry.RawBase64)
+	return sum
 }
 
-func TestOnlyAnExpiredPollerLosesItsMessages(t *testing.T) {
-	tests := []struct {
-		name string
-		seen scores
-		want int
-	}{
-		{"its lease has just ended", scores{"p1": six - 1000}, 2},
-		{"its lease ended long ago", scores{"p1": 1}, 2},
-		{"alive", scores{"p1": six - 999}, 0},
-		{"alive just now", scores{"p1": six}, 0},
-		{"a heartbeat from the future", scores{"p1": six + 1}, 2},
-		{"one from the next hour", scores{"p1": six + 3_600_000}, 2},
-		{"already forgotten", scores{"p3": six - 1000}, 0},
+func TestAClaimIsBoundedByBytesAndNeitherListStarvesTheOther(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		many := long.Or(9, 30)
+		b.seed(keys{"-output": slices.Repeat(list{strings.Repeat("r", 1<<20)}, many), "-control": slices.Repeat(list{strings.Repeat("k", 1<<20)}, many)})
+		claimed := b.claim("p1", 1000)
+		if n := len(claimed); n != 16 || claimed[7][0] != 'o' || claimed[8][0] != 'n' {
+			t.Errorf("want 8 results and 8 commands of 1 MiB, got %d entries of %d bytes", n, bytesOf(claimed))
+		}
+		if again := b.claim("p1", 1000); len(again) != 16 {
+			t.Errorf("want nothing more while these are held, got %d", len(again))
+		}
+	})
+}
+
+// Of 10 MB, unless the long tests run: the script copies what it pops once, however large that is.
+func TestOneMessageOf100MBIsClaimedAtOnceWithoutItsBytes(t *testing.T) {
+	b := newBench(t, testkit.Redis(t))
+	huge, many := strings.Repeat("x", long.Or(10_000_000, 100_000_000)), long.Or(1, 3)
+	for range many {
+		must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output, huge).Err())
 	}
-	everywhere(t, func(t *testing.T, b *bench) {
-		for _, test := range tests {
-			b.server.Flush(t)
-			b.seed(keys{":claimed:p1": list{"o1", "o2"}, ":pollers": test.seen})
-			act := func() { expectEqual(t, test.name, test.want, b.adopt("p1", "p2", time.Second, 10)) }
-			if test.want == 0 {
-				b.unchanged(act)
-				continue
-			}
-			act()
-			expectEqual(t, test.name, any(list{"o1", "o2"}), b.state()[":claimed:p2"])
+	must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output, "r").Err())
+	for i := range many {
+		if claimed := b.claim("p1", 1000); len(claimed) != i+1 || bytesOf(claimed) > 4000 {
+			t.Fatalf("claim %d: got %d entries of %d bytes", i, len(claimed), bytesOf(claimed))
 		}
-	})
-}
-
-func TestAdoptionInPartsKeepsTheOrderAndForgetsTheOwnerLast(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"o1", "o2", "o3"}, ":claimed:p2": list{"o0"}, ":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "first part", 2, b.adopt("p1", "p2", time.Second, 2))
-		b.expect(keys{":claimed:p1": list{"o3"}, ":claimed:p2": list{"o0", "o1", "o2"}, ":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "second part", 1, b.adopt("p1", "p2", time.Second, 2))
-		b.expect(keys{":claimed:p2": list{"o0", "o1", "o2", "o3"}, ":pollers": scores{"p2": six}})
-		b.unchanged(func() { expectEqual(t, "third part", 0, b.adopt("p1", "p2", time.Second, 2)) })
-	})
-}
-
-func TestAnExpiredPollerWithNothingIsForgotten(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":pollers": scores{"p1": 1, "p2": six}})
-		expectEqual(t, "moved", 0, b.adopt("p1", "p2", time.Second, 2))
-		b.expect(keys{":pollers": scores{"p2": six}})
-	})
-}
-
-// A poller that slept through its own lease may have been forgotten when it wakes up and goes on where it was.
-func TestAMessageAdoptedByAForgottenPollerCanStillBeAdopted(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": 1}})
-		expectEqual(t, "adopted by one whom nobody knows", 1, b.adopt("p1", "p2", time.Second, 2))
-		expectEqual(t, "expired pollers", list{"p2"}, b.expired(time.Second))
-		expectEqual(t, "adopted from it", 1, b.adopt("p2", "p3", time.Second, 2))
-	})
-}
-
-func (b *bench) expired(lease time.Duration) list {
-	b.t.Helper()
-	owners, err := b.ExpiredPollers(context.Background(), b.now, lease)
-	must(b.t, err)
-	return owners
-}
-
-func TestExpiredPollersAreThoseWithoutAHeartbeatWithinTheLease(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":pollers": scores{"old": six - 1001, "edge": six - 1000, "alive": six - 999, "new": six, "ahead": six + 1}})
-		expectEqual(t, "expired", list{"old", "edge", "ahead"}, b.expired(time.Second))
-	})
-}
-
-// A poller lists the others some time after its round has read the clock; by then each may have given a heartbeat.
-func TestAPollerThatGaveAHeartbeatSinceTheClockWasReadKeepsItsMessages(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"o1"}, ":pollers": scores{"p1": six}})
-		owners, err := b.ExpiredPollers(t.Context(), time.UnixMilli(six-1), time.Second)
-		must(t, err)
-		expectEqual(t, "candidates", list{"p1"}, owners)
-		b.unchanged(func() { expectEqual(t, "adopted", 0, b.adopt("p1", "p2", time.Second, 2)) })
-	})
-}
-
-func TestAPollerResignsOnlyWhenItHoldsNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":pollers": scores{"p1": six, "p2": six}, ":claimed:p1": list{"o1"}})
-		for _, owner := range []string{"p1", "p2"} {
-			must(t, b.Resign(t.Context(), owner))
-		}
-		b.expect(keys{":pollers": scores{"p1": six}, ":claimed:p1": list{"o1"}})
-	})
+	}
+	if claimed := b.claim("p1", 1000); claimed[many] != "or" {
+		t.Errorf("want the message behind them, got %q", claimed[many])
+	}
 }

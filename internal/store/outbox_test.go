@@ -8,90 +8,73 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// written adds an entry to the outbox that is so old on the clock of Redis.
-func written(t *testing.T, store *Store, age time.Duration, sequence int) string {
-	t.Helper()
-	now, err := store.Now(t.Context())
-	must(t, err)
-	id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
-	must(t, store.Clients.Write.XAdd(t.Context(), &redis.XAddArgs{Stream: store.Keys.Outbox, ID: id, Values: []string{"event", "disabled"}}).Err())
-	return id
-}
-
-// trim trims the outbox and tells how many went unread, and how many are left.
-func trim(t *testing.T, store *Store) string {
-	t.Helper()
-	unread, err := store.TrimOutbox(t.Context())
-	must(t, err)
-	left := store.Clients.Read.XLen(t.Context(), store.Keys.Outbox).Val()
-	counted, _ := strconv.Atoi(store.Clients.Read.HGet(t.Context(), store.Keys.Stats, "outbox_expired").Val())
-	return fmt.Sprintf("%d went unread, %d in all, %d left", unread, counted, left)
-}
-
 func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		store := tailStore(t, s)
-		store.config.OutboxKeep, store.config.OutboxCap = time.Hour, 100
-		expect := func(what, want string) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		ctx, key := t.Context(), b.Keys.Outbox
+		written := func(age time.Duration, sequence int) { // on the clock of Redis
+			now, err := b.Now(ctx)
+			must(t, err)
+			id := fmt.Sprintf("%d-%d", now.Add(-age).UnixMilli(), sequence)
+			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: id, Values: []string{"event", "disabled"}}).Err())
+		}
+		expect := func(what string, unread, counted, left int64) {
 			t.Helper()
-			if got := trim(t, store); got != want {
-				t.Errorf("%s: %s, want %s", what, got, want)
-			}
+			got, err := b.TrimOutbox(ctx)
+			must(t, err)
+			all, _ := strconv.ParseInt(b.redis.HGet(ctx, b.Keys.Stats, "outbox_expired").Val(), 10, 64)
+			expectEqual(t, what+": went unread, of all, and left", [3]int64{unread, counted, left}, [3]int64{int64(got), all, b.redis.XLen(ctx, key).Val()})
 		}
-		expect("nothing", "0 went unread, 0 in all, 0 left")
-		written(t, store, 2*time.Hour, 1)
-		written(t, store, time.Hour+time.Minute, 1)
+		expect("nothing", 0, 0, 0)
+		written(2*time.Hour, 1)
+		written(time.Hour+time.Minute, 1)
 		for i := range 7 {
-			written(t, store, time.Minute, i+1)
+			written(time.Minute, i+1)
 		}
-		expect("nobody reads", "2 went unread, 2 in all, 7 left")
-		store.config.OutboxCap = 5
-		expect("too many", "2 went unread, 4 in all, 5 left")
+		expect("nobody reads", 2, 2, 7)
+		b.config.OutboxCap = 5
+		expect("too many", 2, 4, 5)
 		// Two groups: ours, and that of a foreign program.
-		foreign, key := "billing", store.Keys.Outbox
-		must(t, only(store.Outbox().ReadOutbox(t.Context(), 1)))
-		must(t, store.Clients.Write.XGroupCreate(t.Context(), key, foreign, "0").Err())
-		entries, err := store.Outbox().ReadOutbox(t.Context(), 4)
+		foreign := "billing"
+		must(t, only(b.Outbox().ReadOutbox(ctx, 1)))
+		must(t, b.redis.XGroupCreate(ctx, key, foreign, "0").Err())
+		entries, err := b.Outbox().ReadOutbox(ctx, 4)
 		if err != nil || len(entries) != 4 {
 			t.Fatal(entries, err)
 		}
-		expect("read, and not acknowledged", "0 went unread, 4 in all, 5 left")
+		expect("read, and not acknowledged", 0, 4, 5)
 		var routed []Routed
 		for _, entry := range entries {
 			routed = append(routed, Routed{ID: entry.ID})
 		}
-		if n, err := store.Outbox().Route(t.Context(), routed[1:]); err != nil || n != 3 {
-			t.Fatal(n, err)
+		for i, want := range []int{3, 0} {
+			n, err := b.Outbox().Route(ctx, routed[1:])
+			must(t, err)
+			expectEqual(t, fmt.Sprint("routed ", i), want, n)
 		}
-		if n, err := store.Outbox().Route(t.Context(), routed[1:]); err != nil || n != 0 {
-			t.Errorf("routed again: %d, %v", n, err)
-		}
-		expect("the first of ours is pending", "0 went unread, 4 in all, 5 left")
-		must(t, only(store.Outbox().Route(t.Context(), routed[:1])))
-		expect("the others have not read", "0 went unread, 4 in all, 5 left")
+		expect("the first of ours is pending", 0, 4, 5)
+		must(t, only(b.Outbox().Route(ctx, routed[:1])))
+		expect("the others have not read", 0, 4, 5)
 		read := &redis.XReadGroupArgs{Group: foreign, Consumer: "c", Streams: []string{key, ">"}, Count: 3, Block: -1}
-		streams, err := store.Clients.Write.XReadGroup(t.Context(), read).Result()
+		streams, err := b.redis.XReadGroup(ctx, read).Result()
 		must(t, err)
 		for _, message := range streams[0].Messages[:2] {
-			store.Clients.Write.XAck(t.Context(), key, foreign, message.ID)
+			b.redis.XAck(ctx, key, foreign, message.ID)
 		}
-		expect("two were acknowledged by both", "0 went unread, 4 in all, 3 left")
-		must(t, store.Clients.Write.XGroupDestroy(t.Context(), key, foreign).Err())
-		expect("ours alone", "0 went unread, 4 in all, 1 left")
-		if left, err := store.Outbox().ReadOutbox(t.Context(), 9); err != nil || len(left) != 1 {
+		expect("two were acknowledged by both", 0, 4, 3)
+		must(t, b.redis.XGroupDestroy(ctx, key, foreign).Err())
+		expect("ours alone", 0, 4, 1)
+		if left, err := b.Outbox().ReadOutbox(ctx, 9); err != nil || len(left) != 1 {
 			t.Errorf("what nobody has read is left: %v, %v", left, err)
 		}
-	})
+	}, func(c *Config) { c.Clock, c.OutboxKeep, c.OutboxCap = nil, time.Hour, 100 })
 }
 
 func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		b := newBench(t, s)
+	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(runningKeys())
 		record := b.load("m1")
 		record.Policy.FailingFrom = record.AttemptNo
@@ -150,6 +133,64 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 			expect("failed", int64(3-i), first)
 			must(t, only(b.Outbox().Settle(ctx, waits, Settlement{Done: 1})))
 			expect("told", int64(2-i), []string{first, third}[i])
+		}
+	})
+}
+
+func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		ctx := t.Context()
+		must(t, only(b.Outbox().ReadOutbox(ctx, 1)))
+		push := func(notice string) {
+			t.Helper()
+			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
+			entries, err := b.Outbox().ReadOutbox(ctx, 1)
+			if err != nil || len(entries) != 1 {
+				t.Fatal(entries, err)
+			}
+			told := []Addressed{{"ops", "ops", b.now, notice}}
+			if n, err := b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
+				t.Fatal(n, err)
+			}
+		}
+		line := func() *Mailbox {
+			t.Helper()
+			line, err := b.Outbox().ReadMailbox(ctx, "ops", "ops", 10)
+			must(t, err)
+			return line
+		}
+		settle := func(what string, line *Mailbox, to Settlement, want bool) {
+			t.Helper()
+			to.At = b.now
+			if settled, err := b.Outbox().Settle(ctx, line, to); err != nil || settled != want {
+				t.Errorf("%s: settled %t, %v, want %t", what, settled, err, want)
+			}
+		}
+		push("n1")
+		mine, other := line(), line()
+		settle("taken in hand", mine, Settlement{Delivery: Delivery{By: "me", Size: 1}, Next: b.now.Add(time.Second)}, true)
+		b.unchanged(func() {
+			settle("by another who read before", other, Settlement{Delivery: Delivery{By: "other", Size: 1}, Next: b.now}, false)
+		})
+		push("n2")
+		settle("told", mine, Settlement{Next: b.now, Done: 1, Counter: "notices_told"}, true)
+		b.unchanged(func() {
+			// The delivery is what it was when that one read: none.
+			settle("told again", other, Settlement{Next: b.now, Done: 1, Counter: "notices_told"}, false)
+			settle("over, though another has come", mine, Settlement{}, false)
+		})
+		if rest := line(); len(rest.Notices) != 1 || rest.Notices[0] != "n2" {
+			t.Errorf("left %v", rest.Notices)
+		}
+		settle("failed", line(), Settlement{Delivery: Delivery{Tries: 3}, Next: b.now, Done: 0}, true)
+		last := line()
+		settle("given up", last, Settlement{Delivery: last.Delivery, Next: b.now, Done: 1, Undelivered: "HTTP 500"}, true)
+		settle("over", line(), Settlement{}, true)
+		if all, err := b.Outbox().Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
+			t.Errorf("kept %+v, %v", all, err)
+		}
+		if n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val(); n != 0 {
+			t.Errorf("%d keys are left", n)
 		}
 	})
 }

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // named parses a policy.
@@ -79,20 +78,7 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 	})
 }
 
-func TestAPolicyWithoutAProperNameIsNotStored(t *testing.T) {
-	b := newBench(t, testkit.Miniredis(t))
-	for _, name := range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
-		policy := policy.Default()
-		policy.Name = name
-		var refused *document.Error
-		if err := b.Fleet().PutPolicy(t.Context(), policy); !errors.As(err, &refused) || refused.Field != "name" {
-			t.Errorf("%q: expected a refusal of the name, found %v", name, err)
-		}
-	}
-	b.expect(keys{})
-}
-
-func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testing.T) {
+func TestAPolicyThatIsTooLargeOrHasNoProperNameIsNotStoredAndStaysReadableIfItIs(t *testing.T) {
 	large := `{"timeout":"7m","never_retry":["` + strings.Repeat("x", 90)
 	for i := range 199 {
 		large += fmt.Sprintf(`","%d`, i) + strings.Repeat("x", 90)
@@ -103,10 +89,12 @@ func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testi
 		must(t, json.Unmarshal([]byte(large), &value))
 		p, err := policy.ParseStored(value)
 		must(t, err)
-		p.Name = "large"
 		const want = "expected at most 16384 bytes of JSON, found "
-		if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("by name: expected %q, found %v", want, err)
+		for name, wanted := range map[string]string{"large": want, "": "name: ", "a b": "name: ", "inline-0123": "name: ", "\x1b": "name: ", strings.Repeat("x", 201): "name: "} {
+			p.Name = name
+			if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), wanted) {
+				t.Errorf("%q: expected %q, found %v", name, wanted, err)
+			}
 		}
 		if _, err := model.DecodeCommand([]byte(`{"type":"put","uid":"m1","policy":` + large + `}`)); err == nil || !strings.Contains(err.Error(), "policy: "+want) {
 			t.Errorf("inline: expected %q, found %v", want, err)
@@ -119,33 +107,27 @@ func TestAPolicyThatIsTooLargeIsNotStoredByAnyWayAndStaysReadableIfItIs(t *testi
 	})
 }
 
-func TestAThousandNamesThatShareAHundredTextsHoldAHundredCompiledPolicies(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, s *testkit.Server) {
-		b := newBench(t, s)
+func TestNamesThatShareATextShareACompiledPolicy(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
 		stored, names := hash{}, list{}
-		for i := range 1000 {
-			name := fmt.Sprint("p", i)
-			names = append(names, name)
-			stored[name] = fmt.Sprintf(`{"timeout":"%dm","retries":{"expr":"k < %d ? 60 : false"}}`, i%100+1, i%100+1)
+		for i := range 100 {
+			names = append(names, fmt.Sprint("p", i))
+			stored[names[i]] = fmt.Sprintf(`{"timeout":"%dm","retries":{"expr":"k < %d ? 60 : false"}}`, i%10+1, i%10+1)
 		}
 		b.seed(keys{":policies": stored})
 		for range 3 {
 			policies, err := b.Policies(t.Context(), names)
-			if err != nil || len(policies) != 1000 {
-				t.Fatalf("expected 1000 policies, found %d, %v", len(policies), err)
-			}
+			must(t, err)
 			for i, name := range names {
-				if timeout := policies[name].Timeout; timeout != time.Duration(i%100+1)*time.Minute {
+				if timeout := policies[name].Timeout; timeout != time.Duration(i%10+1)*time.Minute {
 					t.Fatalf("%s: found the timeout %s of another policy", name, timeout)
 				}
 			}
-			if policies["p7"].Retries != policies["p907"].Retries {
+			if policies["p7"].Retries != policies["p97"].Retries {
 				t.Error("expected names with the same text to share one compiled expression")
 			}
 		}
-		if cached := len(b.policies.byText); cached != 100 {
-			t.Errorf("expected 100 compiled policies, found %d", cached)
-		}
+		expectEqual(t, "compiled policies", 10, len(b.policies.byText))
 	})
 }
 
@@ -175,13 +157,13 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var cache policyCache
-			before := heapOf()
-			for i := range 300 {
+			before, many := heapOf(), long.Or(60, 300)
+			for i := range many {
 				must(t, only(cache.parse(policyOf(i))))
 			}
 			takes := heapOf() - before
-			t.Logf("%d bytes each, %d by estimate", takes/300, cache.bytes/300)
-			if takes > cache.bytes || len(cache.byText) != 300 {
+			t.Logf("%d bytes each, %d by estimate", takes/many, cache.bytes/many)
+			if takes > cache.bytes || len(cache.byText) != many {
 				t.Errorf("expected at most %d bytes, found %d", cache.bytes, takes)
 			}
 		})
@@ -190,28 +172,26 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 
 func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 	var cache policyCache
-	most := 0
-	for i := 0; most == 0; i++ {
-		held := len(cache.byText)
-		must(t, only(cache.parse(fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%d' ? 1 : 2"}}`, i))))
+	text := func(i int) string {
+		return fmt.Sprintf(`{"retries":{"expr":"reason matches 'x{250}%03d' ? 1 : 2"}}`, i)
+	}
+	must(t, only(cache.parse(text(0))))
+	if !long.Enabled() {
+		cache.bytes = maxCachedPolicies - cache.bytes // as if others had been read: one more fits, and no second one
+	}
+	for i := 1; len(cache.byText) == i; i++ {
+		must(t, only(cache.parse(text(i))))
 		if cache.bytes > maxCachedPolicies || i > 3000 {
 			t.Fatalf("expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
 		}
-		if len(cache.byText) < held {
-			most = held
+		if i == long.Or(1, 500) && len(cache.byText) != i+1 {
+			t.Errorf("expected the cache anew after more than %d policies, found it after %d", i, len(cache.byText))
 		}
 	}
-	if _, err := cache.parse(`{"timeout":"5ms"}`); err != nil || most < 500 || len(cache.byText) != 2 {
-		t.Errorf("expected the cache anew after more than 500 policies, found %d, and now %d, %v", most, len(cache.byText), err)
-	}
-}
-
-func TestAnUnreadablePolicyStaysUnreadable(t *testing.T) {
-	var cache policyCache
-	for range 2 {
-		if _, err := cache.parse(`{"timeout":"never"}`); err == nil || len(cache.byText) > 0 {
-			t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
-		}
+	expectEqual(t, "policies in the cache that began anew", 1, len(cache.byText))
+	held := cache.bytes
+	if _, err := cache.parse(`{"timeout":"never"}`); err == nil || cache.bytes != held {
+		t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
 	}
 }
 
@@ -230,16 +210,11 @@ func TestAChangedTextIsInForceAtTheNextRead(t *testing.T) {
 func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		put := func() string {
-			commands := []*model.Command{commandOf(t, `{"type":"put","uid":"m1","policy":{"timeout":"1m"}}`)}
-			snapshot, err := b.Read(t.Context(), []string{"m1"}, commands)
+			command := commandOf(t, `{"type":"put","uid":"m1","policy":{"timeout":"1m"}}`)
+			transition, _, err := b.execute(b.read(command), command)
 			must(t, err)
-			record := snapshot.Records["m1"]
-			decision, outcome, err := record.Execute(commands[0], snapshot.Policies, record.Exists, b.now)
-			if err != nil || outcome != model.Applied {
-				t.Fatalf("put: %v, %v", outcome, err)
-			}
-			b.mustApply(snapshot.Apply(commands[0], decision, b.now))
-			return decision.Definition.PolicyName
+			b.mustApply(transition)
+			return command.Definition.PolicyName
 		}
 		builtIn := named(t, `{"timeout":"1m","retries":[0,"1m","5m"],"on_exhausted":"next_planned"}`)
 		expectEqual(t, "name", builtIn.ContentName(), put())
@@ -254,6 +229,118 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		expectEqual(t, "text", `{"timeout":"1m","retries":["3m"],"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w"}`, text)
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// decide makes the transition of a command as a poller does.
+func (b *bench) decide(text string) *Transition {
+	b.t.Helper()
+	command := commandOf(b.t, text)
+	transition, outcome, err := b.execute(b.read(command), command)
+	if err != nil || outcome != model.Applied {
+		b.t.Fatalf("%s: %q, %v", text, outcome, err)
+	}
+	return transition
+}
+
+// using is a put of a model with a policy of its own: a timeout of so many minutes.
+func using(uid string, minutes int) string {
+	return fmt.Sprintf(`{"type":"put","uid":%q,"policy":{"timeout":"%dm"}}`, uid, minutes)
+}
+
+// inlineOf is the name and the text of the policy that using brings along.
+func inlineOf(t testing.TB, minutes int) (name, text string) {
+	t.Helper()
+	inline := commandOf(t, using("m", minutes)).Definition.Inline
+	canonical, err := inline.MarshalJSON()
+	must(t, err)
+	return inline.ContentName(), string(canonical)
+}
+
+// expectPolicies compares the stored policies, by the minutes of their timeouts, and that it is noted when a model was saved with them.
+func (b *bench) expectPolicies(minutes ...int) {
+	b.t.Helper()
+	policies, uses := hash{}, hash{}
+	for _, minutes := range minutes {
+		name, text := inlineOf(b.t, minutes)
+		policies[name], uses[name] = text, "? "+Millis(b.now)
+	}
+	state := b.state()
+	expectEqual(b.t, "policies", any(policies), state[":policies"])
+	expectEqual(b.t, "uses", any(uses), state[":policy_uses"])
+}
+
+func TestAPutThatIsRefusedStoresNoPolicy(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.decide(using("m1", 1)))
+		stale := b.decide(using("m1", 2))
+		b.mustApply(b.decide(using("m1", 3)))
+		gone := Item{Transition: b.decide(using("m2", 4)), Message: Claimed{"onobody"}}
+		b.unchanged(func() {
+			expectCodes(t, b.apply(stale), CodeConflict)
+			expectCodes(t, b.commit(gone), CodeGone)
+		})
+		b.expectPolicies(1, 3)
+	})
+}
+
+func TestAnInlinePolicyIsNotRemovedByHand(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.decide(using("m1", 1)))
+		name, _ := inlineOf(t, 1)
+		b.unchanged(func() {
+			var refused *document.Error
+			if removed, err := b.Fleet().RemovePolicy(t.Context(), name); removed || !errors.As(err, &refused) || refused.Field != "name" {
+				t.Errorf("expected a refusal of the name, found %v, %v", removed, err)
+			}
+		})
+	})
+}
+
+// expectForgotten lets something happen between the look at a policy and the attempt to forget it.
+func (b *bench) expectForgotten(minutes int, want bool, meanwhile func()) {
+	b.t.Helper()
+	uses, err := b.Fleet().PolicyUses(b.t.Context())
+	name, _ := inlineOf(b.t, minutes)
+	use := uses[name]
+	use.Name = name
+	meanwhile()
+	if forgotten, failed := b.Fleet().ForgetPolicy(b.t.Context(), use); err != nil || failed != nil || forgotten != want {
+		b.t.Errorf("expected it forgotten: %t, found %t, %v, %v", want, forgotten, err, failed)
+	}
+}
+
+func TestAPolicyIsForgottenUnlessAModelIsSavedWithItMeanwhile(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, recorded := range []string{"", "2 7", "? 7"} { // by older releases, and by this one
+			name, text := inlineOf(t, 1)
+			b.server.Flush(t)
+			b.seed(keys{":policies": hash{name: text}})
+			if recorded != "" {
+				b.seed(keys{":policy_uses": hash{name: recorded}})
+			}
+			b.expectForgotten(1, false, func() { b.mustApply(b.decide(using("m1", 1))) })
+			b.expectPolicies(1)
+			b.expectForgotten(1, true, func() {})
+			if state := b.state(); state[":policies"] != nil || state[":policy_uses"] != nil {
+				t.Errorf("expected nothing left, found %v, %v", state[":policies"], state[":policy_uses"])
+			}
+		}
+	})
+}
+
+// A put is decided on a policy that is gone when it is committed.
+func TestASaveWritesItsPolicyAnewWhenItWasForgottenMeanwhile(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.decide(using("m1", 1)))
+		name, _ := inlineOf(t, 1)
+		takes := b.decide(`{"type":"put","uid":"m2","policy":"` + name + `"}`)
+		b.expectForgotten(1, true, func() {})
+		b.mustApply(takes)
+		b.expectPolicies(1)
+		if m2 := b.load("m2"); m2.Fault != "" || m2.Policy.Timeout.Minutes() != 1 {
+			t.Errorf("expected its policy, found %q, %s", m2.Fault, m2.Policy.Timeout)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -16,11 +17,6 @@ import (
 
 func aQueueCircuit() model.QueueCircuit {
 	return model.QueueCircuit{On: true, Share: 0.5, Window: 5 * time.Minute, Min: 4}
-}
-
-func (b *bench) setQueueCircuit(circuit model.QueueCircuit) {
-	b.t.Helper()
-	must(b.t, b.Fleet().SetQueueCircuit(b.t.Context(), circuit, "ann"))
 }
 
 func (b *bench) queueCircuit() QueueCircuitStatus {
@@ -52,31 +48,104 @@ func (b *bench) end(success bool, uids ...string) {
 	}
 }
 
-func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndClosedByHalfOfIt(t *testing.T) {
+func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndHoldsWhatFailsThen(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.setQueueCircuit(aQueueCircuit())
-		b.end(true, "s1")
-		b.end(false, "f1", "f2")
-		expectEqual(t, "of three", CircuitUnchanged, b.measure())
-		b.end(true, "s2")
+		expectEqual(t, "of an empty queue", QueueCircuitStatus{QueueCircuit: model.DefaultQueueCircuit()}, b.queueCircuit())
+		set := aQueueCircuit()
+		for _, on := range []bool{false, true} {
+			set.On = on
+			must(t, b.Fleet().SetQueueCircuit(t.Context(), set, "ann"))
+			b.end(true, fmt.Sprint("s1-", on), fmt.Sprint("s2-", on))
+			b.end(false, fmt.Sprint("f1-", on), fmt.Sprint("f2-", on))
+		}
 		expectEqual(t, "half of four", CircuitOpened, b.measure())
-		expectEqual(t, "again", CircuitUnchanged, b.measure())
-		open := aQueueCircuit()
-		open.Open = true
-		expectEqual(t, "status", QueueCircuitStatus{open, "2026-11-21T06:00:00.000Z", 2, 2, 1}, b.queueCircuit())
-		expectEqual(t, "journal", map[string]any{"event": "circuit_opened", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": "2", "failures": "2"}, b.newest(b.Keys.Journal))
-
-		b.end(false, "f3") // held back
+		set.Open = true
+		expectEqual(t, "status", QueueCircuitStatus{set, "2026-11-21T06:00:00.000Z", 2, 2, 1}, b.queueCircuit())
+		b.end(false, "f3")
 		expectEqual(t, "journal", any("1"), b.newest(b.Keys.Journal)["held"])
 		if held := b.load("f3"); held.Disabled || held.RefreshAt.IsZero() {
 			t.Errorf("want a failure held back, got %+v", held.State)
 		}
+	})
+}
 
-		b.now = b.now.Add(6 * time.Minute) // all that was counted is too old
-		expectEqual(t, "of none", CircuitUnchanged, b.measure())
-		b.end(true, "s3")
-		expectEqual(t, "of one success", CircuitClosed, b.measure())
-		expectEqual(t, "status", QueueCircuitStatus{aQueueCircuit(), "", 1, 0, 1}, b.queueCircuit())
+// merged are the fields of several hashes.
+func merged(hashes ...hash) hash {
+	all := hash{}
+	for _, fields := range hashes {
+		maps.Copy(all, fields)
+	}
+	return all
+}
+
+// counted are ends of attempts that were counted some ms before six.
+func counted(ok, failed string, ago int) hash {
+	began := strconv.Itoa(six - ago)
+	return hash{model.QueueCircuitSucceeded + began: ok, model.QueueCircuitFailed + began: failed}
+}
+
+func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testing.T) {
+	set := hash{"on": "1", "share": "0.5", "window_ms": "300000", "min": "4"}
+	opened := but(set, "opened_at", "2026-11-21T06:00:00.000Z", "opened", "1")
+	measure := func(b *bench) any { return b.measure() }
+	told := func(event, ok, failed string) events {
+		return events{{"event": event, "key": "queue", "at": "2026-11-21T06:00:00.000Z", "successes": ok, "failures": failed}}
+	}
+	eachCall(t, []callCase{
+		{
+			name: "three attempts are too few to open it", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": set, ":stats": counted("1", "2", 1)},
+		},
+		{
+			name: "half of four open it", call: measure, says: CircuitOpened,
+			seed: keys{":circuit:queue": set, ":stats": counted("2", "2", 1)},
+			want: keys{
+				":circuit:queue": opened, ":stats": but(counted("2", "2", 1), "circuit_opened", "1"),
+				":journal": told("circuit_opened", "2", "2"), ":outbox": told("circuit_opened", "2", "2"),
+			},
+		},
+		{
+			name: "without a journal the operators are told all the same", says: CircuitOpened,
+			call: func(b *bench) any { b.config.JournalCap = None; return b.measure() },
+			seed: keys{":circuit:queue": set, ":stats": counted("0", "4", 1)},
+			want: keys{":circuit:queue": opened, ":stats": but(counted("0", "4", 1), "circuit_opened", "1"), ":outbox": told("circuit_opened", "0", "4")},
+		},
+		{
+			name: "an open one is not opened again", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": opened, ":stats": counted("0", "9", 1)},
+		},
+		{
+			// Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
+			name: "what is too old, or no number, counts for nothing, and what is counted meanwhile counts", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": set, ":stats": merged(counted("0", "9", 300_000), counted("", "many", 1), counted("0", "3", -300_000), counted("0", "9", -300_001))},
+			want: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "3", -300_000))},
+		},
+		{
+			name: "less than half of its share of failures closes it", call: measure, says: CircuitClosed,
+			seed: keys{":circuit:queue": but(opened, "probe_at", "2026-11-21T06:00:00.000Z", "by", "ann", "reason", "why"), ":stats": counted("4", "1", 1)},
+			want: keys{
+				":circuit:queue": but(set, "opened", "1"), ":stats": but(counted("4", "1", 1), "circuit_closed", "1"),
+				":journal": told("circuit_closed", "4", "1"), ":outbox": told("circuit_closed", "4", "1"),
+			},
+		},
+		{
+			name: "half of it does not, nor does nothing", call: func(b *bench) any {
+				first := b.measure()
+				b.now = b.now.Add(10 * time.Minute)
+				return []CircuitChange{first, b.measure()}
+			},
+			says: []CircuitChange{CircuitUnchanged, CircuitUnchanged},
+			seed: keys{":circuit:queue": opened, ":stats": counted("3", "1", 1)},
+			want: keys{":circuit:queue": opened},
+		},
+		{
+			name: "what somebody has opened is not closed before it may be tried", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": but(opened, "probe_at", "2026-11-21T06:00:00.001Z"), ":stats": counted("9", "0", 1)},
+		},
+		{
+			name: "one that is off stays as it is", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": but(opened, "on", ""), ":stats": counted("9", "0", 1)},
+		},
 	})
 }
 
@@ -100,57 +169,21 @@ func (b *bench) newest(stream string) map[string]any {
 	return entries[0].Values
 }
 
-// Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
-func TestWhatIsCountedWhileTheCircuitOfAQueueIsMeasuredCounts(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.setQueueCircuit(aQueueCircuit())
-		b.end(false, "f1", "f2", "f3", "f4")
-		b.now = b.now.Add(-aQueueCircuit().Window / 2)
-		expectEqual(t, "four failures", CircuitOpened, b.measure())
-		b.now = b.now.Add(aQueueCircuit().Window / 2)
-		expectEqual(t, "failures", int64(4), b.queueCircuit().Failures)
-	})
-}
-
-func TestACounterOfTheCircuitOfAQueueThatIsNoNumberCountsForNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		at := strconv.FormatInt(b.now.UnixMilli()-1, 10)
-		b.seed(keys{":stats": hash{model.QueueCircuitFailed + at: "many"}})
-		b.setQueueCircuit(aQueueCircuit())
-		b.end(false, "f1", "f2", "f3")
-		expectEqual(t, "three failures", CircuitUnchanged, b.measure())
-		b.end(false, "f4")
-		expectEqual(t, "four failures", CircuitOpened, b.measure())
-	})
-}
-
-func TestACircuitOfAQueueThatIsOffCountsNothingAndDoesNotOpen(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		expectEqual(t, "of an empty queue", QueueCircuitStatus{QueueCircuit: model.DefaultQueueCircuit()}, b.queueCircuit())
-		off := aQueueCircuit()
-		off.On = false
-		b.setQueueCircuit(off)
-		b.end(false, "f1", "f2", "f3", "f4")
-		expectEqual(t, "measured", CircuitUnchanged, b.measure())
-		expectEqual(t, "status", QueueCircuitStatus{QueueCircuit: off}, b.queueCircuit())
-	})
-}
-
 func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 	off := aQueueCircuit()
 	off.On = false
 	everywhere(t, func(t *testing.T, b *bench) {
-		for name, closes := range map[string]func() error{
-			"closed": func() error { return b.turn(CircuitClosed, "queue", 0) },
-			"switched off": func() error {
+		for name, closes := range map[string]func(b *bench) error{
+			"closed": func(b *bench) error { return b.turn(CircuitClosed, "queue", 0) },
+			"switched off": func(b *bench) error {
 				return errors.Join(b.Fleet().SetQueueCircuit(t.Context(), off, "ann"), b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 			},
 		} {
-			b.server.Flush(t)
-			b.setQueueCircuit(aQueueCircuit())
+			b := b.fresh(t)
+			must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 			b.end(false, "f1", "f2", "f3", "f4")
 			expectEqual(t, name+": before", CircuitOpened, b.measure())
-			must(t, closes())
+			must(t, closes(b))
 			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
 			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
 			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox))
@@ -177,19 +210,16 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 
 func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
-			b.server.Flush(t)
-			circuit := aQueueCircuit()
-			circuit.Window = windows[0]
-			b.setQueueCircuit(circuit)
-			b.end(false, "f1", "f2")
-			circuit.Window = windows[1]
-			b.setQueueCircuit(circuit)
+		b.seed(keys{":stats": merged(counted("4", "1", minute), counted("4", "1", 6*minute), counted("4", "1", 60*minute))})
+		circuit := aQueueCircuit()
+		for _, test := range []struct {
+			window time.Duration
+			want   [2]int64
+		}{{time.Hour, [2]int64{8, 2}}, {5 * time.Minute, [2]int64{4, 1}}} {
+			circuit.Window = test.window
+			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
 			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, windows[0].String()+": status at once", QueueCircuitStatus{circuit, "", 0, 2, 0}, b.queueCircuit())
-			b.now = b.now.Add(windows[1])
-			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, windows[0].String()+": status after the window", QueueCircuitStatus{circuit, "", 0, 0, 0}, b.queueCircuit())
+			expectEqual(t, test.window.String(), QueueCircuitStatus{circuit, "", test.want[0], test.want[1], 0}, b.queueCircuit())
 		}
 	})
 }
@@ -201,62 +231,9 @@ func TestAnyNumberOfExpiredCountersIsForgotten(t *testing.T) {
 			stats[model.QueueCircuitFailed+strconv.Itoa(i)] = "1"
 		}
 		b.seed(keys{":stats": stats})
-		b.setQueueCircuit(aQueueCircuit())
+		must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"))
 		expectEqual(t, "measured", CircuitUnchanged, b.measure())
 		expectEqual(t, "counters", any(hash{"failure": "9"}), b.state()[":stats"])
-	})
-}
-
-func TestTheCircuitOfAQueueIsMeasuredWithoutAJournalToo(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.setQueueCircuit(aQueueCircuit())
-		b.end(false, "f1", "f2", "f3", "f4")
-		expectEqual(t, "of four", CircuitOpened, b.measure())
-		if journal := b.state()[":journal"]; journal != nil {
-			t.Errorf("want no journal, got %v", journal)
-		}
-		expectEqual(t, "outbox", any("circuit_opened"), b.newest(b.Keys.Outbox)["event"])
-	}, func(c *Config) { c.JournalCap = None })
-}
-
-func TestWhatSomebodyHasOpenedIsNotClosedBeforeItMayBeTriedAndThenByAttemptsSinceThen(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.setQueueCircuit(aQueueCircuit())
-		b.end(true, "s1") // before it opens, which says nothing of what comes
-		must(t, b.turn(CircuitOpened, "queue", time.Minute))
-		b.now = b.now.Add(59 * time.Second)
-		b.end(true, "s2")
-		expectEqual(t, "a success, too soon", CircuitUnchanged, b.measure())
-		b.end(false, "f1", "f2")
-		b.now = b.now.Add(time.Second)
-		expectEqual(t, "one of three", CircuitUnchanged, b.measure())
-		if held := b.load("f1"); held.Disabled {
-			t.Errorf("want failures held back, got %+v", held.State)
-		}
-		for i := range 6 {
-			b.end(true, "s"+strconv.Itoa(3+i))
-		}
-		expectEqual(t, "seven of nine", CircuitClosed, b.measure())
-		expectEqual(t, "what is left", any(hash{"on": "1", "share": "0.5", "window_ms": "300000", "min": "4", "opened": "1"}), b.state()[":circuit:queue"])
-	})
-}
-
-func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		must(t, b.turn(CircuitOpened, "queue", time.Minute))
-		b.end(false, "f1")
-		b.now = b.now.Add(time.Hour)
-		b.end(true, "s1")
-		expectEqual(t, "measured", CircuitUnchanged, b.measure())
-		if held := b.load("f1"); held.Disabled || !b.queueCircuit().Open {
-			t.Errorf("want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
-		}
-		must(t, b.turn(CircuitClosed, "queue", 0))
-		b.now = b.now.Add(time.Minute)
-		b.end(false, "f2")
-		if final := b.load("f2"); !final.Disabled || b.queueCircuit().Open {
-			t.Errorf("want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
-		}
 	})
 }
 
@@ -316,19 +293,19 @@ func TestWhatTheReleaseBeforeHasStoredOfTheCircuitOfAQueueIsKept(t *testing.T) {
 		want.Open = true
 		expectEqual(t, "read behind", want, b.queueCircuit().QueueCircuit)
 
-		b.server.Flush(t)
-		b.seed(keys{":brake": former})
-		set := aQueueCircuit()
-		b.setQueueCircuit(set)
-		b.measure()
-		expectEqual(t, "set behind", set, b.queueCircuit().QueueCircuit)
-
-		b.server.Flush(t)
-		b.seed(keys{":brake": former})
-		must(t, b.turn(CircuitOpened, "queue", time.Minute))
-		b.measure()
-		want.Open = true
-		expectEqual(t, "opened by hand", want, b.queueCircuit().QueueCircuit)
-		expectEqual(t, "since", model.FormatTime(b.now), b.queueCircuit().OpenedAt)
+		for what, act := range map[string]func(b *bench){
+			"set behind":     func(b *bench) { must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann")) },
+			"opened by hand": func(b *bench) { must(t, b.turn(CircuitOpened, "queue", time.Minute)) },
+		} {
+			b := b.fresh(t)
+			b.seed(keys{":brake": former})
+			act(b)
+			b.measure()
+			want := map[string]model.QueueCircuit{"set behind": aQueueCircuit(), "opened by hand": {On: true, Open: true, Share: 0.8, Window: time.Minute, Min: 5}}[what]
+			expectEqual(t, what, want, b.queueCircuit().QueueCircuit)
+			if want.Open {
+				expectEqual(t, "since", model.FormatTime(b.now), b.queueCircuit().OpenedAt)
+			}
+		}
 	})
 }

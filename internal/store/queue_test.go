@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/scripts"
 )
@@ -16,12 +21,7 @@ import (
 // onEach runs a test with the clients of a fake server, a real one and a cluster.
 func onEach(t *testing.T, test func(t *testing.T, server *testkit.Server, clients *Clients)) {
 	t.Helper()
-	with := func(t *testing.T, s *testkit.Server) {
-		client := s.Client(t)
-		test(t, s, &Clients{Read: client, Write: client, Block: client, Clustered: s.IsCluster()})
-	}
-	testkit.Both(t, with)
-	t.Run("cluster", func(t *testing.T) { with(t, testkit.Cluster(t)) })
+	everywhere(t, func(t *testing.T, b *bench) { test(t, b.server, b.Clients) })
 }
 
 // TestTheHomeOfAModelIsTheOneThatIsDocumented holds what readers in other languages compute: CRC-32 of "123456789" is 0xCBF43926.
@@ -59,26 +59,12 @@ func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
 	})
 }
 
-func TestAQueueWithoutBracesMayHavePartsToo(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		client := server.Client(t)
-		clients := &Clients{Read: client, Write: client, Block: client}
-		must(t, Create(t.Context(), clients, Config{Queue: "bigtables"}, 2))
-		for _, name := range []string{"bigtables", "{bigtables}"} {
-			q, err := Open(t.Context(), clients, Config{Queue: name})
-			must(t, err)
-			expectEqual(t, name, "{bigtables:1}", q.Parts[1].Keys.Queue)
-		}
-	})
-}
-
 func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		clients := newBench(t, server).Clients
 		for _, key := range []string{"bigtables:stats", "{bigtables}:due", "bigtables-output", "bigtables:pollers", "{bigtables:1}:policies"} {
 			server.Flush(t)
-			client := server.Client(t)
-			must(t, client.RPush(t.Context(), key, "x").Err())
-			clients := &Clients{Read: client, Write: client, Block: client}
+			must(t, clients.Write.RPush(t.Context(), key, "x").Err())
 			err := Create(t.Context(), clients, Config{Queue: "bigtables"}, 2)
 			if err == nil || !strings.Contains(err.Error(), `found "`+key+`"`) {
 				t.Errorf("want %s told, got %v", key, err)
@@ -88,17 +74,12 @@ func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
 				t.Errorf("want one part, got %+v, %v", q, err)
 			}
 		}
-	})
-}
-
-func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
-	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
-		client := server.Client(t)
-		for _, value := range []string{"", "0", "-1", "1025", "many", "8 "} {
-			must(t, client.HSet(t.Context(), "{q}:settings", "parts", value).Err())
-			if _, err := Open(t.Context(), &Clients{Read: client, Write: client}, Config{Queue: "q"}); err == nil || !strings.Contains(err.Error(), "{q}:settings parts: expected 1 to 1024") {
-				t.Errorf("%q: want a refusal, got %v", value, err)
-			}
+		server.Flush(t)
+		must(t, Create(t.Context(), clients, Config{Queue: "bigtables"}, 2))
+		for _, name := range []string{"bigtables", "{bigtables}"} { // a queue without braces may have parts too
+			q, err := Open(t.Context(), clients, Config{Queue: name})
+			must(t, err)
+			expectEqual(t, name, "{bigtables:1}", q.Parts[1].Keys.Queue)
 		}
 	})
 }
@@ -188,18 +169,6 @@ func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 	})
 }
 
-func TestAQueueThatCannotBeReadIsNotOpened(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	client := testkit.Miniredis(t).Client(t)
-	if _, err := Open(ctx, &Clients{Read: client}, Config{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read the settings of the queue") {
-		t.Errorf("want the error, got %v", err)
-	}
-	if _, err := Open(t.Context(), &Clients{Read: client}, Config{Queue: "a b"}); err == nil {
-		t.Error("want the name refused")
-	}
-}
-
 func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		_, second, inFirst, _ := twoParts(t, clients)
@@ -230,17 +199,175 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 	})
 }
 
-func TestEachNodeIsToldTheScriptsOnce(t *testing.T) {
-	server := testkit.Redis(t)
-	client := server.Client(t)
-	clients := &Clients{Read: client, Write: client, Block: client}
-	must(t, Create(t.Context(), clients, Config{Queue: "q"}, 100))
-	q, err := Open(t.Context(), clients, Config{Queue: "q"})
+func TestEachNodeIsToldAllScriptsOnce(t *testing.T) {
+	b := newBench(t, testkit.Redis(t))
+	must(t, Create(t.Context(), b.Clients, Config{Queue: "q"}, 100))
+	q, err := Open(t.Context(), b.Clients, Config{Queue: "q"})
 	must(t, err)
-	must(t, client.ConfigResetStat(t.Context()).Err())
+	must(t, b.redis.ScriptFlush(t.Context()).Err())
+	must(t, b.redis.ConfigResetStat(t.Context()).Err())
 	must(t, q.LoadScripts(t.Context()))
-	info := client.Info(t.Context(), "commandstats").Val()
+	info := b.redis.Info(t.Context(), "commandstats").Val()
 	if want := fmt.Sprintf("cmdstat_script|load:calls=%d,", len(scripts.Sources())); !strings.Contains(info, want) {
 		t.Errorf("want %s in\n%s", want, info)
+	}
+	for file, text := range scripts.Sources() {
+		if known := b.redis.ScriptExists(t.Context(), redis.NewScript(text).Hash()).Val(); len(known) != 1 || !known[0] {
+			t.Errorf("%s is not loaded", file)
+		}
+	}
+}
+
+func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
+	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
+		first, second, _, uid := twoParts(t, clients)
+		ctx := t.Context()
+		claim := func(limit int) (commands []Forwarded) {
+			claimed, err := first.Claim(ctx, "p", limit, time.Minute)
+			must(t, err)
+			for _, c := range claimed.Messages {
+				commands = append(commands, Forwarded{uid, c})
+			}
+			return commands
+		}
+		forward := func(commands []Forwarded) {
+			t.Helper()
+			done, err := first.Forward(ctx, commands)
+			if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		}
+		expect := func(want ...string) {
+			t.Helper()
+			found, err := clients.Read.LRange(ctx, second.Keys.Control, 0, -1).Result()
+			if diff := cmp.Diff(want, found); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		}
+		settle := func(commands []Forwarded) {
+			t.Helper()
+			var items []Item
+			for _, c := range commands {
+				items = append(items, Item{Message: c.Claimed, UID: c.UID, Counter: "forwarded"})
+			}
+			now, err := first.Now(ctx)
+			must(t, err)
+			codes, err := first.Commit(ctx, Batch{Now: now, Owner: "p", Items: items})
+			if err != nil || codes[0] != CodeApplied {
+				t.Fatalf("settle: %v, %v", codes, err)
+			}
+		}
+		must(t, clients.Write.RPush(ctx, first.Keys.Control, "one", "two two", "").Err())
+		old := claim(10)
+		forward(old)
+		forward(old) // the reply was lost
+		expect("one", "two two", "")
+		settle(old)
+		must(t, clients.Write.RPush(ctx, first.Keys.Control, "four").Err())
+		fresh := claim(10)
+		forward(fresh)
+		forward(old) // by a poller that was paused
+		expect("one", "two two", "", "four")
+		settle(fresh)
+
+		// A node that has taken over may have lost the last numbers.
+		must(t, clients.Write.Del(ctx, first.Keys.Forwarded).Err())
+		must(t, clients.Write.RPush(ctx, first.Keys.Control, "five").Err())
+		forward(claim(10))
+		expect("one", "two two", "", "four", "five")
+	})
+}
+
+func TestAPartThatDoesNotAnswerKeepsItsCommandsWaitingAlone(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		client := server.Client(t)
+		first, second, inFirst, inSecond := twoParts(t, &Clients{Read: client, Write: client, Block: client})
+		must(t, client.Set(t.Context(), first.Keys.Control, "of another type", 0).Err())
+		done, err := second.Forward(t.Context(), []Forwarded{{inFirst, Claimed{"n1 a"}}, {inSecond, Claimed{"n2 b"}}})
+		if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); diff != "" {
+			t.Error(diff)
+		}
+		if err == nil || !strings.Contains(err.Error(), "forward commands to {q:0}: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
+			t.Errorf("want the part named, got %v", err)
+		}
+	})
+}
+
+func TestAQueueOfANewerLayoutIsRefusedWithWordsBeforeAllElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		newer := strconv.Itoa(Layout + 1)
+		b.redis.HSet(t.Context(), b.Keys.Settings, settingLayout, newer, settingParts, "what nobody knows yet")
+		_, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
+		want := b.Keys.Settings + " layout: expected at most " + strconv.Itoa(Layout) + ", found " + newer + ": a newer release stores this queue; upgrade this binary"
+		if err == nil || err.Error() != want {
+			t.Errorf("expected %s, found %v", want, err)
+		}
+		if err := Create(t.Context(), b.Clients, Config{Queue: b.Keys.Queue}, 2); err == nil || !strings.Contains(err.Error(), "upgrade this binary") {
+			t.Errorf("expected that nothing is created in it, found %v", err)
+		}
+	})
+}
+
+func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
+	keys := newKeys("q")
+	for _, test := range []struct {
+		field  string
+		values list
+		want   string
+	}{
+		{settingParts, list{"", "0", "-1", "1025", "many", "8 "}, "parts: expected 1 to 1024"},
+		{settingLayout, list{"0", "-1", "one", ""}, "layout: expected a whole number of at least 1"},
+		{settingNewError, list{"-1", "many"}, "new_error_above: expected a whole number"},
+		{settingPayload, list{"middle"}, "payload: expected top or nested"},
+		{settingModelName, list{"a b"}, "model_name: expected "},
+	} {
+		for _, value := range test.values {
+			if _, err := parseSettings(keys, hash{test.field: value}); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s %q: want a refusal, got %v", test.field, value, err)
+			}
+		}
+	}
+	for _, test := range []struct {
+		found hash
+		want  settings
+	}{
+		{nil, settings{layout: 1, parts: 1}},
+		{hash{settingLayout: "1", settingParts: "8", settingNewError: "7"}, settings{layout: 1, parts: 8, above: 7}},
+		{hash{settingPayload: PayloadNested, settingNewError: "0"}, settings{layout: 1, parts: 1, wire: model.Wire{Nested: true}, above: None}},
+	} {
+		if got, err := parseSettings(keys, test.found); err != nil || got != test.want {
+			t.Errorf("%v: got %+v, %v", test.found, got, err)
+		}
+	}
+}
+
+func TestHowManyModelsAFingerprintMayStopUntoldIsSetForTheQueue(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		open := func() *Queue {
+			q, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
+			must(t, err)
+			return q
+		}
+		q := open()
+		expectEqual(t, "at first", 50, q.NewErrorAbove())
+		if err := q.SetNewErrorAbove(t.Context(), -1); err == nil {
+			t.Error("expected a refusal")
+		}
+		for _, models := range []int{9, 0} {
+			must(t, q.SetNewErrorAbove(t.Context(), models))
+			expectEqual(t, "here and for others", [2]int{models, models}, [2]int{q.NewErrorAbove(), open().NewErrorAbove()})
+		}
+	})
+}
+
+func TestAQueueThatCannotBeReadIsNotOpened(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	client := testkit.Miniredis(t).Client(t)
+	if _, err := Open(ctx, &Clients{Read: client}, Config{}); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "read the settings of the queue") {
+		t.Errorf("want the error, got %v", err)
+	}
+	if _, err := Open(t.Context(), &Clients{Read: client}, Config{Queue: "a b"}); err == nil {
+		t.Error("want the name refused")
 	}
 }

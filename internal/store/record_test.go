@@ -1,17 +1,22 @@
 package store
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/refreshd/refreshd/model/policy"
 
 	miniredis "github.com/alicebob/miniredis/v2/server"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
@@ -45,25 +50,20 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 }
 
 func TestAnUnreadableFieldIsAFaultWithASafeValue(t *testing.T) {
-	tests := []struct{ field, value, fault string }{
+	for _, test := range []struct{ field, value, fault string }{
 		{"refresh_at", "tomorrow", `refresh_at: expected an RFC 3339 time, found "tomorrow"`},
 		{"deadline_at", "1795240800000", `deadline_at: expected an RFC 3339 time, found "1795240800000"`},
 		{"attempt_no", "-1", `attempt_no: expected a whole number, found "-1"`},
 		{"attempt_no", "1.5", `attempt_no: expected a whole number, found "1.5"`},
 		{"progress", strings.Repeat("9", 99), `progress: expected a whole number, found "` + strings.Repeat("9", 60) + `"…`},
 		{"phase", "wide", `phase: expected a duration, found "wide"`},
-	}
-	everywhere(t, func(t *testing.T, b *bench) {
-		for _, test := range tests {
-			b.seed(keys{":model:m1": hash{"rev": "7", test.field: test.value}})
-			record := b.load("m1")
-			expectEqual(t, "fault", test.fault, record.Fault)
-			if !record.Exists || record.AttemptNo != 0 || record.Progress != 0 || !record.RefreshAt.IsZero() || !record.DeadlineAt.IsZero() {
-				t.Errorf("%s %q was read as %+v", test.field, test.value, record.State)
-			}
-			b.server.Flush(t)
+	} {
+		record := NewRecord("m1", hash{"rev": "7", test.field: test.value})
+		expectEqual(t, "fault", test.fault, record.Fault)
+		if !record.Exists || record.AttemptNo != 0 || record.Progress != 0 || !record.RefreshAt.IsZero() || !record.DeadlineAt.IsZero() {
+			t.Errorf("%s %q was read as %+v", test.field, test.value, record.State)
 		}
-	})
+	}
 }
 
 func TestATransitionHealsAnUnreadableField(t *testing.T) {
@@ -72,39 +72,6 @@ func TestATransitionHealsAnUnreadableField(t *testing.T) {
 		b.mustApply(b.start("m1", "a1"))
 		if record := b.load("m1"); record.Fault != "" || record.AttemptUID != "a1" || record.Rev() != "1795240800000" {
 			t.Errorf("fault %q, attempt %q, rev %q; want none, a1, the clock", record.Fault, record.AttemptUID, record.Rev())
-		}
-	})
-}
-
-func TestLoadTellsWhatIsNotStored(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(waitingKeys())
-		records, err := b.Load(t.Context(), list{"m1", "nobody", "m1"})
-		if err != nil || len(records) != 2 {
-			t.Fatalf("Load = %d records, %v; want 2", len(records), err)
-		}
-		stored, nobody := records["m1"], records["nobody"]
-		if !stored.Exists || stored.Rev() != "7" || stored.Payload != `{"input_url":"u"}` || stored.Fault != "" {
-			t.Errorf("stored model was read as %+v", stored)
-		}
-		if nobody.Exists || nobody.UID != "nobody" || nobody.Rev() != "" || nobody.Fault != "" {
-			t.Errorf("absent model was read as %+v", nobody)
-		}
-	})
-}
-
-func TestKeysOfAWrongTypeAreFaultsOfTheirModelOnly(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(and(waitingKeys(), keys{":model:list": list{"x"}, ":model:odd": dueModel, ":payload:odd": list{"x"}}))
-		records, err := b.Load(t.Context(), list{"list", "odd", "m1", "none"})
-		must(t, err)
-		for uid, prefix := range map[string]string{"list": "hash: WRONGTYPE", "odd": "payload: WRONGTYPE", "m1": "", "none": ""} {
-			if fault := records[uid].Fault; !strings.HasPrefix(fault, prefix) || prefix == "" && fault != "" {
-				t.Errorf("fault of %s: %q, want %q", uid, fault, prefix)
-			}
-		}
-		if !records["list"].Exists || records["none"].Exists || records["m1"].Payload == "" {
-			t.Error("the fault of one model changed another")
 		}
 	})
 }
@@ -128,39 +95,35 @@ func TestAnErrorBehindAMissingPayloadIsAnErrorOfLoad(t *testing.T) {
 	}
 }
 
-func TestAModelWithoutAKnownPolicyWaitsWithTheDefault(t *testing.T) {
+func TestWhatOfAModelCannotBeReadIsAFaultOfItAlone(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{
-			":model:m1": but(dueModel, "policy", "gone"),
-			":model:m2": but(dueModel, "policy", "bad"),
-			":model:m3": but(dueModel, "policy", "good"),
+		b.seed(and(waitingKeys(), keys{
+			":model:list": list{"x"}, ":model:odd": dueModel, ":payload:odd": list{"x"},
+			":model:m2": but(dueModel, "policy", "gone"), ":model:m3": but(dueModel, "policy", "bad"), ":model:m4": but(dueModel, "policy", "good"),
+			":model:m5": but(dueModel, "rrule", "FREQ=NEVER", "dtstart", "2026-01-01T00:00:00"),
+			":model:m6": but(dueModel, "rrule", "FREQ=DAILY", "dtstart", "2026-01-01T05:00:00", "timezone", "Europe/Berlin"),
 			":policies": hash{"bad": "{", "good": `{"timeout":"7m"}`},
-		})
-		records, err := b.Load(t.Context(), list{"m1", "m2", "m3"})
-		must(t, err)
-		expectEqual(t, "fault of m1", `policy: expected the name of a stored policy, found "gone"`, records["m1"].Fault)
-		expectEqual(t, "fault of m2", `policy: expected the name of a stored policy, found "bad"`, records["m2"].Fault)
-		expectEqual(t, "policy of m1", policy.Default(), records["m1"].Policy)
-		if good := records["m3"]; good.Fault != "" || good.Policy.Timeout != 7*time.Minute {
-			t.Errorf("policy of m3: fault %q, timeout %v; want none, 7m", good.Fault, good.Policy.Timeout)
+		}))
+		faults := map[string]string{
+			"list": "hash: WRONGTYPE", "odd": "payload: WRONGTYPE", "m1": "", "nobody": "", "m4": "", "m5": "rrule FREQ: expected ", "m6": "",
+			"m2": `policy: expected the name of a stored policy, found "gone"`, "m3": `policy: expected the name of a stored policy, found "bad"`,
 		}
-	})
-}
-
-func TestAScheduleThatCannotBeReadIsAFault(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{
-			":model:m1": but(dueModel, "rrule", "FREQ=NEVER", "dtstart", "2026-01-01T00:00:00"),
-			":model:m2": but(dueModel, "rrule", "FREQ=DAILY", "dtstart", "2026-01-01T05:00:00", "timezone", "Europe/Berlin"),
-		})
-		records, err := b.Load(t.Context(), list{"m1", "m2"})
+		records, err := b.Load(t.Context(), append(slices.Sorted(maps.Keys(faults)), "m1"))
 		must(t, err)
-		if bad := records["m1"]; bad.Fault == "" || bad.Schedule != nil {
-			t.Errorf("fault %q, schedule %v; want a fault and none", bad.Fault, bad.Schedule)
+		expectEqual(t, "records", len(faults), len(records))
+		for uid, want := range faults {
+			r := records[uid]
+			if !strings.HasPrefix(r.Fault, want) || want == "" && r.Fault != "" || r.Exists == (uid == "nobody") || r.Broken != (uid == "list") || r.UID != uid {
+				t.Errorf("%s was read as %+v, want the fault %q", uid, r, want)
+			}
 		}
-		good := records["m2"]
-		expectEqual(t, "fault", "", good.Fault)
-		expectEqual(t, "planned", time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC), good.Planned(b.now))
+		if m1 := records["m1"]; m1.Rev() != "7" || m1.Payload != `{"input_url":"u"}` || records["nobody"].Rev() != "" {
+			t.Errorf("m1 was read as %+v", m1)
+		}
+		expectEqual(t, "policy of m2", policy.Default(), records["m2"].Policy)
+		expectEqual(t, "timeout of m4", 7*time.Minute, records["m4"].Policy.Timeout)
+		expectEqual(t, "schedule of m5", nil, records["m5"].Schedule)
+		expectEqual(t, "planned", time.Date(2026, 11, 22, 4, 0, 0, 0, time.UTC), records["m6"].Planned(b.now))
 	})
 }
 
@@ -175,5 +138,147 @@ func TestPoliciesAreReadByName(t *testing.T) {
 		if len(policies) != 3 || policies["slow"].Timeout != 2*time.Hour {
 			t.Errorf("policies %v, want the default twice and slow", policies)
 		}
+	})
+}
+
+func (b *bench) read(commands ...*model.Command) *Snapshot {
+	b.t.Helper()
+	var uids list
+	for _, command := range commands {
+		uids = append(uids, command.UID)
+	}
+	snapshot, err := b.Read(b.t.Context(), uids, commands)
+	must(b.t, err)
+	return snapshot
+}
+
+// execute decides a command and returns the transition that would carry it out; nil: nothing changes.
+func (b *bench) execute(snapshot *Snapshot, command *model.Command) (*Transition, model.Outcome, error) {
+	record := snapshot.Records[command.UID]
+	decision, outcome, err := record.Execute(command, snapshot.Policies, record.Exists, b.now)
+	if err != nil || outcome != model.Applied {
+		return nil, outcome, err
+	}
+	return snapshot.Apply(command, decision, b.now), outcome, nil
+}
+
+func commandOf(t testing.TB, text string) *model.Command {
+	t.Helper()
+	command, err := model.DecodeCommand([]byte(text))
+	must(t, err)
+	return &command
+}
+
+func TestAPutMayUseAPolicyThatAnotherOfItsBatchBringsAlong(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		inline := commandOf(t, `{"type":"put","uid":"m1","policy":{"timeout":"7m"}}`)
+		byName := commandOf(t, `{"type":"put","uid":"m2","policy":"`+inline.Definition.PolicyName+`"}`)
+		for _, batch := range [][]*model.Command{{inline, byName}, {byName, inline}} {
+			b.server.Flush(t)
+			snapshot := b.read(batch...)
+			for _, command := range batch {
+				transition, outcome, err := b.execute(snapshot, command)
+				if err != nil || outcome != model.Applied {
+					t.Fatalf("%s: %q, %v", command.UID, outcome, err)
+				}
+				b.mustApply(transition)
+			}
+			if m2 := b.load("m2"); m2.Fault != "" || m2.Policy.Timeout.Minutes() != 7 {
+				t.Errorf("want the policy of the other, got %q, %v", m2.Fault, m2.Policy.Timeout)
+			}
+		}
+	})
+}
+
+func TestACommandThatIsRefusedOrChangesNothingMakesNoTransition(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":policies": hash{"nightly": "{}"}})
+		b.mustApply(b.put("m1", "{}"))
+		const unknown = `policy: expected a policy, or the name of a stored one (default, nightly), found "hourly"`
+		for text, want := range map[string]string{
+			`{"type":"enable","uid":"m1"}`:                "unchanged <nil>",
+			`{"type":"run","uid":"nobody"}`:               "unknown_model <nil>",
+			`{"type":"put","uid":"m2","policy":"hourly"}`: "malformed " + unknown,
+		} {
+			command := commandOf(t, text)
+			transition, outcome, err := b.execute(b.read(command), command)
+			if got := fmt.Sprint(outcome, " ", err); transition != nil || !strings.HasSuffix(got, strings.TrimPrefix(want, "malformed")) {
+				t.Errorf("%s: got %s, want %s", text, got, want)
+			}
+		}
+	})
+}
+
+// A message that changes nothing was decided on top of what the message before it would have made of the model.
+func TestWhatWasSettledOnTopOfARefusedDecisionIsRefusedWithIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.put("m1", `{"n":1}`))
+		b.seed(keys{":claimed:control": list{"c1", "c2", "c3"}, ":holder": "p1"})
+		stale := b.load("m1")
+		b.mustApply(b.put("m1", `{"n":2}`))
+		items := []Item{
+			{Transition: b.save(stale, `{"n":3}`), Message: Claimed{"c1"}},
+			{Message: Claimed{"c2"}, UID: "m1", Counter: "unchanged"},
+			{Message: Claimed{"c3"}, UID: "m2", Counter: "unchanged"},
+		}
+		expectCodes(t, b.commit(items...), CodeConflict, CodeConflict, CodeApplied)
+		expectEqual(t, "claimed", any(list{"c1", "c2"}), b.state()[":claimed:control"])
+	})
+}
+
+// One write per shared key: of two transitions of one model in a batch the sets show the last.
+func TestTheSetsShowTheLastTransitionOfABatch(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		record := b.load("m1")
+		created := b.save(record, `{"n":1}`)
+		started := record.Decide(record.Start(b.now, "a1"), b.now)
+		b.mustApply(created, started, b.put("m2", "{}"))
+		state := b.state()
+		expectEqual(t, "due", any(scores{"m2": six}), state[":due"])
+		expectEqual(t, "running", any(scores{"m1": tenPast}), state[":running"])
+		record = b.load("m1")
+		ended := record.Decide(record.Interrupt(b.now), b.now)
+		b.mustApply(ended, record.Remove())
+		state = b.state()
+		expectEqual(t, "due", any(scores{"m2": six}), state[":due"])
+		if state[":running"] != nil {
+			t.Errorf("running: %v, want nothing", state[":running"])
+		}
+	})
+}
+
+// A batch of many models writes more members than one call of unpack can hold.
+func TestABatchOfHundredsIsCommittedAsOne(t *testing.T) {
+	models := long.Or(510, 2000) // two members of a set for each: more than one chunk
+	everywhere(t, func(t *testing.T, b *bench) {
+		var creates, starts []*Transition
+		for i := range models {
+			record := &Record{Model: model.Model{UID: fmt.Sprintf("m%04d", i), Policy: policy.Default()}}
+			creates = append(creates, b.save(record, "{}"))
+			starts = append(starts, record.Decide(record.Start(b.now, fmt.Sprint("a", i)), b.now))
+		}
+		b.mustApply(creates...)
+		b.mustApply(starts...)
+		state, each := b.state(), strconv.Itoa(models)
+		for name, got := range map[string]int{
+			"-input": len(state["-input"].(list)), ":running": len(state[":running"].(scores)), ":journal": len(state[":journal"].(events)),
+		} {
+			expectEqual(t, "entries of "+name, models, got)
+		}
+		expectEqual(t, "stats", any(hash{"create": each, "start": each}), state[":stats"])
+		if due := state[":due"]; due != nil {
+			t.Errorf("due: %v, want nothing", due)
+		}
+	})
+}
+
+func TestAModelWhosePolicyAsksIsToldHowLongTheInputListIs(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{
+			":model:m1": but(dueModel, "policy", "asking"), ":policies": hash{"asking": `{"retries":{"expr":"queue_depth"}}`}, "-input": list{"a", "b", "c"},
+		})
+		expectEqual(t, "depth", 3, b.load("m1").QueueDepth)
+		b.redis.HSet(t.Context(), b.Keys.Policies, "asking", "{}")
+		expectEqual(t, "depth nobody asks for", 0, b.load("m1").QueueDepth)
 	})
 }

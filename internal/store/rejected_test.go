@@ -1,86 +1,103 @@
 package store
 
 import (
-	"context"
+	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func (b *bench) rejectedMessages() []Rejected {
 	b.t.Helper()
-	entries, err := b.Fleet().Rejected(context.Background())
+	entries, err := b.Fleet().Rejected(b.t.Context())
 	must(b.t, err)
 	return entries
 }
 
-func (b *bench) requeueRejected(entries ...Rejected) int {
-	b.t.Helper()
-	moved, err := b.Fleet().RequeueRejected(context.Background(), entries)
-	must(b.t, err)
-	return moved
-}
-
-func TestARequeuedMessageGoesBackOnceToTheTailOfItsListByteForByte(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":claimed:p1": list{"o\xff\x00", "o", "osame", "osame"}, ":claimed:control": list{"c{}"}, ":holder": "p1"})
-		var batch []Item
-		for _, entry := range []string{"o\xff\x00", "o", "osame", "osame", "c{}"} {
-			batch = append(batch, Item{Message: Claimed{entry}, Counter: "malformed", Reason: "bad"})
+// requeueAll requeues what is rejected, entry by entry, and says how many were moved, and how often it was refused.
+func requeueAll(b *bench) any {
+	moved, refused := 0, 0
+	for _, entry := range b.rejectedMessages() {
+		n, err := b.Fleet().RequeueRejected(b.t.Context(), []Rejected{entry})
+		if moved += n; err != nil {
+			refused++
 		}
-		b.settle("p1", batch...)
-		b.seed(keys{"-output": list{"before"}})
-		entries := b.rejectedMessages()
-		expectEqual(t, "moved", 5, b.requeueRejected(entries...))
-		b.unchanged(func() { expectEqual(t, "moved again", 0, b.requeueRejected(entries...)) })
-		b.expect(keys{
-			"-output": list{"before", "\xff\x00", "", "same", "same"}, "-control": list{"{}"}, ":holder": "p1", ":stats": hash{"malformed": "5"},
-		})
+	}
+	return [2]int{moved, refused}
+}
+
+func TestEachCallAboutRejectedMessagesChangesExactlyWhatItShould(t *testing.T) {
+	twice := func(b *bench, entries []Rejected, do func([]Rejected) (int, error)) any {
+		first, err := do(entries)
+		must(b.t, err)
+		again, err := do(entries)
+		must(b.t, err)
+		return []int{first, again}
+	}
+	eachCall(t, []callCase{
+		{
+			name: "a requeued message goes back once to the tail of its list, byte for byte",
+			seed: keys{":claimed:p1": list{"o\xff\x00", "o", "osame", "osame"}, ":claimed:control": list{"c{}"}, ":holder": "p1", "-output": list{"before"}},
+			call: func(b *bench) any {
+				b.settle("p1", refusing("o\xff\x00", "o", "osame", "osame", "c{}")...)
+				return twice(b, b.rejectedMessages(), func(all []Rejected) (int, error) { return b.Fleet().RequeueRejected(b.t.Context(), all) })
+			},
+			says: []int{5, 0},
+			want: keys{"-output": list{"before", "\xff\x00", "", "same", "same"}, "-control": list{"{}"}, ":holder": "p1", ":stats": hash{"malformed": "5"}},
+		},
+		{
+			name: "a message of which only the beginning is kept is not requeued", call: requeueAll, says: [2]int{0, 3},
+			seed: keys{":rejected": list{`{"at":"x","source":"output","reason":"y","raw":"{","bytes":"9"}`, "by hand", `{"source":"nowhere"}`}},
+		},
+		{
+			name: "nothing is requeued into a key that holds something else", call: requeueAll, says: [2]int{0, 1},
+			seed: keys{":rejected": list{`{"source":"output","raw":"m"}`}, "-output": "text"},
+		},
+		{
+			name: "a requeued command is handled though its id was noted when it was refused", call: requeueAll, says: [2]int{1, 0},
+			seed: keys{
+				":rejected": list{`{"source":"control","raw":"{\"type\":\"enable\",\"uid\":\"m\",\"command_id\":\"one\"}"}`}, ":commands": scores{"one": 1, "two": 2},
+			},
+			want: keys{"-control": list{`{"type":"enable","uid":"m","command_id":"one"}`}, ":commands": scores{"two": 2}},
+		},
+		{
+			name: "a dropped message is forgotten once",
+			seed: keys{":rejected": list{"a", "b", "a", "c"}},
+			call: func(b *bench) any {
+				return twice(b, b.rejectedMessages()[:3], func(all []Rejected) (int, error) { return b.Fleet().DropRejected(b.t.Context(), all) })
+			},
+			says: []int{3, 0},
+			want: keys{":rejected": list{"c"}},
+		},
 	})
 }
 
-func TestAMessageOfWhichOnlyTheBeginningIsKeptIsNotRequeued(t *testing.T) {
+// What is larger than 16 KiB keeps its beginning, which may end within a letter.
+func TestARejectedMessageOfUpTo16KiBKeepsEveryByteAndALargeOneItsSize(t *testing.T) {
+	raws := list{"plain", `{"broken":`, "<&>\u2028\x00\r\n%d", "\xff\x00\xfe", strings.Repeat("\x80x", maxRaw/2), "\xef\xbf\xbd"}
+	large := list{strings.Repeat("é", maxRaw), "104857600/1048576 " + strings.Repeat("x", 999) + "\xc3"}
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":rejected": list{`{"at":"x","source":"output","reason":"y","raw":"{","bytes":"9"}`, "by hand", `{"source":"nowhere"}`}})
-		b.unchanged(func() {
-			for _, entry := range b.rejectedMessages() {
-				if moved, err := b.Fleet().RequeueRejected(t.Context(), []Rejected{entry}); err == nil || moved != 0 {
-					t.Errorf("%+v: moved %d, %v", entry, moved, err)
-				}
-			}
-		})
-	})
-}
-
-func TestNothingIsRequeuedIntoAKeyThatHoldsSomethingElse(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":rejected": list{`{"source":"output","raw":"m"}`}, "-output": "text"})
-		b.unchanged(func() {
-			if _, err := b.Fleet().RequeueRejected(t.Context(), b.rejectedMessages()); err == nil {
-				t.Error("want an error")
-			}
-		})
-	})
-}
-
-func TestARequeuedCommandIsHandledThoughItsIDWasNotedWhenItWasRefused(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		refused := `{"source":"control","raw":"{\"type\":\"enable\",\"uid\":\"m\",\"command_id\":\"one\"}"}`
-		b.seed(keys{":rejected": list{refused}, ":commands": scores{"one": 1, "two": 2}})
-		expectEqual(t, "moved", 1, b.requeueRejected(b.rejectedMessages()...))
-		b.expect(keys{"-control": list{`{"type":"enable","uid":"m","command_id":"one"}`}, ":commands": scores{"two": 2}})
-	})
-}
-
-func TestADroppedMessageIsForgottenOnce(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":rejected": list{"a", "b", "a", "c"}})
-		entries := b.rejectedMessages()
-		for _, want := range []int{3, 0} {
-			dropped, err := b.Fleet().DropRejected(t.Context(), entries[:3])
-			if err != nil || dropped != want {
-				t.Errorf("dropped %d, want %d, %v", dropped, want, err)
-			}
+		entries := list{"o" + large[0], "O" + large[1]}
+		for _, raw := range raws {
+			entries = append(entries, "o"+raw)
 		}
-		b.expect(keys{":rejected": list{"c"}})
+		b.seed(keys{":claimed:p1": entries})
+		b.settle("p1", refusing(entries...)...)
+		var kept, sizes list
+		for _, text := range b.state()[":rejected"].(list) {
+			var entry struct { // encoding/json decodes base64 into bytes
+				Raw, Bytes string
+				RawBase64  []byte `json:"raw_base64"`
+			}
+			must(t, json.Unmarshal([]byte(text), &entry))
+			kept, sizes = append(kept, entry.Raw+string(entry.RawBase64)), append(sizes, entry.Bytes)
+		}
+		if want := slices.Concat(list{strings.Repeat("é", maxRaw/2), strings.Repeat("x", 999)}, raws); !cmp.Equal(want, kept) {
+			t.Errorf("rejected bytes differ:\n%.300q\n%.300q", want, kept)
+		}
+		expectEqual(t, "sizes", list{"32768", "104857600", "", "", "", "", "", ""}, sizes)
 	})
 }
 
@@ -92,9 +109,7 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			{`{"at":"2026-11-21T06:00:02Z","uid":"m","reason":"second"}`, `{"at":"2026-11-21T06:00:09Z","uid":"n"}`},
 			{`{"at":"2026-11-21T06:00:01Z","uid":"m","reason":"first"}`, "garbage"},
 		} {
-			for _, text := range texts {
-				b.redis.RPush(t.Context(), q.Parts[part].Keys.Rejected, text)
-			}
+			must(t, b.redis.RPush(t.Context(), q.Parts[part].Keys.Rejected, texts).Err())
 		}
 		for _, part := range q.Parts {
 			if last, found, err := part.Fleet().RejectionAbout(t.Context(), "m"); !found || last.Reason != "second" || err != nil {

@@ -10,9 +10,8 @@ import (
 // resultCases are how an attempt goes and ends.
 var resultCases = []eventCase{
 	{
-		name:    "success",
-		seed:    and(runningKeys(), answered),
-		answers: "oanswer",
+		name: "success", answers: "oanswer",
+		seed: and(runningKeys(), answered),
 		act: func(b *bench, r *Record) *Transition {
 			no := false
 			return r.Decide(r.Succeed(b.now, &no), b.now)
@@ -26,18 +25,15 @@ var resultCases = []eventCase{
 		}),
 	},
 	{
-		name: "success of a retry after a final failure",
+		name: "success of a retry after a final failure", answers: "oanswer", act: successOf,
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "final_failure_at", "2026-11-20T06:00:00.000Z",
 			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",
 			"total_retries", "7", "successful_retries", "2", "retried_cycles", "3")}),
-		answers: "oanswer",
-		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) },
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
 				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z",
 				"total_retries", "8", "successful_retries", "3", "retried_cycles", "4"),
-			":urgent":     scores{"m1": six},
-			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
+			":urgent": scores{"m1": six}, ":journal": events{{"event": "success", "ended_attempt_no": "2"}},
 			":outbox":     events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "2"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"success","limit":600000,"next":0,"why":"saved while running: again"}`},
 			":stats":      hash{"success": "1", "recovered": "1", "total_retries": "1", "successful_retries": "1", "retried_cycles": "1"},
@@ -45,27 +41,20 @@ var resultCases = []eventCase{
 		}),
 	},
 	{
-		name:    "failure with a retry",
-		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
-		answers: "oanswer",
-		act: func(b *bench, r *Record) *Transition {
-			return r.Decide(r.Fail(policy.Failure{Reason: "503", ErrorType: "http"}, b.now), b.now)
-		},
+		name: "failure with a retry", answers: "oanswer", act: fail503,
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "error", http503, "total_retries", "1", "retried_cycles", "1"),
-			":errors": scores{http503: 1}, ":error:" + http503: http503Hash,
-			":due":        scores{"m1": six + minute},
+			":errors": scores{http503: 1}, ":error:" + http503: http503Hash, ":due": scores{"m1": six + minute},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"is":"failure","limit":600000,"reason":"503","type":"http","delay":60000,"next":60000,"of":3}`},
-			":failing":    scores{"m1": six},
-			":stats":      hash{"failure": "1", "total_retries": "1", "retried_cycles": "1"},
+			":failing":    scores{"m1": six}, ":stats": hash{"failure": "1", "total_retries": "1", "retried_cycles": "1"},
 		}),
 	},
 	{
-		name:    "final failure",
-		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
-		answers: "oanswer",
+		name: "final failure", answers: "oanswer",
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "4", "failing_since", "2026-11-21T05:00:00.000Z")}),
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 		},
@@ -79,8 +68,7 @@ var resultCases = []eventCase{
 				"refresh_why": "final: exhausted, none planned",
 			}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":4,"is":"failure","limit":600000,"final":true,"exhausted":true,"reason":"404","why":"final: exhausted, none planned"}`},
-			":failing":    scores{"m1": six - 60*minute},
-			":errors":     scores{"6b3c238ebcf1": 1},
+			":failing":    scores{"m1": six - 60*minute}, ":errors": scores{"6b3c238ebcf1": 1},
 			":error:6b3c238ebcf1": hash{"signature": "404", "reason": "404", "error_type": "", "uid": "m1", "uids": "m1", "began": "1",
 				"failures": "1", "first_at": "2026-11-21T06:00:00.000Z", "last_at": "2026-11-21T06:00:00.000Z"},
 			":disabled": scores{"m1": six},
@@ -88,87 +76,71 @@ var resultCases = []eventCase{
 		}),
 	},
 	{
-		name:    "failure of an attempt whose payload was replaced",
-		seed:    and(runningKeys(), answered, keys{":model:m1": but(running, "again", "1", "outdated", "1")}),
-		answers: "oanswer",
+		name: "failure of an attempt whose payload was replaced", answers: "oanswer",
+		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "again", "1", "outdated", "1")}),
 		act: func(b *bench, r *Record) *Transition {
 			return r.Decide(r.Fail(policy.Failure{Reason: "404"}, b.now), b.now)
 		},
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
 				"attempt_no", ""),
-			":urgent":     scores{"m1": six},
-			":journal":    events{{"event": "outdated", "ended_attempt_no": "1", "reason": "404"}},
+			":urgent": scores{"m1": six}, ":journal": events{{"event": "outdated", "ended_attempt_no": "1", "reason": "404"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"outdated","limit":600000,"reason":"404","next":0,"why":"saved while running: again"}`},
-			":stats":      hash{"outdated": "1"},
-			":wake":       list{"1"},
+			":stats":      hash{"outdated": "1"}, ":wake": list{"1"},
 		}),
 	},
 	{
-		name: "timeout",
+		name: "timeout", act: expiryOf,
 		seed: and(runningKeys(), keys{":running": scores{"m1": six}, ":model:m1": but(running, "deadline_at", "2026-11-21T06:00:00.000Z")}),
-		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) },
 		want: keys{
 			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "error", "f77d1bb58da8"),
-			":payload:m1":         `{"input_url":"u"}`,
-			":due":                scores{"m1": six},
-			":journal":            events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
-			":history:m1":         list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"timeout","limit":60000,"reason":"timeout","type":"timeout","delay":0,"next":0,"of":3}`},
-			":failing":            scores{"m1": six},
-			":errors":             scores{"f77d1bb58da8": 1},
+			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six},
+			":journal":    events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"timeout","limit":60000,"reason":"timeout","type":"timeout","delay":0,"next":0,"of":3}`},
+			":failing":    scores{"m1": six}, ":errors": scores{"f77d1bb58da8": 1},
 			":error:f77d1bb58da8": but(http503Hash, "reason", "timeout", "signature", "timeout", "error_type", "timeout"),
-			":stats":              hash{"timeout": "1"},
-			":wake":               list{"1"},
+			":stats":              hash{"timeout": "1"}, ":wake": list{"1"},
 		},
 	},
 	{
-		name: "withdrawn",
+		name: "withdrawn", act: withdrawalOf,
 		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry, "y"}}),
-		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Withdraw(b.now), b.now) },
 		want: and(idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "refresh_at", "2026-11-21T06:00:00.000Z",
 				"refresh_why", "withdrawn: no worker took it"),
-			":due":     scores{"m1": six},
-			"-input":   list{"x", "y"},
-			":journal": events{{"event": "withdrawn", "ended_attempt_no": "1"}},
-			":stats":   hash{"withdrawn": "1"},
-			":wake":    list{"1"},
+			":due": scores{"m1": six}, "-input": list{"x", "y"},
+			":journal": events{{"event": "withdrawn", "ended_attempt_no": "1"}}, ":stats": hash{"withdrawn": "1"},
+			":wake": list{"1"},
 		}),
 	},
 	{
-		name:    "postponed",
-		seed:    and(runningKeys(), answered),
-		answers: "oanswer",
-		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Postpone(5*time.Minute, b.now), b.now) },
+		name: "postponed", answers: "oanswer",
+		seed: and(runningKeys(), answered),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Postpone(5*time.Minute, b.now), b.now) },
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
 				"refresh_why", "postponed by the worker +5m", "refresh_for", "deferred", "not_before", "2026-11-21T06:05:00.000Z"),
-			":due":        scores{"m1": six + 5*minute},
-			":journal":    events{{"event": "postponed", "ended_attempt_no": "1"}},
+			":due": scores{"m1": six + 5*minute}, ":journal": events{{"event": "postponed", "ended_attempt_no": "1"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"postponed","limit":600000,"next":300000,"why":"postponed by the worker +5m"}`},
 			":stats":      hash{"postponed": "1"},
 		}),
 	},
 	{
-		name:    "interrupted",
-		seed:    and(runningKeys(), answered),
-		answers: "oanswer",
-		act:     func(b *bench, r *Record) *Transition { return r.Decide(r.Interrupt(b.now), b.now) },
+		name: "interrupted", answers: "oanswer",
+		seed: and(runningKeys(), answered),
+		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Interrupt(b.now), b.now) },
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:00:00.000Z",
 				"refresh_why", "interrupted: again at once", "refresh_for", "deferred"),
-			":due":        scores{"m1": six},
-			":journal":    events{{"event": "interrupted", "ended_attempt_no": "1"}},
+			":due": scores{"m1": six}, ":journal": events{{"event": "interrupted", "ended_attempt_no": "1"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":1,"is":"interrupted","limit":600000,"next":0,"why":"interrupted: again at once"}`},
-			":stats":      hash{"interrupted": "1"},
-			":wake":       list{"1"},
+			":stats":      hash{"interrupted": "1"}, ":wake": list{"1"},
 		}),
 	},
 	{
-		name:    "started",
-		seed:    and(runningKeys(), answered),
-		answers: "oanswer",
+		name: "started", answers: "oanswer",
+		seed: and(runningKeys(), answered),
 		act: func(b *bench, r *Record) *Transition {
 			decision, _ := r.Begin(b.now, "w7")
 			return r.Decide(decision, b.now)
@@ -176,24 +148,20 @@ var resultCases = []eventCase{
 		want: and(rest, keys{
 			":model:m1": but(running, "rev", "9", "processing_at", "2026-11-21T06:00:00.000Z", "worker", "w7",
 				"deadline_at", "2026-11-21T06:10:00.000Z", "refresh_at", "2026-11-21T06:10:00.000Z", "entry_deadline_at", "2026-11-21T06:09:00.000Z"),
-			":payload:m1": `{"input_url":"u"}`,
-			":running":    scores{"m1": tenPast, "m2": six},
-			":journal":    events{{"event": "started"}},
-			":stats":      hash{"started": "1"},
+			":payload:m1": `{"input_url":"u"}`, ":running": scores{"m1": tenPast, "m2": six},
+			":journal": events{{"event": "started"}}, ":stats": hash{"started": "1"},
 		}),
 	},
 	{
-		name:    "status",
-		seed:    and(runningKeys(), answered),
-		answers: "oanswer",
+		name: "status", answers: "oanswer",
+		seed: and(runningKeys(), answered),
 		act: func(b *bench, r *Record) *Transition {
 			half := 50
 			decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: "a1", Status: "half", Progress: &half}, b.now)
 			return r.Decide(decision, b.now)
 		},
 		want: and(rest, runningKeys(), keys{
-			":model:m1": but(running, "user_friendly_status", "half", "progress", "50"),
-			":stats":    hash{"status": "1"},
+			":model:m1": but(running, "user_friendly_status", "half", "progress", "50"), ":stats": hash{"status": "1"},
 		}),
 	},
 }

@@ -4,54 +4,58 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
+// Of 24 MiB in the input list alone, unless the long tests run: all lists are waited for in the same way.
 func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
-	const size, bound = 64 << 20, 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
-	testkit.BothIfLong(t, func(t *testing.T, s *testkit.Server) {
-		b := newBench(t, s)
-		k := b.Keys
-		for key, wait := range map[string]func(*Store, context.Context) (bool, error){
-			k.Input: func(s *Store, ctx context.Context) (bool, error) { return s.Pool().WaitInput(ctx) }, k.Output: (*Store).WaitOutput, k.Control: (*Store).WaitControl, k.Wake: (*Store).WaitWake,
-		} {
-			proxy := newProxy(t, "nothing to cut")
-			addr, err := proxy.Addr(s.Addr)
-			must(t, err)
-			idle, err := New(connect(t, addr, ConnectOptions{}), Config{Queue: benchQueue})
-			must(t, err)
-			told := make(chan error, 1)
-			go func() { told <- awaitEntry(t.Context(), idle, wait) }()
-			for proxy.Sent(key) == 0 {
-				must(t, t.Context().Err())
+	t.Parallel()
+	const bound = 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
+	b, huge := newBench(t, testkit.Redis(t)), strings.Repeat("x", long.Or(24<<20, 64<<20))
+	idle, err := New(connect(t, b.server.Addr, ConnectOptions{}), Config{Queue: benchQueue})
+	must(t, err)
+	waits := map[string]func(context.Context) (bool, error){b.Keys.Input: idle.Pool().WaitInput}
+	if long.Enabled() {
+		waits[b.Keys.Output], waits[b.Keys.Control], waits[b.Keys.Wake] = idle.WaitOutput, idle.WaitControl, idle.WaitWake
+	}
+	info := func(section, name string) (n int) {
+		_, found, _ := strings.Cut(b.redis.Info(t.Context(), section).Val(), name+":")
+		_, err := fmt.Sscan(found, &n)
+		must(t, err)
+		return n
+	}
+	for key, wait := range waits {
+		told := make(chan error, 1)
+		go func() {
+			for { // again whenever nothing has come for a second, as loops do also when a busy Redis has not answered in time
+				if found, err := wait(t.Context()); found || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					told <- err
+					return
+				}
 			}
-			must(t, b.redis.RPush(t.Context(), key, strings.Repeat("x", size)).Err())
-			must(t, testkit.Await(t, told, "a word of "+key))
-			if got := proxy.carried.Load(); got > bound {
-				t.Errorf("%s: the waiter was sent %d bytes, want %d at most", key, got, bound)
-			}
-			if got := b.redis.LLen(t.Context(), key).Val(); got != 1 && key != k.Wake {
-				t.Errorf("%s: %d entries are left, want the one", key, got)
-			}
-			s.Flush(t)
+		}()
+		testkit.Eventually(t, "it waits", func() bool { return info("clients", "blocked_clients") == 1 })
+		before := info("stats", "total_net_output_bytes")
+		must(t, b.redis.RPush(t.Context(), key, huge).Err())
+		must(t, testkit.Await(t, told, "a word of "+key))
+		if sent := info("stats", "total_net_output_bytes") - before; sent > bound {
+			t.Errorf("%s: the waiter was sent %d bytes, want %d at most", key, sent, bound)
 		}
-	})
-}
-
-// awaitEntry waits again whenever nothing has come for a second, as loops do also when a busy Redis has not answered in time.
-func awaitEntry(ctx context.Context, s *Store, wait func(*Store, context.Context) (bool, error)) error {
-	for {
-		if found, err := wait(s, ctx); found || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-			return err
+		if left := b.redis.LLen(t.Context(), key).Val(); left != 1 && key != b.Keys.Wake {
+			t.Errorf("%s: %d entries are left, want the one", key, left)
 		}
+		b.server.Flush(t)
 	}
 }
 
@@ -94,4 +98,33 @@ func TestABoundedConnectionPassesAllButLargeValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestAWaitingCallReturnsAtOnceAndTakesNothingButAWakeCall(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		lists := keys{"-output": list{"a", "b"}, "-control": list{"c", "d"}, "-input": list{"e", "f"}}
+		b.seed(and(lists, keys{":wake": list{"1"}}))
+		for name, wait := range map[string]func(context.Context) (bool, error){
+			"output": b.WaitOutput, "control": b.WaitControl, "input": b.Pool().WaitInput, "wake": b.WaitWake,
+		} {
+			if found, err := wait(t.Context()); !found || err != nil {
+				t.Errorf("%s: %v, %v; want true", name, found, err)
+			}
+		}
+		b.expect(lists)
+	})
+}
+
+func TestWaitingForNothingEndsByItself(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		var waiting sync.WaitGroup
+		for _, wait := range []func(context.Context) (bool, error){b.WaitOutput, b.WaitWake} {
+			waiting.Go(func() {
+				if found, err := wait(context.Background()); found || err != nil {
+					t.Errorf("waiting for nothing = %v, %v; want false", found, err)
+				}
+			})
+		}
+		waiting.Wait()
+	})
 }

@@ -10,18 +10,19 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
+func TestMain(m *testing.M) {
+	store.LogTo(nil)
+	testkit.Main(m)
+}
+
 func TestAModelLacksThePolicyThatItNamesAndThatNobodyCanRead(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		ctx, clients := t.Context(), fixture.Connect(t, server.URL)
 		part, err := store.New(clients, store.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		stored := policy.Default()
 		stored.Name = "stored"
-		if err := part.Fleet().PutPolicy(ctx, stored); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, part.Fleet().PutPolicy(ctx, stored))
 		clients.Write.HSet(ctx, part.Keys.Policies, "broken", "{")
 		for name, want := range map[string]bool{"stored": false, "broken": true, "gone": true} {
 			clients.Write.HSet(ctx, part.Keys.Model("m1"), "policy", name)

@@ -1,0 +1,280 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+func picks(t testing.TB, text string) model.Selector {
+	t.Helper()
+	selector, err := model.ParseSelector(text)
+	must(t, err)
+	return selector
+}
+
+// walk walks to the end, and counts how often it meets each model.
+func (b *bench) walk(t *testing.T, selector string) (met map[string]int, steps int) {
+	t.Helper()
+	met = map[string]int{}
+	for place := WalkBegins; place != WalkEnds; steps++ {
+		uids, to, err := b.WalkModels(t.Context(), picks(t, selector), place, 100)
+		must(t, err)
+		for _, uid := range uids {
+			met[uid]++
+		}
+		place = to
+	}
+	return met, steps
+}
+
+func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		pipe := b.redis.Pipeline()
+		for i := range 1000 {
+			uid := fmt.Sprint("m", i)
+			pipe.HSet(t.Context(), b.Keys.Model(uid), "rev", 1)
+			pipe.Set(t.Context(), b.Keys.Payload(uid), "{}", 0)
+			pipe.Set(t.Context(), fmt.Sprint("other:model:m", i), "", 0)
+			pipe.SAdd(t.Context(), b.Keys.Label(fmt.Sprint("even=", i%2)), uid)
+			pipe.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: uid})
+		}
+		pipe.ZAdd(t.Context(), b.Keys.Disabled, redis.Z{Score: 1, Member: "m7"})
+		must(t, only(pipe.Exec(t.Context())))
+		for selector, want := range map[string]int{
+			"": 1000, "even=0|1": 1000, "even=1": 500, "even=0,status=disabled": 1, "status=failing": 1000, "uid=m1?": 10, "uid=m*": 1000, "uid=m1|nobody": 2, "even=2": 0,
+			"even!=1": 1000, "status=failing|disabled": 1000, "policy=x": 1000,
+		} {
+			met, steps := b.walk(t, selector)
+			if len(met) != want {
+				t.Errorf("%q: expected %d models met, found %d in %d steps", selector, want, len(met), steps)
+			}
+			if most := 1000/100 + 2; steps > most || want == 1000 && b.server.Mini == nil && steps < 3 {
+				t.Errorf("%q: expected up to %d steps, found %d", selector, most, steps)
+			}
+		}
+	})
+}
+
+func TestAWalkThatAnotherServerGoesOnWithBeginsAnew(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, uid := range []string{"a", "b"} {
+			b.redis.HSet(t.Context(), b.Keys.Model(uid), "rev", 1)
+		}
+		for _, place := range []Place{"f00/all/0/1152921504606846975", "f00/1152921504606846975", "what is this?", ""} {
+			uids, place, err := b.WalkModels(t.Context(), model.Selector{}, place, 100)
+			if err != nil || len(uids) != 2 || place != WalkEnds {
+				t.Errorf("expected both models, found %v, %q, %v", uids, place, err)
+			}
+		}
+	})
+}
+
+func (b *bench) list(text string) (uids []string) {
+	b.t.Helper()
+	err := b.Report().EachSelected(b.t.Context(), picks(b.t, text), func(chunk []string) error {
+		if len(chunk) > ScanCount {
+			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), ScanCount)
+		}
+		uids = append(uids, chunk...)
+		return nil
+	})
+	must(b.t, err)
+	slices.Sort(uids)
+	return uids
+}
+
+func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		var want []string
+		all := keys{":model:a:b": hash{"rev": "1"}, ":model:broken": "no hash", ":payload:other": "{}", ":due": scores{"ghost": 1}}
+		for i := range 3 * ScanCount {
+			uid := fmt.Sprintf("tbl_%d", i)
+			all[":model:"+uid], want = hash{"rev": "1"}, append(want, uid)
+		}
+		b.seed(all)
+		for _, foreign := range []string{"bigtables:model:x", "{bigtables:1}:model:x", "x{bigtables}:model:x"} {
+			must(t, b.write(foreign, "x"))
+		}
+		slices.Sort(want)
+		expectEqual(t, "by prefix", want, b.list("uid=tbl_*"))
+		expectEqual(t, "all", append([]string{"a:b", "broken"}, want...), b.list(""))
+		enough := errors.New("enough")
+		if err := b.Report().EachSelected(t.Context(), model.Selector{}, func([]string) error { return enough }); !errors.Is(err, enough) {
+			t.Errorf("found %v, want the error of the visitor", err)
+		}
+	})
+}
+
+func TestPolicyNamesAreThoseThatPeopleGave(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		read := func() []string {
+			names, err := b.Report().PolicyNames(t.Context())
+			must(t, err)
+			return names
+		}
+		expectEqual(t, "none", list{"default"}, read())
+		b.seed(keys{":policies": hash{"nightly": "{}", "inline-0123456789abcdef": "{}", "default": "{}"}})
+		expectEqual(t, "some", list{"default", "nightly"}, read())
+	})
+}
+
+// SCAN may return a key twice while the table grows or shrinks.
+func TestAKeyThatIsScannedTwiceIsListedOnce(t *testing.T) {
+	seen := newSeen()
+	expectEqual(t, "first", []string{"a", "b"}, seen.fresh([]string{"a", "b", "a"}))
+	expectEqual(t, "second", []string{"c"}, seen.fresh([]string{"b", "c"}))
+}
+
+func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, key := range []string{"{thumbs:0}:stats", "{thumbs:1}:stats", "tables:stats", "{feeds}:stats", "a b:stats", "text:status"} {
+			b.redis.HSet(t.Context(), key, "create", 1)
+		}
+		queue, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
+		must(t, err)
+		if used, err := queue.Report().Used(t.Context()); used || err != nil {
+			t.Errorf("want a queue that was never used, got %v (%v)", used, err)
+		}
+		others, err := queue.Report().Others(t.Context())
+		must(t, err)
+		if !b.Clients.Clustered { // a node of a cluster knows only what it holds
+			expectEqual(t, "others", []string{"tables", "thumbs", "{feeds}"}, others)
+		}
+		b.mustApply(b.put("m1", "{}"))
+		if used, err := queue.Report().Used(t.Context()); !used || err != nil {
+			t.Errorf("want a queue that is used, got %v (%v)", used, err)
+		}
+	})
+}
+
+// ruled stores a policy with a rule.
+func (b *bench) ruled(t *testing.T, name, rule string) {
+	t.Helper()
+	p := policy.Default()
+	p.Name, p.Rule = name, rule
+	must(t, b.Fleet().PutPolicy(t.Context(), p))
+}
+
+func (b *bench) bulks(t *testing.T) []Bulk {
+	t.Helper()
+	bulks, err := b.Bulks(t.Context())
+	must(t, err)
+	return bulks
+}
+
+func TestABulkIsReadAsItWasWritten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 77)
+		b.redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
+		rate, _ := model.ParseBulkRate("50/s")
+		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
+		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
+		must(t, err)
+		if begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.now) {
+			t.Errorf("expected two models and the 77th ticket, found %+v", begun)
+		}
+		read := b.bulks(t)[0]
+		read.Place, read.Rest, read.Seen, read.Next = "s/all/0/7", []string{"a", "b"}, 20, b.now.Add(time.Second)
+		for _, outcome := range []model.Outcome{model.Applied, model.Busy, model.Busy, model.Already, model.Unchanged} {
+			read.Count(outcome)
+		}
+		if moved, err := b.MoveBulk(t.Context(), &read, b.now); err != nil || !moved {
+			t.Fatalf("expected it moved, found %t, %v", moved, err)
+		}
+		again := b.bulks(t)[0]
+		expectEqual(t, "bulk", fmt.Sprintf("%+v", read), fmt.Sprintf("%+v", again))
+		if again.Refusals() != 2 || again.Problem != "" {
+			t.Errorf("expected two refusals, found %+v", again)
+		}
+		hash := b.redis.HGetAll(t.Context(), b.Keys.Bulk("x")).Val()
+		for field, want := range map[string]string{"refused": "2", "refused:busy": "2", "already": "1", "unchanged": "1", "picked": "5", "done": "1", "rate": "50/s"} {
+			if hash[field] != want {
+				t.Errorf("%s: expected %s, found %s", field, want, hash[field])
+			}
+		}
+	})
+}
+
+func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.ruled(t, "a", "FREQ=DAILY")
+		b.ruled(t, "b", "FREQ=DAILY")
+		read := b.bulks(t)
+		b.now = b.now.Add(time.Second)
+		b.ruled(t, "a", "FREQ=HOURLY") // begins anew
+		var moved []bool
+		for i := range read {
+			read[i].Place, read[i].Seen, read[i].Done = "x/7", 20, 3
+			is, err := b.MoveBulk(t.Context(), &read[i], b.now)
+			must(t, err)
+			moved = append(moved, is)
+		}
+		expectEqual(t, "moved", []bool{false, true}, moved)
+		bulks := b.bulks(t) // the older first
+		if len(bulks) != 2 || bulks[0].Policy() != "b" || bulks[0].Seen != 20 || bulks[0].Done != 3 || bulks[0].Place != "x/7" || bulks[1].Place != WalkBegins {
+			t.Fatalf("expected the bulk of b moved alone, found %+v", bulks)
+		}
+		bulks[0].Place = WalkEnds
+		behind := bulks[0]
+		for i, want := range []bool{true, false} { // it is over, and nobody moves it any more
+			if moved, err := b.MoveBulk(t.Context(), []*Bulk{&bulks[0], &behind}[i], b.now); err != nil || moved != want {
+				t.Errorf("expected moved %t, found %t, %v", want, moved, err)
+			}
+		}
+		if left := b.bulks(t); len(left) != 1 {
+			t.Errorf("expected the bulk of b over, found %+v", left)
+		}
+		ended, err := b.Fleet().EndedBulks(t.Context())
+		if err != nil || len(ended) != 1 || ended[0].Policy() != "b" || !ended[0].EndedAt.Equal(b.now) || ended[0].Cancelled {
+			t.Errorf("expected the bulk of b among those that are over, found %+v, %v", ended, err)
+		}
+		b.now = b.now.Add(time.Hour)
+		b.ruled(t, "b", "FREQ=HOURLY")
+		if ended, err := b.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(b.bulks(t)) != 2 {
+			t.Errorf("expected it begun anew, found %+v and %+v, %v", ended, b.bulks(t), err)
+		}
+		if ttl := b.redis.TTL(t.Context(), b.Keys.Bulk(ReplanID("b"))).Val(); ttl > 0 {
+			t.Errorf("expected it to stay, found %v", ttl)
+		}
+	})
+}
+
+func TestWhatWasOverForADayIsForgotten(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for _, id := range []string{"x", "y"} {
+			must(t, only(b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun})))
+			if cancelled, err := b.Fleet().CancelBulk(t.Context(), id); err != nil || !cancelled {
+				t.Fatalf("expected it cancelled, found %t, %v", cancelled, err)
+			}
+			b.now = b.now.Add(25 * time.Hour)
+		}
+		ended, err := b.Fleet().EndedBulks(t.Context())
+		if err != nil || len(ended) != 1 || ended[0].ID != "y" {
+			t.Errorf("expected y alone, found %+v, %v", ended, err)
+		}
+		if cancelled, err := b.Fleet().CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
+			t.Errorf("expected nothing to cancel and nothing written, found %t, %v", cancelled, err)
+		}
+	})
+}
+
+// One that another release has stored may be read by that one.
+func TestAPolicyThatCannotBeReadIsNotWalkedFor(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.ruled(t, "a", "FREQ=DAILY")
+		b.ruled(t, "b", "FREQ=DAILY")
+		b.redis.HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
+		bulks := b.bulks(t)
+		if len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "" {
+			t.Errorf("expected b readable and a not, found %+v", bulks)
+		}
+	})
+}
