@@ -3,6 +3,7 @@ package logbook_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -36,13 +37,10 @@ func tell(t *testing.T, server *testkit.Server, level zerolog.Level) *story {
 	s := &story{Queue: fixture.New(t, server), t: t}
 	log, attempts := zerolog.New(&s.text).Level(level), 0
 	newUID := func() string { attempts++; return fmt.Sprint("attempt-", attempts) }
-	var err error
-	if s.dispatcher, err = dispatcher.New(s.Store, dispatcher.Config{Log: &log, NewUID: newUID}); err != nil {
-		t.Fatal(err)
-	}
-	if s.poller, err = poller.New(s.Store, poller.Config{Log: &log}); err != nil {
-		t.Fatal(err)
-	}
+	var errs [2]error
+	s.dispatcher, errs[0] = dispatcher.New(s.Store, dispatcher.Config{Log: &log, NewUID: newUID})
+	s.poller, errs[1] = poller.New(s.Store, poller.Config{Log: &log})
+	testkit.Must(t, errors.Join(errs[:]...))
 	return s
 }
 
@@ -50,9 +48,8 @@ func tell(t *testing.T, server *testkit.Server, level zerolog.Level) *story {
 func (s *story) dispatch(after time.Duration) {
 	s.t.Helper()
 	s.Clock.Set(fixture.Start.Add(after))
-	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.dispatcher.RunOnce(s.t.Context())
+	testkit.Must(s.t, err)
 	for more := true; more; {
 		_, more = s.Take()
 	}
@@ -62,9 +59,8 @@ func (s *story) dispatch(after time.Duration) {
 func (s *story) apply(after time.Duration) {
 	s.t.Helper()
 	s.Clock.Set(fixture.Start.Add(after))
-	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.poller.RunOnce(s.t.Context())
+	testkit.Must(s.t, err)
 }
 
 func (s *story) answer(after time.Duration, kind, uid string, fields ...string) {
@@ -78,9 +74,7 @@ func (s *story) lines() (lines []map[string]any) {
 	s.t.Helper()
 	for line := range strings.Lines(s.text.String()) {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(line), &object); err != nil {
-			s.t.Fatalf("expected JSON, found %s", line)
-		}
+		testkit.Must(s.t, json.Unmarshal([]byte(line), &object))
 		lines = append(lines, object)
 	}
 	return lines
@@ -118,9 +112,8 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		s.Clock.Set(fixture.Start.Add(3 * minute))
 		for _, after := range []time.Duration{3 * minute, 4 * minute} { // nobody takes it
 			s.Clock.Set(fixture.Start.Add(after))
-			if _, err := s.dispatcher.RunOnce(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := s.dispatcher.RunOnce(t.Context())
+			testkit.Must(t, err)
 		}
 		type line = map[string]any
 		first := line{"level": "debug", "message": "dispatcher: transition", "uid": "tbl_1", "event": "start",
@@ -150,28 +143,19 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		for _, line := range lines {
 			told = append(told, fmt.Sprint(line["event"]))
 		}
-		if diff := cmp.Diff(s.journal(), told); diff != "" {
-			t.Errorf("expected a line for each entry of the journal: %s", diff)
+		entries, _, err := s.Store.Report().Tail(t.Context(), store.TailStart)
+		testkit.Must(t, err)
+		var journal []string
+		for _, entry := range entries {
+			journal = append(journal, string(entry.Event))
 		}
+		testkit.Equal(t, journal, told) // a line for each entry
 		for i, want := range map[int]line{1: first, 2: lost, 4: begun, 5: final, 8: recovered, 11: withdrawn} {
 			if diff := cmp.Diff(want, lines[i]); diff != "" {
 				t.Errorf("line %d: %s", i, diff)
 			}
 		}
 	})
-}
-
-// journal lists the events of the journal.
-func (s *story) journal() (events []string) {
-	s.t.Helper()
-	entries, _, err := s.Store.Report().Tail(s.t.Context(), store.TailStart)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	for _, entry := range entries {
-		events = append(events, string(entry.Event))
-	}
-	return events
 }
 
 func TestWithoutDebugOnlyWhatSomebodyShouldLookAtIsTold(t *testing.T) {
@@ -182,9 +166,7 @@ func TestWithoutDebugOnlyWhatSomebodyShouldLookAtIsTold(t *testing.T) {
 		told = append(told, fmt.Sprint(line["level"], " ", line["message"]))
 	}
 	want := []string{"warn dispatcher: " + lostMessage, "warn poller: " + disabledMessage, "info poller: recovered"}
-	if diff := cmp.Diff(want, told); diff != "" {
-		t.Error(diff)
-	}
+	testkit.Equal(t, want, told)
 }
 
 func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
@@ -206,9 +188,7 @@ func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
 			{"level": "warn", "message": rejectedMessage, "uid": "nobody", "source": "control", "counter": "unknown_model", "like_this": 1.0,
 				"reason": `uid: expected a stored model, found "nobody"`},
 		}
-		if diff := cmp.Diff(want, s.lines()); diff != "" {
-			t.Error(diff)
-		}
+		testkit.Equal(t, want, s.lines())
 		if strings.Contains(s.text.String(), "\x1b") {
 			t.Errorf("expected no control characters, found %q", s.text.String())
 		}
