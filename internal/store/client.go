@@ -92,14 +92,24 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := redis.UniversalOptions{ClientName: options.ClientName, TLSConfig: security}
-	return &Clients{
-		Read:      newClient(a, reading(base)),
-		Write:     newClient(a, writing(base)),
-		Block:     newClient(a, blocking(base)),
-		Clustered: a.Topology == redisurl.Cluster,
-		address:   a,
-	}, nil
+	read := redis.UniversalOptions{
+		ClientName: options.ClientName, TLSConfig: security, MaxRetries: once,
+		PoolSize: ordinaryPool, PipelinePoolSize: pipelinePool, ContextTimeoutEnabled: true,
+	}
+	write := read
+	write.MaxRetries = never
+	write.MaxRedirects = never // a cluster client repeats a command after a lost reply as long as it may redirect, whatever MaxRetries says
+	block := write
+	block.PoolSize, block.PipelinePoolSize, block.ContextTimeoutEnabled = blockingPool, never, false
+	dial := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: security})
+	block.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return &boundedConn{Conn: conn}, nil
+	}
+	return &Clients{newClient(a, read), newClient(a, write), newClient(a, block), a.Topology == redisurl.Cluster, a}, nil
 }
 
 // Close closes every connection. A call that is blocked in the server ends with an error.
@@ -110,29 +120,6 @@ func (c *Clients) Close() error {
 // once is how often a read is asked for again: enough for a connection that was lost while idle. The loops try again for ever, and
 // a call that hangs must fail well before they are taken to be stuck.
 const once = 1
-
-func reading(o redis.UniversalOptions) redis.UniversalOptions {
-	o.MaxRetries = once
-	o.PoolSize, o.PipelinePoolSize = ordinaryPool, pipelinePool
-	o.ContextTimeoutEnabled = true
-	return o
-}
-
-func writing(o redis.UniversalOptions) redis.UniversalOptions {
-	o = reading(o)
-	o.MaxRetries = never
-	// A cluster client repeats a command after a lost reply as long as it may redirect, whatever MaxRetries says.
-	o.MaxRedirects = never
-	return o
-}
-
-func blocking(o redis.UniversalOptions) redis.UniversalOptions {
-	o = writing(o)
-	o.PoolSize, o.PipelinePoolSize = blockingPool, never
-	o.ContextTimeoutEnabled = false
-	o.Dialer = dialBounded(o.TLSConfig)
-	return o
-}
 
 // newClient completes the options with what all clients share. It chooses by the topology, where redis.NewUniversalClient would guess by
 // the number of hosts.
@@ -212,18 +199,6 @@ const maxWaited = 64 << 10
 
 // errLarge is the error of a waiting call whose answer is too large to be received.
 var errLarge = errors.New("the answer is too large to be waited for")
-
-// dialBounded dials as go-redis does, and bounds what is received.
-func dialBounded(security *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
-	dial := redis.NewDialer(&redis.Options{DialTimeout: dialTimeout, TLSConfig: security})
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &boundedConn{Conn: conn}, nil
-	}
-}
 
 // boundedConn is a connection to Redis that ends with errLarge before it passes on a value above the bound. Its size stands in front of
 // it, so that nobody makes room for it. The reader has to give the connection up then.

@@ -284,12 +284,7 @@ func (s *Store) ReplyTo() string {
 }
 
 // trueFirst orders what is so before what is not.
-func trueFirst(a, b bool) int {
-	if a == b {
-		return 0
-	}
-	return map[bool]int{true: -1, false: 1}[a]
-}
+func trueFirst(a, b bool) int { return cmp.Compare(flag(b), flag(a)) }
 
 func addUp[K comparable](sums, more map[K]int64) {
 	for name, count := range more {

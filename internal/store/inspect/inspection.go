@@ -46,13 +46,10 @@ func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at
 
 // inspectionReplies are the replies about one model.
 type inspectionReplies struct {
-	hash        *redis.MapStringStringCmd
-	payload     *redis.StringCmd
-	due, urgent *redis.FloatCmd
-	running     *redis.FloatCmd
-	ages, late  *redis.FloatCmd
-	stale       *redis.FloatCmd
-	history     *redis.IntCmd
+	hash    *redis.MapStringStringCmd
+	payload *redis.StringCmd
+	scores  []*redis.FloatCmd // due, urgent, running, ages, late and stale
+	history *redis.IntCmd
 }
 
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
@@ -102,11 +99,11 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 		return nil, nil
 	}
 	k, replies, places := s.Keys, make([]inspectionReplies, len(uids)), make([][]redis.Cmder, len(uids))
+	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
 	for i, uid := range uids {
 		replies[i] = inspectionReplies{
 			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
-			pipe.ZScore(ctx, k.Due, uid), pipe.ZScore(ctx, k.Urgent, uid), pipe.ZScore(ctx, k.Running, uid),
-			pipe.ZScore(ctx, k.StaleAt, uid), pipe.ZScore(ctx, k.Late, uid), pipe.ZScore(ctx, k.Stale, uid), pipe.Exists(ctx, k.History(uid)),
+			store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) }), pipe.Exists(ctx, k.History(uid)),
 		}
 		if asked != nil {
 			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
@@ -117,8 +114,20 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	}
 	inspections := make([]*Inspection, len(uids))
 	for i, uid := range uids {
-		m := newInspection(uid, replies[i])
+		hash, err := replies[i].hash.Result()
+		m := &Inspection{Record: store.NewRecord(uid, hash)}
+		if err != nil {
+			m.Record.Broken, m.Record.Exists = true, true
+		}
+		m.Field, m.Record.Fault = m.Record.Fault, ""
 		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
+		for set, to := range []*Membership{&m.Due, &m.Urgent, &m.Running, &m.Ages, &m.Late, &m.Stale} {
+			*to = newMembership(replies[i].scores[set])
+		}
+		if m.Record.Payload, err = replies[i].payload.Result(); err != nil && !store.Missing(err) {
+			m.PayloadBroken = err.Error()
+		}
+		m.Payload, m.History = !store.Missing(err), replies[i].history.Val() > 0
 		if inspections[i] = m; asked == nil {
 			continue
 		}
@@ -135,22 +144,6 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
-}
-
-func newInspection(uid string, replies inspectionReplies) *Inspection {
-	hash, err := replies.hash.Result()
-	c := &Inspection{Record: store.NewRecord(uid, hash)}
-	if err != nil {
-		c.Record.Broken, c.Record.Exists = true, true
-	}
-	c.Field, c.Record.Fault = c.Record.Fault, ""
-	c.Ages, c.Late, c.Stale = newMembership(replies.ages), newMembership(replies.late), newMembership(replies.stale)
-	c.Due, c.Urgent, c.Running = newMembership(replies.due), newMembership(replies.urgent), newMembership(replies.running)
-	if c.Record.Payload, err = replies.payload.Result(); err != nil && !store.Missing(err) {
-		c.PayloadBroken = err.Error()
-	}
-	c.Payload, c.History = !store.Missing(err), replies.history.Val() > 0
-	return c
 }
 
 func newMembership(reply *redis.FloatCmd) Membership {
