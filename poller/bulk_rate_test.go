@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -151,16 +150,6 @@ func (b *bundle) finish(p *poller.Poller, id string) store.Bulk {
 	}
 	b.t.Fatalf("want the bulk over, found %+v", b.bulk(id))
 	return store.Bulk{}
-}
-
-// work hands out what is due and lets all attempts succeed.
-func (b *bundle) work() {
-	b.t.Helper()
-	b.dispatch()
-	for entry, there := b.Take(); there; entry, there = b.Take() {
-		b.Say(fixture.Result("success", entry.UID, entry.AttemptUID))
-	}
-	b.apply()
 }
 
 // expectBulk compares the counts of a bulk.

@@ -75,45 +75,6 @@ func TestABulkNamesAModelThatIsNotStored(t *testing.T) {
 	})
 }
 
-// A step that was not noted is repeated: by then models may wait for a dispatcher, stand in line, or be done long ago.
-func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
-	for name, meanwhile := range map[string]func(*bundle){
-		"nobody was there":           func(*bundle) {},
-		"all stand in line":          (*bundle).dispatch,
-		"all were refreshed already": (*bundle).work,
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, b *bundle) {
-				uids := b.fleet(30, "t1")
-				b.apply(`{"type":"run","uid":"t1-0"}`)
-				b.work() // a ticket was drawn
-				b.begin("x", model.BulkRun, "tenant=t1", "")
-				b.roundOf(b.poller(&lossy{Store: b.Store, commits: 99}, poller.Config{Batch: 10}))
-				bulk := b.bulk("x")
-				stopIf(t, bulk.Seen != 0, "want nothing noted, found %+v", bulk)
-				meanwhile(b)
-				b.Clock.Turn(2 * time.Second)
-				b.expectBulk(b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x"), 30, 30, nil)
-				b.work()
-				starts := map[string]int{}
-				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal, "-", "+").Result()
-				must(t, err)
-				for _, entry := range entries {
-					if entry.Values["event"] == "start" {
-						starts[entry.Values["uid"].(string)]++
-					}
-				}
-				for _, uid := range uids[1:] {
-					failIf(t, starts[uid] != 1, "%s: want it started once, found %d times", uid, starts[uid])
-				}
-				if starts["t1-0"] != 2 || b.Stats()["run"] != 31 {
-					t.Errorf("want t1-0 started by hand and by the bulk, and 31 runs, found %d and %d", starts["t1-0"], b.Stats()["run"])
-				}
-			})
-		})
-	}
-}
-
 func TestABulkThatIsCancelledStopsAtItsNextStep(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(40, "t1")
