@@ -1,7 +1,6 @@
 package dispatcher_test
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -17,29 +16,10 @@ import (
 // promise is a policy under which models are late after an hour and stale after two.
 const promise = `{"timeout":"10h","retries":["5h"],"on_exhausted":"give_up","fresh_within":"2h","warn_within":"1h"}`
 
-// watch saves one-shots that wait for nothing, under a policy.
+// watch saves models that wait for nothing, under a policy.
 func (b *bundle) watch(policy string, uids ...string) {
 	b.t.Helper()
-	ctx, now := context.Background(), b.now()
-	must(b.t, b.Store.Fleet().PutPolicy(ctx, b.parse(policy)))
-	records, err := b.Store.Load(ctx, uids)
-	must(b.t, err)
-	var transitions []*store.Transition
-	for _, uid := range uids {
-		definition := model.Definition{UID: uid, Payload: "{}", PolicyName: "p", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}
-		decision, _, err := records[uid].Put(definition, b.parse(policy), false, now)
-		must(b.t, err)
-		transitions = append(transitions, records[uid].Decide(decision, now))
-	}
-	b.Commit(now, transitions...)
-}
-
-// decideAbout decides about one model.
-func (b *bundle) decideAbout(uid string, decide func(*store.Record) model.Decision) {
-	b.t.Helper()
-	records, err := b.Store.Load(context.Background(), []string{uid})
-	must(b.t, err)
-	b.Commit(b.now(), records[uid].Decide(decide(records[uid]), b.now()))
+	b.save(b.parse(policy), model.Definition{Payload: "{}", Rule: "FREQ=YEARLY", Refresh: model.RefreshPlanned}, uids...)
 }
 
 // freshness is where a model stands and what its hash says.
@@ -59,12 +39,9 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		d, other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"}), b.dispatcher(b.Store, dispatcher.Config{Owner: "b"})
 		uids := []string{"idle", "running", "disabled", "parked"}
 		b.watch(promise, uids...)
-		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Start(b.now(), "attempt-x") })
-		b.decideAbout("disabled", func(r *store.Record) model.Decision {
-			decision, _ := r.Disable("no", "", b.now())
-			return decision
-		})
-		b.decideAbout("parked", func(r *store.Record) model.Decision { return r.Park("hold:h1", model.Never, b.now()) })
+		b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Start(now, "attempt-x") }, "running")
+		b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Disable("no", "", now)) }, "disabled")
+		b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Park("hold:h1", model.Never, now) }, "parked")
 		expect := func(want dispatcher.Round, freshness string) {
 			t.Helper()
 			rounds := []dispatcher.Round{b.round(d), b.round(other), b.round(d)}
@@ -90,7 +67,7 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		failIf(t, stats["became_late"] != 4 || stats["became_stale"] != 4, "counted %v", stats)
 		told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox, "-", "+").Val())
 		failIf(t, told != 4, "the owners of four models were told %d times", told)
-		b.decideAbout("running", func(r *store.Record) model.Decision { return r.Succeed(b.now(), new(false)) })
+		b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Succeed(now, new(false)) }, "running")
 		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
 			t.Errorf("after a success without a change it is %q", got)
 		}

@@ -60,29 +60,6 @@ func TestAnOpenCircuitParksTheModelsOfItsKeyUncountedAndTellsOnce(t *testing.T) 
 	})
 }
 
-func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
-	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.broken(d, 4)
-		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
-			t.Fatal(err)
-		}
-		b.finish("t2/m00")
-		b.Clock.Turn(5 * time.Minute)
-		b.settle(d)
-		probe := b.runs()["t1"]
-		if hash := b.circuit("host=t1"); len(probe) != 1 || hash["reason"] != "they move" {
-			t.Fatalf("want one probe, and the reason, got %v, %v", probe, hash)
-		}
-		b.finish(probe...)
-		b.settle(d)
-		hash := b.circuit("host=t1")
-		failIf(t, hash["by"] != "" || hash["reason"] != "", "want neither name nor reason of a closed one, got %v", hash)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 3, "want the other three running behind the success of the probe, got %d", n)
-		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
-	})
-}
-
 func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.probed(d, 2)

@@ -8,6 +8,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // jumps back, each from the same instant.
@@ -17,7 +18,7 @@ func TestWhileTheClockIsBehindNothingIsStartedBeforeItsTime(t *testing.T) {
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-				b.save(`{"timeout":"1m"}`, "FREQ=HOURLY")
+				b.saveOne(`{"timeout":"1m"}`, "FREQ=HOURLY")
 				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
 				for _, clock := range []time.Time{at(t, "08:00:00").Add(-back), at(t, "07:59:59.999")} {
 					b.Clock.Set(clock)
@@ -34,14 +35,13 @@ func TestWhileTheClockIsBehindADeadlineIsFurtherAwayAndAResultCounts(t *testing.
 	for _, back := range jumps {
 		t.Run(back.String(), func(t *testing.T) {
 			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-				b.save(`{"timeout":"1m","retries":["5m"]}`, "FREQ=HOURLY")
+				b.saveOne(`{"timeout":"1m","retries":["5m"]}`, "FREQ=HOURLY")
 				b.Clock.Set(at(t, "08:00:00"))
 				b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T08:01:00.000Z")
 				b.Take()
 				b.Clock.Turn(-back)
 				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid attempt-1", "deadline_at 2026-11-21T08:01:00.000Z")
-				now := b.now()
-				b.decide(now, func(r *store.Record) model.Decision { return r.Succeed(now, nil) })
+				b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Succeed(now, nil) }, "tbl_1")
 				// The occurrence that was just refreshed lies ahead again, and is refreshed once more.
 				b.expect(dispatcher.Round{}, b.round(d), "attempt_uid ", "refresh_at 2026-11-21T08:00:00.000Z")
 				b.Clock.Set(at(t, "08:00:00"))
@@ -68,7 +68,7 @@ func (s slow) Queued(ctx context.Context) (map[string]string, error) {
 
 func TestAnAttemptThatWasStartedAfterTheListWasLookedThroughIsNotLostThoughTheClockWasSetBack(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		b.save(`{"timeout":"1m","retries":["0s"]}`, "FREQ=HOURLY")
+		b.saveOne(`{"timeout":"1m","retries":["0s"]}`, "FREQ=HOURLY")
 		b.Clock.Set(at(t, "08:00:00"))
 		other := b.dispatcher(b.Store, dispatcher.Config{})
 		b.expect(dispatcher.Round{Started: 1}, b.round(other))
@@ -76,7 +76,7 @@ func TestAnAttemptThatWasStartedAfterTheListWasLookedThroughIsNotLostThoughTheCl
 		b.Clock.Set(at(t, "09:30:00"))
 		d := b.dispatcher(slow{b.Store, func() {
 			b.Clock.Set(at(t, "08:00:30"))
-			b.fail()
+			b.failWith(policy.Failure{Reason: "HTTP 500"}, "tbl_1")
 			b.expect(dispatcher.Round{Started: 1}, b.round(other), "attempt_uid attempt-2", "deadline_at 2026-11-21T08:01:30.000Z")
 		}}, dispatcher.Config{})
 		round := b.round(d)

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
@@ -81,15 +82,6 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 	})
 }
 
-// runConcurrently applies what the poller does when a worker says that it has begun.
-func (b *bundle) begin(uid string, now time.Time) {
-	b.t.Helper()
-	records, err := b.Store.Load(context.Background(), []string{uid})
-	must(b.t, err)
-	decision, _ := records[uid].Begin(now, "dead")
-	b.Commit(now, records[uid].Decide(decision, now))
-}
-
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
 	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
@@ -117,7 +109,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 				b := setup(t, server)
 				d, expired := b.takenByADeadWorker()
 				if test.begun {
-					b.begin("tbl_1", expired.LastHeartbeat)
+					b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Begin(now, "dead")) }, "tbl_1")
 				}
 				if _, err := test.requeue(b, expired); err != nil {
 					t.Fatal(err)

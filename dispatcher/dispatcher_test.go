@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -50,21 +51,44 @@ func (b *bundle) dispatcher(store dispatcher.Store, config dispatcher.Config) *d
 	return d
 }
 
-// put saves a one-shot that is due now, with a timeout of one minute and one retry after 30 s.
-func (b *bundle) put(uids ...string) {
+// decide applies a decision about each of some models together, as a poller does for messages.
+func (b *bundle) decide(decide func(r *store.Record, now time.Time) model.Decision, uids ...string) {
 	b.t.Helper()
-	policy := policy.Policy{Timeout: time.Minute, Retries: policy.Delays{30 * time.Second}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
 	now := b.now()
-	records, err := b.Store.Load(context.Background(), uids)
+	records, err := b.Store.Load(b.t.Context(), uids)
 	must(b.t, err)
 	var transitions []*store.Transition
 	for _, uid := range uids {
-		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://feed/` + uid + `"}`, PolicyName: policy.ContentName()}
-		decision, _, err := records[uid].Put(definition, policy, false, now)
-		must(b.t, err)
-		transitions = append(transitions, records[uid].Decide(decision, now))
+		transitions = append(transitions, records[uid].Decide(decide(records[uid], now), now))
 	}
 	b.Commit(now, transitions...)
+}
+
+// decided is a decision without its outcome.
+func decided[T any](decision model.Decision, _ T) model.Decision { return decision }
+
+// save saves models under a policy, which is stored if it has a name.
+func (b *bundle) save(p policy.Policy, definition model.Definition, uids ...string) {
+	b.t.Helper()
+	if definition.PolicyName = p.Name; p.Name != "" {
+		must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), p))
+	} else {
+		definition.PolicyName = p.ContentName()
+	}
+	b.decide(func(r *store.Record, now time.Time) model.Decision {
+		definition := definition
+		definition.UID, definition.Payload = r.UID, strings.ReplaceAll(definition.Payload, "UID", r.UID)
+		decision, _, err := r.Put(definition, p, false, now)
+		must(b.t, err)
+		return decision
+	}, uids...)
+}
+
+// put saves a one-shot that is due now, with a timeout of one minute and one retry after 30 s.
+func (b *bundle) put(uids ...string) {
+	b.t.Helper()
+	p := policy.Policy{Timeout: time.Minute, Retries: policy.Delays{30 * time.Second}, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}
+	b.save(p, model.Definition{Payload: `{"input_url":"http://feed/UID"}`}, uids...)
 }
 
 func (b *bundle) now() time.Time {

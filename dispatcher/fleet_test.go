@@ -19,20 +19,13 @@ import (
 // fleet saves one-shots that are due now under a policy, each with the labels of its name: "t1/m1" has tenant t1 and the host t1.
 func (b *bundle) fleet(text string, uids ...string) {
 	b.t.Helper()
-	p := b.parse(text)
-	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), p))
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	must(b.t, err)
-	var transitions []*store.Transition
+	byTenant := map[string][]string{}
 	for _, uid := range uids {
-		tenant := uid[:2]
-		definition := model.Definition{UID: uid, Payload: `{"input_url":"http://` + tenant + `/x"}`, PolicyName: "p", Labels: map[string]string{"tenant": tenant}}
-		decision, _, err := records[uid].Put(definition, p, false, now)
-		must(b.t, err)
-		transitions = append(transitions, records[uid].Decide(decision, now))
+		byTenant[uid[:2]] = append(byTenant[uid[:2]], uid)
 	}
-	b.Commit(now, transitions...)
+	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
+		b.save(b.parse(text), model.Definition{Payload: `{"input_url":"http://` + tenant + `/x"}`, Labels: map[string]string{"tenant": tenant}}, byTenant[tenant]...)
+	}
 }
 
 // uidsOf are uids of models of one tenant.
@@ -46,25 +39,13 @@ func uidsOf(tenant string, n int) (uids []string) {
 // finish answers the attempts of models, as a poller does.
 func (b *bundle) finish(uids ...string) {
 	b.t.Helper()
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	must(b.t, err)
-	for _, uid := range uids {
-		r := records[uid]
-		b.Commit(now, r.Decide(r.Succeed(now, nil), now))
-	}
+	b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Succeed(now, nil) }, uids...)
 	b.Redis.Del(b.t.Context(), b.Store.Keys.Input)
 }
 
 func (b *bundle) failWith(failure policy.Failure, uids ...string) {
 	b.t.Helper()
-	now := b.now()
-	records, err := b.Store.Load(b.t.Context(), uids)
-	must(b.t, err)
-	for _, uid := range uids {
-		r := records[uid]
-		b.Commit(now, r.Decide(r.Fail(failure, now), now))
-	}
+	b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Fail(failure, now) }, uids...)
 }
 
 // runs are the models that run, by tenant.

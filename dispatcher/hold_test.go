@@ -148,7 +148,7 @@ func TestADispatcherThatDiesAtAGateLeavesItToAnother(t *testing.T) {
 
 func TestHeldTimeCountsNotTowardsTheGiveUpWindow(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.save(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
+		b.saveOne(`{"timeout":"1m","retries":["10m","10m","10m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
 		b.round(d)
 		b.Redis.Del(context.Background(), b.Store.Keys.Input) // a worker has it, and is never heard of again
 		b.Clock.Turn(time.Minute)

@@ -9,22 +9,14 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
 
-// save stores a policy and a model tbl_1 that uses it; rule may be empty. The clock stands at seven.
-func (b *bundle) save(policy, rule string) {
+// saveOne saves the model tbl_1 under a policy, with a rule or none. The clock stands at seven.
+func (b *bundle) saveOne(policy, rule string) {
 	b.t.Helper()
-	must(b.t, b.Store.Fleet().PutPolicy(b.t.Context(), b.parse(policy)))
-	now := b.now()
-	definition := model.Definition{UID: "tbl_1", Payload: "{}", PolicyName: "p", Rule: rule}
-	b.decide(now, func(r *store.Record) model.Decision {
-		decision, _, err := r.Put(definition, b.parse(policy), false, now)
-		must(b.t, err)
-		return decision
-	})
+	b.save(b.parse(policy), model.Definition{Payload: "{}", Rule: rule}, "tbl_1")
 }
 
 func (b *bundle) parse(text string) policy.Policy {
@@ -35,31 +27,6 @@ func (b *bundle) parse(text string) policy.Policy {
 	must(b.t, err)
 	policy.Name = "p"
 	return policy
-}
-
-// decide applies a decision about tbl_1, as a poller does for a message.
-func (b *bundle) decide(now time.Time, decide func(*store.Record) model.Decision) {
-	b.t.Helper()
-	records, err := b.Store.Load(b.t.Context(), []string{"tbl_1"})
-	must(b.t, err)
-	transition := records["tbl_1"].Decide(decide(records["tbl_1"]), now)
-	b.Commit(now, transition)
-}
-
-func (b *bundle) fail() {
-	b.t.Helper()
-	now := b.now()
-	b.decide(now, func(r *store.Record) model.Decision { return r.Fail(policy.Failure{Reason: "HTTP 500"}, now) })
-}
-
-// sayStarted is the word `started` of a worker.
-func (b *bundle) sayStarted() {
-	b.t.Helper()
-	now := b.now()
-	b.decide(now, func(r *store.Record) model.Decision {
-		decision, _ := r.Begin(now, "w1")
-		return decision
-	})
 }
 
 // at is a time of day on the day of the story.
@@ -108,11 +75,11 @@ func (b *bundle) last(stream string) map[string]any {
 
 func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAttempt(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.save(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
+		b.saveOne(`{"timeout":"1m","retries":["2h"],"give_up_after":"1h","on_exhausted":"give_up"}`, "")
 		b.expect(dispatcher.Round{Started: 1}, b.round(d))
 		b.Take()
 		b.Clock.Turn(30 * time.Second)
-		b.fail()
+		b.failWith(policy.Failure{Reason: "HTTP 500"}, "tbl_1")
 		b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z", "refresh_why gives up then: no success for 1h")
 
 		b.Clock.Set(at(t, "07:59:59.999"))
@@ -142,7 +109,7 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 
 func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.save(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		b.saveOne(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
 		for minute := range 3 {
 			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1", "deadline_at "+model.FormatTime(fixture.Start.Add(time.Duration(minute+1)*time.Minute)))
 			_, taken := b.Take()
@@ -160,7 +127,7 @@ func TestAnAttemptThatIsNotBegunInTimeIsOfferedAgainAndNotCounted(t *testing.T) 
 
 func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
-		b.save(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
+		b.saveOne(`{"timeout":"none","retries":["5m"],"on_exhausted":"next_planned"}`, "FREQ=HOURLY")
 		for _, hour := range []struct{ at, before, deadline, no string }{
 			{"08:00:00", "08:59:59.999", "09:00", "1"}, {"09:00:00", "09:59:59.999", "10:00", "2"}, {"10:00:00", "10:59:59.999", "11:00", "1"},
 		} {
