@@ -46,15 +46,15 @@ func recordOf(q *fixture.Queue, uid string) *store.Record {
 func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		hourlyFleet(c, 200)
+		hourlyFleet(c, 100)
 		c.do("model", "disable", "m000")
 
 		f := c.object("forecast", "--for", "6h", "--drain", "60/m", "--by", "host")
 		load, spread := f["load"].(map[string]any), f["with_spread"].(map[string]any)
-		if f["models"] != 200.0 || f["disabled"] != 1.0 || load["peak"] != 199.0 || load["starts"] != 6*199.0 || load["minutes_over"] != 6.0 || load["backlog"] != 139.0 {
+		if f["models"] != 100.0 || f["disabled"] != 1.0 || load["peak"] != 99.0 || load["starts"] != 6*99.0 || load["minutes_over"] != 6.0 || load["backlog"] != 39.0 {
 			t.Errorf("found %v of %v models, %v disabled", load, f["models"], f["disabled"])
 		}
-		if peak := spread["peak"].(float64); peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199 {
+		if peak := spread["peak"].(float64); peak < 10 || peak > 40 || spread["starts"].(float64) < 5*99 {
 			t.Errorf("with a spread of six minutes: %v", spread)
 		}
 		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:host=h1 starts:10]") {
@@ -69,28 +69,22 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 		}
 
 		picked := c.object("forecast", "-l", "tenant=t1", "--for", "2h", "--spread", "30m")
-		if picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
+		if picked["models"] != 50.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
 			t.Errorf("of a tenant: %v", picked)
 		}
-		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
-			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
+		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 99 in the minute",
+			"6 of 36", "39 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
 		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
 		expectContains(t, c.do("forecast", "-l", "tenant=none"), "nothing starts")
-	})
-}
 
-func TestTheDrainIsMeasured(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
-		c := at(t, server)
-		c.put(`{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n")
 		now := nowOf(q)
-		for _, uid := range []string{"a", "b"} {
+		for _, uid := range []string{"m001", "m002"} { // the drain is measured by the journal
 			record := recordOf(q, uid)
-			q.Commit(now, record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
+			run, _ := record.Run(true, now)
+			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
 		}
-		f := c.object("forecast")
-		if f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
+		if f := c.object("forecast"); f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
 			t.Errorf("by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
 		}
 	})
@@ -147,56 +141,50 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 	})
 }
 
-func TestAModelThatRunsIsLeftAndLevelledLater(t *testing.T) {
+func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		q := fixture.Live(t, server)
 		c := at(t, server)
+		d := divide(t, server, 4)
 		hourlyFleet(c, 20)
-		now := nowOf(q)
-		var busy []string
-		plan := c.object("level")
-		for i := range 20 {
-			uid := fmt.Sprintf("m%03d", i)
-			record := recordOf(q, uid)
-			run, _ := record.Run(true, now)
-			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+uid), now))
-			busy = append(busy, uid)
+		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 20.0 || load["starts"] != 120.0 {
+			t.Errorf("forecast: %v", load)
 		}
+		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
+		plan := c.object("level")
+		eachModel := func(do func(q *fixture.Queue, record *store.Record, now time.Time)) {
+			for i := range 20 {
+				q, uid := fixture.Live(t, server), fmt.Sprintf("m%03d", i)
+				q.Store = d.Of(uid)
+				do(q, recordOf(q, uid), nowOf(q))
+			}
+		}
+		eachModel(func(q *fixture.Queue, record *store.Record, now time.Time) {
+			run, _ := record.Run(true, now)
+			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+record.UID), now))
+		})
 		if done := c.object("level", "--apply"); done["changed"] != 0.0 || done["left"] != plan["moves"] {
 			t.Errorf("while all run: %v", done)
 		}
-		for _, uid := range busy {
-			record := recordOf(q, uid)
+		eachModel(func(q *fixture.Queue, record *store.Record, now time.Time) {
 			q.Commit(now, record.Decide(record.Succeed(now, nil), now))
-		}
+		})
 		if done := c.object("level", "--apply"); done["changed"] != plan["moves"] || done["left"] != 0.0 {
 			t.Errorf("when they have ended: %v", done)
 		}
 		journal := 0
-		err := q.Store.Report().EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
-			if entry.Event == model.EventLevel && entry.By != "" {
-				journal++
+		for _, part := range d.Parts {
+			err := part.Report().EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {
+				if entry.Event == model.EventLevel && entry.By != "" {
+					journal++
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
 			}
-			return nil
-		})
-		if err != nil || float64(journal) != plan["moves"] {
-			t.Errorf("%d entries in the journal (%v), want %v", journal, err, plan["moves"])
 		}
-	})
-}
-
-func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
-		c.do("queue", "create", "--parts", "4")
-		hourlyFleet(c, 120)
-		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 120.0 || load["starts"] != 720.0 {
-			t.Errorf("forecast: %v", load)
+		if float64(journal) != plan["moves"] {
+			t.Errorf("%d entries in the journal, want %v", journal, plan["moves"])
 		}
-		done := c.object("level", "--apply")
-		if after := done["after"].(map[string]any); after["peak"] != 12.0 || done["changed"] != done["moves"] || done["left"] != 0.0 {
-			t.Errorf("levelled: %v", done)
-		}
-		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
 	})
 }
