@@ -18,25 +18,15 @@ import (
 
 // Directory is what a directory of documents holds.
 type Directory struct {
-	Policies []Policy // each name once
+	Policies []Source // each name once, not completed yet
 	Models   []Model  // each uid once
 	Refused  []Document
-}
-
-// Policy is a policy as somebody wrote it, under the name under which it is to be stored.
-type Policy struct {
-	Document
-	Name  string
-	Draft policy.Draft
 }
 
 // WholePolicies are the policies of the directory, completed with the one called `default` among them, or else with the usual one. That is also the one
 // of a model that names none.
 func (d *Directory) WholePolicies(usual policy.Policy) (model.Policies, error) {
-	sources := make([]Source, len(d.Policies))
-	for i, p := range d.Policies {
-		sources[i] = Source{Document: p.Document, Draft: p.Draft}
-	}
+	sources := slices.Clone(d.Policies)
 	policies := model.Policies{ByName: map[string]policy.Policy{policy.DefaultName: usual}}
 	if err := Complete(sources, func() (policy.Policy, error) { return usual, nil }); err != nil {
 		return policies, err
@@ -177,16 +167,15 @@ func (d *Directory) take(doc Document) (name string, take func(), err error) {
 		m.Value = nil // a directory may hold very many
 		return kind + " " + m.Definition.UID, func() { d.Models = append(d.Models, m) }, m.Err
 	}
-	p := Policy{Document: doc}
+	p := Source{Document: doc}
 	if own, is := fields["policy"].(map[string]any); is && len(fields) == 2 && own["name"] == nil { // as `refreshd model export` writes it
 		own["name"] = fields["name"]
 		p.Value = own
 	}
 	if p.Draft, err = policy.Read(p.Value); err == nil {
-		p.Name = p.Draft.Name()
-		err = policy.ValidateName(p.Name)
+		err = policy.ValidateName(p.Draft.Name())
 	}
-	return kind + " " + p.Name, func() { d.Policies = append(d.Policies, p) }, err
+	return kind + " " + p.Draft.Name(), func() { d.Policies = append(d.Policies, p) }, err
 }
 
 var lineSuffixes = []string{".jsonl", ".ndjson"}

@@ -37,7 +37,7 @@ func told(d Directory) (models, policies, refused []string) {
 		models = append(models, m.Definition.UID)
 	}
 	for _, p := range d.Policies {
-		policies = append(policies, p.Name)
+		policies = append(policies, p.Draft.Name())
 	}
 	for _, doc := range d.Refused {
 		refused = append(refused, doc.At(doc.Err).Error())

@@ -86,7 +86,7 @@ func (o Operator) Stats(ctx context.Context) (Stats, error) {
 	if len(o.Queue.Parts) > 1 {
 		v.Parts = len(o.Queue.Parts)
 	}
-	if v.Processes, err = o.processes(ctx); err != nil {
+	if v.Processes, err = o.Processes(ctx); err != nil {
 		return v, err
 	}
 	v.Replanning, err = o.replans(ctx)
@@ -146,8 +146,8 @@ type Process struct {
 	Lives      bool      `json:"lives"`  // false: it has been silent for longer than any settings allow, and is not forgotten yet
 }
 
-// processes reads who serves the parts of the queue, the latest heartbeat first.
-func (o Operator) processes(ctx context.Context) (v Processes, err error) {
+// Processes reads who serves the parts of the queue, the latest heartbeat first.
+func (o Operator) Processes(ctx context.Context) (v Processes, err error) {
 	err = o.Queue.Each(func(part *store.Store) error {
 		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, h := range heartbeats {
@@ -156,20 +156,21 @@ func (o Operator) processes(ctx context.Context) (v Processes, err error) {
 			if len(o.Queue.Parts) > 1 {
 				member.Part = part.Keys.Queue
 			}
-			members := v.of(h.Of)
+			members := v.Of(h.Of)
 			*members = append(*members, member)
 		}
 		return err
 	})
 	for _, role := range model.Roles {
-		slices.SortFunc(*v.of(role), func(a, b Process) int {
+		slices.SortFunc(*v.Of(role), func(a, b Process) int {
 			return cmp.Or(cmp.Compare(a.AgeMS, b.AgeMS), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Part, b.Part))
 		})
 	}
 	return v, err
 }
 
-func (v *Processes) of(role model.Role) *[]Process {
+// Of are the processes of a role.
+func (v *Processes) Of(role model.Role) *[]Process {
 	switch role {
 	case model.RoleDispatcher:
 		return &v.Dispatchers

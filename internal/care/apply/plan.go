@@ -80,7 +80,7 @@ func (p *Plan) refuse(position func(string) string, err error) {
 }
 
 // planPolicies completes the policies with the policy default, of the directory if it has one, and plans those that some part has not as they are.
-func (p *Plan) planPolicies(ctx context.Context, all []definitions.Policy) error {
+func (p *Plan) planPolicies(ctx context.Context, all []definitions.Source) error {
 	stored, err := p.queue.Parts[0].Policies(ctx, []string{policy.DefaultName})
 	if err != nil {
 		return err
@@ -90,22 +90,23 @@ func (p *Plan) planPolicies(ctx context.Context, all []definitions.Policy) error
 		usual = policy.Default()
 	}
 	for _, one := range all {
-		if one.Name == policy.DefaultName {
+		if one.Draft.Name() == policy.DefaultName {
 			usual, _ = one.Draft.Complete(usual) // if it is too large it is refused below
 		}
 	}
 	for _, one := range all {
+		name := one.Draft.Name()
 		whole, err := one.Draft.Complete(usual)
 		if err != nil {
 			p.refuse(one.Position, err)
 			continue
 		}
-		p.policies[one.Name] = whole
-		step := &Step{Action: Create, Kind: KindPolicy, Name: one.Name, policy: whole, position: one.Position}
+		p.policies[name] = whole
+		step := &Step{Action: Create, Kind: KindPolicy, Name: name, policy: whole, position: one.Position}
 		same := true
 		err = p.queue.Each(func(part *store.Store) error {
-			stored, err := part.Policies(ctx, []string{one.Name})
-			here, found := stored[one.Name]
+			stored, err := part.Policies(ctx, []string{name})
+			here, found := stored[name]
 			same = same && found && here.Equal(whole)
 			if found && part == p.queue.Parts[0] {
 				step.Action, step.Changes = Change, definitions.Compare(here, whole)

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/attention"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -71,7 +71,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Groups = groups[:min(len(groups), 5)]
 		o.Unnamed = len(groups) - len(o.Groups)
 	}
-	if o.Processes, err = readProcesses(ctx, req.queue); err != nil {
+	if o.Processes, err = readProcesses(ctx, req.operator); err != nil {
 		return nil, err
 	}
 	for i := range o.Processes {
@@ -106,35 +106,27 @@ func resultText(results []perMinute, count func(perMinute) int64) string {
 }
 
 // readProcesses reads the heartbeats of a queue by their roles. In a queue of several parts a process counts by its last one.
-func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
-	ages := map[model.Role]map[string]time.Duration{}
-	err := queue.Each(func(part *store.Store) error {
-		heartbeats, now, err := part.Report().Heartbeats(ctx)
-		for _, one := range heartbeats {
-			if ages[one.Of] == nil {
-				ages[one.Of] = map[string]time.Duration{}
-			}
-			age := max(0, now.Sub(one.At))
-			if known, is := ages[one.Of][one.Owner]; !is || age < known {
-				ages[one.Of][one.Owner] = age
-			}
-		}
-		return err
-	})
+func readProcesses(ctx context.Context, o operate.Operator) ([]process, error) {
+	read, err := o.Processes(ctx)
 	processes := make([]process, len(model.Roles))
 	for i, role := range model.Roles {
-		p, ages := &processes[i], ages[role]
+		p, known := &processes[i], map[string]bool{}
 		p.Name = string(role)
-		names := slices.SortedFunc(maps.Keys(ages), func(a, b string) int {
-			return cmp.Or(cmp.Compare(ages[a]/time.Minute, ages[b]/time.Minute), cmp.Compare(a, b))
+		members := slices.DeleteFunc(*read.Of(role), func(m operate.Process) bool {
+			again := known[m.Name]
+			known[m.Name] = true
+			return again
 		})
-		p.Unnamed = max(0, len(names)-maxMembers)
-		for i, name := range names {
-			text := name
-			if ages[name] <= model.LongestSilence {
+		slices.SortStableFunc(members, func(a, b operate.Process) int {
+			return cmp.Or(cmp.Compare(a.AgeMS/time.Minute.Milliseconds(), b.AgeMS/time.Minute.Milliseconds()), cmp.Compare(a.Name, b.Name))
+		})
+		p.Unnamed = max(0, len(members)-maxMembers)
+		for i, m := range members {
+			text := m.Name
+			if m.Lives {
 				p.Alive++
 			} else {
-				text += " (silent for " + words.Roughly(ages[name]) + ")"
+				text += " (silent for " + words.Roughly(time.Duration(m.AgeMS)*time.Millisecond) + ")"
 			}
 			if i < maxMembers {
 				p.Members = append(p.Members, text)
