@@ -108,41 +108,20 @@ func TestAHandlerThatAsksToBeCalledLaterIsCalledThen(t *testing.T) {
 	})
 }
 
-func TestAModelRunsByHandAtOnceAndThenWhenItIsPlanned(t *testing.T) {
+func TestAModelRunsByHandStandsStillWhileItIsDisabledAndIsForgottenWhenItIsRemoved(t *testing.T) {
 	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
 		var f feed
 		q.Handle(f.refresh)
 		q.Put(hourly)
 		q.Advance(20 * time.Minute)
 		q.Run("tbl_1")
-		q.Advance(time.Hour)
-		equal(t, []string{"00:20 success", "01:00 success"}, outcomes(q.Attempts("tbl_1")))
-	})
-}
-
-func TestAModelThatIsDisabledStandsStillUntilItIsEnabled(t *testing.T) {
-	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
-		var f feed
-		q.Handle(f.refresh)
-		q.Put(hourly)
 		q.Disable("tbl_1", "The feed is being moved")
 		q.Advance(5 * time.Hour)
 		reply := q.Command(`{"type":"run","uid":"tbl_1"}`)
 		failIf(t, reply.Outcome != client.Refused, "expected a run to be refused, found %+v", reply)
-		n := len(q.Attempts("tbl_1"))
-		failIf(t, n != 0, "expected no attempt, found %d", n)
 		q.Enable("tbl_1")
 		q.Advance(time.Hour)
-		equal(t, []string{"06:00 success"}, outcomes(q.Attempts("tbl_1")))
-	})
-}
-
-func TestAModelThatIsRemovedIsStartedNoMore(t *testing.T) {
-	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {
-		var f feed
-		q.Handle(f.refresh)
-		q.Put(hourly)
-		q.Advance(2 * time.Hour)
+		equal(t, []string{"00:20 success", "06:00 success"}, outcomes(q.Attempts("tbl_1")))
 		q.Remove("tbl_1")
 		q.Advance(2 * time.Hour)
 		n := q.Counters()["success"]
