@@ -24,7 +24,8 @@ func (b *bundle) fleet(text string, uids ...string) {
 		byTenant[uid[:2]] = append(byTenant[uid[:2]], uid)
 	}
 	for _, tenant := range slices.Sorted(maps.Keys(byTenant)) {
-		b.save(b.parse(text), model.Definition{Payload: `{"input_url":"http://` + tenant + `/x"}`, Labels: map[string]string{"tenant": tenant}}, byTenant[tenant]...)
+		definition := model.Definition{Payload: `{"input_url":"http://` + tenant + `/x"}`, Labels: map[string]string{"tenant": tenant}}
+		b.save(b.parse(text), definition, byTenant[tenant]...)
 	}
 }
 

@@ -161,8 +161,8 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 		arch, manifest := fmt.Sprint(at(m, "platform/architecture")), parse(t, blob(at(m, "digest")))
 		const label = "config/Labels/org.opencontainers.image."
 		expectAt(t, arch, parse(t, blob(at(manifest, "config/digest"))), map[string]string{
-			"architecture": arch, "os": "linux", "config/User": "65532:65532", "config/Entrypoint": "[/refreshd]", "config/Env": "[REFRESHD_HEALTH=127.0.0.1:8080]",
-			"config/Healthcheck/Test": "[CMD /refreshd health /livez]", label + "version": "v1.2.3", label + "revision": "abc", label + "licenses": "MIT",
+			"architecture": arch, "os": "linux", "config/User": "65532:65532", "config/Entrypoint": "[/refreshd]",
+			"config/Env": "[REFRESHD_HEALTH=127.0.0.1:8080]", "config/Healthcheck/Test": "[CMD /refreshd health /livez]", label + "version": "v1.2.3", label + "revision": "abc", label + "licenses": "MIT",
 		})
 		zipped, err := gzip.NewReader(strings.NewReader(blob(at(manifest, "layers/0/digest"))))
 		if layers := len(list(manifest, "layers")); err != nil || layers != 1 {

@@ -84,7 +84,9 @@ func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
 		case "PodDisruptionBudget":
 			kept[app] = at(o, "spec/minAvailable") == 1
 		case "Deployment": // its pods are its own, and do not run as root
-			expectAt(t, app, o, map[string]string{"metadata/name": app, "spec/template/metadata/labels/app": app, "spec/template/spec/securityContext/runAsNonRoot": "true"})
+			expectAt(t, app, o, map[string]string{
+				"metadata/name": app, "spec/template/metadata/labels/app": app, "spec/template/spec/securityContext/runAsNonRoot": "true",
+			})
 			replicas[name] = at(o, "spec/replicas")
 			for _, c := range list(o, "spec/template/spec/containers") {
 				expectContained(t, c)
@@ -137,12 +139,13 @@ func expectContained(t *testing.T, c any) {
 // TestKubernetesKnowsEveryFieldOfTheManifest reads it with the types of Kubernetes, strictly.
 func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
 	long.Only(t)
-	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath"}, "go run . <../refreshd.yaml"); told != "12 objects\n" {
-		t.Errorf("want 12 objects, got %s", told)
-	}
-	wrong := "sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'"
-	if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath"}, wrong); told != "1\n" {
-		t.Errorf("want one unknown field refused, got %s", told)
+	for command, want := range map[string]string{
+		"go run . <../refreshd.yaml": "12 objects\n",
+		"sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'": "1\n",
+	} {
+		if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath"}, command); told != want {
+			t.Errorf("%s: want %s, got %s", command, want, told)
+		}
 	}
 }
 

@@ -111,7 +111,8 @@ func (s *story) take(i int, step step) {
 		no = strconv.Itoa(step.no)
 	}
 	want := []any{no, text(step.deadline), text(step.refresh), step.why, step.reason}
-	got, err := s.redis.HMGet(s.t.Context(), "bigtables:model:tbl_1", "attempt_no", "deadline_at", "refresh_at", "refresh_why", "refresh_disabled_user_friendly_reason").Result()
+	names := []string{"attempt_no", "deadline_at", "refresh_at", "refresh_why", "refresh_disabled_user_friendly_reason"}
+	got, err := s.redis.HMGet(s.t.Context(), "bigtables:model:tbl_1", names...).Result()
 	for j := range got {
 		got[j] = cmp.Or(got[j], any(""))
 	}
