@@ -117,8 +117,7 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 
 func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 	for text, want := range map[string]Slots{
-		"":                                  {},
-		"1795240801000000":                  {Free: second(1)},
+		"": {}, "1795240801000000": {Free: second(1)},
 		"1795240801000001 1795240800500000": {second(1.000001), second(0.5)},
 		" 1795240800500000":                 {Closed: second(0.5)},
 	} {

@@ -85,14 +85,10 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 
 func TestACommandThatChangesNothingSaysSo(t *testing.T) {
 	for steps, want := range map[string]Outcome{
-		"05:00 enable":                          Unchanged,
-		"05:00 disable | 05:01 disable":         Unchanged,
-		"06:00 start | 06:10 run":               Busy,
-		"05:00 remove | 05:01 run":              UnknownModel,
-		"05:00 disable | 05:01 put":             Unchanged, // a nightly import of everything does not enable what was disabled
-		"06:00 start | 06:10 put":               Unchanged,
-		"05:00 disable | 05:01 run":             Stopped,
-		`05:00 put "dtstart":"20260101T000000"`: Unchanged,
+		"05:00 enable": Unchanged, "05:00 disable | 05:01 disable": Unchanged, "06:00 start | 06:10 run": Busy,
+		"05:00 remove | 05:01 run":  UnknownModel,
+		"05:00 disable | 05:01 put": Unchanged, // a nightly import of everything does not enable what was disabled
+		"06:00 start | 06:10 put":   Unchanged, "05:00 disable | 05:01 run": Stopped, `05:00 put "dtstart":"20260101T000000"`: Unchanged,
 	} {
 		if s := tell(t, daily, steps); s.outcome != want {
 			t.Errorf("%s: outcome %q, want %q", steps, s.outcome, want)
@@ -188,8 +184,7 @@ func TestABulkRunStartsWhatWasNotStartedSinceItBegan(t *testing.T) {
 		change func(*Model)
 		want   Outcome
 	}{
-		"it waits":                        {func(*Model) {}, Applied},
-		"it never ran":                    {func(m *Model) { m.Ticket = 0 }, Applied},
+		"it waits": {func(*Model) {}, Applied}, "it never ran": {func(m *Model) { m.Ticket = 0 }, Applied},
 		"it is due":                       {func(m *Model) { m.RefreshAt = before }, Applied},
 		"a hand has asked before":         {func(m *Model) { m.RefreshAt, m.Trigger = before, TriggerHand }, Applied},
 		"a hand has asked since":          {func(m *Model) { m.RefreshAt, m.Trigger = began, TriggerHand }, Already},

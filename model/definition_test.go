@@ -79,8 +79,7 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 
 func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, "", "#0, next 06:00: planned"},
-		{banner, "", "#0, next 00:00: saved: refresh now"},
+		{daily, "", "#0, next 06:00: planned"}, {banner, "", "#0, next 00:00: saved: refresh now"},
 		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
 
 		// The schedule counts from midnight of the day of creation; that is an occurrence, and it is consumed

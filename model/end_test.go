@@ -143,3 +143,146 @@ func TestAModelWhoseScheduleCannotBeReadLooksAgainAnHourLater(t *testing.T) {
 		t.Errorf("next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
 	}
 }
+
+const (
+	mondays   = `"rrule":"FREQ=WEEKLY;BYDAY=MO;BYHOUR=6","dtstart":"2026-01-01",`
+	sixDaily  = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01",`
+	threeDays = `"policy":{"timeout":"1h","retries":["1m"],"on_exhausted":"next_planned","give_up_after":"3d"}`
+	anHour    = `"policy":{"timeout":"10m","retries":"30m","give_up_after":"1h"}`
+)
+
+func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
+	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
+	runStories(t, []storyTest{
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
+		// Then it is disabled without an attempt
+		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
+
+		// A planned refresh that would come later
+		{mondays + threeDays, hopeless, "#0, next 06:00+3: gives up then: no success for 3d"},
+		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): final: no success for 3d"},
+
+		// While an attempt runs the deadline wakes it
+		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: if lost: final: no success for 1h"},
+	})
+}
+
+// Only a wait for the end of the window ends in giving up, not any wait that ends at the same instant.
+func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
+	weekly := mondays + `"policy":{"timeout":"1h","retries":["1m"],"on_exhausted":"next_planned","give_up_after":"1w"}`
+	const failed = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
+	runStories(t, []storyTest{
+		// Saved, or disabled and enabled, at an instant that puts the end of the new window on the next planned refresh
+		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: if lost: final: no success for 1w"},
+		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: if lost: retry 1/1 +1m, before planned"},
+	})
+}
+
+// The circuit of the queue holds giving up back; what starts instead waits as long as the worker has asked.
+func TestTheOpenCircuitOfTheQueueAtTheEndOfAWindowKeepsTheFloorOfAWorker(t *testing.T) {
+	s := tell(t, anHour, `00:00 wake | 00:30 failure "retry_after":"5h"`)
+	s.m.QueueCircuit.Open = true
+	s.then("01:00 wake")
+	s.expect("#1, next 05:30: held by the circuit, not before as asked")
+	s.then("05:30 wake")
+	if !s.m.Running() {
+		t.Errorf("want an attempt, got %s", s)
+	}
+}
+
+func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
+	for _, test := range []struct{ definition, steps, want string }{
+		{anHour, "", "never"},
+		{anHour, "00:00 wake", "never"}, // it has not failed yet
+		{anHour, "00:00 wake | 00:10 failure", "01:00"},
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success", "never"},
+		{anHour, "00:00 wake | 00:50 success | 01:00 run | 01:00 wake | 01:05 failure", "01:50"},
+		{`"policy":{"retries":"30m"}`, "00:00 wake | 00:10 failure", "never"},
+	} {
+		s := tell(t, test.definition, test.steps)
+		if got := clockText(s.m.GivesUpAt()); got != test.want {
+			t.Errorf("%s: gives up at %s, want %s", test.steps, got, test.want)
+		}
+	}
+}
+
+func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
+	s := tell(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
+	d := s.decision
+	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1 {
+		t.Errorf("found %+v after %d starts", d, s.starts)
+	}
+	if !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
+		t.Errorf("state %+v", s.m.State)
+	}
+	s.then("02:00 run | 02:00 wake | 02:01 success")
+	if s.decision.Notice != policy.NoticeRecovered {
+		t.Errorf("notice %q, want that of a recovery", s.decision.Notice)
+	}
+
+	quiet := strings.Replace(anHour, `"timeout"`, `"notify":["recovered"],"disabled_reason":"thumbnail creation failed","timeout"`, 1)
+	s = tell(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
+	s.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
+	if !s.decision.Muted {
+		t.Error("the owner is told though the policy is silent")
+	}
+}
+
+func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
+	runStories(t, []storyTest{
+		// Never started: nothing counts, however long nobody came for it
+
+		// A start that was promised before the end is made, however late it is
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
+
+		// The first start fixes the end, no later one moves it
+		{anHour, "05:00 wake | 05:10 failure | 05:40 wake | 05:45 failure", "#2, next 06:00: gives up then: no success for 1h"},
+	})
+}
+
+func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
+	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
+	runStories(t, []storyTest{
+		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+
+		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
+		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+	})
+}
+
+// What begins anew waits for its schedule, also for longer than the window: it has not failed since.
+func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
+	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
+	runStories(t, []storyTest{
+		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
+		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
+	})
+}
+
+func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) {
+	runStories(t, []storyTest{
+		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:20 failure | 00:50 wake | 09:00 withdraw | 09:00 wake | 09:05 failure", "#2, next 09:10: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 success | 00:20 run | 00:20 wake | 09:20 withdraw | 09:20 wake | 09:25 failure", "#1, next 09:55: retry 1 +30m, none planned"},
+	})
+}
+
+// Nobody waits for a time behind the end of the window, whatever asked for it.
+func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
+	const skip = `"policy":{"timeout":"10m","retries":["next","next","next"],"give_up_after":"90m","misfire":"skip"}`
+	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
+	runStories(t, []storyTest{
+		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"1d"`, "#1 deferred 1, next 01:00: gives up then: no success for 1h"},
+		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker +10m"},
+		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker +1d"}, // has not failed
+		{hourly + skip, "01:00 wake | 01:05 failure | 02:05 wake", "#1, next 02:30: gives up then: no success for 1h30m"},
+	})
+}
+
+// N retries are N+1 runs, whoever runs them.
+func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
+	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
+	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
+}

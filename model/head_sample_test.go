@@ -51,8 +51,7 @@ func TestADeadlineThatWasSpentInLineIsMovedOnce(t *testing.T) {
 		taken  int // minutes after the start
 		want   Event
 	}{
-		"taken in line":              {func(*Model) {}, 8, EventTaken},
-		"taken at once":              {func(*Model) {}, 0, EventTimeout},
+		"taken in line": {func(*Model) {}, 8, EventTaken}, "taken at once": {func(*Model) {}, 0, EventTimeout},
 		"begun":                      {func(m *Model) { m.ProcessingAt = start.Add(time.Minute) }, 8, EventTimeout},
 		"moved before":               {func(m *Model) { m.TakenAt = start.Add(time.Minute) }, 8, EventTimeout},
 		"no timeout":                 {func(m *Model) { m.Policy.Timeout = 0 }, 8, EventTimeout},

@@ -155,10 +155,8 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 		want  Outcome
 	}{
 		// The model is idle
-		{`05:00 success "refresh_attempt_uid":"a9"`, Stale},
-		{"06:00 start | 06:10 success | 06:10 success", Duplicate},
-		{"06:00 start | 07:00 timeout | 07:00 success", Duplicate},
-		{"06:00 start | 06:10 disable | 06:10 success", Stale},
+		{`05:00 success "refresh_attempt_uid":"a9"`, Stale}, {"06:00 start | 06:10 success | 06:10 success", Duplicate},
+		{"06:00 start | 07:00 timeout | 07:00 success", Duplicate}, {"06:00 start | 06:10 disable | 06:10 success", Stale},
 		{`06:00 start | 06:10 run "force":true | 06:10 success`, Stale},
 		{`06:00 start | 06:10 success | 16:00 start | 16:10 disable | 16:10 success "refresh_attempt_uid":"a1"`, Duplicate},
 

@@ -101,14 +101,10 @@ func TestAPhaseTakesThePlaceOfTheSpread(t *testing.T) {
 func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 	const everyHour = `"policy":{` + hourly + `}`
 	for steps, want := range map[string]Outcome{
-		"01:00 level 10m":                                Busy, // due
-		"01:00 start | 01:01 level 10m":                  Busy,
-		"00:30 level 0s":                                 Unchanged,
-		"00:30 level 10m":                                Applied,
-		"00:30 disable | 00:31 level 10m":                Applied,
-		"01:00 start | 01:01 disable | 01:02 level 10m":  Applied,
-		"01:00 start | 01:01 success | 01:02 level 10m":  Applied,
-		"00:30 level 10m | 01:10 start | 01:11 level 0s": Busy,
+		"01:00 level 10m":               Busy, // due
+		"01:00 start | 01:01 level 10m": Busy, "00:30 level 0s": Unchanged, "00:30 level 10m": Applied,
+		"00:30 disable | 00:31 level 10m": Applied, "01:00 start | 01:01 disable | 01:02 level 10m": Applied,
+		"01:00 start | 01:01 success | 01:02 level 10m": Applied, "00:30 level 10m | 01:10 start | 01:11 level 0s": Busy,
 	} {
 		if s := tell(t, everyHour, steps); s.outcome != want {
 			t.Errorf("%s: %v, want %v: %s", steps, s.outcome, want, s)
@@ -118,10 +114,8 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 	// While an attempt runs whose timeout would be final the model waits for nothing either, but it is not done
 	const lastTry = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"5m","retries":[],"on_exhausted":"give_up"}`
 	for steps, want := range map[string]Outcome{
-		"01:00 start | 01:01 level 10m":                    Busy,
-		"01:00 start | 01:01 disable | 01:02 level 10m":    Applied,
-		"01:00 start | 01:01 success | 01:02 level 10m":    Applied,
-		"01:00 start | 01:01 interrupted | 01:02 level 1s": Busy,
+		"01:00 start | 01:01 level 10m": Busy, "01:00 start | 01:01 disable | 01:02 level 10m": Applied,
+		"01:00 start | 01:01 success | 01:02 level 10m": Applied, "01:00 start | 01:01 interrupted | 01:02 level 1s": Busy,
 	} {
 		s := tell(t, lastTry, steps)
 		if levelled := s.m.Phase > 0; s.outcome != want || levelled != (want == Applied) {

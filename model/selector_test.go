@@ -25,19 +25,11 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 	running.AttemptUID = "a"
 	bare := Model{UID: "x.y"}
 	for text, want := range map[string]string{
-		"":                                      "plain failing disabled queued processing bare",
-		"tenant=t2":                             "",
-		"tenant=t2|t1,kind=feed":                "plain failing disabled queued processing",
-		"tenant!=t1":                            "bare",
-		"policy=default":                        "bare",
-		"status=failing":                        "failing disabled",
-		"status=failing,status!=disabled":       "failing",
-		"status=due":                            "failing",
-		"status=running":                        "queued processing",
-		"status=finished":                       "bare",
-		"status!=running":                       "plain failing disabled bare",
-		"uid=?.?":                               "bare",
-		"uid=*.*,uid=x*":                        "bare",
+		"": "plain failing disabled queued processing bare", "tenant=t2": "",
+		"tenant=t2|t1,kind=feed": "plain failing disabled queued processing",
+		"tenant!=t1":             "bare", "policy=default": "bare", "status=failing": "failing disabled", "status=failing,status!=disabled": "failing",
+		"status=due": "failing", "status=running": "queued processing", "status=finished": "bare",
+		"status!=running": "plain failing disabled bare", "uid=?.?": "bare", "uid=*.*,uid=x*": "bare",
 		"uid=tbl_?,status=due|failing,kind!=xy": "failing disabled",
 	} {
 		s, got := selectorOf(t, text), []string{}
@@ -58,8 +50,7 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 
 func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "  ": "",
-		" uid=b* , tenant = t2 | t1|t2 ":      "tenant=t1|t2,uid=b*",
+		"": "", "  ": "", " uid=b* , tenant = t2 | t1|t2 ": "tenant=t1|t2,uid=b*",
 		"status=failing,status=failing,a!=b":  "a!=b,status=failing",
 		"uid=a=b,policy=builtin/default@2":    "policy=builtin/default@2,uid=a=b",
 		"url.host=example.com:80/a+b,uid!=x?": "uid!=x?,url.host=example.com:80/a+b",
@@ -76,9 +67,8 @@ func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 
 func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 	for text, want := range map[string]string{
-		"tenant":                  `terms such as "tenant=t1" or "status!=failing" with commas between them, found "tenant"`,
-		"tenant=t1,":              `with commas between them, found ""`,
-		"tenant=t*":               `tenant: expected a label`,
+		"tenant":     `terms such as "tenant=t1" or "status!=failing" with commas between them, found "tenant"`,
+		"tenant=t1,": `with commas between them, found ""`, "tenant=t*": `tenant: expected a label`,
 		"Tenant=t1":               `the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-), found "Tenant"`,
 		"status=faling":           `found "faling"; did you mean failing?`,
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,

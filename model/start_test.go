@@ -159,6 +159,8 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 		skipped = "#0, next 16:00: misfire: skipped, late by "
 	)
 	runStories(t, []storyTest{
+		{misfiring("run_if_younger_than 1h"), "07:00 wake", started + "08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "16:00 wake", started + "17:00, next 17:05: if lost: retry 1/2 +5m, before planned"}, // that one is on time
 		{misfiring("run_once"), "09:00+30 wake", started + "10:00+30, next 10:05+30: if lost: retry 1/2 +5m, before planned"},
 
 		// What starts within a minute was not missed

@@ -18,8 +18,7 @@ func TestTheStatusTellsWhatAModelIsDoing(t *testing.T) {
 		want                  Status
 	}{
 		{daily, "", "06:00", false, StatusDue}, // at, not after
-		{daily, "06:00 start", "06:00", true, StatusQueued},
-		{daily, "06:00 start", "06:00", false, StatusProcessing},
+		{daily, "06:00 start", "06:00", true, StatusQueued}, {daily, "06:00 start", "06:00", false, StatusProcessing},
 		{daily, "06:00 start | 06:01 started", "06:01", true, StatusProcessing}, // the worker peeked, or put it back
 		{daily, `06:00 start | 06:10 failure "retryable":false`, "06:10", false, StatusDisabled},
 		{banner, "00:00 start | 00:00:10 success", "00:01", false, StatusFinished},
@@ -85,15 +84,12 @@ func TestTimesAreWrittenInUTCWithMilliseconds(t *testing.T) {
 func TestAFingerprintIsWhatFailuresOfOneKindHaveInCommon(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ uid, errorType, reason, want string }{
-		{"t1", "E11000", "duplicate key", "E#: duplicate key"},
-		{"t1", "", `it said "so`, `it said "so`},
+		{"t1", "E11000", "duplicate key", "E#: duplicate key"}, {"t1", "", `it said "so`, `it said "so`},
 		{"t1", "http_503", "GET https://feeds.example.com/a?b=1: 503 Service Unavailable", "http_503: GET <url>: 503 Service Unavailable"},
 		{"t1", "http", "GET https://feeds.example.com/a.: 503 Service Unavailable", "http: GET <url>.: # Service Unavailable"},
 		{"t1", "", "HTTP/1.1 404 Not Found", "HTTP/# 404 Not Found"},
 		{"t1", "", "exit code 137 after 137 s, status: 5", "exit code 137 after # s, status: 5"},
-		{"t1", "", "status code 12345", "status code #"},
-		{"t1", "timeout", "timeout", "timeout"},
-		{"t1", "", "", "no reason given"},
+		{"t1", "", "status code 12345", "status code #"}, {"t1", "timeout", "timeout", "timeout"}, {"t1", "", "", "no reason given"},
 		{"tbl_7", "", "cannot load tbl_7: tbl_7x and tbl_8 stay, (tbl_7)", "cannot load <uid>: tbl_#x and tbl_# stay, (<uid>)"},
 		{"https://a/b", "", "no https://a/b: https://a/b/c", "no <uid>: <url>"},
 		{"a", "", "a row of a table, abc", "<uid> row of <uid> table, abc"},

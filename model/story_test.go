@@ -292,11 +292,10 @@ func (s *story) broken(now time.Time) map[string]bool {
 		"a floor without a wait":                              !m.NotBefore.IsZero() && !m.Waiting(),
 		"disabled by nobody":                                  m.Disabled == (m.DisabledBy == ""),
 		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
-		"too many deferrals":                                  m.Deferrals > maxDeferrals,
-		"why is too long for a compact hash":                  len(m.Why) > 60,
-		"a text is not fit to be shown":                       !fit(m.Why, 60) || !fit(m.DisabledReason, 500) || !fit(m.UserFriendlyStatus, 500) || !fit(m.Worker, 60),
-		"progress out of range":                               m.Progress < 0 || m.Progress > 100,
-		"a time has more than milliseconds":                   m.RefreshAt.Nanosecond()%1e6 != 0 || m.DeadlineAt.Nanosecond()%1e6 != 0,
+		"too many deferrals":                                  m.Deferrals > maxDeferrals, "why is too long for a compact hash": len(m.Why) > 60,
+		"a text is not fit to be shown":     !fit(m.Why, 60) || !fit(m.DisabledReason, 500) || !fit(m.UserFriendlyStatus, 500) || !fit(m.Worker, 60),
+		"progress out of range":             m.Progress < 0 || m.Progress > 100,
+		"a time has more than milliseconds": m.RefreshAt.Nanosecond()%1e6 != 0 || m.DeadlineAt.Nanosecond()%1e6 != 0,
 	}
 }
 

@@ -76,12 +76,9 @@ func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
 	}
 	number := func(n int, found bool, err error) any { return read([]any{n, found}, err) }
 	for want, got := range map[any]any{
-		"[3 true]":  number(doc.Int("n", 1, 3)),
-		"[0 false]": number(doc.Int("none", 1, 3)),
+		"[3 true]": number(doc.Int("n", 1, 3)), "[0 false]": number(doc.Int("none", 1, 3)),
 		"n: expected a whole number from 1 to 2, found 3": number(doc.Int("n", 1, 2)),
-		"[a b]":                            read(doc.Words("words")),
-		"[a]":                              read(doc.Words("one")),
-		"odd[0]: expected a text, found 1": read(doc.Words("odd")),
+		"[a b]": read(doc.Words("words")), "[a]": read(doc.Words("one")), "odd[0]: expected a text, found 1": read(doc.Words("odd")),
 		"flag: expected a list of texts, found true": read(doc.Words("flag")),
 		"fallback":                                      read(doc.OneOf("none", "fallback", "x")),
 		`one: expected x or y, found "a"`:               read(doc.OneOf("one", "", "x", "y")),
@@ -119,14 +116,9 @@ func TestOutsideTextIsMadeFitToBeShown(t *testing.T) {
 
 func TestOutsideTextCannotCommandATerminal(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\x1b[2Jb":         "a [2Jb",
-		" two\nlines\r\n":   " two lines  ",
-		"bell\a nul\x00":    "bell  nul ",
-		"turned \u202eback": "turned  back",
-		"C1 \u009b31m":      "C1  31m",
-		"bad \xff utf-8":    "bad \uFFFD utf-8",
-		"Übersicht · ok":    "Übersicht · ok",
-		"joined \u200d":     "joined \u200d", // no command: emoji and several scripts are written with it
+		"a\x1b[2Jb": "a [2Jb", " two\nlines\r\n": " two lines  ", "bell\a nul\x00": "bell  nul ", "turned \u202eback": "turned  back",
+		"C1 \u009b31m": "C1  31m", "bad \xff utf-8": "bad \uFFFD utf-8", "Übersicht · ok": "Übersicht · ok",
+		"joined \u200d": "joined \u200d", // no command: emoji and several scripts are written with it
 	} {
 		if got := OneLine(text); got != want {
 			t.Errorf("one line of %q is %q, want %q", text, got, want)

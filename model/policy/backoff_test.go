@@ -13,9 +13,8 @@ import (
 func TestADelayGrowsByItsStrategy(t *testing.T) {
 	for text, want := range map[string]string{
 		// The base is a minute unless it is named
-		`{"strategy":"exponential"}`:                          "1m 2m 4m 8m 16m 32m 1h4m 2h8m",
-		`{"strategy":"linear"}`:                               "1m 2m 3m 4m 5m 6m 7m 8m",
-		`{"strategy":"fixed"}`:                                "1m 1m 1m 1m 1m 1m 1m 1m",
+		`{"strategy":"exponential"}`: "1m 2m 4m 8m 16m 32m 1h4m 2h8m",
+		`{"strategy":"linear"}`:      "1m 2m 3m 4m 5m 6m 7m 8m", `{"strategy":"fixed"}`: "1m 1m 1m 1m 1m 1m 1m 1m",
 		`{"strategy":"fibonacci"}`:                            "1m 1m 2m 3m 5m 8m 13m 21m", // 002: 1 or 2 failures: 1 unit, 6: 8 units
 		`{"strategy":"exponential","base":"1s","factor":1.5}`: "1s 1s500ms 2s250ms 3s375ms 5s62ms 7s593ms 11s390ms 17s85ms",
 		`{"strategy":"exponential","cap":"5m"}`:               "1m 2m 4m 5m 5m 5m 5m 5m",
@@ -23,10 +22,8 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`{"strategy":"fixed","base":90,"count":1}`:            "1m30s - - - - - - -",
 
 		// The short form
-		`"5s 10m"`:         "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m",
-		`"3 5s 10m"`:       "5s 10s 20s - - - - -",
-		`" 2\tPT5S  20s "`: "5s 10s - - - - - -",
-		`"2 5 8"`:          "5s 8s - - - - - -",
+		`"5s 10m"`: "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m", `"3 5s 10m"`: "5s 10s 20s - - - - -", `" 2\tPT5S  20s "`: "5s 10s - - - - - -",
+		`"2 5 8"`: "5s 8s - - - - - -",
 
 		// A list, and the word for the planned refresh
 		`[0,"next","5m"]`: "0s next 5m - - - - -",
@@ -57,8 +54,7 @@ func TestTheShortFormOfABackoffIsReadToTheLetter(t *testing.T) {
 func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 	const ftl = `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found `
 	refusals(t, map[string]string{
-		`{"retries":""}`:             ftl + `""`,
-		`{"retries":"0s"}`:           ftl + `"0s"`,
+		`{"retries":""}`: ftl + `""`, `{"retries":"0s"}`: ftl + `"0s"`,
 		`{"retries":"10m 5s"}`:       ftl + `"10m 5s"`,    // max below min
 		`{"retries":"5 minutes"}`:    ftl + `"5 minutes"`, // not five retries
 		`{"retries":"-1 5s"}`:        `retries: expected a count from 0 to 1000, found "-1 5s"`,
@@ -120,12 +116,8 @@ func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) {
 		want string
 	}{
 		{0, "5m"}, {time.Hour, "5m"}, {day, "5m"}, // the first row whose bound holds, not all six
-		{day + 1, "1h"}, {7 * day, "1h"},
-		{7*day + 1, "12h"}, {14 * day, "12h"},
-		{14*day + 1, "1d"}, {30 * day, "1d"},
-		{30*day + 1, "4d"}, {180 * day, "4d"},
-		{180*day + 1, "8d"}, {360 * day, "8d"},
-		{360*day + 1, "-"}, {3600 * day, "-"},
+		{day + 1, "1h"}, {7 * day, "1h"}, {7*day + 1, "12h"}, {14 * day, "12h"}, {14*day + 1, "1d"}, {30 * day, "1d"},
+		{30*day + 1, "4d"}, {180 * day, "4d"}, {180*day + 1, "8d"}, {360 * day, "8d"}, {360*day + 1, "-"}, {3600 * day, "-"},
 	} {
 		delay, retry, err := table.Delay(RetryInput{K: 7, SinceSuccess: test.age})
 		got := "-"

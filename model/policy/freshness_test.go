@@ -15,8 +15,7 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 		policy, errorType string
 		closes            bool
 	}{
-		{`{}`, "http_429", false},
-		{`{` + limits + `}`, "http_429", true},
+		{`{}`, "http_429", false}, {`{` + limits + `}`, "http_429", true},
 		{`{` + limits + `,"retry_after_scope":"model"}`, "http_429", false},
 		{`{` + limits + `,"retry_after_scope":"key"}`, "http_503", true},
 		{`{"retry_after_scope":"key"}`, "http_429", true}, // those of the queue
@@ -93,9 +92,7 @@ func TestPoliciesPlanAlikeUnlessTheirPlannedRefreshesMayDiffer(t *testing.T) {
 		{`"retry_window":"FREQ=DAILY;BYHOUR=9","timezone":"Asia/Tokyo"`, `"retry_window":"FREQ=DAILY;BYHOUR=9"`, true},
 		{``, `"limits":[{"key":"{a}","running":1}],"circuit":{"key":"{a}","open_after":"1 of 2"},"closed":["a"],"fresh_within":"1h"`, true},
 		{rule, rule + `,"dtstart":"20010101T000000"`, true}, // the default
-		{rule, ``, false},
-		{rule, rule + `,"timezone":"Asia/Tokyo"`, false},
-		{rule, rule + `,"dtstart":"20260101T001500"`, false},
+		{rule, ``, false}, {rule, rule + `,"timezone":"Asia/Tokyo"`, false}, {rule, rule + `,"dtstart":"20260101T001500"`, false},
 		{``, `"spread":"10m"`, false},
 	} {
 		a, b := policyOf(t, "{"+test.a+"}"), policyOf(t, "{"+test.b+"}")

@@ -29,8 +29,7 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 		" { host( input_url ) }": {Key{KeyHost, "input_url"}, "{host(input_url)}", "host"},
 		"{label.tenant}":         {Key{KeyLabel, "tenant"}, "{label.tenant}", "tenant"},
 		"{input_format}":         {Key{KeyField, "input_format"}, "{input_format}", "input_format"},
-		"{host}":                 {Key{KeyField, "host"}, "{host}", "host"},
-		"{policy}":               {Key{Kind: KeyPolicy}, "{policy}", "policy"},
+		"{host}":                 {Key{KeyField, "host"}, "{host}", "host"}, "{policy}": {Key{Kind: KeyPolicy}, "{policy}", "policy"},
 	} {
 		key := keyOf(t, text)
 		if key != want.key || key.String() != want.form || key.Name() != want.name {
@@ -45,17 +44,13 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 func TestWhatIsNoKeyIsRefusedWithTheNearestOne(t *testing.T) {
 	const want = "expected one of {host(FIELD)}, {label.NAME}, {FIELD} and {policy}, with a FIELD of the payload, found "
 	for text, found := range map[string]string{
-		"":                                  `""`,
-		"input_url":                         `"input_url"`,
-		"host(input_url)":                   `"host(input_url)"; nearest: {host(input_url)}`,
-		"label.tenant":                      `"label.tenant"; nearest: {label.tenant}`,
-		"{hosts(input_url)}":                `"{hosts(input_url)}"; nearest: {host(input_url)}`,
-		"{labels.tenant}":                   `"{labels.tenant}"; nearest: {label.tenant}`,
-		"policy":                            `"policy"; nearest: {policy}`,
-		"{path(input_url)}":                 `"{path(input_url)}"`,
-		"{host(a)}-{label.tenant}":          `"{host(a)}-{label.tenant}"`,
-		"{a}{b}":                            `"{a}{b}"`,
-		"{host()}":                          `"{host()}"`,
+		"": `""`, "input_url": `"input_url"`,
+		"host(input_url)":    `"host(input_url)"; nearest: {host(input_url)}`,
+		"label.tenant":       `"label.tenant"; nearest: {label.tenant}`,
+		"{hosts(input_url)}": `"{hosts(input_url)}"; nearest: {host(input_url)}`,
+		"{labels.tenant}":    `"{labels.tenant}"; nearest: {label.tenant}`,
+		"policy":             `"policy"; nearest: {policy}`, "{path(input_url)}": `"{path(input_url)}"`,
+		"{host(a)}-{label.tenant}": `"{host(a)}-{label.tenant}"`, "{a}{b}": `"{a}{b}"`, "{host()}": `"{host()}"`,
 		"{" + strings.Repeat("x", 65) + "}": `"{` + strings.Repeat("x", 59) + `"…`,
 	} {
 		if _, err := ParseKey(text); err == nil || err.Error() != want+found {
@@ -69,14 +64,9 @@ func TestAKeyOfAModelNamesWhatItCountsBy(t *testing.T) {
 		`"nested":{"kind":"deep"},"input_url":"https://Feeds.Example.com/x?y={","z":""}`
 	labels := map[string]string{"tenant": "t1", "team": "a/b@c"}
 	for template, want := range map[string]string{
-		"{host(input_url)}": "host=feeds.example.com",
-		"{host(account)}":   "",
-		"{host(missing)}":   "",
-		"{label.tenant}":    "tenant=t1",
-		"{kind}":            "kind=feed",
-		"{account}":         "account=17",
-		"{escaped}":         "escaped=a~" + sumOf(`a"b\`),
-		"{a}":               "", "{b}": "", "{n}": "", "{nested}": "", "{z}": "", "{missing}": "",
+		"{host(input_url)}": "host=feeds.example.com", "{host(account)}": "", "{host(missing)}": "", "{label.tenant}": "tenant=t1",
+		"{kind}": "kind=feed", "{account}": "account=17", "{escaped}": "escaped=a~" + sumOf(`a"b\`),
+		"{a}": "", "{b}": "", "{n}": "", "{nested}": "", "{z}": "", "{missing}": "",
 		"{policy}": "policy=twice-daily",
 	} {
 		if got := keyOf(t, template).Of(payload, labels, "twice-daily"); got != want {
@@ -99,19 +89,10 @@ func sumOf(value string) string {
 
 func TestAHostIsWrittenInOneWay(t *testing.T) {
 	for url, want := range map[string]string{
-		"https://example.com./x":           "example.com",
-		"https://user:p%40ss@example.com/": "example.com",
-		"http://example.com#@evil.example": "example.com",
-		" https://example.com ":            "example.com",
-		"//example.com/x":                  "example.com",
-		"http://[2001:DB8:0::1]:8080/":     "2001:db8::1",
-		"http://[::ffff:192.0.2.7]/":       "192.0.2.7",
-		"http://München.de/":               "münchen.de",
-		"example.com/feed":                 "",
-		"mailto:a@example.com":             "",
-		"http://":                          "",
-		"http://example.com\r\nX: y/":      "",
-		"":                                 "",
+		"https://example.com./x": "example.com", "https://user:p%40ss@example.com/": "example.com",
+		"http://example.com#@evil.example": "example.com", " https://example.com ": "example.com", "//example.com/x": "example.com",
+		"http://[2001:DB8:0::1]:8080/": "2001:db8::1", "http://[::ffff:192.0.2.7]/": "192.0.2.7", "http://München.de/": "münchen.de",
+		"example.com/feed": "", "mailto:a@example.com": "", "http://": "", "http://example.com\r\nX: y/": "", "": "",
 	} {
 		if got := hostOf(url); got != want {
 			t.Errorf("%q: host %q, want %q", url, got, want)
@@ -124,11 +105,7 @@ func TestAValueThatIsNoPlainOneHasAStableShortForm(t *testing.T) {
 		"t1":                     "t1",
 		strings.Repeat("x", 100): strings.Repeat("x", 100),
 		strings.Repeat("x", 101): strings.Repeat("x", 40) + "~" + sumOf(strings.Repeat("x", 101)),
-		"münchen.de":             "m~6fb6d0c86af6",
-		"a:b:limit:c = d":        "a:b:limit:c~",
-		"a~b":                    "a~",
-		"line\nfeed":             "line~",
-		"\xff":                   "~",
+		"münchen.de":             "m~6fb6d0c86af6", "a:b:limit:c = d": "a:b:limit:c~", "a~b": "a~", "line\nfeed": "line~", "\xff": "~",
 	} {
 		got := keyValue(value)
 		if begin, sum, short := strings.Cut(want, "~"); got != want && (!short || sum != "" || !strings.HasPrefix(got, begin+"~") || len(got) != len(begin)+13) {

@@ -50,8 +50,7 @@ func TestWhatIsNoRateIsRefused(t *testing.T) {
 func TestLimitsAreReadAndReadBack(t *testing.T) {
 	p := policyOf(t, `{"limits":[{"key":"{ host(input_url) }","running":4,"rate":"60/1m"},{"key":"{label.tenant}","concurrency":"50"},{"key":"{policy}","rate":"10/1s"}]}`)
 	want := []Limit{
-		{Key{KeyHost, "input_url"}, 4, Rate{60, time.Minute}},
-		{Key{KeyLabel, "tenant"}, 50, Rate{}},
+		{Key{KeyHost, "input_url"}, 4, Rate{60, time.Minute}}, {Key{KeyLabel, "tenant"}, 50, Rate{}},
 		{Key{Kind: KeyPolicy}, 0, Rate{10, time.Second}},
 	}
 	if diff := cmp.Diff(want, p.Limits); diff != "" {

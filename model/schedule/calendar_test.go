@@ -114,17 +114,14 @@ func parseLocal(t *testing.T, text, zone string) time.Time {
 
 func TestACalendarIsClosedFromEachOccurrenceForItsLength(t *testing.T) {
 	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=2;BYMINUTE=0;BYSECOND=0","for":"4h"}`, map[string]string{
-		"2026-06-10 01:59:59": "",
-		"2026-06-10 02:00:00": "2026-06-10 06:00:00 +0000",
-		"2026-06-10 05:59:59": "2026-06-10 06:00:00 +0000",
+		"2026-06-10 01:59:59": "", "2026-06-10 02:00:00": "2026-06-10 06:00:00 +0000", "2026-06-10 05:59:59": "2026-06-10 06:00:00 +0000",
 		"2026-06-10 06:00:00": "",
 		"2000-12-31 02:00:00": "", // before it begins
 	})
 	closes(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=22;BYMINUTE=0;BYSECOND=0\nEXDATE:20260610T220000","timezone":"Europe/Berlin","for":"8h"}`, map[string]string{
 		"2026-06-10 05:59:59": "2026-06-10 06:00:00 +0200",
 		"2026-06-10 22:00:00": "", // excluded
-		"2026-06-11 05:59:59": "",
-		"2026-06-11 22:00:00": "2026-06-12 06:00:00 +0200",
+		"2026-06-11 05:59:59": "", "2026-06-11 22:00:00": "2026-06-12 06:00:00 +0200",
 	})
 	c, begin := calendarOf(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=2","for":"90s"}`), time.Date(2026, 6, 10, 2, 0, 0, 0, time.UTC)
 	for after, want := range map[time.Duration]bool{-time.Millisecond: false, 0: true, 89_999 * time.Millisecond: true, 90 * time.Second: false} {
@@ -136,14 +133,10 @@ func TestACalendarIsClosedFromEachOccurrenceForItsLength(t *testing.T) {
 
 func TestPeriodsThatTouchOrOverlapAreOne(t *testing.T) {
 	closes(t, `{"name":"weekend","rrule":"FREQ=WEEKLY;BYDAY=SA,SU","for":"24h"}`, map[string]string{ // they touch
-		"2026-06-12 23:59:59": "",
-		"2026-06-13 00:00:00": "2026-06-15 00:00:00 +0000",
-		"2026-06-15 00:00:00": "",
+		"2026-06-12 23:59:59": "", "2026-06-13 00:00:00": "2026-06-15 00:00:00 +0000", "2026-06-15 00:00:00": "",
 	})
 	closes(t, `{"name":"a","rrule":"RDATE:20261224T120000,20261225T000000,20261226T000000,20261227T000001","for":"1d"}`, map[string]string{ // they overlap, and one comes a second late
-		"2026-12-24 12:00:00": "2026-12-27 00:00:00 +0000",
-		"2026-12-27 00:00:00": "",
-		"2026-12-27 00:00:01": "2026-12-28 00:00:01 +0000",
+		"2026-12-24 12:00:00": "2026-12-27 00:00:00 +0000", "2026-12-27 00:00:00": "", "2026-12-27 00:00:01": "2026-12-28 00:00:01 +0000",
 	})
 	closes(t, `{"name":"a","rrule":"RRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=2;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=MONTHLY;BYMONTHDAY=14;BYHOUR=3;BYMINUTE=0;BYSECOND=0","for":"2h"}`,
 		map[string]string{"2026-06-14 02:30:00": "2026-06-14 05:00:00 +0000", "2026-06-21 02:30:00": "2026-06-21 04:00:00 +0000", "2026-07-14 04:30:00": "2026-07-14 05:00:00 +0000"})

@@ -172,9 +172,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 		rule                string
 		dearest, mostOfThem int
 	}{
-		{lateDear + "\nFREQ=DAILY", 25, 25},
-		{"FREQ=DAILY\n" + lateDear, 25, 25},
-		{lateDear + "\nFREQ=MONTHLY", 100, 20},
+		{lateDear + "\nFREQ=DAILY", 25, 25}, {"FREQ=DAILY\n" + lateDear, 25, 25}, {lateDear + "\nFREQ=MONTHLY", 100, 20},
 		{lateDear + "\nFREQ=YEARLY", 1_000, 20},
 	} {
 		s, err := Parse(c.rule, "Europe/Berlin", "2026-01-01")

@@ -259,10 +259,9 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 		rule, dtstart string
 		at            time.Time
 	}{
-		"excluded":      {daily0230 + "\nEXDATE:20260329T013000Z", "2026-01-01", gap},
-		"over":          {daily0230 + ";UNTIL=20260328T235959Z", "2026-01-01", gap},
-		"counted out":   {daily0230 + ";COUNT=3", "2026-01-01", gap},
-		"not begun":     {daily0230, "2026-03-30", gap},
+		"excluded":    {daily0230 + "\nEXDATE:20260329T013000Z", "2026-01-01", gap},
+		"over":        {daily0230 + ";UNTIL=20260328T235959Z", "2026-01-01", gap},
+		"counted out": {daily0230 + ";COUNT=3", "2026-01-01", gap}, "not begun": {daily0230, "2026-03-30", gap},
 		"a millisecond": {daily0230, "2026-01-01", gap.Add(time.Millisecond)},
 		"second round":  {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
 	} {
@@ -283,8 +282,7 @@ func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 		"RDATE:20270101T090000Z,20280101T090000Z":     "2028-01-01T09:00:00Z",
 		"RDATE:20270101T090000Z\nFREQ=DAILY;COUNT=3":  "2027-01-01T09:00:00Z",
 		"FREQ=DAILY;COUNT=3\nEXDATE:20260103T050000Z": "2026-01-02T05:00:00Z",
-		"FREQ=DAILY": "",
-		"FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1":              "",
+		"FREQ=DAILY": "", "FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1": "",
 		"FREQ=YEARLY;UNTIL=20290101T000000Z\nFREQ=DAILY;COUNT=2": "2028-01-01T05:00:00Z",
 	} {
 		s, err := Parse(rule, "America/New_York", "2026-01-01")
@@ -322,9 +320,8 @@ func TestAnHourlyRuleIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 	for rule, want := range map[string]int{
 		"FREQ=HOURLY;BYMINUTE=0;BYSECOND=0": 0, "FREQ=HOURLY;BYMINUTE=15,45;BYSECOND=0": 0, "FREQ=HOURLY;BYDAY=SU;BYMINUTE=0;BYSECOND=0": 0, "FREQ=HOURLY": 0,
 		"FREQ=DAILY;BYHOUR=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23;BYMINUTE=0;BYSECOND=0": 0,
-		"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":                                                            2,
-		"FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0;BYSECOND=0":                                                         2,
-		"RRULE:FREQ=HOURLY;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":             2,
+		"FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0":                                                            2, "FREQ=DAILY;BYHOUR=1,2,3;BYMINUTE=0;BYSECOND=0": 2,
+		"RRULE:FREQ=HOURLY;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0": 2,
 	} {
 		for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe"} {
 			s, err := Parse(rule, zone, "2027-01-01")

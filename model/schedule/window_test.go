@@ -37,21 +37,16 @@ func opens(t *testing.T, rule, zone string, tests map[string]string) {
 
 func TestRetriesStartOnlyInOfficeHours(t *testing.T) {
 	opens(t, officeHours, "Europe/Berlin", map[string]string{
-		"Wed 2026-06-10 08:59:59": "Wed 2026-06-10 09:00:00 +0200",
-		"Wed 2026-06-10 09:00:00": "Wed 2026-06-10 09:00:00 +0200",
-		"Wed 2026-06-10 16:59:59": "Wed 2026-06-10 16:59:59 +0200",
-		"Wed 2026-06-10 17:00:00": "Thu 2026-06-11 09:00:00 +0200",
+		"Wed 2026-06-10 08:59:59": "Wed 2026-06-10 09:00:00 +0200", "Wed 2026-06-10 09:00:00": "Wed 2026-06-10 09:00:00 +0200",
+		"Wed 2026-06-10 16:59:59": "Wed 2026-06-10 16:59:59 +0200", "Wed 2026-06-10 17:00:00": "Thu 2026-06-11 09:00:00 +0200",
 
 		// Over a weekend
-		"Fri 2026-06-12 16:59:59": "Fri 2026-06-12 16:59:59 +0200",
-		"Fri 2026-06-12 17:00:00": "Mon 2026-06-15 09:00:00 +0200",
+		"Fri 2026-06-12 16:59:59": "Fri 2026-06-12 16:59:59 +0200", "Fri 2026-06-12 17:00:00": "Mon 2026-06-15 09:00:00 +0200",
 		"Sun 2026-06-14 23:59:59": "Mon 2026-06-15 09:00:00 +0200",
 
 		// Over a weekend in which the clocks go forward (Sunday, 29 March, 02:00) and back (25 October, 03:00)
-		"Fri 2026-03-27 17:00:00": "Mon 2026-03-30 09:00:00 +0200",
-		"Sun 2026-03-29 04:00:00": "Mon 2026-03-30 09:00:00 +0200",
-		"Fri 2026-10-23 17:00:00": "Mon 2026-10-26 09:00:00 +0100",
-		"Sun 2026-10-25 02:30:00": "Mon 2026-10-26 09:00:00 +0100",
+		"Fri 2026-03-27 17:00:00": "Mon 2026-03-30 09:00:00 +0200", "Sun 2026-03-29 04:00:00": "Mon 2026-03-30 09:00:00 +0200",
+		"Fri 2026-10-23 17:00:00": "Mon 2026-10-26 09:00:00 +0100", "Sun 2026-10-25 02:30:00": "Mon 2026-10-26 09:00:00 +0100",
 	})
 }
 
@@ -71,13 +66,11 @@ func TestAWindowKnowsMilliseconds(t *testing.T) {
 
 func TestAWindowIsOfWholeDaysHoursOrMinutes(t *testing.T) {
 	opens(t, "RRULE:FREQ=WEEKLY;BYDAY=SA,SU", "Europe/Berlin", map[string]string{
-		"Fri 2026-06-12 23:59:59": "Sat 2026-06-13 00:00:00 +0200",
-		"Sun 2026-06-14 23:59:59": "Sun 2026-06-14 23:59:59 +0200",
+		"Fri 2026-06-12 23:59:59": "Sat 2026-06-13 00:00:00 +0200", "Sun 2026-06-14 23:59:59": "Sun 2026-06-14 23:59:59 +0200",
 		"Mon 2026-06-15 00:00:00": "Sat 2026-06-20 00:00:00 +0200",
 	})
 	opens(t, " freq=daily;byhour=9;byminute=0,30 ", "Europe/Berlin", map[string]string{
-		"Fri 2026-06-12 09:00:59": "Fri 2026-06-12 09:00:59 +0200",
-		"Fri 2026-06-12 09:01:00": "Fri 2026-06-12 09:30:00 +0200",
+		"Fri 2026-06-12 09:00:59": "Fri 2026-06-12 09:00:59 +0200", "Fri 2026-06-12 09:01:00": "Fri 2026-06-12 09:30:00 +0200",
 		"Fri 2026-06-12 09:31:00": "Sat 2026-06-13 09:00:00 +0200",
 	})
 }
@@ -85,8 +78,7 @@ func TestAWindowIsOfWholeDaysHoursOrMinutes(t *testing.T) {
 func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) {
 	for _, rule := range []string{"FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU", "FREQ=DAILY;BYHOUR=0,1,2,3,4,5"} {
 		opens(t, rule, "Europe/Berlin", map[string]string{
-			"Sun 2026-03-29 03:00:00":       "Sun 2026-03-29 03:00:00 +0200",
-			"Sun 2026-03-29 03:59:59":       "Sun 2026-03-29 03:59:59 +0200",
+			"Sun 2026-03-29 03:00:00": "Sun 2026-03-29 03:00:00 +0200", "Sun 2026-03-29 03:59:59": "Sun 2026-03-29 03:59:59 +0200",
 			"Sun 2026-10-25 02:30:00 +0200": "Sun 2026-10-25 02:30:00 +0200",
 			"Sun 2026-10-25 02:00:00 +0100": "Sun 2026-10-25 02:00:00 +0100",
 			"Sun 2026-10-25 03:00:00 +0100": "Sun 2026-10-25 03:00:00 +0100",
@@ -250,8 +242,7 @@ func TestAChosenShiftIsTheSameForEachOccurrenceAndReachesNoOtherOne(t *testing.T
 		by          time.Duration
 		after, want string
 	}{
-		{"FREQ=HOURLY", 200 * time.Second, "07:00:00", "07:03:20"},
-		{"FREQ=HOURLY", 200 * time.Second, "07:03:20", "08:03:20"},
+		{"FREQ=HOURLY", 200 * time.Second, "07:00:00", "07:03:20"}, {"FREQ=HOURLY", 200 * time.Second, "07:03:20", "08:03:20"},
 		{"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", 10 * time.Minute, "06:05:00", "06:10:00"},
 		{"FREQ=MINUTELY;INTERVAL=3", 200 * time.Second, "07:00:00", "07:00:20"}, // a whole distance and 20 seconds
 		{"FREQ=MINUTELY;INTERVAL=3", 180 * time.Second, "07:00:00", "07:03:00"}, // a whole distance: none
