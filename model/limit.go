@@ -219,7 +219,6 @@ type Slots struct {
 // evenly is how much too soon a start may come. Without it a start delayed by a millisecond would delay all behind it.
 const evenly = 100 * time.Millisecond
 
-// lineKept is how long the end of the line is remembered.
 const lineKept = time.Hour
 
 // ParseSlots reads what String has written. What cannot be read is zero.
@@ -268,7 +267,6 @@ func latest(at time.Time, others ...time.Time) time.Time {
 	return at
 }
 
-// ceilMillis rounds up to what a score can hold.
 func ceilMillis(at time.Time) time.Time {
 	return at.Add(time.Millisecond - 1).Truncate(time.Millisecond)
 }

@@ -47,7 +47,6 @@ func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
 
 const whyWindow = "the retry window has closed: waits for it again"
 
-// isPlanned reports whether the model waits for a planned refresh, also a moved one.
 func (m *Model) isPlanned() bool {
 	if m.Trigger != TriggerPlanned {
 		return false

@@ -12,7 +12,6 @@ import (
 // MaxDuration is the longest duration that a document may ask for: ten years of 365 days.
 const MaxDuration = 10 * 365 * 24 * time.Hour
 
-// wantDuration is what every refusal of a duration expects.
 const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
 // ParseDuration reads a length of time in one of four ways: ISO 8601 ("PT5M", "P1W", "P1DT2H"), Go ("1h30m",
@@ -58,7 +57,6 @@ var durationUnits = []durationUnit{
 	{time.Millisecond, unitNames{" ms msec msecs millisecond milliseconds ", ""}},
 }
 
-// notFixed are the units that are known and refused.
 var notFixed = unitNames{" month months mo year years y yr yrs ", " m y "}
 
 // durationScan reads numbers with units from the front of rest. Its methods return the reason of a refusal, or "".
@@ -111,10 +109,8 @@ func (s *durationScan) iso() string {
 	return ""
 }
 
-// number cuts the digits, with an optional fraction, off the front.
 func (s *durationScan) number() string { return s.cut("0123456789.") }
 
-// cut cuts what consists of these characters off the front.
 func (s *durationScan) cut(characters string) string {
 	rest := strings.TrimLeft(s.rest, characters)
 	front := strings.TrimSuffix(s.rest, rest)
@@ -184,7 +180,6 @@ func FormatDurationInWords(d time.Duration) string {
 	})
 }
 
-// formatDuration joins the amounts of the units that a duration has.
 func formatDuration(d time.Duration, joint string, amount func(n int64, names []string) string) string {
 	ms, sign := d.Milliseconds(), ""
 	if ms < 0 {

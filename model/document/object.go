@@ -94,22 +94,16 @@ func (d Object) Length(name string, fallback time.Duration) (time.Duration, erro
 
 // Number returns a field that is a number from low to high; false: the field is absent or null.
 func (d Object) Number(name string, low, high float64) (float64, bool, error) {
-	if d.Fields[name] == nil {
-		return 0, false, nil
-	}
-	text, _, err := d.Scalar(name)
-	if err != nil {
-		return 0, false, err
-	}
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= low && n <= high) {
-		return 0, false, &Error{name, fmt.Sprintf("a number from %g to %g", low, high), Found(d.Fields[name])}
-	}
-	return n, true, nil
+	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+	return number(d, name, "a number", parse, low, high)
 }
 
 // Int returns a field that is a whole number from low to high; false: the field is absent or null.
 func (d Object) Int(name string, low, high int) (int, bool, error) {
+	return number(d, name, "a whole number", strconv.Atoi, low, high)
+}
+
+func number[T int | float64](d Object, name, kind string, parse func(string) (T, error), low, high T) (T, bool, error) {
 	if d.Fields[name] == nil {
 		return 0, false, nil
 	}
@@ -117,9 +111,9 @@ func (d Object) Int(name string, low, high int) (int, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		return 0, false, &Error{name, fmt.Sprintf("a whole number from %d to %d", low, high), Found(d.Fields[name])}
+	n, err := parse(text)
+	if err != nil || !(n >= low && n <= high) { // also when it is no number
+		return 0, false, &Error{name, fmt.Sprintf("%s from %v to %v", kind, low, high), Found(d.Fields[name])}
 	}
 	return n, true, nil
 }

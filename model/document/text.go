@@ -63,7 +63,6 @@ func AppendQuoted(to []byte, text string) []byte {
 	return append(to, quoted...)
 }
 
-// escaped reports whether a text with the character may look different in JSON.
 func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\\<>&`, r) }
 
 var uidPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:@/+=~-]{0,199}$`)

@@ -48,7 +48,6 @@ var (
 
 const statusPrefix = "http_"
 
-// statusType returns "http_429" for "429", and any other text unchanged.
 func statusType(text string) string {
 	if statusCode.MatchString(text) {
 		return statusPrefix + text

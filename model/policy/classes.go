@@ -108,7 +108,6 @@ func (c *Classes) read(doc document.Object) (err error) {
 	return nil
 }
 
-// readErrorTypes reads a list of error types; an empty one is a list too.
 func readErrorTypes(doc document.Object, name string) ([]string, error) {
 	words, err := doc.Words(name)
 	if err != nil || words == nil {

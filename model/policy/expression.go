@@ -61,7 +61,6 @@ func parseExpression(text string) (*Expression, error) {
 	return &Expression{compiled}, err
 }
 
-// compile compiles the meaning of a text.
 func compile(text, meant, variables string, environment ...expr.Option) (formula, error) {
 	if len(text) > maxExpression {
 		return formula{}, document.Refuse("expr", fmt.Sprintf("at most %d bytes", maxExpression), fmt.Sprint(len(text)))
@@ -137,7 +136,6 @@ func (b *expressionBounds) refuse(reason string) {
 	}
 }
 
-// isScalar reports whether a value cannot grow.
 func isScalar(node ast.Node) bool {
 	switch node.Type().Kind() {
 	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Float64:

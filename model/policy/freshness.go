@@ -70,10 +70,10 @@ func (m *Misfire) read(doc document.Object) error {
 	value := doc.Fields["misfire"]
 	if fields, ok := value.(map[string]any); ok { // {run_if_younger_than: 1h}, as YAML invites to write it
 		inner, err := document.ReadObject(fields, misfireYounger)
-		if err != nil {
-			return document.Place(err, "misfire")
+		text := ""
+		if err == nil {
+			text, _, err = inner.Scalar(misfireYounger)
 		}
-		text, _, err := inner.Scalar(misfireYounger)
 		if err != nil {
 			return document.Place(err, "misfire")
 		}

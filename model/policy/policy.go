@@ -115,7 +115,6 @@ func (p Policy) PlansAlike(other Policy) bool {
 	return p.Rule == "" || p.Timezone == other.Timezone && p.Anchor() == other.Anchor()
 }
 
-// canonical is the text under which equal policies are equal.
 func (p Policy) canonical() string {
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -143,7 +143,6 @@ const strategyJitter = 0.2
 
 const maxRetries = 1000
 
-// parseDelay reads one delay in any spelling: 0, null, "PT0M", "1 minute", or `next`.
 func parseDelay(field string, value any) (time.Duration, error) {
 	text, ok := document.ScalarText(value)
 	if !ok {

@@ -113,7 +113,6 @@ func (s *Schedule) around(change int64) (ClockChange, bool) {
 	return ClockChange{}, false
 }
 
-// hourly reports whether a rule names this minute in each hour of the day.
 func (s *Schedule) hourly(wall, at int64) bool {
 	first := wall - floorMod(wall, daySeconds) + floorMod(wall, hourSeconds)
 	for hour := range int64(24) {

@@ -96,7 +96,6 @@ type phrase struct {
 	spread     time.Duration
 }
 
-// phraseDate is a month with its days: "March 1 and 15".
 type phraseDate struct {
 	month int
 	days  []int
@@ -249,7 +248,6 @@ func (p *phrase) atWeekday() bool {
 	return p.at(weekdayWord) || p.atText("weekday") || p.atText("weekend")
 }
 
-// atDate tells whether "March" or "1 March" follows.
 func (p *phrase) atDate() bool {
 	other := slices.IndexFunc(p.words, func(word phraseWord) bool { return word.kind != numberWord })
 	return other >= 0 && p.words[other].kind == monthWord
@@ -365,7 +363,6 @@ func (p *phrase) addDate(month int, days []int) {
 	p.dates = append(p.dates, phraseDate{month, days})
 }
 
-// phraseExamples are what a refused phrase may have meant.
 var phraseExamples = []string{
 	"every day at 6 AM and 4 PM", "every 2 hours", "every 30 minutes", "every hour", "twice per day at 6 AM and 4 PM", "every 2 days at 6:00",
 	"every Monday, Wednesday and Friday at 9:00 and 17:30", "every weekday at 8:00", "every weekend at noon", "every 2 weeks on Monday at 9:00",

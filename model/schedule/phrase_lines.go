@@ -209,7 +209,6 @@ func (p *phrase) without(o rrule.ROption) rrule.ROption {
 
 var quarterBegins, quarterEnds = []int{1, 4, 7, 10}, []int{3, 6, 9, 12}
 
-// datesOfYear joins months that share their days.
 func (p *phrase) datesOfYear() (days []rrule.ROption) {
 	switch {
 	case !p.every || p.unit != "" && p.unit != "year":

@@ -249,7 +249,6 @@ func isUnit(field string) bool {
 
 var phraseUnits = []string{"second", "minute", "hour", "day", "week", "month", "quarter", "year"}
 
-// phraseWords knows every word that means something, by all its spellings.
 var phraseWords = func() map[string][]phraseWord {
 	known := map[string][]phraseWord{
 		"noon": {{clockWord, "noon", 12 * 60}}, "midday": {{clockWord, "midday", 12 * 60}}, "midnight": {{clockWord, "midnight", 0}},

@@ -161,7 +161,6 @@ func (s cronSet) has(n int) bool { return s.bits>>n&1 == 1 }
 
 func (s cronSet) full() bool { return len(s.list()) == 0 }
 
-// list returns the numbers; none when all are allowed.
 func (s cronSet) list() []int {
 	var list []int
 	for n := s.field.first; n <= s.field.last; n++ {

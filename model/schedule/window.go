@@ -52,7 +52,6 @@ func ParseWindow(rule, timezone string, compile Compile) (*Window, error) {
 
 const windowField = "retry_window"
 
-// atWindow tells an error about the rule as one about the window.
 func atWindow(err error) error {
 	refused, ok := err.(*document.Error) //nolint:errorlint // Parse returns it bare
 	if !ok || !strings.HasPrefix(refused.Field, "rrule") {

@@ -92,7 +92,6 @@ func (s *sentence) explain() error {
 	return refused
 }
 
-// fail keeps the first refusal.
 func (d *draft) fail(err error) {
 	if d.err == nil {
 		d.err = err
@@ -144,7 +143,6 @@ func (d *draft) closeBlock() { d.at, d.inWindow = nil, false }
 
 const maxActions = 10
 
-// act reads an action, or several that are joined with "and".
 func (d *draft) act(text string) {
 	if form, slots := match(actionGrammar(), text); form != nil {
 		form.apply(d, slots)

@@ -174,7 +174,6 @@ func (d *draft) errorTypes(text string, classes bool) (types []any) {
 	return types
 }
 
-// isIdentifier reports whether a word can be nothing but a name.
 func isIdentifier(word string) bool {
 	return identifier.MatchString(word) && compound.MatchString(word) && !slices.Contains(words.Nouns, strings.ToLower(word)) && !statusClass.MatchString(word)
 }
@@ -287,7 +286,6 @@ func period(text string) string {
 	return "1 " + text
 }
 
-// delays reads one delay, or several: "1 minute, 5 minutes and 1 hour".
 func (d *draft) delays(slots []string) {
 	texts := []string{slots[0]}
 	if _, err := words.ParseDuration(slots[0]); err != nil {
