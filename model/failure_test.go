@@ -57,6 +57,7 @@ func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 func TestExhaustionFollowsThePolicy(t *testing.T) {
 	const giveUp = `"policy":{"timeout":"1h","retries":[0],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
+		{atSixAnd16 + giveUp, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
 		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},

@@ -56,8 +56,6 @@ func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
 		expect("#1, next 16:00: retry 1 +1h, planned first: after")
 }
 
-const day = 24 * time.Hour
-
 // Beyond the highest age the model is not dropped in silence: its owner reads why it ended.
 func TestBeyondTheLastRowAModelIsExhausted(t *testing.T) {
 	const table = `"policy":{"timeout":"1h","retries":{"by_age":[{"up_to":"1h","delay":"10m"},{"up_to":"2h","delay":"next"}]},"on_exhausted":"give_up"}`
