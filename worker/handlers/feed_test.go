@@ -92,9 +92,8 @@ func TestAFeedIsFetchedAndTheNextTimeOnlyWhenItHasChanged(t *testing.T) {
 		w.Header().Set("ETag", etag)
 		w.Header().Set("Last-Modified", "Sat, 21 Nov 2026 07:00:00 GMT")
 		if r.Header.Get("If-None-Match") == etag {
-			if r.Header.Get("If-Modified-Since") != "Sat, 21 Nov 2026 07:00:00 GMT" {
-				t.Errorf("asked with If-Modified-Since %q", r.Header.Get("If-Modified-Since"))
-			}
+			failIf(t, r.Header.Get("If-Modified-Since") != "Sat, 21 Nov 2026 07:00:00 GMT",
+				"asked with If-Modified-Since %q", r.Header.Get("If-Modified-Since"))
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}

@@ -33,9 +33,8 @@ func TestNoTwoUsersHaveOneName(t *testing.T) {
 			other, taken := owners[user.Name]
 			failIf(t, taken, "expected users of their own for %s and for %s, found %s for both", owner, other, user.Name)
 			owners[user.Name] = owner
-			if strings.ContainsAny(user.Name, " \t\"'") || strings.Contains(user.Name, "@") {
-				t.Errorf("expected a name that needs no quotes, found %s", user.Name)
-			}
+			failIf(t, strings.ContainsAny(user.Name, " \t\"'") || strings.Contains(user.Name, "@"),
+				"expected a name that needs no quotes, found %s", user.Name)
 		}
 	}
 	user := userOf(t, acl.ForeignWorker, "{bigtables:3}")

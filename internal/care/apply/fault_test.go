@@ -48,9 +48,8 @@ func TestAnApplyOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 			}
 		}
 		stored, err := b.queue.Parts[0].Policies(t.Context(), []string{"default", "nightly"})
-		if err != nil || len(stored) != 2 || stored["nightly"].Timeout != stored["default"].Timeout {
-			t.Errorf("call %d: expected both policies, the second completed with the first, found %v, %v", n, stored, err)
-		}
+		failIf(t, err != nil || len(stored) != 2 || stored["nightly"].Timeout != stored["default"].Timeout,
+			"call %d: expected both policies, the second completed with the first, found %v, %v", n, stored, err)
 		if !struck {
 			failIf(t, n < 8, "expected more calls than %d", n)
 			return

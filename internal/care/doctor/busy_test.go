@@ -126,15 +126,12 @@ func TestManyModelsAreCheckedInChunks(t *testing.T) {
 	most := &heapHook{}
 	q.Intercept(most)
 	report := q.check(Options{Limit: 3})
-	if report.Models < models || report.Total(Error) != 10 || report.Counts["due-wrong"].Found != 10 || len(report.Findings) != 3 {
-		t.Errorf("expected %d models and the first 3 of 10 errors, found %d and\n%s", models, report.Models, report)
-	}
-	if most.widest > 1000 || most.longest > 1000 {
-		t.Errorf("expected others to be let in between, found %d commands at once and a reply of %d elements", most.widest, most.longest)
-	}
-	if most.pipelines < models/200 || most.bytes > 64<<20 {
-		t.Errorf("expected at most 64 MB of heap in many chunks, found %d MB in %d", most.bytes>>20, most.pipelines)
-	}
+	failIf(t, report.Models < models || report.Total(Error) != 10 || report.Counts["due-wrong"].Found != 10 || len(report.Findings) != 3,
+		"expected %d models and the first 3 of 10 errors, found %d and\n%s", models, report.Models, report)
+	failIf(t, most.widest > 1000 || most.longest > 1000,
+		"expected others to be let in between, found %d commands at once and a reply of %d elements", most.widest, most.longest)
+	failIf(t, most.pipelines < models/200 || most.bytes > 64<<20,
+		"expected at most 64 MB of heap in many chunks, found %d MB in %d", most.bytes>>20, most.pipelines)
 }
 
 // writeModels writes waiting models as a poller would, of which ten are missing in the due set.

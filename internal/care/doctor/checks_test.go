@@ -19,9 +19,8 @@ func TestAllPartsOfAnOrphanAreReportedOnce(t *testing.T) {
 		q.ok(q.Redis.Do(t.Context(), "ZADD", k.Running, 1e13, "x").Err())
 		for _, repair := range []bool{false, true} {
 			report := q.check(Options{Repair: repair})
-			if len(report.Findings) != 4 || report.Total(Error) != map[bool]int{false: 4, true: 0}[repair] {
-				t.Errorf("expected each of four once, found\n%s", report)
-			}
+			failIf(t, len(report.Findings) != 4 || report.Total(Error) != map[bool]int{false: 4, true: 0}[repair],
+				"expected each of four once, found\n%s", report)
 		}
 	})
 }

@@ -272,9 +272,8 @@ func (d damage) found(t *testing.T, report *Report, repaired bool) {
 	at := slices.IndexFunc(report.Findings, func(f Finding) bool { return f.Code == d.code && f.Where == d.where })
 	stopIf(t, at < 0, "expected %s of %s, found\n%s", d.code, d.where, report)
 	f := report.Findings[at]
-	if f.Severity != d.severity || f.Repaired != repaired || f.Want == "" || f.Found == "" {
-		t.Errorf("expected %s, repaired %v, found %+v", d.severity, repaired, f)
-	}
+	failIf(t, f.Severity != d.severity || f.Repaired != repaired || f.Want == "" || f.Found == "",
+		"expected %s, repaired %v, found %+v", d.severity, repaired, f)
 	byHand := strings.HasPrefix(f.Repair, "by hand: ")
 	failIf(t, byHand == d.repairable && f.Severity != Info, "expected to read what to do, found %q", f.Repair)
 	for _, other := range report.Findings {

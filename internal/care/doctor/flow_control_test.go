@@ -95,9 +95,8 @@ func (q *queue) prepareFlow() {
 		found := q.Model(uid)["parked_by"]
 		stopIf(q.t, found != gate, "expected %s parked by %s, found %v", uid, gate, q.Model(uid))
 	}
-	if q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "" {
-		q.t.Fatalf("expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
-	}
+	stopIf(q.t, q.Model("running")["counted_by"] == "" || q.Model("fails")["failing_since"] == "",
+		"expected one that runs and one that fails, found %v and %v", q.Model("running"), q.Model("fails"))
 	q.ok(q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "over", Since: now.Add(-time.Hour), Until: now})) // of the whole queue
 	healthy(q.t, q.check(Options{}))
 }

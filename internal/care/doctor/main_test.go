@@ -46,9 +46,8 @@ func (q *queue) put(commands ...string) {
 	q.Command(commands...)
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())
-		if err != nil || round.Claimed == 0 || round.Rejected > 0 {
-			q.t.Fatalf("put: expected %d more models saved, found %+v, %v; %s", left, round, err, q.List(q.Store.Keys.Rejected))
-		}
+		stopIf(q.t, err != nil || round.Claimed == 0 || round.Rejected > 0,
+			"put: expected %d more models saved, found %+v, %v; %s", left, round, err, q.List(q.Store.Keys.Rejected))
 		left -= round.Applied + round.Settled
 	}
 	must(q.t, q.Store.Resign(q.t.Context(), "putter"))

@@ -59,9 +59,8 @@ func TestAnAttemptThatRunsStaysBehindAndIsNotCounted(t *testing.T) {
 		equal(t, want, hash)
 		urgent := to.indexes()["urgent"]
 		failIf(t, len(urgent) != 1 || !strings.HasPrefix(urgent[0], "m3 "), "expected it among the urgent, found %v", urgent)
-		if len(to.input()) > 0 || len(from.input()) != 1 {
-			t.Errorf("expected the attempt in the old queue alone, found %v and %v", from.input(), to.input())
-		}
+		failIf(t, len(to.input()) > 0 || len(from.input()) != 1,
+			"expected the attempt in the old queue alone, found %v and %v", from.input(), to.input())
 	})
 }
 
@@ -94,9 +93,8 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 		to.put(model.Model{UID: "m0", Payload: "{}"}, past[0])
 		before := server.Dump(t)
 		i, refused := to.read(lines, false)
-		if i.Models != (Count{Unchanged: 2, Refused: 2}) || i.Policies != (Count{Unchanged: 1, Refused: 1}) {
-			t.Errorf("found %+v %+v", i.Models, i.Policies)
-		}
+		failIf(t, i.Models != (Count{Unchanged: 2, Refused: 2}) || i.Policies != (Count{Unchanged: 1, Refused: 1}),
+			"found %+v %+v", i.Models, i.Policies)
 		want := []string{
 			`fleet.jsonl line 2: policy: expected the policy nightly as it is here, which its models get, or --replace, found another one`,
 			`fleet.jsonl line 3: uid: expected a model that is not stored yet, or is just as the line says, or --replace, found another state of it`,
@@ -105,9 +103,8 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 		equal(t, want, refused)
 		equal(t, before, server.Dump(t))
 		i, refused = to.read(lines, true)
-		if i.Models != (Count{Unchanged: 2, Replaced: 2}) || i.Policies != (Count{Unchanged: 1, Replaced: 1}) || len(refused) > 0 {
-			t.Errorf("found %+v %+v %q", i.Models, i.Policies, refused)
-		}
+		failIf(t, i.Models != (Count{Unchanged: 2, Replaced: 2}) || i.Policies != (Count{Unchanged: 1, Replaced: 1}) || len(refused) > 0,
+			"found %+v %+v %q", i.Models, i.Policies, refused)
 		equal(t, lines, to.export(true))
 		entries := to.input()
 		failIf(t, len(entries) > 0, "expected the attempt taken back, found %v", entries)

@@ -124,9 +124,8 @@ func TestModelsThatAreNotPickedKeepTheirTimesAndTheOthersGoAround(t *testing.T) 
 func TestWhatIsNoBetterIsNotProposed(t *testing.T) {
 	f := manyOf(t, 500, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"5m","retries":["1m"],"spread":"1h"}`)
 	p := f.plan(seven, 10*time.Minute, all)
-	if p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0], Host(f[0])) != 0 {
-		t.Errorf("%d move, from a peak of %d to %d", p.Moved, p.Before.Most(), p.After.Most())
-	}
+	failIf(t, p.Moved != 0 || p.After.Most() != p.Before.Most() || p.Phase(f[0], Host(f[0])) != 0,
+		"%d move, from a peak of %d to %d", p.Moved, p.Before.Most(), p.After.Most())
 	if wider := f.plan(seven, 59*time.Minute, all); wider.Moved == 0 || wider.After.Most() > wider.Before.Most() {
 		t.Errorf("over 59 minutes %d move, from a peak of %d to %d", wider.Moved, wider.Before.Most(), wider.After.Most())
 	}

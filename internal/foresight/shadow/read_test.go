@@ -65,9 +65,8 @@ func TestWhatAnOldSystemPushesIsReadFromTheWire(t *testing.T) {
 	runs, refused := read(t, logOf(time.UTC), text)
 	want := []string{"2 tbl_1 05T06:00:00 3s failureE", "6 tbl_1 05T06:00:04 0s lost", "7 tbl_1 05T06:00:05 0s "}
 	equal(t, want, runs)
-	if len(refused) != 2 || !strings.HasPrefix(refused[0], "line 8: ") || !strings.HasPrefix(refused[1], "line 9: ") {
-		t.Errorf("expected lines 8 and 9 to be refused, found %q", refused)
-	}
+	failIf(t, len(refused) != 2 || !strings.HasPrefix(refused[0], "line 8: ") || !strings.HasPrefix(refused[1], "line 9: "),
+		"expected lines 8 and 9 to be refused, found %q", refused)
 }
 
 func TestALineThatIsNoRunHarmsItselfOnly(t *testing.T) {

@@ -39,9 +39,8 @@ func TestAnUnreadableOutcomeIsRefusedWithItsLine(t *testing.T) {
 			_, err := ReadOutcomes(strings.NewReader(test.text))
 			var line *LineError
 			var field *document.Error
-			if !errors.As(err, &line) || !errors.As(err, &field) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("expected %q, found %v", test.want, err)
-			}
+			failIf(t, !errors.As(err, &line) || !errors.As(err, &field) || !strings.Contains(err.Error(), test.want),
+				"expected %q, found %v", test.want, err)
 		})
 	}
 }
@@ -61,13 +60,11 @@ func TestTheSameSeedThrowsTheSameDice(t *testing.T) {
 	counts := map[Result]int{}
 	for _, outcome := range first {
 		counts[outcome.Result]++
-		if outcome.Result != Lost && (outcome.After < time.Minute || outcome.After > 5*time.Minute || outcome.After%time.Second != 0) {
-			t.Fatalf("expected whole seconds from 1m to 5m, found %s", outcome.After)
-		}
+		stopIf(t, outcome.Result != Lost && (outcome.After < time.Minute || outcome.After > 5*time.Minute || outcome.After%time.Second != 0),
+			"expected whole seconds from 1m to 5m, found %s", outcome.After)
 	}
-	if counts[Failure] < 150 || counts[Failure] > 250 || counts[Lost] < 60 || counts[Lost] > 140 {
-		t.Errorf("expected about 200 failures and 100 losses in 1000, found %v", counts)
-	}
+	failIf(t, counts[Failure] < 150 || counts[Failure] > 250 || counts[Lost] < 60 || counts[Lost] > 140,
+		"expected about 200 failures and 100 losses in 1000, found %v", counts)
 }
 
 func TestChancesOfNothingAndOfEverythingAreCertain(t *testing.T) {
@@ -95,9 +92,8 @@ func FuzzReadOutcomes(f *testing.F) {
 		run := Simulate(at6And16(t, goesOn), Listed(list), Plan{Start: monday, Limit: 20})
 		stopIf(t, run.Attempts > len(list) || run.Attempts > 20, "expected an attempt for each outcome, found %d of %d", run.Attempts, len(list))
 		for i, event := range run.Events {
-			if i > 0 && event.At.Before(run.Events[i-1].At) {
-				t.Fatalf("expected a clock that never goes back, found %v after %v", event, run.Events[i-1])
-			}
+			stopIf(t, i > 0 && event.At.Before(run.Events[i-1].At),
+				"expected a clock that never goes back, found %v after %v", event, run.Events[i-1])
 		}
 	})
 }

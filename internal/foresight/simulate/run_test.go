@@ -34,9 +34,8 @@ func TestARunEndsWhereItsPlanSays(t *testing.T) {
 			run := Simulate(at6And16(t, givesUp), test.outcomes, test.plan)
 			ran(t, run, test.want)
 			chart := run.Chart(test.plan, "x", nil)
-			if run.End != test.end || chart.End.Sub(chart.Start) != test.lasts {
-				t.Errorf("expected the end %q after %s, found %q after %s", test.end, test.lasts, run.End, chart.End.Sub(chart.Start))
-			}
+			failIf(t, run.End != test.end || chart.End.Sub(chart.Start) != test.lasts,
+				"expected the end %q after %s, found %q after %s", test.end, test.lasts, run.End, chart.End.Sub(chart.Start))
 		})
 	}
 }
@@ -99,9 +98,8 @@ func TestAChartShowsThePlannedRefreshesUnlessTheyAreTooMany(t *testing.T) {
 	plan := Plan{Start: monday, Until: monday.AddDate(0, 0, 2), Limit: 1000}
 	run := Simulate(at6And16(t, goesOn), Always(Outcome{Result: Success}), plan)
 	chart := run.Chart(plan, "x", nil)
-	if len(chart.Planned) != 4 || !chart.Planned[0].Equal(monday.Add(6*time.Hour)) {
-		t.Errorf("expected 6 and 16 o'clock of two days, found %v", chart.Planned)
-	}
+	failIf(t, len(chart.Planned) != 4 || !chart.Planned[0].Equal(monday.Add(6*time.Hour)),
+		"expected 6 and 16 o'clock of two days, found %v", chart.Planned)
 	plan.Until = monday.AddDate(0, 0, 30)
 	run = Simulate(resolved(t, map[string]any{"rrule": "FREQ=MINUTELY"}), Always(Outcome{Result: Success}), Plan{Start: monday, Until: plan.Until, Limit: 50_000})
 	if chart = run.Chart(plan, "x", nil); chart.Planned != nil || run.Attempts != 43201 {

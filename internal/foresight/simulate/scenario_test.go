@@ -206,9 +206,8 @@ func TestAModelIsTurnedOffAfterOneWeek(t *testing.T) {
 				}
 			}
 			equal(t, want, got)
-			if run.Attempts != test.attempts || run.End != EndNothingPlanned {
-				t.Errorf("expected %d attempts until nothing is planned, found %d until %s", test.attempts, run.Attempts, run.End)
-			}
+			failIf(t, run.Attempts != test.attempts || run.End != EndNothingPlanned,
+				"expected %d attempts until nothing is planned, found %d until %s", test.attempts, run.Attempts, run.End)
 		})
 	}
 }
