@@ -35,10 +35,8 @@ func TestMain(m *testing.M) {
 
 var _ Queue = store.Pool{}
 
-// whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
-// fixture is a queue on a real server, held at both ends.
 type queueFixture struct {
 	store.Pool
 	t     testing.TB
@@ -129,7 +127,6 @@ func (r *queueFixture) told() model.Message {
 	return model.Message{}
 }
 
-// toldOf waits for a message of a type and skips all others.
 func (r *queueFixture) toldOf(kind model.MessageType) model.Message {
 	r.t.Helper()
 	for {
@@ -139,7 +136,6 @@ func (r *queueFixture) toldOf(kind model.MessageType) model.Message {
 	}
 }
 
-// left reads all messages that are there.
 func (r *queueFixture) left() []model.Message {
 	r.t.Helper()
 	var all []model.Message
@@ -167,7 +163,6 @@ func ends(messages []model.Message) []model.MessageType {
 	})
 }
 
-// running is a pool at work.
 type running struct {
 	*Pool
 	t      testing.TB
@@ -309,7 +304,6 @@ func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time
 	return f.Queue.Fences(ctx, uids)
 }
 
-// nopQueue takes every message.
 type nopQueue struct{ Queue }
 
 func (nopQueue) Wire() model.Wire { return model.Wire{} }

@@ -37,7 +37,6 @@ func (r *queueFixture) workers() []string {
 	return owners
 }
 
-// standing lists what stands in any taken list.
 func (r *queueFixture) standing() []string {
 	r.t.Helper()
 	var all []string

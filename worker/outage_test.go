@@ -82,7 +82,6 @@ func TestEntriesWhoseReplyWasLostAreWorkedOnOnce(t *testing.T) {
 	})
 }
 
-// newParts returns queues that stand for the parts of one.
 func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFixture, queues []Queue) {
 	t.Helper()
 	client := server.Client(t)
@@ -95,7 +94,6 @@ func newParts(t *testing.T, server *testkit.Server, count int) (parts []*queueFi
 	return parts, queues
 }
 
-// runParts runs a pool over several queues until the test ends.
 func runParts(t *testing.T, queues []Queue, config Config, handler Handler) {
 	t.Helper()
 	pool, err := NewForParts(queues, handler, config)

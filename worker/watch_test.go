@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// counting tells of every look at the fences.
 func counting(r *queueFixture, checks chan struct{}) *faulty {
 	return &faulty{Queue: r, fences: func(uids []string) ([]store.Fence, time.Time, error) {
 		defer backoff.Signal(checks)

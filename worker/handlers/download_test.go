@@ -26,7 +26,6 @@ func noise(seed byte) []byte {
 	return body
 }
 
-// ways are how a server may send a body.
 var ways = map[string]func(w http.ResponseWriter, body []byte){
 	"length known": func(w http.ResponseWriter, body []byte) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -107,7 +106,6 @@ func (c *cutting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// holdsBytes compares the file and what is remembered of it with what was sent.
 func (f *feed) holdsBytes(want []byte) {
 	f.t.Helper()
 	path := filepath.Join(f.dir, "tbl%2F1")
@@ -130,7 +128,6 @@ func TestWhatComesTogetherWithTheEndOfABodyCounts(t *testing.T) {
 	}
 }
 
-// lastWords are a body that comes with its end in one call.
 type lastWords struct {
 	text string
 	end  error

@@ -18,7 +18,6 @@ import (
 
 const table = "id,name\n1,\"a\nb\"\n2,c\n"
 
-// feed fetches from a server into a directory.
 type feed struct {
 	t       *testing.T
 	dir     string
@@ -51,7 +50,6 @@ func (f *feed) fetch(ctx context.Context, url string) model.Message {
 	return end
 }
 
-// clean checks that no temporary file is left.
 func (f *feed) clean() {
 	f.t.Helper()
 	for _, name := range f.files() {

@@ -27,10 +27,8 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// whole lets messages be compared with all their fields.
 var whole = cmp.AllowUnexported(policy.Failure{})
 
-// example is an attempt outside a pool.
 func example() *worker.Attempt {
 	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	return &worker.Attempt{

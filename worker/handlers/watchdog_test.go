@@ -97,7 +97,6 @@ func TestTheOwnerIsToldHowAFeedStalled(t *testing.T) {
 	}
 }
 
-// asked keeps the request of a download.
 type asked struct {
 	http.RoundTripper
 	request *http.Request

@@ -23,7 +23,6 @@ var probes = map[string]map[string]string{
 	"string": {"r": "GET %s", "a": "SET %s v", "d": "DEL %s"},
 }
 
-// everyKey is one key of each kind with its type.
 var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
 	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
@@ -79,7 +78,6 @@ var matrix = map[acl.Role]map[string]string{
 	},
 }
 
-// may tells of each command whether a user may do it.
 func may(t *testing.T, admin redis.UniversalClient, user string, commands ...string) (allowed []bool) {
 	t.Helper()
 	answers, err := admin.Pipelined(t.Context(), func(pipe redis.Pipeliner) error {

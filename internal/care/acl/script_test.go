@@ -60,7 +60,6 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 	equal(t, before, users.Server.Dump(t))
 }
 
-// workAfterAFlush is work of each role that runs scripts.
 var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) error{
 	acl.Dispatcher: func(ctx context.Context, s *store.Store) error {
 		_, err := s.ReadDue(ctx, store.DueRequest{Limit: 1})

@@ -23,7 +23,6 @@ var (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// bundle is a queue and the directory of ann.
 type bundle struct {
 	t      *testing.T
 	queue  *store.Queue
@@ -39,7 +38,6 @@ func setup(t *testing.T, server *testkit.Server) *bundle {
 	return &bundle{t, queue, t.TempDir(), client}
 }
 
-// plan plans what the documents say.
 func (b *bundle) plan(documents string) *Plan {
 	b.t.Helper()
 	must(b.t, os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600))
@@ -56,7 +54,6 @@ func (b *bundle) carryOut(plan *Plan) *Plan {
 	return plan
 }
 
-// change carries out decisions about a model.
 func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision) {
 	b.t.Helper()
 	part := b.queue.Of(uid)

@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-// try plans and carries out what the directory says.
 func (b *bundle) try() error {
 	d, err := definitions.ReadDirectory(b.path)
 	if err != nil {

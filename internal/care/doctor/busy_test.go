@@ -67,7 +67,6 @@ func (q *busy) another(ctx context.Context) {
 	}
 }
 
-// keepBusy runs dispatcher, poller, workers and an application until it is stopped.
 func (q *busy) keepBusy() (stop func()) {
 	for i := range 150 {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%d","payload":{"n":%d},"policy":{"timeout":"1m","retries":{"strategy":"fixed","base":"1ms"},"jitter":0}}`, i, i))
@@ -89,7 +88,6 @@ func (q *busy) keepBusy() (stop func()) {
 	return func() { cancel(); running.Wait() }
 }
 
-// externalWorker pops attempts and answers them one by one.
 func (q *busy) externalWorker(ctx context.Context) {
 	for ctx.Err() == nil {
 		popped, err := q.Redis.BLPop(ctx, time.Second, q.Store.Keys.Input).Result()
@@ -184,7 +182,6 @@ func TestABusyQueueRaisesNoFalseAlarm(t *testing.T) {
 	t.Logf("%d parked, %d released, %d circuits opened", q.Stats()["parked"], q.Stats()["released"], q.Stats()["circuit_opened"])
 }
 
-// controlFlow begins and ends holds, and sets and forgets limits, until it is stopped.
 func (q *busy) controlFlow(ctx context.Context) {
 	picks, _ := model.ParseSelector("tenant=t1")
 	for i := 0; ctx.Err() == nil; i++ {
@@ -223,7 +220,6 @@ func (h *heapHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// measure notes how long a reply is.
 func (h *heapHook) measure(command redis.Cmder) {
 	elements := 0
 	switch c := command.(type) {

@@ -42,7 +42,6 @@ func TestARepairThatNeedsAKeyOfAnotherTypeIsLeftAndTheOthersAreMade(t *testing.T
 	})
 }
 
-// refusal is an error of Redis.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }

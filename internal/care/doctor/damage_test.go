@@ -38,7 +38,6 @@ type (
 
 var keys, _ = store.NewKeys(store.DefaultQueue)
 
-// sends plants a damage with a command.
 func sends(args ...any) plant {
 	return func(ctx ctx, q *queue, r rds) { q.ok(r.Do(ctx, args...).Err()) }
 }
@@ -189,20 +188,17 @@ var damages = map[string]damage{
 	}},
 }
 
-// begin begins a bulk.
 func (q *queue) begin(id string) {
 	q.t.Helper()
 	_, err := q.Store.Fleet().BeginBulk(q.t.Context(), id, model.Bulk{Action: model.BulkEnable})
 	q.ok(err)
 }
 
-// beat gives a heartbeat.
 func (q *queue) beat(set string, at time.Time) {
 	q.t.Helper()
 	q.ok(q.Redis.ZAdd(q.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: "lost"}).Err())
 }
 
-// prepare brings in the models that damages expect.
 func (q *queue) prepare() {
 	q.t.Helper()
 	q.put(`{"type":"put","uid":"idle","rrule":"FREQ=HOURLY","payload":{"input_url":"http://x"}}`,

@@ -20,7 +20,6 @@ const flowPolicy = `{"timeout":"2d","retries":["1h","1h"],"on_exhausted":"give_u
 	"limits":[{"key":"{label.tenant}","running":1},{"key":"{host(input_url)}","rate":"60/m"}],
 	"circuit":{"key":"{host(input_url)}","open_after":"1 of 1","on":["http_5xx"],"probe":"5m"}}`
 
-// parsed reads a policy.
 func (q *queue) parsed(name, text string) policy.Policy {
 	q.t.Helper()
 	var value any
@@ -101,7 +100,6 @@ func (q *queue) prepareFlow() {
 	healthy(q.t, q.check(Options{}))
 }
 
-// flowDamages are planted into a queue with holds, limits and circuits.
 var flowDamages = map[string]damage{
 	"a failing model is missing in the failing set":           {"failing-wrong", Error, "fails", true, sends("ZREM", keys.Failing, "fails")},
 	"a failing model stands at another time":                  {"failing-wrong", Error, "fails", true, sends("ZINCRBY", keys.Failing, 1, "fails")},

@@ -24,7 +24,6 @@ var (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// queue is the fixture of a queue that is checked.
 type queue struct {
 	*fixture.Queue
 	t *testing.T
@@ -53,7 +52,6 @@ func (q *queue) put(commands ...string) {
 	must(q.t, q.Store.Resign(q.t.Context(), "putter"))
 }
 
-// ok ends a test when a preparation fails.
 func (q *queue) ok(err error) {
 	q.t.Helper()
 	must(q.t, err)
@@ -90,13 +88,11 @@ func (r *Report) String() string {
 	return text.String()
 }
 
-// healthy expects a report without findings.
 func healthy(t *testing.T, report *Report) {
 	t.Helper()
 	stopIf(t, len(report.Counts) > 0, "expected a healthy queue, found\n%s", report)
 }
 
-// tells expects each text in a report.
 func tells(t *testing.T, report *Report, wants ...string) {
 	t.Helper()
 	for _, want := range wants {

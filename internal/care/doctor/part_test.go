@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// divided is a queue of several parts.
 type divided struct {
 	*queue // its first part
 	all    *store.Queue
@@ -39,7 +38,6 @@ func inParts(t *testing.T, test func(t *testing.T, q *divided)) {
 	}
 }
 
-// check checks all parts.
 func (q *divided) check(options Options) *Report {
 	q.t.Helper()
 	report, err := Check(q.t.Context(), q.all, options)
@@ -166,7 +164,6 @@ func TestAPartWhoseKeysCannotBeReadIsNotCompared(t *testing.T) {
 	})
 }
 
-// steering stores a hold, a limit and a calendar.
 func (q *divided) steering(part *store.Store, reason string, most int, length string) {
 	q.t.Helper()
 	now := q.Clock.Now()

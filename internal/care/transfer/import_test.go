@@ -28,7 +28,6 @@ func (q *queue) run(uid, attempt string) string {
 	return start.Message
 }
 
-// input is the input list of a queue of one part.
 func (q *queue) input() []string {
 	q.t.Helper()
 	entries, err := q.server.Client(q.t).LRange(q.t.Context(), q.Parts[0].Keys.Input, 0, -1).Result()

@@ -31,7 +31,6 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 // now is the clock of all queues: a Saturday.
 var now = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 
-// queue is a queue under test.
 type queue struct {
 	*store.Queue
 	t      *testing.T
@@ -57,7 +56,6 @@ func (q *queue) ok(err error) {
 	must(q.t, err)
 }
 
-// export returns the lines of the queue.
 func (q *queue) export(state bool) string {
 	q.t.Helper()
 	var out bytes.Buffer
@@ -74,7 +72,6 @@ func (q *queue) read(lines string, replace bool) (i Import, refused []string) {
 	return i, refused
 }
 
-// must imports lines of which none may be refused.
 func (q *queue) must(lines string) Import {
 	q.t.Helper()
 	i, refused := q.read(lines, false)
@@ -179,7 +176,6 @@ var past = []string{
 	`{"at":"2026-01-05T05:10:00.250Z","took":600250,"uid":"a1","no":1,"is":"success","changed":false,"ignored":["x y"],"why":"finished: one-shot"}`,
 }
 
-// settle puts the fleet, with its shared policy.
 func (q *queue) settle() *queue {
 	q.t.Helper()
 	nightly := policy.Default()

@@ -155,7 +155,6 @@ func checkTable(t rapid.TB, table string) {
 	}
 }
 
-// busy is a run of failures, one every five minutes.
 func busy(attempts int) Chart {
 	s := eventsFrom("2026-03-02T00:00:00Z")
 	for range attempts {

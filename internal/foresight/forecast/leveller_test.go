@@ -10,10 +10,8 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// fleet is a number of models with hosts.
 type fleet []*model.Model
 
-// plan levels a fleet over a day.
 func (f fleet) plan(now time.Time, within time.Duration, movable func(*model.Model) bool) *Plan {
 	l := NewLeveller(now, now.Add(24*time.Hour), within)
 	for _, m := range f {
@@ -24,7 +22,6 @@ func (f fleet) plan(now time.Time, within time.Duration, movable func(*model.Mod
 
 func all(*model.Model) bool { return true }
 
-// apply gives each model its phase, and says how many that changed.
 func (f fleet) apply(t testing.TB, p *Plan, now time.Time) (moved int) {
 	t.Helper()
 	for _, m := range f {

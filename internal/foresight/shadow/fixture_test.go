@@ -19,7 +19,6 @@ var (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// defined makes the source of a model from its fields.
 func defined(t testing.TB, fields map[string]any) Source {
 	t.Helper()
 	fields["uid"] = "m"
@@ -34,7 +33,6 @@ func atSixAndFour(t testing.TB) Source {
 		"timeout": "1h", "retries": []any{"0", "1m", "5m"}, "on_exhausted": "give_up"}})
 }
 
-// log is the format of the tests: CSV with the default names.
 func logOf(zone *time.Location) *Log {
 	return &Log{Format: FormatAuto, Columns: DefaultColumns, Zone: zone, Input: "bigtables-input", Output: "bigtables-output"}
 }

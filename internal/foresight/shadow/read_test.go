@@ -13,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// read returns what a log says, a line each.
 func read(t *testing.T, log *Log, text string) (runs, refused []string) {
 	t.Helper()
 	err := log.Read(strings.NewReader(text), func(r Run) error {

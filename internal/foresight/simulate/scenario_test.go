@@ -70,7 +70,6 @@ func lines(events []chart.Event) (texts []string) {
 	return texts
 }
 
-// ran expects the events of a run.
 func ran(t *testing.T, run Run, want []string) {
 	t.Helper()
 	equal(t, want, lines(run.Events))
