@@ -18,7 +18,7 @@ func virtual(t *testing.T) (*queueFixture, *fixture.Queue) {
 }
 
 func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
-	const idleFor = time.Minute
+	const idleFor = 20 * time.Second
 	files, err := filepath.Glob("../scripts/*.lua")
 	must(t, err)
 	for name, test := range map[string]struct {

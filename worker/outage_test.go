@@ -148,7 +148,7 @@ func TestAPartWhoseRedisFailsOrDoesNotAnswerKeepsNoOtherFromItsTurn(t *testing.T
 			runParts(t, queues, config, b.handle)
 			t.Cleanup(func() { close(end) })
 			testkit.Await(t, tried, "the first try")
-			for n := range 50 {
+			for n := range 15 {
 				parts[1].offer(fmt.Sprint("m", n))
 				testkit.Await(t, b.began, "an attempt of the other part")
 				b.result <- nil

@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -152,12 +153,12 @@ func TestHoweverOftenPoolsStopEveryAttemptIsToldOnce(t *testing.T) {
 		config := quick()
 		config.Grace = -1
 		var uids []string
-		for i := range 200 {
+		for i := range long.Or(60, 200) {
 			uid := "m" + string(rune('0'+i/100)) + string(rune('0'+i/10%10)) + string(rune('0'+i%10))
 			uids = append(uids, uid)
 			r.offer(uid)
 		}
-		for range 40 {
+		for range long.Or(12, 40) {
 			began := make(chan struct{}, 300)
 			p := run(t, r, config, func(ctx context.Context, attempt *Attempt) error {
 				began <- struct{}{}
