@@ -86,7 +86,7 @@ func (o Operator) Stats(ctx context.Context) (Stats, error) {
 	if len(o.Queue.Parts) > 1 {
 		v.Parts = len(o.Queue.Parts)
 	}
-	if v.Processes, err = o.Processes(ctx); err != nil {
+	if v.Processes, err = ReadProcesses(ctx, o.Queue); err != nil {
 		return v, err
 	}
 	v.Replanning, err = o.replans(ctx)
@@ -146,14 +146,14 @@ type Process struct {
 	Lives      bool      `json:"lives"`  // false: it has been silent for longer than any settings allow, and is not forgotten yet
 }
 
-// Processes reads who serves the parts of the queue, the latest heartbeat first.
-func (o Operator) Processes(ctx context.Context) (v Processes, err error) {
-	err = o.Queue.Each(func(part *store.Store) error {
+// ReadProcesses reads who serves the parts of the queue, the latest heartbeat first.
+func ReadProcesses(ctx context.Context, queue *store.Queue) (v Processes, err error) {
+	err = queue.Each(func(part *store.Store) error {
 		heartbeats, now, err := part.Report().Heartbeats(ctx)
 		for _, h := range heartbeats {
 			age := max(0, now.Sub(h.At))
 			member := Process{Name: h.Owner, LastSignAt: h.At, AgeMS: age.Milliseconds(), Lives: age <= model.LongestSilence}
-			if len(o.Queue.Parts) > 1 {
+			if len(queue.Parts) > 1 {
 				member.Part = part.Keys.Queue
 			}
 			members := v.Of(h.Of)

@@ -71,7 +71,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Groups = groups[:min(len(groups), 5)]
 		o.Unnamed = len(groups) - len(o.Groups)
 	}
-	if o.Processes, err = readProcesses(ctx, req.operator); err != nil {
+	if o.Processes, err = readProcesses(ctx, req.queue); err != nil {
 		return nil, err
 	}
 	for i := range o.Processes {
@@ -106,8 +106,8 @@ func resultText(results []perMinute, count func(perMinute) int64) string {
 }
 
 // readProcesses reads the heartbeats of a queue by their roles. In a queue of several parts a process counts by its last one.
-func readProcesses(ctx context.Context, o operate.Operator) ([]process, error) {
-	read, err := o.Processes(ctx)
+func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
+	read, err := operate.ReadProcesses(ctx, queue)
 	processes := make([]process, len(model.Roles))
 	for i, role := range model.Roles {
 		p, known := &processes[i], map[string]bool{}
