@@ -89,10 +89,8 @@ func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGro
 func (s Report) ReadFailureGroup(ctx context.Context, id string) (one FailureGroup, known bool, err error) {
 	pipe := s.Clients.Read.Pipeline()
 	models, hash := pipe.ZScore(ctx, s.Keys.Errors, id), pipe.HGetAll(ctx, s.Keys.Error(id))
-	if err := ExecReads(ctx, pipe); err != nil {
-		return one, false, fmt.Errorf("read a fingerprint: %w", err)
-	}
-	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, nil
+	err = ExecReads(ctx, pipe)
+	return newFailureGroup(id, int64(models.Val()), hash.Val()), len(hash.Val()) > 0 || models.Val() > 0, Wrap(err, "read a fingerprint")
 }
 
 // FailingAlike reads what is known of a fingerprint in all parts of the queue.

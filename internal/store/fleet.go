@@ -115,9 +115,6 @@ func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
 func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
 	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read calendars: %w", err)
-	}
 	var calendars []schedule.Calendar
 	for _, text := range texts {
 		if calendar, err := ReadCalendar(text); err == nil {
@@ -125,7 +122,7 @@ func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error)
 		}
 	}
 	slices.SortFunc(calendars, func(a, b schedule.Calendar) int { return cmp.Compare(a.Name, b.Name) })
-	return calendars, nil
+	return calendars, Wrap(err, "read calendars")
 }
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is
@@ -227,10 +224,8 @@ func (q QueueFleet) CancelBulk(ctx context.Context, id string) (cancelled bool, 
 func (s Fleet) FindBulk(ctx context.Context, id string) (b Bulk, there, open bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
 	hash, score := pipe.HGetAll(ctx, s.Keys.Bulk(id)), pipe.ZScore(ctx, s.Keys.Bulks, id)
-	if err := ExecReads(ctx, pipe); err != nil {
-		return b, false, false, fmt.Errorf("look for a bulk: %w", err)
-	}
-	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, nil
+	err = ExecReads(ctx, pipe)
+	return readBulk(id, hash.Val()), len(hash.Val()) > 0, score.Err() == nil, Wrap(err, "look for a bulk")
 }
 
 // ListBulk makes a bulk known that nobody would carry out.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -61,16 +60,13 @@ func compareHolds(a, b model.Hold) int {
 // Holds reads the holds, oldest first. problem says what of them cannot be read; nil: all can.
 func (s Fleet) Holds(ctx context.Context) (holds []model.Hold, problem error, err error) {
 	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Holds).Result()
-	if err != nil {
-		return nil, nil, fmt.Errorf("read holds: %w", err)
-	}
 	delete(texts, HoldChanges)
 	for id, text := range texts {
 		hold, unreadable := ReadHold(id, text)
 		holds, problem = append(holds, hold), cmp.Or(problem, unreadable)
 	}
 	slices.SortFunc(holds, compareHolds)
-	return holds, problem, nil
+	return holds, problem, Wrap(err, "read holds")
 }
 
 // PutHold begins a hold, or changes end and reason of the one of that name: from when it returns on, no model starts that it picks. A dispatcher

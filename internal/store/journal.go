@@ -99,14 +99,11 @@ func writtenAt(id string) int64 {
 // TailOutbox returns the notifications after a position and the position behind them. It does not wait.
 func (s Report) TailOutbox(ctx context.Context, after string) ([]model.Notification, string, error) {
 	messages, err := s.Clients.Read.XRangeN(ctx, s.Keys.Outbox, "("+after, "+", tailBatch).Result()
-	if err != nil {
-		return nil, after, fmt.Errorf("read the outbox: %w", err)
-	}
 	entries := make([]model.Notification, len(messages))
 	for i, message := range messages {
 		entries[i], after = readNotification(message.Values), message.ID
 	}
-	return entries, after, nil
+	return entries, after, Wrap(err, "read the outbox")
 }
 
 // recentBatch is how many entries one call reads.

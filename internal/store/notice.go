@@ -170,15 +170,12 @@ func (u *Undelivered) ID() string { return shortID(u.text) }
 // Undelivered reads the messages that could not be delivered, oldest first.
 func (s Outbox) Undelivered(ctx context.Context) ([]Undelivered, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Undelivered, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read what could not be delivered: %w", err)
-	}
 	all := make([]Undelivered, len(texts))
 	for i, text := range texts {
 		_ = json.Unmarshal([]byte(text), &all[i]) // what cannot be read is empty
 		all[i].text = text
 	}
-	return all, nil
+	return all, Wrap(err, "read what could not be delivered")
 }
 
 // RequeueUndelivered puts messages back in the lines of their recipients, who are told at once, and returns how many were still kept. After an

@@ -225,10 +225,7 @@ type OwnedList struct {
 func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
 	pipe := s.Clients.Read.TxPipeline()
 	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return OwnedList{}, fmt.Errorf("read the list of %q: %w", owner, err)
-	}
-	// A set of owners that cannot be read tells nothing about this one.
-	known := !store.Missing(seen.Err())
-	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, nil
+	err := store.ExecReads(ctx, pipe)
+	known := !store.Missing(seen.Err()) // a set of owners that cannot be read tells nothing about this one
+	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, store.Wrap(err, fmt.Sprintf("read the list of %q", owner))
 }
