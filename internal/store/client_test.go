@@ -175,7 +175,7 @@ func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAg
 	}
 	testkit.BothIfLong(t, test)
 	t.Run("cluster", func(t *testing.T) {
-		t.Parallel()
+		long.Only(t) // until then the options of its clients are looked at
 		test(t, testkit.Cluster(t))
 	})
 }
@@ -362,12 +362,11 @@ func TestTLSTrustsThePrivateAuthorityAndShowsACertificate(t *testing.T) {
 	})
 }
 
-func TestClusterSpeaksTLSToEveryNode(t *testing.T) {
-	clients := connect(t, "rediss-cluster://h1,h2", ConnectOptions{ServerName: "redis.internal"})
-	for _, client := range clients.all() {
-		config := client.(*redis.ClusterClient).Options().TLSConfig
-		if config == nil || config.ServerName != "redis.internal" {
-			t.Errorf("TLS of a cluster client: %+v, want server name redis.internal", config)
+func TestAClusterClientSpeaksTLSToEveryNodeAndOnlyReadsFollowRedirections(t *testing.T) {
+	for name, client := range connect(t, "rediss-cluster://h1,h2", ConnectOptions{ServerName: "redis.internal"}).all() {
+		o := client.(*redis.ClusterClient).Options()
+		if o.TLSConfig == nil || o.TLSConfig.ServerName != "redis.internal" || (o.MaxRedirects > 0) != (name == "Read") {
+			t.Errorf("%s: %+v and %d redirections, want server name redis.internal, and none but for reads", name, o.TLSConfig, o.MaxRedirects)
 		}
 	}
 }

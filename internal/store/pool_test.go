@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -84,10 +85,7 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 				again := []Taken{b.take(TakeRequest{Owner: "w1", New: true, Most: 2})}
 				return append(again, b.take(TakeRequest{Owner: "w1", Most: 2, Known: -1}), b.take(TakeRequest{Owner: "w1", Most: 1, Known: 1}))
 			},
-			says: []Taken{
-				{Entries: list{"a", "b"}, Whole: true, Now: sixOClock}, {Entries: list{"a", "b"}, Whole: true, Now: sixOClock},
-				{Entries: list{"a", "b"}, Whole: true, Now: sixOClock},
-			},
+			says: slices.Repeat([]Taken{{Entries: list{"a", "b"}, Whole: true, Now: sixOClock}}, 3),
 		},
 		{
 			name: "the next take brings only what is new, also to one that believes to know of more",

@@ -18,11 +18,11 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// Of 24 MiB in the input list alone, unless the long tests run: all lists are waited for in the same way.
+// Of 18 MiB in the input list alone, unless the long tests run: all lists are waited for in the same way.
 func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 	t.Parallel()
 	const bound = 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
-	b, huge := newBench(t, testkit.Redis(t)), strings.Repeat("x", long.Or(24<<20, 64<<20))
+	b, huge := newBench(t, testkit.Redis(t)), strings.Repeat("x", long.Or(18<<20, 64<<20))
 	idle, err := New(connect(t, b.server.Addr, ConnectOptions{}), Config{Queue: benchQueue})
 	must(t, err)
 	waits := map[string]func(context.Context) (bool, error){b.Keys.Input: idle.Pool().WaitInput}
