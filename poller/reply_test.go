@@ -2,7 +2,6 @@ package poller_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,20 +58,6 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 			b.Clock.Turn(time.Minute / 2) // the lane goes to another
 			b.Command(run)
 			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
-			b.dispatch()
-		},
-		"with a crash between": func(b *bundle) {
-			b.Command(run, run)
-			_, err := b.poller(&stored{Store: b.Store, crash: true}, poller.Config{}).RunOnce(b.t.Context())
-			stopIf(b.t, !errors.Is(err, errRedis), "want the crash told, got %v", err)
-			b.round()
-			b.dispatch()
-		},
-		"with a lost reply between": func(b *bundle) {
-			b.Command(run, run)
-			_, err := b.poller(&stored{Store: b.Store, lost: true}, poller.Config{}).RunOnce(b.t.Context())
-			stopIf(b.t, !errors.Is(err, errRedis), "want the lost reply told, got %v", err)
-			b.round()
 			b.dispatch()
 		},
 		"ten times, between other commands": func(b *bundle) {
