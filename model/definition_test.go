@@ -160,8 +160,9 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 	skips := misfiring("skip")
 	for steps, definition := range map[string]string{
-		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:   skips,
-		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`: daily,
+		`06:00 wake | 06:05 taken | 06:10 put "refresh":"now" | 06:30 interrupted`: daily,
+		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:                  skips,
+		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`:                daily,
 	} {
 		s := tell(t, definition, steps)
 		if !s.m.Urgent() {

@@ -118,6 +118,7 @@ func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
 	}
 	const failed = `05:58 run | 05:58 start | 05:59:30 failure "retry_after":60`
 	runStories(t, []storyTest{
+		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:30 wake", "#2 a2 until 06:11:30, next 06:00+1: if lost: exhausted after 2, planned"},
 		{daily(`"retries":["6h"]`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
 		{daily(`"retries":["10s"],"retry_window":"FREQ=DAILY;BYHOUR=22"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked in window, planned first: after, m…"},
 		{daily(`"retries":["6h"],"alignment":{"expr":"planned_at"}`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
