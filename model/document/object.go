@@ -112,7 +112,7 @@ func number[T int | float64](d Object, name, kind string, parse func(string) (T,
 		return 0, false, err
 	}
 	n, err := parse(text)
-	if err != nil || !(n >= low && n <= high) { // also when it is no number
+	if within := n >= low && n <= high; err != nil || !within { // a NaN is not
 		return 0, false, &Error{name, fmt.Sprintf("%s from %v to %v", kind, low, high), Found(d.Fields[name])}
 	}
 	return n, true, nil
