@@ -94,6 +94,9 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 		now := c.aged(queue)
 		k := queue.Store.Keys
 		queue.Redis.Del(t.Context(), k.Journal)
+		for _, uid := range []string{"old", "late", "new"} {
+			queue.Redis.HSet(t.Context(), k.Model(uid), "rev", "1") // older than it is
+		}
 		tell := func(ago time.Duration, uid, event, was, is string) {
 			t.Helper()
 			values := []any{"event", event, "uid", uid, "at", model.FormatTime(now.Add(-ago)), "freshness", is}

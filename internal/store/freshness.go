@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -52,11 +54,32 @@ type Past struct {
 	Stale []StaleModel
 }
 
+// createdAfter finds the models that were created after an instant, with their freshness of now. The revision of a model begins with the Unix ms of
+// its creation and grows by one with each transition, much slower than time does. So a model counts as older unless its revision is later.
+func (s Report) createdAfter(ctx context.Context, at time.Time) (map[string]model.Freshness, error) {
+	younger := map[string]model.Freshness{}
+	err := s.EachSelected(ctx, model.Selector{}, func(uids []string) error {
+		pipe := s.Clients.Read.Pipeline()
+		replies := SendEach(uids, func(uid string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Model(uid), fieldRev, "freshness") })
+		if err := ExecReads(ctx, pipe); err != nil {
+			return fmt.Errorf("read since when there are models: %w", err)
+		}
+		for i, uid := range uids {
+			if is := texts(any(replies[i].Val())); len(is) == 2 && parseInt(is[0]) > at.UnixMilli() {
+				younger[uid] = model.Freshness(is[1])
+			}
+		}
+		return nil
+	})
+	return younger, err
+}
+
 // PastFreshness tells the freshness at an instant that the journal reaches, from the counts of now, by undoing what was told since;
 // picks says which models count.
 func (s Report) PastFreshness(ctx context.Context, at time.Time, counts FreshnessCounts, picks func(uid string) bool) (Past, error) {
 	past := Past{Counts: counts}
 	was, since := map[string]model.Freshness{}, map[string]time.Time{}
+	told := map[string]bool{} // the journal tells since when the model is watched, or until when it was
 	err := s.EachChangeOfFreshness(ctx, func(e model.JournalEntry) {
 		_, later := was[e.UID]
 		switch {
@@ -66,6 +89,7 @@ func (s Report) PastFreshness(ctx context.Context, at time.Time, counts Freshnes
 		default:
 			past.Counts[e.Freshness]--
 			past.Counts[e.FreshnessWas]++
+			told[e.UID] = told[e.UID] || e.Freshness == "" || e.FreshnessWas == ""
 			if !later {
 				was[e.UID] = e.FreshnessWas
 			}
@@ -73,6 +97,19 @@ func (s Report) PastFreshness(ctx context.Context, at time.Time, counts Freshnes
 	})
 	if err != nil {
 		return past, err
+	}
+	younger, err := s.createdAfter(ctx, at)
+	if err != nil {
+		return past, err
+	}
+	for uid, freshness := range younger { // the journal tells nothing of many creates at once
+		if first, changed := was[uid]; changed {
+			freshness = first
+		}
+		if !told[uid] && freshness != "" && picks(uid) {
+			past.Counts[freshness]--
+			was[uid] = ""
+		}
 	}
 	for uid, freshness := range was {
 		if freshness == model.FreshnessStale {
