@@ -63,14 +63,6 @@ end
 
 local entries = redis.call('LRANGE', claimed, 0, -1)
 local commands = holds and redis.call('LRANGE', lane, 0, -1) or {} --@ unfinished
-local function size(list)
-  local bytes = 0
-  for _, entry in ipairs(list) do
-    bytes = bytes + #entry
-  end
-  return bytes
-end
-
 local room = math.max(0, limit - #entries - #commands)
 local most_commands = 0
 if several and holds then
@@ -81,53 +73,39 @@ elseif holds and #commands == 0 then --@ finish first
   most_commands = math.min(redis.call('LLEN', control), math.max(math.floor(room / 2), room - results))
 end
 
--- marked returns a message as it is claimed: behind the mark of its list, or its number if it has one, and without what
--- is too much of it.
-local function marked(mark, message, number)
-  if #message > largest then
-    return string.upper(mark) .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
+-- claim moves so many messages behind the entries that stand in another list, until the bytes are used up. They are
+-- popped one by one, as each may be large, and kept together. Commands are numbered on from a number.
+local function claim(list, kept_in, stand, most, number)
+  local left, kept = max_bytes, {}
+  for _, entry in ipairs(stand) do
+    left = left - #entry
   end
-  if number then
-    return string.format('n%.0f ', number) .. message
+  for _ = 1, most do
+    local message = left > 0 and redis.call('LPOP', list)
+    if not message then
+      break
+    end
+    left, number = left - #message, number and number + 1
+    local entry = number and string.format('n%.0f ', number) .. message or 'o' .. message
+    if #message > largest then
+      entry = (number and 'C' or 'O') .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
+    end
+    kept[#kept + 1] = entry
+    stand[#stand + 1] = entry
   end
-  return mark .. message
-end
-
--- Messages are popped one by one, as each may be large, and kept together.
-local left, kept = max_bytes - size(entries), {}
-for _ = 1, unfit[2] and 0 or room - math.max(0, most_commands) do
-  local message = left > 0 and redis.call('LPOP', output)
-  if not message then
-    break
+  for first, last in chunks(kept) do
+    redis.call('RPUSH', kept_in, unpack(kept, first, last)) --@ keep
   end
-  left = left - #message
-  kept[#kept + 1] = marked('o', message)
-  entries[#entries + 1] = kept[#kept]
+  return #kept > 0 and number
 end
-for first, last in chunks(kept) do
-  redis.call('RPUSH', claimed, unpack(kept, first, last)) --@ keep
-end
-left, kept = max_bytes - size(commands), {}
-local number
+claim(output, claimed, entries, unfit[2] and 0 or room - math.max(0, most_commands))
 if most_commands > 0 then
   -- Numbers grow with the clock too: a node that has taken over may not know the last ones.
-  number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
-end
-for _ = 1, most_commands do
-  local message = left > 0 and redis.call('LPOP', control)
-  if not message then
-    break
+  local number = math.max(tonumber(redis.call('HGET', forwarded, 'numbered') or 0) or 0, now * 1000) --@ number
+  number = claim(control, lane, commands, most_commands, number)
+  if number then
+    redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
   end
-  left = left - #message
-  number = number + 1
-  kept[#kept + 1] = marked('c', message, number)
-  commands[#commands + 1] = kept[#kept]
-end
-if #kept > 0 then
-  redis.call('HSET', forwarded, 'numbered', string.format('%.0f', number))
-end
-for first, last in chunks(kept) do
-  redis.call('RPUSH', lane, unpack(kept, first, last)) --@ keep the command
 end
 for _, entry in ipairs(commands) do
   entries[#entries + 1] = entry

@@ -69,7 +69,7 @@
 -- include: label
 -- include: blocker
 -- include: limit
--- include: circuit_report
+-- include: circuit_turn
 -- include: circuit
 -- include: fingerprint
 -- include: policy

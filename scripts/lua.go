@@ -59,7 +59,13 @@ func resolve(files fs.FS, file string) (string, error) {
 	for {
 		before, behind, found := strings.Cut(whole, includeMark)
 		if !found {
-			return strings.Replace(whole, headerTypes, typesOf(whole), 1), nil
+			var types []string // of the keys that the script has, each item's own aside
+			for _, key := range ReadHeader(whole).Keys() {
+				if !key.Item && key.Place > len(types) { // else it is another one that may stand there
+					types = append(types, "'"+key.Type+"'")
+				}
+			}
+			return strings.Replace(whole, headerTypes, "{"+strings.Join(types, ",\n  ")+"}", 1), nil
 		}
 		name, behind, _ := strings.Cut(behind, "\n")
 		if slices.Contains(included, name) {
@@ -72,15 +78,4 @@ func resolve(files fs.FS, file string) (string, error) {
 		}
 		whole = before + string(part) + behind
 	}
-}
-
-// typesOf are the types of the keys that a script has, each item's own aside, as a table of Lua.
-func typesOf(text string) string {
-	var types []string
-	for _, key := range ReadHeader(text).Keys() {
-		if !key.Item && key.Place > len(types) { // else it is another one that may stand there
-			types = append(types, "'"+key.Type+"'")
-		}
-	}
-	return "{" + strings.Join(types, ",\n  ") + "}"
 }

@@ -14,7 +14,7 @@
 -- include: chunks
 local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
--- include: circuit_report
+-- include: circuit_turn
 
 if redis.call('EXISTS', former) == 1 then
   local was = redis.call('HMGET', former, 'on', 'share', 'window_ms', 'min', 'engaged_at', 'engaged')
@@ -58,13 +58,7 @@ end
 for first, last in chunks(old) do
   redis.call('HDEL', stats, unpack(old, first, last))
 end
-if changed == 'opened' then
-  redis.call('HSET', circuit, 'opened_at', text)
-  redis.call('HINCRBY', circuit, 'opened', 1)
-elseif changed == 'closed' then
-  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by', 'reason')
-end
 if changed ~= '' then
-  report_circuit(changed, 'queue', text, cap, 'successes', count.ok, 'failures', count.failed)
+  turn_circuit(circuit, changed, 'queue', text, cap, 'successes', count.ok, 'failures', count.failed)
 end
 return {changed, count.ok, count.failed}

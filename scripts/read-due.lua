@@ -19,13 +19,12 @@
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
 -- ARGV[4] lease in ms: a dispatcher without a heartbeat for so long is dead
 -- ARGV[5] how long a dispatcher leaves what is there to each one before it, in ms
--- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due in Unix ms or "", next
---   deadline in Unix ms or "", next urgent start in Unix ms or "", {due uids, oldest first}, {expired uids, oldest
---   first}, {urgent uids, oldest first}, the front that was noted last or "", {fields and values of holds}, {gates to
---   look at, those first that were not looked at for longest}, until when the owner alone looks at them in Unix ms or
---   "", {fields and values of limits}, {those of calendars}, {uids whose freshness changes,
---   oldest first}, {which keys are of another type}}. Of these, holds, limits and calendars keep everything from
---   starting, and the others count as empty
+-- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due, next deadline and next
+--   urgent start in Unix ms or "", {due uids}, {expired uids}, {urgent uids}, the front that was noted last or "",
+--   {fields and values of holds}, {gates to look at}, until when the owner alone looks at them in Unix ms or "",
+--   {fields and values of limits}, {those of calendars}, {uids whose freshness changes}, {which keys are of another
+--   type}}, lists with the oldest first. Of these keys, holds, limits and calendars keep everything from starting, and
+--   the others count as empty
 -- include: clock
 -- include: types
 -- include: misfits
@@ -42,7 +41,6 @@ if stop then
   return redis.error_reply('WRONGTYPE ' .. stop)
 end
 local starts = not (unfit[7] or unfit[9] or unfit[10])
-local hurries = starts and not unfit[5]
 
 local before, living = 0, 1
 if owner ~= '' and not unfit[4] then
@@ -58,62 +56,44 @@ if owner ~= '' and not unfit[4] then
 end
 pause = pause * before
 
--- share returns where the page of the owner begins, and by when something must have come to be on it.
-local function share(count)
+-- read_page returns the page of a set that is the owner's, when it has to look for what comes next, and how much there
+-- is. Those before it look sooner. A page that it has not got yet may come at any time.
+local function read_page(set)
+  local count = living > 1 and redis.call('ZCOUNT', set, '-inf', now) or 0
   local crowded = count > limit
-  return crowded and before * limit or 0, crowded and now or now - pause --@ share
-end
-local due_count = living > 1 and redis.call('ZCOUNT', due, '-inf', now) or 0
-local running_count = living > 1 and redis.call('ZCOUNT', running, '-inf', now) or 0
-local urgent_count = living > 1 and hurries and redis.call('ZCOUNT', urgent, '-inf', now) or 0
-local due_page, due_by = share(due_count)
-local running_page, running_by = share(running_count)
-local urgent_page, urgent_by = share(urgent_count)
-local is_due = redis.call('ZRANGEBYSCORE', due, '-inf', due_by, 'LIMIT', due_page, limit) --@ due
-local expired = redis.call('ZRANGEBYSCORE', running, '-inf', running_by, 'LIMIT', running_page, limit) --@ expired
-local is_urgent = redis.pcall('ZRANGEBYSCORE', urgent, '-inf', urgent_by, 'LIMIT', urgent_page, limit) --@ urgent
-is_due = starts and is_due or {}
-is_urgent = hurries and is_urgent or {}
-
--- later is when the owner has to look at what comes next: those before it look sooner. A page that it has not got yet
--- may come at any time.
-local function later(next, page, found)
-  if page > 0 and #found == 0 then
+  local from, by = crowded and before * limit or 0, crowded and now or now - pause --@ share
+  local found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
+  local next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  if from > 0 and #found == 0 then
     next = now
   end
-  return next and string.format('%.0f', next + pause) or ''
+  return found, next and string.format('%.0f', next + pause) or '', count
 end
-local next_due = redis.call('ZRANGEBYSCORE', due, '(' .. due_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-local next_deadline = redis.call('ZRANGEBYSCORE', running, '(' .. running_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-local next_urgent = redis.pcall('ZRANGEBYSCORE', urgent, '(' .. urgent_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-next_due = later(next_due[2], due_page, is_due)
-next_urgent = later(next_urgent[2], urgent_page, is_urgent)
-next_deadline = later(next_deadline[2], running_page, expired)
+local is_due, next_due, due_count = read_page(due) --@ due
+local expired, next_deadline = read_page(running) --@ expired
+local is_urgent, next_urgent = {}, ''
+if starts and not unfit[5] then
+  is_urgent, next_urgent = read_page(urgent) --@ urgent
+end
+local ages, next_change = {}, ''
+if not unfit[11] and redis.call('EXISTS', stale_at) == 1 then -- mostly no policy promises any freshness
+  ages, next_change = read_page(stale_at) --@ ages
+end
 
 -- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
 local looks = starts and not unfit[8]
 local due_gates = looks and redis.call('ZRANGEBYSCORE', gates, '-inf', now, 'LIMIT', 0, limit) or {}
-local alone = string.format('%.0f', now + lease)
-alone = #due_gates > 0 and alone or ''
+local alone = #due_gates > 0 and string.format('%.0f', now + lease) or ''
 for _, gate in ipairs(due_gates) do
   redis.call('ZADD', gates, alone, gate) --@ alone
 end
 local next_gate = looks and redis.call('ZRANGEBYSCORE', gates, '-inf', '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-if next_gate and (next_due == '' or tonumber(next_gate) < tonumber(next_due)) then
-  next_due = next_gate
-end
-
--- Mostly no policy promises any freshness.
-local ages = {}
-if not unfit[11] and redis.call('EXISTS', stale_at) == 1 then
-  local ages_page, ages_by = share(living > 1 and redis.call('ZCOUNT', stale_at, '-inf', now) or 0)
-  ages = redis.call('ZRANGEBYSCORE', stale_at, '-inf', ages_by, 'LIMIT', ages_page, limit) --@ ages
-  local next_change = redis.call('ZRANGEBYSCORE', stale_at, '(' .. ages_by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
-  next_change = later(next_change[2], ages_page, ages)
-  if next_change ~= '' and (next_due == '' or tonumber(next_change) < tonumber(next_due)) then
-    next_due = next_change
+for _, next in ipairs({next_gate or '', next_change}) do
+  if next ~= '' and (next_due == '' or tonumber(next) < tonumber(next_due)) then
+    next_due = next
   end
 end
+
 local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
@@ -121,6 +101,6 @@ noted = type(noted) == 'string' and noted or ''
 local function all(fields)
   return starts and fields or {}
 end
-return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, is_due, expired, is_urgent,
-  noted, all(redis.pcall('HGETALL', holds)), due_gates, alone, all(redis.pcall('HGETALL', limits)),
+return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, starts and is_due or {},
+  expired, is_urgent, noted, all(redis.pcall('HGETALL', holds)), due_gates, alone, all(redis.pcall('HGETALL', limits)),
   all(redis.pcall('HGETALL', calendars)), ages, list_of(unfit)}

@@ -16,17 +16,11 @@ local outbox, stats, deliveries = KEYS[1], KEYS[2], KEYS[3]
 local group, most = ARGV[1], tonumber(ARGV[2])
 
 -- Check
-local entry, place = 3, 4
-while entry <= #ARGV do
-  local told = tonumber(ARGV[entry + 2])
-  for _ = 1, told do
-    local unfit = misfit(place, 'zset') or misfit(place + 1, 'list')
-    if unfit then
-      return redis.error_reply('WRONGTYPE ' .. unfit)
-    end
-    place = place + 2
+for place = 4, #KEYS, 2 do
+  local unfit = misfit(place, 'zset') or misfit(place + 1, 'list')
+  if unfit then
+    return redis.error_reply('WRONGTYPE ' .. unfit)
   end
-  entry = entry + 3 + 3 * told
 end
 
 -- Write

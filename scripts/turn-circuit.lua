@@ -1,7 +1,7 @@
 -- Opens or closes the circuit of a key by hand, unless somebody has turned it since it was read. It is told if it was
 -- not so before, with who did it and why. What it has counted is forgotten, and what waits for it is looked at at once.
 --
--- KEYS[1] <queue>:circuit:<name> hash HDEL HGET HINCRBY HSET HSETNX PEXPIRE
+-- KEYS[1] <queue>:circuit:<name> hash HDEL HGET HINCRBY HSET PEXPIRE
 -- KEYS[2] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[3] <queue>:stats hash HDEL HINCRBY HKEYS
 -- KEYS[4] <queue>:journal stream XADD
@@ -24,15 +24,14 @@
 local circuit, gates, stats, journal, outbox, forwarded = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local change, name, gate, by, now = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text, probe_at, kept, cap, reason = ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]
-local seen, opened = ARGV[11], ARGV[12]
--- include: circuit_report
+local seen, was = ARGV[11], ARGV[12]
+-- include: circuit_turn
 
 -- Check
-local is = redis.call('HGET', circuit, 'opened_at') or ''
-if is ~= opened or (redis.call('HGET', forwarded, 'changes') or '') ~= seen then --@ turned since
+local is, opens = redis.call('HGET', circuit, 'opened_at') or '', change == 'opened'
+if is ~= was or (redis.call('HGET', forwarded, 'changes') or '') ~= seen then --@ turned since
   return 0
 end
-local changes = (is ~= '') ~= (change == 'opened')
 
 -- Write
 redis.call('HINCRBY', forwarded, 'changes', 1)
@@ -42,10 +41,7 @@ for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
   end
 end
 redis.call('HDEL', circuit, 'probe', 'recent', 'reason')
-if change == 'closed' then
-  redis.call('HDEL', circuit, 'opened_at', 'probe_at', 'by')
-else
-  redis.call('HSETNX', circuit, 'opened_at', text)
+if opens then
   redis.call('HSET', circuit, 'probe_at', probe_at, 'by', by)
 end
 local why = {}
@@ -53,19 +49,16 @@ if reason ~= '' then
   redis.call('HSET', circuit, 'reason', reason)
   why = {'reason', reason}
 end
-if kept ~= '' then
-  redis.call('PEXPIRE', circuit, kept)
-end
-if change == 'opened' and name ~= 'queue' then -- while it stands there, people are told of it, also if no model waits
+if opens and name ~= 'queue' then -- while it stands there, people are told of it, also if no model waits
   redis.call('ZADD', gates, now, gate) --@ listed by hand
 else
   redis.call('ZADD', gates, 'XX', now, gate)
 end
-if not changes then --@ told once
-  return 2
+local changes = (is ~= '') ~= opens
+if changes then --@ told once
+  turn_circuit(circuit, change, name, text, cap, 'by', by, unpack(why))
 end
-if change == 'opened' then
-  redis.call('HINCRBY', circuit, 'opened', 1)
+if kept ~= '' then
+  redis.call('PEXPIRE', circuit, kept)
 end
-report_circuit(change, name, text, cap, 'by', by, unpack(why))
-return 1
+return changes and 1 or 2

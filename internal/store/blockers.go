@@ -131,7 +131,7 @@ const maxBlockers = 1000
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
 var CircuitFields = []string{"opened_at", "probe_at", "probe"}
 
-// Limiters reads what keys of limits have left at now, and the circuits of keys.
+// Limiters reads what keys of limits have left at now, and the circuits of keys, without a probe whose model does not run.
 func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
 	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.Clients.Read.Pipeline()
@@ -150,7 +150,18 @@ func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now tim
 	for i, name := range circuits {
 		rooms.Circuits[name] = ReadCircuit(NamedValues(CircuitFields, states[i].Val()))
 	}
-	return rooms, s.dropLostProbes(ctx, rooms.Circuits)
+	for _, c := range rooms.Circuits {
+		if c.Probe == "" {
+			continue
+		}
+		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running, c.Probe).Err(); {
+		case Missing(err): // nobody would ever settle it
+			c.Probe = ""
+		case err != nil:
+			return rooms, fmt.Errorf("look for a probe: %w", err)
+		}
+	}
+	return rooms, nil
 }
 
 // maxLapsed is how many slots of a key that are past their deadlines are looked at in a round: mostly there is none.
@@ -179,22 +190,6 @@ func (s *Store) FreeLost(ctx context.Context, name string, room *model.LimiterSt
 		}
 	}
 	return err
-}
-
-// dropLostProbes takes a probe out of a circuit whose model does not run: nobody would ever settle it.
-func (s *Store) dropLostProbes(ctx context.Context, circuits map[string]*model.CircuitState) error {
-	for _, c := range circuits {
-		if c.Probe == "" {
-			continue
-		}
-		switch err := s.Clients.Read.ZScore(ctx, s.Keys.Running, c.Probe).Err(); {
-		case Missing(err):
-			c.Probe = ""
-		case err != nil:
-			return fmt.Errorf("look for a probe: %w", err)
-		}
-	}
-	return nil
 }
 
 // ReadCircuit reads the CircuitFields of a circuit.

@@ -29,7 +29,7 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 		args   []any
 	}{
 		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
-		"a list that is requeued into itself": {requeueAttempts, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"w", ""}},
+		"a list that is requeued into itself": {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
 		"counters without number": {
 			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
 			[]any{1, 1, 1, 1, "", "settle", "m", "", endless},

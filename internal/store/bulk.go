@@ -94,22 +94,6 @@ func (b *Bulk) wish() map[string]string {
 	}
 }
 
-// progress are the fields that say how far it is.
-func (b *Bulk) progress() map[string]string {
-	fields := map[string]string{
-		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
-		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
-	}
-	for outcome, count := range b.Others {
-		name := string(outcome)
-		if !Harmless(outcome) {
-			name = refusedPrefix + name
-		}
-		fields[name] = number(int(count))
-	}
-	return fields
-}
-
 // readBulk reads a hash. What this release cannot read is told as a problem.
 func readBulk(id string, hash map[string]string) Bulk {
 	b := Bulk{ID: id, Place: Place(cmp.Or(hash["cursor"], string(WalkBegins))), since: hash["since"], step: hash["step"]}
@@ -171,21 +155,7 @@ func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 			bulks = append(bulks, readBulk(id, hash))
 		}
 	}
-	return bulks, s.checkReplans(ctx, bulks)
-}
-
-// ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
-func (s Fleet) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
-	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
-	if err != nil || len(hash) == 0 {
-		return Bulk{}, false, Wrap(err, "read a bulk")
-	}
-	return readBulk(id, hash), true, nil
-}
-
-// checkReplans tells of the bulks whose policies are stored and cannot be read. Their models run under the default policy, which nobody has
-// meant.
-func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
+	// Of one whose policy is stored and cannot be read it is told: its models run under the default policy, which nobody has meant.
 	var names []string
 	for i := range bulks {
 		if name := bulks[i].Policy(); name != "" {
@@ -193,11 +163,11 @@ func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
 		}
 	}
 	if len(names) == 0 {
-		return nil
+		return bulks, nil
 	}
 	texts, err := s.Clients.Read.HMGet(ctx, s.Keys.Policies, names...).Result()
 	if err != nil {
-		return fmt.Errorf("read policies: %w", err)
+		return bulks, fmt.Errorf("read policies: %w", err)
 	}
 	broken := map[string]string{}
 	for i, text := range texts {
@@ -210,14 +180,33 @@ func (s *Store) checkReplans(ctx context.Context, bulks []Bulk) error {
 	for i := range bulks {
 		bulks[i].Problem = cmp.Or(bulks[i].Problem, broken[bulks[i].Policy()])
 	}
-	return nil
+	return bulks, nil
+}
+
+// ReadBulk reads one bulk; false: there is none of that id, or it was over for more than a day.
+func (s Fleet) ReadBulk(ctx context.Context, id string) (Bulk, bool, error) {
+	hash, err := s.Clients.Read.HGetAll(ctx, s.Keys.Bulk(id)).Result()
+	if err != nil || len(hash) == 0 {
+		return Bulk{}, false, Wrap(err, "read a bulk")
+	}
+	return readBulk(id, hash), true, nil
 }
 
 // MoveBulk notes how far a bulk is, or that it is over, and tells whether that is so: not of one that has begun anew since it was read, that
 // is over, or that somebody else has moved. It can then be moved again.
 func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, error) {
 	ends := ""
-	fields := b.progress()
+	fields := map[string]string{
+		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
+		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
+	}
+	for outcome, count := range b.Others {
+		name := string(outcome)
+		if !Harmless(outcome) {
+			name = refusedPrefix + name
+		}
+		fields[name] = number(int(count))
+	}
 	if over := b.Place == WalkEnds && len(b.Rest) == 0; over || b.Cancelled {
 		b.EndedAt, ends = now, Millis(now)
 		fields["ended"], fields["ended_at"] = string(BulkDone), model.FormatTime(now)

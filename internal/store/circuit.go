@@ -32,7 +32,7 @@ type KeyCircuit struct {
 // of Redis then.
 func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCircuit, err error) {
 	if len(names) == 0 {
-		if names, err = s.circuitNames(ctx); err != nil {
+		if names, err = s.namesBehind(ctx, "list circuits", s.Keys.Circuit("")); err != nil {
 			return nil, err
 		}
 	}
@@ -60,15 +60,16 @@ func newKeyCircuit(name string, fields map[string]string) KeyCircuit {
 	}
 }
 
-// circuitNames lists the keys that have a circuit.
-func (s Fleet) circuitNames(ctx context.Context) (names []string, err error) {
-	prefix := s.Keys.Circuit("")
-	err = s.Report().ScanKeys(ctx, "list circuits", prefix, func(keys []string) error {
-		for _, key := range keys {
-			names = append(names, strings.TrimPrefix(key, prefix))
-		}
-		return nil
-	})
+// namesBehind lists what stands in Redis behind each of these beginnings of keys, in order.
+func (s Fleet) namesBehind(ctx context.Context, doing string, prefixes ...string) (names []string, err error) {
+	for _, prefix := range prefixes {
+		err = cmp.Or(err, s.Report().ScanKeys(ctx, doing, prefix, func(keys []string) error {
+			for _, key := range keys {
+				names = append(names, strings.TrimPrefix(key, prefix))
+			}
+			return nil
+		}))
+	}
 	slices.Sort(names)
 	return slices.Compact(names), err
 }

@@ -3,7 +3,10 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -53,7 +56,11 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	due := Due{Now: now, Queued: int(queued), Sharers: int(sharers), Due: texts(reply[5]), Expired: texts(reply[6]), Urgent: texts(reply[7]), Front: readHeadSample(Text(reply[8]))}
 	due.Gates = s.gates.read(s, [3][]string{texts(reply[9]), texts(reply[12]), texts(reply[13])})
 	if names := due.Gates.Ended(now); len(names) > 0 {
-		due.Ended = endedLimits(names, texts(reply[12]))
+		for limit := range slices.Chunk(texts(reply[12]), 2) {
+			if slices.Contains(names, limit[0]) {
+				due.Ended = append(due.Ended, EndedLimit{limit[0], limit[1]})
+			}
+		}
 	}
 	for _, gate := range texts(reply[10]) {
 		due.Looks = append(due.Looks, model.Blocker(gate))
@@ -77,8 +84,6 @@ func (s *Store) Retire(ctx context.Context, owner string) error {
 	return Wrap(s.Clients.Write.ZRem(ctx, s.Keys.Dispatchers, owner).Err(), "retire dispatcher")
 }
 
-var forgetModel = Load("forget-model.lua")
-
 // Forget takes a uid out of all sets that a dispatcher reads, and out of those that wait for a gate, if it is not empty; while the key of its
 // model holds something else.
 func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) error {
@@ -87,6 +92,19 @@ func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) erro
 
 func (s *Store) forget(ctx context.Context, uid, also string) error {
 	k := &s.Keys
-	keys := []string{k.Model(uid), k.Due, k.Urgent, k.Running, k.StaleAt, k.Parked, also}
-	return Wrap(Run(ctx, s.Clients.Write, forgetModel, keys, uid).Err(), fmt.Sprintf("forget %q", uid))
+	_, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		err := tx.HGetAll(ctx, k.Model(uid)).Err()
+		if _, broken := Misfit(err); broken {
+			return true, nil
+		}
+		return false, err // it was mended since, or is gone
+	}, func(pipe redis.Pipeliner) {
+		for _, set := range []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Parked, also} {
+			pipe.ZRem(ctx, set, uid)
+		}
+	}, k.Model(uid))
+	if _, misfit := Misfit(err); misfit { // nobody stands in a set that is none
+		err = nil
+	}
+	return Wrap(err, fmt.Sprintf("forget %q", uid))
 }

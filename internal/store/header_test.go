@@ -90,19 +90,19 @@ func init() {
 }
 
 func TestACallThatDoesNotFitItsHeaderIsFound(t *testing.T) {
-	script := headers[redis.NewScript(scripts.Source("heartbeat-worker.lua")).Hash()]
+	script := headers[redis.NewScript(scripts.Source("trim-outbox.lua")).Hash()]
 	for _, test := range []struct {
 		keys []string
 		args int
 		want string
 	}{
-		{[]string{"{q:1}:workers"}, 2, ""},
-		{[]string{"q:workers"}, 2, ""},
-		{[]string{"q:pollers"}, 2, "passes q:pollers as KEYS[1]"},
-		{[]string{"q:workers", "q:due"}, 2, "passes 2 keys"},
-		{nil, 2, "passes 0 keys"},
-		{[]string{"q:workers"}, 1, "passes 1 arguments"},
-		{[]string{"q:workers"}, 3, "passes 3 arguments"},
+		{[]string{"{q:1}:outbox", "{q:1}:stats"}, 3, ""},
+		{[]string{"q:outbox", "q:stats"}, 3, ""},
+		{[]string{"q:journal", "q:stats"}, 3, "passes q:journal as KEYS[1]"},
+		{[]string{"q:outbox", "q:stats", "q:due"}, 3, "passes 3 keys"},
+		{nil, 3, "passes 0 keys"},
+		{[]string{"q:outbox", "q:stats"}, 2, "passes 2 arguments"},
+		{[]string{"q:outbox", "q:stats"}, 4, "passes 4 arguments"},
 	} {
 		if found := script.check(test.keys, test.args); (found == "") != (test.want == "") || !strings.Contains(found, test.want) {
 			t.Errorf("%q with %d arguments: expected %q, found %q", test.keys, test.args, test.want, found)

@@ -105,8 +105,7 @@ func (c *indexChanges) addAcquires() {
 		c.addKeys(c.queue.Limit(take.Name), c.queue.Rate(take.Name))
 	}
 	if acquires != nil {
-		c.word("acquires=", strconv.Itoa(len(d.Acquires)))
-		c.addValues(acquires)
+		c.addEach("acquires="+strconv.Itoa(len(d.Acquires)), acquires)
 	}
 	if d.Probe {
 		c.flag("probe", true)
@@ -127,8 +126,7 @@ func (c *indexChanges) addReleases() {
 		rates = append(rates, c.queue.Rate(name))
 	}
 	if len(frees) > 0 {
-		c.word("frees=", strconv.Itoa(len(frees)))
-		c.addValues(blockers)
+		c.addEach("frees="+strconv.Itoa(len(frees)), blockers)
 		c.addKeys(frees...)
 	}
 	c.count("extends", len(extends))
@@ -137,8 +135,7 @@ func (c *indexChanges) addReleases() {
 		return
 	}
 	if until := c.transition.decision.ClosedUntil; len(rates) > 0 && until.After(c.now) {
-		c.word("closes=", strconv.Itoa(len(rates)))
-		c.values = append(c.values, strconv.FormatInt(until.UnixMicro(), 10))
+		c.add("closes="+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10))
 		c.addKeys(rates...)
 	}
 	for _, name := range model.CountedBy(c.was.counted, model.BlockerCircuit) {

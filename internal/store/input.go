@@ -22,8 +22,43 @@ const headSamplesCap = 10_000
 // seems to have been taken later than it was noted by more than apart.
 func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
 	keys := []string{s.Keys.Front, s.Keys.Input, s.Keys.Stats}
-	err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since), headSamplesCap, apart.Milliseconds()).Err()
+	noted, err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since)).Int()
+	if err == nil && noted > headSamplesCap {
+		var kept []string
+		_, err = s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+			all, err := tx.LRange(ctx, s.Keys.Front, 0, -1).Result()
+			if err == nil && len(all) > headSamplesCap {
+				kept = thinOut(all, apart)
+			}
+			return kept != nil, err
+		}, func(pipe redis.Pipeliner) {
+			pipe.Del(ctx, s.Keys.Front)
+			pipe.RPush(ctx, s.Keys.Front, kept)
+		}, s.Keys.Front)
+	}
 	return Wrap(err, "note the head of the input list")
+}
+
+// thinOut drops samples from before the newest eighth: each lies between two that were first seen within apart of each other, and what it was seen to
+// hold up counts for the one before it. Then the oldest go until there is room for an eighth.
+func thinOut(samples []string, apart time.Duration) []string {
+	const eighth = headSamplesCap / 8
+	old, newest := samples[:len(samples)-eighth], samples[len(samples)-eighth:]
+	var thin []string
+	var before model.HeadSample // that was kept last; without LastSeen: there is none, or the list was empty then
+	for i, text := range old {
+		sample, next := readHeadSample(text), model.HeadSample{}
+		if i+1 < len(old) {
+			next = readHeadSample(old[i+1])
+		}
+		between := !before.LastSeen.IsZero() && !next.FirstSeen.IsZero() && next.FirstSeen.Sub(before.FirstSeen) <= apart
+		if between && !sample.LastSeen.IsZero() {
+			thin[len(thin)-1] = fmt.Sprintf("%d %s %s", before.Ticket, Millis(before.FirstSeen), Millis(sample.LastSeen))
+			continue
+		}
+		before, thin = sample, append(thin, text)
+	}
+	return append(thin[max(0, len(thin)-headSamplesCap+2*eighth):], newest...)
 }
 
 // HeadSamples reads the samples that were noted, and the clock before that. A key of another type holds none.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,13 +26,6 @@ type limitText struct {
 	By      string `json:"by,omitempty"`
 }
 
-func writeLimit(l *model.Limit) string {
-	raw, _ := json.Marshal(limitText{ // texts and a number
-		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
-	})
-	return string(raw)
-}
-
 // ReadLimit reads the JSON of a limit.
 func ReadLimit(name, raw string) (model.Limit, error) {
 	l := model.Limit{Name: name}
@@ -51,34 +43,31 @@ func ReadLimit(name, raw string) (model.Limit, error) {
 	return l, document.Place(cmp.Or(errs[0], errs[1], errs[2]), "limits."+name)
 }
 
-var forgetLimits = Load("forget-limits.lua")
-
 // EndedLimit is a limit that was set at run time and has ended, as it is stored.
 type EndedLimit struct{ name, text string }
 
-// endedLimits finds the texts of limits among fields and values.
-func endedLimits(names, fields []string) (ended []EndedLimit) {
-	for pair := range slices.Chunk(fields, 2) {
-		if slices.Contains(names, pair[0]) {
-			ended = append(ended, EndedLimit{pair[0], pair[1]})
-		}
-	}
-	return ended
-}
-
 // ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
 func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
-	var args []any
-	for _, limit := range ended {
-		args = append(args, limit.name, limit.text)
-	}
-	_, err := Run(ctx, s.Clients.Write, forgetLimits, []string{s.Keys.Limits}, args...).Int()
+	var over []string
+	_, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		texts, err := tx.HGetAll(ctx, s.Keys.Limits).Result()
+		over = nil
+		for _, limit := range ended {
+			if texts[limit.name] == limit.text {
+				over = append(over, limit.name)
+			}
+		}
+		return len(over) > 0, err
+	}, func(pipe redis.Pipeliner) { pipe.HDel(ctx, s.Keys.Limits, over...) }, s.Keys.Limits)
 	return Wrap(err, "forget limits that have ended")
 }
 
 // PutLimit sets a limit for a key, or for all keys of a template, at run time. What waits for the key is looked at at once.
 func (s Fleet) PutLimit(ctx context.Context, l *model.Limit, now time.Time) error {
-	_, err := s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), writeLimit(l), now)
+	text, _ := json.Marshal(limitText{ // texts and a number
+		l.Running, l.Rate.String(), model.FormatTime(l.Since), model.FormatTime(l.Until), document.Shorten(l.Reason, document.MaxText), document.Shorten(l.By, model.MaxBy),
+	})
+	_, err := s.changeBlocker(ctx, s.Keys.Limits, model.NewBlocker(model.BlockerLimit, l.Name), string(text), now)
 	return err
 }
 
@@ -120,7 +109,8 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		return nil, err
 	}
 	if len(names) == 0 {
-		if names, err = s.limitNames(ctx); err != nil {
+		parked := s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))
+		if names, err = s.namesBehind(ctx, "list limits", s.Keys.Limit(""), s.Keys.Rate(""), parked); err != nil {
 			return nil, err
 		}
 	}
@@ -156,19 +146,6 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 		}
 	}
 	return all, nil
-}
-
-// limitNames lists the keys of which something runs or waits.
-func (s Fleet) limitNames(ctx context.Context) (names []string, err error) {
-	for _, prefix := range []string{s.Keys.Limit(""), s.Keys.Rate(""), s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, "")))} {
-		err = cmp.Or(err, s.Report().ScanKeys(ctx, "list limits", prefix, func(keys []string) error {
-			for _, key := range keys {
-				names = append(names, strings.TrimPrefix(key, prefix))
-			}
-			return nil
-		}))
-	}
-	return names, err
 }
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.

@@ -33,27 +33,18 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 	for _, heartbeat := range beats.read() {
 		liveness.Heartbeat(heartbeat.Of, heartbeat.At)
 	}
-	err = s.readHead(ctx, front.Val(), &liveness)
-	return liveness, err
-}
-
-// readHead reads when the attempt at the front of the input list was started, unless it is over.
-func (s Report) readHead(ctx context.Context, raw string, liveness *model.Liveness) error {
-	entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+	entry, _ := s.Wire().ParseEntry(front.Val()) // what cannot be read is nobody's attempt
 	if entry.UID == "" {
-		return nil
+		return liveness, nil
 	}
 	fields, err := s.Clients.Read.HMGet(ctx, s.Keys.Model(entry.UID), fieldAttemptUID, "started_at").Result()
-	switch {
-	case redis.HasErrorPrefix(err, "WRONGTYPE"):
-		return nil
-	case err != nil:
-		return fmt.Errorf("read the front of the input list: %w", err)
+	if _, misfit := Misfit(err); err != nil && !misfit {
+		return liveness, fmt.Errorf("read the front of the input list: %w", err)
 	}
-	if Text(fields[0]) == entry.AttemptUID {
+	if err == nil && Text(fields[0]) == entry.AttemptUID { // else it is over
 		liveness.HeadStartedAt, _ = time.Parse(time.RFC3339, Text(fields[1])) // unreadable: unknown
 	}
-	return nil
+	return liveness, nil
 }
 
 // askOldestDue asks since when the oldest due model waits; what is urgent is due too. The function that it returns is called when the pipe was executed.

@@ -17,7 +17,7 @@ import (
 
 var (
 	claimMessages = Load("claim-messages.lua")
-	adoptMessages = Load("adopt-messages.lua")
+	moveEntries   = Load("move-entries.lua")
 )
 
 // Claimed is one message in a claimed list, or among the claimed commands.
@@ -121,17 +121,17 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
 	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
-	moved, err := Run(ctx, s.Clients.Write, adoptMessages, keys, s.clockArg(), expired, lease.Milliseconds(), limit, owner).Int()
+	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
 	return max(0, moved), Wrap(err, "adopt messages")
 }
 
 // Resign forgets a poller that has nothing claimed any more. Whatever it still holds stays to be adopted.
 //
-// It is an adoption of nothing by itself, because both must happen in one step: a claim that the poller has given up waiting for may
-// still be executed, and nobody would miss what it brings.
+// It moves nothing, but both must happen in one step: a claim that the poller has given up waiting for may still be executed, and nobody would miss
+// what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	_, err := s.Adopt(ctx, owner, owner, 0, 0)
-	return Wrap(err, "resign poller")
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner)}
+	return Wrap(Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
 }
 
 // expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
@@ -169,7 +169,8 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	var sending sync.WaitGroup
 	for part, numbered := range byPart {
 		sending.Go(func() { // side by side, so that none waits for one that does not answer
-			refused := part.receive(ctx, s.place, numbered)
+			keys := []string{part.Keys.Control, part.Keys.Forwarded}
+			refused := Run(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.place}, numbered...)...).Err()
 			mu.Lock()
 			defer mu.Unlock()
 			if refused != nil {
@@ -181,12 +182,6 @@ func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Ke
 	}
 	sending.Wait()
 	return done, errors.Join(failed...)
-}
-
-// receive pushes commands to the control list, each behind its number, as another part of the queue has claimed them.
-func (s *Store) receive(ctx context.Context, from int, numbered []any) error {
-	keys := []string{s.Keys.Control, s.Keys.Forwarded}
-	return Run(ctx, s.Clients.Write, receiveCommands, keys, append([]any{from}, numbered...)...).Err()
 }
 
 // blockFor is how long a blocking call waits in the server; go-redis cannot be interrupted meanwhile, so shutdown takes as

@@ -86,7 +86,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"SCAN", "", "walk over the models: ", func() error { return b.Report().EachSelected(ctx, model.Selector{}, nil) }},
 		{"HKEYS", "", "list policies: ", func() error { return only(b.Report().PolicyNames(ctx)) }},
 		{"HSCAN", k.PolicyUses, "walk over the uses of policies: ", func() error { return only(b.Fleet().PolicyUses(ctx)) }},
-		{"EVALSHA", "", "forget a policy: ", func() error { return only(b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"})) }},
+		{"WATCH", "", "forget a policy: ", func() error { return only(b.Fleet().ForgetPolicy(ctx, PolicyUse{Name: "p"})) }},
 		{"EVALSHA", "", "measure the circuit of the queue: ", func() error { return only(b.MeasureCircuit(ctx, b.now)) }},
 		{"HGETALL", k.QueueCircuit, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},
 		{"HGETALL", k.Stats, "read the circuit of the queue: ", func() error { return only(b.Fleet().QueueCircuit(ctx)) }},

@@ -92,12 +92,16 @@ func (s *Store) TrimOutbox(ctx context.Context) (unread int, err error) {
 // firstUnread is the id of the first entry of the outbox that some group has not acknowledged; empty: there is no group. A group only moves
 // forward, so that what lies before that may go at any time.
 func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
-	groups, err := s.outboxGroups(ctx)
+	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox).Result()
 	if err != nil {
-		return "", err
+		if strings.Contains(err.Error(), "no such key") {
+			err = nil
+		}
+		return "", Wrap(err, "read the groups of the outbox")
 	}
 	for _, group := range groups {
-		unread := following(group.LastDeliveredID)
+		ms, sequence, _ := strings.Cut(group.LastDeliveredID, "-")
+		unread := ms + "-" + strconv.FormatInt(parseInt(sequence)+1, 10)
 		if group.Pending > 0 {
 			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox, group.Name).Result()
 			if err != nil {
@@ -112,21 +116,6 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 		}
 	}
 	return first, nil
-}
-
-func (s *Store) outboxGroups(ctx context.Context) ([]redis.XInfoGroup, error) {
-	groups, err := s.Clients.Read.XInfoGroups(ctx, s.Keys.Outbox).Result()
-	if err != nil && strings.Contains(err.Error(), "no such key") {
-		return nil, nil
-	}
-	return groups, Wrap(err, "read the groups of the outbox")
-}
-
-// following is the first id behind another one.
-func following(id string) string {
-	ms, sequence, _ := strings.Cut(id, "-")
-	n, _ := strconv.ParseUint(sequence, 10, 64)
-	return ms + "-" + strconv.FormatUint(n+1, 10)
 }
 
 // before compares the ids of entries of a stream.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -275,11 +277,14 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 	return uses, err
 }
 
-var forgetPolicy = Load("forget-policy.lua")
-
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
-func (s Fleet) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
-	keys := []string{s.Keys.Policies, s.Keys.PolicyUses}
-	forgotten, err := Run(ctx, s.Clients.Write, forgetPolicy, keys, use.Name, use.recorded).Bool()
+func (s *Store) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
+	forgotten, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		recorded, err := tx.HGet(ctx, s.Keys.PolicyUses, use.Name).Result()
+		return recorded == use.recorded, ignoreMissing(err)
+	}, func(pipe redis.Pipeliner) {
+		pipe.HDel(ctx, s.Keys.Policies, use.Name)
+		pipe.HDel(ctx, s.Keys.PolicyUses, use.Name)
+	}, s.Keys.PolicyUses)
 	return forgotten, Wrap(err, "forget a policy")
 }

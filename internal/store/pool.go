@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,7 +20,7 @@ type TakeRequest struct {
 	Owner string
 	// New says that the owner has not been answered yet. Any other owner that Redis does not know is forgotten.
 	New bool
-	// Most is how many entries to move at most.
+	// Most is how many entries to move at most; 0: it is a heartbeat and nothing else.
 	Most int
 	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
 	Known int
@@ -70,7 +71,11 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 	for _, answer := range answers {
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
-	codes, err := runCodes(ctx, s.Clients.Write, answerAttempts, keys, args)
+	replies, err := Run(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
+	codes := make([]Code, len(replies))
+	for i, reply := range replies {
+		codes[i] = Code(reply)
+	}
 	return codes, Wrap(err, "push messages to the output list")
 }
 
@@ -79,20 +84,11 @@ func (s Pool) WaitInput(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Input)
 }
 
-var (
-	heartbeatWorker = Load("heartbeat-worker.lua")
-	requeueAttempts = Load("requeue-attempts.lua")
-)
-
 // Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
 // it had taken was requeued, and it has to go on under another name.
 func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
-	keys := []string{s.Keys.Workers}
-	now, reply, err := runTimed(ctx, s.Clients.Write, heartbeatWorker, 1, keys, s.clockArg(), owner)
-	if err != nil {
-		return time.Time{}, false, fmt.Errorf("give a heartbeat: %w", err)
-	}
-	return now, reply[0] == int64(1), nil
+	taken, err := s.Take(ctx, TakeRequest{Owner: owner})
+	return taken.Now, err == nil && !taken.Forgotten, Wrap(err, "give a heartbeat")
 }
 
 // ExpiredWorker is a worker pool that seems to be dead.
@@ -135,41 +131,29 @@ func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error)
 	if err != nil {
 		return 0, fmt.Errorf("read taken entries: %w", err)
 	}
-	over, err := s.over(ctx, entries)
-	if err != nil {
-		return 0, err
-	}
-	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
-	args := []any{owner, heartbeat}
-	for _, entry := range over {
-		args = append(args, entry)
-	}
-	moved, err := Run(ctx, s.Clients.Write, requeueAttempts, keys, args...).Int()
-	return max(0, moved), Wrap(err, "requeue entries")
-}
-
-// over picks the entries that nobody is to work on any more. It is decided here and not in the script, which could not know the
-// keys of the models beforehand; what changes in between is dropped by the worker that takes the entry and finds it stale.
-func (s Pool) over(ctx context.Context, entries []string) (over []string, err error) {
-	if len(entries) == 0 {
-		return nil, nil
-	}
-	uids, attempts := make([]string, len(entries)), make([]string, len(entries))
-	for i, raw := range entries {
-		entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
-		uids[i], attempts[i] = entry.UID, entry.AttemptUID
-	}
-	fences, now, err := s.Fences(ctx, uids)
-	if err != nil {
-		return nil, err
-	}
-	for i, fence := range fences {
-		late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(now)
-		if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
-			over = append(over, entries[i])
+	// Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
+	// What changes in between is dropped by the worker that takes the entry and finds it stale.
+	args := []any{s.clockArg(), owner, "", heartbeat, "", math.MaxInt32}
+	if len(entries) > 0 {
+		uids, attempts := make([]string, len(entries)), make([]string, len(entries))
+		for i, raw := range entries {
+			entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
+			uids[i], attempts[i] = entry.UID, entry.AttemptUID
+		}
+		fences, now, err := s.Fences(ctx, uids)
+		if err != nil {
+			return 0, err
+		}
+		for i, fence := range fences {
+			late := !fence.DeadlineAt.IsZero() && !fence.DeadlineAt.After(now)
+			if attempts[i] == "" || fence.Err == nil && (fence.AttemptUID != attempts[i] || late) {
+				args = append(args, entries[i])
+			}
 		}
 	}
-	return over, nil
+	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
+	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
+	return max(0, moved), Wrap(err, "requeue entries")
 }
 
 // Pool is what a worker pool takes from a part and gives back.
@@ -205,21 +189,14 @@ func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, er
 	}
 	fences := make([]Fence, len(uids))
 	for i, reply := range replies {
-		fences[i] = readFence(reply)
+		fields, err := reply.Result()
+		if err != nil {
+			fences[i].Err = fmt.Errorf("read a fence: %w", err)
+			continue
+		}
+		// A deadline that cannot be read must not hide the fence: it counts as unknown.
+		deadline, _ := time.Parse(time.RFC3339, Text(fields[1]))
+		fences[i] = Fence{AttemptUID: Text(fields[0]), DeadlineAt: deadline, Begun: Text(fields[2]) != ""}
 	}
 	return fences, now, nil
-}
-
-func readFence(reply *redis.SliceCmd) Fence {
-	var fields struct {
-		AttemptUID string `redis:"attempt_uid"`
-		DeadlineAt string `redis:"deadline_at"`
-		BegunAt    string `redis:"processing_at"`
-	}
-	if err := reply.Scan(&fields); err != nil {
-		return Fence{Err: fmt.Errorf("read a fence: %w", err)}
-	}
-	// A deadline that cannot be read must not hide the fence: it counts as unknown.
-	deadline, _ := time.Parse(time.RFC3339, fields.DeadlineAt)
-	return Fence{AttemptUID: fields.AttemptUID, DeadlineAt: deadline, Begun: fields.BegunAt != ""}
 }

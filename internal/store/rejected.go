@@ -78,7 +78,15 @@ func (i Item) rejected(now time.Time) string {
 	} else if len(entry.Raw) > maxRaw {
 		entry.Raw, entry.Bytes = entry.Raw[:maxRaw], strconv.Itoa(len(entry.Raw))
 	}
-	entry.ensureEncodable()
+	if entry.Bytes != "" { // one that was cut may end within a character
+		whole := strings.ToValidUTF8(entry.Raw, "")
+		if len(entry.Raw)-len(whole) < utf8.UTFMax {
+			entry.Raw = whole
+		}
+	}
+	if !utf8.ValidString(entry.Raw) {
+		entry.Raw, entry.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(entry.Raw))
+	}
 	text, _ := json.Marshal(entry) // texts only
 	return string(text)
 }
@@ -88,19 +96,6 @@ func readRejected(text string) (entry Rejected) {
 	_ = json.Unmarshal([]byte(text), &entry)
 	entry.text = text
 	return entry
-}
-
-// ensureEncodable makes sure that JSON can hold the message. One that was cut may end within a character.
-func (r *Rejected) ensureEncodable() {
-	if r.Bytes != "" {
-		whole := strings.ToValidUTF8(r.Raw, "")
-		if len(r.Raw)-len(whole) < utf8.UTFMax {
-			r.Raw = whole
-		}
-	}
-	if !utf8.ValidString(r.Raw) {
-		r.Raw, r.RawBase64 = "", base64.StdEncoding.EncodeToString([]byte(r.Raw))
-	}
 }
 
 // dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
@@ -189,23 +184,6 @@ func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved i
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
 	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
 	return dropped, Wrap(err, "drop rejected messages")
-}
-
-// PartRejected are rejected messages of one part of a queue.
-type PartRejected struct {
-	Part    *Store
-	Entries []Rejected
-}
-
-// Rejected reads those rejected messages of all parts that are wanted, oldest first in each.
-func (q QueueFleet) Rejected(ctx context.Context, wanted func(*Rejected) bool) (found []PartRejected, err error) {
-	err = q.Each(func(part *Store) error {
-		entries, err := part.Fleet().Rejected(ctx)
-		entries = slices.DeleteFunc(entries, func(r Rejected) bool { return !wanted(&r) })
-		found = append(found, PartRejected{part, entries})
-		return err
-	})
-	return found, err
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.

@@ -29,21 +29,11 @@ func runTimed(
 	if err != nil {
 		return now, nil, err
 	}
-	now, err = parseMillis(Text(reply[0]))
-	return now, reply[1:], err
-}
-
-// runCodes runs a script that answers with one code per item.
-func runCodes(ctx context.Context, client redis.UniversalClient, script *redis.Script, keys []string, args []any) ([]Code, error) {
-	replies, err := Run(ctx, client, script, keys, args...).Int64Slice()
+	ms, err := strconv.ParseInt(Text(reply[0]), 10, 64)
 	if err != nil {
-		return nil, err
+		return now, nil, fmt.Errorf("expected Unix milliseconds, found %q", Text(reply[0]))
 	}
-	codes := make([]Code, len(replies))
-	for i, reply := range replies {
-		codes[i] = Code(reply)
-	}
-	return codes, nil
+	return time.UnixMilli(ms).UTC(), reply[1:], nil
 }
 
 // Misfit tells of an error which key is of another type than it should be; false: it is another error.
@@ -60,15 +50,6 @@ func Wrap(err error, doing string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", doing, err)
-}
-
-// parseMillis reads the clock as a script answers it.
-func parseMillis(text string) (time.Time, error) {
-	ms, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.Time{}, fmt.Errorf("expected Unix milliseconds, found %q", text)
-	}
-	return time.UnixMilli(ms).UTC(), nil
 }
 
 // parseScore reads a score of the due or running set. A person can write any number there; one that is no whole number, or

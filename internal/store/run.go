@@ -41,6 +41,27 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 	return client.EvalSha(ctx, script.Hash(), keys, args...)
 }
 
+// WriteIf writes in one step what check has asked for, unless one of keys has changed since: then it checks again. check reads by tx alone. false:
+// there was nothing to write. It takes four calls, so it is for what happens now and then.
+func (s *Store) WriteIf(ctx context.Context, check func(tx *redis.Tx) (bool, error), write func(pipe redis.Pipeliner), keys ...string) (written bool, err error) {
+	for range maxConflicts {
+		err = s.Clients.Write.Watch(ctx, func(tx *redis.Tx) (err error) {
+			if written, err = check(tx); err != nil || !written {
+				return err
+			}
+			_, err = tx.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+				write(pipe)
+				return nil
+			})
+			return err
+		}, keys...)
+		if !errors.Is(err, redis.TxFailedErr) {
+			break
+		}
+	}
+	return written && err == nil, err
+}
+
 // LoadScripts makes Redis know all scripts where a key lives, also those that only others run. ErrNotLoaded: this user may not load any.
 func (c *Clients) LoadScripts(ctx context.Context, key string) error {
 	return loadAll(ctx, c.Write, key)
@@ -104,8 +125,12 @@ func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
 
 func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
-		script := w.script(command)
-		if script == "" {
+		script := ""
+		if command.Name() == "evalsha" {
+			digest, _ := command.Args()[1].(string)
+			script = w.names[digest]
+		}
+		if script == "" { // none of ours
 			err := next(ctx, command)
 			w.failed(err)
 			return err
@@ -123,15 +148,6 @@ func (w *watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		w.failed(err)
 		return err
 	}
-}
-
-// script names the script that a command runs; empty: none of ours.
-func (w *watch) script(command redis.Cmder) string {
-	if command.Name() != "evalsha" {
-		return ""
-	}
-	digest, _ := command.Args()[1].(string)
-	return w.names[digest]
 }
 
 func (w *watch) failed(err error) {

@@ -35,11 +35,17 @@ func generate(t *testing.T, path, from, to, want string) {
 
 func TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay(t *testing.T) {
 	var lua, table strings.Builder
-	lua.WriteString("-- Generated from words.go of package store, which explains the words: what follows each in an item.\nlocal follows = {\n")
+	lua.WriteString("-- Generated from words.go of package store, which explains the words: what follows each in an item.\nlocal follows = {")
+	line := 120
 	for _, w := range words {
 		name, _, _ := strings.Cut(w.name, "=")
 		if w.follows != none && w.name != "note=<name>" && w.name != "field=<name>" { // their values stand at the end of an item
-			fmt.Fprintf(&lua, "  %s = '%s',\n", name, w.follows)
+			row := fmt.Sprintf(" %s = '%s',", name, w.follows)
+			if line += len(row); line > 120 {
+				line = len(row) + 1
+				lua.WriteString("\n ")
+			}
+			lua.WriteString(row)
 		}
 		is := strings.TrimSpace(string(w.follows) + " " + w.unit)
 		if is == "value Unix ms" || is == "value Unix us" {
@@ -47,7 +53,7 @@ func TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| %s | %s | %s |\n", w.name, is, w.meaning)
 	}
-	lua.WriteString("}\n")
+	lua.WriteString("\n}\n")
 	generate(t, "../../scripts/include/words.lua", "", "", lua.String())
 	generate(t, "../../docs/architecture.md", "| word | followed by | meaning |\n|---|---|---|\n", "\n<!-- end of words -->", table.String())
 }

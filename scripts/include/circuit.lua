@@ -35,9 +35,8 @@ local function write_circuit(item)
     return
   end
   if is[2] and outcome == '0' then
-    redis.call('HDEL', state, 'opened_at', 'probe_at', 'probe', 'recent', 'by', 'reason') --@ close
     redis.call('ZADD', gates, 'XX', now, blocker) --@ let go
-    report_circuit('closed', key, instant, journal_cap)
+    turn_circuit(state, 'closed', key, instant, journal_cap)
     wakes = true
   elseif is[2] and outcome == '' then
     redis.call('HDEL', state, 'probe') --@ probe anew
@@ -48,9 +47,8 @@ local function write_circuit(item)
     redis.call('HDEL', state, 'probe')
     redis.call('ZADD', gates, 'XX', probe_ms, blocker)
   elseif outcome ~= '' and failed >= tonumber(failures) then
-    redis.call('HSET', state, 'opened_at', instant, 'probe_at', probe_at) --@ open
+    redis.call('HSET', state, 'probe_at', probe_at)
     redis.call('ZADD', gates, 'NX', probe_ms, blocker) --@ listed
-    redis.call('HINCRBY', state, 'opened', 1)
-    report_circuit('opened', key, instant, journal_cap)
+    turn_circuit(state, 'opened', key, instant, journal_cap)
   end
 end

@@ -2,28 +2,28 @@
 -- takes it out. In due, urgent and running a model stands only as long as each of its transitions says so, in the
 -- others until one says otherwise.
 local due, urgent, running = KEYS[1], KEYS[13], KEYS[2]
-local indexes = {
-  {word = 'due', key = due, always = true, scores = {}},
-  {word = 'urgent', key = urgent, always = not unfit[13] and redis.call('EXISTS', urgent) == 1, scores = {}},
-  {word = 'running', key = running, always = true, scores = {}},
-}
+local indexes = {}
 for _, index in ipairs({
-  {word = 'failing', key = KEYS[16], unfit = unfit[16]}, {word = 'disabled', key = KEYS[17], unfit = unfit[17]},
-  {word = 'parked', key = KEYS[18], unfit = unfit[18]}, {word = 'stale_at', key = KEYS[21], unfit = unfit[21]},
-  {word = 'late', key = KEYS[22], unfit = unfit[22]}, {word = 'stale', key = KEYS[23], unfit = unfit[23]},
+  {word = 'due', key = due, always = true}, {word = 'running', key = running, always = true},
+  {word = 'urgent', key = urgent, unfit = unfit[13]}, {word = 'failing', key = KEYS[16], unfit = unfit[16]},
+  {word = 'disabled', key = KEYS[17], unfit = unfit[17]}, {word = 'parked', key = KEYS[18], unfit = unfit[18]},
+  {word = 'stale_at', key = KEYS[21], unfit = unfit[21]}, {word = 'late', key = KEYS[22], unfit = unfit[22]},
+  {word = 'stale', key = KEYS[23], unfit = unfit[23]},
 }) do
   if not index.unfit then
     index.scores = {}
     indexes[#indexes + 1] = index
   end
 end
-for _, kind in ipairs(kinds) do -- nobody leaves an empty set of urgent models, which is the rule
-  indexes[2].always = indexes[2].always or kind.said.urgent and not unfit[13]
+local hurries = not unfit[13] and redis.call('EXISTS', urgent) == 1 -- as a rule the set is empty, and nobody leaves it
+for _, kind in ipairs(kinds) do
+  hurries = hurries or kind.said.urgent
 end
 for _, kind in ipairs(kinds) do
   kind.indexes = {} -- the words and the scores of those that the kind changes
   for _, index in ipairs(indexes) do
-    if not kind.settle and (index.always or kind.said[index.word]) then
+    local changes = index.always or index.word == 'urgent' and hurries or kind.said[index.word]
+    if not kind.settle and changes then
       table.insert(kind.indexes, index.word)
       table.insert(kind.indexes, index.scores)
     end

@@ -37,7 +37,7 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	case keys[0] == k.Pollers:
 		d.leaves = keys[1] == keys[2]
 	case keys[0] == k.Workers && len(keys) > 1:
-		d.leaves, d.found = values[1] == "", values[1]
+		d.leaves, d.found = values[3] == "", values[3]
 	case slices.Contains(keys, k.ClaimedCommands) && !slices.Contains(keys, k.Control):
 		d.window, d.commits = count(values[2]), values[6]
 	case slices.Contains(keys, k.Pollers), slices.Contains(keys, k.Workers):

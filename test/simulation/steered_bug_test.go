@@ -38,11 +38,11 @@ var steeredBugs = []bug{
 
 	{name: "a probe that never ends", first: 25, steers: true, keyed: triedPolicy, mark: "probe anew"},
 	{name: "anybody closes a circuit", steers: true, keyed: triedPolicy, mark: "probe alone", line: "if false then"},
-	{name: "a circuit never opens", steers: true, keyed: triedPolicy, mark: "open"},
+	{name: "a circuit never opens", steers: true, keyed: triedPolicy, mark: "circuit opens"},
 	{name: "people are not told of an open circuit", steers: true, keyed: triedPolicy, mark: "listed"},
 	{name: "an open circuit is forgotten that no model waits for", steers: true, keyed: triedPolicy, mark: "models wait",
 		line: "if redis.call('ZCARD', KEYS[key]) == 0 then"},
-	{name: "a circuit never closes", steers: true, keyed: triedPolicy, mark: "close"},
+	{name: "a circuit never closes", steers: true, keyed: triedPolicy, mark: "circuit closes"},
 
 	{name: "what fails is not listed", mark: "index", line: "if word ~= 'failing' or item[word] == '' then scores[uid] = item[word] or '' end"},
 	{name: "what has succeeded is listed as failing", mark: "index", line: "if word ~= 'failing' or item[word] ~= '' then scores[uid] = item[word] or '' end"},

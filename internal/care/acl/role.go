@@ -36,7 +36,7 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"forget-limits.lua", nobody}, {"forget-model.lua", nobody}, {"trim-outbox.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input}},
@@ -56,15 +56,21 @@ func dispatcher(k scope) part {
 			allow("zcard zrangebyscore", reading(k.Limit(all))),
 			allow("get", reading(k.Rate(all))),
 			allow("hmget", reading(k.Circuit(all))),
+			// It forgets limits that have ended and models that are broken, and thins out the fronts.
+			allow("watch", reading(k.Limits, k.Model(all), k.Front)),
+			allow("hdel", writing(k.Limits)),
+			allow("zrem", writing(k.StaleAt, k.ParkedBy(all), k.Limit(all))),
 		),
 	}
 }
 
 func poller(k scope) part {
 	p := part{
-		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"adopt-messages.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
+		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
-			{[]string{"rpush"}, []string{k.Input}}, // it starts no attempt
+			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
+			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
+			{[]string{"llen", "lmove", "lrem"}, []string{k.Taken(all)}},
 			// Of what operators set, commands change holds alone, and they begin no bulk.
 			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit}},
 			{[]string{"hset", "hincrby"}, []string{k.Policies}},
@@ -97,7 +103,11 @@ func poller(k scope) part {
 
 func worker(k scope) part {
 	return part{
-		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"heartbeat-worker.lua", all}, {"requeue-attempts.lua", all}},
+		runs: []run{{"take-attempts.lua", all}, {"answer-attempts.lua", all}, {"move-entries.lua", all}},
+		never: []grant{ // it claims no message
+			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},
+			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}},
+		},
 		direct: []grant{
 			allow("blmove", both(k.Input)),
 			allow("lrange", reading(k.Taken(all))),
@@ -184,11 +194,13 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"requeue-attempts.lua", all}, {"forget-policy.lua", nobody}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"recount-error.lua", nobody}, {"drop-probe.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected}},
 			{[]string{"ltrim"}, []string{k.Rejected}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // nor adopts a message
+			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
 			{[]string{"hdel"}, []string{k.Holds}},     // a dispatcher forgets them
 			{[]string{"hset"}, []string{k.Forwarded}}, // its commands have no order
@@ -196,8 +208,11 @@ func operator(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(viewer(k).direct,
-			// What doctor --repair does with lists that nobody owns.
+			// What doctor --repair does with lists that nobody owns, with policies that nobody uses, with probes and with counts of failures.
 			allow("ltrim", writing(k.Wake)),
+			allow("watch", reading(k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all))),
+			allow("hdel", writing(k.PolicyUses)),
+			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),
 			// Before it creates a queue, it looks whether somebody uses it already as one of one part, with braces or without.
 			allow("hsetnx hset", writing(k.queue.Settings)),

@@ -110,7 +110,7 @@ func session(role Role) []string {
 	case Worker, Notifier:
 		return append(commands, "time")
 	case Dispatcher: // it and the poller load the scripts for all
-		return append(commands, "time", "multi", "exec", "info", "script|load")
+		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load")
 	case Poller: // it walks over the models of a policy that has changed
 		return append(commands, "time", "info", "script|load", "scan")
 	default:

@@ -41,7 +41,10 @@ type ErrorCount struct {
 
 // ErrorCounts reads the counts of these fingerprints, in their order.
 func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, error) {
-	pipe := s.Clients.Read.Pipeline()
+	return s.errorCounts(ctx, s.Clients.Read.Pipeline(), ids)
+}
+
+func (s Part) errorCounts(ctx context.Context, pipe redis.Pipeliner, ids []string) ([]ErrorCount, error) {
 	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
 	changes := store.SendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
 	ttls := store.SendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
@@ -61,12 +64,24 @@ func (c ErrorCount) Agrees(models int64) bool {
 	return c.Counted == models && (models == 0 || !c.expires) && (models > 0 || !c.kept)
 }
 
-var recountError = store.Load("recount-error.lua")
-
 // RecountError writes down how many models are failing by a fingerprint; false: a model has begun or ceased to since the count was read, and
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)}
-	written, err := store.Run(ctx, s.Clients.Write, recountError, keys, was.ID, was.Counted, was.began, was.ended, models, store.Millis(now)).Bool()
+	errors, past, known := s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)
+	written, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		is, err := s.errorCounts(ctx, tx.Pipeline(), []string{was.ID})
+		return err == nil && is[0] == was, err
+	}, func(pipe redis.Pipeliner) {
+		if models > 0 {
+			pipe.ZAdd(ctx, errors, redis.Z{Score: float64(models), Member: was.ID})
+			pipe.ZRem(ctx, past, was.ID)
+			pipe.Persist(ctx, known)
+			return
+		}
+		pipe.ZRem(ctx, errors, was.ID)
+		pipe.ZAdd(ctx, past, redis.Z{Score: float64(now.UnixMilli()), Member: was.ID})
+		pipe.Expire(ctx, past, 24*time.Hour)
+		pipe.Expire(ctx, known, 24*time.Hour)
+	}, errors, known)
 	return written, store.Wrap(err, "recount the models of a fingerprint")
 }

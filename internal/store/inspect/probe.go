@@ -13,8 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var dropProbe = store.Load("drop-probe.lua")
-
 // LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
 // one after the other; DropProbe looks at both at once.
 func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
@@ -26,7 +24,7 @@ func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]st
 	lost = map[string]string{}
 	for i, key := range keys {
 		if uid := probes[i].Val(); uid != "" {
-			is, err := s.probes(ctx, uid, key)
+			is, err := s.probes(ctx, s.Clients.Read.TxPipeline(), uid, key)
 			if err != nil {
 				return nil, err
 			}
@@ -38,9 +36,8 @@ func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]st
 	return lost, nil
 }
 
-// probes reports whether a model makes the probe of a circuit, or makes it no more at the same instant.
-func (s Part) probes(ctx context.Context, uid, key string) (bool, error) {
-	pipe := s.Clients.Read.TxPipeline()
+// probes reports whether a model makes the probe of a circuit, or makes it no more.
+func (s Part) probes(ctx context.Context, pipe redis.Pipeliner, uid, key string) (bool, error) {
 	probe, counted := pipe.HGet(ctx, s.Keys.Circuit(key), "probe"), pipe.HGet(ctx, s.Keys.Model(uid), "counted_by")
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return false, fmt.Errorf("read the probe of a circuit: %w", err)
@@ -51,7 +48,13 @@ func (s Part) probes(ctx context.Context, uid, key string) (bool, error) {
 
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
-	keys := []string{s.Keys.Circuit(key), s.Keys.Model(uid), s.Keys.Gates}
-	dropped, err := store.Run(ctx, s.Clients.Write, dropProbe, keys, uid, string(model.NewBlocker(model.BlockerCircuit, key)), store.Millis(now)).Bool()
+	gate := redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
+	dropped, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		is, err := s.probes(ctx, tx.Pipeline(), uid, key)
+		return !is, err
+	}, func(pipe redis.Pipeliner) {
+		pipe.HDel(ctx, s.Keys.Circuit(key), "probe")
+		pipe.ZAddXX(ctx, s.Keys.Gates, gate)
+	}, s.Keys.Circuit(key), s.Keys.Model(uid))
 	return dropped, store.Wrap(err, "drop the probe of a circuit")
 }
