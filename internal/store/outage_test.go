@@ -59,7 +59,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Report().Stats(ctx)) }},
 		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Now(ctx)) }},
 		{"EVALSHA", "", "read due models: ", func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) }},
-		{"EVALSHA", "", `forget "m1": `, func() error { return b.Forget(ctx, "m1", "") }},
+		{"WATCH", "", `forget "m1": `, func() error { return b.Forget(ctx, "m1", "") }},
 		{"HMGET", k.Policies, "read policies: ", func() error { return only(b.Policies(ctx, list{"p"})) }},
 		{"EVALSHA", "", "claim messages: ", func() error { return only(b.Claim(ctx, "p1", 1, testLease)) }},
 		{"EVALSHA", "", "adopt messages: ", func() error { return only(b.Adopt(ctx, "p1", "p2", time.Second, 1)) }},
