@@ -92,7 +92,7 @@ func (s *Store) Forget(ctx context.Context, uid string, gate model.Blocker) erro
 
 func (s *Store) forget(ctx context.Context, uid, also string) error {
 	k := &s.Keys
-	_, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		err := tx.HGetAll(ctx, k.Model(uid)).Err()
 		if _, broken := Misfit(err); broken {
 			return true, nil

@@ -25,7 +25,7 @@ func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apa
 	noted, err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since)).Int()
 	if err == nil && noted > headSamplesCap {
 		var kept []string
-		_, err = s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		_, err = s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 			all, err := tx.LRange(ctx, s.Keys.Front, 0, -1).Result()
 			if err == nil && len(all) > headSamplesCap {
 				kept = thinOut(all, apart)

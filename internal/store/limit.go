@@ -49,7 +49,7 @@ type EndedLimit struct{ name, text string }
 // ForgetLimits forgets limits that have ended, but not what was set anew since they were read.
 func (s *Store) ForgetLimits(ctx context.Context, ended []EndedLimit) error {
 	var over []string
-	_, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		texts, err := tx.HGetAll(ctx, s.Keys.Limits).Result()
 		over = nil
 		for _, limit := range ended {

@@ -278,8 +278,8 @@ func (s Fleet) PolicyUses(ctx context.Context) (map[string]PolicyUse, error) {
 }
 
 // ForgetPolicy forgets an inline policy; false: a model was saved with it since its use was read.
-func (s *Store) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
-	forgotten, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+func (s Fleet) ForgetPolicy(ctx context.Context, use PolicyUse) (bool, error) {
+	forgotten, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		recorded, err := tx.HGet(ctx, s.Keys.PolicyUses, use.Name).Result()
 		return recorded == use.recorded, ignoreMissing(err)
 	}, func(pipe redis.Pipeliner) {

@@ -43,9 +43,9 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 
 // WriteIf writes in one step what check has asked for, unless one of keys has changed since: then it checks again. check reads by tx alone. false:
 // there was nothing to write. It takes four calls, so it is for what happens now and then.
-func (s *Store) WriteIf(ctx context.Context, check func(tx *redis.Tx) (bool, error), write func(pipe redis.Pipeliner), keys ...string) (written bool, err error) {
+func (c *Clients) WriteIf(ctx context.Context, check func(tx *redis.Tx) (bool, error), write func(pipe redis.Pipeliner), keys ...string) (written bool, err error) {
 	for range maxConflicts {
-		err = s.Clients.Write.Watch(ctx, func(tx *redis.Tx) (err error) {
+		err = c.Write.Watch(ctx, func(tx *redis.Tx) (err error) {
 			if written, err = check(tx); err != nil || !written {
 				return err
 			}

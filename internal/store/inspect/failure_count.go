@@ -68,7 +68,7 @@ func (c ErrorCount) Agrees(models int64) bool {
 // nothing changes.
 func (s Part) RecountError(ctx context.Context, was ErrorCount, models int64, now time.Time) (bool, error) {
 	errors, past, known := s.Keys.Errors, s.Keys.PastErrors, s.Keys.Error(was.ID)
-	written, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	written, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		is, err := s.errorCounts(ctx, tx.Pipeline(), []string{was.ID})
 		return err == nil && is[0] == was, err
 	}, func(pipe redis.Pipeliner) {

@@ -49,7 +49,7 @@ func (s Part) probes(ctx context.Context, pipe redis.Pipeliner, uid, key string)
 // DropProbe lets another model try a circuit whose probe no running attempt makes; false: there is another probe, or its attempt goes on.
 func (s Part) DropProbe(ctx context.Context, key, uid string, now time.Time) (bool, error) {
 	gate := redis.Z{Score: float64(now.UnixMilli()), Member: string(model.NewBlocker(model.BlockerCircuit, key))}
-	dropped, err := s.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+	dropped, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		is, err := s.probes(ctx, tx.Pipeline(), uid, key)
 		return !is, err
 	}, func(pipe redis.Pipeliner) {
