@@ -47,10 +47,19 @@ type refusal string
 func (r refusal) Error() string { return string(r) }
 func (r refusal) RedisError()   {}
 
-// refusing answers each script with an error, as Redis does while it takes no writes.
+// refusing answers each script, and each transaction that deletes, with an error, as Redis does while it takes no writes.
 type refusing struct {
 	passing
 	answer refusal
+}
+
+func (r refusing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		if commands[0].Name() == "multi" && commands[1].Name() == "hdel" { // others read
+			return r.answer
+		}
+		return next(ctx, commands)
+	}
 }
 
 func (r refusing) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
