@@ -94,8 +94,8 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 		now := c.aged(queue)
 		k := queue.Store.Keys
 		queue.Redis.Del(t.Context(), k.Journal)
-		for _, uid := range []string{"old", "late", "new"} {
-			queue.Redis.HSet(t.Context(), k.Model(uid), "rev", "1") // older than it is
+		for uid, created := range map[string]time.Duration{"old": 72 * time.Hour, "late": 72 * time.Hour, "new": 72 * time.Hour, "newer": 3 * time.Hour} {
+			queue.Redis.HSet(t.Context(), k.Model(uid), "rev", now.Add(-created).UnixMilli()) // a rev begins with the creation
 		}
 		tell := func(ago time.Duration, uid, event, was, is string) {
 			t.Helper()
