@@ -53,7 +53,7 @@ func (b *Blockers) Needs(m *Model, now time.Time) (limits []string, circuit stri
 func (b *Blockers) Stop(m *Model, now time.Time) (blocker Blocker, recheck time.Time) {
 	for i := range b.Holds {
 		hold := &b.Holds[i]
-		if !hold.Ended(now) && hold.recheck().After(recheck) && hold.Selector.Matches(m, StatusDue, now) {
+		if !hold.Ended(now) && hold.recheck().After(recheck) && hold.Selector.Matches(m, StatusDue) {
 			blocker, recheck = hold.Blocker(), hold.recheck()
 		}
 	}

@@ -59,7 +59,7 @@ func (b *Bulk) Decide(m *Model, status Status, now time.Time) (decision Decision
 	// A model was started since the bulk began, or asked to start at once. The ticket shows attempts that are over.
 	started := m.Ticket > b.Ticket || m.Running() && !m.StartedAt.Before(b.Since) || m.Waiting() && m.Trigger.ByHand() && !m.RefreshAt.Before(b.Since)
 	switch {
-	case !b.Selector.Matches(m, status, now):
+	case !b.Selector.Matches(m, status):
 		return Decision{}, Unchanged, false
 	case status == StatusBroken:
 		return Decision{}, Broken, true

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -201,9 +200,9 @@ func (t term) contradicts(other term) error {
 	return document.Refuse(t.name, want, fmt.Sprintf("%q, which no model has", other.String()+","+t.String()))
 }
 
-// Matches reports whether the selector picks a model that has this status at now, see State.Status. Unless AsksQueued, queued and
+// Matches reports whether the selector picks a model of this status, see State.Status. Unless AsksQueued, queued and
 // processing may be taken for each other.
-func (s Selector) Matches(m *Model, status Status, _ time.Time) bool {
+func (s Selector) Matches(m *Model, status Status) bool {
 	return !slices.ContainsFunc(s.terms, func(t term) bool {
 		has := slices.ContainsFunc(t.values, func(value string) bool { return m.has(t.name, value, status) })
 		return has == t.not

@@ -38,7 +38,7 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 			model  *Model
 			queued bool
 		}{{"plain", &plain, false}, {"failing", &failing, false}, {"disabled", &disabled, false}, {"queued", &running, true}, {"processing", &running, false}, {"bare", &bare, false}} {
-			if s.Matches(subject.model, subject.model.Status(now, subject.queued), now) {
+			if s.Matches(subject.model, subject.model.Status(now, subject.queued)) {
 				got = append(got, subject.name)
 			}
 		}

@@ -142,7 +142,7 @@ func (o Operator) eachModel(ctx context.Context, visit func(part *store.Store, r
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.
 func (s *fleet) picks(record *store.Record) bool {
-	return s.FleetRequest.picks.All() || s.FleetRequest.picks.Matches(&record.Model, record.Status(s.now, false), s.now)
+	return s.FleetRequest.picks.All() || s.FleetRequest.picks.Matches(&record.Model, record.Status(s.now, false))
 }
 
 // Load is the starts of a period.

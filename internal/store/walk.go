@@ -276,7 +276,7 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 	}
 	picks := func(r *Record) bool {
 		_, waits := queued[r.AttemptUID]
-		return selector.Matches(&r.Model, r.Status(now, waits), now)
+		return selector.Matches(&r.Model, r.Status(now, waits))
 	}
 	return s.EachSelected(ctx, selector, func(uids []string) error {
 		records, err := s.Load(ctx, uids)

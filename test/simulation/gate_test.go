@@ -43,7 +43,7 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	}
 	decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
 	for _, hold := range p.before.stops().Holds { // whatever the dispatcher has read
-		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue, at) {
+		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue) {
 			return decision, fmt.Errorf("the hold %s picks the model, and it starts", hold.ID)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 )
@@ -138,7 +137,7 @@ func (w *wish) noteRunning(s *snapshot) {
 	w.running = map[string]string{}
 	for uid, hash := range s.models {
 		m := parse(uid, hash, "")
-		if m.Running() && m.Ticket <= w.Ticket && w.Selector.Matches(m, model.StatusProcessing, time.Time{}) {
+		if m.Running() && m.Ticket <= w.Ticket && w.Selector.Matches(m, model.StatusProcessing) {
 			w.running[uid] = m.AttemptUID
 		}
 	}

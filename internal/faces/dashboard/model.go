@@ -66,7 +66,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	}
 	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
-		return h.Ended(e.Now) || !h.Selector.Matches(&e.Record.Model, e.Status, e.Now)
+		return h.Ended(e.Now) || !h.Selector.Matches(&e.Record.Model, e.Status)
 	})
 	return view, cmp.Or(err, problem)
 }

@@ -92,7 +92,7 @@ func (r *Routes) channelsFor(entry store.OutboxEntry, about *store.Record, now t
 		if !slices.Contains(to.events, entry.Fields[fieldEvent]) {
 			continue
 		}
-		if to.models != nil && (about == nil || !about.Exists || !to.models.Matches(&about.Model, about.Status(now, false), now)) {
+		if to.models != nil && (about == nil || !about.Exists || !to.models.Matches(&about.Model, about.Status(now, false))) {
 			continue
 		}
 		for _, name := range to.channels {

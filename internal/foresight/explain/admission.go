@@ -60,7 +60,7 @@ func (s *Explanation) wouldStop() (lines []string) {
 	for i := range gates.Holds {
 		hold := &gates.Holds[i]
 		switch {
-		case hold.Ended(s.Now) || !hold.Selector.Matches(s.m, model.StatusDue, s.Now):
+		case hold.Ended(s.Now) || !hold.Selector.Matches(s.m, model.StatusDue):
 		case hold.Ended(due):
 			lines = append(lines, "if it were due now: "+HeldText(hold, s.when))
 		default:

@@ -105,7 +105,7 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 
 // PickFrom keeps the models that a selector picks.
 func PickFrom(found []Shown, selector model.Selector) []Shown {
-	return slices.DeleteFunc(found, func(s Shown) bool { return !selector.Matches(&s.Record.Model, s.Status, s.Now) })
+	return slices.DeleteFunc(found, func(s Shown) bool { return !selector.Matches(&s.Record.Model, s.Status) })
 }
 
 // ReadPast reads one model that must be stored, and its attempts that ended last, newest first.
