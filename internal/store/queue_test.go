@@ -153,6 +153,24 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 	})
 }
 
+func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
+	onEach(t, func(t *testing.T, _ *testkit.Server, clients *Clients) {
+		first, second, _, _ := twoParts(t, clients)
+		text, now := `{"type":"hold","id":"h1","for":"1h","reason":"they move"}`, time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+		hold := func(now time.Time) error {
+			return only(first.ApplyQueueCommand(t.Context(), commandOf(t, text), Claimed{"n7 " + text}, now))
+		}
+		must(t, clients.Write.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
+		if err := hold(now); err == nil {
+			t.Fatal("want an error of the second part")
+		}
+		must(t, clients.Write.Del(t.Context(), second.Keys.Holds).Err())
+		must(t, hold(now.Add(time.Second)))
+		read := func(part *Store) string { return clients.Read.HGet(t.Context(), part.Keys.Holds, "h1").Val() }
+		expectEqual(t, "the hold of the second part", read(first), read(second))
+	})
+}
+
 func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		_, second, _, uid := twoParts(t, clients)
