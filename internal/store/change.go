@@ -49,7 +49,7 @@ const (
 // maxConflicts bounds how often a change is decided again because somebody else was quicker.
 const maxConflicts = 100
 
-var errConflicts = errors.New("expected holds, limits, calendars and policies to stand still for a moment, found them changed again and again")
+var errConflicts = errors.New("expected what is changed to stand still for a moment, found it changed again and again")
 
 // compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
 // whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
@@ -118,22 +118,13 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 			return model.Duplicate, Wrap(err, "look for the id of a command")
 		}
 	}
-	changed, failed, hold := false, []error(nil), c.HoldAt(now)
-	for i, part := range s.parts() {
-		is, err := part.applyQueueCommand(ctx, c, &hold, s.Fleet().orderOf(claimed), now)
+	changed, failed := false, []error(nil)
+	for _, part := range s.parts() {
+		is, err := part.applyQueueCommand(ctx, c, s.Fleet().orderOf(claimed), claimed.at(now))
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused
 		}
 		changed, failed = changed || is, append(failed, err)
-		if i == 0 && c.Type == model.CommandHold { // the others get it as the first has it: it may have begun when the command was carried out before
-			first, found, read := part.Fleet().hold(ctx, hold.ID)
-			if err := cmp.Or(err, read); err != nil {
-				return model.Applied, err
-			}
-			if found && first.Validate() == nil {
-				hold = first
-			}
-		}
 	}
 	if err := errors.Join(failed...); err != nil || changed {
 		return model.Applied, err
@@ -142,10 +133,11 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 }
 
 // applyQueueCommand carries out a command about the queue in one part; false: there was nothing to change.
-func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, hold *model.Hold, by order, now time.Time) (bool, error) {
+func (s *Store) applyQueueCommand(ctx context.Context, c *model.Command, by order, now time.Time) (bool, error) {
 	switch c.Type {
 	case model.CommandHold:
-		return s.Fleet().putHold(ctx, hold, by)
+		hold := c.HoldAt(now)
+		return s.Fleet().putHold(ctx, &hold, by)
 	case model.CommandRelease:
 		within := &c.Hold.Within
 		if !c.Spread {

@@ -61,6 +61,15 @@ func (c Claimed) number() string {
 	return strings.TrimPrefix(number, markNumbered)
 }
 
+// at is when a command was claimed first, which its number tells: the same however often it is carried out, and in each part. Without one it is now.
+func (c Claimed) at(now time.Time) time.Time {
+	at := time.UnixMicro(parseInt(c.number())).UTC().Truncate(time.Millisecond)
+	if !c.Numbered() || at.After(now) {
+		return now
+	}
+	return at
+}
+
 // Large tells the size of a message that is too large, and the largest that is accepted, in bytes.
 func (c Claimed) Large() (size, most string, large bool) {
 	if !c.marked(markLargeControl + markLargeOutput) {

@@ -157,8 +157,9 @@ func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, _ *testkit.Server, clients *Clients) {
 		first, second, _, _ := twoParts(t, clients)
 		text, now := `{"type":"hold","id":"h1","for":"1h","reason":"they move"}`, time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+		entry := fmt.Sprintf("n%d %s", now.UnixMicro()+1, text)
 		hold := func(now time.Time) error {
-			return only(first.ApplyQueueCommand(t.Context(), commandOf(t, text), Claimed{"n7 " + text}, now))
+			return only(first.ApplyQueueCommand(t.Context(), commandOf(t, text), Claimed{entry}, now))
 		}
 		must(t, clients.Write.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
 		if err := hold(now); err == nil {

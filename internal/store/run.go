@@ -56,10 +56,10 @@ func (c *Clients) WriteIf(ctx context.Context, check func(tx *redis.Tx) (bool, e
 			return err
 		}, keys...)
 		if !errors.Is(err, redis.TxFailedErr) {
-			break
+			return written && err == nil, err
 		}
 	}
-	return written && err == nil, err
+	return false, errConflicts
 }
 
 // LoadScripts makes Redis know all scripts where a key lives, also those that only others run. ErrNotLoaded: this user may not load any.
