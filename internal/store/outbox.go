@@ -101,7 +101,8 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 	}
 	for _, group := range groups {
 		ms, sequence, _ := strings.Cut(group.LastDeliveredID, "-")
-		unread := ms + "-" + strconv.FormatInt(parseInt(sequence)+1, 10)
+		n, _ := strconv.ParseUint(sequence, 10, 64) // not an int64: whoever adds an entry by hand may say any
+		unread := ms + "-" + strconv.FormatUint(n+1, 10)
 		if group.Pending > 0 {
 			pending, err := s.Clients.Read.XPending(ctx, s.Keys.Outbox, group.Name).Result()
 			if err != nil {
