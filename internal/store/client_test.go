@@ -161,8 +161,7 @@ func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAg
 			if err := effect.send(ctx, clients); !errors.Is(err, io.EOF) {
 				t.Errorf("%s: got %v, want EOF: nobody knows whether it was executed", name, err)
 			}
-			hungUp := s.Mini != nil && name == "BLPOP" // miniredis may notice that before it pops
-			if got := direct.LLen(ctx, "{cut}").Val(); got != effect.want && (!hungUp || got != 3) {
+			if got := direct.LLen(ctx, "{cut}").Val(); got != effect.want {
 				t.Errorf("%s: %d elements, want %d: executed once", name, got, effect.want)
 			}
 		}
@@ -232,6 +231,7 @@ func (c *wiredConn) Read(reply []byte) (int, error) {
 	if bounded, is := conn.(*boundedConn); is {
 		conn = bounded.Conn
 	}
+	_, _ = conn.Read(make([]byte, 1)) // it answers: miniredis pops nothing for a client that has hung up
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, conn) // until Redis has noticed that no more will come, and hung up
 	return 0, io.EOF

@@ -157,7 +157,7 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var cache policyCache
-			before, many := heapOf(), long.Or(60, 300)
+			before, many := heapOf(), 300
 			for i := range many {
 				must(t, only(cache.parse(policyOf(i))))
 			}

@@ -47,7 +47,7 @@ func compileWithin(rule hostile.Rule, b *budget) (*Schedule, error) {
 
 // Whatever the rule: it is refused, or answered, or cut short, within a number of steps.
 func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
-	r, n := rand.New(rand.NewPCG(8, 0)), long.Or(1_500, 100_000)
+	r, n := rand.New(rand.NewPCG(8, 0)), long.Or(5_000, 100_000)
 	rules := slices.Clone(hostile.Worst)
 	for range n {
 		rules = append(rules, hostile.Random(r))
@@ -80,7 +80,7 @@ func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
 	slices.Sort(questions)
 	half, most := questions[len(questions)/2], questions[len(questions)*99/100]
 	t.Logf("%d rules, %d refused; of %d questions %d were cut short; half take %d steps, 99%% at most %d", len(rules), refused, len(questions), cut, half, most)
-	if half > 30 || most > 250 || cut*500 > len(questions)+1000 { // two more than one of 500 in a small sample
+	if half > 30 || most > 250 || cut*500 > len(questions) {
 		t.Error("want half of the questions answered in 30 steps, 99% in 250, and less than 1 of 500 cut short")
 	}
 }
