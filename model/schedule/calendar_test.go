@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit/hostile"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -180,7 +179,7 @@ func TestACalendarThatHardlyOpensTakesABoundedNumberOfSteps(t *testing.T) {
 func TestACalendarIsClosedWhereverAnOccurrenceLasts(t *testing.T) {
 	r, want := rand.New(rand.NewPCG(11, 0)), long.Or(100, 5_000)
 	for want > 0 {
-		rule := hostile.Random(r)
+		rule := randomRule(r)
 		length := minClosed + time.Duration(r.Int64N(1<<(6+r.IntN(15))))*time.Second
 		c, err := ParseCalendar(map[string]any{"name": "a", "rrule": rule.Text, "timezone": rule.Timezone, "dtstart": rule.Dtstart, "for": document.FormatDuration(length)})
 		if err != nil {

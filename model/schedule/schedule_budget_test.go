@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit/hostile"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -29,7 +28,7 @@ func steps(search func(b *budget)) int {
 const lastLook = 2*366 + 10
 
 // compileWithin is Parse with a budget that can be looked at afterwards.
-func compileWithin(rule hostile.Rule, b *budget) (*Schedule, error) {
+func compileWithin(rule hostileRule, b *budget) (*Schedule, error) {
 	z, err := loadZone(rule.Timezone)
 	if err != nil {
 		return nil, err
@@ -48,9 +47,9 @@ func compileWithin(rule hostile.Rule, b *budget) (*Schedule, error) {
 // Whatever the rule: it is refused, or answered, or cut short, within a number of steps.
 func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
 	r, n := rand.New(rand.NewPCG(8, 0)), long.Or(5_000, 100_000)
-	rules := slices.Clone(hostile.Worst)
+	rules := slices.Clone(worstRules)
 	for range n {
-		rules = append(rules, hostile.Random(r))
+		rules = append(rules, randomRule(r))
 	}
 	var questions []int
 	refused, cut := 0, 0
@@ -196,7 +195,7 @@ func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
 	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(150, 5_000)
 	zones := []string{"", "Europe/Berlin", "Pacific/Apia", "Australia/Lord_Howe"}
 	for want > 0 {
-		rule := hostile.Random(r)
+		rule := randomRule(r)
 		zone := zones[r.IntN(len(zones))]
 		s, err := Parse(rule.Text, zone, rule.Dtstart)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit/hostile"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
 
@@ -17,7 +16,7 @@ import (
 
 // someRule has an interval with which the library finds what it looks for.
 func someRule(r *rand.Rand) string {
-	rule := hostile.Line(r, []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12})
+	rule := randomLine(r, []int{1, 2, 3, 4, 5, 6, 7, 8, 10, 12})
 	if r.IntN(4) == 0 {
 		rule += ";WKST=" + weekdays[r.IntN(7)].String()
 	}

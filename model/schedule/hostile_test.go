@@ -1,5 +1,4 @@
-// Package hostile writes rules of a schedule that want to cost as much as they can. Only tests import it.
-package hostile
+package schedule
 
 import (
 	"fmt"
@@ -9,20 +8,22 @@ import (
 	"time"
 )
 
-// Rule is a schedule as its author would send it.
-type Rule struct{ Text, Timezone, Dtstart string }
+// hostileRule is a schedule as its author would send it.
+type hostileRule struct{ Text, Timezone, Dtstart string }
 
-func (r Rule) String() string { return fmt.Sprintf("%q in %q from %s", r.Text, r.Timezone, r.Dtstart) }
+func (r hostileRule) String() string {
+	return fmt.Sprintf("%q in %q from %s", r.Text, r.Timezone, r.Dtstart)
+}
 
-// Worst are rules that are known to have cost much: seven lines that hardly ever occur beside one that always does, and what steps
+// worstRules are rules that are known to have cost much: seven lines that hardly ever occur beside one that always does, and what steps
 // over the times that it asks for.
-var Worst = []Rule{
+var worstRules = []hostileRule{
 	{sparse + "FREQ=SECONDLY", "", "2026-01-03"},
 	{sparse + "FREQ=SECONDLY;BYSECOND=7", "America/New_York", "2026-01-03"},
 	{"FREQ=SECONDLY;INTERVAL=86399;BYHOUR=0", "", "2026-01-01"},
 	{"FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0", "", "2026-01-01"},
 	{"FREQ=DAILY;INTERVAL=7;BYDAY=TH\nFREQ=DAILY;INTERVAL=999983;BYDAY=MO", "Europe/Berlin", "2026-01-01"},
-	{"FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + list(1, 366) + "," + list(-366, -1), "", "2026-01-01"},
+	{"FREQ=YEARLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYSETPOS=" + listed(1, 366) + "," + listed(-366, -1), "", "2026-01-01"},
 	{"FREQ=DAILY;COUNT=10000", "America/New_York", "2026-01-01"},
 	{"FREQ=MINUTELY;INTERVAL=1441;BYHOUR=3;BYDAY=MO;BYMONTH=2", "Australia/Lord_Howe", "2026-02-02T03:00:00"},
 }
@@ -31,7 +32,7 @@ const sparse = "FREQ=HOURLY;INTERVAL=999983;BYDAY=SA\nFREQ=HOURLY;INTERVAL=99997
 	"FREQ=HOURLY;INTERVAL=999959;BYDAY=SA\nFREQ=HOURLY;INTERVAL=999953;BYDAY=SA\nFREQ=HOURLY;INTERVAL=999931;BYDAY=SA\n" +
 	"FREQ=HOURLY;INTERVAL=999917;BYDAY=SA\n"
 
-func list(first, last int) string {
+func listed(first, last int) string {
 	var text []string
 	for n := first; n <= last; n++ {
 		text = append(text, fmt.Sprint(n))
@@ -39,16 +40,16 @@ func list(first, last int) string {
 	return strings.Join(text, ",")
 }
 
-// intervals step over what a rule waits for: primes, and neighbours of a day, in hours, minutes and seconds.
-var intervals = []int{2, 3, 7, 11, 13, 23, 25, 59, 61, 97, 167, 169, 366, 997, 1439, 1441, 3599, 3601, 7919, 10_079, 10_081, 86_399, 86_413, 604_801, 999_979, 999_983}
+// hostileIntervals step over what a rule waits for: primes, and neighbours of a day, in hours, minutes and seconds.
+var hostileIntervals = []int{2, 3, 7, 11, 13, 23, 25, 59, 61, 97, 167, 169, 366, 997, 1439, 1441, 3599, 3601, 7919, 10_079, 10_081, 86_399, 86_413, 604_801, 999_979, 999_983}
 
 var zones = []string{"", "", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Santiago"}
 
-// Random returns a random rule of up to eight lines, with exceptions.
-func Random(r *rand.Rand) Rule {
+// randomRule returns a random rule of up to eight lines, with exceptions.
+func randomRule(r *rand.Rand) hostileRule {
 	lines := []string{}
 	for range 1 + r.IntN(1+r.IntN(8)) {
-		lines = append(lines, "RRULE:"+line(r))
+		lines = append(lines, "RRULE:"+endingLine(r))
 	}
 	if r.IntN(5) == 0 {
 		lines = append(lines, dates(r, "EXDATE", 1+r.IntN(100)))
@@ -57,7 +58,7 @@ func Random(r *rand.Rand) Rule {
 		lines = append(lines, dates(r, "RDATE", 1+r.IntN(20)))
 	}
 	if r.IntN(50) == 0 {
-		lines = append(lines, "EXRULE:"+line(r))
+		lines = append(lines, "EXRULE:"+endingLine(r))
 	}
 	start := time.Date(2001+r.IntN(26), 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.IntN(365*86_400)) * time.Second)
 	if r.IntN(20) == 0 {
@@ -66,11 +67,11 @@ func Random(r *rand.Rand) Rule {
 	if r.IntN(2) == 0 {
 		start = start.Truncate(24 * time.Hour)
 	}
-	return Rule{strings.Join(lines, "\n"), zones[r.IntN(len(zones))], start.Format("2006-01-02T15:04:05")}
+	return hostileRule{strings.Join(lines, "\n"), zones[r.IntN(len(zones))], start.Format("2006-01-02T15:04:05")}
 }
 
-// Line returns a random RRULE line without an end, and with one of these intervals if any. It may contradict itself.
-func Line(r *rand.Rand, intervals []int) string {
+// randomLine returns a random RRULE line without an end, and with one of these intervals if any. It may contradict itself.
+func randomLine(r *rand.Rand, intervals []int) string {
 	freqs := []string{"SECONDLY", "MINUTELY", "HOURLY", "DAILY", "WEEKLY", "MONTHLY", "YEARLY"}
 	freq := r.IntN(len(freqs))
 	parts := []string{"FREQ=" + freqs[freq]}
@@ -81,7 +82,7 @@ func Line(r *rand.Rand, intervals []int) string {
 	}
 	some := func(most, first, last int, fromEnd bool) func() string {
 		return func() string {
-			return distinct(1+r.IntN(1+r.IntN(most)), func() string {
+			return distinctOnes(1+r.IntN(1+r.IntN(most)), func() string {
 				n := first + r.IntN(last-first+1)
 				if fromEnd && r.IntN(3) == 0 {
 					n = -n
@@ -97,8 +98,8 @@ func Line(r *rand.Rand, intervals []int) string {
 	add(10, "BYWEEKNO", some(30, 1, 53, true))
 	add(40, "BYDAY", func() string {
 		numbered := freq >= 5 && r.IntN(2) == 0
-		return distinct(1+r.IntN(5), func() string {
-			day := weekdays[r.IntN(7)]
+		return distinctOnes(1+r.IntN(5), func() string {
+			day := weekdays[r.IntN(7)].String()
 			if numbered {
 				day = fmt.Sprint([]int{-5, -2, -1, 1, 2, 3, 5}[r.IntN(7)]) + day
 			}
@@ -114,9 +115,9 @@ func Line(r *rand.Rand, intervals []int) string {
 	return strings.Join(parts, ";")
 }
 
-// line is a Line that may end.
-func line(r *rand.Rand) string {
-	switch text := Line(r, intervals); r.IntN(10) {
+// endingLine is a randomLine that may end.
+func endingLine(r *rand.Rand) string {
+	switch text := randomLine(r, hostileIntervals); r.IntN(10) {
 	case 0:
 		return fmt.Sprint(text, ";COUNT=", 1+r.IntN(1+r.IntN(10_000)))
 	case 1:
@@ -126,10 +127,8 @@ func line(r *rand.Rand) string {
 	}
 }
 
-var weekdays = []string{"MO", "TU", "WE", "TH", "FR", "SA", "SU"}
-
-// distinct lists what so many calls of next return, each once.
-func distinct(tries int, next func() string) string {
+// distinctOnes lists what so many calls of next return, each once.
+func distinctOnes(tries int, next func() string) string {
 	var list []string
 	for range tries {
 		if text := next(); !slices.Contains(list, text) {
