@@ -209,27 +209,30 @@ func (a *app) bindBy(flags *pflag.FlagSet) {
 	flags.StringVar(&a.by, "by", "", "`NAME` of who wants it, for the journal (default your user's name)")
 }
 
-// operates is the body of a command that asks something of a queue. What the checks refuse is wrong for any queue, and none is asked.
-func (a *app) operates(do func(context.Context, operate.Operator, []string) error, checks ...func() error) func(*cobra.Command, []string) error {
-	return body(a.withOperator, do, checks)
+// ask asks something of a queue.
+type ask func(ctx context.Context, o operate.Operator, args []string) error
+
+// operates is a command that asks something of a queue. What the checks refuse is wrong for any queue, and none is asked.
+func (a *app) operates(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
+	return asking(use, short, args, a.withOperator, do, checks)
 }
 
-// onStored is the body of a command that looks at what is stored.
-func (a *app) onStored(do func(context.Context, operate.Operator, []string) error, checks ...func() error) func(*cobra.Command, []string) error {
-	return body(a.withStored, do, checks)
+// onStored is a command that looks at what is stored.
+func (a *app) onStored(use, short string, args cobra.PositionalArgs, do ask, checks ...func() error) *cobra.Command {
+	return asking(use, short, args, a.withStored, do, checks)
 }
 
-func body(
-	with func(context.Context, func(operate.Operator) error) error, do func(context.Context, operate.Operator, []string) error, checks []func() error,
-) func(*cobra.Command, []string) error {
-	return func(command *cobra.Command, args []string) error {
+func asking(
+	use, short string, args cobra.PositionalArgs, with func(context.Context, func(operate.Operator) error) error, do ask, checks []func() error,
+) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: args, RunE: func(command *cobra.Command, args []string) error {
 		for _, check := range checks {
 			if err := check(); err != nil {
 				return err
 			}
 		}
 		return with(command.Context(), func(o operate.Operator) error { return do(command.Context(), o, args) })
-	}
+	}}
 }
 
 // plainFlagError tells the wrong value of a flag without the words of the parser behind it, and the flag that a mistyped one is near to.

@@ -16,45 +16,34 @@ import (
 
 func bulkCommand(a *app) *cobra.Command {
 	command := group("bulk", "Look at what is being done to many models at once, and cancel it",
-		&cobra.Command{
-			Use: "ls", Short: "List the bulks that are not over, and those that were within a day", Args: cobra.NoArgs,
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-				return table(a, []any{"ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR"}, func(b *operate.Bulk) []any {
-					return []any{b.ID, b.State, b.Since, b.By, b.Seen, b.Picked, b.Done, b.Refused, cmp.Or(b.Selector, "all")}
-				})(o.Bulks(ctx))
+		lists(a, "List the bulks that are not over, and those that were within a day", operate.Operator.Bulks,
+			[]any{"ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR"}, func(b *operate.Bulk) []any {
+				return []any{b.ID, b.State, b.Since, b.By, b.Seen, b.Picked, b.Done, b.Refused, cmp.Or(b.Selector, "all")}
 			}),
-		},
-		&cobra.Command{
-			Use: "show ID", Short: "Show how far a bulk is", Args: cobra.ExactArgs(1),
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, ids []string) error {
-				b, err := o.Bulk(ctx, ids[0])
-				if err != nil {
-					return err
-				}
-				pairs := [][2]any{
-					{"id", b.ID}, {"state", b.State}, {"problem", b.Problem}, {"action", b.Action}, {"selector", cmp.Or(b.Selector, "all models")}, {"rate", b.Rate},
-					{"force", mark(b.Force, "yes")}, {"by", b.By}, {"since", b.Since}, {"ended", b.EndedAt},
-					{"seen", fmt.Sprint(b.Seen) + mark(b.Size > 0, fmt.Sprintf(" of about %d", b.Size))}, {"picked", b.Picked}, {"done", b.Done}, {"refused", b.Refused},
-				}
-				for _, outcome := range slices.Sorted(maps.Keys(b.Others)) {
-					pairs = append(pairs, [2]any{strings.ReplaceAll(string(outcome), "_", " "), b.Others[outcome]})
-				}
-				return a.print(b, pairs)
-			}),
-		},
-		&cobra.Command{
-			Use: "cancel ID", Short: "End a bulk; what it has done stays done", Args: cobra.ExactArgs(1),
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, ids []string) error {
+		a.operates("show ID", "Show how far a bulk is", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Bulk), bulkPairs)),
+		a.operates("cancel ID", "End a bulk; what it has done stays done", cobra.ExactArgs(1),
+			func(ctx context.Context, o operate.Operator, ids []string) error {
 				bulk, err := o.CancelBulk(ctx, ids[0])
 				if err != nil {
 					return err
 				}
 				return a.printText(&bulk)
-			}),
-		})
+			}))
 	command.Long = `refreshd model run, enable, disable and rm with -l begin a bulk: a wish about all models that a selector picks. Pollers carry it out little by
 little, at the rate that was asked for, and go on where they were when they are restarted. A policy whose rule has changed begins one too.`
 	return command
+}
+
+func bulkPairs(b *operate.Bulk) [][2]any {
+	pairs := [][2]any{
+		{"id", b.ID}, {"state", b.State}, {"problem", b.Problem}, {"action", b.Action}, {"selector", cmp.Or(b.Selector, "all models")}, {"rate", b.Rate},
+		{"force", mark(b.Force, "yes")}, {"by", b.By}, {"since", b.Since}, {"ended", b.EndedAt},
+		{"seen", fmt.Sprint(b.Seen) + mark(b.Size > 0, fmt.Sprintf(" of about %d", b.Size))}, {"picked", b.Picked}, {"done", b.Done}, {"refused", b.Refused},
+	}
+	for _, outcome := range slices.Sorted(maps.Keys(b.Others)) {
+		pairs = append(pairs, [2]any{strings.ReplaceAll(string(outcome), "_", " "), b.Others[outcome]})
+	}
+	return pairs
 }
 
 // follow shows how far a bulk is until it is over. If it is interrupted, the bulk goes on.

@@ -23,9 +23,24 @@ import (
 
 func doctorCommand(a *app) *cobra.Command {
 	options, strict := doctor.Options{Now: time.Now}, false
-	command := &cobra.Command{
-		Use: "doctor", Short: "Check the queue and its Redis, and mend what is safe", Args: cobra.NoArgs,
-		Long: `Check what must hold of every model, list and set of the queue, and the Redis that it lives in. It may run while everything
+	command := a.onStored("doctor", "Check the queue and its Redis, and mend what is safe", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
+			report, err := doctor.Check(ctx, o.Queue, options)
+			printed := a.printReport(doctorView{
+				Queue: o.Queue.Name, Layout: o.Queue.Layout, Complete: err == nil, Repaired: report.Repaired(),
+				Errors: report.Total(doctor.Error), Warnings: report.Total(doctor.Warning), Report: report,
+			}, options.Limit)
+			if printed != nil || err != nil {
+				return cmp.Or(printed, err)
+			}
+			return reported(report.Total(doctor.Error) > 0 || strict && report.Total(doctor.Warning) > 0)
+		}, func() error {
+			if options.Limit < 1 {
+				return usagef("--limit: expected at least 1, found %d", options.Limit)
+			}
+			return nil
+		})
+	command.Long = `Check what must hold of every model, list and set of the queue, and the Redis that it lives in. It may run while everything
 else runs: it reads in chunks, and looks again before it calls anything broken.
 
 With --repair it mends what is safe: due and running set are written anew from the models, what is left of removed models goes,
@@ -34,24 +49,7 @@ attempts that are over leave the input list, lists that no process owns are hand
 It is an error when something waits and nobody serves it: models that are due or attempts past their deadline without a dispatcher,
 messages without a poller, attempts in line of which no worker takes any.
 
-Exit codes: 0 no error is left (and with --strict no warning either), 1 some are left or it could not look at everything, 2 wrong usage.`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if options.Limit < 1 {
-				return usagef("--limit: expected at least 1, found %d", options.Limit)
-			}
-			return a.withStored(command.Context(), func(o operate.Operator) error {
-				report, err := doctor.Check(command.Context(), o.Queue, options)
-				printed := a.printReport(doctorView{
-					Queue: o.Queue.Name, Layout: o.Queue.Layout, Complete: err == nil, Repaired: report.Repaired(),
-					Errors: report.Total(doctor.Error), Warnings: report.Total(doctor.Warning), Report: report,
-				}, options.Limit)
-				if printed != nil || err != nil {
-					return cmp.Or(printed, err)
-				}
-				return reported(report.Total(doctor.Error) > 0 || strict && report.Total(doctor.Warning) > 0)
-			})
-		},
-	}
+Exit codes: 0 no error is left (and with --strict no warning either), 1 some are left or it could not look at everything, 2 wrong usage.`
 	command.Flags().BoolVar(&options.Repair, "repair", false, "mend what is safe to mend")
 	command.Flags().BoolVar(&strict, "strict", false, "fail on warnings too")
 	command.Flags().IntVar(&options.Limit, "limit", 20, "tell at most `N` findings of one kind one by one")

@@ -15,46 +15,36 @@ import (
 
 func failuresCommand(a *app) *cobra.Command {
 	var r operate.FailuresRequest
-	command := &cobra.Command{
-		Use: "failures", Short: "Tell why models are failing: by cause, host, label or policy", Args: cobra.NoArgs,
-		Long: `Tell how many models are failing by each signature: by error type and reason, without what differs from model to model, such as
-"http_503: GET <url>: 503 Service Unavailable". By host, label or policy, the cause is that of most models of the line.`,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.operates("failures", "Tell why models are failing: by cause, host, label or policy", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return table(a, []any{"MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON"}, func(f *operate.Failures) []any {
 				return []any{f.Models, cmp.Or(f.By, "-"), f.Since, f.Last, cmp.Or(strings.Join(f.UIDs, " "), "-"), document.Shorten(f.Cause(), 120)}
 			})(o.Failures(ctx, r))
-		}, r.Validate),
-	}
+		}, r.Validate)
+	command.Long = `Tell how many models are failing by each signature: by error type and reason, without what differs from model to model, such as
+"http_503: GET <url>: 503 Service Unavailable". By host, label or policy, the cause is that of most models of the line.`
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.By, "by", model.SelectError, "a line for each `WHAT`: error, policy, host (of input_url), label:NAME, or a key such as {host(feed_url)}")
 	command.Flags().BoolVar(&r.Past, "past", false, "by what models were failing within a day, and none is any more")
 	wish := many{yes: true}
-	running := &cobra.Command{
-		Use: "run SIGNATURE", Short: "Run all models that are failing by a signature, as model run -l error=SIGNATURE", Args: cobra.ExactArgs(1),
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, ids []string) (err error) {
+	running := a.onStored("run SIGNATURE", "Run all models that are failing by a signature, as model run -l error=SIGNATURE", cobra.ExactArgs(1),
+		func(ctx context.Context, o operate.Operator, ids []string) (err error) {
 			if wish.selector, err = operate.SelectFailing(ids[0]); err != nil {
 				return err
 			}
 			return a.changeMany(ctx, o, &wish, &model.Command{Type: model.CommandRun})
-		}),
-	}
+		})
 	running.Flags().StringVar(&wish.rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	running.Flags().BoolVar(&wish.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
 	a.bindBy(running.Flags())
-	command.AddCommand(
-		&cobra.Command{Use: "show SIGNATURE", Short: "Tell all that is known of a signature, and ten models", Args: cobra.ExactArgs(1), RunE: a.operates(a.showFailure)}, running)
+	command.AddCommand(a.operates("show SIGNATURE", "Tell all that is known of a signature, and ten models", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Failure),
+		func(d *operate.FailureDetails) [][2]any {
+			return [][2]any{
+				{"error", d.Error}, {"signature", d.Signature}, {"models", fmt.Sprint(d.Models, "  that are failing by it now")}, {"since", d.Since},
+				{"last", d.Last}, {"reason", d.Reason}, {"error type", d.ErrorType}, {"of", d.LastUID}, {"failures", d.Count},
+				{"began", fmt.Sprint(d.Began, "  times a model began to fail by it")}, {"ended", fmt.Sprint(d.Ended, "  times one ceased to")},
+				{"uids", strings.Join(d.Examples, " ")},
+			}
+		})), running)
 	return command
-}
-
-func (a *app) showFailure(ctx context.Context, o operate.Operator, ids []string) error {
-	d, err := o.Failure(ctx, ids[0])
-	if err != nil {
-		return err
-	}
-	return a.print(d, [][2]any{
-		{"error", d.Error}, {"signature", d.Signature}, {"models", fmt.Sprint(d.Models, "  that are failing by it now")}, {"since", d.Since},
-		{"last", d.Last}, {"reason", d.Reason}, {"error type", d.ErrorType}, {"of", d.LastUID}, {"failures", d.Count},
-		{"began", fmt.Sprint(d.Began, "  times a model began to fail by it")}, {"ended", fmt.Sprint(d.Ended, "  times one ceased to")},
-		{"uids", strings.Join(d.Examples, " ")},
-	})
 }

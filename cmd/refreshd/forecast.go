@@ -26,19 +26,8 @@ func bindFleet(flags *pflag.FlagSet, r *operate.FleetRequest) {
 
 func forecastCommand(a *app) *cobra.Command {
 	var r operate.ForecastRequest
-	command := &cobra.Command{
-		Use: "forecast", Short: "Tell how many attempts will start, minute by minute, and whether the workers can take them",
-		Args: cobra.NoArgs, Annotations: map[string]string{"draws": outputSVG},
-		Long: `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
-succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
-circuit, or is asked for later does not count.
-
-It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
--o json has a number for each minute.`,
-		Example: `  refreshd forecast --for 24h
-  refreshd forecast --for 2h -l tenant=t1 --by host
-  refreshd forecast --drain 600/m --spread 10m -o svg > load.svg`,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.onStored("forecast", "Tell how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			found, err := o.Forecast(ctx, r)
 			if err != nil {
 				return err
@@ -59,8 +48,17 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 			default:
 				return a.printForecast(&found)
 			}
-		}, r.Validate),
-	}
+		}, r.Validate)
+	command.Annotations = map[string]string{"draws": outputSVG}
+	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
+succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
+circuit, or is asked for later does not count.
+
+It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
+-o json has a number for each minute.`
+	command.Example = `  refreshd forecast --for 24h
+  refreshd forecast --for 2h -l tenant=t1 --by host
+  refreshd forecast --drain 600/m --spread 10m -o svg > load.svg`
 	bindFleet(command.Flags(), &r.FleetRequest)
 	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")
@@ -161,26 +159,21 @@ func (a *app) printBars(c *forecast.Counts) error {
 
 func levelCommand(a *app) *cobra.Command {
 	var r operate.LevelRequest
-	command := &cobra.Command{
-		Use: "level", Short: "Spread the planned starts of a fleet evenly, by a phase for each model", Args: cobra.NoArgs,
-		Long: `Choose for each model by how much its planned refreshes are shifted, less than --within, so that all of them start as evenly as can
+	command := a.onStored("level", "Spread the planned starts of a fleet evenly, by a phase for each model", cobra.NoArgs, shows(a,
+		func(ctx context.Context, o operate.Operator, _ []string) (operate.Level, error) {
+			return o.Level(ctx, r)
+		},
+		func(l *operate.Level) [][2]any { return levelPairs(l, r.Apply || r.Clear) }), r.Validate)
+	command.Long = `Choose for each model by how much its planned refreshes are shifted, less than --within, so that all of them start as evenly as can
 be: the emptiest minutes are filled first, and models of one host get phases far apart. What is not picked by -l keeps its times, and
 the others go around it. A model has as many starts as before, none is moved to the next one or past it, and the peak never grows.
 
 --plan (which is the default) only shows what it would bring. --apply stores the phases, and --clear takes them away. A model that
 waits for anything else than a planned refresh is left as it is: to run the command again picks it up, and changes nothing of the
-others. A phase stays when the model is saved, and takes the place of the spread of its policy.`,
-		Example: `  refreshd level --within 10m --plan
+others. A phase stays when the model is saved, and takes the place of the spread of its policy.`
+	command.Example = `  refreshd level --within 10m --plan
   refreshd level --within 10m -l policy=hourly --apply
-  refreshd level --clear -l tenant=t1`,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
-			found, err := o.Level(ctx, r)
-			if err != nil {
-				return err
-			}
-			return a.print(found, levelPairs(&found, r.Apply || r.Clear))
-		}, r.Validate),
-	}
+  refreshd level --clear -l tenant=t1`
 	bindFleet(command.Flags(), &r.FleetRequest)
 	command.Flags().StringVar(&r.Within, "within", "10m", "`DURATION` by less than which planned refreshes are shifted, 2s to 24h")
 	command.Flags().BoolVar(&r.Plan, "plan", false, "only show what it would bring")

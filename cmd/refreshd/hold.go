@@ -27,22 +27,17 @@ func bindEnding(flags *pflag.FlagSet, e *operate.Ending) {
 
 func holdCommand(a *app) *cobra.Command {
 	var r operate.HoldRequest
-	command := &cobra.Command{
-		Use: "hold", Short: "Keep models from starting, for a while or until they are released", Args: cobra.NoArgs,
-		Long: `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
-What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
-refreshd hold ls shows the holds, refreshd release ends one.`,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.operates("hold", "Keep models from starting, for a while or until they are released", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			hold, bulk, err := o.Hold(ctx, r)
 			if err == nil && bulk != "" {
 				err = a.follow(ctx, o, bulk)
 			}
-			if err != nil {
-				return err
-			}
-			return a.printHolds([]operate.Hold{hold}, nil)
-		}),
-	}
+			return table(a, holdHeader, holdRow)([]operate.Hold{hold}, err)
+		})
+	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
+What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
+refreshd hold ls shows the holds, refreshd release ends one.`
 	flags := command.Flags()
 	flags.StringVarP(&r.Selector, "selector", "l", "", "models that `SELECTOR` picks, such as tenant=t1 (default all)")
 	flags.StringVar(&r.Reason, "reason", "", "`TEXT` for people: why (required)")
@@ -51,54 +46,47 @@ refreshd hold ls shows the holds, refreshd release ends one.`,
 	flags.BoolVar(&r.Cancel, "cancel", false, "take back the attempts that are queued or running, uncounted")
 	bindEnding(flags, &r.Ending)
 	a.bindBy(flags)
-	command.AddCommand(&cobra.Command{
-		Use: "ls", Short: "List the holds", Args: cobra.NoArgs,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error { return a.printHolds(o.Holds(ctx)) }),
-	})
+	command.AddCommand(lists(a, "List the holds", operate.Operator.Holds, holdHeader, holdRow))
 	return command
 }
 
 func releaseCommand(a *app) *cobra.Command {
 	var r operate.ReleaseRequest
-	command := &cobra.Command{
-		Use: "release [ID]", Short: "End a hold, without ID that of the whole queue or the only one: what waits for it starts once",
-		Args: func(command *cobra.Command, ids []string) error {
-			r.ID, r.Only = append(ids, "")[0], len(ids) == 0
-			return cmp.Or(cobra.MaximumNArgs(1)(command, ids), r.Validate())
-		},
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			hold, err := o.Release(ctx, r)
-			if err != nil {
-				return err
-			}
-			return a.print(map[string]any{"id": hold.ID, "released": true, "parked": hold.Parked}, [][2]any{
-				{"released", hold.ID},
-				{"parked", words.Count(int(hold.Parked), "model starts", "models start") + " within " + document.FormatDuration(max(hold.Within, time.Second))},
-			})
-		}),
-	}
+	short := "End a hold, without ID that of the whole queue or the only one: what waits for it starts once"
+	command := a.operates("release [ID]", short, func(command *cobra.Command, ids []string) error {
+		r.ID, r.Only = append(ids, "")[0], len(ids) == 0
+		return cmp.Or(cobra.MaximumNArgs(1)(command, ids), r.Validate())
+	}, func(ctx context.Context, o operate.Operator, _ []string) error {
+		hold, err := o.Release(ctx, r)
+		if err != nil {
+			return err
+		}
+		return a.print(map[string]any{"id": hold.ID, "released": true, "parked": hold.Parked}, [][2]any{
+			{"released", hold.ID},
+			{"parked", words.Count(int(hold.Parked), "model starts", "models start") + " within " + document.FormatDuration(max(hold.Within, time.Second))},
+		})
+	})
 	command.Flags().StringVar(&r.Within, "within", "", "spread the starts over `DURATION` (default as the hold says)")
 	return command
 }
 
-func (a *app) printHolds(holds []operate.Hold, err error) error {
-	return table(a, []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}, func(h *operate.Hold) []any {
-		var until any = h.Until
-		switch {
-		case h.Ended:
-			until = "letting go"
-		case h.Until.IsZero():
-			until = "released"
-		}
-		return []any{h.ID, cmp.Or(h.Selector, "all"), h.Since, until, h.Parked, h.By, h.Reason}
-	})(holds, err)
+var holdHeader = []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}
+
+func holdRow(h *operate.Hold) []any {
+	var until any = h.Until
+	switch {
+	case h.Ended:
+		until = "letting go"
+	case h.Until.IsZero():
+		until = "released"
+	}
+	return []any{h.ID, cmp.Or(h.Selector, "all"), h.Since, until, h.Parked, h.By, h.Reason}
 }
 
 func calendarCommand(a *app) *cobra.Command {
 	command := group("calendar", "Keep models from starting by schedule: holidays, nightly maintenance",
-		&cobra.Command{
-			Use: "put FILE ...", Short: "Store the calendars of YAML or JSON files (- is standard input)", Args: cobra.MinimumNArgs(1),
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, files []string) error {
+		a.operates("put FILE ...", "Store the calendars of YAML or JSON files (- is standard input)", cobra.MinimumNArgs(1),
+			func(ctx context.Context, o operate.Operator, files []string) error {
 				var calendars []schedule.Calendar
 				for _, file := range files {
 					name, in, err := a.openInput(file)
@@ -113,19 +101,10 @@ func calendarCommand(a *app) *cobra.Command {
 				}
 				return a.printCalendars(o.PutCalendars(ctx, calendars))
 			}),
-		},
-		&cobra.Command{
-			Use: "ls", Short: "List the calendars, and when each is closed next", Args: cobra.NoArgs,
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-				return a.printCalendars(o.Calendars(ctx))
-			}),
-		},
-		&cobra.Command{
-			Use: "rm NAME", Short: "Forget a calendar", Args: cobra.ExactArgs(1),
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, names []string) error {
-				return o.RemoveCalendar(ctx, names[0])
-			}),
-		})
+		a.operates("ls", "List the calendars, and when each is closed next", cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
+			return a.printCalendars(o.Calendars(ctx))
+		}),
+		a.operates("rm NAME", "Forget a calendar", cobra.ExactArgs(1), toNamed(operate.Operator.RemoveCalendar)))
 	command.Long = `A calendar is closed from each occurrence of a rule on, for a while: {name: nightly, rrule: "FREQ=DAILY;BYHOUR=2", timezone: Europe/Berlin, for: 2h}. Models of
 a policy that names it (closed: [nightly]) do not start then. What is due waits, and starts once when it opens; what it waits counts for nothing.`
 	return command
@@ -155,34 +134,26 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 func circuitCommand(a *app) *cobra.Command {
 	var probe, reason string
 	var s operate.CircuitSettings
-	opening := &cobra.Command{
-		Use: "open KEY", Short: "Open a circuit by hand, until a probe is answered", Args: cobra.ExactArgs(1),
-		Long: `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
-since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+	show := shows(a, byName(operate.Operator.Circuit), circuitPairs)
+	opening := a.operates("open KEY", "Open a circuit by hand, until a probe is answered", cobra.ExactArgs(1),
+		func(ctx context.Context, o operate.Operator, keys []string) error {
 			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {
 				return err
 			}
-			return a.showCircuit(ctx, o, keys)
-		}),
-	}
+			return show(ctx, o, keys)
+		})
+	opening.Long = `Open a circuit by hand. After --probe one of its models may try it, and an answer closes it. That of the queue closes then if attempts have succeeded
+since it was opened; while it is off, it is closed by hand only. To open an open one sets when it is tried.`
 	opening.Flags().StringVar(&probe, "probe", "", "`DURATION` until it may be tried (default "+document.FormatDuration(policy.DefaultProbe)+"; of queue its window)")
 	opening.Flags().StringVar(&reason, "reason", "", "`TEXT` for people: why")
-	closing := &cobra.Command{
-		Use: "close KEY", Short: "Close a circuit by hand: its models start again", Args: cobra.ExactArgs(1),
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
-			return o.CloseCircuit(ctx, keys[0])
-		}),
-	}
-	setting := &cobra.Command{
-		Use: "set queue", Short: "Set when the circuit of the queue opens, and switch it on or off", Args: cobra.ExactArgs(1),
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+	closing := a.operates("close KEY", "Close a circuit by hand: its models start again", cobra.ExactArgs(1), toNamed(operate.Operator.CloseCircuit))
+	setting := a.operates("set queue", "Set when the circuit of the queue opens, and switch it on or off", cobra.ExactArgs(1),
+		func(ctx context.Context, o operate.Operator, keys []string) error {
 			if err := o.SetCircuit(ctx, keys[0], s); err != nil {
 				return err
 			}
-			return a.showCircuit(ctx, o, keys)
-		}),
-	}
+			return show(ctx, o, keys)
+		})
 	flags := setting.Flags()
 	flags.BoolVar(&s.On, "on", false, "let it open and close by itself")
 	flags.BoolVar(&s.Off, "off", false, "switch it off; if it is open, it closes")
@@ -194,17 +165,11 @@ since it was opened; while it is off, it is closed by hand only. To open an open
 		a.bindBy(changing.Flags())
 	}
 	command := group("circuit", "Stop the models of a key that fails, until a probe is answered",
-		&cobra.Command{
-			Use: "ls", Short: "List the circuits that have counted anything within a week, open ones first", Args: cobra.NoArgs,
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-				header := []any{"KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY", "REASON"}
-				return table(a, header, func(c *operate.Circuit) []any {
-					return []any{c.Key, c.State(), c.OpenedAt, c.ProbeAt, c.Probe, c.Parked, drawAttempts(c), c.By, c.Reason}
-				})(o.Circuits(ctx))
+		lists(a, "List the circuits that have counted anything within a week, open ones first", everything(operate.Operator.Circuits),
+			[]any{"KEY", "STATE", "SINCE", "NEXT PROBE", "PROBED BY", "PARKED", "LAST ATTEMPTS", "BY", "REASON"}, func(c *operate.Circuit) []any {
+				return []any{c.Key, c.State(), c.OpenedAt, c.ProbeAt, c.Probe, c.Parked, drawAttempts(c), c.By, c.Reason}
 			}),
-		},
-		&cobra.Command{Use: "show KEY", Short: "Show a circuit and what it has counted", Args: cobra.ExactArgs(1), RunE: a.operates(a.showCircuit)},
-		opening, closing, setting)
+		a.operates("show KEY", "Show a circuit and what it has counted", cobra.ExactArgs(1), show), opening, closing, setting)
 	command.Long = `A policy opens the circuit of a key when too many of its last attempts fail: circuit: {key: "{host(input_url)}", open_after: 5 of 10, on: [network,
 http_5xx, timeout], probe: 5m}. Its models wait then, and nothing is counted, until one ordinary attempt, the probe, is answered.
 
@@ -219,11 +184,7 @@ func drawAttempts(c *operate.Circuit) string {
 	return strings.NewReplacer("0", "+", "1", "-").Replace(c.Recent)
 }
 
-func (a *app) showCircuit(ctx context.Context, o operate.Operator, keys []string) error {
-	c, err := o.Circuit(ctx, keys[0])
-	if err != nil {
-		return err
-	}
+func circuitPairs(c *operate.Circuit) [][2]any {
 	state, parts := c.State(), ""
 	if c.Open {
 		state += " since " + model.FormatTime(c.OpenedAt)
@@ -233,7 +194,7 @@ func (a *app) showCircuit(ctx context.Context, o operate.Operator, keys []string
 	}
 	pairs := [][2]any{
 		{"circuit", c.Key}, {"state", state}, {"parts", parts}, {"by", c.By}, {"reason", c.Reason}, {"next probe", c.ProbeAt}, {"probed by", c.Probe},
-		{"parked", mark(c.Parked > 0, fmt.Sprint(c.Parked))}, {"last attempts", drawAttempts(&c)}, {"times opened", c.Opened},
+		{"parked", mark(c.Parked > 0, fmt.Sprint(c.Parked))}, {"last attempts", drawAttempts(c)}, {"times opened", c.Opened},
 	}
 	if c.QueueCircuit != nil {
 		opens := fmt.Sprintf("when %.0f%% of at least %d attempts within %s fail", c.Share*100, c.Min, document.FormatDuration(c.Window))
@@ -243,22 +204,20 @@ func (a *app) showCircuit(ctx context.Context, o operate.Operator, keys []string
 			{"while open", "final failures are held back, and retries are rarer"},
 		}...)
 	}
-	return a.print(c, pairs)
+	return pairs
 }
 
 func limitCommand(a *app) *cobra.Command {
 	var r operate.LimitRequest
 	running := 0
-	setting := &cobra.Command{
-		Use: "set KEY", Short: "Set a limit for a key, or for all keys of a template", Args: cobra.ExactArgs(1),
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error {
+	setting := a.operates("set KEY", "Set a limit for a key, or for all keys of a template", cobra.ExactArgs(1),
+		func(ctx context.Context, o operate.Operator, keys []string) error {
 			r.Key, r.Running = keys[0], strconv.Itoa(running)
 			if err := o.SetLimit(ctx, r); err != nil {
 				return err
 			}
-			return a.listLimits(ctx, o, nil)
-		}),
-	}
+			return table(a, limitHeader, limitRow)(o.Limits(ctx))
+		})
 	flags := setting.Flags()
 	flags.Var(count[int]{&running, "1 to 100000"}, "running", "attempts at a time (default any number)")
 	flags.StringVar(&r.Rate, "rate", "", "`RATE` of starts, such as 60/m (default any)")
@@ -266,25 +225,20 @@ func limitCommand(a *app) *cobra.Command {
 	bindEnding(flags, &r.Ending)
 	a.bindBy(flags)
 	command := group("limit", "Bound what runs of a key, such as four downloads a host", setting,
-		&cobra.Command{
-			Use: "rm KEY", Short: "Forget a limit that was set", Args: cobra.ExactArgs(1),
-			RunE: a.operates(func(ctx context.Context, o operate.Operator, keys []string) error { return o.RemoveLimit(ctx, keys[0]) }),
-		},
-		&cobra.Command{
-			Use: "ls", Short: "List the limits that were set, and the keys of which something runs or waits", Args: cobra.NoArgs, RunE: a.operates(a.listLimits),
-		})
+		a.operates("rm KEY", "Forget a limit that was set", cobra.ExactArgs(1), toNamed(operate.Operator.RemoveLimit)),
+		lists(a, "List the limits that were set, and the keys of which something runs or waits", everything(operate.Operator.Limits), limitHeader, limitRow))
 	command.Long = `A policy limits the keys of its models: limits: [{key: "{host(input_url)}", running: 4, rate: 60/m}]. A limit that is set here for one key, such as
 host=example.com, goes before that until it ends; one for a template, such as '{host(input_url)}', bounds all models of the queue.
 In a queue of several parts each part has its share, and at least one.`
 	return command
 }
 
-func (a *app) listLimits(ctx context.Context, o operate.Operator, _ []string) error {
-	return table(a, []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON"}, func(l *operate.Limit) []any {
-		set := l.Rate
-		if l.Max > 0 {
-			set = fmt.Sprintf("%d running %s", l.Max, set)
-		}
-		return []any{l.Key, l.Running, l.Parked, set, l.Until, l.By, l.Reason}
-	})(o.Limits(ctx))
+var limitHeader = []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON"}
+
+func limitRow(l *operate.Limit) []any {
+	set := l.Rate
+	if l.Max > 0 {
+		set = fmt.Sprintf("%d running %s", l.Max, set)
+	}
+	return []any{l.Key, l.Running, l.Parked, set, l.Until, l.By, l.Reason}
 }

@@ -16,27 +16,20 @@ import (
 
 func rejectedCommand(a *app) *cobra.Command {
 	uid := ""
-	list := &cobra.Command{
-		Use: "ls", Short: "List rejected messages, oldest first", Args: cobra.NoArgs,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			return table(a, []any{"ID", "AT", "FROM", "UID", "REASON", "MESSAGE"}, func(r *operate.Rejected) []any {
-				from := r.Source
-				if len(o.Queue.Parts) > 1 {
-					from = r.Queue + " " + from
-				}
-				return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60)}
-			})(o.Rejected(ctx, uid))
-		}),
-	}
+	list := a.operates("ls", "List rejected messages, oldest first", cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
+		return table(a, []any{"ID", "AT", "FROM", "UID", "REASON", "MESSAGE"}, func(r *operate.Rejected) []any {
+			from := r.Source
+			if len(o.Queue.Parts) > 1 {
+				from = r.Queue + " " + from
+			}
+			return []any{r.ID, r.At, from, r.UID, r.Reason, document.Cut(document.OneLine(r.Raw+r.RawBase64), 60)}
+		})(o.Rejected(ctx, uid))
+	})
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
-	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list,
-		a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", "a rejected", operate.Operator.RequeueRejected),
-		a.changeMessages("drop", "Forget rejected messages", "a rejected", operate.Operator.DropRejected))
-	for _, change := range command.Commands() {
-		if change != list {
-			change.ValidArgsFunction = a.completeRejected
-		}
-	}
+	requeue := a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", "a rejected", operate.Operator.RequeueRejected)
+	drop := a.changeMessages("drop", "Forget rejected messages", "a rejected", operate.Operator.DropRejected)
+	requeue.ValidArgsFunction, drop.ValidArgsFunction = a.completeRejected, a.completeRejected
+	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list, requeue, drop)
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
 more than 16 KiB only the beginning is kept; it can only be dropped.
@@ -46,14 +39,10 @@ A message is named by its ID, which ls shows. Two that are alike in all have one
 }
 
 func undeliveredCommand(a *app) *cobra.Command {
-	list := &cobra.Command{
-		Use: "ls", Short: "List messages that could not be delivered, oldest first", Args: cobra.NoArgs,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			return table(a, []any{"ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON"}, func(u *operate.Undelivered) []any {
-				return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
-			})(o.Undelivered(ctx))
-		}),
-	}
+	list := lists(a, "List messages that could not be delivered, oldest first", operate.Operator.Undelivered,
+		[]any{"ID", "AT", "RECIPIENT", "NOTICES", "TRIES", "REASON"}, func(u *operate.Undelivered) []any {
+			return []any{u.ID, u.At, u.Recipient, len(u.Notices), u.Tries, document.Cut(document.OneLine(u.Reason), 80)}
+		})
 	command := group("undelivered", "List the messages of the notifier that could not be delivered, requeue or drop them", list,
 		a.changeMessages("requeue", "Tell the recipients again", "an undelivered", operate.Operator.RequeueUndelivered),
 		a.changeMessages("drop", "Forget messages that could not be delivered", "an undelivered", operate.Operator.DropUndelivered))
@@ -69,24 +58,20 @@ func (a *app) changeMessages(
 	use, short, kind string, change func(operate.Operator, context.Context, operate.Messages) (operate.Changed, error),
 ) *cobra.Command {
 	var m operate.Messages
-	command := &cobra.Command{
-		Use: use + " [ID...|--all]", Short: short,
-		Args: func(_ *cobra.Command, ids []string) error {
-			m.IDs = ids
-			return m.Validate(kind)
-		},
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, _ []string) error {
-			changed, err := change(o, ctx, m)
-			if err != nil {
-				return err
-			}
-			for _, refused := range changed.Refused {
-				a.complain(refused.Error())
-			}
-			_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
-			return cmp.Or(err, reported(len(changed.Refused) > 0))
-		}),
-	}
+	command := a.operates(use+" [ID...|--all]", short, func(_ *cobra.Command, ids []string) error {
+		m.IDs = ids
+		return m.Validate(kind)
+	}, func(ctx context.Context, o operate.Operator, _ []string) error {
+		changed, err := change(o, ctx, m)
+		if err != nil {
+			return err
+		}
+		for _, refused := range changed.Refused {
+			a.complain(refused.Error())
+		}
+		_, err = fmt.Fprintln(a.stdout, words.Count(changed.Done, "message", "messages"))
+		return cmp.Or(err, reported(len(changed.Refused) > 0))
+	})
 	command.Flags().BoolVar(&m.All, "all", false, "all that are kept")
 	return command
 }

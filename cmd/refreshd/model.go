@@ -29,16 +29,11 @@ func modelCommand(a *app) *cobra.Command {
 	disabling.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return group("model", "Save, show and steer models",
 		putCommand(a),
-		&cobra.Command{
-			Use: "get UID", Short: "Show one model: its state, what it means, and its definition", Args: oneUID,
-			RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
-				found, err := operate.ReadModel(ctx, o.Queue, uids[0])
-				if err != nil {
-					return err
-				}
-				return a.print(found, modelPairs(&found.Model))
-			}),
-		},
+		a.onStored("get UID", "Show one model: its state, what it means, and its definition", oneUID, shows(a,
+			func(ctx context.Context, o operate.Operator, uids []string) (operate.SoleModel, error) {
+				return operate.ReadModel(ctx, o.Queue, uids[0])
+			},
+			func(found *operate.SoleModel) [][2]any { return modelPairs(&found.Model) })),
 		lsCommand(a),
 		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		running,
@@ -49,28 +44,25 @@ func modelCommand(a *app) *cobra.Command {
 // steer is a command that carries out the same for each model named on the command line, or for all that a selector picks.
 func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 	var many many
-	steer := &cobra.Command{
-		Use: use, Short: short, Args: many.args,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
-			if many.chosen() {
-				return a.changeMany(ctx, o, &many, same)
+	steer := a.onStored(use, short, many.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+		if many.chosen() {
+			return a.changeMany(ctx, o, &many, same)
+		}
+		tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
+		if err != nil {
+			return err
+		}
+		if same.Type == model.CommandRun && !a.json() {
+			lines, err := o.Waiting(ctx, uids)
+			for _, line := range lines {
+				fmt.Fprintln(a.stderr, line)
 			}
-			tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
 			if err != nil {
 				return err
 			}
-			if same.Type == model.CommandRun && !a.json() {
-				lines, err := o.Waiting(ctx, uids)
-				for _, line := range lines {
-					fmt.Fprintln(a.stderr, line)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return reported(tally.Refused())
-		}),
-	}
+		}
+		return reported(tally.Refused())
+	})
 	a.bindBy(steer.Flags())
 	many.flags = steer.Flags()
 	bindSelector(many.flags, &many.selector)
@@ -200,9 +192,8 @@ func mark(set bool, text string) string {
 }
 
 func historyCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "history UID", Short: "Show the attempts of a model that ended last, newest first", Args: oneUID, Annotations: drawsPictures,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+	command := a.onStored("history UID", "Show the attempts of a model that ended last, newest first", oneUID,
+		func(ctx context.Context, o operate.Operator, uids []string) error {
 			found, attempts, err := explain.ReadPast(ctx, o.Queue.Of(uids[0]), uids[0])
 			switch {
 			case err != nil:
@@ -212,8 +203,9 @@ func historyCommand(a *app) *cobra.Command {
 			default:
 				return a.printAttempts(attempts)
 			}
-		}),
-	}
+		})
+	command.Annotations = drawsPictures
+	return command
 }
 
 func (a *app) printAttempts(past []model.Attempt) error {
@@ -232,11 +224,8 @@ func (a *app) printAttempts(past []model.Attempt) error {
 }
 
 func explainCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "explain UID", Short: "Tell why a model refreshes when it does, and what happens next", Args: oneUID,
-		Long: `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
-what would follow if the next attempt succeeds, fails, or is never answered.`,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, uids []string) error {
+	command := a.onStored("explain UID", "Tell why a model refreshes when it does, and what happens next", oneUID,
+		func(ctx context.Context, o operate.Operator, uids []string) error {
 			e, err := operate.Explain(ctx, o.Queue, uids[0])
 			if err != nil {
 				return err
@@ -248,6 +237,8 @@ what would follow if the next attempt succeeds, fails, or is never answered.`,
 				fmt.Fprintln(a.stdout, plain(line))
 			}
 			return nil
-		}),
-	}
+		})
+	command.Long = `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
+what would follow if the next attempt succeeds, fails, or is never answered.`
+	return command
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -63,6 +65,29 @@ func (a *app) printText(object fmt.Stringer) error {
 	return err
 }
 
+// shows shows what was read for a command, for people as pairs.
+func shows[T any](a *app, read func(ctx context.Context, o operate.Operator, args []string) (T, error), pairs func(*T) [][2]any) ask {
+	return func(ctx context.Context, o operate.Operator, args []string) error {
+		found, err := read(ctx, o, args)
+		if err != nil {
+			return err
+		}
+		return a.print(found, pairs(&found))
+	}
+}
+
+// byName reads what the argument of a command names.
+func byName[T any](read func(operate.Operator, context.Context, string) (T, error)) func(context.Context, operate.Operator, []string) (T, error) {
+	return func(ctx context.Context, o operate.Operator, names []string) (T, error) {
+		return read(o, ctx, names[0])
+	}
+}
+
+// toNamed does something to what the argument of a command names.
+func toNamed(do func(operate.Operator, context.Context, string) error) ask {
+	return func(ctx context.Context, o operate.Operator, names []string) error { return do(o, ctx, names[0]) }
+}
+
 // table returns what prints a list that could be read: one object a line, for people as a table.
 func table[T any](a *app, header []any, row func(*T) []any) func(list []T, failed error) error {
 	return func(list []T, failed error) error {
@@ -82,6 +107,18 @@ func table[T any](a *app, header []any, row func(*T) []any) func(list []T, faile
 		}
 		return table.Flush()
 	}
+}
+
+// lists is the command that lists what of a kind there is.
+func lists[T any](a *app, short string, read func(operate.Operator, context.Context) ([]T, error), header []any, row func(*T) []any) *cobra.Command {
+	return a.operates("ls", short, cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
+		return table(a, header, row)(read(o, ctx))
+	})
+}
+
+// everything reads what there is of a kind, without keys to choose by.
+func everything[T any](read func(operate.Operator, context.Context, ...string) ([]T, error)) func(operate.Operator, context.Context) ([]T, error) {
+	return func(o operate.Operator, ctx context.Context) ([]T, error) { return read(o, ctx) }
 }
 
 func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdout, header...) }

@@ -19,16 +19,19 @@ const policySourceText = `A policy is read from a file, from standard input (-),
 written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check tell how it was read: in canonical sentences, with
 the next three times of its rule.`
 
+func policyArgs(count int) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != count {
+			return fmt.Errorf("expected %d of: a file, - or the name of a stored policy; found %d arguments", count, len(args))
+		}
+		return nil
+	}
+}
+
 func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + policySourceText,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != count {
-				return fmt.Errorf("expected %d of: a file, - or the name of a stored policy; found %d arguments", count, len(args))
-			}
-			return nil
-		},
-		RunE: func(command *cobra.Command, args []string) error { return do(command.Context(), args) },
+		Args: policyArgs(count), RunE: func(command *cobra.Command, args []string) error { return do(command.Context(), args) },
 	}
 }
 
@@ -60,7 +63,7 @@ func policyCommand(a *app) *cobra.Command {
 			}
 			return definitions.WriteYAML(a.stdout, source.Policy)
 		}),
-		&cobra.Command{Use: "ls", Short: "List the stored policies", Args: cobra.NoArgs, RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+		a.onStored("ls", "List the stored policies", cobra.NoArgs, func(ctx context.Context, o operate.Operator, _ []string) error {
 			return table(a, []any{"NAME", "TIMEOUT", "RETRIES", "SCHEDULE"}, func(p *operate.StoredPolicy) []any {
 				if p.Policy == nil {
 					return []any{p.Name, "cannot be read", "", ""}
@@ -68,7 +71,7 @@ func policyCommand(a *app) *cobra.Command {
 				timeout, retries, rule := definitions.Brief(*p.Policy)
 				return []any{p.Name, timeout, retries, rule}
 			})(o.Policies(ctx))
-		})},
+		}),
 		policyRmCommand(a), policyCheckCommand(a),
 		a.eachPolicy("english FILE|-|NAME", "Show policies in English; policy put and check read it back", func(i int, source definitions.Source) error {
 			text := definitions.English(source.Policy)
@@ -110,16 +113,15 @@ func policyPutCommand(a *app) *cobra.Command {
 
 func policyRmCommand(a *app) *cobra.Command {
 	var force bool
-	command := aboutPolicies("rm NAME", "Remove a stored policy; refused while models use it", 1, nil)
-	command.RunE = a.operates(func(ctx context.Context, o operate.Operator, names []string) error {
-		removed, err := o.RemovePolicy(ctx, names[0], force)
-		if err != nil {
-			return err
-		}
-		return a.printPolicy(removed)
-	})
+	command := a.operates("rm NAME", "Remove a stored policy; refused while models use it", policyArgs(1),
+		func(ctx context.Context, o operate.Operator, names []string) error {
+			removed, err := o.RemovePolicy(ctx, names[0], force)
+			if err != nil {
+				return err
+			}
+			return a.printPolicy(removed)
+		})
 	command.Flags().BoolVar(&force, "force", false, "remove it all the same: its models then run under the default policy")
-	command.Long = command.Short
 	return command
 }
 

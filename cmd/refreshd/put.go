@@ -21,10 +21,11 @@ import (
 func putCommand(a *app) *cobra.Command {
 	var format string
 	var verbose bool
-	command := &cobra.Command{
-		Use:   "put FILE|-",
-		Short: "Save models from YAML, JSON or JSON lines",
-		Long: `Save the models of a file, or of standard input.
+	command := a.operates("put FILE|-", "Save models from YAML, JSON or JSON lines", oneFile,
+		func(ctx context.Context, o operate.Operator, files []string) error {
+			return a.put(ctx, o, files[0], format, verbose)
+		}, func() error { return oneOf("format", format, definitions.Formats) })
+	command.Long = `Save the models of a file, or of standard input.
 
 YAML may hold many documents, or a list; JSON an object, several, or a list; both are read to the end before the first
 model is saved, so that a file cut off in the middle saves nothing. JSON lines (an object on each line) are saved as they
@@ -35,12 +36,7 @@ definition count. A document with an error is named and makes the exit code 1; t
 nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it tells
 once how each was read: in a canonical sentence, with its next three times.
 
-The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`,
-		Args: oneFile,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, files []string) error {
-			return a.put(ctx, o, files[0], format, verbose)
-		}, func() error { return oneOf("format", format, definitions.Formats) }),
-	}
+The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&verbose, "verbose", false, "name each model that is saved")
 	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))
@@ -103,9 +99,8 @@ func (a *app) tellReadAs(position string, read fmt.Stringer) {
 
 func lsCommand(a *app) *cobra.Command {
 	var r operate.ListRequest
-	command := &cobra.Command{
-		Use: "ls", Short: "List models, in no order or sorted, all or page by page", Args: cobra.NoArgs,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.onStored("ls", "List models, in no order or sorted, all or page by page", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			if !a.json() {
 				fmt.Fprintf(a.stdout, lsRow, "UID", "STATUS", "REFRESH AT", "NO", "BECAUSE", "LAST REASON")
 			}
@@ -115,8 +110,7 @@ func lsCommand(a *app) *cobra.Command {
 				fmt.Fprintf(a.stderr, "there may be more: --after %s\n", next)
 			}
 			return err
-		}, r.Validate),
-	}
+		}, r.Validate)
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(statuses, ", "))
 	command.Flags().StringVar(&r.Prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")

@@ -17,10 +17,8 @@ import (
 
 func queueCommand(a *app) *cobra.Command {
 	return group("queue", "Divide a queue into parts, say how its messages are written, and show both",
-		queueCreateCommand(a), queueSetCommand(a), &cobra.Command{
-			Use: "show", Short: "Show how many parts a queue has, and how its messages are written", Args: cobra.NoArgs,
-			RunE: a.operates(func(_ context.Context, o operate.Operator, _ []string) error { return a.showQueue(o) }),
-		})
+		queueCreateCommand(a), queueSetCommand(a), a.operates("show", "Show how many parts a queue has, and how its messages are written", cobra.NoArgs,
+			func(_ context.Context, o operate.Operator, _ []string) error { return a.showQueue(o) }))
 }
 
 func queueCreateCommand(a *app) *cobra.Command {
@@ -52,9 +50,19 @@ All commands and daemons find the parts by the name of the queue. To look at one
 func queueSetCommand(a *app) *cobra.Command {
 	var r operate.SettingsRequest
 	above := 0
-	command := &cobra.Command{
-		Use: "set", Short: "Say how messages call the model and the attempt, and where the payload stands in them", Args: cobra.NoArgs,
-		Long: `Say how the messages of a queue call the model and the attempt, and where the payload stands in an attempt: its fields at the top
+	command := a.operates("set", "Say how messages call the model and the attempt, and where the payload stands in them", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
+			if err := o.SetQueue(ctx, r); err != nil {
+				return err
+			}
+			return a.showQueue(o)
+		}, r.Validate)
+	command.PreRun = func(*cobra.Command, []string) {
+		if command.Flags().Changed("new-error-above") {
+			r.NewErrorAbove = &above
+		}
+	}
+	command.Long = `Say how the messages of a queue call the model and the attempt, and where the payload stands in an attempt: its fields at the top
 level beside ours, or as a whole under the name payload, where it may use any name. What is not named here stays as it is.
 
 Daemons read this when they begin, and attempts that are handed out are written as before. So it is refused while any daemon has
@@ -64,22 +72,7 @@ are stored already are not looked at: see that none uses the new names.
 Daemons also read when they begin how many models one cause of failures may stop before the operators are told of it; that may be set
 at any time.
 
-Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`,
-		RunE: func(command *cobra.Command, _ []string) error {
-			if command.Flags().Changed("new-error-above") {
-				r.NewErrorAbove = &above
-			}
-			if err := r.Validate(); err != nil {
-				return err
-			}
-			return a.withOperator(command.Context(), func(o operate.Operator) error {
-				if err := o.SetQueue(command.Context(), r); err != nil {
-					return err
-				}
-				return a.showQueue(o)
-			})
-		},
-	}
+Results may always call them uid and attempt_uid, or big_table_uid and refresh_attempt_uid, too.`
 	flags := command.Flags()
 	flags.IntVar(&above, "new-error-above", store.Config{}.WithDefaults().NewErrorAbove, "tell the operators of a cause that stops more than `N` models; 0: of none")
 	flags.StringVar(&r.ModelName, "model-name", "", "`NAME` of the field with the uid of the model, such as banner_uid")

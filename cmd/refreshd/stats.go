@@ -19,9 +19,8 @@ import (
 )
 
 func statsCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use: "stats", Short: "Show what the queue holds now, who serves it, and what it has counted", Args: cobra.NoArgs,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+	return a.onStored("stats", "Show what the queue holds now, who serves it, and what it has counted", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			stats, err := o.Stats(ctx)
 			if err != nil {
 				return err
@@ -36,8 +35,7 @@ func statsCommand(a *app) *cobra.Command {
 				fmt.Fprintln(a.stdout)
 			}
 			return a.print(stats, statsPairs(&stats))
-		}),
-	}
+		})
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
@@ -99,20 +97,18 @@ func processText(members []operate.Process, parts int) string {
 
 func freshnessCommand(a *app) *cobra.Command {
 	var r operate.FreshnessRequest
-	command := &cobra.Command{
-		Use: "freshness", Short: "Tell how many models are as fresh as their policies promise, and which are stale for longest", Args: cobra.NoArgs,
-		Long: `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
-Indexes answer that at once; --selector and --histogram look at each model that they concern.
-
---at tells how it was, by undoing what the journal has told since; it reaches back as far as the journal does.`,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.onStored("freshness", "Tell how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			found, err := o.Freshness(ctx, r)
 			if err != nil {
 				return err
 			}
 			return a.printFreshness(&found)
-		}, r.Validate),
-	}
+		}, r.Validate)
+	command.Long = `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
+Indexes answer that at once; --selector and --histogram look at each model that they concern.
+
+--at tells how it was, by undoing what the journal has told since; it reaches back as far as the journal does.`
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.At, "at", "", "how it was at `TIME` (RFC 3339), by the journal")
 	command.Flags().BoolVar(&r.Histogram, "histogram", false, "also count models by the time since their last success")
@@ -136,14 +132,10 @@ func (a *app) printFreshness(v *operate.Freshness) error {
 		last := cmp.Or(model.FormatTime(one.LastSuccessAt), "never")
 		t.Row(one.UID, one.For, last, one.Why)
 	}
-	if err := t.Flush(); err != nil {
+	if err := t.Flush(); err != nil || v.Histogram == nil {
 		return err
 	}
-	t = a.newTable()
-	if v.Histogram == nil {
-		return nil
-	}
-	t.Row("SUCCESS WITHIN", "MODELS", "")
+	t = a.newTable("SUCCESS WITHIN", "MODELS", "")
 	for _, bucket := range *v.Histogram {
 		t.Row(bucket.UpTo, bucket.Models, strings.Repeat("#", int(40*bucket.Models/max(1, v.Watched))))
 	}

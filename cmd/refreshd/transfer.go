@@ -19,15 +19,8 @@ import (
 func exportCommand(a *app) *cobra.Command {
 	var selector string
 	var export transfer.Export
-	command := &cobra.Command{
-		Use: "export", Short: "Write models as JSON lines, sorted by uid, for model import", Args: cobra.NoArgs,
-		Long: `Write models as JSON lines, sorted by uid, so that model import can save them in another queue or Redis. Daemons may run.
-
-Without --state each line is a definition: {"kind":"model","uid":…,"payload":…,"rrule":…}. With --state it also has all that the queue knows of the
-model ("state": the fields of its hash, "history": its ended attempts), and first stand the calendars, without -l the limits that were set, and the
-policies that the models use: {"kind":"calendar",…}, {"kind":"limit",…}, {"kind":"policy",…}. Holds and open circuits are not written.
-An attempt that is queued or running cannot be moved: "left_behind" names it, and model import makes the model due at once, not counted.`,
-		RunE: a.onStored(func(ctx context.Context, o operate.Operator, _ []string) error {
+	command := a.onStored("export", "Write models as JSON lines, sorted by uid, for model import", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
 			whole := true
 			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complain(text) }
 			if err := export.Write(ctx, a.stdout); err != nil {
@@ -39,8 +32,13 @@ An attempt that is queued or running cannot be moved: "left_behind" names it, an
 				err = usageError{err}
 			}
 			return err
-		}),
-	}
+		})
+	command.Long = `Write models as JSON lines, sorted by uid, so that model import can save them in another queue or Redis. Daemons may run.
+
+Without --state each line is a definition: {"kind":"model","uid":…,"payload":…,"rrule":…}. With --state it also has all that the queue knows of the
+model ("state": the fields of its hash, "history": its ended attempts), and first stand the calendars, without -l the limits that were set, and the
+policies that the models use: {"kind":"calendar",…}, {"kind":"limit",…}, {"kind":"policy",…}. Holds and open circuits are not written.
+An attempt that is queued or running cannot be moved: "left_behind" names it, and model import makes the model due at once, not counted.`
 	command.Flags().StringVarP(&selector, "selector", "l", "", "only models that `SELECTOR` picks, such as tenant=t1,status=failing")
 	command.Flags().BoolVar(&export.State, "state", false, "with state and history, calendars, limits, and the policies in use")
 	return command
@@ -48,18 +46,15 @@ An attempt that is queued or running cannot be moved: "left_behind" names it, an
 
 func importCommand(a *app) *cobra.Command {
 	var replace bool
-	command := &cobra.Command{
-		Use: "import FILE|-", Short: "Save what model export has written, with its state",
-		Long: `Save the models, policies, calendars and limits that model export has written. Daemons may run.
+	command := a.operates("import FILE|-", "Save what model export has written, with its state", oneFile,
+		func(ctx context.Context, o operate.Operator, files []string) error {
+			return a.importLines(ctx, &transfer.Import{Queue: o.Queue, Replace: replace, By: o.By}, files[0])
+		})
+	command.Long = `Save the models, policies, calendars and limits that model export has written. Daemons may run.
 
 What is stored just as a line says stays as it is, so that an import may be repeated. What is stored otherwise is refused, unless --replace; a refused
 line is named, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due starts once. More
-attempts than --history-cap are not kept.`,
-		Args: oneFile,
-		RunE: a.operates(func(ctx context.Context, o operate.Operator, files []string) error {
-			return a.importLines(ctx, &transfer.Import{Queue: o.Queue, Replace: replace, By: o.By}, files[0])
-		}),
-	}
+attempts than --history-cap are not kept.`
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&replace, "replace", false, "let what is stored become what the file says; attempts that run lose their fence")
 	return command
