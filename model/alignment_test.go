@@ -18,6 +18,8 @@ func TestAnExpressionJoinsARetryWithTheSchedule(t *testing.T) {
 	runStories(t, []storyTest{
 		{aligning(lenient), "14:00 run | 14:00 wake | 14:35 failure", "#1, next 15:05: retry 1/3 +30m, retry first: overlaps start"},
 		{aligning(lenient), "14:00 run | 14:00 wake | 14:36 failure", "#1, next 16:00: retry 1/3 +30m, planned first: overlaps start"},
+		{aligning(lenient), "06:00 wake | 06:10 failure", "#1, next 06:40: retry 1/3 +30m, before planned"},
+		{aligning(lenient), "15:00 run | 15:00 wake", "#1 a1 until 16:00, next 16:30: if lost: retry 1/3 +30m, before planned"},
 		{aligning("retry_at"), "14:00 run | 14:00 wake | 15:30 failure", "#1, next 16:00: retry 1/3 +30m, planned first: same"},
 		{aligning("k > 1 ? planned_at : now"), "06:00 wake | 06:10 failure | 06:10 wake | 06:20 failure", "#2, next 16:00: retry 2/3 +30m, planned first: before"},
 
@@ -27,7 +29,9 @@ func TestAnExpressionJoinsARetryWithTheSchedule(t *testing.T) {
 
 		// The error type is known; a time that has passed is an error of the policy, and planned goes first
 		{aligning("error_type == 'Busy' ? planned_at : retry_at"), `06:00 wake | 06:10 failure "error_type":"Busy"`, "#1, next 16:00: retry 1/3 +30m, planned first: before"},
+		{aligning("now - 1s"), "06:00 wake | 06:10 failure", "#1, next 06:40: retry 1/3 +30m: policy_error, before planned"},
 		{aligning("now - 1s"), "14:00 run | 14:00 wake | 14:36 failure", "#1, next 16:00: retry 1/3 +30m: policy_error, planned first: overlaps start"},
+		{`"policy":{"timeout":"1h","retries":["30m"],"alignment":{"expr":"now - 1s"}}`, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1/1 +30m, none planned"},
 	})
 	s := tell(t, aligning("now - 1s"), "06:00 wake | 06:10 failure")
 	if want := "expected a time from now to ten years on, found 2026-01-05T06:09:59Z"; s.decision.PolicyError != want {
@@ -85,7 +89,9 @@ func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) {
 	}
 	runStories(t, []storyTest{
 		{atSixteen + joining(policy.AlignPlanned, "1h1ms"), last, "#1, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
+		{atSixteen + joining(policy.WhicheverFirst, "1h1ms"), last, "#1, next 15:00:00.001: retry 1/1 +1h1ms, retry first: overlaps start"},
 		{atSixteen + joining(policy.BetweenPlanned, "1h1ms"), last, "#0, next 16:00: retry 1/1 +1h1ms, planned first: overlaps start"},
+		{atSixteen + joining(policy.PlannedOnly, "1h"), last, "#1, next 16:00: retry 1/1 +1h, planned first: before"},
 
 		// Only the starts count when nobody knows how long an attempt takes
 		{strings.Replace(atSixteen+joining(policy.AlignPlanned, "1h59m59s"), `"1h"`, `"none"`, 1), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
@@ -104,6 +110,7 @@ func TestWithATimeoutAsLongAsTheIntervalARetryMayRunWhicheverIsFirst(t *testing.
 		return fmt.Sprintf(`%s"policy":{"timeout":"2h","retries":["5m"],"alignment":%q}`, everyTwoHours, alignment)
 	}
 	runStories(t, []storyTest{
+		{at(policy.AlignPlanned), "02:00 wake | 02:10 failure", "#1, next 04:00: retry 1/1 +5m, planned first: overlaps start"},
 		{at(policy.WhicheverFirst), "02:00 wake | 02:10 failure", "#1, next 02:15: retry 1/1 +5m, retry first: overlaps start"},
 	})
 }
@@ -116,6 +123,7 @@ func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 	runStories(t, []storyTest{
 		{at(policy.BetweenPlanned), cycles, "#0, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(policy.BetweenPlanned), cycles + " | 08:00 wake | 08:10 failure", "#1, next 08:40: retry 1/3 +30m, before planned"},
+		{at(policy.AlignPlanned), cycles, "#3, next 08:00: retry 3/3 +30m, planned first: same"},
 		{at(policy.AlignPlanned), cycles + " | 08:00 wake | 08:10 failure", "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
 		// A retry that waits for the planned refresh anyway
@@ -127,7 +135,21 @@ func TestAPlannedRefreshBeginsANewCycleOnlyBetweenPlanned(t *testing.T) {
 func TestTheWordNextWaitsForThePlannedRefresh(t *testing.T) {
 	const untilNext = `"policy":{"timeout":"10m","retries":["next","1m","next"],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
+		{sixDaily + untilNext, "06:00 wake | 06:10 failure", "#1, next 06:00+1: retry 1/3 when planned"},
 		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure", "#2, next 06:11+1: retry 2/3 +1m, before planned"},
 		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure | 06:11+1 wake | 06:12+1 failure", "#3, next 06:00+2: retry 3/3 when planned"},
+	})
+}
+
+// Only the starts count when nobody knows how long an attempt takes.
+func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
+	at := func(alignment policy.Alignment, delay string) string {
+		return fmt.Sprintf(`%s"policy":{"timeout":"none","retries":[%q],"alignment":%q}`, atSixteen, delay, alignment)
+	}
+	last := "13:50 run | 13:50 wake | 14:00 failure"
+	runStories(t, []storyTest{
+		{at(policy.AlignPlanned, "1h59m59s"), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
+		{at(policy.AlignPlanned, "2h"), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
+		{at(policy.AlignPlanned, "2h1s"), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
 	})
 }

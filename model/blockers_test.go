@@ -104,6 +104,7 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 		"at its slot":                         {at(50, 10), 10, 10, at(50, 11)},
 		"a little late, and no other for it":  {at(50, 10), 10, 10.05, at(50, 11)},
 		"later, and so are those behind":      {at(50, 10), 10, 13.1, at(53, 14)},
+		"late by others, who moved the line":  {at(50, 13), 10, 13, at(50, 14)},
 		"behind slots that nobody used":       {at(50, 10), 20, 20, at(50, 21)},
 		"the last of its line":                {at(11, 10), 10, 30.1, at(31, 31)},
 		"when nothing is remembered":          {at(0, 0), 10, 30.1, at(31, 31)},
@@ -217,4 +218,42 @@ func TestStartsOfAKeyComeInTheOrderOfTheirSlotsAndNeverInABurstWheneverADispatch
 			t.Fatalf("not in the order of their slots: %v", s.order)
 		}
 	})
+}
+
+// No two models reserve one slot, though they are decided about in one round that has read the slots once.
+func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
+	blockers, limiters, now := Blockers{}, Limiters{}, slotsBegin
+	var slots []time.Time
+	var line Slots
+	for i, m := range waiting(t, 5, "", now) {
+		decision := blockers.StartOrPark(m, &limiters, "a", now)
+		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
+			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
+		}
+		line = decision.Acquires[0].After
+		if decision.Event == EventLimited {
+			slots = append(slots, decision.Next.RefreshAt)
+		}
+	}
+	want := []time.Time{second(10), second(20), second(30), second(40)}
+	if !slices.EqualFunc(slots, want, time.Time.Equal) {
+		t.Errorf("reserved are %v, want %v", slots, want)
+	}
+}
+
+func TestASlotIsReservedBehindTheLineAndNotWhileTheKeyIsClosed(t *testing.T) {
+	for name, test := range map[string]struct {
+		was       Slots
+		now, slot float64
+	}{
+		"nothing is remembered": {Slots{}, 10, 10},
+		"the line has passed":   {Slots{second(5), second(4)}, 10, 10},
+		"behind the line":       {Slots{second(50), second(11)}, 10, 50},
+		"closed beyond it":      {Slots{second(12), second(40)}, 10, 40},
+	} {
+		slot, after := test.was.reserve(time.Second, second(test.now))
+		if diff := cmp.Diff([]time.Time{second(test.slot), second(test.slot + 1), test.was.Closed}, []time.Time{slot, after.Free, after.Closed}); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
 }

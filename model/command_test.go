@@ -13,11 +13,13 @@ import (
 
 func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
 	for raw, want := range map[string]Command{
+		`{"type":"remove","uid":"tbl_1"}`:                      {Type: CommandRemove, UID: "tbl_1"},
 		`{"type":"enable","uid":"tbl_1"}`:                      {Type: CommandEnable, UID: "tbl_1"},
 		`{"type":"run","uid":"tbl_1"}`:                         {Type: CommandRun, UID: "tbl_1"},
 		`{"type":"run","uid":"tbl_1","force":true}`:            {Type: CommandRun, UID: "tbl_1", Force: true},
 		`{"type":"disable","uid":"tbl_1","reason":"paused"}`:   {Type: CommandDisable, UID: "tbl_1", Reason: "paused"},
 		`{"type":"put","uid":"tbl_1","policy":"fast"}`:         {Type: CommandPut, UID: "tbl_1", Definition: Definition{UID: "tbl_1", Payload: "{}", PolicyName: "fast"}},
+		`{"uid":"tbl_1","refresh":"now","type":"put"}`:         {Type: CommandPut, UID: "tbl_1", Definition: Definition{UID: "tbl_1", Payload: "{}", Refresh: RefreshNow}},
 		`{"type":"put","uid":"tbl_1","payload":{"b":1,"a":2}}`: {Type: CommandPut, UID: "tbl_1", Definition: Definition{UID: "tbl_1", Payload: `{"a":2,"b":1}`}},
 	} {
 		if got, err := DecodeCommand([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
@@ -30,9 +32,13 @@ func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 	for _, test := range []struct{ raw, counter, reason string }{
 		{`run tbl_1`, CounterMalformed, `expected a JSON object, found "run tbl_1"`},
 		{`{}`, CounterUnknownType, `type: expected put, remove, run, enable, disable, hold, release, requeue, found ""`},
+		{`{"type":[]}`, CounterMalformed, "type: expected a text, found a list"},
 
 		{`{"type":"run"}`, CounterNoUID, "uid: expected the uid of a model, found nothing"},
+		{`{"type":"run","uid":7}`, CounterMalformed, "uid: expected a text, found 7"},
 		{`{"type":"run","uid":"tbl_1","force":"yes"}`, CounterMalformed, `force: expected true or false, found "yes"`},
+		{`{"type":"run","uid":"tbl_1","forse":true}`, CounterMalformed, "forse: expected one of uid, force, found an unknown field"},
+		{`{"type":"enable","uid":"tbl_1","force":true}`, CounterMalformed, "force: expected one of uid, found an unknown field"},
 
 		// Fields that nobody knows, or that belong to another command, are named: the first by the alphabet
 		{`{"type":"remove","uid":"tbl_1","c":1,"b":2,"d":3,"a":4}`, CounterMalformed, "a: expected one of uid, found an unknown field"},
@@ -51,9 +57,13 @@ func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 // At once, unless an attempt is queued or running; replaces what was scheduled.
 func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
+		{daily, "05:00 run", "#0, next 05:00: run by hand"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20:30 run", "#2, next 06:20:30: run by hand"},
+		{banner, "00:00 start | 00:00:30 success | 09:00 run", "#0, next 09:00: run by hand"},
 		// A disabled model begins anew
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
 		{daily, `06:00 disable | 09:00 run "force":true | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
+		{daily, `06:00 start | 06:10 run "force":true`, "#0, next 06:10: run by hand"},
 
 		// By force: the attempt in flight counts for nothing
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: if lost: retry 2/6 +1m, before planned"},
@@ -72,7 +82,12 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, `05:00 disable "reason":"paused by the owner"`, "#0 disabled (paused by the owner): disabled by hand"},
 		{daily, `06:00 start | 06:10 disable`, "#0 disabled (): disabled by hand"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 disable`, "#1 disabled (): disabled by hand"},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"moved away"`, "#1 disabled (moved away): disabled by hand"},
+		{daily, "05:00 disable | 09:00 enable", "#0, next 16:00: planned"},
+		{daily, "06:00 start | 06:10 failure | 06:10 disable | 09:00 enable", "#0, next 16:00: planned"},
+		{banner, "00:00 disable | 09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
+		{lastDay, "05:00 disable | 16:00 enable", "#0, next 16:00: enabled: nothing planned, now"},
 	})
 	s := tell(t, daily, `06:00 start | 06:10 disable "reason":"paused"`)
 	if e := s.decision.Ended; e == nil || e.Outcome != EventDisable || e.Reason != "superseded: disabled by hand" {
@@ -86,9 +101,13 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 func TestACommandThatChangesNothingSaysSo(t *testing.T) {
 	for steps, want := range map[string]Outcome{
 		"05:00 enable": Unchanged, "05:00 disable | 05:01 disable": Unchanged, "06:00 start | 06:10 run": Busy,
-		"05:00 remove | 05:01 run":  UnknownModel,
-		"05:00 disable | 05:01 put": Unchanged, // a nightly import of everything does not enable what was disabled
-		"06:00 start | 06:10 put":   Unchanged, "05:00 disable | 05:01 run": Stopped, `05:00 put "dtstart":"20260101T000000"`: Unchanged,
+		"05:00 put":                    Unchanged,
+		"05:00 remove | 05:01 run":     UnknownModel,
+		"05:00 remove | 05:01 put":     Applied,
+		"05:00 disable | 05:01 remove": Applied,
+		"05:00 disable | 05:01 put":    Unchanged, // a nightly import of everything does not enable what was disabled
+		"06:00 start | 06:10 put":      Unchanged, "05:00 disable | 05:01 run": Stopped, `05:00 put "dtstart":"20260101T000000"`: Unchanged,
+		`05:00 put "refresh":"now"`: Applied,
 	} {
 		if s := tell(t, daily, steps); s.outcome != want {
 			t.Errorf("%s: outcome %q, want %q", steps, s.outcome, want)
@@ -143,8 +162,10 @@ func TestOfACommandThatIsRefusedTheRestIsStillKnown(t *testing.T) {
 		`{"type":"dance","uid":"a","command_id":"c1","reply_to":"x","by":"ann"}`: {Command{Type: "dance", UID: "a", ID: "c1", ReplyTo: "x", By: "ann"}, "type: expected "},
 		`{"type":7,"uid":"a","command_id":"c1"}`:                                 {Command{UID: "a", ID: "c1"}, "type: expected a text, found 7"},
 		`{"type":"run","uid":"a","forse":1,"command_id":"c1"}`:                   {Command{Type: CommandRun, UID: "a", ID: "c1"}, "forse: expected one of uid, force, found an unknown field"},
+		`{"type":"run","uid":7,"command_id":"c1"}`:                               {Command{Type: CommandRun, ID: "c1"}, "uid: expected a text, found 7"},
 		`{"type":"put","uid":"a b","command_id":"c1"}`:                           {Command{Type: CommandPut, UID: "a b", ID: "c1"}, "uid: expected "},
 		`{"type":"run","uid":"a","command_id":"","reply_to":"x"}`:                {Command{Type: CommandRun, UID: "a", ReplyTo: "x"}, "command_id: expected " + id + `""`},
+		`{"type":"run","uid":"a","command_id":7}`:                                {Command{Type: CommandRun, UID: "a"}, "command_id: expected a text, found 7"},
 		`{"type":"run","uid":"a","command_id":"c1","reply_to":[]}`:               {Command{Type: CommandRun, UID: "a", ID: "c1"}, "reply_to: expected a text, found a list"},
 	} {
 		got, err := DecodeCommand([]byte(raw))
@@ -166,6 +187,7 @@ func TestAReplyNamesTheOutcomeAndWhatWasRefused(t *testing.T) {
 	}{
 		{full, Applied, nil, `{"command_id":"c1","uid":"a","type":"run","outcome":"applied",`},
 		{full, Busy, document.Refuse("run", "x", `"y"`), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"run: expected x, found \"y\"","field":"run","expected":"x","found":"\"y\"",`},
+		{full, CounterMalformed, errors.New("bad"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"bad",`},
 		{bare, CounterUnknownType, document.Refuse("", "x", "y"), `{"type":"` + strings.Repeat("x", 57) + `…","outcome":"refused","counter":"unknown_type","reason":"expected x, found y","expected":"x","found":"y",`},
 		{full, CounterMalformed, document.Refuse(strings.Repeat("f", 9999), strings.Repeat("w", 9999), "y"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"` +
 			strings.Repeat("f", 997) + `…","field":"` + strings.Repeat("f", 997) + `…","expected":"` + strings.Repeat("w", 997) + `…","found":"y",`},
@@ -220,5 +242,35 @@ func TestABulkPicksOnlyWhatItsSelectorDoes(t *testing.T) {
 	}
 	if err := (&Bulk{Action: "polish"}).Validate(); err == nil {
 		t.Error("an unknown action is accepted")
+	}
+}
+
+func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
+	m := Model{UID: "tbl_1"}
+	for _, d := range []Definition{
+		{UID: "tbl_1", Rule: "FREQ=NEVER", Dtstart: "2026-01-01T00:00:00"},
+		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus", Dtstart: "2026-01-01T00:00:00"},
+		{UID: "tbl_1", Rule: "FREQ=DAILY", Timezone: "Mars/Olympus"},
+	} {
+		put := &Command{Type: CommandPut, UID: "tbl_1", Definition: d}
+		_, _, err := m.Execute(put, anyPolicy(put), false, monday)
+		if field := (*document.Error)(nil); !errors.As(err, &field) || field.Field == "" {
+			t.Errorf("%+v: %v", d, err)
+		}
+	}
+}
+
+func TestADecisionSaysWhoWantedIt(t *testing.T) {
+	for steps, want := range map[string]string{
+		`05:00 put "refresh":"now","by":"ann"`: "ann", `05:00 run "by":"ann"`: "ann", `05:00 disable "by":"ann"`: "ann",
+		`05:00 disable | 05:01 enable "by":"ann"`: "ann", `05:00 remove "by":"ann"`: "ann", "05:00 run": "", `05:00 run "by":"ann" | 05:00 start`: "",
+	} {
+		s := tell(t, daily, steps)
+		if entry, _ := s.decision.Journal("tbl_1", monday); s.decision.By != want || entry.By != want {
+			t.Errorf("%s: by %q, in the journal %q; want %q", steps, s.decision.By, entry.By, want)
+		}
+		if s.decision.Next.Disabled && s.decision.Next.DisabledWho != want {
+			t.Errorf("%s: disabled by %q, want %q", steps, s.decision.Next.DisabledWho, want)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -30,25 +31,33 @@ func TestADefinitionIsRead(t *testing.T) {
 }
 
 func TestADefinitionIsRefusedWithTheField(t *testing.T) {
+	_, noPolicy := policy.Parse(7)
+	fields := strings.TrimSuffix(strings.TrimPrefix(noPolicy.Error(), "expected an object with "), ", found 7")
 	for _, test := range []struct{ text, want string }{
 		// As a whole
+		{`[]`, "expected an object with uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found a list"},
 		{`{"uid":"t","url":1}`, "url: expected one of uid, payload, rrule, timezone, dtstart, refresh, policy, labels, found an unknown field"},
 
 		// uid
 		{`{}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found ""`},
+		{`{"uid":7}`, "uid: expected a text, found 7"},
 		{`{"uid":"a b"}`, `uid: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit), found "a b"`},
 
 		// payload
+		{`{"uid":"t","payload":[]}`, "payload: expected an object, found a list"},
 		{`{"uid":"t","payload":{"a":[{"n":1e999999}]}}`, "payload.a[0].n: expected a number that a float64 can hold, found 1e999999"},
 		{`{"uid":"t","payload":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`, "payload: expected values at most 100 levels deep, found more"},
 
 		// schedule
+		{`{"uid":"t","rrule":"FREQ=DAILY","timezone":1}`, "timezone: expected a text, found 1"},
+		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":2026}`, "dtstart: expected a text, found 2026"},
 		{`{"uid":"t","rrule":"FREQ=DAILY","dtstart":"tomorrow"}`, `dtstart: expected a wall clock time such as "2026-01-31T06:00:00", without Z or offset, from 1970 to 2200, found "tomorrow"`},
 
 		// refresh
 		{`{"uid":"t","refresh":"later"}`, `refresh: expected now or planned, found "later"`},
 
 		// policy
+		{`{"uid":"t","policy":7}`, "policy: expected an object with " + fields + ", found 7"},
 		{`{"uid":"t","policy":"not a name"}`, `policy: expected a policy, or the name of a stored one, found "not a name"`},
 		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
 	} {
@@ -61,18 +70,34 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 
 // The rule may be that of the policy, so only a save, which knows both, can tell that there is none.
 func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
-	for fields, field := range map[string]string{
-		`"timezone":"Mars/Base"`: "timezone", `"dtstart":"2026-01-01"`: "rrule", `"refresh":"planned"`: "refresh", `"timezone":"Europe/Berlin"`: "-",
+	scheduled, windowed := policy.Policy{Rule: "FREQ=DAILY"}, policy.Policy{RetryWindow: "FREQ=DAILY;BYHOUR=9"}
+	const noRule = "rrule: expected a rule, as dtstart is given, found nothing"
+	const noPlan = `refresh: expected now, as there is no rrule to plan with, found "planned"`
+	for _, test := range []struct {
+		fields string
+		policy policy.Policy
+		want   string // empty: accepted
+	}{
+		{`"timezone":"Europe/Berlin"`, policy.Policy{}, ""}, // a whole catalogue is saved with one
+		{`"timezone":"Mars/Base"`, policy.Policy{}, `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`},
+		{`"dtstart":"2026-01-01"`, policy.Policy{}, noRule},
+		{`"refresh":"planned"`, policy.Policy{}, noPlan},
+
+		// The policy has a rule
+		{`"timezone":"Europe/Berlin"`, scheduled, ""},
+		{`"dtstart":"2026-01-01"`, scheduled, ""},
+		{`"refresh":"planned"`, scheduled, ""},
+
+		// The policy has no rule, but a retry window, which has a zone
+		{`"refresh":"planned"`, windowed, noPlan},
 	} {
-		definition, err := ParseDefinition(jsonOf(t, `{"uid":"t",`+fields+`}`))
+		definition, err := ParseDefinition(jsonOf(t, `{"uid":"t",`+test.fields+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err = new(Model).Put(definition, policy.Policy{}, false, monday); refusedField(err) != field {
-			t.Errorf("%s: got %v, want a refusal of %s", fields, err, field)
-		}
-		if _, _, err = new(Model).Put(definition, policy.Policy{Rule: "FREQ=DAILY"}, false, monday); err != nil && field != "timezone" {
-			t.Errorf("%s: refused although the policy has a rule: %v", fields, err)
+		_, _, err = new(Model).Put(definition, test.policy, false, monday)
+		if field := (*document.Error)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
+			t.Errorf("%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
 		}
 	}
 }
@@ -80,6 +105,7 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "", "#0, next 06:00: planned"}, {banner, "", "#0, next 00:00: saved: refresh now"},
+		{daily + `,"refresh":"now"`, "", "#0, next 00:00: saved: refresh now"},
 		{`"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01"`, "", "#0, next never: finished: no planned refresh left"},
 
 		// The schedule counts from midnight of the day of creation; that is an occurrence, and it is consumed
@@ -117,21 +143,34 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 	const disabled = `06:00 start | 06:10 failure "retryable":false | `
 	runStories(t, []storyTest{
 		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "payload":{"size":2},"refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{daily, disabled + `09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{banner, `00:00 start | 00:01 failure "retryable":false | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "payload":{"size":2},"refresh":"planned"`, "#0, next 16:00: planned"},
 
 		// While a retry waits
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure | 06:20 put "refresh":"now"`, "#2, next 06:20: saved: refresh now"},
+		{banner, `00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 failure | 00:00:30 put "payload":{"size":2}`, "#0, next 00:00:30: saved: refresh now"},
 
 		// While it is due: it stays due, since when it was
 		{daily, `06:05 put "payload":{"size":2}`, "#0, next 06:00: saved while due"},
+		{daily, `05:59 put "payload":{"size":2}`, "#0, next 06:00: planned"},
+		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
 		// While it waits after its last planned refresh: nothing else would ever start it
 		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "policy":"fast"`, "#0, next 16:16: saved while waiting: none planned"},
 		{lastDay, `16:00 start | 16:10 postponed "retry_after":"1h" | 16:20 put "payload":{"size":1}`, "#0, next 17:10: saved while waiting: none planned"},
+		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+		{banner, `00:00 start | 00:00:10 success | 09:00 put "refresh":"now"`, "#0, next 09:00: saved: refresh now"},
+		{daily, disabled + `09:00 put "policy":{"timeout":"2h"}`, "#0, next 16:00: planned"},
+		{daily, disabled + `09:00 put "policy":"fast"`, "#0, next 16:00: planned"},
 
 		// A finished one-shot
 
 		// What else is part of the definition
 		{daily, disabled + `09:00 put "timezone":"Asia/Tokyo"`, "#0, next 21:00: planned"}, // 06:00 in Tokyo
+		{daily, disabled + `09:00 put "dtstart":"2026-01-01T00:30:00"`, "#0, next 16:30: planned"},
+		{daily, disabled + `09:00 put "rrule":"","dtstart":null`, "#0, next 09:00: saved: refresh now"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
 	if s.decision.Event != EventUpdate || s.m.DisabledReason != "" || !s.m.FailingSince.Equal(clock("06:10")) || s.m.FingerprintID == "" || s.m.FinalFailureAt.IsZero() {
@@ -145,6 +184,9 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, failing + `06:20 put "payload":{"size":2}`, "#0, next 06:20: saved: refresh now"},
 		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
+		{daily, failing + `06:20 put "policy":"fast" | 06:21 put "payload":{"size":2}`, "#0, next 06:21: saved: refresh now"},
+		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 
 		// Another save in between changes nothing of that
 
@@ -161,6 +203,7 @@ func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 	skips := misfiring("skip")
 	for steps, definition := range map[string]string{
 		`06:00 wake | 06:05 taken | 06:10 put "refresh":"now" | 06:30 interrupted`: daily,
+		`06:10 run | 06:10 start | 07:10 withdraw`:                                 daily,
 		`06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw`:                  skips,
 		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`:                daily,
 	} {
@@ -178,7 +221,11 @@ func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
 	const want = "#0 disabled (has not paid): disabled by hand"
 	runStories(t, []storyTest{
 		{daily, stopped + `09:00 put "payload":{"size":2}`, want},
+		{daily, stopped + `09:00 put "refresh":"now"`, want},
+		{banner, `00:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, want},
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"has not paid" | 09:00 put "payload":{"size":2}`, "#0 disabled (has not paid): disabled by hand"},
+		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"Cannot refresh after 1 attempt" | 09:00 put "payload":{"size":2}`,
+			"#0 disabled (Cannot refresh after 1 attempt): disabled by hand"},
 
 		// What a Save button sends: put, then enable
 		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY" | 09:00 enable`, "#0, next 10:00: planned"},
@@ -198,13 +245,19 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	runStories(t, []storyTest{
 		// The attempt counts as the first of the new definition
 		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once, before planned"},
+		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once, before planned"},
+		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
 		// Its expected timeout is judged by the new definition, its deadline stands
 		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m, before planned"},
+		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: if lost: final: exhausted after 1"},
+		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again outdated, next 07:10: saved while running: again"},
+		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
+		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
 	})
 }
 
@@ -228,4 +281,31 @@ func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) {
 	// Only a save that names another moves it
 	s.then(`10:30+1 put "dtstart":"2026-01-06T00:30:00"`)
 	s.expect("#0, next 15:30+1: planned")
+}
+
+func TestEqualPayloadsAreEqualTexts(t *testing.T) {
+	for text, want := range map[string]string{
+		`null`: "{}", `{}`: "{}", `{ "b": [1, 2],  "a": {"d":1,"c":null} }`: `{"a":{"c":null,"d":1},"b":[1,2]}`,
+		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`, `{"html":"<&>"}`: `{"html":"<&>"}`,
+	} {
+		if got, err := canonicalPayload(jsonOf(t, text)); err != nil || got != want {
+			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+		}
+	}
+	_, err := canonicalPayload(map[string]any{"n": math.Inf(1)})
+	if err == nil || err.Error() != "payload: expected values that JSON can hold, found json: unsupported value: +Inf" {
+		t.Errorf("found %v", err)
+	}
+}
+
+func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
+	s := tell(t, daily, "06:00 start")
+	before := s.m
+	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
+	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
+		t.Fatal(outcome, err)
+	}
+	if !reflect.DeepEqual(s.m, before) {
+		t.Errorf("\n got %+v\nwant %+v", s.m, before)
+	}
 }

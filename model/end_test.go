@@ -12,6 +12,9 @@ func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
 	runStories(t, []storyTest{
 		{banner, "00:00 start | 00:00:30 success", "#0, next never: finished: one-shot"},
 		{daily, "06:00 start | 06:10 success", "#0, next 16:00: planned"},
+		{daily, "16:00 start | 16:10 success", "#0, next 06:00+1: planned"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 success", "#0, next 16:00: planned"},
+		{halfHour, "00:30 start | 00:40 success", "#0, next 01:00: planned"},
 		// Strictly after now: an occurrence at now is consumed, as are those that passed meanwhile
 		{daily, "15:30 run | 15:30 start | 16:00 success", "#0, next 06:00+1: planned"},
 
@@ -32,8 +35,10 @@ func TestASuccessStartsTheCountAnew(t *testing.T) {
 
 func TestARecoveryIsToldOnlyAfterAFinalFailure(t *testing.T) {
 	for steps, want := range map[string]policy.Notice{
+		"00:00 start | 00:00:10 success": policy.NoticeNone,
 		// Failures and a success
-		"00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 success": policy.NoticeNone,
+		"00:00 start | 00:00:10 failure | 00:00:10 start | 00:00:20 success":                               policy.NoticeNone,
+		`00:00 start | 00:00:10 failure "retryable":false | 01:00 enable | 01:00 start | 01:00:10 success`: policy.NoticeRecovered,
 
 		// A final failure, however the model was enabled again
 		`00:00 start | 00:00:10 failure "retryable":false | 01:00 run | 01:00 start | 01:00:10 success`:                                           policy.NoticeRecovered,
@@ -54,6 +59,7 @@ func TestAnAttemptThatNoWorkerTookIsNotCounted(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, "06:00 start | 07:00 withdraw", "#0, next 07:00: withdrawn: no worker took it"},
 		{daily, "06:00 start | 06:10 failure | 06:10 start | 07:10 withdraw", "#1, next 07:10: withdrawn: no worker took it"},
+		{banner, "00:00 start | 00:01 withdraw", "#0, next 00:01: withdrawn: no worker took it"},
 	})
 }
 
@@ -61,10 +67,14 @@ func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T
 	const saved = `00:00 start | 00:00:05 taken | 00:00:20 put "payload":{"size":2} | `
 	runStories(t, []storyTest{
 		{banner, saved + "00:00:30 interrupted", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:01 timeout", "#0, next 00:01: saved while running: again"},
+		{banner, saved + `00:00:30 run "force":true`, "#0, next 00:00:30: run by hand"},
+		{banner, saved + `00:00:30 disable`, "#0 disabled (): disabled by hand"},
 		{banner, saved + "00:00:30 success", "#0, next 00:00:30: saved while running: again"},
 		{banner, saved, "#1 a1 until 00:01 again outdated, next 00:01: saved while running: again"},
 
 		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 failure "retryable":false`, "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
 
 		// The second thumbnail is the last
@@ -78,8 +88,12 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 	const kept = failing + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"planned" | `
 	for steps, want := range map[string]string{
 		cured + `06:30 failure "retryable":false,"reason":"no such host"`: "#0, next 06:30: saved while running: again",
-		kept + `06:30 failure "retryable":false,"reason":"no such host"`:  "#0, next 16:00: planned",
-		kept + `06:30 failure "retry_after":86400`:                        "#0, next 16:00: planned",
+		cured + "06:30 success": "#0, next 06:30: saved while running: again",
+		cured + "07:10 timeout": "#0, next 07:10: saved while running: again",
+		kept + `06:30 failure "retryable":false,"reason":"no such host"`: "#0, next 16:00: planned",
+		kept + `06:30 failure "retry_after":86400`:                       "#0, next 16:00: planned",
+		kept + "06:30 success":                                           "#0, next 16:00: planned",
+		kept + "07:10 timeout":                                           "#0, next 16:00: planned",
 
 		// What the worker asked for was about the old payload too
 		cured + `06:30 postponed "retry_after":3600`: "#0, next 06:30: saved while running: again",
@@ -109,7 +123,7 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 func TestAQueuedAttemptTakesOverWhatIsSaved(t *testing.T) {
 	for steps, must := range map[string]bool{
 		`06:00 start | 06:10 put "payload":{"size":2}`: true, `06:00 start | 06:10 put "payload":{"size":2},"refresh":"planned"`: true,
-		`06:00 start | 06:10 put "refresh":"now"`:                      true,
+		`06:00 start | 06:10 put "refresh":"now"`: true, `06:00 start | 06:10 put "policy":{"timeout":"2h"}`: false,
 		`06:00 start | 06:05 taken | 06:10 put "payload":{"size":2}`:   false,
 		`06:00 start | 06:05 started | 06:10 put "payload":{"size":2}`: true,
 	} {
@@ -154,13 +168,20 @@ const (
 func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
+		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 +30m, none planned"},
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 00:30 failure", "#1, next 01:00: gives up then: no success for 1h"},
+		{anHour, `00:00 wake | 00:01 failure "retry_after":"2h"`, "#1, next 01:00: gives up then: no success for 1h"},
 		// Then it is disabled without an attempt
 		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
 
 		// A planned refresh that would come later
 		{mondays + threeDays, hopeless, "#0, next 06:00+3: gives up then: no success for 3d"},
 		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): final: no success for 3d"},
+		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: exhausted after 2, planned"},
+		{anHour, "00:00 wake | 00:59:59.999 failure", "#1, next 01:00: gives up then: no success for 1h"},
+		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:41 failure | 01:00 enable", "#2, next 01:00: gives up then: no success for 1h"},
 
 		// While an attempt runs the deadline wakes it
 		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: if lost: final: no success for 1h"},
@@ -172,6 +193,8 @@ func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
 	weekly := mondays + `"policy":{"timeout":"1h","retries":["1m"],"on_exhausted":"next_planned","give_up_after":"1w"}`
 	const failed = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
+		{weekly, failed, "#0, next 06:00+7: gives up then: no success for 1w"},
+		{weekly, failed + " | 06:00+7 wake", "#0 disabled (Cannot refresh: no success for 1w): final: no success for 1w"},
 		// Saved, or disabled and enabled, at an instant that puts the end of the new window on the next planned refresh
 		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: if lost: final: no success for 1w"},
 		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: if lost: retry 1/1 +1m, before planned"},
@@ -230,6 +253,7 @@ func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 
 func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 	runStories(t, []storyTest{
+		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
 		// Never started: nothing counts, however long nobody came for it
 
 		// A start that was promised before the end is made, however late it is
@@ -237,6 +261,8 @@ func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 
 		// The first start fixes the end, no later one moves it
 		{anHour, "05:00 wake | 05:10 failure | 05:40 wake | 05:45 failure", "#2, next 06:00: gives up then: no success for 1h"},
+		{anHour, "05:00 wake | 05:20 failure | 05:50 wake | 05:55 failure | 06:00 wake", "#2 disabled (Cannot refresh after 2 attempts: no success for 1h): final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success | 01:30 run | 01:30 wake | 01:35 failure", "#1, next 01:50: gives up then: no success for 1h"},
 	})
 }
 
@@ -244,10 +270,14 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
 	runStories(t, []storyTest{
 		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + `09:00 put "payload":{"size":2} | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
 		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 +30m, none planned"},
 
 		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
 		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:30 failure | 00:50 run | 00:50 wake | 00:51 failure", "#2, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
 	})
 }
@@ -256,8 +286,11 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
 	runStories(t, []storyTest{
+		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
+		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: if lost: final: no success for 3d"},
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
 		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
+		{mondays + threeDays, `06:00 wake | 06:10 failure | 06:10 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
 	})
 }
 
@@ -277,6 +310,7 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"1d"`, "#1 deferred 1, next 01:00: gives up then: no success for 1h"},
 		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker +10m"},
 		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker +1d"}, // has not failed
+		{hourly + skip, "01:00 wake | 01:05 failure", "#1, next 02:00: retry 1/3 when planned"},
 		{hourly + skip, "01:00 wake | 01:05 failure | 02:05 wake", "#1, next 02:30: gives up then: no success for 1h30m"},
 	})
 }
@@ -285,4 +319,38 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
 	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
 	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
+}
+
+func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23","alignment":"planned_only"}`,
+		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
+	s.expect("#1, next 19:14:05.007+9: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
+	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
+		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
+	}
+}
+
+func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) {
+	runStories(t, []storyTest{
+		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
+		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
+		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
+	})
+}
+
+// That a start which was promised before the end comes late is our doing.
+func TestAPromisedStartRunsHoweverLate(t *testing.T) {
+	runStories(t, []storyTest{
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
+	})
+}
+
+func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {
+	const waits = `"policy":{"timeout":"none","retries":"30m","give_up_after":"1h"}`
+	runStories(t, []storyTest{
+		{waits, "00:00 wake", "#1 a1 until 01:00, next never: if lost: final: no success for 1h"},
+		{waits, "00:00 wake | 01:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: no success for 1h"},
+		{sixDaily + waits, "06:00 wake", "#1 a1 until 07:00, next never: if lost: final: no success for 1h"},
+	})
 }

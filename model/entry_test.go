@@ -35,12 +35,14 @@ func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 	}
 }
 
-// {"a":"…"} are eight bytes around the text.
 func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
+	// {"a":"…"} are eight bytes around the text.
 	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-8)}); err != nil {
 		t.Errorf("64 KiB: %v", err)
 	}
-	if _, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)}); refusedField(err) != "payload" {
+	_, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)})
+	var field *document.Error
+	if !errors.As(err, &field) || err.Error() != "payload: expected at most 65536 bytes of JSON, found 65537" {
 		t.Errorf("one byte more: %v", err)
 	}
 }
@@ -120,9 +122,11 @@ func FuzzValidateUID(f *testing.F) {
 // checkWire sends a uid the whole way: as a command, to a worker, and back from him.
 func checkWire(t *testing.T, uid string) {
 	t.Helper()
-	command, err := DecodeCommand([]byte(`{"type":"run","uid":"` + uid + `"}`))
-	if err != nil || command.UID != uid {
-		t.Fatalf("a command about %q is understood as %+v, %v", uid, command, err)
+	for _, kind := range []CommandType{CommandPut, CommandRun, CommandEnable, CommandDisable, CommandRemove} {
+		command, err := DecodeCommand([]byte(`{"type":"` + string(kind) + `","uid":"` + uid + `"}`))
+		if err != nil || command.UID != uid {
+			t.Fatalf("%s of %q is understood as %+v, %v", kind, uid, command, err)
+		}
 	}
 	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message
@@ -152,6 +156,7 @@ func TestAnEntryCallsThingsAsItsQueueDoes(t *testing.T) {
 		{Wire{}, `{"v":2,"x":1}`, `{"big_table_uid":"b","refresh_attempt_uid":"a1","v":2,"x":1,` + end},
 		{Wire{ModelName: "banner_uid"}, `{"x":1}`, `{"banner_uid":"b","refresh_attempt_uid":"a1","x":1,` + end},
 		{banners, `{"x":1,"deadline_at":"mine"}`, `{"banner_uid":"b","try":"a1","payload":{"x":1,"deadline_at":"mine"},` + end},
+		{banners, `{}`, `{"banner_uid":"b","try":"a1","payload":{},` + end},
 		{banners, ``, `{"banner_uid":"b","try":"a1","payload":{},` + end}, // the payload is gone
 	} {
 		got := startedOn(test.wire, test.payload)
@@ -183,12 +188,15 @@ func TestAResultMayUseTheNamesOfItsQueueTheOldOnesAndTheShortOnes(t *testing.T) 
 		problem string
 	}{
 		{Wire{}, `"uid":"b","attempt_uid":"a1"`, ""},
+		{Wire{}, `"big_table_uid":"b","attempt_uid":"a1","refresh_attempt_uid":"a1"`, ""},
+		{banners, `"banner_uid":"b","try":"a1"`, ""},
 		{banners, `"big_table_uid":"b","banner_uid":"b","try":"a1","attempt_uid":"a1","refresh_attempt_uid":"a1"`, ""},
 		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","uid":"of the payload"`, ""},
 
 		{Wire{}, `"banner_uid":"b","attempt_uid":"a1"`, "big_table_uid: expected the uid of a model, found nothing"},
 		{banners, `"banner_uid":"b","big_table_uid":"of the payload","try":"a1"`, ""},
 		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","attempt_uid":"of the payload"`, ""},
+		{Wire{}, `"big_table_uid":"b","refresh_attempt_uid":"a1","request_attempt_uid":"a2"`, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{banners, `"uid":"b","attempt_uid":"a1","request_attempt_uid":"a2"`, "attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{banners, `"uid":"b"`, "try: expected the uid of the attempt, found nothing"},
 	} {
@@ -227,9 +235,11 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		wire                 Wire
 		payload, field, want string
 	}{
+		{Wire{}, `{"deadline_at":1}`, "payload.deadline_at", old},
 		{Wire{}, `{"Refresh_Attempt_UID":1}`, "payload.Refresh_Attempt_UID", old},
 		{Wire{}, `{"v":1,"uid":1,"payload":1,"banner_uid":1}`, "-", ""},
 		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent"},
+		{flat, `{"big_table_uid":1,"refresh_attempt_uid":1}`, "-", ""},
 		{banners, `{"banner_uid":1,"try":1,"deadline_at":1,"payload":{}}`, "-", ""},
 	} {
 		m := Model{Wire: test.wire}
@@ -247,6 +257,17 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		}
 		if text := startedOn(test.wire, d.Payload); !json.Valid([]byte(text)) {
 			t.Errorf("found %s", text)
+		}
+	}
+}
+
+func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
+	for raw, want := range map[string]string{
+		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
+		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
+	} {
+		if got, _ := (Wire{}).ParseEntry(raw); got.AttemptUID != want {
+			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
 		}
 	}
 }

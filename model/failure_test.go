@@ -17,6 +17,7 @@ func TestFailureKIsFollowedByDelayK(t *testing.T) {
 	const fourth = third + " | 00:06:30 start | 00:06:40 failure"
 	runStories(t, []storyTest{
 		{three, first, "#1, next 00:00:10: retry 1/3 at once, none planned"},
+		{three, second, "#2, next 00:01:20: retry 2/3 +1m, none planned"},
 		{three, third, "#3, next 00:06:30: retry 3/3 +5m, none planned"},
 		{three, fourth, "#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
 
@@ -27,6 +28,8 @@ func TestFailureKIsFollowedByDelayK(t *testing.T) {
 
 func TestATimeoutIsAFailure(t *testing.T) {
 	runStories(t, []storyTest{
+		{daily, "06:00 start | 07:00 timeout", "#1, next 07:00: retry 1/6 at once, before planned"},
+		{daily, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout", "#2, next 08:01: retry 2/6 +1m, before planned"},
 		{daily, "14:30 run | 14:30 start | 15:30 timeout", "#1, next 16:00: retry 1/6 at once, planned first: overlaps start"},
 	})
 	s := tell(t, daily, "06:00 start | 07:00 timeout")
@@ -40,15 +43,25 @@ func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 	const policy = `"policy":{"timeout":"1h","retries":["10m"],"on_exhausted":"give_up"}`
 	const delayed = atSixAnd16 + policy
 	runStories(t, []storyTest{
+		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m, before planned"},
 		// Around the end of the retry, with a delay of 10 minutes and an hour to run
 		{delayed, "14:00 run | 14:00 start | 14:50 failure", "#1, next 15:00: retry 1/1 +10m, before planned"}, // ends at 16:00 exactly
 		{delayed, "14:00 run | 14:00 start | 14:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps start"},
+		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: same"},
+		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps end"},
+		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m, before planned"},
 
 		// Around the start of the retry
 
 		// Daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
+			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps start"},
+		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
 			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m, before planned"},
+		{`"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"1h","retries":[0]}`,
+			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps start"},
+		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m, none planned"},
+		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once, none planned"},
 
 		// None planned: the retry runs after its delay
 	})
@@ -58,12 +71,17 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 	const giveUp = `"policy":{"timeout":"1h","retries":[0],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
 		{atSixAnd16 + giveUp, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
+		{giveUp, "00:00 start | 00:10 failure | 00:10 start | 01:10 timeout", "#2 disabled (Cannot refresh after 2 attempts: timeout): final: exhausted after 2"},
 		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
+		{atSixAnd16 + `"policy":{"retries":[]}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
+		{atSixAnd16 + `"policy":{"retries":"none","on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
 		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
+		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once, before planned"},
 
 		// What a policy does not name is that of the default: three retries, then the next planned refresh
 		{atSixAnd16 + `"policy":{"timeout":"1m"}`, "06:00 start | 06:01 failure", "#1, next 06:01: retry 1/3 at once, before planned"},
+		{atSixAnd16 + `"policy":{"retries":[0]}`, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
 
 		// One failure does not disable a recurring model without retries, unless its policy says so
 	})
@@ -72,6 +90,7 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, `06:00 start | 06:10 failure "retryable":false`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
+		{daily, `06:00 start | 06:10 failure "retryable":true`, "#1, next 06:10: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:10 failure "retryable":false,"retry_after":60`, "#1 disabled (Cannot refresh after 1 attempt): final: not retryable"},
 	})
 }
@@ -79,11 +98,16 @@ func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
 func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	const minute = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
+		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{banner, `00:00 start | 00:00:01 failure "retry_after":31536000`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
+		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s as asked, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms as asked, before planned"},
 		// An instant, as Retry-After may name one
 		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m as asked, before planned"},
+		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m as asked, before planned"},
 
 		// The schedule is asked with the longer delay
 		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m as asked, planned first: overlaps start"},
@@ -97,17 +121,23 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 	}
 	runStories(t, []storyTest{
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "refresh":"now"`, "#1, next 06:10: saved: refresh now"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 run`, "#1, next 06:10: run by hand"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, planned first: same"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#1, next 07:55: retry 1/1 +1h50m as asked, planned first: same"},
 		{hourly(`"retries":["1m"],"alignment":"until_success"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, retry first: same"},
+		{hourly(`"retries":["1m"],"alignment":"between_planned"`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#0, next 07:55: retry 1/1 +1h50m as asked, planned first: same"},
 		{hourly(`"retries":["3h"],"alignment":"whichever_first"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +3h, planned first: after, moved as asked"},
 
 		// After the last retry, and without one
 		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":7200`, "#0, next 08:05: exhausted after 1, planned, moved as asked"},
+		{hourly(`"retries":[],"on_exhausted":"next_planned"`), `06:00 start | 06:05 failure "retry_after":60`, "#0, next 07:00: exhausted after 1, planned"},
 		{hourly(`"retries":["next"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 when planned, moved as asked"},
 
 		// A save is no hand that wants it now
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 disable | 06:20 enable`, "#0, next 07:00: planned"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 08:05 start | 08:10 success`, "#0, next 09:00: planned"},
 	})
 }
 
@@ -121,8 +151,11 @@ func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
 		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:30 wake", "#2 a2 until 06:11:30, next 06:00+1: if lost: exhausted after 2, planned"},
 		{daily(`"retries":["6h"]`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
 		{daily(`"retries":["10s"],"retry_window":"FREQ=DAILY;BYHOUR=22"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked in window, planned first: after, m…"},
+		{daily(`"retries":["10s"],"alignment":"planned_only"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked, planned first: same"},
+		{daily(`"retries":["6h"],"alignment":"between_planned"`), failed, "#0, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
 		{daily(`"retries":["6h"],"alignment":{"expr":"planned_at"}`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
 		{daily(`"retries":["next"]`), failed, "#1, next 06:00:30: retry 1/1 when planned, moved as asked"},
+		{daily(`"retries":[]`), failed, "#0, next 06:00:30: exhausted after 1, planned, moved as asked"},
 
 		// Where the alignment lets the retry win, it takes the place of the planned refresh, moved or not
 		{daily(`"retries":["6h"],"alignment":"until_success"`), failed, "#1, next 11:59:30: retry 1/1 +6h, retry first: after"},
@@ -136,6 +169,7 @@ func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
 		// What was missed is skipped, in line too
 		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:31 wake", "#1, next 06:00+1: misfire: skipped, late by 1m1s"},
 		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:00:30 wake | 06:10:30 withdraw | 06:10:30 wake", "#1, next 06:00+1: misfire: skipped, late by 10m"},
+		{daily(`"retries":["6h"],"alignment":"until_success","misfire":"skip"`), failed + " | 13:00 wake", "#2 a2 until 13:10, next 06:00+1: if lost: exhausted after 2, planned"},
 	})
 }
 
@@ -145,7 +179,9 @@ func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
 	for extra, want := range map[string]string{
 		``: "Cannot refresh after 1 attempt",
 		`"user_friendly_reason":"Provided URL is invalid: https://example.com/broken"`: "Provided URL is invalid: https://example.com/broken",
-		`"reason":"HTTP 404"`: "Cannot refresh after 1 attempt: HTTP 404",
+		`"user_friendly_reason":"thumbnail creation failed","reason":"boom"`:           "thumbnail creation failed",
+		`"reason":"HTTP 404"`:                           "Cannot refresh after 1 attempt: HTTP 404",
+		`"user_friendly_reason":"","reason":"HTTP 404"`: "Cannot refresh after 1 attempt: HTTP 404",
 
 		// Nothing that can be read is no reason
 		`"user_friendly_reason":" \n\t","reason":"HTTP 404"`: "Cannot refresh after 1 attempt: HTTP 404",
@@ -258,18 +294,27 @@ func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) {
 	final := func(why string) string { return "#1 disabled (Cannot refresh after 1 attempt): final: " + why }
 	for _, test := range []struct{ policy, fields, want string }{
 		{`{"retries":["1m"]}`, `"error_type":"Gone"`, retry},
+		{`{"retries":["1m"]}`, ``, retry},
+		{optIn, `"error_type":"NetworkError"`, retry},
+		{optIn, `"error_type":"networkerror"`, final(`retried only on other errors than "networkerror"`)},
 
 		// Opt-in: a wrapped error of the right class only
 		{optIn, `"error_type":"Gone"`, final(`retried only on other errors than "Gone"`)},
 		{`{"retries":["1m"],"retry_on":[]}`, `"error_type":"Gone"`, final(`retried only on other errors than "Gone"`)},
+		{optOut, `"error_type":"NetworkError"`, retry},
+		{optOut, `"error_type":"Gone"`, final("never retry Gone")},
+		{optOut, `"error_type":"ValidationError"`, final("never retry ValidationError")},
 
 		// Opt-out
 		{optOut, `"error_type":"permanent"`, retry}, // a word of policies, not of workers
 
 		// The result's own word goes before all of it
 		{optIn, `"error_type":"Gone","retryable":true`, retry},
+		{optIn, `"error_type":"NetworkError","retryable":false`, final("not retryable")},
+		{optOut, `"error_type":"Gone","retryable":true`, retry},
 		{optOut, `"error_type":"NetworkError","retryable":false`, final("not retryable")},
 		{`{"retries":["1m"],"delays_by_error":{"Gone":"never"}}`, `"error_type":"Gone","retryable":true`, retry},
+		{`{"retries":["1m"],"delays_by_error":{"Gone":"9m"}}`, `"error_type":"Gone","retryable":false`, final("not retryable")},
 	} {
 		t.Run(test.policy+test.fields, func(t *testing.T) { failing(t, test.policy, test.fields).expect(test.want) })
 	}
@@ -290,8 +335,12 @@ func TestAFinalClassIsNotCalledExhausted(t *testing.T) {
 func TestATimeoutIsRetriedUnlessItIsNamed(t *testing.T) {
 	const m = `"policy":{"timeout":"10m","retries":["1m"],`
 	runStories(t, []storyTest{
+		{m + `"retry_on":["NetworkError"]}`, "00:00 wake | 00:10 timeout", "#1, next 00:11: retry 1/1 +1m, none planned"},
+		{m + `"never_retry":["NetworkError"]}`, "00:00 wake | 00:10 timeout", "#1, next 00:11: retry 1/1 +1m, none planned"},
 		{m + `"never_retry":["timeout"]}`, "00:00 wake | 00:10 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
+		{m + `"delays_by_error":{"timeout":"never"}}`, "00:00 wake | 00:10 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
 		{m + `"delays_by_error":{"timeout":"7m"}}`, "00:00 wake | 00:10 timeout", "#1, next 00:17: retry 1/1 +7m, none planned"},
+		{m + `"delays_by_error":{"timeout":"7m"}}`, "00:00 wake", "#1 a1 until 00:10, next 00:17: if lost: retry 1/1 +7m, none planned"},
 
 		// A worker that says so itself is asked for its class
 		{m + `"retry_on":["NetworkError"]}`, `00:00 wake | 00:09 failure "reason":"timeout","error_type":"timeout"`,
@@ -307,8 +356,12 @@ func TestAnErrorClassHasItsOwnDelay(t *testing.T) {
 		failed = "06:00 wake | 06:05 failure "
 	)
 	runStories(t, []storyTest{
+		{atSixAnd16 + policy, failed, "#1, next 06:06: retry 1/2 +1m, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited"`, "#1, next 07:05: retry 1/2 +1h, before planned"},
+		{atSixAnd16 + policy, failed + `"error_type":"Blip"`, "#1, next 06:05: retry 1/2 at once, before planned"},
 		{atSixAnd16 + policy, failed + `"error_type":"Busy"`, "#1, next 16:00: retry 1/2 when planned"},
+		{atSixAnd16 + policy, failed + `"error_type":"Gone"`, "#1 disabled (Cannot refresh after 1 attempt): final: never retry Gone"},
+		{atSixAnd16 + policy, `15:30 run | 15:30 wake | 15:31 failure "error_type":"RateLimited"`, "#1, next 16:00: retry 1/2 +1h, planned first: after"},
 
 		// The wish of a worker is the least delay, also of a class
 		{atSixAnd16 + policy, failed + `"error_type":"RateLimited","retry_after":"2h"`, "#1, next 08:05: retry 1/2 +2h as asked, before planned"},
@@ -323,6 +376,8 @@ func TestAnOwnDelayRevivesNobodyAfterTheLastRetry(t *testing.T) {
 	limited := `"error_type":"RateLimited"`
 	runStories(t, []storyTest{
 		{`"policy":{"retries":["1m"],` + delays + `}`, "00:00 wake | 00:05 failure | 00:06 wake | 00:07 failure " + limited,
+			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
+		{atSixAnd16 + `"policy":{"retries":["1m"],` + delays + `}`, `06:00 wake | 06:05 failure | 06:06 wake | 06:07 failure "error_type":"Busy"`,
 			"#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{atSixAnd16 + `"policy":{"retries":[],"delays_by_error":{"RateLimited":"1h"}}`, "06:00 wake | 06:05 failure " + limited, "#0, next 16:00: exhausted after 1, planned"},
 		{`"policy":{"retries":{"expr":"false"},` + delays + `}`, "00:00 wake | 00:05 failure " + limited, "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},

@@ -75,14 +75,17 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		none    = ``
 	)
 	for _, test := range []struct{ policy, steps, want string }{
+		{none, "00:00 start | 01:00 success", "not watched"},
 
 		// What never succeeded counts from when it began to be watched
 		{warned, "00:10 start", "never 01:10 since 00:10"},
+		{warned, "00:10 start | 01:10 age", "late 02:10 since 00:10: 01:10 became_late"},
 		{warned, "00:10 start | 01:10 age | 02:10 age", "stale 02:10 since 00:10: 01:10 became_late, 02:10 notice stale, 02:10 became_stale"},
 		{plain, "00:00 start | 02:00 age", "stale 02:00 since 00:00: 02:00 notice stale, 02:00 became_stale"},
 
 		{shorter, "00:00 start | 00:30 age | 01:00 replan " + plain, "never 02:00 since 00:00: 00:30 notice stale, 00:30 became_stale, 01:00 notice fresh, 01:00 watch, 01:00 fresh_again"},
 		{warned, "00:00 start | 01:00 age | 01:30 replan " + longer, "never 05:00 since 00:00: 01:00 became_late, 01:30 watch, 01:30 fresh_again"},
+		{warned, "00:00 start | 00:30 success", "fresh 01:30"},
 
 		// Only a success makes it fresh
 		{warned, "00:00 start | 01:00 age | 01:20 start | 01:30 success", "fresh 02:30: 01:00 became_late, 01:30 fresh_again"},
@@ -91,11 +94,13 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 		{plain, "00:00 start | 03:00 start", "never 02:00 since 00:00"}, // nothing but its age tells it
 		{plain, "00:00 start | 02:00 age | 01:00 start", "stale 02:00 since 00:00: 02:00 notice stale, 02:00 became_stale"},
 		{warned, "00:00 start | 01:00 age | 00:59 start", "late 02:00 since 00:00: 01:00 became_late"}, // decided before it was told
+		{none, "00:00 success | 03:00 policy " + plain + " | 03:00 start", "fresh 02:00"},
 
 		// A policy that begins to watch one that has succeeded counts from that success
 		{none, "00:00 success | 03:00 policy " + plain + " | 03:00 start | 03:01 age", "stale 02:00: 03:01 notice stale, 03:01 became_stale"},
 		{none, "00:00 success | 03:00 replan " + plain, "fresh 02:00: 03:00 watch"},
 		{none, "00:00 start | 03:00 replan " + plain, "never 05:00 since 03:00: 03:00 watch"},
+		{plain, "00:00 success | 01:00 replan " + shorter, "fresh 00:30: 01:00 watch"},
 
 		// Another policy: what is better is told at once, what is worse by the age
 		{plain, "00:00 success | 01:00 replan " + shorter + " | 01:00 age", "stale 00:30: 01:00 watch, 01:00 notice stale, 01:00 became_stale"},
@@ -106,6 +111,7 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 
 		// The walk has not come by yet when the old instant has
 		{warned, "00:00 success | 00:30 policy " + longer + " | 01:00 age", "fresh 05:00: 01:00 watch"},
+		{warned, "00:00 success | 00:30 policy " + none + " | 01:00 age", "not watched: 01:00 watch"},
 	} {
 		t.Run(test.policy+" "+test.steps, func(t *testing.T) {
 			w := &watching{t: t, m: Model{UID: "m", Policy: policyOf(t, "{"+test.policy+"}"), State: State{Trigger: TriggerHand}}}

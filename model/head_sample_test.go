@@ -22,11 +22,13 @@ func TestTheFrontsOfTheListTellWhenAnAttemptWasTakenAtTheLatest(t *testing.T) {
 		want   int // seconds after the start, which was at 10
 	}{
 		"nothing was noted":                      {7, nil, 10},
+		"it has no ticket":                       {0, []HeadSample{front(5, 11, 20)}, 10},
 		"it was seen to wait, then passed":       {7, []HeadSample{front(5, 5, 20), front(9, 21, 30), front(10, 31, 40)}, 21},
 		"it was the front itself":                {7, []HeadSample{front(7, 12, 20), front(8, 22, 30)}, 22},
 		"it was the last, then the list empty":   {7, []HeadSample{front(6, 12, 20), empty(7, 23), front(9, 40, 50)}, 23},
 		"it was seen to wait, and not passed":    {7, []HeadSample{front(5, 5, 20)}, 60},
 		"the front was seen before it came only": {7, []HeadSample{front(5, 5, 10), front(9, 21, 30)}, 10},
+		"the list was empty before it came":      {7, []HeadSample{front(5, 5, 8), empty(6, 9), front(9, 21, 30)}, 10},
 		"it was passed when nobody looked":       {7, []HeadSample{front(9, 21, 30)}, 10},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,6 +85,7 @@ func TestTheRateIsThatOfTheLastMinuteSinceTheListWasEmpty(t *testing.T) {
 		want  float64
 	}{
 		"nothing was noted":           {nil, 0},
+		"one front":                   {[]HeadSample{front(5, 90)}, 0},
 		"two fronts":                  {[]HeadSample{front(5, 90), front(45, 95)}, 4},
 		"the list was empty between":  {[]HeadSample{front(5, 80), {Ticket: 9, FirstSeen: at(85)}, front(10, 90), front(30, 95)}, 2},
 		"older than a minute":         {[]HeadSample{front(1, 0), front(5, 60), front(45, 95)}, 1},
@@ -119,6 +122,10 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 			"07:00: #1, next 07:00: retry 1/6 at once, before planned", none},
 		{byAge, "", "05:00", "05:00", "05:00: #0, next never: finished: one-shot", "05:00: #1, next 05:05: retry 1 +5m, none planned",
 			"06:00: #1, next 06:05: retry 1 +5m, none planned", none},
+		{daily, "06:00 wake | 06:10 failure", "06:10", "06:10", "06:10: #0, next 16:00: planned", "06:10: #2, next 06:11: retry 2/6 +1m, before planned",
+			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
+		{daily, "06:00 wake | 06:10 failure | 06:10 wake", "06:30", "never", "06:30: #0, next 16:00: planned", "06:30: #2, next 06:31: retry 2/6 +1m, before planned",
+			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
 		// Nobody has noticed yet that its deadline passed
 		{byAge, "00:00 wake", "01:30", "never", "01:30: #0, next never: finished: one-shot", "01:30: #1, next 01:50: retry 1 +20m, none planned",
 			"01:30: #1, next 01:50: retry 1 +20m, none planned", none},

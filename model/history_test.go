@@ -47,8 +47,9 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "exhausted after 2, planned"
 			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")
 		}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:  retry(func(*Attempt) {}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`: retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:                 retry(func(*Attempt) {}),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`:                retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"why":"retry 3/6 +20m"}`: retry(func(a *Attempt) { a.Why = "retry 3/6 +20m" }),
 		begin + `"is":"failure",` + hour + `"delay":1200000,"jitter":-1500,` + planned + `"next":1198500,"of":6}`: retry(func(a *Attempt) {
 			a.Jitter, a.RetryAt, a.RefreshAt, a.Why = -1500*time.Millisecond, ended.Add(1198500*time.Millisecond), ended.Add(1198500*time.Millisecond), "retry 2/6 ~19m59s, before planned"
 		}),
@@ -166,5 +167,16 @@ func TestTextsInTheRecordOfAnAttemptAreFitToBeShown(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:01 started "worker":"`+long+`" | 06:10 failure "reason":"a\nb`+long+`","error_type":"`+long+`"`)
 	if e := s.decision.Ended; !fit(e.Reason, 500) || !fit(e.ErrorType, 500) || !fit(e.Worker, 60) || !strings.HasPrefix(e.Reason, "a bxxx") {
 		t.Errorf("found %+v", e)
+	}
+}
+
+func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
+	s := tell(t, banner, `00:00 start | 00:00:10 success "changed":false`)
+	if !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed {
+		t.Errorf("found %+v", s.decision.Ended)
+	}
+	s = tell(t, banner, `00:00 start | 00:00:10 failure "retryable":false`)
+	if !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final {
+		t.Errorf("found %+v", s.decision.Ended)
 	}
 }

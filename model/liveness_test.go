@@ -27,8 +27,10 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 		"nobody ever ran":                           {unknown, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
 		"due within a few ticks":                    {unknown, unknown, unknown, due(5), false, 0, 0, 0, "", ""},
 		"processing past its deadline":              {unknown, unknown, 1, running(59), false, 0, 1, 3, "no dispatcher lives", "dispatcher poller"},
+		"scheduled, and nobody is there":            {unknown, unknown, unknown, due(-3600), false, 0, 0, 0, "", ""},
 		"a dispatcher that has died":                {59, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher has given a sign of life for 59s", ""},
 		"one that is dead for certain":              {100, unknown, unknown, due(100), false, 0, 0, 0, "no dispatcher has given a sign of life for 1m40s", "dispatcher"},
+		"one that lives":                            {2, unknown, unknown, due(59), false, 0, 0, 0, "", ""},
 		"one from the future":                       {-3600, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
 		"the list is full and nobody takes":         {1, 1, unknown, due(59), false, 59, 0, 0, "no worker has taken anything for 59s", ""},
 		"the list is full and workers are busy":     {1, 1, unknown, due(59), false, 3600, 1, 0, "", ""},
@@ -37,6 +39,7 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 		"queued, and the pool is dead":              {1, 1, 7200, running(-3600), true, 3720, 0, 0, "no worker has taken anything for 1h2m", "worker"},
 		"queued past its deadline":                  {unknown, 1, 1, running(59), true, 120, 0, 0, "no dispatcher lives", "dispatcher"},
 		"processing, and its result waits":          {1, unknown, 1, running(-3600), false, 0, 1, 3, "no poller lives", "poller"},
+		"processing, and the poller lives":          {1, 1, 1, running(-3600), false, 0, 1, 3, "", ""},
 		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller lives", "poller"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,6 +24,7 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		raw  string
 		want Message
 	}{
+		{wire("success", ""), Message{}},
 		// success
 		{wire("success", `"changed":false`), Message{Changed: ptr(false)}},
 
@@ -36,13 +37,18 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		// user_friendly_status
 		{wire("user_friendly_status", `"status":"50 rows","progress":50`), Message{Status: "50 rows", Progress: ptr(50)}},
 		{wire("user_friendly_status", `"progress":"99.9"`), Message{Progress: ptr(99)}},
+		{wire("user_friendly_status", `"status":"50 rows","progress":null`), Message{Status: "50 rows"}},
+		{wire("user_friendly_status", `"progress":100`), Message{Progress: ptr(100)}},
+		{wire("started", ""), Message{}},
 
 		// started
 		{wire("started", `"worker":"host-1","processing_id":7`), Message{Worker: "host-1"}},
 		{wire("started", `"processing_id":7`), Message{Worker: "7"}},
+		{wire("started", `"worker":null,"processing_id":null`), Message{}},
 
 		// postponed, interrupted
 		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: policy.Failure{RetryAfter: 5 * time.Minute}}},
+		{wire("interrupted", ""), Message{}},
 
 		// What the type does not use is ignored, and so is what nobody knows
 		{wire("success", `"reason":7,"progress":"half","worker":[],"v":2,"extra":{"deep":[1]}`), Message{}},
@@ -75,17 +81,25 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 	for _, test := range []struct{ raw, counter, reason string }{
 		// Not one JSON object
 		{``, CounterMalformed, anObject + `""`},
+		{`garbage`, CounterMalformed, anObject + `"garbage"`},
+		{`null`, CounterMalformed, anObject + `"null"`},
 		{`{"type":"success"`, CounterMalformed, anObject + `"{\"type\":\"success\""`},
 		{"\x00\xff", CounterMalformed, "expected a JSON object in UTF-8, found " + `"\x00\xff"`},
+		{strings.Repeat("x", 61), CounterMalformed, anObject + `"` + strings.Repeat("x", 60) + `"…`},
 		{wire("success", "") + wire("success", ""), CounterMalformed, moreBehind},
 
 		// The type
 		{wire("finished", ""), CounterUnknownType, `type: expected ` + types + `, found "finished"`},
+		{`{"type":7}`, CounterMalformed, "type: expected a text, found 7"},
+		{`{"type":"success","refresh_attempt_uid":"a1"}`, CounterNoUID, "big_table_uid: expected the uid of a model, found nothing"},
 
 		// The uids
 		{`{"type":"success","big_table_uid":"tbl_1"}`, CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
+		{wire("success", `"refresh_attempt_uid":""`), CounterNoUID, "refresh_attempt_uid: expected the uid of the attempt, found nothing"},
 		{wire("success", `"request_attempt_uid":"a2"`), CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{wire("success", `"refresh_attempt_uid":1`), CounterMalformed, "refresh_attempt_uid: expected a text, found 1"},
+		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
+		{wire("success", `"big_table_uid":[]`), CounterMalformed, "big_table_uid: expected a text, found a list"},
 	} {
 		_, err := Wire{}.DecodeMessage([]byte(test.raw))
 		var rejection *Rejection
@@ -101,16 +115,21 @@ func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
 		ignored string
 		want    Message
 	}{
+		{wire("success", `"changed":"true"`), "changed", Message{}},
 		{wire("failure", `"reason":{"code":503},"error_type":"Unavailable"`), "reason", Message{Failure: policy.Failure{ErrorType: "Unavailable"}}},
 		{wire("failure", `"reason":404,"error_type":true,"user_friendly_reason":1e2,"retryable":0,"retry_after":[]`),
 			"reason error_type user_friendly_reason retryable retry_after", Message{}},
 		{wire("failure", `"reason":"HTTP 503","retry_after":"soon"`), "retry_after", Message{Failure: policy.Failure{Reason: "HTTP 503"}}},
+		{wire("failure", `"retry_after":"-5m"`), "retry_after", Message{}},
 		{wire("failure", `"retry_after":31536001`), "retry_after", Message{}},
 		{wire("failure", `"retry_after":"NaN"`), "retry_after", Message{}},
 		{wire("user_friendly_status", `"status":7,"progress":60`), "status", Message{Progress: ptr(60)}},
 		{wire("user_friendly_status", `"status":"50 rows","progress":250`), "progress", Message{Status: "50 rows"}},
+		{wire("user_friendly_status", `"progress":"NaN"`), "progress", Message{}},
 		{wire("started", `"worker":7,"processing_id":"p-7"`), "worker", Message{Worker: "p-7"}},
+		{wire("started", `"processing_id":true`), "processing_id", Message{}},
 		{wire("postponed", ``), "retry_after", Message{}},
+		{wire("postponed", `"retry_after":null`), "retry_after", Message{}},
 	} {
 		got, err := Wire{}.DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID, test.want.Ignored = got.Type, "tbl_1", "a1", strings.Fields(test.ignored)
@@ -125,11 +144,15 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 	const later = "#0 deferred 1, next 06:"
 	for steps, want := range map[string]string{
 		`06:10 failure "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`:   "#1, next 06:40: retry 1/6 +30m as asked, before planned",
+		`06:10 failure "retry_after":"Monday, 05-Jan-26 06:40:00 GMT"`:  "#1, next 06:40: retry 1/6 +30m as asked, before planned",
 		`06:10 failure "retry_after":"Mon Jan  5 06:40:00 2026"`:        "#1, next 06:40: retry 1/6 +30m as asked, before planned",
 		`06:10 failure "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`:   atOnce,
 		`06:10 failure "retry_after":"2027-01-05T06:10:00.001Z"`:        atOnce + " [retry_after]",
+		`06:10 failure "retry_after":"9999-01-01T00:00:00Z","reason":7`: atOnce + " [reason retry_after]",
+		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`: later + "40: postponed by the worker +30m",
 		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`: later + "10: postponed by the worker at once",
 		`06:10 postponed "retry_after":"9999-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 postponed "retry_after":"never"`:                         later + "15: postponed by the worker +5m [retry_after]",
 		`06:10 postponed "retry_after":"0001-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]", // an unset time of Go
 		`06:10 postponed`:                later + "15: postponed by the worker +5m [retry_after]",
 		`06:10 success "changed":"true"`: "#0, next 16:00: planned [changed]",
@@ -156,6 +179,8 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 	}{
 		// The model is idle
 		{`05:00 success "refresh_attempt_uid":"a9"`, Stale}, {"06:00 start | 06:10 success | 06:10 success", Duplicate},
+		{`06:00 start | 06:10 success | 06:10 user_friendly_status "status":"late"`, Duplicate},
+		{"06:00 start | 06:10 interrupted | 06:10 interrupted", Duplicate},
 		{"06:00 start | 07:00 timeout | 07:00 success", Duplicate}, {"06:00 start | 06:10 disable | 06:10 success", Stale},
 		{`06:00 start | 06:10 run "force":true | 06:10 success`, Stale},
 		{`06:00 start | 06:10 success | 16:00 start | 16:10 disable | 16:10 success "refresh_attempt_uid":"a1"`, Duplicate},
@@ -164,6 +189,7 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 		{`06:00 start | 07:00 timeout | 07:00 start | 07:01 success "refresh_attempt_uid":"a1"`, Duplicate},
 		{`06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 08:01 start | 08:02 success "refresh_attempt_uid":"a1"`, Stale},
 		{`06:00 start | 06:10 run "force":true | 06:10 start | 06:11 success "refresh_attempt_uid":"a1"`, Stale},
+		{`06:00 start | 06:01 success "refresh_attempt_uid":"A1"`, Stale},
 	} {
 		cut := strings.LastIndex(test.steps, "|")
 		s := tell(t, daily, test.steps[:max(0, cut)])

@@ -56,8 +56,10 @@ func TestAnOpenCircuitOfTheQueueMakesRetriesRarer(t *testing.T) {
 
 func TestACircuitOfTheQueueIsRefusedOutOfRange(t *testing.T) {
 	for want, circuit := range map[string]QueueCircuit{
+		"share: expected 5% to 100%, found 0":             {Window: time.Minute, Min: 1},
 		"share: expected 5% to 100%, found 1.5":           {Share: 1.5, Window: time.Minute, Min: 1},
 		"window: expected 10s to 1d, found 1s":            {Share: 1, Window: time.Second, Min: 1},
+		"min: expected 1 to 1000000 attempts, found 0":    {Share: 1, Window: time.Minute},
 		"min: expected 1 to 1000000 attempts, found -100": {Share: 1, Window: time.Minute, Min: -100},
 	} {
 		if err := circuit.Validate(); err == nil || err.Error() != want {
@@ -82,5 +84,48 @@ func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAskedAnd
 		if !s.decision.Held || !s.m.RefreshAt.Equal(test.want) {
 			t.Errorf("want it held until %s, got %s", test.want, s)
 		}
+	}
+}
+
+func TestHeldFailuresDoNotComeBackTogether(t *testing.T) {
+	seen := map[time.Time]bool{}
+	for _, uid := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+		m := Model{Policy: policy.Policy{Timeout: time.Minute, OnExhausted: policy.GiveUp}, QueueCircuit: QueueCircuit{Open: true}}
+		s := State{AttemptNo: 1, AttemptUID: uid}
+		seen[m.afterFailure(&s, policy.Failure{}, monday).at] = true
+	}
+	if len(seen) < 7 {
+		t.Errorf("8 models come back at %d times", len(seen))
+	}
+}
+
+func TestAnOpenCircuitOfTheQueueLetsNoGiveUpWindowEnd(t *testing.T) {
+	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":[],"give_up_after":"8h"}`, "06:00 start | 06:10 failure")
+	s.expect("#0, next 14:00: gives up then: no success for 8h")
+	s.m.QueueCircuit = QueueCircuit{On: true, Open: true}
+	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventStart {
+		t.Errorf("want a start while it is open, got %s", decision.Event)
+	}
+	s.m.QueueCircuit.Open = false
+	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventGiveUp {
+		t.Errorf("want the end of the window when it is closed, got %s", decision.Event)
+	}
+}
+
+func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAsked(t *testing.T) {
+	s := withOpenCircuit(t, banner, "")
+	s.do(monday, "start", "")
+	s.do(monday.Add(time.Minute), "failure", `"retryable":false,"retry_after":7200`)
+	if want := monday.Add(time.Minute + 2*time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) || !s.m.NotBefore.Equal(want) {
+		t.Errorf("want it held until %s, got %s", want, s)
+	}
+}
+
+func TestAFailureThatTheCircuitOfTheQueueHoldsBackComesInsideItsRetryWindow(t *testing.T) {
+	s := withOpenCircuit(t, `"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up","retry_window":"FREQ=DAILY;BYHOUR=9"}`, "")
+	s.do(monday, "start", "")
+	s.do(monday.Add(time.Minute), "failure", "")
+	if want := monday.Add(9 * time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) {
+		t.Errorf("want it held until %s, got %s", want, s)
 	}
 }

@@ -21,11 +21,17 @@ func TestAModelThatWaitsForAPlannedRefreshIsPlannedAnewByAChangedRule(t *testing
 	const everyHour = `"policy":{` + hourly + `}`
 	runStories(t, []storyTest{
 		{yearly, "09:30 policy " + hourly, "#0, next 10:00: planned"},
+		{yearly, "09:30 run | 09:30 start | 09:31 success | 09:40 policy " + hourly, "#0, next 10:00: planned"},
+		{everyHour, "00:30 policy " + alsoYearly, "#0, next 00:00+361: planned"},
 		{everyHour, "00:30 policy " + noRule, "#0, next never: finished: one-shot"},
+		{everyHour, `00:30 policy "rrule":"FREQ=HOURLY;UNTIL=20200101T000000Z","dtstart":"20190101T000000"`, "#0, next never: finished: no planned refresh left"},
 		{everyHour, `00:20 policy "rrule":"FREQ=HOURLY","timezone":"Asia/Kolkata"`, "#0, next 00:30: planned"},
 
 		// What was over under the old rule begins again under the new one
 		{everyHour, "00:30 policy " + noRule + " | 09:30 policy " + hourly, "#0, next 10:00: planned"},
+		{thumbnail, "00:00 start | 00:01 success | 09:30 policy " + hourly, "#0, next 10:00: planned"},
+		{yearly + `,"timezone":"Asia/Kolkata"`, "09:10 policy " + hourly, "#0, next 09:30: planned"},
+		{yearly + `,"dtstart":"20260101T001500"`, "09:10 policy " + hourly, "#0, next 09:15: planned"},
 
 		// Its own timezone and dtstart hold for the rule of the policy
 	})
@@ -36,8 +42,10 @@ func TestWhatWasPromisedForAnotherReasonStaysWhenARuleChanges(t *testing.T) {
 	runStories(t, []storyTest{
 		// A rule of its own, a run by hand, an attempt, a stop, what is due
 		{daily, "05:00 policy " + hourly, "#0, next 06:00: planned"},
+		{yearly, "09:30 run | 09:30 policy " + hourly, "#0, next 09:30: run by hand"},
 		{yearly, "09:30 run | 09:30 start | 09:31 policy " + hourly, "#1 a1 until 09:40, next 09:45: if lost: retry 1/2 +5m, before planned"},
 		{yearly, "09:30 disable | 09:31 policy " + hourly, "#0 disabled (): disabled by hand"},
+		{`"policy":{` + hourly + `}`, "01:00 policy " + alsoYearly, "#0, next 01:00: planned"},
 
 		{`"policy":{` + hourly + `}`, "01:00 start | 01:01 policy " + alsoYearly, "#1 a1 until 01:10, next 01:15: if lost: retry 1/2 +5m, before planned"},
 
@@ -61,6 +69,7 @@ func TestAPlannedRefreshThatStandsForMoreComesSoonerAndNeverLater(t *testing.T) 
 	)
 	runStories(t, []storyTest{
 		{everyHour, failed + "09:32 policy " + alsoYearly, "#1, next 10:00: retry 1/2 when planned"},
+		{yearlyToo, failed + "09:32 policy " + hourly, "#1, next 10:00: planned"},
 
 		// The floor that a worker has set holds for the new plan too, and a refresh that was moved there stays there
 		{yearlyToo, `09:30 run | 09:30 start | 09:31 failure "retry_after":7200 | 09:32 policy ` + hourly, "#1, next 11:31: planned, moved as asked"},
@@ -70,6 +79,7 @@ func TestAPlannedRefreshThatStandsForMoreComesSoonerAndNeverLater(t *testing.T) 
 
 		// The end of a give-up window stands where the planned refresh would have come too late
 		{bounded, failed + "09:32 policy " + hourly + `,"give_up_after":"5h"`, "#1, next 10:00: planned"},
+		{bounded, failed + "09:32 policy " + alsoYearly + `,"give_up_after":"5h"`, "#1, next 14:30: gives up then: no success for 5h"},
 		{once, failed + "09:32 policy " + alsoYearly + `,"give_up_after":"5h"`, "#0, next 14:30: gives up then: no success for 5h"},
 	})
 }
@@ -77,14 +87,18 @@ func TestAPlannedRefreshThatStandsForMoreComesSoonerAndNeverLater(t *testing.T) 
 func TestAPhaseMovesThePlannedRefreshThatAModelWaitsForAndAllBehindIt(t *testing.T) {
 	const everyHour = `"policy":{` + hourly + `}`
 	runStories(t, []storyTest{
+		{everyHour, "00:30 level 3m20s", "#0, next 01:03:20: planned"},
 		{everyHour, "00:30 level 3m20s | 01:03:20 start | 01:05 success", "#0, next 02:03:20: planned"},
 		{everyHour, "00:30 level 10m | 00:40 level 1m", "#0, next 01:01: planned"},
+		{everyHour, "00:30 level 10m | 01:05 level 1m", "#0, next 01:10: planned"},
 
 		// Its own time would be in the past: the next one is the first that moves
 		{everyHour, "00:30 level 10m | 01:05 level 1m | 01:10 start | 01:11 success", "#0, next 02:01: planned"},
 
 		// A save that changes the rule keeps it, and so does a failure, a stop and a changed policy
 		{everyHour, `00:30 level 10m | 00:40 put "rrule":"FREQ=MINUTELY;INTERVAL=30"`, "#0, next 01:10: planned"},
+		{everyHour, "00:30 level 10m | 01:10 start | 01:11 failure | 01:16 start | 01:17 success", "#0, next 02:10: planned"},
+		{everyHour, "00:30 level 10m | 00:40 disable | 00:50 enable", "#0, next 01:10: planned"},
 		{everyHour, "00:30 level 10m | 00:40 policy " + alsoYearly + " | 00:41 policy " + hourly, "#0, next 01:10: planned"},
 	})
 }
@@ -103,8 +117,10 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 	for steps, want := range map[string]Outcome{
 		"01:00 level 10m":               Busy, // due
 		"01:00 start | 01:01 level 10m": Busy, "00:30 level 0s": Unchanged, "00:30 level 10m": Applied,
+		"00:30 run | 00:30 level 10m":     Busy,
 		"00:30 disable | 00:31 level 10m": Applied, "01:00 start | 01:01 disable | 01:02 level 10m": Applied,
 		"01:00 start | 01:01 success | 01:02 level 10m": Applied, "00:30 level 10m | 01:10 start | 01:11 level 0s": Busy,
+		"00:30 level 10m | 00:31 disable | 00:32 level 0s": Applied,
 	} {
 		if s := tell(t, everyHour, steps); s.outcome != want {
 			t.Errorf("%s: %v, want %v: %s", steps, s.outcome, want, s)
@@ -130,7 +146,7 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 // Whatever is levelled when, each occurrence of an hourly rule is run once, after it and before the next one.
 func TestLevellingLeavesNoRefreshOutAndDoublesNone(t *testing.T) {
 	phases := []string{"10m", "59m", "1s", "0s", "30m", "5m"}
-	for minute := 0; minute < 60; minute += 7 {
+	for minute := range 60 {
 		s, starts := tell(t, `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`+sixRetries, ""), map[int]int{}
 		for at, changed := monday.Add(time.Minute), 0; at.Before(monday.Add(9 * time.Hour)); at = at.Add(time.Minute) {
 			if at.Minute() == minute {
@@ -157,12 +173,14 @@ const nightly = `"policy":{"rrule":"FREQ=DAILY;BYHOUR=6","timezone":"Europe/Berl
 func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
 	runStories(t, []storyTest{
 		{nightly, "", "#0, next 05:00: planned"},
+		{nightly, "05:00 wake | 05:10 success", "#0, next 05:00+1: planned"},
 		{nightly, "05:00 wake", "#1 a1 until 06:00, next 05:00+1: if lost: exhausted after 1, planned"},
 	})
 }
 
 func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
 	runStories(t, []storyTest{
+		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, "", "#0, next 07:00: planned"},
 		// Not the zone of the policy either
 		{`"rrule":"FREQ=DAILY;BYHOUR=7","timezone":"America/New_York",` + nightly, "", "#0, next 12:00: planned"},
 		// … nor its dtstart: the model's is midnight of the day on which it was created
@@ -176,6 +194,7 @@ func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
 func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) {
 	runStories(t, []storyTest{
 		{`"timezone":"America/New_York",` + nightly, "", "#0, next 11:00: planned"},
+		{`"timezone":"UTC",` + nightly, "", "#0, next 06:00: planned"},
 		{`"dtstart":"2026-01-06T00:00:00",` + nightly, "", "#0, next 05:00+1: planned"},
 	})
 	everyTenDays := `"policy":{"rrule":"FREQ=DAILY;INTERVAL=10","timezone":"Europe/Berlin"}`
@@ -187,11 +206,15 @@ func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) {
 // Every second day, every second week: on the same days for all models, whenever they were created.
 func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 	for _, test := range []struct{ policy, want string }{
+		{`"rrule":"FREQ=DAILY;INTERVAL=2"`, "2026-01-06T00:00:00"},  // Monday, 5 January, is 9135 days after the anchor,
 		{`"rrule":"FREQ=WEEKLY;INTERVAL=2"`, "2026-01-12T00:00:00"}, // which are 1305 weeks
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5"`, "2026-01-05T00:00:00"}, // and 43848 times five hours
+		{`"rrule":"FREQ=YEARLY"`, "2027-01-01T00:00:00"},
+		{`"rrule":"30 6 * * *","timezone":"Europe/Berlin"`, "2026-01-05T05:30:00"},
 
 		// On the wall clock of a zone, and from an anchor of its own
 		{`"rrule":"FREQ=DAILY;INTERVAL=2","timezone":"Europe/Berlin"`, "2026-01-05T23:00:00"},
+		{`"rrule":"FREQ=DAILY;INTERVAL=2","dtstart":"2026-01-01"`, "2026-01-05T00:00:00"},
 		{`"rrule":"FREQ=DAILY;INTERVAL=2","dtstart":"20260102T080000"`, "2026-01-06T08:00:00"},
 	} {
 		m := Model{UID: "tbl_1"}
@@ -248,5 +271,40 @@ func TestARetryWindowThatTakesTooManyStepsIsOpenAndAFault(t *testing.T) {
 	next := m.Fail(policy.Failure{}, monday).Next
 	if want := "retry_window" + strings.TrimPrefix(tooManySteps, "rrule"); !next.RefreshAt.Equal(monday.Add(5*time.Minute)) || !strings.HasPrefix(m.RuleError, want) {
 		t.Errorf("next %s, fault %q", next.RefreshAt, m.RuleError)
+	}
+}
+
+func TestToPlanAnewTwiceChangesNothing(t *testing.T) {
+	for _, definition := range []string{yearly, daily, thumbnail, lastDay} {
+		s := tell(t, definition, "00:20 policy "+hourly+" | 00:40 policy "+hourly)
+		if s.outcome != Unchanged {
+			t.Errorf("%s: expected nothing changed, found %s: %s", definition, s.decision.Event, s)
+		}
+	}
+}
+
+func TestWithoutAScheduleThereIsNothingToSpread(t *testing.T) {
+	tell(t, `"policy":{"spread":"1h"}`, "00:00 wake | 00:01 success").expect("#0, next never: finished: one-shot")
+	tell(t, `"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01","policy":{"spread":"1h"}`, "").expect("#0, next never: finished: no planned refresh left")
+	if policy := policyOf(t, `{"spread":null}`); policy.Spread != 0 {
+		t.Errorf("found %v", policy.Spread)
+	}
+}
+
+// A schedule that cannot be used delays its model and loses it not.
+func TestAModelWhosePolicyHasABrokenRuleLooksAgainLater(t *testing.T) {
+	m := Model{UID: "tbl_1"}
+	err := m.Resolve(policy.Policy{Rule: "FREQ=NEVER", Timeout: time.Hour, OnExhausted: policy.NextPlanned}, schedule.Parse)
+	if at, found := m.planned(monday); err == nil || !found || !at.Equal(clock("01:00")) {
+		t.Errorf("planned at %s, %v, %v", at, found, err)
+	}
+}
+
+func TestAFailureUnderARuleThatTakesTooManyStepsIsRetried(t *testing.T) {
+	m := dearModel(t, `{"timeout":"1m","retries":["5m"]}`)
+	m.State = m.Start(monday, "a1").Next
+	decision := m.Fail(policy.Failure{Reason: "HTTP 500"}, monday.Add(time.Second))
+	if want := monday.Add(5*time.Minute + time.Second); !decision.Next.RefreshAt.Equal(want) || decision.Final {
+		t.Errorf("next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
 	}
 }

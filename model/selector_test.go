@@ -28,8 +28,13 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 		"": "plain failing disabled queued processing bare", "tenant=t2": "",
 		"tenant=t2|t1,kind=feed": "plain failing disabled queued processing",
 		"tenant!=t1":             "bare", "policy=default": "bare", "status=failing": "failing disabled", "status=failing,status!=disabled": "failing",
-		"status=due": "failing", "status=running": "queued processing", "status=finished": "bare",
+		"tenant!=t2":                     "plain failing disabled queued processing bare",
+		"policy=daily":                   "plain failing disabled queued processing",
+		"status=failing,status=disabled": "disabled",
+		"status=due":                     "failing", "status=running": "queued processing", "status=finished": "bare",
+		"status=queued":   "queued",
 		"status!=running": "plain failing disabled bare", "uid=?.?": "bare", "uid=*.*,uid=x*": "bare",
+		"uid=tbl_*":                             "plain failing disabled queued processing",
 		"uid=tbl_?,status=due|failing,kind!=xy": "failing disabled",
 	} {
 		s, got := selectorOf(t, text), []string{}
@@ -51,6 +56,8 @@ func TestASelectorPicksModelsForWhichAllItsTermsHold(t *testing.T) {
 func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "", "  ": "", " uid=b* , tenant = t2 | t1|t2 ": "tenant=t1|t2,uid=b*",
+		"tenant=t1":                           "tenant=t1",
+		"status=due,status=failing":           "status=due,status=failing",
 		"status=failing,status=failing,a!=b":  "a!=b,status=failing",
 		"uid=a=b,policy=builtin/default@2":    "policy=builtin/default@2,uid=a=b",
 		"url.host=example.com:80/a+b,uid!=x?": "uid!=x?,url.host=example.com:80/a+b",
@@ -69,10 +76,14 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 	for text, want := range map[string]string{
 		"tenant":     `terms such as "tenant=t1" or "status!=failing" with commas between them, found "tenant"`,
 		"tenant=t1,": `with commas between them, found ""`, "tenant=t*": `tenant: expected a label`,
+		"tenant=":                 `tenant: expected a label: 1-60 letters, digits or _.:/@+-, found ""`,
 		"Tenant=t1":               `the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-), found "Tenant"`,
+		"=t1":                     `found ""`,
 		"status=faling":           `found "faling"; did you mean failing?`,
 		"status=blue":             `status: expected one of disabled, scheduled, due,`,
+		"error=timeout":           `error: expected the id of a fingerprint, 12 hex digits, or other, found "timeout"`,
 		"uid=a b":                 `uid: expected a uid, with * for any text and ? for any one character, found "a b"`,
+		"policy=a*":               `policy: expected the name of a policy, found "a*"`,
 		"a=1,a=2":                 `a: expected "a=1|2" for one or the other, found "a=1,a=2", which no model has`,
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,
 		strings.Repeat("uid=a*,", 20) + "uid=b*,x": `found "x"`,

@@ -17,10 +17,15 @@ func TestTheStatusTellsWhatAModelIsDoing(t *testing.T) {
 		queued                bool
 		want                  Status
 	}{
+		{daily, "", "05:59:59.999", false, StatusScheduled},
 		{daily, "", "06:00", false, StatusDue}, // at, not after
+		{daily, "", "09:00+3", false, StatusDue},
 		{daily, "06:00 start", "06:00", true, StatusQueued}, {daily, "06:00 start", "06:00", false, StatusProcessing},
+		{daily, "06:00 start | 06:01 started", "06:01", false, StatusProcessing},
 		{daily, "06:00 start | 06:01 started", "06:01", true, StatusProcessing}, // the worker peeked, or put it back
+		{daily, "06:00 start | 06:10 failure", "06:10", false, StatusDue},
 		{daily, `06:00 start | 06:10 failure "retryable":false`, "06:10", false, StatusDisabled},
+		{daily, "05:00 disable", "06:00", false, StatusDisabled},
 		{banner, "00:00 start | 00:00:10 success", "00:01", false, StatusFinished},
 	} {
 		s := tell(t, test.definition, test.steps)
@@ -90,16 +95,20 @@ func TestAFingerprintIsWhatFailuresOfOneKindHaveInCommon(t *testing.T) {
 		{"t1", "", "HTTP/1.1 404 Not Found", "HTTP/# 404 Not Found"},
 		{"t1", "", "exit code 137 after 137 s, status: 5", "exit code 137 after # s, status: 5"},
 		{"t1", "", "status code 12345", "status code #"}, {"t1", "timeout", "timeout", "timeout"}, {"t1", "", "", "no reason given"},
+		{"t1", "http", "503", "http: 503"},
+		{"t1", "network", "", "network"},
 		{"tbl_7", "", "cannot load tbl_7: tbl_7x and tbl_8 stay, (tbl_7)", "cannot load <uid>: tbl_#x and tbl_# stay, (<uid>)"},
 		{"https://a/b", "", "no https://a/b: https://a/b/c", "no <uid>: <url>"},
 		{"a", "", "a row of a table, abc", "<uid> row of <uid> table, abc"},
 		{"t1", "", "row 17 of 200: 1,234.5 at 06:00:00", "row # of #: # at #"},
+		{"t1", "", "request 4b5d0d0c-0f0e-4c8b-9c53-0c7a7f5d2e11 failed", "request <uuid> failed"},
 		{"t1", "", "commit 9fceb02d0ae598e95dc970b74767f19372d61af8, deadbeef, 0xFF", "commit <hex>, deadbeef, <hex>"},
 		{"t1", "", "request req_8fK2jd93Lq", "request req_<id>"},
 		{"t1", "", "dial tcp 10.0.0.7:443, [fe80::1]:443, ::1: connection refused", "dial tcp <ip>, [<ip>]:#, <ip>: connection refused"},
 		{"t1", "", "std::bad_alloc in Foo::b2", "std::bad_alloc in Foo::b#"},
 		{"t1", "", `can't read column "price" of 'Table 1' and ` + "`x`", "can't read column <value> of <value> and <value>"},
 		{"t1", "", "  one\n\ttwo\x00 three  ", "one two three"},
+		{"t1", "", "größer als 17 €", "größer als # €"},
 		{"t1", "", strings.Repeat("ab ", 100), strings.Repeat("ab ", 39) + "…"},
 	} {
 		if got := FingerprintOf(test.uid, test.errorType, test.reason); string(got) != test.want {

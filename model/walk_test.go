@@ -322,3 +322,26 @@ func TestACycleOfLostResultsHasAtMostOneMoreRunThanRetries(t *testing.T) {
 		}
 	})
 }
+
+// What is expected at the start is what a timeout at the deadline decides.
+func TestAnExpectedTimeoutComesAsExpected(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := walk(t, r)
+		for range 14 {
+			if w.idle(); !w.m.Due(w.now) {
+				return
+			}
+			if w.do("wake", ""); !w.m.Running() {
+				continue
+			}
+			expected := w.m.RefreshAt
+			if w.idle(); !w.expired(w.now) {
+				return
+			}
+			w.do("timeout", "")
+			if !w.m.RefreshAt.Equal(expected) {
+				r.Fatalf("expected %s, found %s", clockText(expected), w)
+			}
+		}
+	})
+}

@@ -16,13 +16,18 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		`{"strategy":"exponential"}`: "1m 2m 4m 8m 16m 32m 1h4m 2h8m",
 		`{"strategy":"linear"}`:      "1m 2m 3m 4m 5m 6m 7m 8m", `{"strategy":"fixed"}`: "1m 1m 1m 1m 1m 1m 1m 1m",
 		`{"strategy":"fibonacci"}`:                            "1m 1m 2m 3m 5m 8m 13m 21m", // 002: 1 or 2 failures: 1 unit, 6: 8 units
+		`{"strategy":"exponential","base":"1s","factor":3}`:   "1s 3s 9s 27s 1m21s 4m3s 12m9s 36m27s",
 		`{"strategy":"exponential","base":"1s","factor":1.5}`: "1s 1s500ms 2s250ms 3s375ms 5s62ms 7s593ms 11s390ms 17s85ms",
 		`{"strategy":"exponential","cap":"5m"}`:               "1m 2m 4m 5m 5m 5m 5m 5m",
+		`{"strategy":"exponential","count":3}`:                "1m 2m 4m - - - - -",
 		`{"strategy":"linear","base":"2m","cap":"7m"}`:        "2m 4m 6m 7m 7m 7m 7m 7m",
+		`{"strategy":"fibonacci","count":"unlimited"}`:        "1m 1m 2m 3m 5m 8m 13m 21m",
 		`{"strategy":"fixed","base":90,"count":1}`:            "1m30s - - - - - - -",
+		`"5s"`: "5s 5s 5s 5s 5s 5s 5s 5s",
 
 		// The short form
 		`"5s 10m"`: "5s 10s 20s 40s 1m20s 2m40s 5m20s 10m", `"3 5s 10m"`: "5s 10s 20s - - - - -", `" 2\tPT5S  20s "`: "5s 10s - - - - - -",
+		`"3 5s"`:  "5s 5s 5s - - - - -",
 		`"2 5 8"`: "5s 8s - - - - - -",
 
 		// A list, and the word for the planned refresh
@@ -55,8 +60,10 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 	const ftl = `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found `
 	refusals(t, map[string]string{
 		`{"retries":""}`: ftl + `""`, `{"retries":"0s"}`: ftl + `"0s"`,
+		`{"retries":"3 5s 10m 1h"}`:  ftl + `"3 5s 10m 1h"`,
 		`{"retries":"10m 5s"}`:       ftl + `"10m 5s"`,    // max below min
 		`{"retries":"5 minutes"}`:    ftl + `"5 minutes"`, // not five retries
+		`{"retries":"5s soon"}`:      ftl + `"5s soon"`,
 		`{"retries":"-1 5s"}`:        `retries: expected a count from 0 to 1000, found "-1 5s"`,
 		`{"retries":"1e999 5s 10m"}`: ftl + `"1e999 5s 10m"`,
 		`{"retries":{}}`:             "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
@@ -65,11 +72,13 @@ func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
 		`{"retries":{"strategy":"quadratic"}}`:                           `retries.strategy: expected fixed or linear or exponential or fibonacci, found "quadratic"`,
 		`{"retries":{"strategy":"fixed","base":0}}`:                      `retries.base: expected a duration above zero, such as "1m", found 0`,
+		`{"retries":{"strategy":"fixed","base":null}}`:                   `retries.base: expected a duration above zero, such as "1m", found nothing`,
 		`{"retries":{"strategy":"fixed","cap":"59s"}}`:                   `retries.cap: expected at least the base of 1m, found "59s"`,
 		`{"retries":{"strategy":"fixed","count":true}}`:                  "retries.count: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":-1}}`:                    "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
 		`{"retries":{"strategy":"fixed","factor":2}}`:                    `retries.factor: expected strategy exponential with it, found "fixed"`,
 		`{"retries":{"strategy":"exponential","factor":0.5}}`:            "retries.factor: expected a number from 1 to 100, found 0.5",
+		`{"retries":{"strategy":"exponential","factor":"NaN"}}`:          `retries.factor: expected a number from 1 to 100, found "NaN"`,
 		`{"retries":{"strategy":"exponential","tries":3}}`:               "retries.tries: expected one of strategy, base, factor, cap, count, found an unknown field",
 		`{"retries":{"strategy":"exponential","expr":"1","by_age":[1]}}`: "retries.expr: expected one of by_age, found an unknown field",
 	})
@@ -137,13 +146,17 @@ func TestABadAgeTableIsRefusedWithTheField(t *testing.T) {
 	const rows = "retries.by_age: expected 1 to 50 rows such as {up_to: 1d, delay: 5m}, found "
 	row := `"1d: 5m",`
 	refusals(t, map[string]string{
-		`{"retries":{"by_age":[]}}`: rows + "a list",
+		`{"retries":{"by_age":[]}}`:   rows + "a list",
+		`{"retries":{"by_age":"1d"}}`: rows + `"1d"`,
 		`{"retries":{"by_age":[` + strings.TrimSuffix(strings.Repeat(row, 51), ",") + `]}}`: rows + "a list",
 
 		`{"retries":{"by_age":["5m"]}}`:                                  `retries.by_age[0]: expected a row such as "1d: 5m", found "5m"`,
 		`{"retries":{"by_age":["1d: 5m","1d: 1h"]}}`:                     "retries.by_age[1].up_to: expected more than 1d of the row before, found 1d",
+		`{"retries":{"by_age":["0: 5m"]}}`:                               `retries.by_age[0].up_to: expected an age above zero, such as "1d", found "0"`,
+		`{"retries":{"by_age":["soon: 5m"]}}`:                            `retries.by_age[0].up_to: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
 		`{"retries":{"by_age":[{"delay":"5m"}]}}`:                        `retries.by_age[0].up_to: expected an age above zero, such as "1d", found nothing`,
 		`{"retries":{"by_age":[{"up_to":"1d"}]}}`:                        `retries.by_age[0].delay: expected a delay such as "5m", found nothing`,
+		`{"retries":{"by_age":[{"up_to":"1d","delay":true}]}}`:           `retries.by_age[0].delay: expected a delay such as 0, "5m" or next, found true`,
 		`{"retries":{"by_age":[{"up_to":"1d","delay":"5m","every":1}]}}`: "retries.by_age[0].every: expected one of up_to, delay, found an unknown field",
 	})
 }
@@ -174,5 +187,13 @@ func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
 	}
 	if Fraction("spread", "a") == Fraction("jitter", "a") {
 		t.Error("two purposes have one number")
+	}
+}
+
+func TestARowMayBeWrittenInTwoWays(t *testing.T) {
+	short := policyOf(t, `{"retries":{"by_age":["1d: 5m"," 1 week :next"]}}`)
+	long := policyOf(t, `{"retries":{"by_age":[{"up_to":"P1D","delay":300},{"delay":"NEXT","up_to":604800}]}}`)
+	if !short.Equal(long) {
+		t.Errorf("%+v and %+v", short.Retries, long.Retries)
 	}
 }

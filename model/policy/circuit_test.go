@@ -17,6 +17,7 @@ func TestACircuitIsReadAndReadBack(t *testing.T) {
 	for text, want := range map[string]*Circuit{
 		`{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","http_5xx","timeout"],"probe":"5m"}`: {
 			Key{KeyHost, "input_url"}, 5, 10, []string{"http_5xx", "network", "timeout"}, 5 * time.Minute},
+		`{"key":"{policy}","open_after":" 1  of 1 "}`:                   {Key{Kind: KeyPolicy}, 1, 1, nil, 5 * time.Minute},
 		`{"key":"{a}","open_after":"100 of 100","on":429,"probe":"1d"}`: {Key{KeyField, "a"}, 100, 100, []string{"http_429"}, 24 * time.Hour},
 		`{"key":"{a}","open_after":"1 of 2","on":["5xx","503","http_503","Too busy",503],"probe":1}`: {
 			Key{KeyField, "a"}, 1, 2, []string{"Too busy", "http_503", "http_5xx"}, time.Second},
@@ -47,15 +48,19 @@ func TestABadCircuitIsRefusedWithTheField(t *testing.T) {
 	refusals(t, map[string]string{
 		`{"circuit":"open"}`:                  `circuit: expected an object with key, open_after, on, probe, found "open"`,
 		`{"circuit":{"open_after":"1 of 2"}}`: `circuit.key: expected ` + wantKey + `, found ""`,
+		`{"circuit":{"key":"{a}"}}`:           openAfter + "nothing",
 		of(`5`):                               "circuit.open_after: expected a text, found 5",
 		of(`"0 of 10"`):                       openAfter + `"0 of 10"`,
 		of(`"11 of 10"`):                      openAfter + `"11 of 10"`,
 		of(`"5 of 101"`):                      openAfter + `"5 of 101"`,
+		of(`"five of ten"`):                   openAfter + `"five of ten"`,
 		with(`"on":[]`):                       "circuit.on: expected 1 to 200 error types, or no field for all failures, found 0",
 		with(`"on":[` + many + `]`):           "circuit.on: expected 1 to 200 error types, or no field for all failures, found 201",
 		with(`"on":["a",""]`):                 `circuit.on[1]: expected an error type of 1-100 printable characters, found ""`,
+		with(`"on":true`):                     `circuit.on[0]: expected an error type of 1-100 printable characters, found true`,
 		with(`"probe":"999ms"`):               `circuit.probe: expected a duration from 1s to 1d, found "999ms"`,
 		with(`"probe":"25h"`):                 `circuit.probe: expected a duration from 1s to 1d, found "25h"`,
+		with(`"probe":"soon"`):                `circuit.probe: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
 	})
 }
 
@@ -97,6 +102,7 @@ func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
 		`{"retry_on":["A"],"never_retry":["B"]}`: "never_retry: expected retry_on or never_retry, found both",
 		`{"retry_on":7}`:                         "retry_on: expected a list of texts, found 7",
 		`{"never_retry":[""]}`:                   `never_retry[0]: expected an error type of 1-100 printable characters, found ""`,
+		`{"never_retry":["a\nb"]}`:               `never_retry[0]: expected an error type of 1-100 printable characters, found "a\nb"`,
 		`{"never_retry":["` + long + `"]}`:       `never_retry[0]: expected an error type of 1-100 printable characters, found "` + long[:60] + `"…`,
 		`{"never_retry":[` + many + `]}`:         "never_retry: expected at most 200 error types, found 201",
 		`{"delays_by_error":["1h"]}`:             "delays_by_error: expected an object of at most 200 error types and delays, such as {RateLimited: 1h}, found a list",

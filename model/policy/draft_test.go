@@ -43,28 +43,31 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"timeout":"none"}`:       with(func(p *Policy) { p.Timeout = 0 }),
 		`{"queue_timeout":"none"}`: with(func(p *Policy) { p.QueueTimeout = 0 }),
 		`{"retries":[]}`:           with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
+		`{"retries":["1m"]}`:       with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
 		`{"retries":{"strategy":"fixed","base":"1m"}}`: with(func(p *Policy) { p.Retries, p.Jitter = Backoff{Fixed, time.Minute, 0, 0, Unlimited}, 0.2 }),
-		`{"jitter":0.5}`:                                      with(func(p *Policy) { p.Jitter = 0.5 }),
-		`{"alignment":"planned_only"}`:                        with(func(p *Policy) { p.Alignment = PlannedOnly }),
-		`{"on_exhausted":"next_planned"}`:                     with(func(p *Policy) { p.OnExhausted = NextPlanned }),
-		`{"give_up_after":"none"}`:                            with(func(p *Policy) { p.GiveUpAfter = 0 }),
-		`{"never_retry":[]}`:                                  with(func(p *Policy) { p.Classes.Never = nil }),
-		`{"retry_on":["Net"]}`:                                with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
-		`{"delays_by_error":{}}`:                              with(func(p *Policy) { p.Classes.Delays = nil }),
-		`{"misfire":"run_once"}`:                              with(func(p *Policy) { p.Misfire = Misfire{} }),
-		`{"spread":"none"}`:                                   with(func(p *Policy) { p.Spread = 0 }),
-		`{"notify":["disabled","recovered","stale","fresh"]}`: with(func(p *Policy) { p.Muted = nil }),
-		`{"failing_from":"none"}`:                             with(func(p *Policy) { p.FailingFrom = 0 }),
-		`{"email":"none"}`:                                    with(func(p *Policy) { p.Email = Recipient{} }),
-		`{"email":{"label":"owner"}}`:                         with(func(p *Policy) { p.Email = Recipient{Label: "owner"} }),
-		`{"email":"ops@example.com"}`:                         with(func(p *Policy) { p.Email = Recipient{Address: "ops@example.com"} }),
-		`{"disabled_reason":""}`:                              with(func(p *Policy) { p.DisabledReason = "" }),
-		`{"limits":[]}`:                                       with(func(p *Policy) { p.Limits = nil }),
-		`{"circuit":"none"}`:                                  with(func(p *Policy) { p.Circuit = nil }),
-		`{"retry_after_scope":"auto"}`:                        with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
-		`{"closed":[]}`:                                       with(func(p *Policy) { p.Closed = nil }),
-		`{"warn_within":"none"}`:                              with(func(p *Policy) { p.WarnWithin = 0 }),
-		`{"warn_within":"1h"}`:                                with(func(p *Policy) { p.WarnWithin = time.Hour }),
+		`{"jitter":0.5}`:                                       with(func(p *Policy) { p.Jitter = 0.5 }),
+		`{"alignment":"planned_only"}`:                         with(func(p *Policy) { p.Alignment = PlannedOnly }),
+		`{"on_exhausted":"next_planned"}`:                      with(func(p *Policy) { p.OnExhausted = NextPlanned }),
+		`{"give_up_after":"none"}`:                             with(func(p *Policy) { p.GiveUpAfter = 0 }),
+		`{"never_retry":[]}`:                                   with(func(p *Policy) { p.Classes.Never = nil }),
+		`{"retry_on":["Net"]}`:                                 with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
+		`{"delays_by_error":{}}`:                               with(func(p *Policy) { p.Classes.Delays = nil }),
+		`{"misfire":"run_once"}`:                               with(func(p *Policy) { p.Misfire = Misfire{} }),
+		`{"spread":"none"}`:                                    with(func(p *Policy) { p.Spread = 0 }),
+		`{"notify":["disabled","recovered","stale","fresh"]}`:  with(func(p *Policy) { p.Muted = nil }),
+		`{"failing_from":"none"}`:                              with(func(p *Policy) { p.FailingFrom = 0 }),
+		`{"email":"none"}`:                                     with(func(p *Policy) { p.Email = Recipient{} }),
+		`{"email":{"label":"owner"}}`:                          with(func(p *Policy) { p.Email = Recipient{Label: "owner"} }),
+		`{"email":"ops@example.com"}`:                          with(func(p *Policy) { p.Email = Recipient{Address: "ops@example.com"} }),
+		`{"disabled_reason":""}`:                               with(func(p *Policy) { p.DisabledReason = "" }),
+		`{"limits":[]}`:                                        with(func(p *Policy) { p.Limits = nil }),
+		`{"limits":[{"key":"{kind}","running":1}]}`:            with(func(p *Policy) { p.Limits = []Limit{{Key: Key{KeyField, "kind"}, Running: 1}} }),
+		`{"circuit":"none"}`:                                   with(func(p *Policy) { p.Circuit = nil }),
+		`{"circuit":{"key":"{policy}","open_after":"1 of 1"}}`: with(func(p *Policy) { p.Circuit = &Circuit{Key{Kind: KeyPolicy}, 1, 1, nil, DefaultProbe} }),
+		`{"retry_after_scope":"auto"}`:                         with(func(p *Policy) { p.RetryAfterScope = ScopeAuto }),
+		`{"closed":[]}`:                                        with(func(p *Policy) { p.Closed = nil }),
+		`{"warn_within":"none"}`:                               with(func(p *Policy) { p.WarnWithin = 0 }),
+		`{"warn_within":"1h"}`:                                 with(func(p *Policy) { p.WarnWithin = time.Hour }),
 
 		// Who names fresh_within does not get the other's warning.
 		`{"fresh_within":"none"}`: with(func(p *Policy) { p.FreshWithin, p.WarnWithin = 0, 0 }),
@@ -156,16 +159,21 @@ func TestAPolicyMayUseTheNamesOfAnotherScheduler(t *testing.T) {
 	for text, want := range map[string]string{
 		// The worker's configuration, and its defaults
 		`{"maxRetries":3,"baseRetryDelay":60000,"maxRetryDelay":3600000,"retryStrategy":"exponential","jitterEnabled":true,"jitterFactor":0.2}`: aliasedCanonical,
-		`{"retryStrategy":"exponential","never_retry":"permanent"}`:                                                                             aliasedCanonical,
+		`{"maxRetries":3}`: aliasedCanonical,
+		`{"retryStrategy":"exponential","never_retry":"permanent"}`: aliasedCanonical,
 
 		// The override of one job
 		`{"maxRetries":5,"retryDelay":30000,"useExponentialBackoff":true}`: replace(`"base":"1m"`, `"base":"30s"`, `"count":3`, `"count":5`).Replace(aliasedCanonical),
+		`{"useExponentialBackoff":false}`:                                  replace("exponential", "fixed").Replace(aliasedCanonical),
+		`{"retryStrategy":"linear","retryDelay":"30000"}`:                  replace("exponential", "linear", `"1m"`, `"30s"`).Replace(aliasedCanonical),
+		`{"retryDelay":1}`: replace(`"1m"`, `"1ms"`).Replace(aliasedCanonical),
 
 		// A number is milliseconds, a text with a unit is what it says
 		`{"maxRetryDelay":7200000,"retryDelay":"90s"}`: replace(`"1m"`, `"1m30s"`, `"1h"`, `"2h"`).Replace(aliasedCanonical),
 
 		// Jitter
 		`{"jitterFactor":0.5}`:                       replace(`"alignment"`, `"jitter":0.5,"alignment"`).Replace(aliasedCanonical),
+		`{"jitterEnabled":false}`:                    replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
 		`{"jitterEnabled":false,"jitterFactor":0.5}`: replace(`"alignment"`, `"jitter":0,"alignment"`).Replace(aliasedCanonical),
 
 		// Beside our own words
@@ -185,9 +193,14 @@ func TestAContradictionBetweenTwoSpellingsIsRefused(t *testing.T) {
 	refusals(t, map[string]string{
 		`{"maxRetries":3,"retries":[0]}`:                                "maxRetries: " + unknown,
 		`{"retries":{"strategy":"fixed"},"jitterFactor":0.2}`:           "jitterFactor: " + unknown,
+		`{"maxRetries":-1}`:                                             "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
+		`{"retryDelay":0}`:                                              `retries.base: expected a duration above zero, such as "1m", found "0ms"`,
 		`{"baseRetryDelay":7200000}`:                                    `retries.cap: expected at least the base of 2h, found "1h"`,
+		`{"retryStrategy":"random"}`:                                    `retries.strategy: expected fixed or linear or exponential or fibonacci, found "random"`,
 		`{"useExponentialBackoff":"yes"}`:                               `retries.strategy: expected fixed or linear or exponential or fibonacci, found "yes"`,
+		`{"jitterFactor":2}`:                                            "jitter: expected a number from 0 to 1, found 2",
 		`{"jitterEnabled":"yes"}`:                                       `jitter: expected a number from 0 to 1, found "yes"`,
+		`{"maxretries":3}`:                                              "maxretries: " + unknown,
 		`{"retryDelay":30000,"baseRetryDelay":60000}`:                   "retryDelay: " + unknown,
 		`{"useExponentialBackoff":false,"retryStrategy":"exponential"}`: "useExponentialBackoff: " + unknown,
 		`{"jitter":0.1,"jitterEnabled":false}`:                          "jitterEnabled: " + unknown,
@@ -198,8 +211,11 @@ func TestAPolicyMayUseTheNamesOfTheOrigin(t *testing.T) {
 	for text, same := range map[string]string{
 		`{"retry_intervals":[0,"PT5M","NEXT"]}`:                `{"retries":["0s","5m","next"],"on_exhausted":"give_up"}`,
 		`{"retry_intervals":[]}`:                               `{"retries":"none"}`,
+		`{"retry_strategy":"retry_align_planned"}`:             `{"alignment":"align_planned"}`,
 		`{"alignment":"retry_until_success","timeout":"PT1H"}`: `{"alignment":"until_success","timeout":"1h"}`,
+		`{"alignment":"planned_at"}`:                           `{"alignment":"planned_only"}`,
 		`{"alignment":"retry_until_planned"}`:                  `{"alignment":"planned_only"}`,
+		`{"retry_strategy":"retry_between_planned"}`:           `{"alignment":"between_planned"}`,
 		`{"retry_strategy":{"expr":"planned_at"}}`:             `{"alignment":{"expr":"planned_at"}}`,
 	} {
 		if got, want := policyOf(t, text).canonical(), policyOf(t, same).canonical(); got != want {
@@ -210,6 +226,8 @@ func TestAPolicyMayUseTheNamesOfTheOrigin(t *testing.T) {
 	refusals(t, map[string]string{
 		`{"retry_intervals":[0],"retries":[0]}`:                     "retry_intervals" + unknown,
 		`{"retry_strategy":"retry_at","alignment":"align_planned"}`: "retry_strategy" + unknown,
+		`{"alignment":"retry_until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, ` +
+			`found "retry_until_lunch"`,
 	})
 }
 
@@ -217,6 +235,7 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 	for text, same := range map[string]string{
 		`{"strategy":"none"}`: `[]`,
 		`{"strategy":"simple","max_retries":3,"max_delay":"5m"}`:                       `{"strategy":"fixed","base":"5m","cap":"5m","count":3}`,
+		`{"strategy":"simple","max_retry":3,"base":"30s","max_delay":"5m"}`:            `{"strategy":"fixed","base":"30s","cap":"5m","count":3}`,
 		`{"strategy":"exponential","max_retry":5,"max_delay":3600,"curvature":1.5}`:    `{"strategy":"exponential","count":5,"cap":"1h","factor":1.5}`,
 		`{"strategy":"linear","max_retries":"unlimited","base":"2m","max_delay":"7m"}`: `{"strategy":"linear","base":"2m","cap":"7m"}`,
 	} {
@@ -231,6 +250,7 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 	refusals(t, map[string]string{
 		`{"retries":{"strategy":"none","count":3}}`:                   "retries.count: expected one of strategy, found an unknown field",
 		`{"retries":{"strategy":"simple","count":3,"max_retries":3}}`: "retries.max_retries: expected one of strategy, base, factor, cap, count, found an unknown field",
+		`{"retries":{"strategy":"simple","curvature":2}}`:             `retries.factor: expected strategy exponential with it, found "fixed"`,
 	})
 }
 
@@ -240,16 +260,22 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 		`{"retry_intervals":[0,"PT5M","PT10M","PT15M","PT30M","PT1H"],"timeout":"PT1H","rrule":"FREQ=HOURLY"}`: GiveUp,
 		`{"retry_intervals":[]}`: NextPlanned, // one failure would disable it
 		`{"retries":{"strategy":"simple","max_retries":3,"max_delay":"5m"}}`: GiveUp,
-		`{"retries":"10 5s"}`:  GiveUp,
-		`{"retries":"5s 10m"}`: NextPlanned, // it has no end
+		`{"retries":"10 5s"}`:                 GiveUp,
+		`{"retries":"//ftl:retry 10 5s 10m"}`: GiveUp,
+		`{"retries":"5s 10m"}`:                NextPlanned, // it has no end
+		`{"retries":"none"}`:                  NextPlanned,
 		`{"rrule":"RRULE:FREQ=HOURLY;INTERVAL=2","timeout":"1 hour","retries":[0,"1 minute","5 minute","10 minutes","15 minutes"]}`: GiveUp,
 
 		// Our own shape
 		`{"rrule":"FREQ=HOURLY;INTERVAL=2","timeout":"1h","retries":[0,"1m","5m"]}`:                    NextPlanned,
 		`{"rrule":"RRULE:FREQ=HOURLY\nEXDATE:20260101T000000","timeout":"1h","retries":[0,"1m","5m"]}`: NextPlanned,
+		`{"retries":{"strategy":"fixed","base":"5m","count":3}}`:                                       NextPlanned,
+		`{"rrule":"RRULE:FREQ=HOURLY"}`:                                                                NextPlanned,
 
 		// Who says otherwise gets it
-		`{"retry_intervals":[0],"on_exhausted":"next_planned"}`: NextPlanned,
+		`{"retry_intervals":[0],"on_exhausted":"next_planned"}`:                           NextPlanned,
+		`{"retries":{"strategy":"simple","max_retries":3},"on_exhausted":"next_planned"}`: NextPlanned,
+		`{"rrule":"FREQ=HOURLY","retries":[0],"on_exhausted":"give_up"}`:                  GiveUp,
 	} {
 		p := policyOf(t, text)
 		if p.OnExhausted != want {

@@ -22,14 +22,17 @@ func inExpression(t testing.TB, text string) *Expression {
 // False or seconds, by the number of failures.
 func TestAnExpressionSaysTheDelay(t *testing.T) {
 	for text, want := range map[string]string{
-		`false`:                                  "- - - - - -",       // none
-		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",    // simple: at most 3, each after a minute
-		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -", // exponential: max retry, max delay, curvature
+		`false`:                                  "- - - - - -",        // none
+		`k <= 3 ? 60 : false`:                    "1m 1m 1m - - -",     // simple: at most 3, each after a minute
+		`k <= 5 ? min(2 ** (k - 1), 10) : false`: "1s 2s 4s 8s 10s -",  // exponential: max retry, max delay, curvature
+		`k == 1 ? 0 : k < 5 ? "10m" : false`:     "0s 10m 10m 10m - -", // a duration as text
 		`if k < 3 { "PT5M" } else { 1.5 }`:       "5m 5m 1s500ms 1s500ms 1s500ms 1s500ms",
 		`let n = k - 1; n ** 2 * 60`:             "0s 1m 4m 9m 16m 25m", // n counts from 0 there
+		`let d = ["1m", "2m"]; d[k % 2]`:         "2m 1m 2m 1m 2m 1m",
 		`let r = lower(reason) contains "a"; let n = r ? 9 : k + k; n * 60`:               "2m 4m 6m 8m 10m 12m",
 		`let r = lower(trim(reason)); r contains "a" || r matches "^b+[0-9]{3}$" ? 1 : 2`: "2s 2s 2s 2s 2s 2s",
 		`round(0.4 * k)`: "0s 1s 1s 2s 2s 2s", `315360000`: "3650d 3650d 3650d 3650d 3650d 3650d",
+		`0.0004 * k`: "0s 1ms 1ms 2ms 2ms 2ms",
 	} {
 		if got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6); got != want {
 			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
@@ -41,8 +44,10 @@ func TestAnExpressionKnowsTheOccasion(t *testing.T) {
 	input := RetryInput{K: 2, Reason: "HTTP 503 from upstream", ErrorType: "NetworkError", QueueDepth: 1200, SinceSuccess: 36*time.Hour + 500*time.Millisecond}
 	for text, want := range map[string]string{
 		`error_type in ["Insufficient", "Gone"] ? "1d" : "1m"`: "1m",
+		`reason contains "503" ? 30 : false`:                   "30s",
 		`reason matches "^HTTP 5\\d\\d" ? 31 : false`:          "31s",
 		`queue_depth > 1000 ? "15m" : "1m"`:                    "15m", // retry by queue size
+		`seconds_since_success > 86400 ? "1h" : "1m"`:          "1h",
 		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s", `len(reason) + k`: "24s",
 	} {
 		delay, retry, err := inExpression(t, text).Delay(input)
@@ -56,12 +61,19 @@ func TestAnExpressionKnowsTheOccasion(t *testing.T) {
 func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 	const notSeconds = "expected 0 seconds to ten years, found "
 	for text, want := range map[string]string{
+		`true`:         "expected a duration or false, found true",
 		`nil`:          "expected a duration or false, found <nil>",
 		`{"delay": 5}`: "expected a duration or false, found map[string]interface {}",
+		`$env`:         "expected a duration or false, found policy.retryEnv",
 		`-1`:           notSeconds + "-1", `k / 0`: notSeconds + "+Inf", `315360001`: notSeconds + "3.15360001e+08",
-		`k % 0`:     "runtime error: integer divide by zero (1:3)",
-		`[1, 2][k]`: "index out of range: 3 (array length is 2) (1:7)",
-		`"soon"`:    `expr: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`0 / 0`:           notSeconds + "NaN",
+		`1e300`:           notSeconds + "1e+300",
+		`k % 0`:           "runtime error: integer divide by zero (1:3)",
+		`[1, 2][k]`:       "index out of range: 3 (array length is 2) (1:7)",
+		`{}.a.b`:          "cannot fetch b from <nil> (1:6)",
+		`int(error_type)`: "invalid operation: int(boom) (1:1)",
+		`"soon"`:          `expr: expected ` + wantDuration + `, found "soon" (a number from 0 is missing before "soon")`,
+		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
 	} {
 		delay, retry, err := inExpression(t, text).Delay(RetryInput{K: 3, ErrorType: "boom"})
 		if err == nil || err.Error() != want || retry || delay != 0 {
@@ -73,18 +85,27 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
 	for text, reason := range map[string]string{
 		``: "unexpected token EOF", `tries * 10`: "unknown name tries (1:1)", `env`: "unknown name env (1:1)",
+		`k <`:                       "unexpected token EOF (1:3)",
+		`k < 5 ? "10m"`:             `unexpected token EOF (1:13)`,
 		`repeat("a", 1000000)`:      "unknown name repeat (1:1)",
+		`reason * 2`:                "invalid operation: * (mismatched types string and int) (1:8)",
+		`k ? 1 : 2`:                 "non-bool expression (type int) used as condition (1:1)",
 		`reason matches "("`:        "error parsing regexp: missing closing ): `(` (1:8)",
 		`reason matches error_type`: "the pattern of matches must be a text in quotes",
 		`1..10`:                     "ranges are not allowed", `map([1, 2], # * k)`: "loops are not allowed",
+		`k in 1..1000000000`:        "ranges are not allowed",
+		`reduce([1], #acc + #)`:     "loops are not allowed",
+		`let f = map([k], #); f[0]`: "loops are not allowed",
 
 		// Loops that do not end with the predicate
 		`reduce([1,2], #acc + #, 0)`: "loops are not allowed", `sortBy([1], #, 'desc')`: "loops are not allowed",
 
 		// What is put together and named could be put together again, and be twice as long each time
 		`let a = reason + reason; a + a`:        "a let must not name what is put together from others",
+		`let a = [reason]; let b = [a, a]; 5`:   "a let must not name what is put together from others",
 		`let a = {"b": [reason, reason]}; 5`:    "a let must not name what is put together from others",
 		`let a = string($env); let b = a; 5`:    "a let must not name what is put together from others",
+		`let a = k > 1 ? [k, k] : [k]; a[0]`:    "a let must not name what is put together from others",
 		`(reason + reason) matches "a" ? 1 : 2`: "matches must not look at what is put together",
 		`[reason][0] matches "a" ? 1 : 2`:       "matches must not look at what is put together",
 
@@ -170,6 +191,7 @@ func TestAnExpressionSaysWhenTheNextAttemptStarts(t *testing.T) {
 		"k > 2 ? planned_at : retry_at // not after 5m":                    "14:00:00",
 		"let late = retry_at + timeout; late > planned_at ? now : late":    "12:00:00",
 		"timeout == 1h ? planned_at - 500ms : now":                         "13:59:59.5",
+		"min(k, 2) > 1 ? now + 1h : now":                                   "13:00:00",
 		"error_type matches '^5m$' ? retry_at + duration('1m') : retry_at": "13:09:00",
 	} {
 		got, err := aligned(t, text).At(AlignInput{RetryAt: noon.Add(68 * time.Minute), PlannedAt: noon.Add(2 * time.Hour), Now: noon, Timeout: time.Hour, K: 3, ErrorType: "5m"})
@@ -182,10 +204,12 @@ func TestAnExpressionSaysWhenTheNextAttemptStarts(t *testing.T) {
 func TestATimeThatIsNotToComeIsAnErrorOfThePolicy(t *testing.T) {
 	now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]string{
-		"now - 1ms":          "expected a time from now to ten years on, found 2026-01-05T11:59:59Z",
-		"now + 3650d + 1ms":  "expected a time from now to ten years on, found 2036-01-03T12:00:00Z",
-		"[now, retry_at][k]": "index out of range: 7",
-		`{"a": now}["b"]`:    "expected a time such as retry_at or planned_at, found <nil>",
+		"now - 1ms":                               "expected a time from now to ten years on, found 2026-01-05T11:59:59Z",
+		"now + 3650d + 1ms":                       "expected a time from now to ten years on, found 2036-01-03T12:00:00Z",
+		"[now, retry_at][k]":                      "index out of range: 7",
+		`{"a": now}["b"]`:                         "expected a time such as retry_at or planned_at, found <nil>",
+		"now + duration(reason)":                  `time: invalid duration ""`,
+		"k > 1 ? now - timeout - 1h : planned_at": "expected a time from now to ten years on, found 2026-01-05T10:00:00Z",
 	} {
 		_, err := aligned(t, text).At(AlignInput{RetryAt: now, PlannedAt: now, Now: now, Timeout: time.Hour, K: 7})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -200,7 +224,8 @@ func TestAnAlignmentHasTheLimitsOfADelay(t *testing.T) {
 		"true":         "expected struct, but got bool", "now()": "time.Time is not callable", "queue_depth > 1 ? now : now": "unknown name queue_depth",
 		"now.Add(5m)": "methods are not allowed",
 		"let f = [now][0].Format; f('1') == '' ? now : now": "methods are not allowed",
-		"now + 5q": "",
+		"now + 5q":   "",
+		"retry_at +": "unexpected token EOF",
 		strings.Repeat("now == now ? ", 200) + "now": "",
 	} {
 		_, err := Parse(map[string]any{"alignment": map[string]any{"expr": text}})

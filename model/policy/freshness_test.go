@@ -16,6 +16,8 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 		closes            bool
 	}{
 		{`{}`, "http_429", false}, {`{` + limits + `}`, "http_429", true},
+		{`{` + limits + `}`, "429", true},
+		{`{` + limits + `}`, "http_503", false},
 		{`{` + limits + `,"retry_after_scope":"model"}`, "http_429", false},
 		{`{` + limits + `,"retry_after_scope":"key"}`, "http_503", true},
 		{`{"retry_after_scope":"key"}`, "http_429", true}, // those of the queue
@@ -27,13 +29,15 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 	}
 	refusals(t, map[string]string{
 		`{"retry_after_scope":"keys"}`: `retry_after_scope: expected auto or model or key, found "keys"`,
+		`{"retry_after_scope":1}`:      "retry_after_scope: expected a text, found 1",
 	})
 }
 
 func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {
 	for text, want := range map[string][]string{
 		`["nightly-maintenance","holidays","holidays"]`: {"holidays", "nightly-maintenance"},
-		`[]`: nil, `"none"`: nil, `null`: nil,
+		`"holidays"`: {"holidays"},
+		`[]`:         nil, `"none"`: nil, `null`: nil,
 	} {
 		p := policyOf(t, `{"closed":`+text+`}`)
 		if !slices.Equal(p.Closed, want) {
@@ -46,7 +50,9 @@ func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {
 	const want = "expected the name of a calendar: 1-50 letters, digits or _.- (first a letter or digit), found "
 	refusals(t, map[string]string{
 		`{"closed":["a","b c"]}`: "closed[1]: " + want + `"b c"`,
+		`{"closed":[""]}`:        "closed[0]: " + want + `""`,
 		`{"closed":7}`:           "closed: expected a list of texts, found 7",
+		`{"closed":["` + strings.Repeat("x", 51) + `"]}`:   "closed[0]: " + want + fmt.Sprintf("%q", strings.Repeat("x", 51)),
 		`{"closed":["1","2","3","4","5","6","7","8","9"]}`: "closed: expected at most 8 calendars, found 9",
 	})
 }
@@ -57,10 +63,12 @@ func TestFreshnessIsReadWithinItsBounds(t *testing.T) {
 		t.Errorf("fresh within %s, warned within %s", p.FreshWithin, p.WarnWithin)
 	}
 	refusals(t, map[string]string{
-		`{"fresh_within":0}`:                       "fresh_within: expected a duration from 1s to 3650d, found 0",
-		`{"fresh_within":"1h","warn_within":"0s"}`: `warn_within: expected a duration from 1s to 3650d, found "0s"`,
-		`{"fresh_within":"1h","warn_within":"1h"}`: `warn_within: expected less than the fresh_within of 1h, found "1h"`,
-		`{"warn_within":"1h"}`:                     "fresh_within: expected a duration, as warn_within is given, found nothing",
+		`{"fresh_within":0}`:                         "fresh_within: expected a duration from 1s to 3650d, found 0",
+		`{"fresh_within":"11 years"}`:                `fresh_within: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
+		`{"fresh_within":"1h","warn_within":"0s"}`:   `warn_within: expected a duration from 1s to 3650d, found "0s"`,
+		`{"fresh_within":"1h","warn_within":"1h"}`:   `warn_within: expected less than the fresh_within of 1h, found "1h"`,
+		`{"warn_within":"1h"}`:                       "fresh_within: expected a duration, as warn_within is given, found nothing",
+		`{"fresh_within":"none","warn_within":"1h"}`: "fresh_within: expected a duration, as warn_within is given, found nothing",
 	})
 }
 
@@ -72,6 +80,7 @@ func TestPoliciesWatchAlikeUnlessTheirFreshnessDiffers(t *testing.T) {
 	}{
 		{`{}`, `{"timeout":"1h","limits":[{"key":"{a}","running":1}]}`, true},
 		{watched, `{"fresh_within":"1d2h","warn_within":"1d"}`, true},
+		{watched, `{"fresh_within":"26h"}`, false},
 		{watched, `{}`, false},
 		{watched, `{"fresh_within":"27h","warn_within":"24h"}`, false},
 	} {
@@ -92,6 +101,7 @@ func TestPoliciesPlanAlikeUnlessTheirPlannedRefreshesMayDiffer(t *testing.T) {
 		{`"retry_window":"FREQ=DAILY;BYHOUR=9","timezone":"Asia/Tokyo"`, `"retry_window":"FREQ=DAILY;BYHOUR=9"`, true},
 		{``, `"limits":[{"key":"{a}","running":1}],"circuit":{"key":"{a}","open_after":"1 of 2"},"closed":["a"],"fresh_within":"1h"`, true},
 		{rule, rule + `,"dtstart":"20010101T000000"`, true}, // the default
+		{rule, `"rrule":"FREQ=DAILY"`, false},
 		{rule, ``, false}, {rule, rule + `,"timezone":"Asia/Tokyo"`, false}, {rule, rule + `,"dtstart":"20260101T001500"`, false},
 		{``, `"spread":"10m"`, false},
 	} {
@@ -122,9 +132,12 @@ func TestAMisfireRuleIsReadInEachOfItsForms(t *testing.T) {
 func TestABadMisfireRuleIsRefused(t *testing.T) {
 	const want = `misfire: expected run_once, skip or "run_if_younger_than 1h", found `
 	refusals(t, map[string]string{
-		`{"misfire":"never"}`:                    want + `"never"`,
-		`{"misfire":{"skip":"1h"}}`:              "misfire.skip: expected one of run_if_younger_than, found an unknown field",
-		`{"misfire":{"run_if_younger_than":[]}}`: "misfire.run_if_younger_than: expected a text or a number, found a list",
+		`{"misfire":"never"}`:                       want + `"never"`,
+		`{"misfire":"skip 1h"}`:                     want + `"skip 1h"`,
+		`{"misfire":"run_if_younger_than"}`:         want + `"run_if_younger_than"`,
+		`{"misfire":{"skip":"1h"}}`:                 "misfire.skip: expected one of run_if_younger_than, found an unknown field",
+		`{"misfire":{"run_if_younger_than":[]}}`:    "misfire.run_if_younger_than: expected a text or a number, found a list",
+		`{"misfire":"run_if_younger_than a while"}`: `misfire: expected ` + wantDuration + `, found "a while" (a number from 0 is missing before "a while")`,
 	})
 }
 

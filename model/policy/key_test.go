@@ -28,7 +28,9 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 		"{host(input_url)}":      {Key{KeyHost, "input_url"}, "{host(input_url)}", "host"},
 		" { host( input_url ) }": {Key{KeyHost, "input_url"}, "{host(input_url)}", "host"},
 		"{label.tenant}":         {Key{KeyLabel, "tenant"}, "{label.tenant}", "tenant"},
+		"{label.a.b-c_1}":        {Key{KeyLabel, "a.b-c_1"}, "{label.a.b-c_1}", "a.b-c_1"},
 		"{input_format}":         {Key{KeyField, "input_format"}, "{input_format}", "input_format"},
+		"{Account-ID}":           {Key{KeyField, "Account-ID"}, "{Account-ID}", "Account-ID"},
 		"{host}":                 {Key{KeyField, "host"}, "{host}", "host"}, "{policy}": {Key{Kind: KeyPolicy}, "{policy}", "policy"},
 	} {
 		key := keyOf(t, text)
@@ -47,10 +49,18 @@ func TestWhatIsNoKeyIsRefusedWithTheNearestOne(t *testing.T) {
 		"": `""`, "input_url": `"input_url"`,
 		"host(input_url)":    `"host(input_url)"; nearest: {host(input_url)}`,
 		"label.tenant":       `"label.tenant"; nearest: {label.tenant}`,
+		"{{label.tenant}}":   `"{{label.tenant}}"; nearest: {label.tenant}`,
 		"{hosts(input_url)}": `"{hosts(input_url)}"; nearest: {host(input_url)}`,
+		"{Host(input_url)}":  `"{Host(input_url)}"; nearest: {host(input_url)}`,
 		"{labels.tenant}":    `"{labels.tenant}"; nearest: {label.tenant}`,
+		"${label.tenant}":    `"${label.tenant}"; nearest: {label.tenant}`,
 		"policy":             `"policy"; nearest: {policy}`, "{path(input_url)}": `"{path(input_url)}"`,
+		"{label.Tenant}":           `"{label.Tenant}"`,
+		"{source.url}":             `"{source.url}"`,
 		"{host(a)}-{label.tenant}": `"{host(a)}-{label.tenant}"`, "{a}{b}": `"{a}{b}"`, "{host()}": `"{host()}"`,
+		"x{a}":                              `"x{a}"`,
+		"{}":                                `"{}"`,
+		"{ünder}":                           `"{ünder}"`,
 		"{" + strings.Repeat("x", 65) + "}": `"{` + strings.Repeat("x", 59) + `"…`,
 	} {
 		if _, err := ParseKey(text); err == nil || err.Error() != want+found {
@@ -65,8 +75,12 @@ func TestAKeyOfAModelNamesWhatItCountsBy(t *testing.T) {
 	labels := map[string]string{"tenant": "t1", "team": "a/b@c"}
 	for template, want := range map[string]string{
 		"{host(input_url)}": "host=feeds.example.com", "{host(account)}": "", "{host(missing)}": "", "{label.tenant}": "tenant=t1",
-		"{kind}": "kind=feed", "{account}": "account=17", "{escaped}": "escaped=a~" + sumOf(`a"b\`),
-		"{a}": "", "{b}": "", "{n}": "", "{nested}": "", "{z}": "", "{missing}": "",
+		"{host(kind)}": "",
+		"{label.team}": "team=a/b@c",
+		"{label.none}": "",
+		"{kind}":       "kind=feed", "{account}": "account=17", "{escaped}": "escaped=a~" + sumOf(`a"b\`),
+		"{big}": "big=1e+21",
+		"{a}":   "", "{b}": "", "{n}": "", "{nested}": "", "{z}": "", "{missing}": "",
 		"{policy}": "policy=twice-daily",
 	} {
 		if got := keyOf(t, template).Of(payload, labels, "twice-daily"); got != want {
@@ -89,10 +103,27 @@ func sumOf(value string) string {
 
 func TestAHostIsWrittenInOneWay(t *testing.T) {
 	for url, want := range map[string]string{
-		"https://example.com./x": "example.com", "https://user:p%40ss@example.com/": "example.com",
+		"https://example.com/feed.xml":      "example.com",
+		"HTTPS://EXAMPLE.com:8443/feed.xml": "example.com",
+		"https://example.com./x":            "example.com", "https://user:p%40ss@example.com/": "example.com",
+		"https://example.com.:80":          "example.com",
+		"https://a@b@example.com/":         "example.com",
 		"http://example.com#@evil.example": "example.com", " https://example.com ": "example.com", "//example.com/x": "example.com",
-		"http://[2001:DB8:0::1]:8080/": "2001:db8::1", "http://[::ffff:192.0.2.7]/": "192.0.2.7", "http://München.de/": "münchen.de",
-		"example.com/feed": "", "mailto:a@example.com": "", "http://": "", "http://example.com\r\nX: y/": "", "": "",
+		"http://example.com?@evil.example": "example.com",
+		"ftp://files.example.com/x":        "files.example.com",
+		"s3://bucket/key":                  "bucket",
+		"http://192.0.2.7:80/":             "192.0.2.7",
+		"http://[2001:DB8:0::1]:8080/":     "2001:db8::1", "http://[::ffff:192.0.2.7]/": "192.0.2.7", "http://München.de/": "münchen.de",
+		"http://[2001:db8::1]/":     "2001:db8::1",
+		"http://xn--mnchen-3ya.de/": "xn--mnchen-3ya.de",
+		"http://a_b.example.com/":   "a_b.example.com",
+		"example.com/feed":          "", "mailto:a@example.com": "", "http://": "", "http://example.com\r\nX: y/": "", "": "",
+		"http://:80/":              "",
+		"http://./":                "",
+		"http:///path":             "",
+		"http://[::1/":             "",
+		"http://exa mple.com/":     "",
+		"http://example.com:port/": "",
 	} {
 		if got := hostOf(url); got != want {
 			t.Errorf("%q: host %q, want %q", url, got, want)
@@ -103,9 +134,12 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 func TestAValueThatIsNoPlainOneHasAStableShortForm(t *testing.T) {
 	for value, want := range map[string]string{
 		"t1":                     "t1",
+		"Az09_.:/@+-":            "Az09_.:/@+-",
 		strings.Repeat("x", 100): strings.Repeat("x", 100),
 		strings.Repeat("x", 101): strings.Repeat("x", 40) + "~" + sumOf(strings.Repeat("x", 101)),
 		"münchen.de":             "m~6fb6d0c86af6", "a:b:limit:c = d": "a:b:limit:c~", "a~b": "a~", "line\nfeed": "line~", "\xff": "~",
+		"{x}": "~",
+		"a=b": "a~",
 	} {
 		got := keyValue(value)
 		if begin, sum, short := strings.Cut(want, "~"); got != want && (!short || sum != "" || !strings.HasPrefix(got, begin+"~") || len(got) != len(begin)+13) {

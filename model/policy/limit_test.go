@@ -19,11 +19,14 @@ func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
 		"60/1m":        {Rate{60, time.Minute}, "60/m", time.Second},
 		"10/s":         {Rate{10, time.Second}, "10/s", 100 * time.Millisecond},
 		" 5 / hour ":   {Rate{5, time.Hour}, "5/h", 12 * time.Minute},
+		"5/PT1H":       {Rate{5, time.Hour}, "5/h", 12 * time.Minute},
 		"7/15m":        {Rate{7, 15 * time.Minute}, "7/15m", 15 * time.Minute / 7},
 		"120/2m":       {Rate{120, 2 * time.Minute}, "120/2m", time.Second}, // another burst than 60/m
 		"1000/1d":      {Rate{1000, 24 * time.Hour}, "1000/d", 86400 * time.Millisecond},
+		"7/10m":        {Rate{7, 10 * time.Minute}, "7/10m", 10 * time.Minute / 7},
 		"3/1500ms":     {Rate{3, 1500 * time.Millisecond}, "3/1s500ms", 500 * time.Millisecond},
 		"1000000/1s":   {Rate{1_000_000, time.Second}, "1000000/s", time.Microsecond},
+		"60/60":        {Rate{60, time.Minute}, "60/m", time.Second},
 		"1/1h and 30m": {Rate{1, 90 * time.Minute}, "1/1h30m", 90 * time.Minute},
 	} {
 		rate, err := ParseRate(text)
@@ -73,12 +76,16 @@ func TestABadLimitIsRefusedWithTheField(t *testing.T) {
 		`{"limits":{"key":"{a}"}}`:                                                      `limits: expected a list such as [{key: "{host(input_url)}", running: 4}], found an object`,
 		`{"limits":[{"key":7,"running":1}]}`:                                            "limits[0].key: expected a text, found 7",
 		`{"limits":[{"key":"{a}","rate":60}]}`:                                          "limits[0].rate: expected a text, found 60",
+		`{"limits":[{"key":"{a}","runs":1}]}`:                                           "limits[0].runs: expected one of key, running, rate, found an unknown field",
 		`{"limits":[4]}`:                                                                "limits[0]: expected an object with key, running, rate, found 4",
 		`{"limits":[` + one + `,{"key":"{b}"}]}`:                                        "limits[1]: expected running or rate, or both, found neither",
+		`{"limits":[{"running":1}]}`:                                                    `limits[0].key: expected ` + wantKey + `, found ""`,
 		`{"limits":[{"key":"{hst(a)}","running":1}]}`:                                   `limits[0].key: expected ` + wantKey + `, found "{hst(a)}"; nearest: {host(a)}`,
 		`{"limits":[{"key":"{a}","running":0}]}`:                                        "limits[0].running: expected a whole number from 1 to 100000, found 0",
+		`{"limits":[{"key":"{a}","running":100001}]}`:                                   "limits[0].running: expected a whole number from 1 to 100000, found 100001",
 		`{"limits":[{"key":"{a}","rate":"fast"}]}`:                                      `limits[0].rate: expected ` + wantRate + `, found "fast"`,
 		`{"limits":[{"key":"{a}","running":1,"concurrency":1}]}`:                        "limits[0].concurrency: expected one of key, running, rate, found an unknown field",
+		`{"limits":[` + one + `,` + one + `]}`:                                          "limits[1].key: expected one limit for each key, found {a} after {a}, and both count by a",
 		`{"limits":[{"key":"{host(a)}","running":1},{"key":"{host(b)}","rate":"1/s"}]}`: "limits[1].key: expected one limit for each key, found {host(b)} after {host(a)}, and both count by host",
 		`{"limits":[{},{},{},{},{}]}`:                                                   "limits: expected at most 4 limits, found 5",
 	})
@@ -125,6 +132,8 @@ func TestABadWindowIsRefusedWithTheField(t *testing.T) {
 	const want = "retry_window: expected one rule of the hours in which retries may start, such as FREQ=DAILY;BYHOUR=9,10,11, found "
 	refusals(t, map[string]string{
 		`{"retry_window":"FREQ=DAILY;BYSECOND=0"}`:               want + "BYSECOND",
+		`{"retry_window":"FREQ=DAILY;COUNT=3"}`:                  want + "COUNT",
+		`{"retry_window":"FREQ=DAILY;UNTIL=20300101T000000Z"}`:   want + "UNTIL",
 		`{"retry_window":"FREQ=DAILY\nFREQ=WEEKLY"}`:             want + "several lines",
 		`{"retry_window":"FREQ=DAILY;BYMINUTE=0,30"}`:            "retry_window: expected BYHOUR with BYMINUTE, found BYMINUTE alone",
 		`{"retry_window":"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}`: "retry_window: expected a rule that occurs at least once, from dtstart to the year 2299, found one that never does",

@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +64,8 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 			"timeout: 3h is not shorter than the interval of 2h: with between_planned no retry"},
 		"a timeout as long as the shorter of two intervals": {fieldsOf{"rrule": at6And16Daily, "timeout": "10h", "retries": []any{"0s"}},
 			"timeout: 10h is not shorter than the shortest interval of 10h: no retry runs inside of that"},
+		"a timeout as long as the longer interval": {fieldsOf{"rrule": at6And16Daily, "timeout": "14h", "retries": []any{"0s"}},
+			"timeout: 14h is not shorter than the interval of 14h: " + noneRuns},
 		"delays that add up to more than the interval": {fieldsOf{"rrule": everyTwoHours, "timeout": "1m", "retries": []any{"1h", "1h", "1s", "next"}},
 			"retries: the delays add up to 2h1s, more than the interval of 2h: the planned refresh takes the place of the last ones"},
 		"a strategy without an end": {fieldsOf{"rrule": everyTwoHours, "timeout": "1m", "retries": fieldsOf{"strategy": "fixed", "base": "1m"}},
@@ -75,7 +76,11 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 			"retries.expr: still retries after 100 failures and there is no give_up_after"},
 		"a rule that is over": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261121T060000Z", "timeout": "1m"},
 			"rrule: has no occurrence after now"},
+		"a rule that was over before today": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261101T060000Z", "timeout": "1m"},
+			"rrule: has no occurrence after now"},
 		"a rule that ends in a month": {fieldsOf{"rrule": "FREQ=DAILY;BYHOUR=6;UNTIL=20261221T060000Z", "timeout": "1m"},
+			"rrule: ends soon: no occurrence after 2026-12-21T06:00:00Z"},
+		"a rule of minutes that ends in a month": {fieldsOf{"rrule": "FREQ=MINUTELY;UNTIL=20261221T060000Z", "timeout": "1s", "retries": []any{}},
 			"rrule: ends soon: no occurrence after 2026-12-21T06:00:00Z"},
 		"giving up before the second refresh": {fieldsOf{"rrule": everyTwoHours, "timeout": "1m", "retries": []any{"0s"}, "give_up_after": "2h"},
 			"give_up_after: 2h is not longer than the interval of 2h: the first failure can be final"},
@@ -99,13 +104,16 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 func TestASanePolicyHasNoWarning(t *testing.T) {
 	for name, policy := range map[string]fieldsOf{
 		"the big table":              {"rrule": at6And16Daily, "timeout": "1h", "retries": []any{"0s", "1m", "5m", "15m", "30m", "1h"}, "give_up_after": "1w"},
+		"the thumbnail":              {"timeout": "1m", "retries": []any{"0s", "1m", "5m"}},
 		"a moment below the limits":  {"rrule": everyTwoHours, "timeout": "119m", "retries": []any{"1h", "1h"}, "give_up_after": "121m", "spread": "2h"},
 		"a moment above the limits":  {"rrule": everyTwoHours, "timeout": "1m", "retries": []any{"0s"}, "fresh_within": "121m", "warn_within": "1h", "give_up_after": "121m", "circuit": fieldsOf{"key": "{policy}", "open_after": "5 of 10", "probe": "2h"}},
 		"whichever comes first":      {"rrule": everyTwoHours, "timeout": "3h", "retries": []any{"0s"}, "alignment": "whichever_first"},
 		"no retries":                 {"rrule": everyTwoHours, "timeout": "3h", "retries": "none"},
+		"no timeout":                 {"rrule": everyTwoHours, "timeout": "none", "retries": []any{"0s"}},
 		"endless but for the window": {"rrule": everyTwoHours, "timeout": "1m", "retries": fieldsOf{"strategy": "fixed", "base": "1m"}, "give_up_after": "1d"},
 		"an age table that ends":     {"rrule": at6And16Daily, "timeout": "1m", "retries": fieldsOf{"by_age": []any{fieldsOf{"up_to": "1d", "delay": "5m"}}}},
 		"an expression that ends":    {"timeout": "1m", "retries": fieldsOf{"expr": `k < 99 ? "1m" : false`}},
+		"one within the window":      {"timeout": "1m", "retries": fieldsOf{"expr": `"1m"`}, "give_up_after": "1d"},
 		"a month and a second":       {"rrule": "FREQ=SECONDLY;INTERVAL=20;UNTIL=20261221T060020Z", "timeout": "1s", "retries": []any{}},
 		"waiting for the planned":    {"rrule": everyTwoHours, "timeout": "1m", "retries": []any{"next", "next", "next"}},
 	} {
@@ -128,15 +136,14 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 		"FREQ=DAILY;COUNT=90": true, "FREQ=DAILY;UNTIL=20300101T000000Z": false,
 		"RDATE:20300101T000000Z": false,
 	} {
-		for _, day := range []int{0, 9, 40} { // the last and the first of a month, and the last of a year
+		for _, day := range []int{0, 9, 10, 11, 40} { // the last and the first of a month, and the last of a year
 			now := lintedAt.AddDate(0, 0, day)
 			subject := subjectOf(t, &Policy{Timeout: time.Second}, rule)
-			ofStart := func(w Warning) bool { return w.Field == "dtstart" }
-			if got := slices.ContainsFunc(subject.Lint(false, now), ofStart); got != depends {
+			if got := warnsOf(subject.Lint(false, now), "dtstart"); got != depends {
 				t.Errorf("%s on %s: expected %v, found %v", rule, now.Format(time.DateOnly), depends, got)
 				break
 			}
-			if slices.ContainsFunc(subject.Lint(true, now), ofStart) {
+			if warnsOf(subject.Lint(true, now), "dtstart") {
 				t.Errorf("%s: warned although the author has named a dtstart", rule)
 			}
 		}
@@ -162,18 +169,32 @@ func TestAScheduleThatMeetsAChangeOfTheClocksIsWarnedOf(t *testing.T) {
 		{"Europe/Berlin", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0",
 			meets + "2027-03-28: 02:30 does not exist on that day, runs at 03:30; 2027-10-31: 02:30 occurs twice, runs at the first; " +
 				"2028-03-26: 02:30 does not exist on that day, runs at 03:30; 2028-10-29: 02:30 occurs twice, runs at the first"},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0",
+			meets + "2027-03-14: 02:30 does not exist on that day, runs at 03:30; 2028-03-12: 02:30 does not exist on that day, runs at 03:30"},
 		{"America/New_York", "FREQ=DAILY;BYHOUR=1;BYMINUTE=0;BYSECOND=0",
 			meets + "2027-11-07: 01:00 occurs twice, runs at the first; 2028-11-05: 01:00 occurs twice, runs at the first"},
 		{"Europe/Berlin", "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2;BYMINUTE=0;BYSECOND=0;UNTIL=20270601T000000Z",
 			meets + "2027-03-28: 02:00 does not exist on that day, runs at 03:00"},
 		{"Europe/Berlin", "FREQ=SECONDLY;BYHOUR=2;BYMINUTE=59", meets + "2027-03-28: 02:59 does not exist on that day, runs at 03:59; 2027-10-31: "},
 		{"Europe/Berlin", "FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0", ""},
+		{"Europe/Berlin", "FREQ=DAILY;BYHOUR=1;BYMINUTE=59;BYSECOND=59", ""},
 		{"Europe/Berlin", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=2;BYMINUTE=30;BYSECOND=0", ""},
+		{"Europe/Berlin", "FREQ=HOURLY", ""},
 		{"Asia/Tokyo", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0", ""},
+		{"", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0", ""},
 	} {
 		got := strings.Join(linted(t, fieldsOf{"rrule": test.rule, "timezone": test.zone, "timeout": "1ms"}), " | ")
 		if test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s %s: %s", test.zone, test.rule, cmp.Diff(test.want, got))
 		}
 	}
+}
+
+func warnsOf(warnings []Warning, field string) bool {
+	for _, w := range warnings {
+		if w.Field == field {
+			return true
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -26,13 +27,17 @@ func TestAPolicyIsRead(t *testing.T) {
 	}{
 		// What is not named is that of the built-in policy; no retries are said
 		{`{}`, Default()},
+		{`{"retries":null,"alignment":""}`, Default()},
 		{`{"retries":[]}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"retries":" None "}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"retries":[0]}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"retries":[],"on_exhausted":"give_up"}`, Policy{Timeout: 10 * time.Minute, Alignment: AlignPlanned, OnExhausted: GiveUp}},
+		{`{"retries":[0],"on_exhausted":"next_planned","alignment":"align_planned"}`, Policy{Timeout: 10 * time.Minute, Retries: minutes(0), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 
 		// Bug 7: all spellings of "at once", and of a delay
 		{`{"timeout":"1 hour","retries":[0,null,"","0","PT0M","1 minute","PT5M","10m",900,900.0]}`,
 			Policy{Timeout: time.Hour, Retries: minutes(0, 0, 0, 0, 0, 1, 5, 10, 15, 15), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
+		{`{"timeout":3600}`, Policy{Timeout: time.Hour, Retries: minutes(0, 1, 5), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Retries: minutes(0, 1, 5), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 	} {
 		got, err := Parse(jsonOf(t, test.text))
@@ -46,6 +51,8 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 	for text, want := range map[string]string{
 		`7`:                     "expected an object with " + strings.Join(fieldNames, ", ") + ", found 7",
 		`{"retry_interval":[]}`: "retry_interval: expected one of " + strings.Join(fieldNames, ", ") + ", found an unknown field",
+		`{"timeout":true}`:      "timeout: expected a text or a number, found true",
+		`{"timeout":0}`:         `timeout: expected a duration above zero, such as "10m", or none, found 0`,
 		`{"timeout":null}`:      `timeout: expected a duration above zero, such as "10m", or none, found nothing`,
 		`{"retries":true}`:      "retries: expected " + wantRetries + ", found true",
 		`{"retries":3}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
@@ -53,11 +60,14 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"retries":" 3"}`: `retries: expected {strategy: fixed, base: 1m, count: 3} or a list of 3 delays for 3 retries, [3s] for one retry after 3 seconds, ` +
 			`"3s" for a retry every 3 seconds, or [] for none, found "3"`,
 		`{"retries":[0,[]]}`:          `retries[1]: expected a delay such as 0, "5m" or next, found a list`,
+		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
 		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
+		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
 		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
 		`{"email":{"payload":"a b"}}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found an object`,
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 		`{"failing_from":0}`:          "failing_from: expected a whole number from 1 to 1000, found 0",
+		`{"email":"ann"}`:             `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "ann"`,
 		`{"email":"a@b\r\nBcc: c@d"}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "a@b\r\nBcc: c@d"`,
 	} {
 		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {
@@ -80,16 +90,20 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 }
 
 func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
-	first, second := policyOf(t, `{"timeout":"1h","retries":[0,"1m"]}`), policyOf(t, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned"}`)
+	spellings := []string{
+		`{"timeout":"1h","retries":[0,"1m"]}`, `{"retries":["PT0M",60],"timeout":"60 minutes","alignment":"align_planned","on_exhausted":"next_planned"}`,
+	}
+	first, _ := Parse(jsonOf(t, spellings[0]))
+	second, _ := Parse(jsonOf(t, spellings[1]))
 	if first.ContentName() != second.ContentName() || !first.Equal(second) {
-		t.Errorf("%s and %s", first.ContentName(), second.ContentName())
+		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
 	}
 	for _, other := range []string{
 		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"give_up"}`,
 		`{"timeout":"1h","retries":[0]}`,
 	} {
 		if policy, err := Parse(jsonOf(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {
-			t.Errorf("%s is taken for another one: %v", other, err)
+			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
 		}
 	}
 }
@@ -179,4 +193,13 @@ func delaysOf(t testing.TB, p Policy, n int) string {
 		}
 	}
 	return strings.Join(texts, " ")
+}
+
+func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
+	defer func() {
+		if fault := recover(); fault == nil {
+			t.Error("expected a panic, as a policy without a jitter must not pass for another one")
+		}
+	}()
+	_ = Policy{Jitter: math.NaN()}.ContentName()
 }

@@ -179,7 +179,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 			t.Fatal(err)
 		}
 		var questions []int
-		for hour := range 100 * 24 {
+		for hour := range 300 * 24 {
 			after := time.Date(2026, 6, 1, hour, 0, 0, 0, time.UTC).Unix()
 			questions = append(questions, steps(func(b *budget) { s.next(after, b) }))
 		}
@@ -192,7 +192,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 
 // In whatever order the questions come, also backwards as those of a spread do.
 func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
-	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(150, 5_000)
+	r, want := rand.New(rand.NewPCG(5, 0)), long.Or(300, 5_000)
 	zones := []string{"", "Europe/Berlin", "Pacific/Apia", "Australia/Lord_Howe"}
 	for want > 0 {
 		rule := randomRule(r)

@@ -56,7 +56,7 @@ func someWhere(r *rand.Rand, rule string) time.Time {
 }
 
 func TestAnAdmittedRuleOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
-	r, want := rand.New(rand.NewPCG(20260101, 0)), long.Or(1_000, 21_000)
+	r, want := rand.New(rand.NewPCG(20260101, 0)), long.Or(2_000, 21_000)
 	admitted, refused := 0, 0
 	for admitted < want {
 		rule := someRule(r)
@@ -207,6 +207,9 @@ func FuzzParseSchedule(f *testing.F) {
 
 func BenchmarkNext(b *testing.B) {
 	for _, rule := range []string{
+		"FREQ=SECONDLY", "FREQ=SECONDLY;INTERVAL=30", "FREQ=MINUTELY", "FREQ=MINUTELY;INTERVAL=15", "FREQ=HOURLY", "FREQ=HOURLY;INTERVAL=2", "FREQ=DAILY",
+		"FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "FREQ=WEEKLY;BYDAY=MO,WE,FR", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=MONTHLY;BYMONTHDAY=31", "FREQ=YEARLY",
+		"FREQ=MINUTELY;INTERVAL=5;BYHOUR=9,10,11,12;BYDAY=MO,TU,WE,TH,FR", "FREQ=YEARLY;BYDAY=20MO", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
 		"FREQ=SECONDLY", "FREQ=HOURLY;INTERVAL=2", "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "FREQ=MONTHLY;BYDAY=-1FR", "FREQ=YEARLY;BYDAY=20MO",
 		"FREQ=MINUTELY;INTERVAL=5;BYHOUR=9,10,11,12;BYDAY=MO,TU,WE,TH,FR", "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
 	} {
@@ -224,4 +227,47 @@ func BenchmarkNext(b *testing.B) {
 			})
 		}
 	}
+}
+
+func TestTheSlotsOfAnIntervalAreCountedFromDayToDay(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 0))
+	for range 3_000 {
+		slot := []int64{1, 60, 3600}[r.IntN(3)]
+		c := dayClock{
+			hours: r.Uint64() & r.Uint64() & (1<<24 - 1), minutes: r.Uint64() & r.Uint64() & r.Uint64() & (1<<60 - 1), seconds: r.Uint64() & r.Uint64() & r.Uint64() & (1<<60 - 1),
+			slot: slot, every: 1 + r.Int64N(3*daySeconds/slot), phase: r.Int64N(1_000_000_000),
+		}
+		if r.IntN(2) == 0 {
+			c.every = []int64{2, 5, 7, 24, 60, 90, 1440, 3600}[r.IntN(8)]
+		}
+		day, second := r.Int64N(20_000), r.Int64N(daySeconds)
+		got, ok := c.from(day, second, unbounded())
+		want, wantOK := slowFrom(c, day, second)
+		if got != want || ok != wantOK {
+			t.Fatalf("%+v: from(%d, %d) = %d, %v; want %d, %v", c, day, second, got, ok, want, wantOK)
+		}
+		if c.every <= 400 && meetsSomeDay(c) != c.meets(unbounded()) {
+			t.Fatalf("%+v: meets() = %v", c, c.meets(unbounded()))
+		}
+	}
+}
+
+// meetsSomeDay tries all days there are, for after that many the slots are the same again.
+func meetsSomeDay(c dayClock) bool {
+	for day := range c.every {
+		if _, ok := c.from(day, 0, unbounded()); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func slowFrom(c dayClock, day, second int64) (int64, bool) {
+	for ; second < daySeconds; second++ {
+		allowed := c.hours>>(second/3600)&1 == 1 && c.minutes>>(second/60%60)&1 == 1 && c.seconds>>(second%60)&1 == 1
+		if allowed && ((day*daySeconds+second)/c.slot-c.phase)%c.every == 0 {
+			return second, true
+		}
+	}
+	return 0, false
 }

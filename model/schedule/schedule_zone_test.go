@@ -69,10 +69,12 @@ func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
 
 		// Clocks that change at midnight
 		{"America/Santiago", daily0030, "2026-01-01", "2026-09-05T12:00:00Z", []string{"09-06T01:30:00-03:00", "09-07T00:30:00-03:00"}},
+		{"Asia/Beirut", daily0030, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30:00+03:00", "03-30T00:30:00+03:00"}},
 		{"Asia/Beirut", "FREQ=DAILY", "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:00:00+03:00", "03-30T00:00:00+03:00"}},
 
 		// A dtstart inside of the gap
 		{"Europe/Berlin", "FREQ=DAILY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-30T02:30:00+02:00"}},
+		{"Europe/Berlin", "FREQ=HOURLY", "2026-03-29T02:30:00", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00", "03-29T04:30:00+02:00"}},
 		{"Europe/Berlin", "RDATE:20260329T023000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"03-29T03:30:00+02:00"}},
 	} {
 		c.check(t)
@@ -82,12 +84,14 @@ func TestAWallTimeInAGapRunsAtTheOffsetBeforeTheGap(t *testing.T) {
 func TestAWallTimeThatOccursTwiceRunsOnceAtTheFirst(t *testing.T) {
 	for _, c := range []zoneCase{
 		{"America/New_York", daily0130, "2026-01-01", "2026-10-31T12:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
+		{"Europe/Berlin", daily0230, "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-25T02:30:00+02:00", "10-26T02:30:00+01:00"}},
 		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=1;BYMINUTE=45", "2026-01-01", "2026-04-04T00:00:00Z", []string{"04-05T01:45:00+11:00", "04-06T01:45:00+10:30"}},
 		{"America/Santiago", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-04-04T12:00:00Z", []string{"04-04T23:30:00-03:00", "04-05T23:30:00-04:00"}},
 		{"Africa/Cairo", "FREQ=DAILY;BYHOUR=23;BYMINUTE=30", "2026-01-01", "2026-10-29T12:00:00Z", []string{"10-29T23:30:00+03:00", "10-30T23:30:00+02:00"}},
 
 		// Asked in the second round: 01:30 is over
 		{"America/New_York", daily0130, "2026-01-01", "2026-11-01T06:00:00Z", []string{"11-02T01:30:00-05:00"}},
+		{"America/New_York", "FREQ=DAILY;BYHOUR=2;BYMINUTE=0", "2026-01-01", "2026-11-01T06:59:59Z", []string{"11-01T02:00:00-05:00"}},
 
 		// A dtstart that occurs twice
 		{"America/New_York", "FREQ=DAILY", "2026-11-01T01:30:00", "2026-01-01T00:00:00Z", []string{"11-01T01:30:00-04:00", "11-02T01:30:00-05:00"}},
@@ -106,6 +110,7 @@ func TestARuleFinerThanADayWithoutBYPartsIsElapsedTime(t *testing.T) {
 
 		// Back: no hole
 		{"America/New_York", "FREQ=HOURLY", "2026-01-01", "2026-11-01T04:30:00Z", []string{"11-01T01:00:00-04:00", "11-01T01:00:00-05:00", "11-01T02:00:00-05:00"}},
+		{"America/New_York", "FREQ=MINUTELY", "2026-01-01", "2026-11-01T05:59:30Z", []string{"11-01T01:00:00-05:00", "11-01T01:01:00-05:00"}},
 		{"Australia/Lord_Howe", "FREQ=HOURLY", "2026-01-01", "2026-04-04T14:30:00Z", []string{"04-05T01:30:00+10:30", "04-05T02:30:00+10:30"}},
 	} {
 		c.check(t)
@@ -155,7 +160,7 @@ func changes(loc *time.Location) []time.Time {
 }
 
 func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *testing.T) {
-	r, rounds := rand.New(rand.NewSource(5)), long.Or(3, 40)
+	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 40)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
 		loc, err := time.LoadLocation(name)
@@ -236,15 +241,19 @@ func TestAnOccurrenceBesideItsWallClockIsExplained(t *testing.T) {
 			"03-29T01:30Z 02:30:05 does not exist on that day, runs at 03:30:05"}},
 		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=2;BYMINUTE=15", "2026-01-01", "2026-10-03T00:00:00Z", []string{
 			"10-03T15:45Z 02:15 does not exist on that day, runs at 02:45", "10-04T15:15Z "}},
+		{"Australia/Lord_Howe", "FREQ=DAILY;BYHOUR=1;BYMINUTE=45", "2026-01-01", "2026-04-04T00:00:00Z", []string{
+			"04-04T14:45Z 01:45 occurs twice, runs at the first", "04-05T15:15Z "}},
 		{"Pacific/Apia", "FREQ=DAILY", "2011-01-01T09:00:00", "2011-12-28T22:00:00Z", []string{
 			"12-29T19:00Z ", "12-30T19:00Z 2011-12-30 09:00 does not exist, runs at 2011-12-31 09:00", "12-31T19:00Z "}},
 
 		// Next to a change, but not moved by it
+		{"Europe/Berlin", "FREQ=DAILY;BYHOUR=3;BYMINUTE=30", "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30Z "}},
 		{"Europe/Berlin", "FREQ=DAILY;BYHOUR=1,3;BYMINUTE=0", "2026-01-01", "2026-10-24T12:00:00Z", []string{"10-24T23:00Z ", "10-25T02:00Z "}},
 		{"Europe/Berlin", twice, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T01:30Z 02:30 does not exist on that day, runs at 03:30", "03-30T00:30Z "}},
 
 		// Elapsed time, which no clock moves, and instants
 		{"Europe/Berlin", "FREQ=MINUTELY;INTERVAL=30", "2026-03-29", "2026-03-29T00:00:00Z", []string{"03-29T00:30Z ", "03-29T01:00Z ", "03-29T01:30Z "}},
+		{"Europe/Berlin", "RDATE:20261025T023000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"10-25T00:30Z "}},
 		{"", daily0230, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T02:30Z "}},
 	} {
 		if got := notes(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)); !slices.Equal(got, c.want) {
@@ -262,8 +271,9 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 		"excluded":    {daily0230 + "\nEXDATE:20260329T013000Z", "2026-01-01", gap},
 		"over":        {daily0230 + ";UNTIL=20260328T235959Z", "2026-01-01", gap},
 		"counted out": {daily0230 + ";COUNT=3", "2026-01-01", gap}, "not begun": {daily0230, "2026-03-30", gap},
-		"a millisecond": {daily0230, "2026-01-01", gap.Add(time.Millisecond)},
-		"second round":  {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
+		"another minute": {daily0230, "2026-01-01", gap.Add(time.Minute)},
+		"a millisecond":  {daily0230, "2026-01-01", gap.Add(time.Millisecond)},
+		"second round":   {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
 	} {
 		s, err := Parse(test.rule, "Europe/Berlin", test.dtstart)
 		if err != nil {
@@ -277,12 +287,16 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 
 func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 	for rule, want := range map[string]string{
-		"FREQ=DAILY;COUNT=3":                          "2026-01-03T05:00:00Z",
-		"FREQ=DAILY;UNTIL=20260301T000000Z":           "2026-02-28T05:00:00Z",
-		"RDATE:20270101T090000Z,20280101T090000Z":     "2028-01-01T09:00:00Z",
-		"RDATE:20270101T090000Z\nFREQ=DAILY;COUNT=3":  "2027-01-01T09:00:00Z",
-		"FREQ=DAILY;COUNT=3\nEXDATE:20260103T050000Z": "2026-01-02T05:00:00Z",
-		"FREQ=DAILY": "", "FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1": "",
+		"FREQ=DAILY;COUNT=3":                                     "2026-01-03T05:00:00Z",
+		"FREQ=DAILY;UNTIL=20260301T000000Z":                      "2026-02-28T05:00:00Z",
+		"FREQ=HOURLY;INTERVAL=2;COUNT=2":                         "2026-01-01T07:00:00Z",
+		"RDATE:20270101T090000Z,20280101T090000Z":                "2028-01-01T09:00:00Z",
+		"RDATE:20270101T090000Z\nFREQ=DAILY;COUNT=3":             "2027-01-01T09:00:00Z",
+		"FREQ=DAILY;COUNT=3\nEXDATE:20260103T050000Z":            "2026-01-02T05:00:00Z",
+		"FREQ=DAILY;UNTIL=99991231T235959Z":                      "",
+		"FREQ=DAILY":                                             "",
+		"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29":                    "",
+		"FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1":              "",
 		"FREQ=YEARLY;UNTIL=20290101T000000Z\nFREQ=DAILY;COUNT=2": "2028-01-01T05:00:00Z",
 	} {
 		s, err := Parse(rule, "America/New_York", "2026-01-01")

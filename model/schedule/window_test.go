@@ -37,16 +37,26 @@ func opens(t *testing.T, rule, zone string, tests map[string]string) {
 
 func TestRetriesStartOnlyInOfficeHours(t *testing.T) {
 	opens(t, officeHours, "Europe/Berlin", map[string]string{
-		"Wed 2026-06-10 08:59:59": "Wed 2026-06-10 09:00:00 +0200", "Wed 2026-06-10 09:00:00": "Wed 2026-06-10 09:00:00 +0200",
-		"Wed 2026-06-10 16:59:59": "Wed 2026-06-10 16:59:59 +0200", "Wed 2026-06-10 17:00:00": "Thu 2026-06-11 09:00:00 +0200",
+		"Wed 2026-06-10 08:59:59": "Wed 2026-06-10 09:00:00 +0200",
+		"Wed 2026-06-10 09:00:00": "Wed 2026-06-10 09:00:00 +0200",
+		"Wed 2026-06-10 12:34:56": "Wed 2026-06-10 12:34:56 +0200",
+		"Wed 2026-06-10 16:59:59": "Wed 2026-06-10 16:59:59 +0200",
+		"Wed 2026-06-10 17:00:00": "Thu 2026-06-11 09:00:00 +0200",
 
 		// Over a weekend
-		"Fri 2026-06-12 16:59:59": "Fri 2026-06-12 16:59:59 +0200", "Fri 2026-06-12 17:00:00": "Mon 2026-06-15 09:00:00 +0200",
+		"Fri 2026-06-12 16:59:59": "Fri 2026-06-12 16:59:59 +0200",
+		"Fri 2026-06-12 17:00:00": "Mon 2026-06-15 09:00:00 +0200",
+		"Sat 2026-06-13 12:00:00": "Mon 2026-06-15 09:00:00 +0200",
 		"Sun 2026-06-14 23:59:59": "Mon 2026-06-15 09:00:00 +0200",
 
 		// Over a weekend in which the clocks go forward (Sunday, 29 March, 02:00) and back (25 October, 03:00)
-		"Fri 2026-03-27 17:00:00": "Mon 2026-03-30 09:00:00 +0200", "Sun 2026-03-29 04:00:00": "Mon 2026-03-30 09:00:00 +0200",
-		"Fri 2026-10-23 17:00:00": "Mon 2026-10-26 09:00:00 +0100", "Sun 2026-10-25 02:30:00": "Mon 2026-10-26 09:00:00 +0100",
+		"Fri 2026-03-27 17:00:00": "Mon 2026-03-30 09:00:00 +0200",
+		"Sun 2026-03-29 04:00:00": "Mon 2026-03-30 09:00:00 +0200",
+		"Mon 2026-03-30 08:00:00": "Mon 2026-03-30 09:00:00 +0200",
+		"Mon 2026-03-30 16:59:59": "Mon 2026-03-30 16:59:59 +0200",
+		"Fri 2026-10-23 17:00:00": "Mon 2026-10-26 09:00:00 +0100",
+		"Sun 2026-10-25 02:30:00": "Mon 2026-10-26 09:00:00 +0100",
+		"Mon 2026-10-26 17:00:00": "Tue 2026-10-27 09:00:00 +0100",
 	})
 }
 
@@ -66,26 +76,38 @@ func TestAWindowKnowsMilliseconds(t *testing.T) {
 
 func TestAWindowIsOfWholeDaysHoursOrMinutes(t *testing.T) {
 	opens(t, "RRULE:FREQ=WEEKLY;BYDAY=SA,SU", "Europe/Berlin", map[string]string{
-		"Fri 2026-06-12 23:59:59": "Sat 2026-06-13 00:00:00 +0200", "Sun 2026-06-14 23:59:59": "Sun 2026-06-14 23:59:59 +0200",
+		"Fri 2026-06-12 23:59:59": "Sat 2026-06-13 00:00:00 +0200",
+		"Sat 2026-06-13 13:30:00": "Sat 2026-06-13 13:30:00 +0200",
+		"Sun 2026-06-14 23:59:59": "Sun 2026-06-14 23:59:59 +0200",
 		"Mon 2026-06-15 00:00:00": "Sat 2026-06-20 00:00:00 +0200",
 	})
 	opens(t, " freq=daily;byhour=9;byminute=0,30 ", "Europe/Berlin", map[string]string{
-		"Fri 2026-06-12 09:00:59": "Fri 2026-06-12 09:00:59 +0200", "Fri 2026-06-12 09:01:00": "Fri 2026-06-12 09:30:00 +0200",
+		"Fri 2026-06-12 09:00:59": "Fri 2026-06-12 09:00:59 +0200",
+		"Fri 2026-06-12 09:01:00": "Fri 2026-06-12 09:30:00 +0200",
 		"Fri 2026-06-12 09:31:00": "Sat 2026-06-13 09:00:00 +0200",
+	})
+	opens(t, "FREQ=MONTHLY;BYMONTHDAY=1;BYHOUR=0,23", "UTC", map[string]string{
+		"Mon 2026-06-01 00:59:59": "Mon 2026-06-01 00:59:59 +0000",
+		"Mon 2026-06-01 01:00:00": "Mon 2026-06-01 23:00:00 +0000",
+		"Tue 2026-06-02 00:00:00": "Wed 2026-07-01 00:00:00 +0000",
 	})
 }
 
 func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) {
 	for _, rule := range []string{"FREQ=DAILY", "FREQ=WEEKLY;BYDAY=SU", "FREQ=DAILY;BYHOUR=0,1,2,3,4,5"} {
 		opens(t, rule, "Europe/Berlin", map[string]string{
-			"Sun 2026-03-29 03:00:00": "Sun 2026-03-29 03:00:00 +0200", "Sun 2026-03-29 03:59:59": "Sun 2026-03-29 03:59:59 +0200",
+			"Sun 2026-03-29 01:59:59":       "Sun 2026-03-29 01:59:59 +0100",
+			"Sun 2026-03-29 03:00:00":       "Sun 2026-03-29 03:00:00 +0200",
+			"Sun 2026-03-29 03:59:59":       "Sun 2026-03-29 03:59:59 +0200",
 			"Sun 2026-10-25 02:30:00 +0200": "Sun 2026-10-25 02:30:00 +0200",
 			"Sun 2026-10-25 02:00:00 +0100": "Sun 2026-10-25 02:00:00 +0100",
+			"Sun 2026-10-25 02:30:00 +0100": "Sun 2026-10-25 02:30:00 +0100",
 			"Sun 2026-10-25 03:00:00 +0100": "Sun 2026-10-25 03:00:00 +0100",
 		})
 	}
 	opens(t, "FREQ=DAILY", "Australia/Lord_Howe", map[string]string{ // by half an hour
 		"Sun 2026-04-05 01:45:00 +1030": "Sun 2026-04-05 01:45:00 +1030",
+		"Sun 2026-04-05 01:59:59 +1030": "Sun 2026-04-05 01:59:59 +1030",
 		"Sun 2026-10-04 02:30:00 +1100": "Sun 2026-10-04 02:30:00 +1100",
 	})
 	opens(t, "FREQ=DAILY;BYHOUR=1", "Europe/Berlin", map[string]string{ // and what is closed stays closed
@@ -110,10 +132,17 @@ func TestAWindowKeepsItsWallHoursWhereTheClocksSkipAPartOfThem(t *testing.T) {
 	opens(t, "FREQ=DAILY;BYHOUR=2", "Australia/Lord_Howe", map[string]string{
 		"Sun 2026-10-04 01:59:59 +1030": "Sun 2026-10-04 02:30:00 +1100",
 		"Sun 2026-10-04 02:30:00 +1100": "Sun 2026-10-04 02:30:00 +1100",
+		"Sun 2026-10-04 02:59:59 +1100": "Sun 2026-10-04 02:59:59 +1100",
 		"Sun 2026-10-04 03:00:00 +1100": "Mon 2026-10-05 02:00:00 +1100",
 		"Sun 2026-10-04 03:29:59 +1100": "Mon 2026-10-05 02:00:00 +1100",
+		"Mon 2026-10-05 02:59:59":       "Mon 2026-10-05 02:59:59 +1100",
+	})
+	opens(t, "FREQ=DAILY;BYHOUR=1,2", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-10-04 01:59:59 +1030": "Sun 2026-10-04 01:59:59 +1030",
+		"Sun 2026-10-04 03:00:00 +1100": "Mon 2026-10-05 01:00:00 +1100",
 	})
 	opens(t, "FREQ=DAILY;BYHOUR=2,3", "Australia/Lord_Howe", map[string]string{
+		"Sun 2026-10-04 03:00:00 +1100": "Sun 2026-10-04 03:00:00 +1100",
 		"Sun 2026-10-04 03:10:00 +1100": "Sun 2026-10-04 03:10:00 +1100",
 		"Sun 2026-10-04 04:00:00 +1100": "Mon 2026-10-05 02:00:00 +1100",
 	})
@@ -220,7 +249,9 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 		{"FREQ=SECONDLY", 10 * time.Minute, "2026-06-01T00:00:00Z"},
 		{"FREQ=SECONDLY", document.MaxDuration, "2026-06-01T00:00:00Z"},
 		{"FREQ=SECONDLY;BYHOUR=0", 24 * time.Hour, "2026-12-01T20:00:00Z"},
+		{"FREQ=SECONDLY;BYDAY=MO", 7 * 24 * time.Hour, "2026-12-05T20:00:00Z"},
 		{"FREQ=SECONDLY;BYMONTH=1", 365 * 24 * time.Hour, "2026-12-01T00:00:00Z"},
+		{"FREQ=MINUTELY;BYMONTH=1", document.MaxDuration, "2026-12-01T00:00:00Z"},
 	} {
 		after, err := time.Parse(time.RFC3339, test.after)
 		if err != nil {

@@ -272,6 +272,10 @@ func TestDefinitionsAloneMakeModelsThatBeginAnew(t *testing.T) {
 func TestASelectorPicksWhatIsExportedAndItsPolicies(t *testing.T) {
 	from := open(t, testkit.Miniredis(t), "from", 2).settle().steer()
 	for text, want := range map[string]string{ // behind the calendars, and without limits
+		"tenant=t1":       "policy nightly,m1,m3",
+		"status=disabled": "m2",
+		"policy=nightly":  "policy nightly,m3",
+		"uid=m0":          "policy default,m0",
 		"tenant=t1":       "policy nightly,model m1,model m3",
 		"status=disabled": "model m2",
 		"policy=nightly":  "policy nightly,model m3",

@@ -255,6 +255,15 @@ func TestThePolicyOfEveryBoundIsPrintedAndReadBack(t *testing.T) {
 
 func TestPrintSaysThePolicyWhole(t *testing.T) {
 	for policy, want := range map[string]string{
+		`{}`: `- Allow 10 minutes to complete
+- On the first failure, retry immediately
+- On the second failure, retry after 1 minute
+- On the third failure, retry after 5 minutes
+- Skip retries that overlap with a scheduled refresh
+- After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
+- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
+			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
 			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
 			"fresh_within":"26h","warn_within":"24h"}`: `- Allow 10 minutes to complete
