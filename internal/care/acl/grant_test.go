@@ -1,19 +1,16 @@
 package acl
 
 import (
-	"github.com/refreshd/refreshd/internal/testkit"
-
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
-var (
-	failIf = testkit.FailIf
-)
+var failIf = testkit.FailIf
 
 func TestAPartThatDoesNotFitItsScriptsIsRefused(t *testing.T) {
 	keys, _ := store.NewKeys("q")
@@ -36,4 +33,12 @@ func TestEachScriptIsRunByARole(t *testing.T) {
 	for file := range scripts.Sources() {
 		failIf(t, !slices.ContainsFunc(runs, func(r run) bool { return r.script == file }), "expected a role that runs %s, found none", file)
 	}
+}
+
+// TestAScriptMayMoveToAListThatItMayNotReadFrom keeps an operator from taking attempts by the right to requeue them.
+func TestAScriptMayMoveToAListThatItMayNotReadFrom(t *testing.T) {
+	keys, _ := store.NewKeys("q")
+	grants, err := operator(Queue{Keys: keys}.scope()).grants(keys)
+	moves := func(g grant) bool { return g.String() == "(+lmove %W~q-input ~q:taken:*)" }
+	failIf(t, err != nil || !slices.ContainsFunc(grants, moves), "expected q-input only written by lmove, found %v, %v", grants, err)
 }

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -241,23 +239,21 @@ func tryAll(t *testing.T, damages map[string]damage, prepare func(*queue)) {
 					})
 					q.ok(err)
 				}
-				damage.try(t, q, long.Enabled() || rand.IntN(5) == 0)
+				damage.try(t, q)
 			})
 		}
 	})
 }
 
-// try plants the damage and looks for it with --repair; as a whole also before that without it, which changes nothing, and after it.
-func (d damage) try(t *testing.T, q *queue, whole bool) {
+// try plants the damage, and looks for it without --repair, which changes nothing, with it, and after it.
+func (d damage) try(t *testing.T, q *queue) {
 	t.Helper()
 	d.plant(t.Context(), q, q.Redis)
-	if whole {
-		before := q.Server.Dump(t)
-		d.found(t, q.check(Options{}), false)
-		equal(t, before, q.Server.Dump(t))
-	}
+	before := q.Server.Dump(t)
+	d.found(t, q.check(Options{}), false)
+	equal(t, before, q.Server.Dump(t))
 	d.found(t, q.check(Options{Repair: true}), d.repairable)
-	if d.repairable && whole {
+	if d.repairable {
 		healthy(t, q.check(Options{}).without("claimed-silent"))
 	}
 }

@@ -218,3 +218,21 @@ func TestAQueueInAClusterIsCheckedAndRepaired(t *testing.T) {
 	failIf(t, report.Repaired() != 6 || len(report.Counts) != 6, "expected six repaired, found\n%s", report)
 	healthy(t, q.check(Options{}))
 }
+
+func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
+	everywhere(t, func(t *testing.T, q *queue) {
+		now := q.Clock.Now()
+		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Since: now, Until: now.Add(time.Hour), Reason: "deploy", By: "ann"}))
+		picks, err := model.ParseSelector("tenant=t1")
+		q.ok(err)
+		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
+		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
+		if report := q.check(Options{}); !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0 {
+			t.Errorf("want %s in\n%s", want, report)
+		}
+		q.Clock.Turn(2 * time.Hour)
+		if report := q.check(Options{}); report.Counts["all-held"].Found != 0 {
+			t.Errorf("expected no word of a hold that has ended, found\n%s", report)
+		}
+	})
+}

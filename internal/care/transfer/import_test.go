@@ -111,20 +111,19 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 }
 
 func TestARefusedLineIsNamedWithItsFieldAndHarmsItselfOnly(t *testing.T) {
-	server := testkit.Miniredis(t)
 	for line, want := range map[string]string{
 		`no json`:             `expected a JSON object`,
 		`{"uid":"a"}`:         `kind: expected model or policy or calendar or limit, found nothing`,
 		`{"kind":"hold"}`:     `kind: expected model or policy or calendar or limit, found "hold"`,
 		`{"kind":"calendar"}`: `calendar: expected an object with name,`,
 		`{"kind":"calendar","calendar":{"name":"n","rrule":"FREQ=DAILY"}}`:                                                 `calendar.for: expected`,
-		`{"kind":"calendar","calendar":{},"uid":"a"}`:                `uid: expected one of kind, calendar`,
-		`{"kind":"limit","key":"host","running":1}`:                  `key: expected a key such as host=example.com`,
-		`{"kind":"limit","key":"host=h","running":100001}`:           `running: expected`,
-		`{"kind":"limit","key":"host=h","rate":"often"}`:             `rate: expected a number from 1 to 1000000, a slash`,
-		`{"kind":"limit","key":1}`:                                   `key: expected`,
-		`{"kind":"limit","key":"host=h"}`:                            `expected running or rate, or both, found neither`,
-		`{"kind":"limit","key":"host=h","running":1,"until":"soon"}`: `until: expected an RFC 3339 time, found "soon"`,
+		`{"kind":"calendar","calendar":{},"uid":"a"}`:                                                                      `uid: expected one of kind, calendar`,
+		`{"kind":"limit","key":"host","running":1}`:                                                                        `key: expected a key such as host=example.com`,
+		`{"kind":"limit","key":"host=h","running":100001}`:                                                                 `running: expected`,
+		`{"kind":"limit","key":"host=h","rate":"often"}`:                                                                   `rate: expected a number from 1 to 1000000, a slash`,
+		`{"kind":"limit","key":1}`:                                                                                         `key: expected`,
+		`{"kind":"limit","key":"host=h"}`:                                                                                  `expected running or rate, or both, found neither`,
+		`{"kind":"limit","key":"host=h","running":1,"until":"soon"}`:                                                       `until: expected an RFC 3339 time, found "soon"`,
 		`{"kind":"limit","key":"host=h","running":1,"since":"2026-11-21T06:00:00Z","until":"2026-11-21T06:00:00Z"}`:        `until: expected a time after`,
 		`{"kind":"model","uid":"a","colour":"red"}`:                                                                        `colour: expected one of uid,`,
 		`{"kind":"model","uid":"a b"}`:                                                                                     `uid: expected`,
@@ -147,7 +146,7 @@ func TestARefusedLineIsNamedWithItsFieldAndHarmsItselfOnly(t *testing.T) {
 		`{"kind":"policy","name":"inline-1","policy":{}}`:                                                                  `name: expected`,
 		`{"kind":"policy","name":"p","policy":{"timeout":"soon"}}`:                                                         `policy.timeout: expected a duration`,
 	} {
-		to := open(t, server, fmt.Sprint("to", len(want), "-", len(line)), 1)
+		to := open(t, testkit.Miniredis(t), "to", 1)
 		lines := `{"kind":"model","uid":"b"}` + "\n\n" + line + "\n" + `{"kind":"model","uid":"c","state":{}}`
 		i, refused := to.read(lines, false)
 		failIf(t, len(refused) != 1 || !strings.HasPrefix(refused[0], "fleet.jsonl line 3: "+want), "%s: expected %s, found %q", line, want, refused)

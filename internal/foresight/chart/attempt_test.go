@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -101,5 +102,14 @@ func TestARetryThatWaitsForPlannedShowsWhereItWouldHaveRun(t *testing.T) {
 				failIf(t, !event.RetryAt.IsZero(), "%s has the retry again", event.Kind)
 			}
 		})
+	}
+}
+
+func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
+	s := eventsFrom("2026-03-02T14:00:00Z")
+	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
+	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
+	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {
+		t.Errorf("expected the hour from 14:31 on in\n%s", picture)
 	}
 }

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 )
@@ -58,4 +59,22 @@ func TestARunThatWasCutOffDoesNotSayNever(t *testing.T) {
 		pairs[pair[0]] = pair[1]
 	}
 	failIf(t, !summary.CutOff || pairs["time to give up"] != "not within 1 attempt" || pairs["ended"] != "cut off after 1 attempt", "found %v", pairs)
+}
+
+func TestASummaryInJSONSaysNullForNever(t *testing.T) {
+	tests := []struct {
+		sum  Summary
+		want string
+	}{
+		{Summary{WorstStaleness: 90 * time.Minute}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
+			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
+		{Summary{GaveUp: true, Ended: Disabled}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
+			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
+	}
+	for _, test := range tests {
+		got, err := json.Marshal(test.sum)
+		if err != nil || string(got) != test.want {
+			t.Errorf("got %s, %v, want %s", got, err, test.want)
+		}
+	}
 }

@@ -159,3 +159,41 @@ func TestTimeoutIsNotToldTwice(t *testing.T) {
 	l := transitionLine(model.JournalEntry{Event: model.EventTimeout, Why: "retry 1/2 at once", Reason: policy.ReasonTimeout}, time.Time{})
 	failIf(t, l.why != "retry 1/2 at once", "why = %q, want only the consequence beside the event timeout", l.why)
 }
+
+func TestTableShowsEachModelInOneRowAndTheLatestLinesBelow(t *testing.T) {
+	got := strings.Join(testTable(new(bytes.Buffer), 80, 40, false).frame(80, 40), "\n")
+	diff := cmp.Diff(tableGolden, got)
+	failIf(t, diff != "", "frame (-want +got):\n%s", diff)
+}
+
+func TestUntilIsShort(t *testing.T) {
+	tests := map[time.Duration]string{
+		-time.Second: "now", 0: "now", 1500 * time.Millisecond: "+1.5s",
+		59 * time.Second: "+59.0s", 5 * time.Minute: "+5m", 26 * time.Hour: "+26h",
+	}
+	for left, want := range tests {
+		got := until(seven.Add(left), seven)
+		failIf(t, got != want, "until(%s) = %q, want %q", left, got, want)
+	}
+}
+
+const tableGolden = `refreshd demo
+3 of 14 behaviours seen. Ctrl-C ends it.
+redis-cli -p 7000  HGETALL a  |  XRANGE b - +  |  LRANGE c 0 -1
+
+model       status       try  next             last         why
+steady      scheduled         refresh +2.5s    success      planned
+slow        processing   1    deadline +4.0s                45% 45 kB of 96 kB
+flaky       queued       2    deadline +2.0s   failure      if lost: retry
+gone        disabled     1    when saved                    Gone  [31mfor ever
+manual      due               refresh now                   run by hand
+banner      finished          when saved       success      finished: one-shot
+
+07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2…
+07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HT…
+07:00:01.000  hangs       timeout      3    when saved       final: exhausted a…
+07:00:01.000  steady      success      1    refresh +1.0s    planned
+07:00:01.000  banner      success      1    when saved       finished: one-shot
+07:00:01.000  hangs       outbox            -                the owner is told:…
+07:00:02.000  manual      --                -                somebody asks for …
+07:00:03.000  slow        status       1    45%              45 kB`
