@@ -63,8 +63,10 @@ func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
 		}{
 			"nothing":                                 {nil, true},
 			"it was saved anew":                       {[]act{update}, true},
+			"it was begun and requeued":               {[]act{begin}, true},
 			"it was begun, requeued and saved anew":   {[]act{begin, update}, true},
 			"it was saved anew and begun":             {[]act{update, begin}, true},
+			"a worker has taken it":                   {nil, false},
 			"a worker has taken it, it is saved anew": {[]act{updateTaken}, false},
 		} {
 			b.server.Flush(t)

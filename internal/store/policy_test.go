@@ -89,11 +89,16 @@ func TestAPolicyThatIsTooLargeOrHasNoProperNameIsNotStoredAndStaysReadableIfItIs
 		must(t, json.Unmarshal([]byte(large), &value))
 		p, err := policy.ParseStored(value)
 		must(t, err)
+		p.Name = "large"
 		const want = "expected at most 16384 bytes of JSON, found "
-		for name, wanted := range map[string]string{"large": want, "": "name: ", "a b": "name: ", "inline-0123": "name: ", "\x1b": "name: ", strings.Repeat("x", 201): "name: "} {
-			p.Name = name
-			if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), wanted) {
-				t.Errorf("%q: expected %q, found %v", name, wanted, err)
+		if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("by name: expected %q, found %v", want, err)
+		}
+		p = policy.Default()
+		for _, p.Name = range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
+			var refused *document.Error
+			if err := b.Fleet().PutPolicy(t.Context(), p); !errors.As(err, &refused) || refused.Field != "name" {
+				t.Errorf("%q: expected a refusal of the name, found %v", p.Name, err)
 			}
 		}
 		if _, err := model.DecodeCommand([]byte(`{"type":"put","uid":"m1","policy":` + large + `}`)); err == nil || !strings.Contains(err.Error(), "policy: "+want) {
@@ -110,24 +115,26 @@ func TestAPolicyThatIsTooLargeOrHasNoProperNameIsNotStoredAndStaysReadableIfItIs
 func TestNamesThatShareATextShareACompiledPolicy(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		stored, names := hash{}, list{}
-		for i := range 100 {
+		for i := range 1000 {
 			names = append(names, fmt.Sprint("p", i))
-			stored[names[i]] = fmt.Sprintf(`{"timeout":"%dm","retries":{"expr":"k < %d ? 60 : false"}}`, i%10+1, i%10+1)
+			stored[names[i]] = fmt.Sprintf(`{"timeout":"%dm","retries":{"expr":"k < %d ? 60 : false"}}`, i%100+1, i%100+1)
 		}
 		b.seed(keys{":policies": stored})
 		for range 3 {
 			policies, err := b.Policies(t.Context(), names)
-			must(t, err)
+			if err != nil || len(policies) != 1000 {
+				t.Fatalf("expected 1000 policies, found %d, %v", len(policies), err)
+			}
 			for i, name := range names {
-				if timeout := policies[name].Timeout; timeout != time.Duration(i%10+1)*time.Minute {
+				if timeout := policies[name].Timeout; timeout != time.Duration(i%100+1)*time.Minute {
 					t.Fatalf("%s: found the timeout %s of another policy", name, timeout)
 				}
 			}
-			if policies["p7"].Retries != policies["p97"].Retries {
+			if policies["p7"].Retries != policies["p907"].Retries {
 				t.Error("expected names with the same text to share one compiled expression")
 			}
 		}
-		expectEqual(t, "compiled policies", 10, len(b.policies.byText))
+		expectEqual(t, "compiled policies", 100, len(b.policies.byText))
 	})
 }
 
@@ -189,9 +196,16 @@ func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 		}
 	}
 	expectEqual(t, "policies in the cache that began anew", 1, len(cache.byText))
-	held := cache.bytes
-	if _, err := cache.parse(`{"timeout":"never"}`); err == nil || cache.bytes != held {
-		t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
+	must(t, only(cache.parse(`{"timeout":"5ms"}`)))
+	expectEqual(t, "policies behind it", 2, len(cache.byText))
+}
+
+func TestAnUnreadablePolicyStaysUnreadable(t *testing.T) {
+	var cache policyCache
+	for range 2 {
+		if _, err := cache.parse(`{"timeout":"never"}`); err == nil || len(cache.byText) > 0 {
+			t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
+		}
 	}
 }
 

@@ -36,7 +36,9 @@ func inFlight(n int) keys {
 func (b *bench) take(asked TakeRequest) Taken {
 	b.t.Helper()
 	taken, err := b.Pool().Take(context.Background(), asked)
-	must(b.t, err)
+	if err != nil || !taken.Now.Equal(b.now) {
+		b.t.Fatalf("take: now %v, %v; want %v", taken.Now, err, b.now)
+	}
 	return taken
 }
 
@@ -228,16 +230,18 @@ func TestALongListIsRequeuedAtOnce(t *testing.T) {
 }
 
 func TestQueuedFindsEveryAttemptByItsUIDAndLeavesOutWhatIsNotOurs(t *testing.T) {
-	eachCall(t, []callCase{{
-		name: "queued",
-		seed: keys{"-input": list{"garbage", inputEntry(0), `{"refresh_attempt_uid":""}`, "\xff", inputEntry(1), `[]`}},
-		call: func(b *bench) any {
-			queued, err := b.Queued(b.t.Context())
-			must(b.t, err)
-			return queued
+	queued := func(b *bench) any {
+		queued, err := b.Queued(b.t.Context())
+		must(b.t, err)
+		return queued
+	}
+	eachCall(t, []callCase{
+		{name: "none is queued", call: queued, says: map[string]string{}},
+		{
+			name: "queued", call: queued, says: map[string]string{"a0": inputEntry(0), "a1": inputEntry(1)},
+			seed: keys{"-input": list{"garbage", inputEntry(0), `{"refresh_attempt_uid":""}`, "\xff", inputEntry(1), `[]`}},
 		},
-		says: map[string]string{"a0": inputEntry(0), "a1": inputEntry(1)},
-	}})
+	})
 }
 
 func TestAFenceTellsWhatItsModelIsRunningAndOneThatCannotBeReadSpoilsNoOther(t *testing.T) {
@@ -271,7 +275,8 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		expectEqual(t, "replaced clock", b.now, now)
 		b.config.Clock = nil
 		last := b.redis.Time(ctx).Val().UTC().Truncate(time.Millisecond)
-		b.seed(keys{":due": scores{"past": float64(last.UnixMilli()), "ahead": float64(last.Add(time.Hour).UnixMilli())}})
+		ahead := last.Add(time.Hour)
+		b.seed(keys{":due": scores{"past": float64(last.UnixMilli()), "ahead": float64(ahead.UnixMilli())}})
 		now, errNow := b.Now(ctx)
 		taken, errTake := b.Pool().Take(ctx, TakeRequest{Owner: "w1", New: true, Most: 1})
 		beat, known, errBeat := b.Pool().Heartbeat(ctx, "w1")
@@ -290,5 +295,6 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		expectEqual(t, "heartbeat of a pool", any(scores{"w1": float64(beat.UnixMilli())}), state[":workers"])
 		expectEqual(t, "heartbeat of a poller", any(scores{"p1": float64(claim.Now.UnixMilli())}), state[":pollers"])
 		expectEqual(t, "due", list{"past"}, due.Due)
+		expectEqual(t, "next", ahead, due.Next)
 	})
 }

@@ -115,10 +115,33 @@ func TestEachMeasurementOfTheCircuitOfAQueueChangesExactlyWhatItShould(t *testin
 			seed: keys{":circuit:queue": opened, ":stats": counted("0", "9", 1)},
 		},
 		{
-			// Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
-			name: "what is too old, or no number, counts for nothing, and what is counted meanwhile counts", call: measure, says: CircuitUnchanged,
-			seed: keys{":circuit:queue": set, ":stats": merged(counted("0", "9", 300_000), counted("", "many", 1), counted("0", "3", -300_000), counted("0", "9", -300_001))},
-			want: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "3", -300_000))},
+			name: "what is too old, or no number, counts for nothing", call: measure, says: CircuitUnchanged,
+			seed: keys{":circuit:queue": set, ":stats": merged(counted("0", "9", 300_000), counted("", "many", 1), counted("0", "3", 2), counted("0", "9", -300_001))},
+			want: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "3", 2))},
+		},
+		{
+			name: "what stands beside what is no number counts", call: measure, says: CircuitOpened,
+			seed: keys{":circuit:queue": set, ":stats": merged(counted("", "many", 1), counted("0", "4", 2))},
+			want: keys{
+				":circuit:queue": opened, ":stats": merged(counted("", "many", 1), counted("0", "4", 2), hash{"circuit_opened": "1"}),
+				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
+			},
+		},
+		{ // Several daemons count and one measures: what is counted while it measures lies ahead of the clock that it has read.
+			name: "what is counted meanwhile counts", call: measure, says: CircuitOpened,
+			seed: keys{":circuit:queue": set, ":stats": counted("0", "4", -300_000)},
+			want: keys{
+				":circuit:queue": opened, ":stats": but(counted("0", "4", -300_000), "circuit_opened", "1"),
+				":journal": told("circuit_opened", "0", "4"), ":outbox": told("circuit_opened", "0", "4"),
+			},
+		},
+		{
+			name: "one success is enough to close it", call: measure, says: CircuitClosed,
+			seed: keys{":circuit:queue": opened, ":stats": counted("1", "0", 1)},
+			want: keys{
+				":circuit:queue": but(set, "opened", "1"), ":stats": but(counted("1", "0", 1), "circuit_closed", "1"),
+				":journal": told("circuit_closed", "1", "0"), ":outbox": told("circuit_closed", "1", "0"),
+			},
 		},
 		{
 			name: "less than half of its share of failures closes it", call: measure, says: CircuitClosed,
@@ -210,16 +233,38 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 
 func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":stats": merged(counted("4", "1", minute), counted("4", "1", 6*minute), counted("4", "1", 60*minute))})
-		circuit := aQueueCircuit()
-		for _, test := range []struct {
-			window time.Duration
-			want   [2]int64
-		}{{time.Hour, [2]int64{8, 2}}, {5 * time.Minute, [2]int64{4, 1}}} {
-			circuit.Window = test.window
+		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
+			b.server.Flush(t)
+			circuit := aQueueCircuit()
+			circuit.Window = windows[0]
+			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
+			b.end(false, "f1", "f2")
+			circuit.Window = windows[1]
 			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
 			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			expectEqual(t, test.window.String(), QueueCircuitStatus{circuit, "", test.want[0], test.want[1], 0}, b.queueCircuit())
+			expectEqual(t, windows[0].String()+": status at once", QueueCircuitStatus{circuit, "", 0, 2, 0}, b.queueCircuit())
+			b.now = b.now.Add(windows[1])
+			expectEqual(t, "measured", CircuitUnchanged, b.measure())
+			expectEqual(t, windows[0].String()+": status after the window", QueueCircuitStatus{circuit, "", 0, 0, 0}, b.queueCircuit())
+		}
+	})
+}
+
+func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		must(t, b.turn(CircuitOpened, "queue", time.Minute))
+		b.end(false, "f1")
+		b.now = b.now.Add(time.Hour)
+		b.end(true, "s1")
+		expectEqual(t, "measured", CircuitUnchanged, b.measure())
+		if held := b.load("f1"); held.Disabled || !b.queueCircuit().Open {
+			t.Errorf("want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
+		}
+		must(t, b.turn(CircuitClosed, "queue", 0))
+		b.now = b.now.Add(time.Minute)
+		b.end(false, "f2")
+		if final := b.load("f2"); !final.Disabled || b.queueCircuit().Open {
+			t.Errorf("want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
 		}
 	})
 }

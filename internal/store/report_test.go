@@ -50,7 +50,7 @@ func TestTheJournalIsCappedWithinOneNode(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		record := b.load("m1")
 		var batch []*Transition
-		for i := range 250 {
+		for i := range 450 {
 			batch = append(batch, b.save(record, fmt.Sprintf(`{"n":%d}`, i)))
 		}
 		b.mustApply(batch...)
@@ -64,7 +64,7 @@ func TestAnImportOfAsManyModelsAsTheJournalHoldsDisplacesNothingOfIt(t *testing.
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.fail("old", b.now)
 		var batch []*Transition
-		for i := range 250 {
+		for i := range 450 {
 			record := &Record{Model: model.Model{UID: fmt.Sprint("new", i), Policy: policy.Default()}}
 			batch = append(batch, b.save(record, "{}"))
 		}
@@ -156,7 +156,8 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 		var started []string
 		for i := range 5 {
 			b.mustApply(b.start("m1", fmt.Sprint("a", i)))
-			started = append(started, b.state()[":model:m1"].(hash)["started_at"])
+			started = append(started, model.FormatTime(b.now))
+			expectEqual(t, "started_at", started[i], b.state()[":model:m1"].(hash)["started_at"])
 			b.now = b.now.Add(time.Minute)
 			record := b.load("m1")
 			b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
@@ -167,8 +168,8 @@ func TestWhenTheLastAttemptStartedStandsInTheModelAndThenInItsHistory(t *testing
 		must(t, err)
 		var told list
 		for _, a := range attempts {
-			told = append(told, a.AttemptUID+" "+model.FormatTime(a.StartedAt)+" "+a.EndedAt.Sub(a.StartedAt).String())
+			told = append(told, a.AttemptUID+" "+string(a.Outcome)+" "+model.FormatTime(a.StartedAt)+" "+a.EndedAt.Sub(a.StartedAt).String())
 		}
-		expectEqual(t, "attempts", list{"a4 " + started[4] + " 1m0s", "a3 " + started[3] + " 1m0s", "a2 " + started[2] + " 1m0s"}, told)
+		expectEqual(t, "attempts", list{"a4 failure " + started[4] + " 1m0s", "a3 failure " + started[3] + " 1m0s", "a2 failure " + started[2] + " 1m0s"}, told)
 	}, func(c *Config) { c.HistoryCap = 3 })
 }

@@ -124,7 +124,7 @@ func TestARefusalAlsoRefusesWhatWasDecidedOnTopOfItAndNothingElse(t *testing.T) 
 		b.mustApply(b.put("m1", `{"n":1}`), b.put("m2", `{"n":1}`))
 		stale, other := b.load("m1"), b.load("m2")
 		b.mustApply(b.put("m1", `{"n":2}`))
-		codes := b.apply( // the later save can look right by itself, for it was decided on the revision that another process wrote as well
+		codes := b.apply(
 			b.save(stale, `{"n":3}`), b.save(other, `{"n":3}`),
 			b.save(stale, `{"n":4}`), b.save(other, `{"n":4}`),
 		)
@@ -132,6 +132,17 @@ func TestARefusalAlsoRefusesWhatWasDecidedOnTopOfItAndNothingElse(t *testing.T) 
 		state := b.state()
 		expectEqual(t, "payload of the refused", `{"n":2}`, state[":payload:m1"])
 		expectEqual(t, "payload of the other", `{"n":4}`, state[":payload:m2"])
+	})
+}
+
+// A later item can look right by itself, for what it was decided on was what another process wrote as well.
+func TestWhatFollowsARefusalIsRefusedEvenWhenItsRevisionFits(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.put("m1", `{"n":1}`))
+		stale := b.load("m1")
+		first, second := b.save(stale, `{"n":2}`), b.save(stale, `{"n":3}`)
+		b.mustApply(b.put("m1", `{"n":9}`))
+		b.unchanged(func() { expectCodes(t, b.apply(first, second), CodeConflict, CodeConflict) })
 	})
 }
 
@@ -207,6 +218,7 @@ func TestADeadlineWithinASecondCallsTheDispatcherButAStartDoesNotAndManyCallsLea
 		record := b.load("m1")
 		decision, _ := record.Begin(b.now, "w")
 		b.mustApply(record.Decide(decision, b.now))
+		expectEqual(t, "wake for a deadline in half a second", any(list{"1"}), b.state()[":wake"])
 		b.mustApply(b.put("m3", "{}"), b.put("m4", "{}"))
 		expectEqual(t, "wake", any(list{"1"}), b.state()[":wake"])
 	})
