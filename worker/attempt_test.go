@@ -6,7 +6,21 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
+
+// TestThePayloadComesBackAsItWasPut also notices when the dispatcher begins to send a field that is not reserved.
+func TestThePayloadComesBackAsItWasPut(t *testing.T) {
+	now := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	for _, payload := range []string{`{}`, `{"a":{"b":[1,2.50,null]},"input_url":"http://x/?a=1&b=<2>"}`} {
+		m := &model.Model{UID: "tbl_1", Payload: payload, Policy: policy.Default()}
+		a, err := decodeAttempt(m.Start(now, "a1").Message, model.Wire{})
+		must(t, err)
+		failIf(t, string(a.Payload) != payload, "payload %s, want %s", a.Payload, payload)
+		failIf(t, a.UID != "tbl_1" || a.AttemptUID != "a1" || a.AttemptNo != 1 || !a.DeadlineAt.Equal(now.Add(10*time.Minute)) || !a.PlannedAt.IsZero(),
+			"attempt: %+v", a)
+	}
+}
 
 func TestAnEntryWithoutUidsIsRefusedWithAReason(t *testing.T) {
 	for entry, want := range map[string]string{

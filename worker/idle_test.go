@@ -18,7 +18,7 @@ func virtual(t *testing.T) (*queueFixture, *fixture.Queue) {
 }
 
 func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
-	const idleFor = 20 * time.Second
+	const idleFor = time.Minute
 	files, err := filepath.Glob("../scripts/*.lua")
 	must(t, err)
 	for name, test := range map[string]struct {

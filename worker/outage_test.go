@@ -34,6 +34,28 @@ func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
 	failIf(t, m.UID != "after", "success of %s", m.UID)
 }
 
+func TestAMessageIsPushedAgainUntilRedisTakesIt(t *testing.T) {
+	r := newFixture(t, testkit.Miniredis(t))
+	refusals := make(chan struct{}, 5)
+	for range cap(refusals) {
+		refusals <- struct{}{}
+	}
+	q := &faulty{Queue: r, push: func(string, []store.Answer) error {
+		select {
+		case <-refusals:
+			return errBroken
+		default:
+			return nil
+		}
+	}}
+	run(t, q, quick(), func(context.Context, *Attempt) error { return nil })
+	r.offer("m")
+	first, second := r.told(), r.told()
+	failIf(t, first.Type != model.MessageStarted || second.Type != model.MessageSuccess, "told %s, %s; want started, success", first.Type, second.Type)
+	n := len(r.left())
+	failIf(t, n > 0 || len(refusals) > 0, "%d more messages, %d refusals not met", n, len(refusals))
+}
+
 func TestNothingIsTakenWhileRedisRefusesResults(t *testing.T) {
 	r := newFixture(t, testkit.Miniredis(t))
 	refused := make(chan struct{}, 1)
@@ -148,7 +170,7 @@ func TestAPartWhoseRedisFailsOrDoesNotAnswerKeepsNoOtherFromItsTurn(t *testing.T
 			runParts(t, queues, config, b.handle)
 			t.Cleanup(func() { close(end) })
 			testkit.Await(t, tried, "the first try")
-			for n := range 15 {
+			for n := range 50 {
 				parts[1].offer(fmt.Sprint("m", n))
 				testkit.Await(t, b.began, "an attempt of the other part")
 				b.result <- nil

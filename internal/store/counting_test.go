@@ -188,3 +188,25 @@ func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.
 		}
 	})
 }
+
+func TestAMutedPolicyTellsNobodyButCountsAllTheSame(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for notify, want := range map[string][]any{
+			`[]`: nil, `["disabled"]`: {"disabled"}, `["recovered"]`: {"recovered"}, `["recovered","disabled"]`: {"disabled", "recovered"},
+		} {
+			b := b.fresh(t)
+			b.withPolicy(`{"timeout":"1m","retries":[],"notify":` + notify + `,"on_exhausted":"give_up"}`)
+			b.run("failure")
+			b.mustApply(b.decide(`{"type":"enable","uid":"m1"}`))
+			b.run("success")
+			var told []any
+			for _, notice := range b.entries(":outbox") {
+				told = append(told, notice["event"])
+			}
+			expectEqual(t, notify+": notices", want, told)
+			if counters := b.state()[":stats"].(hash); counters["final_failure"] != "1" || counters["recovered"] != "1" {
+				t.Errorf("%s: expected one final failure and one recovery counted, found %v", notify, counters)
+			}
+		}
+	})
+}

@@ -92,6 +92,9 @@ func TestARejectedMessageOfUpTo16KiBKeepsEveryByteAndALargeOneItsSize(t *testing
 				RawBase64  []byte `json:"raw_base64"`
 			}
 			must(t, json.Unmarshal([]byte(text), &entry))
+			if entry.Bytes != "" && entry.RawBase64 != nil {
+				t.Errorf("the beginning of a text of %s bytes stands in base64", entry.Bytes)
+			}
 			kept, sizes = append(kept, entry.Raw+string(entry.RawBase64)), append(sizes, entry.Bytes)
 		}
 		if want := slices.Concat(list{strings.Repeat("é", maxRaw/2), strings.Repeat("x", 999)}, raws); !cmp.Equal(want, kept) {

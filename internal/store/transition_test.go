@@ -119,6 +119,14 @@ func TestARefusedTransitionChangesNothing(t *testing.T) {
 	})
 }
 
+func TestCodesHaveNames(t *testing.T) {
+	for code, want := range map[Code]string{CodeApplied: "applied", CodeBroken: "broken", 77: "code 77"} {
+		if got := code.String(); got != want {
+			t.Errorf("code %d = %q, want %q", int(code), got, want)
+		}
+	}
+}
+
 func TestARefusalAlsoRefusesWhatWasDecidedOnTopOfItAndNothingElse(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.mustApply(b.put("m1", `{"n":1}`), b.put("m2", `{"n":1}`))

@@ -84,6 +84,14 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 	failIf(t, len(got) != worker.MaxText, "kept %d bytes, want %d", len(got), worker.MaxText)
 }
 
+func TestAProgramNeedNotReadItsInput(t *testing.T) {
+	a := example()
+	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
+	if err := shell(t, "exit 0", ExecOptions{})(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPayloadFieldsBecomeVariables(t *testing.T) {
 	a := &worker.Attempt{UID: "m", AttemptUID: "a1", Payload: json.RawMessage(`{"a-b":"1","a_b":"2","n":12345678901234567890.50,
 		"t":true,"nul":"x\u0000y","null":null,"list":[1],"object":{},"ünï":"é\n","big":"` + strings.Repeat("x", maxEnv) + `"}`)}

@@ -50,6 +50,14 @@ func TestAReasonTellsNoAddressOfThisMachineOrItsNetwork(t *testing.T) {
 	}
 }
 
+func TestAFileThatCannotBeWrittenIsToldWithoutItsPath(t *testing.T) {
+	d := &download{ctx: t.Context()}
+	err := d.failure(&os.PathError{Op: "open", Path: "/srv/secret/feed", Err: syscall.ENOSPC})
+	if got := said(t, err); got.Reason != "the file cannot be written" || got.ErrorType != "disk" || !strings.Contains(err.Error(), "/srv/secret/feed") {
+		t.Errorf("told %+v of %v", got, err)
+	}
+}
+
 // FuzzInputURL checks that an accepted address can be asked for as it stands, that its secrets are not shown, and that a refusal is
 // final: only the owner can mend it.
 func FuzzInputURL(f *testing.F) {
