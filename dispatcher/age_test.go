@@ -111,3 +111,13 @@ func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) 
 		failIf(t, b.Stats()["became_late"] != 0, "a wrong set has told something")
 	})
 }
+
+func TestASleepingDispatcherWakesWhenAFreshnessChanges(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		d := b.dispatcher(b.Store, dispatcher.Config{Tick: time.Minute})
+		b.watch(promise, "m1")
+		b.Clock.Turn(time.Hour - 7*time.Second)
+		round := b.round(d)
+		failIf(t, round.Sleep != 7*time.Second, "it sleeps for %s, want 7s", round.Sleep)
+	})
+}

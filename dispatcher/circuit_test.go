@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -80,4 +81,111 @@ func (b *bundle) circuit(key string) map[string]string {
 	hash, err := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Circuit(key)).Result()
 	must(b.t, err)
 	return hash
+}
+
+func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
+		b.broken(other, 2)
+		b.Clock.Turn(5 * time.Minute)
+		once := true
+		first := &interrupted{Store: b.Store, before: func() {
+			if once { // the one that waits is about to try it, and another becomes due
+				once = false
+				b.fleet(circuitOfHosts, "t1/new")
+				b.round(other)
+			}
+		}}
+		b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
+		runs := b.runs()["t1"]
+		failIf(t, len(runs) != 1 || runs[0] != "t1/new", "want the first of two probes alone, got %v", runs)
+	})
+}
+
+func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.broken(d, 4)
+		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		b.finish("t2/m00")
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		probe := b.runs()["t1"]
+		if hash := b.circuit("host=t1"); len(probe) != 1 || hash["reason"] != "they move" {
+			t.Fatalf("want one probe, and the reason, got %v, %v", probe, hash)
+		}
+		b.finish(probe...)
+		b.settle(d)
+		hash := b.circuit("host=t1")
+		failIf(t, hash["by"] != "" || hash["reason"] != "", "want neither name nor reason of a closed one, got %v", hash)
+		n := len(b.runs()["t1"])
+		failIf(t, n != 3, "want the other three running behind the success of the probe, got %d", n)
+		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
+	})
+}
+
+func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 2)
+		b.failWith(policy.Failure{ErrorType: "http_502"}, b.runs()["t1"]...)
+		b.settle(d)
+		b.Clock.Turn(4 * time.Minute)
+		b.settle(d)
+		n := len(b.runs()["t1"])
+		failIf(t, n != 0, "want none before the next probe, got %d", n)
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		n = len(b.runs()["t1"])
+		failIf(t, n != 1, "want the next probe, got %d", n)
+	})
+}
+
+func TestPeopleAreToldOfAnOpenCircuitWhileTheLastModelThatWaitedTriesIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 1)
+		probe := b.runs()["t1"]
+		_, told := b.Scores(b.Store.Keys.Gates)["circuit:host=t1"]
+		stopIf(t, len(probe) != 1 || !told, "want one probe, and the circuit among the gates, got %v, %t", probe, told)
+		b.finish(probe...)
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		gates := b.Scores(b.Store.Keys.Gates)
+		failIf(t, len(gates) != 0, "want a closed circuit forgotten, got %v", gates)
+	})
+}
+
+func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
+	for name, end := range map[string]func(*model.Model, time.Time) model.Decision{
+		"withdrawn":   func(m *model.Model, now time.Time) model.Decision { return m.Withdraw(now) },
+		"interrupted": func(m *model.Model, now time.Time) model.Decision { return m.Interrupt(now) },
+		"disabled":    func(m *model.Model, now time.Time) model.Decision { d, _ := m.Disable("", "", now); return d },
+		"removed":     func(*model.Model, time.Time) model.Decision { return model.Decision{Event: model.EventRemove} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				b.probed(d, 2)
+				probe := b.runs()["t1"]
+				records, err := b.Store.Load(t.Context(), probe)
+				if err != nil || len(probe) != 1 {
+					t.Fatal(probe, err)
+				}
+				r := records[probe[0]]
+				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
+				b.settle(d)
+				n := len(b.runs()["t1"])
+				failIf(t, n != 1, "want another probe at once, got %d", n)
+			})
+		})
+	}
+}
+
+func TestAFailureThatTheCircuitDoesNotCountClosesIt(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.probed(d, 2)
+		b.failWith(policy.Failure{ErrorType: "http_404"}, b.runs()["t1"]...)
+		b.settle(d)
+		hash := b.circuit("host=t1")
+		failIf(t, hash["opened_at"] != "", "the host has answered, and the circuit is %v", hash)
+	})
 }

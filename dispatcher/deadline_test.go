@@ -38,7 +38,7 @@ func TestAnAttemptThatNobodyTookIsWithdrawnAndNotCounted(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.put("tbl_1")
 		b.round(d)
-		const timeouts = 20
+		const timeouts = 200
 		for range timeouts {
 			b.Clock.Turn(time.Minute)
 			b.round(d) // withdrawn
@@ -192,4 +192,46 @@ func TestTheCircuitOfTheQueueIsMeasuredOnceASecondAndItsChangesAreTold(t *testin
 		b.Clock.Turn(time.Second)
 	}
 	failIf(t, len(store.changes) != 0, "want three measurements, %d are left", len(store.changes))
+}
+
+// emptyAtFirst is a store in which the input list was empty when the round began: the attempt that stands there now, and has
+// expired already, was started since by a dispatcher that had paused between its decision and the write.
+type emptyAtFirst struct{ *store.Store }
+
+func (s emptyAtFirst) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	due.Queued = 0
+	return due, err
+}
+
+func TestAnAttemptQueuedAndExpiredWithinARoundIsWithdrawn(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.put("tbl_1")
+		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
+		b.Clock.Turn(time.Minute)
+		round := b.round(b.dispatcher(emptyAtFirst{b.Store}, dispatcher.Config{}))
+		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
+	})
+}
+
+// A worker takes an attempt, its model is saved anew meanwhile, and the worker returns the entry as it was: nobody began it, so nothing failed.
+func TestAnAttemptThatWasReturnedAfterAnUpdateIsWithdrawn(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.put("tbl_1")
+		b.round(d)
+		entry := b.Redis.LPop(t.Context(), b.Store.Keys.Input).Val()
+		b.decide(func(r *store.Record, now time.Time) model.Decision {
+			r.Taken = true
+			definition := model.Definition{UID: r.UID, Payload: `{"input_url":"http://new"}`, PolicyName: r.PolicyName}
+			decision, _, err := r.Put(definition, r.Policy, true, now)
+			must(t, err)
+			return decision
+		}, "tbl_1")
+		b.Redis.RPush(t.Context(), b.Store.Keys.Input, entry)
+		b.Clock.Turn(time.Minute)
+		round := b.round(d)
+		failIf(t, round.TimedOut != 0 || round.Withdrawn != 1, "want 1 withdrawn, got %+v", round)
+		entries := b.List(b.Store.Keys.Input)
+		failIf(t, len(entries) != 0, "want the entry taken back, got %q", entries)
+	})
 }

@@ -178,3 +178,13 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 		}
 	}
 }
+
+func TestAModelWithAMissingPolicyRunsUnderTheDefaultPolicy(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.put("tbl_1")
+		b.Redis.Del(context.Background(), b.Store.Keys.Policies)
+		b.round(b.dispatcher(b.Store, dispatcher.Config{}))
+		got := b.Model("tbl_1")["deadline_at"]
+		failIf(t, got != "2026-11-21T07:10:00.000Z", "want the default timeout of ten minutes, got %q", got)
+	})
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // hold begins a hold of the models that a selector picks.
@@ -200,5 +201,49 @@ func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.
 		if b.Attempt("t1/m1") == "" {
 			t.Errorf("the model stands in %v", b.sets("t1/m1"))
 		}
+	})
+}
+
+func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		d := b.dispatcher(b.Store, dispatcher.Config{Owner: "a"})
+		b.put("m1")
+		b.hold("h1", "", time.Time{})
+		once := true
+		before := &interrupted{Store: b.Store, before: func() {
+			if !once {
+				return
+			}
+			once = false
+			b.release("h1", 0)
+			due, err := b.Store.ReadDue(t.Context(), store.DueRequest{Limit: 10, Owner: "a", Lease: time.Second})
+			failIf(t, err != nil || len(due.Looks) != 1, "another dispatcher reads %+v, %v", due, err) // and finds that nobody waits for it
+			if err := b.Store.NoteBlockerChecks(t.Context(), []store.BlockerCheck{{Blocker: "hold:h1", Again: due.Now}}, due.Alone); err != nil {
+				t.Error(err)
+			}
+		}}
+		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
+		b.settle(d)
+		if b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0 {
+			t.Errorf("the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
+		}
+	})
+}
+
+func TestWhatWaitsForItsTurnBehindAHoldDoesNotCountTowardsTheGiveUpWindow(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"1m","retries":["1m","1m","1m"],"give_up_after":"30m","on_exhausted":"give_up"}`, "")
+		b.round(d)
+		b.failWith(policy.Failure{Reason: "HTTP 500"}, "tbl_1")
+		b.hold("h1", "", time.Time{})
+		b.Clock.Turn(time.Minute)
+		b.settle(d)
+		b.release("h1", time.Hour)
+		b.settle(d)
+		hash := b.Model("tbl_1")
+		at, _ := time.Parse(time.RFC3339, hash["refresh_at"])
+		since, _ := time.Parse(time.RFC3339, hash["trying_since"])
+		waits := at.Sub(b.now())
+		failIf(t, waits <= 0 || !since.Equal(fixture.Start.Add(waits)), "it waits %s, and the window counts from %s", waits, since)
 	})
 }

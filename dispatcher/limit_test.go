@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 const fourAHost = `{"timeout":"1m","retries":[],"limits":[{"key":"{host(input_url)}","running":4}]}`
@@ -186,4 +187,41 @@ func TestAHostThatNeverAnswersDelaysNoOtherByATick(t *testing.T) {
 		parked := b.Scores(b.Store.Keys.ParkedBy("limit:host=t0"))
 		failIf(t, len(parked) != 36, "want 36 of the host parked, got %d", len(parked))
 	})
+}
+
+func TestARetryAfterOfAStatus429ClosesTheKeyForAll(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.fleet(`{"timeout":"10m","retries":["0s"],"limits":[{"key":"{host(input_url)}","running":1}]}`, append(uidsOf("t1", 3), uidsOf("t2", 1)...)...)
+		b.settle(d)
+		b.failWith(policy.Failure{ErrorType: "http_429", RetryAfter: 5 * time.Minute}, "t1/m00")
+		b.settle(d)
+		equal(t, map[string]int{"t2": 1}, counts(b.runs()))
+		b.Clock.Turn(5 * time.Minute)
+		b.settle(d)
+		n := len(b.runs()["t1"])
+		failIf(t, n != 1, "want one running behind the retry_after, got %d", n)
+	})
+}
+
+func TestALimitThatIsSetAtRunTimeGoesBeforeThatOfThePolicyUntilItEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		policy        string
+		during, after map[string]int
+	}{
+		"host=t1":        {fourAHost, map[string]int{"t1": 1, "t2": 4}, map[string]int{"t1": 4, "t2": 4}},
+		"{label.tenant}": {`{"timeout":"1m","retries":[]}`, map[string]int{"t1": 1, "t2": 1}, map[string]int{"t1": 9, "t2": 9}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				limit := &model.Limit{Name: name, Running: 1, Since: b.now(), Until: b.now().Add(30 * time.Second)}
+				must(t, b.Store.Fleet().PutLimit(b.t.Context(), limit, b.now()))
+				b.fleet(test.policy, append(uidsOf("t1", 9), uidsOf("t2", 9)...)...)
+				b.settle(d)
+				equal(t, test.during, counts(b.runs()))
+				b.Clock.Turn(30 * time.Second)
+				b.settle(d)
+				equal(t, test.after, counts(b.runs()))
+			})
+		})
+	}
 }

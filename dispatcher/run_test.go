@@ -157,7 +157,7 @@ func TestAFaultThatManyModelsShareIsToldInFewLines(t *testing.T) {
 }
 
 // idleFor is how long daemons are watched that have nothing to do, on a clock that costs no time.
-const idleFor = 20 * time.Second
+const idleFor = time.Minute
 
 func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
 	const tick, full = time.Second, 20 * time.Millisecond
@@ -238,6 +238,19 @@ func TestRunReturnsWhenItsListenerHasEndedAndNotBefore(t *testing.T) {
 		close(store.release)
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestASleepingDispatcherWakesWhenAModelIsPut(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		b := &bundle{fixture.Live(t, server), t}
+		// With a tick of a minute only the wake call can be in time.
+		stop := b.start(dispatcher.Config{Tick: time.Minute})
+		defer stop()
+		for _, uid := range []string{"first", "second", "third"} {
+			b.put(uid)
+			b.awaitEntry()
 		}
 	})
 }

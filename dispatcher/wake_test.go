@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -140,5 +141,83 @@ func TestAnAttemptWithoutDeadlineIsReplacedByThePlannedRefresh(t *testing.T) {
 			b.Clock.Set(at(t, hour.before))
 			b.expect(dispatcher.Round{}, b.round(d), "attempt_no "+hour.no)
 		}
+	})
+}
+
+func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
+	for name, test := range map[string]struct {
+		misfire, now string
+		skipped      bool
+		next, why    string
+	}{
+		"in time":                 {`"misfire":"skip",`, "08:00:00", false, "", ""},
+		"a minute late":           {`"misfire":"skip",`, "08:01:00", false, "", ""},
+		"missed":                  {`"misfire":"skip",`, "08:01:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 1m"},
+		"three missed":            {`"misfire":"skip",`, "10:30:00", true, "2026-11-21T11:00:00.000Z", "misfire: skipped, late by 2h30m"},
+		"young enough":            {`"misfire":"run_if_younger_than 30m",`, "08:30:00", false, "", ""},
+		"not young enough":        {`"misfire":"run_if_younger_than 30m",`, "08:30:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 30m"},
+		"run once, however late":  {`"misfire":"run_once",`, "22:30:00", false, "", ""},
+		"run once, as by default": {"", "22:30:00", false, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+				b.saveOne(`{`+test.misfire+`"timeout":"1m"}`, "FREQ=HOURLY")
+				b.expect(dispatcher.Round{}, b.round(d), "refresh_at 2026-11-21T08:00:00.000Z")
+				b.Clock.Set(at(t, test.now))
+				if !test.skipped {
+					b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+					return
+				}
+				b.expect(dispatcher.Round{Skipped: 1}, b.round(d), "attempt_no ", "attempt_uid ", "refresh_at "+test.next, "refresh_why "+test.why)
+				if stats := b.Stats(); stats["skipped"] != 1 || stats["start"] != 0 || len(b.List(b.Store.Keys.Input)) != 0 {
+					t.Errorf("want one skipped and none started, got %v", stats)
+				}
+				next, err := time.Parse(time.RFC3339, test.next)
+				must(t, err)
+				b.Clock.Set(next)
+				b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+			})
+		})
+	}
+}
+
+func TestAMissedRetryRunsEvenWhereMissedPlannedRefreshesAreSkipped(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"1m","retries":["5m"],"misfire":"skip"}`, "FREQ=HOURLY")
+		b.Clock.Set(at(t, "08:00:00"))
+		b.expect(dispatcher.Round{Started: 1}, b.round(d))
+		b.Take()
+		b.failWith(policy.Failure{Reason: "HTTP 500"}, "tbl_1")
+		b.Clock.Set(at(t, "12:30:00"))
+		b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 2")
+	})
+}
+
+func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		for range 11 {
+			b.expect(dispatcher.Round{Started: 1}, b.round(d), "attempt_no 1")
+			b.Take()
+			b.Clock.Turn(time.Minute)
+			b.expect(dispatcher.Round{NotBegun: 1}, b.round(d))
+		}
+		b.expect(dispatcher.Round{}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:16:00.000Z", "deferrals ")
+		stats := b.Stats()
+		failIf(t, stats["queue_timeout"] != 10 || stats["failure"] != 1, "want 10 not begun and one failure, got %v", stats)
+	})
+}
+
+func TestTheWordStartedInTimeMovesTheDeadline(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"10m","queue_timeout":"1m","retries":["5m"]}`, "")
+		b.expect(dispatcher.Round{Started: 1}, b.round(d), "deadline_at 2026-11-21T07:01:00.000Z")
+		b.Take()
+		b.Clock.Set(at(t, "07:00:30"))
+		b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Begin(now, "w1")) }, "tbl_1")
+		b.Clock.Set(at(t, "07:10:29.999"))
+		b.expect(dispatcher.Round{}, b.round(d), "deadline_at 2026-11-21T07:10:30.000Z", "attempt_uid attempt-1")
+		b.Clock.Set(at(t, "07:10:30"))
+		b.expect(dispatcher.Round{TimedOut: 1}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:15:30.000Z")
 	})
 }

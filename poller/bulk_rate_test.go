@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -158,4 +159,37 @@ func (b *bundle) expectBulk(bulk store.Bulk, picked, done int64, others map[mode
 	got := fmt.Sprint(bulk.Picked, bulk.Done, bulk.Others)
 	want := fmt.Sprint(picked, done, others)
 	failIf(b.t, got != want, "%s: want picked, done and others %s, found %s", bulk.ID, want, got)
+}
+
+// cancelling cancels the bulk when it has just been read for a step.
+type cancelling struct{ *store.Store }
+
+func (s cancelling) Bulks(ctx context.Context) ([]store.Bulk, error) {
+	bulks, err := s.Store.Bulks(ctx)
+	for _, bulk := range bulks {
+		if _, err := s.Fleet().CancelBulk(ctx, bulk.ID); err != nil {
+			return nil, err
+		}
+	}
+	return bulks, err
+}
+
+func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.fleet(5, "t1")
+		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
+		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
+		if runs := b.Stats()["run"]; runs != 0 || !b.bulk("x").Cancelled {
+			t.Errorf("want nothing run, found %d and %+v", runs, b.bulk("x"))
+		}
+	})
+}
+
+func (b *bundle) work() {
+	b.t.Helper()
+	b.dispatch()
+	for entry, there := b.Take(); there; entry, there = b.Take() {
+		b.Say(fixture.Result("success", entry.UID, entry.AttemptUID))
+	}
+	b.apply()
 }

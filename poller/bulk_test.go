@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
@@ -121,5 +122,86 @@ func TestABulkMeetsWhatIsNoModel(t *testing.T) {
 		b.Redis.Set(t.Context(), b.Store.Keys.Model("odd"), "x", 0)
 		b.begin("x", model.BulkRemove, "", "")
 		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 3, 2, map[model.Outcome]int64{model.Broken: 1})
+	})
+}
+
+// A step that was not noted is repeated: by then models may wait for a dispatcher, stand in line, or be done long ago.
+func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
+	for name, meanwhile := range map[string]func(*bundle){
+		"nobody was there":           func(*bundle) {},
+		"all stand in line":          (*bundle).dispatch,
+		"all were refreshed already": (*bundle).work,
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, b *bundle) {
+				uids := b.fleet(30, "t1")
+				b.apply(`{"type":"run","uid":"t1-0"}`)
+				b.work() // a ticket was drawn
+				b.begin("x", model.BulkRun, "tenant=t1", "")
+				b.roundOf(b.poller(&lossy{Store: b.Store, commits: 99}, poller.Config{Batch: 10}))
+				bulk := b.bulk("x")
+				stopIf(t, bulk.Seen != 0, "want nothing noted, found %+v", bulk)
+				meanwhile(b)
+				b.Clock.Turn(2 * time.Second)
+				b.expectBulk(b.finish(b.poller(b.Store, poller.Config{Batch: 10}), "x"), 30, 30, nil)
+				b.work()
+				starts := map[string]int{}
+				entries, err := b.Redis.XRange(t.Context(), b.Store.Keys.Journal, "-", "+").Result()
+				must(t, err)
+				for _, entry := range entries {
+					if entry.Values["event"] == "start" {
+						starts[entry.Values["uid"].(string)]++
+					}
+				}
+				for _, uid := range uids[1:] {
+					failIf(t, starts[uid] != 1, "%s: want it started once, found %d times", uid, starts[uid])
+				}
+				if starts["t1-0"] != 2 || b.Stats()["run"] != 31 {
+					t.Errorf("want t1-0 started by hand and by the bulk, and 31 runs, found %d and %d", starts["t1-0"], b.Stats()["run"])
+				}
+			})
+		})
+	}
+}
+
+func TestABulkThatMeetsAnErrorOfRedisGoesOn(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.fleet(30, "t1")
+		b.begin("x", model.BulkRun, "tenant=t1", "")
+		round := b.roundOf(b.poller(refuses{b.Store}, poller.Config{}))
+		failIf(t, round.Bulks, "want no step at once behind an error, found %+v", round)
+		b.Clock.Turn(time.Second)
+		b.expectBulk(b.finish(b.poller(b.Store, poller.Config{}), "x"), 30, 30, nil)
+	})
+}
+
+func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
+	onPair(t, func(t *testing.T, p *pair) {
+		selector, err := model.ParseSelector("tenant=t1")
+		must(t, err)
+		for part, store := range p.parts {
+			for _, uid := range p.in(part, 10) {
+				p.push(store.Keys.Control, yearlyModel(uid, "t1"))
+			}
+		}
+		for range 4 {
+			p.round(0)
+			p.round(1)
+		}
+		for _, store := range p.parts {
+			if _, err := store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 4 {
+			p.round(0)
+			p.round(1)
+		}
+		for part, store := range p.parts {
+			p.expectStats(part, map[string]int64{"create": 10, "run": 10})
+			bulk, _, err := store.Fleet().ReadBulk(t.Context(), "x")
+			diff := cmp.Diff(int64(10), bulk.Done)
+			failIf(t, err != nil || diff != "" || bulk.EndedAt.IsZero(), "part %d: %v %s %+v", part, err, diff, bulk)
+		}
 	})
 }

@@ -168,3 +168,59 @@ func TestARejectedMessageNamesItsModelInRedisAndInTheLog(t *testing.T) {
 		}
 	})
 }
+
+func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		for _, end := range []string{"success", "failure", "interrupted", "postponed"} {
+			b.running(end)
+			for range b.List(b.Store.Keys.Input) {
+				b.Take()
+			}
+			b.Command(strings.Replace(put(end), "http://feed", "http://new", 1))
+			b.round()
+			hash := b.Model(end)
+			stopIf(t, hash["again"] == "" || hash["outdated"] == "", "%s: want the attempt marked again and outdated, got %v", end, hash)
+			b.Say(b.result(end, end))
+			b.round()
+			if hash := b.Model(end); hash["refresh_at"] != "2026-11-21T07:00:00.000Z" || hash["again"] != "" || hash["attempt_no"] != "" {
+				t.Errorf("%s: want a new cycle due at once, got %v", end, hash)
+			}
+		}
+		if stats := b.Stats(); stats["outdated"] != 4 || stats["success"]+stats["failure"]+stats["interrupted"]+stats["postponed"] != 0 {
+			t.Errorf("want what was reported about replaced payloads not counted, got %v", stats)
+		}
+	})
+}
+
+func TestASuccessAfterADisableOrAForcedRunIsStaleAndOnlyWhatWasAnsweredIsADuplicate(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("stopped", "forced")
+		answers := []string{b.result("success", "stopped"), b.result("success", "forced")}
+		b.Command(`{"type":"disable","uid":"stopped"}`, `{"type":"run","uid":"forced","force":true}`)
+		b.round()
+		b.Say(answers...)
+		b.round()
+		stats := b.Stats()
+		failIf(t, stats["stale"] != 2 || stats["duplicate"] != 0, "want 2 stale results and no duplicate, got %v", stats)
+		b.dispatch()
+		answer := b.result("success", "forced")
+		b.Say(answer, answer, answers[1])
+		b.round()
+		stats = b.Stats()
+		failIf(t, stats["success"] != 1 || stats["stale"] != 3 || stats["duplicate"] != 1, "want 1 success, 3 stale and 1 duplicate, got %v", stats)
+	})
+}
+
+func TestAFloodOfRejectedMessagesIsLoggedInFewLines(t *testing.T) {
+	b := setup(t, testkit.Miniredis(t))
+	var text testkit.Buffer
+	log := zerolog.New(&text).Level(zerolog.WarnLevel)
+	p := b.poller(b.Store, poller.Config{Log: &log})
+	for i := range 64 {
+		b.Say(fixture.Result("dance"+strings.Repeat("!", i), "m", "a1"))
+	}
+	b.roundOf(p)
+	if lines := strings.Count(text.String(), "message rejected"); lines != 7 { // 1, 2, 4 ... 64
+		t.Errorf("want 7 lines, got %d:\n%s", lines, text.String())
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -237,5 +238,45 @@ func TestAMessageThatIsTooLargeIsRejectedWithItsSizesAndItsBeginning(t *testing.
 		if stats := b.Stats(); stats[model.CounterOversized] != 2 || !strings.Contains(rejected, "expected at most 1048576 bytes, found 1048577") {
 			t.Errorf("want two oversized, got %v and %.300s", stats, rejected)
 		}
+	})
+}
+
+func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.Say(b.result("failure", "a"), "garbage")
+		adopter := b.poller(b.Store, poller.Config{Owner: "adopter"})
+		meanwhile := func() {
+			b.Clock.Turn(time.Minute / 2)
+			b.roundOf(adopter)
+			b.roundOf(adopter)
+			b.dispatch() // the retry: the paused poller's decision would now hit a new attempt
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
+		failIf(t, round.Applied+round.Settled+round.Left != 0, "want nothing done by the paused poller, got %+v", round)
+		if stats := b.Stats(); stats["failure"] != 1 || stats["malformed"] != 1 || stats["start"] != 2 {
+			t.Errorf("want one failure, one rejected message and two starts, got %v", stats)
+		}
+	})
+}
+
+// A worker may take the queued attempt between the look at its model and the command that supersedes it.
+func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		first := b.Attempt("a")
+		b.Command(`{"type":"run","uid":"a","force":true}`)
+		take := func() {
+			_, ok := b.Take()
+			failIf(t, !ok, "want an attempt to take")
+		}
+		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: take}, poller.Config{}))
+		if round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1 {
+			t.Errorf("want the run applied at once, got %+v and %v", round, b.Model("a"))
+		}
+		b.Say(fixture.Result("success", "a", first))
+		b.round()
+		stats := b.Stats()
+		failIf(t, stats["success"] != 0, "want the superseded attempt to count for nothing, got %v", stats)
 	})
 }

@@ -2,13 +2,16 @@ package poller_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2/server"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -80,4 +83,39 @@ func TestACommandIsTriedAgainAndNotRejectedWhileRedisDoesNotTellThePolicies(t *t
 		stats = b.Stats()
 		failIf(t, stats["create"] != 1, "%s: want the command applied when Redis tells the policies, got %v", command, stats)
 	}
+}
+
+// overtaken lets something happen between the clock of a round and what it reads.
+type overtaken struct {
+	*store.Store
+	meanwhile func()
+}
+
+func (s overtaken) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
+	s.meanwhile()
+	return s.Store.Read(ctx, uids, commands)
+}
+
+func TestAModelThatBecomesLateWhileAMessageIsHandledIsToldLateOnce(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		put := `{"type":"put","uid":"m1","policy":{"timeout":"1d","fresh_within":"2h","warn_within":"1h"}%s}`
+		b.apply(fmt.Sprintf(put, ""))
+		b.dispatch()
+		become := func() {
+			b.Clock.Turn(2 * time.Second)
+			b.dispatch()
+		}
+		b.Clock.Turn(time.Hour - time.Second)
+		b.Say(b.result("started", "m1"))
+		b.Command(fmt.Sprintf(put, `,"payload":{"n":1}`))
+		b.roundOf(b.poller(overtaken{b.Store, become}, poller.Config{}))
+		for range 2 {
+			b.dispatch()
+		}
+		stats, fields := b.Stats(), b.Model("m1")
+		stopIf(t, stats["started"] != 1 || stats["update"] != 1, "counted is %v", stats)
+		if fields["freshness"] != "late" || stats["became_late"] != 1 || stats["fresh_again"] != 0 {
+			t.Errorf("the model is %s, told late %d times and fresh again %d times, though it never succeeded", fields["freshness"], stats["became_late"], stats["fresh_again"])
+		}
+	})
 }

@@ -109,3 +109,25 @@ func TestAStormOfCommandsLeavesEachModelAsItWasLastSaid(t *testing.T) {
 		failIf(t, len(rejected) > 0, "want nothing rejected, got %s", strings.Join(rejected, "\n"))
 	})
 }
+
+// A second poller that finds newer commands leaves them to the one that is busy with older ones.
+func TestCommandsAreAppliedInTheOrderInWhichTheyWerePushed(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.Command(saved("a", 1))
+		b.Command(`{"type":"put","uid":"b"}`)
+		first := b.poller(b.Store, poller.Config{Owner: "first"})
+		second := b.poller(b.Store, poller.Config{Owner: "second"})
+		meanwhile := func() {
+			b.Command(saved("a", 2))
+			b.Command(`{"type":"remove","uid":"b"}`)
+			round := b.roundOf(second)
+			failIf(t, round.Claimed != 0 || round.Leads, "want nothing claimed by the second, got %+v", round)
+		}
+		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "first"}))
+		b.roundOf(second)
+		b.roundOf(first)
+		got := b.payload("a")
+		failIf(t, got != `{"n":2}`, "want the later save, got %s", got)
+		failIf(t, len(b.Model("b")) > 0, "want the model removed")
+	})
+}

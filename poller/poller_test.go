@@ -249,3 +249,19 @@ func TestWhatFollowsACommandThatWaitsForAKeyKeepsItsOrder(t *testing.T) {
 		failIf(t, payload != `{"n":2}` || len(b.List(k.ClaimedCommands)) > 0, "want the last command to count, got %s", payload)
 	})
 }
+
+func TestStartedMovesTheDeadlineOnce(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.Clock.Turn(50 * time.Second)
+		b.Say(b.result("started", "a"))
+		b.round()
+		b.Clock.Turn(5 * time.Second)
+		b.Say(b.result("started", "a"))
+		b.round()
+		got := b.Model("a")["deadline_at"]
+		failIf(t, got != "2026-11-21T07:01:50.000Z", "want the deadline a minute after the first started, got %s", got)
+		score := b.Scores(b.Store.Keys.Running)["a"]
+		failIf(t, score != fixture.Start.Add(110*time.Second).UnixMilli(), "want the running set to follow, got %d", score)
+	})
+}

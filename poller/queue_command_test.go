@@ -169,3 +169,19 @@ func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
 		p.expectStats(1, map[string]int64{"unknown_model": 2})
 	})
 }
+
+func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.Command(`{"type":"hold","id":"h1","reason":"moves house","within":"24h"}`, put("a1"))
+		b.round()
+		b.dispatch()
+		b.Command(`{"type":"release","id":"h1","within":"0s"}`)
+		b.round()
+		b.Clock.Turn(time.Second)
+		b.dispatch()
+		b.dispatch()
+		if b.Attempt("a1") == "" {
+			t.Errorf("want a1 started, got %v", b.Model("a1"))
+		}
+	})
+}

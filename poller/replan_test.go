@@ -269,3 +269,32 @@ func (s counting) WalkModels(ctx context.Context, selector model.Selector, from 
 	*s.steps++
 	return s.Store.WalkModels(ctx, selector, from, least)
 }
+
+func TestAPolicyThatChangesAgainDuringTheWalkIsWalkedForAnew(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.rule(yearly)
+		for i := range 30 {
+			b.apply(feed(fmt.Sprint("m", i)))
+		}
+		b.rule("FREQ=DAILY")
+		b.Clock.Turn(2 * time.Second)
+		// The policy changes when a batch has been decided, and before the walk is noted.
+		p := b.poller(&stored{Store: b.Store, meanwhile: func() { b.rule(hourly) }}, poller.Config{Batch: 10})
+		b.roundOf(p)
+		walks, err := b.Store.Bulks(t.Context())
+		stopIf(t, err != nil || len(walks) != 1 || walks[0].Place != store.WalkBegins || walks[0].Seen != 0,
+			"want the walk begun anew, found %v, %v", walks, err)
+		b.walk(p)
+		for i := range 30 {
+			at := b.starts(fmt.Sprint("m", i))
+			failIf(t, at != halfPast, "m%d: want %s, found %s", i, halfPast, at)
+		}
+	})
+}
+
+// refuses lets nobody walk over the models, as a user of Redis who was made for an older release.
+type refuses struct{ *store.Store }
+
+func (refuses) WalkModels(context.Context, model.Selector, store.Place, int) ([]string, store.Place, error) {
+	return nil, "", errRedis
+}

@@ -2,6 +2,7 @@ package poller_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -41,6 +42,13 @@ func runOf(uid, id string) string {
 
 func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 	run := runOf("a", "c1")
+	breaks := func(b *bundle, store *stored) {
+		b.Command(run, run)
+		_, err := b.poller(store, poller.Config{}).RunOnce(b.t.Context())
+		stopIf(b.t, !errors.Is(err, errRedis), "want the error told, got %v", err)
+		b.round()
+		b.dispatch()
+	}
 	stories := map[string]func(*bundle){
 		"in one batch": func(b *bundle) { b.Command(run, run); b.round(); b.dispatch() },
 		"in two batches": func(b *bundle) {
@@ -60,6 +68,8 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
 			b.dispatch()
 		},
+		"with a crash between":      func(b *bundle) { breaks(b, &stored{Store: b.Store, crash: true}) },
+		"with a lost reply between": func(b *bundle) { breaks(b, &stored{Store: b.Store, lost: true}) },
 		"ten times, between other commands": func(b *bundle) {
 			b.Command(run, run, run, run, `{"type":"put","uid":"b"}`, run, run, run, run, run, `{"type":"remove","uid":"b"}`, run)
 			b.round()
@@ -233,5 +243,41 @@ func TestACommandThatIsForwardedIsKnownByItsIdWhereItIsCarriedOut(t *testing.T) 
 		}
 		p.expectStats(0, map[string]int64{"forwarded": 2, "duplicate": 0})
 		p.expectStats(1, map[string]int64{"create": 1, "update": 0, "duplicate": 1})
+	})
+}
+
+func TestAnIdIsForgottenAfterADay(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.Command(runOf("a", "c1"), runOf("a", "old"))
+		b.round()
+		b.Clock.Turn(24*time.Hour - time.Millisecond)
+		b.Command(runOf("a", "c1"))
+		b.round()
+		stats := b.Stats()
+		failIf(t, stats["run"] != 2 || stats["duplicate"] != 1, "want a duplicate within the day, got %v", stats)
+		b.Clock.Turn(time.Millisecond)
+		b.Command(runOf("a", "c1"))
+		b.round()
+		stats = b.Stats()
+		failIf(t, stats["run"] != 3 || stats["duplicate"] != 1, "want it carried out behind the day, got %v", stats)
+		ids := b.Scores(b.Store.Keys.Commands)
+		failIf(t, len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli(), "want the old id gone and the new one noted, got %v", ids)
+	})
+}
+
+func TestACommandWhoseModelChangedMeanwhileIsNoDuplicateOfItself(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a")
+		b.Command(runOf("a", "c1"))
+		result := b.result("failure", "a")
+		meanwhile := func() {
+			b.Say(result)
+			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
+		}
+		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
+		if stats := b.Stats(); stats["run"] != 1 || stats["duplicate"] != 0 || stats["failure"] != 1 {
+			t.Errorf("want the command carried out on top of the failure, got %v", stats)
+		}
 	})
 }

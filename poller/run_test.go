@@ -104,7 +104,7 @@ func TestConfigIsRefusedWithTheFieldAndItsRange(t *testing.T) {
 }
 
 func TestAPollerWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.T) {
-	const idleFor, tick = 20 * time.Second, time.Second
+	const idleFor, tick = time.Minute, time.Second
 	for name, test := range map[string]struct {
 		pollers int
 		prepare func(b *bundle)

@@ -115,17 +115,19 @@ func TestAModelRunsByHandStandsStillWhileItIsDisabledAndIsForgottenWhenItIsRemov
 		q.Put(hourly)
 		q.Advance(20 * time.Minute)
 		q.Run("tbl_1")
+		q.Advance(time.Hour)
+		equal(t, []string{"00:20 success", "01:00 success"}, outcomes(q.Attempts("tbl_1")))
 		q.Disable("tbl_1", "The feed is being moved")
 		q.Advance(5 * time.Hour)
 		reply := q.Command(`{"type":"run","uid":"tbl_1"}`)
 		failIf(t, reply.Outcome != client.Refused, "expected a run to be refused, found %+v", reply)
 		q.Enable("tbl_1")
 		q.Advance(time.Hour)
-		equal(t, []string{"00:20 success", "06:00 success"}, outcomes(q.Attempts("tbl_1")))
+		equal(t, []string{"00:20 success", "01:00 success", "07:00 success"}, outcomes(q.Attempts("tbl_1")))
 		q.Remove("tbl_1")
 		q.Advance(2 * time.Hour)
 		n := q.Counters()["success"]
-		failIf(t, n != 2, "expected the two attempts before it was removed, found %d", n)
+		failIf(t, n != 3, "expected the three attempts before it was removed, found %d", n)
 	})
 }
 

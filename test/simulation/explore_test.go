@@ -118,8 +118,8 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		open            func(*scope) (*place, error)
 		deepest, places int
 	}{
-		"from the start":         {(*scope).open, long.Or(5, 9), long.Or(1_000, 40_000)},
-		"from a passed deadline": {(*scope).later, long.Or(5, 10), long.Or(2_000, 120_000)},
+		"from the start":         {(*scope).open, long.Or(6, 9), long.Or(3_000, 40_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 10), long.Or(6_000, 120_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)

@@ -88,7 +88,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(8, 300))
+	report(t, bug{}, 1, long.Or(15, 500))
 }
 
 func TestSoak(t *testing.T) {
