@@ -79,46 +79,42 @@ func (c *Command) readFrom(doc document.Object) error {
 		c.UID = c.Definition.UID
 		return err
 	case CommandRun:
-		return c.read(doc, "force")
+		return c.read(doc.Fields, "force")
 	case CommandDisable:
-		return c.read(doc, "reason")
+		return c.read(doc.Fields, "reason")
 	case CommandRemove, CommandEnable:
-		return c.read(doc)
+		return c.read(doc.Fields)
 	case CommandHold:
-		return c.readHold(doc)
+		return c.readHold(doc.Fields)
 	case CommandRelease:
-		if doc, err = document.ReadObject(doc.Fields, "id", "within"); err != nil {
-			return err
+		doc := document.Read(doc.Fields, "id", "within")
+		c.Spread, c.Hold.ID, c.Hold.Within = doc.Fields["within"] != nil, doc.Text("id"), doc.Length("within", 0)
+		if c.Hold.Within < 0 || c.Hold.Within > MaxWithin {
+			doc.Refuse("within", "0s to "+document.FormatDuration(MaxWithin), document.FormatDuration(c.Hold.Within))
 		}
-		c.Spread = doc.Fields["within"] != nil
-		err = cmp.Or(into(&c.Hold.ID, doc.Text, "id"), readLength(&c.Hold.Within, doc, "within"))
-		if err == nil && (c.Hold.Within < 0 || c.Hold.Within > MaxWithin) {
-			err = document.Refuse("within", "0s to "+document.FormatDuration(MaxWithin), document.FormatDuration(c.Hold.Within))
-		}
-		return cmp.Or(err, document.ValidateID("id", c.Hold.ID))
+		doc.Fail(document.ValidateID("id", c.Hold.ID))
+		return doc.Err()
 	case CommandRequeue: // without a uid it is about all rejected messages
-		doc, err = document.ReadObject(doc.Fields, "uid")
-		err = cmp.Or(err, into(&c.UID, doc.Text, "uid"))
-		if err == nil && doc.Fields["uid"] != nil {
-			err = document.ValidateUID(c.UID)
+		doc := document.Read(doc.Fields, "uid")
+		if c.UID = doc.Text("uid"); doc.Fields["uid"] != nil {
+			doc.Fail(document.ValidateUID(c.UID))
 		}
-		return err
+		return doc.Err()
 	default:
 		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandHold, CommandRelease, CommandRequeue)
 	}
 }
 
-func (c *Command) read(doc document.Object, extra ...string) error {
-	doc, err := document.ReadObject(doc.Fields, append([]string{"uid"}, extra...)...)
-	if err != nil {
-		return err
+func (c *Command) read(fields map[string]any, extra ...string) error {
+	doc := document.Read(fields, append([]string{"uid"}, extra...)...)
+	if c.UID = doc.Text("uid"); c.UID == "" {
+		doc.Fail(&Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")})
 	}
-	if err = into(&c.UID, doc.Text, "uid"); err == nil && c.UID == "" {
-		err = &Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")}
-	}
-	force, failed := doc.Flag("force")
+	c.Reason = doc.Text("reason")
+	force, err := doc.Flag("force")
+	doc.Fail(err)
 	c.Force = force != nil && *force
-	return cmp.Or(err, into(&c.Reason, doc.Text, "reason"), failed)
+	return doc.Err()
 }
 
 // Policies are what the policies that puts name are found in.
@@ -281,33 +277,30 @@ func (t CommandType) OfQueue() bool {
 	return t == CommandHold || t == CommandRelease || t == CommandRequeue
 }
 
-func (c *Command) readHold(doc document.Object) error {
-	doc, err := document.ReadObject(doc.Fields, "id", "selector", "reason", "until", "for", "within")
-	if err != nil {
-		return err
-	}
-	var selector, until string
-	err = cmp.Or(into(&c.Hold.ID, doc.Text, "id"), into(&selector, doc.Text, "selector"), into(&c.Hold.Reason, doc.Text, "reason"),
-		into(&until, doc.Text, "until"), readLength(&c.Hold.Within, doc, "within"), readLength(&c.For, doc, "for"))
+func (c *Command) readHold(fields map[string]any) error {
+	doc := document.Read(fields, "id", "selector", "reason", "until", "for", "within")
+	c.Hold.ID = doc.Text("id")
+	selector := doc.Text("selector")
+	c.Hold.Reason = doc.Text("reason")
+	until := doc.Text("until")
+	c.Hold.Within, c.For = doc.Length("within", 0), doc.Length("for", 0)
 	switch {
-	case err != nil:
-		return err
 	case c.Hold.Reason == "":
-		return document.Refuse("reason", "why, for whoever wonders", "nothing")
+		doc.Refuse("reason", "why, for whoever wonders", "nothing")
 	case c.For < 0 || doc.Fields["for"] != nil && c.For == 0:
-		return document.Refuse("for", "a length of time such as 2h", document.FormatDuration(c.For))
+		doc.Refuse("for", "a length of time such as 2h", document.FormatDuration(c.For))
 	case until != "" && c.For != 0:
-		return document.Refuse("until", "it or for", "both")
+		doc.Refuse("until", "it or for", "both")
 	case until != "":
-		if c.Hold.Until, err = time.Parse(time.RFC3339, until); err != nil {
-			return document.Refuse("until", "an RFC 3339 time", document.Found(until))
-		}
-		c.Hold.Until = c.Hold.Until.UTC().Truncate(time.Millisecond)
+		at, err := time.Parse(time.RFC3339, until)
+		doc.Require(err == nil, "until", "an RFC 3339 time")
+		c.Hold.Until = at.UTC().Truncate(time.Millisecond)
 	}
-	if c.Hold.Selector, err = ParseSelector(selector); err != nil {
-		return err
-	}
-	return document.ValidateID("id", c.Hold.ID)
+	picks, err := ParseSelector(selector)
+	doc.Fail(err)
+	c.Hold.Selector = picks
+	doc.Fail(document.ValidateID("id", c.Hold.ID))
+	return doc.Err()
 }
 
 // HoldAt is the hold that the command begins at now.
@@ -318,9 +311,4 @@ func (c *Command) HoldAt(now time.Time) Hold {
 		hold.Until = now.Add(c.For)
 	}
 	return hold
-}
-
-func readLength(place *time.Duration, doc document.Object, name string) (err error) {
-	*place, err = doc.Length(name, 0)
-	return err
 }

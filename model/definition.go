@@ -49,31 +49,17 @@ var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart"
 
 // ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
 func ParseDefinition(value any) (d Definition, err error) {
-	doc, err := document.ReadObject(value, definitionFields...)
-	if err != nil {
-		return d, err
-	}
-	if d.UID, err = doc.Text("uid"); err != nil {
-		return d, err
-	}
-	if err = document.ValidateUID(d.UID); err != nil {
-		return d, err
-	}
-	if d.Payload, err = canonicalPayload(doc.Fields["payload"]); err != nil {
-		return d, err
-	}
-	read, err := schedule.ReadFields(doc)
-	if err != nil {
-		return d, err
-	}
+	doc := document.Read(value, definitionFields...)
+	d.UID = doc.Text("uid")
+	doc.Fail(document.ValidateUID(d.UID))
+	d.Payload, err = canonicalPayload(doc.Fields["payload"])
+	doc.Fail(err)
+	read := schedule.ReadFields(doc)
 	d.Rule, d.Timezone, d.Dtstart = read.Rule, read.Timezone, read.Dtstart
-	refresh, err := doc.OneOf("refresh", "", string(RefreshNow), string(RefreshPlanned))
-	if err != nil {
-		return d, err
-	}
-	d.Refresh = Refresh(refresh)
-	if d.Labels, err = readLabels(doc); err != nil {
-		return d, err
+	d.Refresh = Refresh(doc.OneOf("refresh", "", string(RefreshNow), string(RefreshPlanned)))
+	d.Labels = readLabels(doc)
+	if doc.Err() != nil {
+		return d, doc.Err()
 	}
 	return d, d.readPolicy(doc.Fields["policy"])
 }
@@ -266,33 +252,26 @@ func ValidateLabel(name, value string) error {
 	}
 }
 
-func readLabels(doc document.Object) (map[string]string, error) {
+func readLabels(doc *document.Reader) map[string]string {
 	value := doc.Fields["labels"]
 	if value == nil {
-		return nil, nil
+		return nil
 	}
 	fields, is := value.(map[string]any)
-	if !is {
-		return nil, document.Refuse("labels", "an object such as {tenant: t1}", document.Found(value))
+	if doc.Require(is, "labels", "an object such as {tenant: t1}"); len(fields) > MaxLabels {
+		doc.Refuse("labels", fmt.Sprintf("at most %d", MaxLabels), fmt.Sprint(len(fields)))
 	}
-	if len(fields) > MaxLabels {
-		return nil, document.Refuse("labels", fmt.Sprintf("at most %d", MaxLabels), fmt.Sprint(len(fields)))
+	if doc.Err() != nil || len(fields) == 0 {
+		return nil
 	}
-	var labels map[string]string
+	labels := make(map[string]string, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		text, _, err := document.Object{Fields: fields}.Scalar(name)
-		if err != nil {
-			return nil, document.Place(err, "labels")
-		}
-		if err := ValidateLabel(name, text); err != nil {
-			return nil, err
-		}
-		if labels == nil {
-			labels = make(map[string]string, len(fields))
-		}
+		doc.Fail(document.Place(err, "labels"))
+		doc.Fail(ValidateLabel(name, text))
 		labels[name] = text
 	}
-	return labels, nil
+	return labels
 }
 
 // LabelTerms are labels as a selector and the keys of their sets write them, such as tenant=t1, sorted.

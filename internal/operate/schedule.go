@@ -35,9 +35,10 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if r.Count < 1 || r.Count > maxOccurrences {
 		return found, refuse("count", fmt.Sprintf("1 to %d", maxOccurrences), fmt.Sprint(r.Count))
 	}
-	read, err := schedule.ReadFields(document.Object{Fields: map[string]any{"rrule": r.Rule, "timezone": r.Timezone, "dtstart": r.Dtstart}})
-	if err != nil {
-		return found, refusedRule(err)
+	doc := document.Read(map[string]any{"rrule": r.Rule, "timezone": r.Timezone, "dtstart": r.Dtstart}, "rrule", "timezone", "dtstart")
+	read := schedule.ReadFields(doc)
+	if doc.Err() != nil {
+		return found, refusedRule(doc.Err())
 	}
 	after, dtstart := now, read.Dtstart
 	if r.After != "" {

@@ -76,15 +76,13 @@ func StateFields(m *model.Model) map[string]string {
 
 // ReadState reads what StateFields has written, and nothing else. An error is a *document.Error.
 func ReadState(value any) (model.State, error) {
-	doc, err := document.ReadObject(value, fieldNames[definitionFields:]...)
-	if err != nil {
-		return model.State{}, err
-	}
+	doc := document.Read(value, fieldNames[definitionFields:]...)
 	v := make(values, len(fieldNames))
 	for _, name := range fieldNames[definitionFields:] {
-		if v[places[name]], err = doc.Text(name); err != nil {
-			return model.State{}, err
-		}
+		v[places[name]] = doc.Text(name)
+	}
+	if doc.Err() != nil {
+		return model.State{}, doc.Err()
 	}
 	m, place := model.Model{}, definitionFields-1
 	c := codec{get: func(string) string { place++; return v[place] }}

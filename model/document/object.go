@@ -18,8 +18,7 @@ type Object struct {
 	Fields map[string]any
 }
 
-// ReadObject accepts value only as an object without fields other than known.
-func ReadObject(value any, known ...string) (Object, error) {
+func readObject(value any, known []string) (Object, error) {
 	fields, ok := value.(map[string]any)
 	if !ok {
 		return Object{}, &Error{"", "an object with " + strings.Join(known, ", "), Found(value)}
@@ -69,38 +68,10 @@ func (d Object) Flag(name string) (*bool, error) {
 	}
 }
 
-// OneOf returns a text field that must be one of the choices; absent is the fallback.
-func (d Object) OneOf(name, fallback string, choices ...string) (string, error) {
-	value, err := d.Text(name)
-	switch {
-	case err != nil:
-		return "", err
-	case value == "":
-		return fallback, nil
-	case !slices.Contains(choices, value):
-		return "", &Error{name, strings.Join(choices, " or "), Found(value)}
-	}
-	return value, nil
-}
-
-// Length returns a duration field; absent is the fallback, null is zero.
-func (d Object) Length(name string, fallback time.Duration) (time.Duration, error) {
-	text, found, err := d.Scalar(name)
-	if err != nil || !found {
-		return fallback, err
-	}
-	return DurationAt(name, text)
-}
-
 // Number returns a field that is a number from low to high; false: the field is absent or null.
 func (d Object) Number(name string, low, high float64) (float64, bool, error) {
 	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
 	return number(d, name, "a number", parse, low, high)
-}
-
-// Int returns a field that is a whole number from low to high; false: the field is absent or null.
-func (d Object) Int(name string, low, high int) (int, bool, error) {
-	return number(d, name, "a whole number", strconv.Atoi, low, high)
 }
 
 func number[T int | float64](d Object, name, kind string, parse func(string) (T, error), low, high T) (T, bool, error) {
@@ -116,28 +87,6 @@ func number[T int | float64](d Object, name, kind string, parse func(string) (T,
 		return 0, false, &Error{name, fmt.Sprintf("%s from %v to %v", kind, low, high), Found(d.Fields[name])}
 	}
 	return n, true, nil
-}
-
-// Words returns a field that is a list of texts, or one text alone; absent and null are nil.
-func (d Object) Words(name string) ([]string, error) {
-	switch value := d.Fields[name].(type) {
-	case nil:
-		return nil, nil
-	case string:
-		return []string{value}, nil
-	case []any:
-		words := make([]string, len(value))
-		for i, item := range value {
-			text, ok := item.(string)
-			if !ok {
-				return nil, &Error{fmt.Sprintf("%s[%d]", name, i), "a text", Found(item)}
-			}
-			words[i] = text
-		}
-		return words, nil
-	default:
-		return nil, &Error{name, "a list of texts", Found(value)}
-	}
 }
 
 // DurationAt reads text as a duration and places an error at field.

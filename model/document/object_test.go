@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -67,24 +68,34 @@ func TestADurationThatIsRefusedIsPlacedInItsDocument(t *testing.T) {
 }
 
 func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
-	doc := Object{map[string]any{"flag": true, "n": json.Number("3"), "words": []any{"a", "b"}, "one": "a", "odd": []any{1}}}
-	read := func(value any, err error) any {
-		if err != nil {
-			return err.Error()
+	fields := map[string]any{"flag": true, "n": json.Number("3"), "words": []any{"a", "b"}, "one": "a", "odd": []any{1}}
+	read := func(field func(doc *Reader) any) any {
+		doc := Read(fields, "flag", "n", "words", "one", "odd")
+		value := field(doc)
+		if doc.Refuse("late", "nothing behind the first", "it"); doc.Err().Error() != "late: expected nothing behind the first, found it" {
+			return doc.Err()
 		}
 		return value
 	}
-	number := func(n int, found bool, err error) any { return read([]any{n, found}, err) }
+	number := func(n float64, found bool) any { return []any{n, found} }
+	flag := func(doc *Reader) any { flag, err := doc.Flag("n"); doc.Fail(err); return flag }
 	for want, got := range map[any]any{
-		"[3 true]": number(doc.Int("n", 1, 3)), "[0 false]": number(doc.Int("none", 1, 3)),
-		"n: expected a whole number from 1 to 2, found 3": number(doc.Int("n", 1, 2)),
-		"[a b]": read(doc.Words("words")), "[a]": read(doc.Words("one")), "odd[0]: expected a text, found 1": read(doc.Words("odd")),
-		"flag: expected a list of texts, found true": read(doc.Words("flag")),
-		"fallback":                                      read(doc.OneOf("none", "fallback", "x")),
-		`one: expected x or y, found "a"`:               read(doc.OneOf("one", "", "x", "y")),
-		"n: expected true or false, found 3":            read(doc.Flag("n")),
-		"odd: expected a text, found a list":            read(doc.Text("odd")),
-		"flag: expected a text or a number, found true": read(doc.Length("flag", 0)),
+		"3": read(func(doc *Reader) any { return doc.Int("n", 1, 3) }), "0": read(func(doc *Reader) any { return doc.Int("none", 1, 3) }),
+		"[3 true]":  read(func(doc *Reader) any { return number(doc.Number("n", 1, 3)) }),
+		"[0 false]": read(func(doc *Reader) any { return number(doc.Number("none", 1, 3)) }),
+		"n: expected a whole number from 1 to 2, found 3": read(func(doc *Reader) any { return doc.Int("n", 1, 2) }),
+		"[a b]":                            read(func(doc *Reader) any { return doc.Words("words") }),
+		"[a]":                              read(func(doc *Reader) any { return doc.Words("one") }),
+		"[]":                               read(func(doc *Reader) any { return doc.Words("none") }),
+		"odd[0]: expected a text, found 1": read(func(doc *Reader) any { return doc.Words("odd") }),
+		"flag: expected a list of texts, found true": read(func(doc *Reader) any { return doc.Words("flag") }),
+		"fallback":                                      read(func(doc *Reader) any { return doc.OneOf("none", "fallback", "x") }),
+		`one: expected x or y, found "a"`:               read(func(doc *Reader) any { return doc.OneOf("one", "", "x", "y") }),
+		"n: expected true or false, found 3":            read(flag),
+		"odd: expected a text, found a list":            read(func(doc *Reader) any { return doc.Text("odd") }),
+		"flag: expected a text or a number, found true": read(func(doc *Reader) any { return doc.Length("flag", 0) }),
+		"n: expected a duration from 1s to 2s, found 3": read(func(doc *Reader) any { return doc.LengthWithin("n", time.Second, 2*time.Second) }),
+		"expected an object with n, found nothing":      Read(nil, "n").Err(),
 	} {
 		if fmt.Sprint(got) != want {
 			t.Errorf("got %v, want %v", got, want)

@@ -82,50 +82,29 @@ func (b Backoff) document() any {
 const DefaultFactor = 2
 
 func parseBackoff(fields map[string]any) (b Backoff, err error) {
-	doc, err := document.ReadObject(fields, "strategy", "base", "factor", "cap", "count")
-	if err != nil {
-		return b, err
+	doc := document.Read(fields, "strategy", "base", "factor", "cap", "count")
+	b.Strategy = Strategy(doc.OneOf("strategy", "", string(Fixed), string(Linear), string(Exponential), string(Fibonacci)))
+	if b.Strategy == "" {
+		doc.Refuse("strategy", "fixed or linear or exponential or fibonacci", `""`)
 	}
-	strategy, err := doc.OneOf("strategy", "", string(Fixed), string(Linear), string(Exponential), string(Fibonacci))
-	if err != nil {
-		return b, err
-	}
-	if strategy == "" {
-		return b, document.Refuse("strategy", "fixed or linear or exponential or fibonacci", `""`)
-	}
-	b.Strategy = Strategy(strategy)
-	if b.Base, err = doc.Length("base", time.Minute); err != nil {
-		return b, err
-	}
-	if b.Base <= 0 {
-		return b, document.Refuse("base", `a duration above zero, such as "1m"`, document.Found(doc.Fields["base"]))
-	}
-	if b.Cap, err = doc.Length("cap", 0); err != nil {
-		return b, err
-	}
-	if b.Cap != 0 && b.Cap < b.Base {
-		return b, document.Refuse("cap", "at least the base of "+document.FormatDuration(b.Base), document.Found(doc.Fields["cap"]))
-	}
+	b.Base = doc.Length("base", time.Minute)
+	doc.Require(b.Base > 0, "base", `a duration above zero, such as "1m"`)
+	b.Cap = doc.Length("cap", 0)
+	doc.Require(b.Cap == 0 || b.Cap >= b.Base, "cap", "at least the base of "+document.FormatDuration(b.Base))
 	count, _, err := doc.Scalar("count")
-	if err != nil {
-		return b, err
-	}
+	doc.Fail(err)
 	if b.Retries = Unlimited; doc.Fields["count"] != nil && count != "unlimited" {
-		if b.Retries, err = strconv.Atoi(count); err != nil || b.Retries < 0 || b.Retries > maxRetries {
-			return b, document.Refuse("count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries), document.Found(doc.Fields["count"]))
-		}
+		b.Retries, err = strconv.Atoi(count)
+		doc.Require(err == nil && b.Retries >= 0 && b.Retries <= maxRetries, "count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries))
 	}
-	factor, found, err := doc.Number("factor", 1, 100)
-	switch {
-	case err != nil:
-		return b, err
+	found := false
+	switch b.Factor, found = doc.Number("factor", 1, 100); {
 	case b.Strategy != Exponential && found:
-		return b, document.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
+		doc.Refuse("factor", "strategy exponential with it", document.Found(string(b.Strategy)))
 	case b.Strategy == Exponential && !found:
-		factor = DefaultFactor
+		b.Factor = DefaultFactor
 	}
-	b.Factor = factor
-	return b, nil
+	return b, doc.Err()
 }
 
 // Annotation begins the short form where it stands above a function in Go.

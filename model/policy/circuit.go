@@ -70,63 +70,58 @@ func (c *Circuit) Counts(errorType string) bool {
 	})
 }
 
-func (p *Policy) readCircuit(doc document.Object) (err error) {
-	scope, err := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey))
-	if scope != scopeAuto {
+func (c *Circuit) document() any {
+	return struct {
+		Key       string   `json:"key"`
+		OpenAfter string   `json:"open_after"`
+		On        []string `json:"on,omitempty"`
+		Probe     string   `json:"probe"`
+	}{c.Key.String(), fmt.Sprintf("%d of %d", c.Failures, c.Of), c.On, document.FormatDuration(c.Probe)}
+}
+
+func (p *Policy) readCircuit(doc *document.Reader) {
+	if scope := doc.OneOf("retry_after_scope", scopeAuto, scopeAuto, string(ScopeModel), string(ScopeKey)); scope != scopeAuto {
 		p.RetryAfterScope = RetryAfterScope(scope)
 	}
-	if err != nil || doc.Fields["circuit"] == nil || saysNone(doc, "circuit") {
-		return err
+	if doc.Fields["circuit"] != nil && !saysNone(doc, "circuit") {
+		circuit, err := parseCircuit(doc.Fields["circuit"])
+		doc.Fail(document.Place(err, "circuit"))
+		p.Circuit = circuit
 	}
-	p.Circuit, err = parseCircuit(doc.Fields["circuit"])
-	return document.Place(err, "circuit")
 }
 
 func parseCircuit(value any) (*Circuit, error) {
-	doc, err := document.ReadObject(value, "key", "open_after", "on", "probe")
-	if err != nil {
-		return nil, err
-	}
-	c := &Circuit{}
-	if c.Key, err = readKey(doc); err != nil {
-		return nil, err
-	}
-	text, err := doc.Text("open_after")
-	if err != nil {
-		return nil, err
-	}
-	if parts := failuresOf.FindStringSubmatch(text); parts != nil {
+	doc := document.Read(value, "key", "open_after", "on", "probe")
+	c := &Circuit{Key: readKey(doc), Probe: DefaultProbe}
+	if parts := failuresOf.FindStringSubmatch(doc.Text("open_after")); parts != nil {
 		c.Failures, _ = strconv.Atoi(parts[1]) // three digits
 		c.Of, _ = strconv.Atoi(parts[2])
 	}
-	if c.Failures < 1 || c.Of < c.Failures || c.Of > maxCircuitOf {
-		want := fmt.Sprintf(`a number of failures of a number of attempts, up to %d, such as "5 of 10"`, maxCircuitOf)
-		return nil, document.Refuse("open_after", want, document.Found(doc.Fields["open_after"]))
+	doc.Require(c.Failures >= 1 && c.Of >= c.Failures && c.Of <= maxCircuitOf, "open_after",
+		fmt.Sprintf(`a number of failures of a number of attempts, up to %d, such as "5 of 10"`, maxCircuitOf))
+	c.On = readFailures(doc)
+	if doc.Fields["probe"] != nil {
+		c.Probe = doc.LengthWithin("probe", minProbe, maxProbe)
 	}
-	if c.On, err = readFailures(doc.Fields["on"]); err != nil {
-		return nil, err
-	}
-	if c.Probe = DefaultProbe; doc.Fields["probe"] != nil {
-		c.Probe, err = lengthWithin(doc, "probe", minProbe, maxProbe)
-	}
-	return c, err
+	return c, doc.Err()
 }
 
-func readFailures(value any) ([]string, error) {
+func readFailures(doc *document.Reader) []string {
+	value := doc.Fields["on"]
 	list, ok := value.([]any)
 	switch {
 	case value == nil:
-		return nil, nil
+		return nil
 	case !ok:
 		list = []any{value}
 	case len(list) == 0 || len(list) > maxClasses:
-		return nil, document.Refuse("on", fmt.Sprintf("1 to %d error types, or no field for all failures", maxClasses), fmt.Sprint(len(list)))
+		doc.Refuse("on", fmt.Sprintf("1 to %d error types, or no field for all failures", maxClasses), fmt.Sprint(len(list)))
 	}
 	types := make([]string, len(list))
 	for i, item := range list {
 		text, ok := document.ScalarText(item)
 		if !ok || item == nil || !isErrorType(text) {
-			return nil, document.Refuse(fmt.Sprintf("on[%d]", i), wantErrorType, document.Found(item))
+			doc.Refuse(fmt.Sprintf("on[%d]", i), wantErrorType, document.Found(item))
 		}
 		if class := statusClass.FindStringSubmatch(text); class != nil {
 			text = statusPrefix + class[1] + "xx"
@@ -134,7 +129,7 @@ func readFailures(value any) ([]string, error) {
 		types[i] = statusType(text)
 	}
 	slices.Sort(types)
-	return slices.Compact(types), nil
+	return slices.Compact(types)
 }
 
 var failuresOf = regexp.MustCompile(`^ *(\d{1,3}) +of +(\d{1,3}) *$`)

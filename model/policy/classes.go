@@ -68,63 +68,53 @@ func (c *Classes) Delay(errorType string) (time.Duration, bool) {
 
 const maxClasses = 200
 
-func (c *Classes) read(doc document.Object) (err error) {
-	if c.RetryOn, err = readErrorTypes(doc, "retry_on"); err != nil {
-		return err
-	}
-	if c.Never, err = readErrorTypes(doc, "never_retry"); err != nil {
-		return err
-	}
+func (c *Classes) read(doc *document.Reader) {
+	c.RetryOn, c.Never = readErrorTypes(doc, "retry_on"), readErrorTypes(doc, "never_retry")
 	if c.RetryOn != nil && c.Never != nil {
-		return document.Refuse("never_retry", "retry_on or never_retry", "both")
+		doc.Refuse("never_retry", "retry_on or never_retry", "both")
 	}
 	value := doc.Fields["delays_by_error"]
 	if value == nil {
-		return nil
+		return
 	}
 	fields, ok := value.(map[string]any)
-	if !ok || len(fields) > maxClasses {
-		return document.Refuse("delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses), document.Found(value))
-	}
+	doc.Require(ok && len(fields) <= maxClasses, "delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses))
 	c.Delays = make(map[string]time.Duration, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field := "delays_by_error." + document.Shorten(name, document.MaxFound)
 		if !isErrorType(name) {
-			return document.Refuse(field, wantErrorType, document.Found(name))
+			doc.Refuse(field, wantErrorType, document.Found(name))
 		}
 		delay, err := NeverRetry, error(nil)
 		if text, ok := fields[name].(string); !ok || !strings.EqualFold(strings.TrimSpace(text), neverRetry) {
 			delay, err = parseDelay(field, fields[name])
 		}
-		if err != nil {
-			return err
-		}
+		doc.Fail(err)
 		for _, one := range typesOf(name) {
 			if _, named := fields[one]; !named || one == name { // its own delay goes before that of all permanent ones
 				c.Delays[one] = delay
 			}
 		}
 	}
-	return nil
 }
 
-func readErrorTypes(doc document.Object, name string) ([]string, error) {
-	words, err := doc.Words(name)
-	if err != nil || words == nil {
-		return nil, err
+func readErrorTypes(doc *document.Reader, name string) []string {
+	words := doc.Words(name)
+	if words == nil {
+		return nil
 	}
 	if len(words) > maxClasses {
-		return nil, document.Refuse(name, fmt.Sprintf("at most %d error types", maxClasses), fmt.Sprint(len(words)))
+		doc.Refuse(name, fmt.Sprintf("at most %d error types", maxClasses), fmt.Sprint(len(words)))
 	}
 	types := []string{}
 	for i, word := range words {
 		if !isErrorType(word) {
-			return nil, document.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
+			doc.Refuse(fmt.Sprintf("%s[%d]", name, i), wantErrorType, document.Found(word))
 		}
 		types = append(types, typesOf(word)...)
 	}
 	slices.Sort(types)
-	return slices.Compact(types), nil
+	return slices.Compact(types)
 }
 
 func typesOf(word string) []string {

@@ -1,10 +1,8 @@
 package policy
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -27,21 +25,18 @@ func Read(value any) (Draft, error) {
 		fields["alignment"] = string(alignment)
 		resolved = fields
 	}
-	doc, err := document.ReadObject(resolveAliases(resolved), fieldNames...)
-	if err != nil {
-		return Draft{}, err
-	}
+	doc := document.Read(resolveAliases(resolved), fieldNames...)
 	d := Draft{named: make(map[string]bool, len(doc.Fields))}
 	for field, value := range doc.Fields {
 		d.named[field] = value != nil
 	}
 	p := &d.said
-	for _, read := range []func(document.Object) error{
+	for _, read := range []func(*document.Reader){
 		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.Misfire.read, p.readLimits, p.readCircuit,
 		p.readNotify,
 	} {
-		if err := read(doc); err != nil {
-			return Draft{}, err
+		if read(doc); doc.Err() != nil {
+			return Draft{}, doc.Err()
 		}
 	}
 	if p.OnExhausted == "" && p.MaxRetries() > 0 && ofSource(value) {
@@ -97,60 +92,26 @@ func (d Draft) Complete(usual Policy) (Policy, error) {
 	return p, p.CheckSize()
 }
 
-// inherited are the fields that a policy takes from the policy `default`. A schedule is never taken: it would run what is refreshed by hand
-// alone.
-var inherited = []struct {
-	fields []string // the first gives its name to what is taken, if none is named
-	take   func(p *Policy, usual *Policy)
-}{
-	{[]string{"timeout"}, func(p, usual *Policy) { p.Timeout = usual.Timeout }},
-	{[]string{"queue_timeout"}, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }},
-	{[]string{"retries"}, func(p, usual *Policy) { p.Retries = usual.Retries }},
-	{[]string{"jitter", "retries"}, func(p, usual *Policy) { p.Jitter = usual.Jitter }},
-	{[]string{"alignment"}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }},
-	{[]string{"on_exhausted"}, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }},
-	{[]string{"give_up_after"}, func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }},
-	{[]string{"never_retry", "retry_on"}, func(p, usual *Policy) {
-		p.Classes.Never, p.Classes.RetryOn = usual.Classes.Never, usual.Classes.RetryOn
-	}},
-	{[]string{"delays_by_error"}, func(p, usual *Policy) { p.Classes.Delays = usual.Classes.Delays }},
-	{[]string{"retry_window"}, func(p, usual *Policy) {
-		if p.RetryWindow = usual.RetryWindow; p.RetryWindow != "" && p.Rule == "" { // its zone too, unless the policy has a clock of its own
-			p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
-		}
-	}},
-	{[]string{"misfire"}, func(p, usual *Policy) { p.Misfire = usual.Misfire }},
-	{[]string{"spread"}, func(p, usual *Policy) { p.Spread = usual.Spread }},
-	{[]string{"limits"}, func(p, usual *Policy) { p.Limits = usual.Limits }},
-	{[]string{"circuit"}, func(p, usual *Policy) { p.Circuit = usual.Circuit }},
-	{[]string{"retry_after_scope"}, func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }},
-	{[]string{"closed"}, func(p, usual *Policy) { p.Closed = usual.Closed }},
-	{[]string{"fresh_within"}, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }},
-	{[]string{"warn_within", "fresh_within"}, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }},
-	{[]string{"notify"}, func(p, usual *Policy) { p.Muted = usual.Muted }},
-	{[]string{"failing_from"}, func(p, usual *Policy) { p.FailingFrom = usual.FailingFrom }},
-	{[]string{"email"}, func(p, usual *Policy) { p.Email = usual.Email }},
-	{[]string{"disabled_reason"}, func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }},
-}
+func (d Draft) takes(f field) bool { return f.take != nil && !d.named[f.name] && !d.named[f.with] }
 
 func (d Draft) with(usual Policy) Policy {
 	p := d.said
-	for _, part := range inherited {
-		if !slices.ContainsFunc(part.fields, func(field string) bool { return d.named[field] }) {
-			part.take(&p, &usual)
+	for _, f := range fields {
+		if d.takes(f) {
+			f.take(&p, &usual)
 		}
 	}
 	return p
 }
 
 // Missing lists the fields that are taken from the policy `default`, in their canonical order.
-func (d Draft) Missing() (fields []string) {
-	for _, part := range inherited {
-		if !slices.ContainsFunc(part.fields, func(field string) bool { return d.named[field] }) {
-			fields = append(fields, part.fields[0])
+func (d Draft) Missing() (names []string) {
+	for _, f := range fields {
+		if d.takes(f) {
+			names = append(names, f.name)
 		}
 	}
-	return fields
+	return names
 }
 
 const maxPolicyBytes = 16 << 10

@@ -198,11 +198,8 @@ func (e *Expression) Count() int { return Unlimited }
 func (e *Expression) document() any { return map[string]string{"expr": e.Text} }
 
 func readExpression(fields map[string]any) (string, error) {
-	doc, err := document.ReadObject(fields, "expr")
-	if err != nil {
-		return "", err
-	}
-	return doc.Text("expr")
+	doc := document.Read(fields, "expr")
+	return doc.Text("expr"), doc.Err()
 }
 
 // AsksQueueDepth reports whether a decision needs to know the length of the input list.

@@ -27,15 +27,6 @@ func (p *Policy) checkFreshness() error {
 	}
 }
 
-func lengthWithin(doc document.Object, field string, low, high time.Duration) (time.Duration, error) {
-	length, err := doc.Length(field, 0)
-	if err == nil && (length < low || length > high) {
-		want := "a duration from " + document.FormatDuration(low) + " to " + document.FormatDuration(high)
-		return 0, document.Refuse(field, want, document.Found(doc.Fields[field]))
-	}
-	return length, err
-}
-
 // Misfire is what becomes of a planned refresh whose time passed while nothing ran. Retries, one-shots and runs by hand are not
 // planned: they always run. The zero value runs every missed refresh, once however many were missed.
 type Misfire struct {
@@ -66,31 +57,26 @@ func (m Misfire) String() string {
 	}
 }
 
-func (m *Misfire) read(doc document.Object) error {
+func (m *Misfire) read(doc *document.Reader) {
 	value := doc.Fields["misfire"]
 	if fields, ok := value.(map[string]any); ok { // {run_if_younger_than: 1h}, as YAML invites to write it
-		inner, err := document.ReadObject(fields, misfireYounger)
-		text := ""
-		if err == nil {
-			text, _, err = inner.Scalar(misfireYounger)
-		}
-		if err != nil {
-			return document.Place(err, "misfire")
-		}
+		inner := document.Read(fields, misfireYounger)
+		text, _, err := inner.Scalar(misfireYounger)
+		inner.Fail(err)
+		doc.Fail(document.Place(inner.Err(), "misfire"))
 		value = misfireYounger + " " + text
 	}
 	text, ok := value.(string)
 	name, length, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch {
 	case value == nil, name == misfireRunOnce && length == "":
-		return nil
 	case name == misfireSkip && length == "":
 		*m = Misfire{Limited: true, Younger: misfireGrace}
-		return nil
 	case !ok || name != misfireYounger || length == "":
-		return document.Refuse("misfire", misfireRunOnce+", "+misfireSkip+` or "`+misfireYounger+` 1h"`, document.Found(value))
+		doc.Refuse("misfire", misfireRunOnce+", "+misfireSkip+` or "`+misfireYounger+` 1h"`, document.Found(value))
+	default:
+		younger, err := document.DurationAt("misfire", strings.TrimPrefix(length, "than "))
+		doc.Fail(err)
+		*m = Misfire{Limited: true, Younger: younger}
 	}
-	younger, err := document.DurationAt("misfire", strings.TrimPrefix(length, "than "))
-	*m = Misfire{Limited: true, Younger: younger}
-	return err
 }

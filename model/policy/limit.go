@@ -40,33 +40,27 @@ func (p *Policy) limitsDocument() []limitDocument {
 	return limits
 }
 
-func (p *Policy) readLimits(doc document.Object) error {
+func (p *Policy) readLimits(doc *document.Reader) {
 	if !saysNone(doc, "closed") {
-		names, err := doc.Words("closed")
-		if err != nil {
-			return err
-		}
+		names := doc.Words("closed")
 		for i, name := range names {
-			if err := schedule.CheckCalendarName(fmt.Sprintf("closed[%d]", i), name); err != nil {
-				return err
-			}
+			doc.Fail(schedule.CheckCalendarName(fmt.Sprintf("closed[%d]", i), name))
 		}
 		slices.Sort(names)
 		if names = slices.Compact(names); len(names) > maxClosed {
-			return document.Refuse("closed", fmt.Sprintf("at most %d calendars", maxClosed), fmt.Sprint(len(names)))
+			doc.Refuse("closed", fmt.Sprintf("at most %d calendars", maxClosed), fmt.Sprint(len(names)))
 		}
 		p.Closed = append(p.Closed, names...) // nil stays nil
 	}
 	value := doc.Fields["limits"]
 	if value == nil || saysNone(doc, "limits") {
-		return nil
+		return
 	}
 	list, ok := value.([]any)
-	if !ok {
-		return document.Refuse("limits", `a list such as [{key: "{host(input_url)}", running: 4}]`, document.Found(value))
-	}
+	doc.Require(ok, "limits", `a list such as [{key: "{host(input_url)}", running: 4}]`)
 	if len(list) > maxLimits {
-		return document.Refuse("limits", fmt.Sprintf("at most %d limits", maxLimits), fmt.Sprint(len(list)))
+		doc.Refuse("limits", fmt.Sprintf("at most %d limits", maxLimits), fmt.Sprint(len(list)))
+		return
 	}
 	for i, item := range list {
 		limit, err := parseLimit(item)
@@ -76,47 +70,29 @@ func (p *Policy) readLimits(doc document.Object) error {
 				err = document.Refuse("key", "one limit for each key", found)
 			}
 		}
-		if err != nil {
-			return document.Place(err, fmt.Sprintf("limits[%d]", i))
-		}
+		doc.Fail(document.Place(err, fmt.Sprintf("limits[%d]", i)))
 		p.Limits = append(p.Limits, limit)
 	}
-	return nil
 }
 
 func parseLimit(value any) (limit Limit, err error) {
-	doc, err := document.ReadObject(resolveNames(value, limitAliases), "key", "running", "rate")
-	if err != nil {
-		return limit, err
-	}
-	if limit.Key, err = readKey(doc); err != nil {
-		return limit, err
-	}
-	if limit.Running, _, err = doc.Int("running", 1, maxRunning); err != nil {
-		return limit, err
-	}
-	rate, err := doc.Text("rate")
-	if err != nil {
-		return limit, err
-	}
+	doc := document.Read(resolveNames(value, limitAliases), "key", "running", "rate")
+	limit.Key, limit.Running = readKey(doc), doc.Int("running", 1, maxRunning)
+	rate := doc.Text("rate")
 	if rate != "" {
-		if limit.Rate, err = ParseRate(rate); err != nil {
-			return limit, document.Place(err, "rate")
-		}
+		limit.Rate, err = ParseRate(rate)
+		doc.Fail(document.Place(err, "rate"))
 	}
 	if limit.Running == 0 && rate == "" {
-		return limit, document.Refuse("", "running or rate, or both", "neither")
+		doc.Refuse("", "running or rate, or both", "neither")
 	}
-	return limit, nil
+	return limit, doc.Err()
 }
 
-func readKey(doc document.Object) (Key, error) {
-	text, err := doc.Text("key")
-	if err != nil {
-		return Key{}, err
-	}
-	key, err := ParseKey(text)
-	return key, document.Place(err, "key")
+func readKey(doc *document.Reader) Key {
+	key, err := ParseKey(doc.Text("key"))
+	doc.Fail(document.Place(err, "key"))
+	return key
 }
 
 const maxClosed = 8

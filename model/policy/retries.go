@@ -123,7 +123,7 @@ func parseStrategy(fields map[string]any) (retries Retries, jitter float64, err 
 			retries, err = parseExpression(text)
 		}
 	case fields["strategy"] == none:
-		_, err = document.ReadObject(fields, "strategy")
+		err = document.Read(fields, "strategy").Err()
 		retries = Delays{}
 	case fields["strategy"] == strategySimple:
 		retries, err = parseBackoff(resolveStrategy(fields))
@@ -218,14 +218,10 @@ const maxAgeRows = 50
 
 // parseAgeTable reads rows such as {up_to: 1d, delay: 5m}, or "1d: 5m" in short.
 func parseAgeTable(fields map[string]any) (AgeTable, error) {
-	doc, err := document.ReadObject(fields, "by_age")
-	if err != nil {
-		return nil, err
-	}
+	doc := document.Read(fields, "by_age")
 	rows, ok := doc.Fields["by_age"].([]any)
-	if !ok || len(rows) == 0 || len(rows) > maxAgeRows {
-		want := fmt.Sprintf("1 to %d rows such as {up_to: 1d, delay: 5m}", maxAgeRows)
-		return nil, document.Refuse("by_age", want, document.Found(doc.Fields["by_age"]))
+	if doc.Require(ok && len(rows) > 0 && len(rows) <= maxAgeRows, "by_age", fmt.Sprintf("1 to %d rows such as {up_to: 1d, delay: 5m}", maxAgeRows)); doc.Err() != nil {
+		return nil, doc.Err()
 	}
 	table := make(AgeTable, len(rows))
 	for i, value := range rows {
@@ -233,29 +229,20 @@ func parseAgeTable(fields map[string]any) (AgeTable, error) {
 		if text, ok := value.(string); ok {
 			upTo, delay, found := strings.Cut(text, ":")
 			if !found {
-				return nil, document.Refuse(field, `a row such as "1d: 5m"`, document.Found(text))
+				doc.Refuse(field, `a row such as "1d: 5m"`, document.Found(text))
 			}
 			value = map[string]any{"up_to": upTo, "delay": strings.TrimSpace(delay)}
 		}
-		row, err := document.ReadObject(value, "up_to", "delay")
-		if err == nil {
-			table[i].UpTo, err = row.Length("up_to", 0)
+		row := document.Read(value, "up_to", "delay")
+		table[i].UpTo = row.Length("up_to", 0)
+		row.Require(table[i].UpTo > 0, "up_to", `an age above zero, such as "1d"`)
+		row.Require(row.Fields["delay"] != nil, "delay", `a delay such as "5m"`)
+		delay, err := parseDelay("delay", row.Fields["delay"])
+		row.Fail(err)
+		if table[i].Delay = delay; i > 0 && table[i].UpTo <= table[i-1].UpTo {
+			row.Refuse("up_to", "more than "+document.FormatDuration(table[i-1].UpTo)+" of the row before", document.FormatDuration(table[i].UpTo))
 		}
-		switch {
-		case err != nil:
-		case table[i].UpTo <= 0:
-			err = document.Refuse("up_to", `an age above zero, such as "1d"`, document.Found(row.Fields["up_to"]))
-		case row.Fields["delay"] == nil:
-			err = document.Refuse("delay", `a delay such as "5m"`, "nothing")
-		default:
-			table[i].Delay, err = parseDelay("delay", row.Fields["delay"])
-		}
-		if i > 0 && err == nil && table[i].UpTo <= table[i-1].UpTo {
-			err = document.Refuse("up_to", "more than "+document.FormatDuration(table[i-1].UpTo)+" of the row before", document.FormatDuration(table[i].UpTo))
-		}
-		if err != nil {
-			return nil, document.Place(err, field)
-		}
+		doc.Fail(document.Place(row.Err(), field))
 	}
-	return table, nil
+	return table, doc.Err()
 }

@@ -62,40 +62,25 @@ func CheckCalendarName(field, name string) error {
 // ParseCalendar reads a calendar from decoded JSON or YAML: {name, rrule, timezone, dtstart, for: 4h, reason}. The rule may be written in
 // any way of RuleText. Every refusal is a *document.Error, that of a calendar which never opens too.
 func ParseCalendar(value any) (Calendar, error) {
-	doc, err := document.ReadObject(value, "name", "rrule", "timezone", "dtstart", "for", "reason")
-	if err != nil {
-		return Calendar{}, err
-	}
-	c := Calendar{}
-	if c.Name, err = doc.Text("name"); err == nil {
-		err = CheckCalendarName("name", c.Name)
-	}
-	if err != nil {
-		return Calendar{}, err
-	}
-	r, err := ReadFields(doc)
-	if err == nil && r.Rule == "" {
-		err = refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"]))
-	}
-	if err != nil {
-		return Calendar{}, err
+	doc := document.Read(value, "name", "rrule", "timezone", "dtstart", "for", "reason")
+	c := Calendar{Name: doc.Text("name")}
+	doc.Fail(CheckCalendarName("name", c.Name))
+	r := ReadFields(doc)
+	if r.Rule == "" {
+		doc.Fail(refuseRule(`a rule such as "FREQ=WEEKLY;BYDAY=SU;BYHOUR=2"`, document.Found(doc.Fields["rrule"])))
 	}
 	c.Rule, c.Timezone, c.Dtstart = r.Rule, r.Timezone, r.Dtstart
-	if c.starts, err = Parse(c.Rule, c.Timezone, cmp.Or(c.Dtstart, DefaultDtstart)); err != nil {
-		return Calendar{}, err
+	if doc.Err() == nil {
+		starts, err := Parse(c.Rule, c.Timezone, cmp.Or(c.Dtstart, DefaultDtstart))
+		doc.Fail(err)
+		c.starts = starts
 	}
-	c.For, err = doc.Length("for", 0)
-	if err == nil && (c.For < minClosed || c.For > maxClosed) {
-		err = document.Refuse("for", `a duration from 1m to 31d, such as "4h"`, document.Found(doc.Fields["for"]))
-	}
-	if err != nil {
-		return Calendar{}, err
-	}
-	if c.Reason, err = doc.Text("reason"); err == nil && c.Reason != document.Shorten(c.Reason, document.MaxText) {
-		err = document.Refuse("reason", "one line of at most 500 bytes", document.Found(c.Reason))
-	}
-	if err != nil {
-		return Calendar{}, err
+	c.For = doc.Length("for", 0)
+	doc.Require(c.For >= minClosed && c.For <= maxClosed, "for", `a duration from 1m to 31d, such as "4h"`)
+	c.Reason = doc.Text("reason")
+	doc.Require(c.Reason == document.Shorten(c.Reason, document.MaxText), "reason", "one line of at most 500 bytes")
+	if doc.Err() != nil {
+		return Calendar{}, doc.Err()
 	}
 	b := budget(maxSteps)
 	at, _ := c.starts.next(-endless, &b) // Parse refuses a rule without one

@@ -221,26 +221,26 @@ func ruleOf(lines ...rrule.ROption) string {
 }
 
 // ReadFields returns the fields rrule, timezone and dtstart of a document; absent and null are "". A rule in English may say all three.
-func ReadFields(d document.Object) (r Reading, err error) {
-	text, err := d.Text("rrule")
-	if err == nil && text != "" {
-		r, err = Read(text)
+func ReadFields(d *document.Reader) (r Reading) {
+	if text := d.Text("rrule"); text != "" {
+		read, err := Read(text)
+		d.Fail(err)
+		r = read
 	}
 	for _, part := range []struct {
 		field string
 		said  *string
 	}{{"timezone", &r.Timezone}, {"dtstart", &r.Dtstart}} {
-		value := ""
-		if err == nil {
-			value, err = d.Text(part.field)
+		value := d.Text(part.field)
+		if part.field == "dtstart" && value != "" {
+			canonical, err := CanonicalDtstart(value)
+			d.Fail(err)
+			value = canonical
 		}
-		if err == nil && part.field == "dtstart" && value != "" {
-			value, err = CanonicalDtstart(value)
-		}
-		if err == nil && value != "" && *part.said != "" && value != *part.said {
-			err = document.Refuse(part.field, document.Found(*part.said)+", which the rule says, or none", document.Found(value))
+		if value != "" && *part.said != "" && value != *part.said {
+			d.Refuse(part.field, document.Found(*part.said)+", which the rule says, or none", document.Found(value))
 		}
 		*part.said = cmp.Or(*part.said, value)
 	}
-	return r, err
+	return r
 }

@@ -75,35 +75,26 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 	return nil
 }
 
-func (e *entry) readLimit(fields map[string]any) error {
-	doc, err := document.ReadObject(fields, "kind", "key", "running", "rate", "since", "until", "reason", "by")
-	if err != nil {
-		return err
-	}
+func (e *entry) readLimit(fields map[string]any) (err error) {
+	doc := document.Read(fields, "kind", "key", "running", "rate", "since", "until", "reason", "by")
 	texts := make(map[string]string)
 	for _, name := range []string{"key", "rate", "since", "until", "reason", "by"} {
-		if texts[name], err = doc.Text(name); err != nil {
-			return err
-		}
+		texts[name] = doc.Text(name)
 	}
-	l := model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
-	if l.Running, _, err = doc.Int("running", 1, model.MaxRunning); err != nil {
-		return err
-	}
+	l := &e.limit
+	*l = model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
+	l.Running = doc.Int("running", 1, model.MaxRunning)
 	if texts["rate"] != "" {
-		if l.Rate, err = policy.ParseRate(texts["rate"]); err != nil {
-			return document.Place(err, "rate")
-		}
+		l.Rate, err = policy.ParseRate(texts["rate"])
+		doc.Fail(document.Place(err, "rate"))
 	}
 	for name, to := range map[string]*time.Time{"since": &l.Since, "until": &l.Until} {
 		at, err := time.Parse(time.RFC3339, texts[name])
-		if err != nil && texts[name] != "" {
-			return document.Refuse(name, "an RFC 3339 time", document.Found(texts[name]))
-		}
+		doc.Require(err == nil || texts[name] == "", name, "an RFC 3339 time")
 		*to = at.UTC().Truncate(time.Millisecond)
 	}
-	e.limit = l
-	return l.Validate()
+	doc.Fail(l.Validate())
+	return doc.Err()
 }
 
 func (i *Import) importCalendar(ctx context.Context, t *task) error {

@@ -88,44 +88,36 @@ func readEntry(doc definitions.Document) (e entry, err error) {
 	if !is {
 		return e, document.Refuse("", "an object", document.Found(doc.Value))
 	}
-	if e.kind, err = (document.Object{Fields: fields}).OneOf("kind", "", kinds...); err != nil {
-		return e, err
+	kind := document.Reader{Object: document.Object{Fields: fields}}
+	if e.kind = kind.OneOf("kind", "", kinds...); kind.Err() != nil {
+		return e, kind.Err()
 	}
-	switch e.kind {
-	case kindCalendar:
-		if _, err = document.ReadObject(fields, "kind", "calendar"); err == nil {
-			e.calendar, err = schedule.ParseCalendar(fields["calendar"])
-			err = document.Place(err, "calendar")
-		}
-	case kindLimit:
-		err = e.readLimit(fields)
-	case kindPolicy:
-		err = e.readPolicy(fields)
-	case kindModel:
-		err = e.readModel(fields)
-	default:
-		err = document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
+	read, known := map[string]func(map[string]any) error{
+		kindCalendar: e.readCalendar, kindLimit: e.readLimit, kindPolicy: e.readPolicy, kindModel: e.readModel,
+	}[e.kind]
+	if !known {
+		return e, document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
 	}
+	err = read(fields)
 	return e, err
 }
 
-func (e *entry) readPolicy(fields map[string]any) error {
-	doc, err := document.ReadObject(fields, "kind", "name", "policy")
-	if err != nil {
-		return err
-	}
-	name, err := doc.Text("name")
-	if err == nil {
-		err = policy.ValidateName(name)
-	}
-	if err != nil {
-		return err
-	}
-	if e.policy, err = policy.ParseStored(doc.Fields["policy"]); err != nil {
-		return document.Place(err, "policy")
-	}
+func (e *entry) readCalendar(fields map[string]any) (err error) {
+	doc := document.Read(fields, "kind", "calendar")
+	e.calendar, err = schedule.ParseCalendar(doc.Fields["calendar"])
+	doc.Fail(document.Place(err, "calendar"))
+	return doc.Err()
+}
+
+func (e *entry) readPolicy(fields map[string]any) (err error) {
+	doc := document.Read(fields, "kind", "name", "policy")
+	name := doc.Text("name")
+	doc.Fail(policy.ValidateName(name))
+	e.policy, err = policy.ParseStored(doc.Fields["policy"])
+	doc.Fail(document.Place(err, "policy"))
 	e.policy.Name = name
-	return document.Place(e.policy.CheckSize(), "policy")
+	doc.Fail(document.Place(e.policy.CheckSize(), "policy"))
+	return doc.Err()
 }
 
 func (e *entry) readModel(fields map[string]any) (err error) {

@@ -1,7 +1,6 @@
 package notifier
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -85,34 +84,26 @@ func (r *Routes) Close() {
 }
 
 func (r *Routes) read(value any, environment Secrets) error {
-	doc, err := document.ReadObject(value, "channels", "routes")
-	if err != nil {
-		return err
-	}
+	doc := document.Read(value, "channels", "routes")
 	channels, _ := doc.Fields["channels"].(map[string]any)
-	if len(channels) == 0 {
-		return document.Refuse("channels", "an object with at least one channel", document.Found(doc.Fields["channels"]))
-	}
+	doc.Require(len(channels) > 0, "channels", "an object with at least one channel")
 	for _, name := range slices.Sorted(maps.Keys(channels)) {
 		if !channelName.MatchString(name) {
-			return document.Refuse("channels", "names of "+channelCharacters, document.Found(name))
+			doc.Refuse("channels", "names of "+channelCharacters, document.Found(name))
+		}
+		if doc.Err() != nil {
+			return doc.Err()
 		}
 		channel, err := readChannel(name, channels[name], environment)
-		if err != nil {
-			return document.Place(err, "channels."+name)
-		}
+		doc.Fail(document.Place(err, "channels."+name))
 		r.channels[name] = channel
 	}
 	routes, _ := doc.Fields["routes"].([]any)
-	if len(routes) == 0 {
-		return document.Refuse("routes", "a list of at least one route", document.Found(doc.Fields["routes"]))
-	}
+	doc.Require(len(routes) > 0, "routes", "a list of at least one route")
 	for i, value := range routes {
-		if err := r.readRoute(value); err != nil {
-			return document.Place(err, fmt.Sprintf("routes[%d]", i))
-		}
+		doc.Fail(document.Place(r.readRoute(value), fmt.Sprintf("routes[%d]", i)))
 	}
-	return nil
+	return doc.Err()
 }
 
 var channelName = regexp.MustCompile(`^[a-z0-9_-]{1,40}$`)
@@ -120,49 +111,31 @@ var channelName = regexp.MustCompile(`^[a-z0-9_-]{1,40}$`)
 const channelCharacters = "1-40 lower-case letters, digits, _ or -"
 
 func (r *Routes) readRoute(value any) error {
-	doc, err := document.ReadObject(value, "events", "channels", "models")
-	if err != nil {
-		return err
-	}
-	var to route
-	if to.events, err = readNames(doc, "events", slices.Sorted(maps.Keys(events))); err != nil {
-		return err
-	}
-	if to.channels, err = readNames(doc, "channels", slices.Sorted(maps.Keys(r.channels))); err != nil {
-		return err
-	}
-	selector, err := doc.Text("models")
-	if err != nil {
-		return err
-	}
-	if selector != "" {
+	doc := document.Read(value, "events", "channels", "models")
+	to := route{events: readNames(doc, "events", slices.Sorted(maps.Keys(events))), channels: readNames(doc, "channels", slices.Sorted(maps.Keys(r.channels)))}
+	if selector := doc.Text("models"); selector != "" {
 		parsed, err := model.ParseSelector(selector)
-		if err != nil {
-			return document.Place(err, "models")
-		}
+		doc.Fail(document.Place(err, "models"))
 		if i := slices.IndexFunc(to.events, func(event string) bool { return !events[event] }); i >= 0 {
-			return document.Refuse("models", "only events that are about a model beside it", document.Found(to.events[i]))
+			doc.Refuse("models", "only events that are about a model beside it", document.Found(to.events[i]))
 		}
 		to.models = &parsed
 	}
 	r.routes = append(r.routes, to)
-	return nil
+	return doc.Err()
 }
 
 // readNames reads a list of at least one known name.
-func readNames(doc document.Object, field string, known []string) ([]string, error) {
-	names, err := doc.Words(field)
-	if err != nil {
-		return nil, err
-	}
+func readNames(doc *document.Reader, field string, known []string) []string {
+	names := doc.Words(field)
 	var wrong any // nil: the list is empty
 	if i := slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) }); i >= 0 {
 		wrong = names[i]
 	}
 	if wrong != nil || len(names) == 0 {
-		return nil, document.Refuse(field, "a list of "+strings.Join(known, ", "), document.Found(wrong))
+		doc.Refuse(field, "a list of "+strings.Join(known, ", "), document.Found(wrong))
 	}
-	return names, nil
+	return names
 }
 
 // The kinds of channels, in their order, and the fields that only one of them has.
@@ -174,18 +147,13 @@ var (
 )
 
 func readChannel(name string, value any, environment Secrets) (*Channel, error) {
-	doc, err := document.ReadObject(value, channelFields...)
-	if err != nil {
-		return nil, err
-	}
+	doc := document.Read(value, channelFields...)
 	c := &Channel{Name: name}
-	if err := c.readCommon(doc); err != nil {
-		return nil, err
-	}
+	c.readCommon(doc)
 	kind := ""
 	for _, one := range kinds {
 		if doc.Fields[one] != nil && kind != "" {
-			return nil, document.Refuse(one, "one of webhook, email and list", "a second")
+			doc.Refuse(one, "one of webhook, email and list", "a second")
 		}
 		if doc.Fields[one] != nil {
 			kind = one
@@ -194,23 +162,22 @@ func readChannel(name string, value any, environment Secrets) (*Channel, error) 
 	for other, fields := range onlyOf {
 		for _, field := range fields {
 			if other != kind && doc.Fields[field] != nil {
-				return nil, document.Refuse(field, "it in a channel with "+other+" alone", "it in another one")
+				doc.Refuse(field, "it in a channel with "+other+" alone", "it in another one")
 			}
 		}
 	}
 	switch kind {
 	case "webhook":
-		err = c.readWebhook(doc, environment)
+		c.readWebhook(doc, environment)
 	case "email":
-		err = c.readEmail(doc, environment)
+		c.readEmail(doc, environment)
 	case "list":
-		if c.list, err = doc.Text("list"); err == nil && !channelName.MatchString(c.list) {
-			err = document.Refuse("list", "a name of "+channelCharacters, document.Found(c.list))
-		}
+		c.list = doc.Text("list")
+		doc.Require(channelName.MatchString(c.list), "list", "a name of "+channelCharacters)
 	default:
-		err = document.Refuse("", "one of webhook, email and list", "none")
+		doc.Refuse("", "one of webhook, email and list", "none")
 	}
-	return c, err
+	return c, doc.Err()
 }
 
 const defaultWithin = 5 * time.Minute // of a digest
@@ -219,7 +186,7 @@ const defaultWithin = 5 * time.Minute // of a digest
 var defaultRetries = map[string]any{"strategy": "exponential", "base": "10s", "cap": document.FormatDuration(maxRetryAfter), "count": "14"}
 
 // readCommon reads when messages are sent, and sent again.
-func (c *Channel) readCommon(doc document.Object) (err error) {
+func (c *Channel) readCommon(doc *document.Reader) {
 	c.digest = digest{1, defaultWithin}
 	switch value := doc.Fields["digest"].(type) {
 	case nil:
@@ -227,34 +194,20 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 			c.digest.above = 0
 		}
 	case string:
-		if c.digest.above = 0; value != "none" {
-			return document.Refuse("digest", "{above: N, within: DURATION} or none", document.Found(value))
-		}
+		c.digest.above = 0
+		doc.Require(value == "none", "digest", "{above: N, within: DURATION} or none")
 	default:
-		inner, err := document.ReadObject(value, "above", "within")
-		if err == nil {
-			c.digest.above, _, err = inner.Int("above", 1, 1000)
-		}
-		if err == nil {
-			c.digest.within, err = inner.Length("within", defaultWithin)
-		}
-		if err != nil {
-			return document.Place(err, "digest")
-		}
-		c.digest.above = max(1, c.digest.above)
+		inner := document.Read(value, "above", "within")
+		c.digest = digest{max(1, inner.Int("above", 1, 1000)), inner.Length("within", defaultWithin)}
+		doc.Fail(document.Place(inner.Err(), "digest"))
 	}
 	gather := 10 * time.Second
 	if c.digest.above == 0 {
 		gather = 0
 	}
-	if c.gather, err = doc.Length("gather", gather); err != nil {
-		return err
-	}
-	if c.timeout, err = doc.Length("timeout", 10*time.Second); err != nil {
-		return err
-	}
+	c.gather, c.timeout = doc.Length("gather", gather), doc.Length("timeout", 10*time.Second)
 	if c.timeout < time.Millisecond || c.timeout > time.Minute {
-		return document.Refuse("timeout", "1ms to 1m", document.FormatDuration(c.timeout))
+		doc.Refuse("timeout", "1ms to 1m", document.FormatDuration(c.timeout))
 	}
 	retries := map[string]any{"retries": defaultRetries}
 	for _, field := range []string{"retries", "jitter"} {
@@ -263,92 +216,79 @@ func (c *Channel) readCommon(doc document.Object) (err error) {
 		}
 	}
 	p, err := policy.Parse(retries)
+	doc.Fail(err)
 	c.retries, c.jitter = p.Retries, p.Jitter
-	return err
 }
 
-func (c *Channel) readWebhook(doc document.Object, environment Secrets) error {
-	text, err := doc.Text("webhook")
-	if err != nil {
-		return err
-	}
+func (c *Channel) readWebhook(doc *document.Reader, environment Secrets) {
+	text := doc.Text("webhook")
 	address, err := url.Parse(text)
 	if err != nil || address.Scheme != "https" && address.Scheme != "http" || address.Host == "" {
-		return document.Refuse("webhook", "a URL with http or https", "another text") // which may hold a secret
+		doc.Refuse("webhook", "a URL with http or https", "another text") // which may hold a secret
 	}
-	secret, err := readSecret(doc, "secret", environment)
+	key, err := parseSecret(readSecret(doc, "secret", environment))
 	if err != nil {
-		return err
-	}
-	key, err := parseSecret(secret)
-	if err != nil {
-		return document.Refuse("secret", "{env: NAME} or {file: PATH} that holds whsec_ and at least 16 bytes in base64", "none like it")
+		doc.Refuse("secret", "{env: NAME} or {file: PATH} that holds whsec_ and at least 16 bytes in base64", "none like it")
 	}
 	// A redirection would send what is signed for one host to another.
 	c.sender = &webhook{text, key, &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
-	return nil
 }
 
 // readSecret reads the secret to which a field refers, in the environment or in a file; empty: there is no such field.
-func readSecret(doc document.Object, field string, environment Secrets) (string, error) {
+func readSecret(doc *document.Reader, field string, environment Secrets) string {
 	value := doc.Fields[field]
 	if value == nil {
-		return "", nil
+		return ""
 	}
 	inner, is := value.(map[string]any)
 	name, byName := inner["env"].(string)
 	path, byFile := inner["file"].(string)
 	switch {
 	case !is || len(inner) != 1 || !byName && !byFile:
-		return "", document.Refuse(field, "{env: NAME} or {file: PATH}", "something else") // perhaps the secret itself
+		doc.Refuse(field, "{env: NAME} or {file: PATH}", "something else") // perhaps the secret itself
+		return ""
 	case byName:
-		if secret := environment(name); secret != "" {
-			return secret, nil
+		secret := environment(name)
+		if secret == "" {
+			doc.Refuse(field+".env", "a variable that is set", document.Found(name))
 		}
-		return "", document.Refuse(field+".env", "a variable that is set", document.Found(name))
+		return secret
 	}
 	text, err := os.ReadFile(path)
 	if err != nil || strings.TrimSpace(string(text)) == "" {
-		return "", document.Refuse(field+".file", "a file with the secret", document.Found(path))
+		doc.Refuse(field+".file", "a file with the secret", document.Found(path))
 	}
-	return strings.TrimSpace(string(text)), nil
+	return strings.TrimSpace(string(text))
 }
 
-func (c *Channel) readEmail(doc document.Object, environment Secrets) (err error) {
+func (c *Channel) readEmail(doc *document.Reader, environment Secrets) {
 	s := smtpSettings{timeout: c.timeout}
 	var directory string
 	for field, text := range map[string]*string{"email": &s.server, "user": &s.user, "ca": &s.authorities, "from": &s.from, "templates": &directory} {
-		if *text, err = doc.Text(field); err != nil {
-			return err
-		}
+		*text = doc.Text(field)
 	}
-	if s.security, err = doc.OneOf("tls", "starttls", "starttls", "tls", "none"); err != nil {
-		return err
-	}
-	if s.password, err = readSecret(doc, "password", environment); err != nil {
-		return err
-	}
+	s.security = doc.OneOf("tls", "starttls", "starttls", "tls", "none")
+	s.password = readSecret(doc, "password", environment)
 	if (s.user == "") != (s.password == "") || s.user != "" && s.security == "none" {
-		return document.Refuse("user", "user and password together, and never without TLS", "something else")
+		doc.Refuse("user", "user and password together, and never without TLS", "something else")
 	}
 	from, valid := policy.ParseAddress(s.from)
-	if !valid {
-		return document.Refuse("from", "an e-mail address", document.Found(doc.Fields["from"]))
-	}
+	doc.Require(valid, "from", "an e-mail address")
 	s.from = from
 	if c.to.byPolicy = doc.Fields["to"] == "policy"; !c.to.byPolicy {
-		c.to.recipient, err = policy.ReadRecipient(doc.Fields["to"])
-		if refused := (*document.Error)(nil); errors.As(err, &refused) || c.to.recipient == (policy.Recipient{}) {
-			return document.Refuse("to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy", document.Found(doc.Fields["to"]))
-		}
+		recipient, err := policy.ReadRecipient(doc.Fields["to"])
+		doc.Require(err == nil && recipient != (policy.Recipient{}), "to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy")
+		c.to.recipient = recipient
 	}
 	letters, err := readTemplates(directory)
 	if err != nil {
-		return document.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
+		doc.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
 	}
-	c.sender, err = newEmail(s, letters)
-	return err
+	if doc.Err() == nil {
+		c.sender, err = newEmail(s, letters)
+		doc.Fail(err)
+	}
 }

@@ -1,0 +1,165 @@
+package policy
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// none is how a policy says that it has nothing of a kind: no deadline, no retries, no window.
+const none = "none"
+
+// field is a field of the document of a policy.
+type field struct {
+	name string
+	// value is what it says; nil: nothing. The canonical form leaves it out where that is usual, whatever the policy `default` says.
+	value func(p *Policy) (value any, usual bool)
+	// take takes it from the policy `default`; nil: it is never taken, as is a schedule, which would run what is refreshed by hand alone.
+	take func(p, usual *Policy)
+	// with says the same, so that nothing is taken where it is named.
+	with string
+}
+
+// fields are those of a policy, in the order of the canonical form.
+var fields = []field{
+	{name: "name", value: func(p *Policy) (any, bool) { return textOr(p.Name, nil) }},
+	{name: "rrule", value: func(p *Policy) (any, bool) { return textOr(p.Rule, nil) }},
+	{name: "timezone", value: func(p *Policy) (any, bool) { return textOr(p.Timezone, nil) }},
+	{name: "dtstart", value: func(p *Policy) (any, bool) { return textOr(p.Dtstart, nil) }},
+	{"timeout", func(p *Policy) (any, bool) { return cmp.Or(formatOptional(p.Timeout), none), false },
+		func(p, usual *Policy) { p.Timeout = usual.Timeout }, ""},
+	{"queue_timeout", func(p *Policy) (any, bool) { return textOr(formatOptional(p.QueueTimeout), none) },
+		func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
+	{"retries", func(p *Policy) (any, bool) {
+		if p.MaxRetries() == 0 {
+			return []string{}, false
+		}
+		return p.Retries.document(), false
+	}, func(p, usual *Policy) { p.Retries = usual.Retries }, ""},
+	{"jitter", func(p *Policy) (any, bool) { return p.Jitter, p.Jitter == p.DefaultJitter() }, func(p, usual *Policy) { p.Jitter = usual.Jitter }, "retries"},
+	{"alignment", func(p *Policy) (any, bool) {
+		if p.AlignBy != nil {
+			return map[string]string{"expr": p.AlignBy.Text}, false
+		}
+		return p.Alignment, false
+	}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }, ""},
+	{"on_exhausted", func(p *Policy) (any, bool) { return p.OnExhausted, false }, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }, ""},
+	{"give_up_after", func(p *Policy) (any, bool) { return textOr(formatOptional(p.GiveUpAfter), none) },
+		func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }, ""},
+	{name: "retry_on", value: func(p *Policy) (any, bool) { return listOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
+	{"never_retry", func(p *Policy) (any, bool) {
+		if p.Classes.RetryOn != nil {
+			return listOr(p.Classes.Never, len(p.Classes.Never) > 0, nil)
+		}
+		return listOr(p.Classes.Never, len(p.Classes.Never) > 0, []string{})
+	}, func(p, usual *Policy) {
+		p.Classes.Never, p.Classes.RetryOn = usual.Classes.Never, usual.Classes.RetryOn
+	}, "retry_on"},
+	{"delays_by_error", func(p *Policy) (any, bool) { return p.Classes.delaysDocument(), len(p.Classes.Delays) == 0 },
+		func(p, usual *Policy) { p.Classes.Delays = usual.Classes.Delays }, ""},
+	{"retry_window", func(p *Policy) (any, bool) { return textOr(p.RetryWindow, none) }, func(p, usual *Policy) {
+		if p.RetryWindow = usual.RetryWindow; p.RetryWindow != "" && p.Rule == "" { // its zone too, unless the policy has a clock of its own
+			p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
+		}
+	}, ""},
+	{"misfire", func(p *Policy) (any, bool) { return p.Misfire.String(), !p.Misfire.Limited }, func(p, usual *Policy) { p.Misfire = usual.Misfire }, ""},
+	{"spread", func(p *Policy) (any, bool) { return textOr(formatOptional(p.Spread), none) }, func(p, usual *Policy) { p.Spread = usual.Spread }, ""},
+	{"limits", func(p *Policy) (any, bool) { return p.limitsDocument(), len(p.Limits) == 0 }, func(p, usual *Policy) { p.Limits = usual.Limits }, ""},
+	{"circuit", func(p *Policy) (any, bool) {
+		if p.Circuit == nil {
+			return none, true
+		}
+		return p.Circuit.document(), false
+	}, func(p, usual *Policy) { p.Circuit = usual.Circuit }, ""},
+	{"retry_after_scope", func(p *Policy) (any, bool) { return textOr(string(p.RetryAfterScope), scopeAuto) },
+		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
+	{"closed", func(p *Policy) (any, bool) { return listOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
+	{"fresh_within", func(p *Policy) (any, bool) { return textOr(formatOptional(p.FreshWithin), none) },
+		func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
+	{"warn_within", func(p *Policy) (any, bool) { return textOr(formatOptional(p.WarnWithin), none) },
+		func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
+	{"notify", func(p *Policy) (any, bool) {
+		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) }), len(p.Muted) == 0
+	}, func(p, usual *Policy) { p.Muted = usual.Muted }, ""},
+	{"failing_from", func(p *Policy) (any, bool) {
+		if p.FailingFrom == 0 {
+			return none, true
+		}
+		return p.FailingFrom, false
+	}, func(p, usual *Policy) { p.FailingFrom = usual.FailingFrom }, ""},
+	{"email", func(p *Policy) (any, bool) { return p.Email.document(), p.Email == (Recipient{}) }, func(p, usual *Policy) { p.Email = usual.Email }, ""},
+	{"disabled_reason", func(p *Policy) (any, bool) { return p.DisabledReason, p.DisabledReason == "" },
+		func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }, ""},
+}
+
+func textOr(said string, otherwise any) (value any, usual bool) {
+	if said == "" {
+		return otherwise, true
+	}
+	return said, false
+}
+
+func listOr(said []string, is bool, otherwise any) (value any, usual bool) {
+	if !is {
+		return otherwise, true
+	}
+	return said, false
+}
+
+func formatOptional(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return document.FormatDuration(d)
+}
+
+var fieldNames = func() (names []string) {
+	for _, f := range fields {
+		names = append(names, f.name)
+	}
+	return names
+}()
+
+// HasField reports whether a policy may have the field, be it under another name.
+func HasField(name string) bool {
+	_, known := fieldAliases[name]
+	return known || slices.Contains(fieldNames, name) || slices.ContainsFunc(aliases, func(a alias) bool { return a.alias == name })
+}
+
+// written is a policy as it is written: in the canonical form, or all that it says.
+type written struct {
+	*Policy
+	explicit bool
+}
+
+// MarshalJSON writes fields in their order. Whoever calls it escapes for HTML, or not.
+func (w written) MarshalJSON() ([]byte, error) {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	before := "{"
+	for _, f := range fields {
+		value, usual := f.value(w.Policy)
+		if value == nil || usual && !w.explicit {
+			continue
+		}
+		fmt.Fprintf(&out, "%s%q:", before, f.name)
+		if err := encoder.Encode(value); err != nil {
+			return nil, err
+		}
+		before = ","
+	}
+	return append(out.Bytes(), '}'), nil
+}
+
+// MarshalJSON renders the canonical form, as it is stored. ParseStored reads it back to an equal policy.
+func (p Policy) MarshalJSON() ([]byte, error) { return json.Marshal(written{Policy: &p}) }
+
+// Explicit is the canonical form for people, as a value that marshals to JSON: it also says what the policy has not. Read makes of it an
+// equal policy, whatever that is completed with.
+func (p Policy) Explicit() any { return written{&p, true} }
