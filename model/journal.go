@@ -83,7 +83,7 @@ const wakeWithin = time.Second
 // NotifiesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
 func (d *Decision) NotifiesDispatcher(now time.Time) bool {
 	next := d.Next.DeadlineAt
-	if d.Next.Waiting() && !d.Next.Parked() {
+	if d.Next.Waiting() && d.Next.ParkedBy == "" {
 		next = d.Next.RefreshAt
 	}
 	return !next.IsZero() && next.Before(now.Add(wakeWithin)) && d.Event != EventStart

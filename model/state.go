@@ -93,25 +93,25 @@ func (s *State) Running() bool { return s.AttemptUID != "" }
 
 // Waiting reports whether the model is enabled, idle and has a time to start: exactly then it stands in the due set, in the urgent one, or
 // among the parked.
-func (s *State) Waiting() bool { return !s.Disabled && !s.Running() && !s.RefreshAt.IsZero() }
+func (s *State) Waiting() bool { return !s.Disabled && s.AttemptUID == "" && !s.RefreshAt.IsZero() }
 
 // Parked reports whether the model waits for a blocker instead of its time.
 func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
 
 // DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
 func (s *State) DueAt() time.Time {
-	if !s.Waiting() || s.Urgent() || s.Parked() {
-		return time.Time{}
+	if s.Waiting() && s.ParkedBy == "" && !s.Trigger.ByHand() {
+		return s.RefreshAt
 	}
-	return s.RefreshAt
+	return time.Time{}
 }
 
 // ParkedAt is the score among the parked, likewise.
 func (s *State) ParkedAt() time.Time {
-	if !s.Parked() {
-		return time.Time{}
+	if s.Waiting() && s.ParkedBy != "" {
+		return s.RefreshAt
 	}
-	return s.RefreshAt
+	return time.Time{}
 }
 
 // RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
@@ -240,7 +240,7 @@ func (s *State) dueNow(now time.Time, why string) {
 }
 
 // Urgent reports whether the model waits for a start that somebody wants at once: exactly then it stands in the urgent set.
-func (s *State) Urgent() bool { return s.Waiting() && s.Trigger.ByHand() && !s.Parked() }
+func (s *State) Urgent() bool { return s.Waiting() && s.ParkedBy == "" && s.Trigger.ByHand() }
 
 // ByHand reports whether somebody wants the start at once.
 func (c Trigger) ByHand() bool { return c == TriggerHand || c == TriggerRun }

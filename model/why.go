@@ -80,12 +80,12 @@ func (w why) String() string {
 	case retryNeverPlanned:
 		return held + "final: none planned to wait for"
 	default:
-		return held + retry + " " + w.timing(moved)
+		return held + retry + " " + w.timing(delayText(w.delay), moved)
 	}
 }
 
-func (w why) timing(moved string) string {
-	text := delayText(w.delay)
+// timing says when a retry starts, and why then and not when it is planned.
+func (w why) timing(text, moved string) string {
 	if w.jitter != 0 {
 		text = "~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
 	}

@@ -9,7 +9,7 @@
 -- ARGV[1] now in Unix ms
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries; below 1: there is no journal
--- Returns {"opened", "closed" or "" when nothing changed, successes in the window, failures in the window}
+-- Returns "opened" or "closed"; "": nothing has changed
 -- include: check
 -- include: chunks
 local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -30,7 +30,7 @@ end
 local set = redis.call('HMGET', circuit, 'on', 'share', 'window_ms', 'min', 'opened_at', 'probe_at')
 local share, window, min, opened, probe = tonumber(set[2]), tonumber(set[3]), tonumber(set[4]), set[5], set[6]
 if set[1] ~= '1' or not (share and window and min) then
-  return {'', 0, 0}
+  return ''
 end
 
 -- The window is counted in tenths of it: @ok.<n> and @failed.<n>, where n is the Unix ms at which a tenth began. One
@@ -61,4 +61,4 @@ end
 if changed ~= '' then
   turn_circuit(circuit, changed, 'queue', text, cap, 'successes', count.ok, 'failures', count.failed)
 end
-return {changed, count.ok, count.failed}
+return changed

@@ -176,11 +176,8 @@ const (
 // release before has stored of it is kept.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.FormerCircuit}
-	reply, err := runValues(ctx, s.Clients.Write, measureCircuit, 3, keys, Millis(now), model.FormatTime(now), s.config.JournalCap)
-	if err != nil {
-		return CircuitUnchanged, fmt.Errorf("measure the circuit of the queue: %w", err)
-	}
-	return CircuitChange(Text(reply[0])), nil
+	changed, err := Run(ctx, s.Clients.Write, measureCircuit, keys, Millis(now), model.FormatTime(now), s.config.JournalCap).Text()
+	return CircuitChange(changed), Wrap(err, "measure the circuit of the queue")
 }
 
 // QueueCircuit reads the circuit of the queue, also where only the release before has stored one.

@@ -100,11 +100,12 @@ func (s *Store) compile(names []string, texts []any) map[string]policy.Policy {
 	policies := make(map[string]policy.Policy, len(names))
 	for i, text := range texts {
 		name := names[i]
-		text, stored := text.(string)
-		if p, err := s.policies.parse(text); stored && err == nil {
+		if text, stored := text.(string); !stored {
+			if cmp.Or(name, DefaultPolicyName) == DefaultPolicyName {
+				policies[name] = policy.Default()
+			}
+		} else if p, err := s.policies.parse(text); err == nil {
 			policies[name] = p
-		} else if !stored && cmp.Or(name, DefaultPolicyName) == DefaultPolicyName {
-			policies[name] = policy.Default()
 		}
 	}
 	return policies

@@ -3,10 +3,12 @@ package store
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -60,6 +62,66 @@ func (r *Record) RefreshUnreadable() bool {
 // Uses reports whether the model is stored and uses the policy that is, or was, stored under a name.
 func (r *Record) Uses(name string) bool {
 	return r.Exists && cmp.Or(r.PolicyName, DefaultPolicyName) == name
+}
+
+// Snapshot is what a batch is decided on: the models as they were read, each moving on with the decisions about it.
+type Snapshot struct {
+	// Records are the models by uid, also those that are not stored.
+	Records map[string]*Record
+	// Policies are those that the commands name, and those that they bring along.
+	Policies model.Policies
+}
+
+// Read reads the models with these uids, and whatever else the commands about some of them need: only these have their payload.
+func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
+	whole := make([]string, len(commands))
+	for i, command := range commands {
+		whole[i] = command.UID
+	}
+	records, err := s.load(ctx, uids, whole)
+	if err != nil {
+		return nil, err
+	}
+	policies, err := s.readPolicies(ctx, commands)
+	return &Snapshot{records, policies}, err
+}
+
+// readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of
+// the batch brings along may be named too.
+func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (policies model.Policies, err error) {
+	var names []string
+	for _, command := range commands {
+		switch d := &command.Definition; {
+		case command.Type != model.CommandPut:
+		case d.Inline == nil:
+			names = append(names, d.PolicyName)
+		case d.Partial():
+			names = append(names, "")
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if policies.ByName, err = s.Policies(ctx, names); err != nil {
+		return policies, err
+	}
+	usual, readable := policies.ByName[""]
+	for _, command := range commands {
+		if d := &command.Definition; command.Type == model.CommandPut && d.Inline != nil {
+			if readable {
+				d.Complete(usual)
+			}
+			policies.ByName[d.PolicyName] = *d.Inline
+		}
+	}
+	if slices.ContainsFunc(names, func(name string) bool { _, found := policies.ByName[name]; return !found }) {
+		policies.Stored, err = s.Report().PolicyNames(ctx)
+	}
+	return policies, err
+}
+
+// Apply turns the decision about a command into the transition to commit.
+func (s *Snapshot) Apply(command *model.Command, decision model.Decision, now time.Time) *Transition {
+	return s.Records[command.UID].Decide(decision, now)
 }
 
 // Load reads the models with these uids, in that order, with payload, and with policy and schedule resolved. A model that is not
@@ -162,4 +224,85 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 		record.QueueDepth = int(depth)
 	}
 	return Wrap(err, "read the length of the input list")
+}
+
+// Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
+// of the same batch is decided on top of it.
+func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	if decision.TakesBack() {
+		t.TakeBack = r.Entry()
+	}
+	switch decision.Event {
+	case model.EventMend: // the hash stays as it is, also what cannot be read of it
+		return t
+	case model.EventRemove, model.EventOrphan:
+		t.isLabels, t.decision.WasFreshness = nil, r.Freshness
+		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
+		return t
+	}
+	r.Watch(&t.decision, now)
+	if definition := decision.Definition; definition != nil {
+		if definition.Payload != r.Payload || !r.Exists {
+			t.payload = definition.Payload
+		}
+		if policy.IsInline(definition.PolicyName) {
+			text, _ := json.Marshal(definition.Policy) // its name could be made of its content
+			t.policy = []string{definition.PolicyName, string(text)}
+		}
+		t.isLabels = definition.Labels
+		r.Model = *definition
+	}
+	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
+	r.State = t.decision.Next
+	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
+	if t.before == nil {
+		t.before = make(values, len(fieldNames))
+	}
+	if next := r.nextRev(decision.Event, now); next != r.rev {
+		t.newRev, r.rev = next, next
+	}
+	r.stored, r.others, r.Exists = t.after, nil, true
+	return t
+}
+
+// Mend writes the due and running sets anew from the state as it was read, for a model that stands in one of them by mistake.
+func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{}) }
+
+// Leave is Mend, or Remove, of a model that stands in an index by mistake.
+func (r *Record) Leave(index Index) *Transition {
+	if !r.Exists {
+		return r.Remove().Leaving(index)
+	}
+	return r.Mend().Leaving(index)
+}
+
+// Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model
+// that is not stored.
+func (r *Record) Remove() *Transition {
+	event := model.EventRemove
+	if !r.Exists {
+		event = model.EventOrphan
+	}
+	return r.Decide(model.Decision{Event: event}, time.Time{})
+}
+
+// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
+func OrphanEnd(uid string) *Transition {
+	return (&Record{Model: model.Model{UID: uid}}).Remove()
+}
+
+// nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
+// again cannot be mistaken for its former self. A status is no transition and must not make one fail.
+func (r *Record) nextRev(event model.Event, now time.Time) string {
+	rev, err := strconv.ParseInt(r.Rev(), 10, 64)
+	switch {
+	case err != nil:
+		former, _ := strconv.ParseInt(r.former, 10, 64)
+		return strconv.FormatInt(max(now.UnixMilli(), former+1), 10)
+	case event == model.EventStatus:
+		return r.Rev()
+	default:
+		return strconv.FormatInt(rev+1, 10)
+	}
 }

@@ -12,20 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// runValues runs a script that answers with n values.
-func runValues(ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any) ([]any, error) {
-	reply, err := Run(ctx, client, script, keys, args...).Slice()
-	if err == nil && len(reply) != n {
-		err = fmt.Errorf("expected %d values, found %d", n, len(reply))
-	}
-	return reply, err
-}
-
 // runTimed runs a script that answers with the clock and n more values.
 func runTimed(
 	ctx context.Context, client redis.UniversalClient, script *redis.Script, n int, keys []string, args ...any,
 ) (now time.Time, more []any, err error) {
-	reply, err := runValues(ctx, client, script, n+1, keys, args...)
+	reply, err := Run(ctx, client, script, keys, args...).Slice()
+	if err == nil && len(reply) != n+1 {
+		err = fmt.Errorf("expected %d values, found %d", n+1, len(reply))
+	}
 	if err != nil {
 		return now, nil, err
 	}

@@ -2,7 +2,7 @@ package store
 
 import (
 	"cmp"
-	"encoding/json"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -72,87 +72,6 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 	return model.Attempt{
 		AttemptUID: running.AttemptUID, AttemptNo: running.AttemptNo, StartedAt: running.StartedAt, EndedAt: ended,
 		DeadlineAt: running.DeadlineAt, Worker: running.Worker,
-	}
-}
-
-// Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
-// of the same batch is decided on top of it.
-func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
-	if decision.TakesBack() {
-		t.TakeBack = r.Entry()
-	}
-	switch decision.Event {
-	case model.EventMend: // the hash stays as it is, also what cannot be read of it
-		return t
-	case model.EventRemove, model.EventOrphan:
-		t.isLabels, t.decision.WasFreshness = nil, r.Freshness
-		*r = Record{Model: model.Model{UID: r.UID}, former: r.rev}
-		return t
-	}
-	r.Watch(&t.decision, now)
-	if definition := decision.Definition; definition != nil {
-		if definition.Payload != r.Payload || !r.Exists {
-			t.payload = definition.Payload
-		}
-		if policy.IsInline(definition.PolicyName) {
-			text, _ := json.Marshal(definition.Policy) // its name could be made of its content
-			t.policy = []string{definition.PolicyName, string(text)}
-		}
-		t.isLabels = definition.Labels
-		r.Model = *definition
-	}
-	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
-	r.State = t.decision.Next
-	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
-	if t.before == nil {
-		t.before = make(values, len(fieldNames))
-	}
-	if next := r.nextRev(decision.Event, now); next != r.rev {
-		t.newRev, r.rev = next, next
-	}
-	r.stored, r.others, r.Exists = t.after, nil, true
-	return t
-}
-
-// Mend writes the due and running sets anew from the state as it was read, for a model that stands in one of them by mistake.
-func (r *Record) Mend() *Transition { return r.Decide(r.Model.Mend(), time.Time{}) }
-
-// Leave is Mend, or Remove, of a model that stands in an index by mistake.
-func (r *Record) Leave(index Index) *Transition {
-	if !r.Exists {
-		return r.Remove().Leaving(index)
-	}
-	return r.Mend().Leaving(index)
-}
-
-// Remove turns the end of a model into a transition: its keys go, and it is forgotten in both sets. So does what is left of a model
-// that is not stored.
-func (r *Record) Remove() *Transition {
-	event := model.EventRemove
-	if !r.Exists {
-		event = model.EventOrphan
-	}
-	return r.Decide(model.Decision{Event: event}, time.Time{})
-}
-
-// OrphanEnd is the transition that removes what is left of a model that is not stored, from both sets too.
-func OrphanEnd(uid string) *Transition {
-	return (&Record{Model: model.Model{UID: uid}}).Remove()
-}
-
-// nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
-// again cannot be mistaken for its former self. A status is no transition and must not make one fail.
-func (r *Record) nextRev(event model.Event, now time.Time) string {
-	rev, err := strconv.ParseInt(r.Rev(), 10, 64)
-	switch {
-	case err != nil:
-		former, _ := strconv.ParseInt(r.former, 10, 64)
-		return strconv.FormatInt(max(now.UnixMilli(), former+1), 10)
-	case event == model.EventStatus:
-		return r.Rev()
-	default:
-		return strconv.FormatInt(rev+1, 10)
 	}
 }
 
@@ -233,3 +152,197 @@ func (t *Transition) removes() bool {
 
 // Revise gives the model a revision, for one that has none.
 func (t *Transition) Revise(now time.Time) { t.newRev = Millis(now) }
+
+// indexed is what the indexes say of a model: of each the score in Unix ms, 0 where it does not stand, and what it waits for and holds.
+type indexed struct {
+	failing, disabled, parked, freshness, late, stale, deadline int64
+
+	gate    model.Blocker
+	counted string
+	errorID string
+}
+
+func indexedAs(s *model.State) indexed {
+	return indexed{
+		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.FreshnessAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
+		s.ParkedBy, s.Counted, s.FingerprintID,
+	}
+}
+
+func score(at time.Time) int64 {
+	if at.IsZero() {
+		return 0
+	}
+	return at.UnixMilli()
+}
+
+// encodeChanges encodes in which indexes the model stands from now on, and what it takes and gives back of keys. Of most transitions there
+// is nothing.
+func (t *Transition) encodeChanges(e *encoder, k *Keys, now time.Time, config *Config) {
+	c := indexChanges{encoder: e, transition: t, queue: k, now: now, was: t.was}
+	if !t.removes() {
+		c.is = indexedAs(&t.decision.Next)
+	}
+	c.all = t.removes() || t.decision.Event == model.EventMend
+	was, is := &c.was, &c.is
+	c.addScore("failing", was.failing, is.failing, t.decision.Ended != nil && is.failing != 0) // also an old one: a release that knew no index has forgotten it
+	c.addScore("disabled", was.disabled, is.disabled, false)
+	c.addScore("parked", was.parked, is.parked, was.gate != is.gate)
+	c.addScore("stale_at", was.freshness, is.freshness, false)
+	c.addScore("late", was.late, is.late, false)
+	c.addScore("stale", was.stale, is.stale, false)
+	c.addAcquires()
+	c.addLabelSets()
+	c.addBlockers()
+	if was.counted != "" && (is.counted == "" || c.all || is.deadline != was.deadline) {
+		c.addReleases()
+	}
+	c.addFingerprint(config.NewErrorAbove)
+}
+
+// indexChanges encodes what only a part of the models has.
+type indexChanges struct {
+	*encoder
+	transition *Transition
+	queue      *Keys
+	now        time.Time
+	was, is    indexed
+	all        bool // also what does not change: whatever is believed of the indexes
+}
+
+// addScore adds a score in an index if it changes, or anyway; of 0 that the model leaves it.
+func (c *indexChanges) addScore(word string, was, is int64, anyway bool) {
+	switch {
+	case was == is && !anyway && !c.all:
+	case is == 0:
+		c.addAny(word, "")
+	default:
+		c.addAny(word, strconv.FormatInt(is, 10))
+	}
+}
+
+// addBlockers adds which blocker parks the model, and when a dispatcher is to look at it, now if nobody knows; and which one does no more.
+func (c *indexChanges) addBlockers() {
+	if c.was.gate != "" && c.was.gate != c.is.gate {
+		c.flag("unblocks", true)
+		c.addKeys(c.queue.ParkedBy(string(c.was.gate)))
+	}
+	if c.is.parked != 0 && (c.was.gate != c.is.gate || c.all) {
+		c.add("blocker", string(c.is.gate))
+		c.add("recheck", cmp.Or(Millis(c.transition.decision.Recheck), Millis(c.now), "0"))
+		c.addKeys(c.queue.ParkedBy(string(c.is.gate)))
+	}
+}
+
+// addAcquires adds what a start takes of keys, or a model reserves.
+func (c *indexChanges) addAcquires() {
+	d := &c.transition.decision
+	var acquires []string
+	for _, take := range d.Acquires {
+		before, after, lasts := "", "", ""
+		if take.After != (model.Slots{}) {
+			before, after = take.Before.String(), take.After.String()
+			lasts = strconv.FormatInt(max(1, take.After.Last().Sub(c.now).Milliseconds()+1), 10)
+		}
+		acquires = append(acquires, number(take.Limit), before, after, lasts)
+		c.addKeys(c.queue.Limit(take.Name), c.queue.Rate(take.Name))
+	}
+	if acquires != nil {
+		c.addEach("acquires="+strconv.Itoa(len(d.Acquires)), acquires)
+	}
+	if d.Probe {
+		c.flag("probe", true)
+		c.addKeys(c.queue.Circuit(model.CountedBy(d.Next.Counted, model.BlockerCircuit)[0]))
+	}
+}
+
+// addReleases adds what an attempt gives back of keys: when it ends all of them, and while it goes on it holds them for as long as it may take.
+func (c *indexChanges) addReleases() {
+	goesOn := model.CountedBy(c.is.counted, model.BlockerLimit)
+	var blockers, frees, extends, rates []string
+	for _, name := range model.CountedBy(c.was.counted, model.BlockerLimit) {
+		if slices.Contains(goesOn, name) {
+			extends = append(extends, c.queue.Limit(name))
+			continue
+		}
+		blockers, frees = append(blockers, string(model.NewBlocker(model.BlockerLimit, name))), append(frees, c.queue.Limit(name))
+		rates = append(rates, c.queue.Rate(name))
+	}
+	if len(frees) > 0 {
+		c.addEach("frees="+strconv.Itoa(len(frees)), blockers)
+		c.addKeys(frees...)
+	}
+	c.count("extends", len(extends))
+	c.addKeys(extends...)
+	if c.is.counted != "" {
+		return
+	}
+	if until := c.transition.decision.ClosedUntil; len(rates) > 0 && until.After(c.now) {
+		c.add("closes="+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10))
+		c.addKeys(rates...)
+	}
+	for _, name := range model.CountedBy(c.was.counted, model.BlockerCircuit) {
+		c.addCircuit(name)
+	}
+}
+
+// addCircuit adds what the end of an attempt says of the circuit of its key.
+func (c *indexChanges) addCircuit(name string) {
+	failures, of, probe := 1, 1, time.Minute // of a policy that has none any more; its outcome counts for nothing
+	if circuit := c.transition.circuit; circuit != nil {
+		failures, of, probe = circuit.Failures, circuit.Of, circuit.Probe
+	}
+	at := c.now.Add(probe)
+	c.addList("circuit", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(c.transition.decision.CircuitOutcome),
+		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), Millis(at))
+	c.addKeys(c.queue.Circuit(name))
+}
+
+// addLabelSets adds which sets of labels the model joins and leaves.
+func (c *indexChanges) addLabelSets() {
+	before, after := c.transition.wasLabels, c.transition.isLabels
+	if len(before)+len(after) == 0 {
+		return
+	}
+	were, are := model.LabelTerms(before), model.LabelTerms(after)
+	join := slices.DeleteFunc(slices.Clone(are), func(term string) bool { return !c.all && slices.Contains(were, term) })
+	leave := slices.DeleteFunc(were, func(term string) bool { return slices.Contains(are, term) })
+	c.count("labels", len(join))
+	c.count("unlabels", len(leave))
+	for _, term := range slices.Concat(join, leave) {
+		c.addKeys(c.queue.Label(term))
+	}
+}
+
+// addLabels adds which fields of the hash hold other labels than before.
+func (e *encoder) addLabels(before, after map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if before[name] != after[name] {
+			e.add("field="+labelPrefix+name, after[name])
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if after[name] == "" {
+			e.word("gone=", labelPrefix+name)
+		}
+	}
+}
+
+// addFingerprint adds by which fingerprint the model fails, once more or by another one, or that it fails by none any more. Of most
+// transitions neither is so.
+func (c *indexChanges) addFingerprint(ignored int) {
+	was, is, d := c.was.errorID, c.is.errorID, &c.transition.decision
+	switch {
+	case is != "" && (is != was || d.Fingerprint != ""):
+		reason, errorType := "", ""
+		if ended := d.Ended; ended != nil {
+			reason, errorType = ended.Reason, ended.ErrorType
+		}
+		c.addList("fingerprint", is, strconv.Itoa(ignored), string(d.Fingerprint), reason, errorType)
+	case is == "" && was != "":
+		c.flag("recovers", true)
+	default:
+		return
+	}
+	c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(model.OtherFingerprint))
+}
