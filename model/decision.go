@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -59,7 +60,7 @@ type Decision struct {
 	// Held: the failure would have been final, but the circuit of the queue holds it back.
 	Held bool
 	// Fingerprint is that of a failure by which the model is failing from now on; empty: there was none.
-	Fingerprint Fingerprint
+	Fingerprint fingerprint.Text
 	// PolicyError is what went wrong in the policy's own expression, or in a rule; empty: nothing.
 	PolicyError string
 	why         why // of a failure

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -98,7 +99,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	if next.FailingSince.IsZero() {
 		next.FailingSince = now
 	}
-	decision.Fingerprint = FingerprintOf(m.UID, failure.ErrorType, failure.Reason)
+	decision.Fingerprint = fingerprint.Of(m.UID, failure.ErrorType, failure.Reason)
 	next.FingerprintID = decision.Fingerprint.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -172,7 +173,7 @@ func (t term) check(value string) error {
 		}
 		return document.Refuse(SelectStatus, "one of "+strings.Join(SelectStatuses, ", "), found)
 	case t.name == SelectError:
-		return ValidateFingerprintID(value)
+		return fingerprint.ValidateID(value)
 	case t.name == SelectUID && !uidGlob.MatchString(value):
 		return document.Refuse(t.name, "a uid, with * for any text and ? for any one character", document.Found(value))
 	case t.name == SelectPolicy && !document.IsUID(value):

@@ -67,7 +67,7 @@ type State struct {
 
 	LastSuccessAt time.Time `json:"last_success_at"`
 	FailingSince  time.Time `json:"failing_since"` // first failure since the last success
-	// FingerprintID is the fingerprint by which the model failed last, while it is failing: its id, or OtherFingerprint, as commit.lua decides.
+	// FingerprintID is the fingerprint by which the model failed last, while it is failing: its id, or fingerprint.Other, as commit.lua decides.
 	FingerprintID  string
 	FinalFailureAt time.Time `json:"final_failure_at"` // last final failure since the last success: its end is a recovery
 	LastAttemptUID string    `json:"last_attempt_uid"` // uid of the attempt that ended last and was not superseded: tells a duplicate from a stale result

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -167,7 +168,7 @@ type FailureDetails struct {
 
 // SelectFailing is the selector of the models that are failing by an error.
 func SelectFailing(id string) (string, error) {
-	return model.SelectError + "=" + id, refused(model.ValidateFingerprintID(id))
+	return model.SelectError + "=" + id, refused(fingerprint.ValidateID(id))
 }
 
 // Failure tells all that is known of a group of failures.

@@ -176,7 +176,11 @@ const (
 // release before has stored of it is kept.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
 	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.FormerCircuit}
-	changed, err := Run(ctx, s.Clients.Write, measureCircuit, keys, Millis(now), model.FormatTime(now), s.config.JournalCap).Text()
+	reply, err := Run(ctx, s.Clients.Write, measureCircuit, keys, Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
+	changed, is := reply.(string)
+	if err == nil && !is {
+		err = fmt.Errorf("expected a text, found %v", reply)
+	}
 	return CircuitChange(changed), Wrap(err, "measure the circuit of the queue")
 }
 

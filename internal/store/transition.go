@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -344,5 +345,5 @@ func (c *indexChanges) addFingerprint(ignored int) {
 	default:
 		return
 	}
-	c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(model.OtherFingerprint))
+	c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(fingerprint.Other))
 }

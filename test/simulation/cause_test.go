@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -43,7 +44,7 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) error {
 	}
 	if is != "" && (is != was || decision.Fingerprint != "") {
 		if _, known := p.failing[is]; is != was && !known && len(p.failing) >= p.most() {
-			is = model.OtherFingerprint
+			is = fingerprint.Other
 		}
 		decision.Next.FingerprintID = is
 		p.failures[is]++
@@ -66,12 +67,12 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
 		return nil
 	}
-	want := model.FingerprintOf(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
+	want := fingerprint.Of(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
 	switch {
 	case m.Again:
 		want = ""
 	case p.message != nil && p.message.Type == model.MessageFailure:
-		want = model.FingerprintOf(m.UID, p.message.ErrorType, p.message.Reason)
+		want = fingerprint.Of(m.UID, p.message.ErrorType, p.message.Reason)
 	case p.message != nil:
 		return nil // it was deferred once too often
 	}
@@ -88,13 +89,13 @@ func (p *replay) checkCauses() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
 		is, was := p.after.causes[id], p.before.causes[id]
-		models, text := int(p.after.errors[id]), model.Fingerprint(is["signature"])
+		models, text := int(p.after.errors[id]), fingerprint.Text(is["signature"])
 		switch {
 		case count(is["began"])-count(is["ended"]) != models:
 			return fmt.Errorf("%d models are failing by %s, began and ended: %v", models, id, is)
 		case !p.recovered[id] && count(is["failures"]) != count(was["failures"])+p.failures[id]:
 			return fmt.Errorf("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
-		case text != "" && id != model.OtherFingerprint && text.ID() != id:
+		case text != "" && id != fingerprint.Other && text.ID() != id:
 			return fmt.Errorf("%s is told to be %q", id, text)
 		case len(strings.Fields(is["uids"])) > 3:
 			return fmt.Errorf("of %s are named %q", id, is["uids"])

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
 var steeringPage = page{
@@ -164,7 +165,7 @@ func cancelBulk(ctx context.Context, req *request) (outcome, error) {
 // runFailures begins a bulk that runs the models of one group.
 func runFailures(ctx context.Context, req *request) (outcome, error) {
 	id := req.get("error")
-	if err := model.ValidateFingerprintID(id); err != nil {
+	if err := fingerprint.ValidateID(id); err != nil {
 		return outcome{}, err
 	}
 	bulk, err := req.operator.BeginBulk(ctx, operate.BulkRequest{Action: model.CommandRun, Selector: model.SelectError + "=" + id, Rate: req.get("rate")})

@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
 // CountErrors counts by what models are failing, by the ids of fingerprints. It walks over all models.
@@ -21,7 +22,7 @@ func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 			return fmt.Errorf("read the fingerprints of models: %w", err)
 		}
 		for _, reply := range replies {
-			if id := reply.Val(); id != "" && model.ValidateFingerprintID(id) == nil {
+			if id := reply.Val(); id != "" && fingerprint.ValidateID(id) == nil {
 				counts[id]++
 			}
 		}

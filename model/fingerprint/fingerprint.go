@@ -1,4 +1,5 @@
-package model
+// Package fingerprint tells failures of one cause from those of another.
+package fingerprint
 
 import (
 	"cmp"
@@ -11,25 +12,26 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Fingerprint is what failures of one cause have in common: error type and reason, without what differs from model to model and from time to
-// time, such as "http_503: GET <url>: 503 Service Unavailable". At most MaxFingerprint bytes on one line.
-type Fingerprint string
+// Text is what failures of one cause have in common: error type and reason, without what differs from model to model and from time to
+// time, such as "http_503: GET <url>: 503 Service Unavailable". At most Max bytes on one line.
+type Text string
 
-// Bounds of a fingerprint.
+// Max is how long a fingerprint may be, in bytes.
+const Max = 120
+
 const (
-	MaxFingerprint = 120  // bytes
-	maxUnblanked   = 1000 // bytes of a text that are looked at
-	fingerprintID  = 12   // hex digits
-	shortestHex    = 8    // letters and digits; of letters alone twice as many
-	longestCode    = 3    // digits of what is told apart: 503, exit code 137
-	shortestToken  = 10   // letters and digits of an id that somebody has drawn
+	maxUnblanked  = 1000 // bytes of a text that are looked at
+	idLength      = 12   // hex digits
+	shortestHex   = 8    // letters and digits; of letters alone twice as many
+	longestCode   = 3    // digits of what is told apart: 503, exit code 137
+	shortestToken = 10   // letters and digits of an id that somebody has drawn
 )
 
-// OtherFingerprint is the id of all fingerprints beyond those that a queue keeps apart.
-const OtherFingerprint = "other"
+// Other is the id of all fingerprints beyond those that a queue keeps apart.
+const Other = "other"
 
-// FingerprintOf is the fingerprint of a failure of a model.
-func FingerprintOf(uid, errorType, reason string) Fingerprint {
+// Of is the fingerprint of a failure of a model.
+func Of(uid, errorType, reason string) Text {
 	codes := digits.FindAllString(errorType[:min(len(errorType), maxUnblanked)], -1)
 	codes = slices.DeleteFunc(codes, func(code string) bool { return len(code) > longestCode })
 	kind, text := blank(errorType, uid, codes), blank(reason, uid, codes)
@@ -39,23 +41,23 @@ func FingerprintOf(uid, errorType, reason string) Fingerprint {
 	default:
 		text = cmp.Or(text, kind, "no reason given")
 	}
-	return Fingerprint(document.Shorten(text, MaxFingerprint))
+	return Text(document.Shorten(text, Max))
 }
 
 // ID is a short name of the fingerprint, 12 hex digits.
-func (s Fingerprint) ID() string {
+func (s Text) ID() string {
 	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:])[:fingerprintID]
+	return hex.EncodeToString(sum[:])[:idLength]
 }
 
-var fingerprintIDs = regexp.MustCompile(`^([0-9a-f]{12}|` + OtherFingerprint + `)$`)
+var ids = regexp.MustCompile(`^([0-9a-f]{12}|` + Other + `)$`)
 
-// ValidateFingerprintID accepts the id of a fingerprint.
-func ValidateFingerprintID(id string) error {
-	if fingerprintIDs.MatchString(id) {
+// ValidateID accepts the id of a fingerprint.
+func ValidateID(id string) error {
+	if ids.MatchString(id) {
 		return nil
 	}
-	return document.Refuse(SelectError, "the id of a fingerprint, 12 hex digits, or "+OtherFingerprint, document.Found(id))
+	return document.Refuse("error", "the id of a fingerprint, 12 hex digits, or "+Other, document.Found(id))
 }
 
 // blanks replace values at the beginning of a word. The first match wins.
