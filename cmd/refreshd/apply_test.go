@@ -52,6 +52,8 @@ func TestADirectoryIsPlannedAndThenApplied(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := &directory{at(t, server), t.TempDir()}
 		d.write("fleet.yaml", fleetDocuments)
+		d.write(".hidden.yaml", "no document")
+		d.write("README.txt", "no document")
 		d.write("more/fleet.json", `[{"uid":"tbl_2"},{"kind":"model","uid":"tbl_3","rrule":"FREQ=DAILY","policy":{"timeout":"1h"}}]`)
 		d.do("queue", "create", "--parts", "2")
 		empty := server.Dump(t)
@@ -72,15 +74,18 @@ func TestADirectoryIsPlannedAndThenApplied(t *testing.T) {
 		}
 
 		d.write("fleet.yaml", strings.NewReplacer("2h", "3h", "/a", "/b", "t1", "t2").Replace(fleetDocuments))
+		d.write("more/fleet.json", `[{"uid":"tbl_2"},{"kind":"model","uid":"tbl_3","rrule":"FREQ=HOURLY","timezone":"Europe/Berlin","policy":{"timeout":"2h"}}]`)
 		changes := "change   policy  nightly                           timeout: 2h -> 3h\n" +
-			"change   model   tbl_1                             labels.tenant: t1 -> t2; payload.input_url: https://example.com/a -> https://example.com/b\n"
-		d.expect(exitDiffer, changes+"ann: 0 policies to create, 1 to change; 0 models to create, 1 to change, 0 to delete; 2 unchanged\n", "--plan")
+			"change   model   tbl_1                             labels.tenant: t1 -> t2; payload.input_url: https://example.com/a -> https://example.com/b\n" +
+			"change   model   tbl_3                             rrule: FREQ=DAILY -> FREQ=HOURLY; timezone: - -> Europe/Berlin; policy.timeout: 1h -> 2h\n"
+		d.expect(exitDiffer, changes+"ann: 0 policies to create, 1 to change; 0 models to create, 2 to change, 0 to delete; 1 unchanged\n", "--plan")
 		_, told, _ := d.run("apply", "-f", d.path, "--owner", "ann", "--plan", "-o", "json")
 		steps := d.objects(told)
-		if len(steps) != 3 || cmp.Diff(map[string]any{"field": "timeout", "old": "2h", "new": "3h"}, steps[0]["changes"].([]any)[0]) != "" || steps[2]["kind"] != "summary" {
+		if len(steps) != 4 || cmp.Diff(map[string]any{"field": "timeout", "old": "2h", "new": "3h"}, steps[0]["changes"].([]any)[0]) != "" || steps[3]["kind"] != "summary" {
 			t.Errorf("found %v", steps)
 		}
-		d.expect(exitDone, changes+"ann: 0 policies created, 1 changed; 0 models created, 1 changed, 0 deleted; 2 unchanged\n")
+		d.expect(exitDone, changes+"ann: 0 policies created, 1 changed; 0 models created, 2 changed, 0 deleted; 1 unchanged\n")
+		d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 4 unchanged\n", "--plan")
 	})
 }
 
@@ -101,6 +106,7 @@ func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *te
 		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
 			t.Error(diff)
 		}
+		d.expect(exitDiffer, deletes+"ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 2 to delete; 2 unchanged\n", "--prune", "--plan", "--max-delete", "2")
 		d.expect(exitDone, deletes+"ann: 0 policies created, 0 changed; 0 models created, 0 changed, 2 deleted; 2 unchanged\n", "--prune", "--max-delete", "50%")
 		if left := d.objects(d.do("model", "ls", "-o", "json")); len(left) != 4 {
 			t.Errorf("expected a, b and those of others left, found %v", left)
@@ -137,11 +143,12 @@ func TestADocumentThatIsRefusedIsNamedAndNothingIsApplied(t *testing.T) {
 		"uid: a\nrefresh: now\n":         `x.yaml line 4: refresh: expected planned or nothing, as a directory is applied again and again, found "now"`,
 		"uid: a\nlabels: {owner: bob}\n": `x.yaml line 4: labels.owner: expected ann or nothing, found "bob"`,
 		"uid: a\nlabels: {a: 1, b: 1, c: 1, d: 1, e: 1, f: 1, g: 1, h: 1}\n": "x.yaml line 4: labels: expected at most 7 beside owner, found 8",
-		"uid: a\nstate: {}\n":    "x.yaml line 4: state: expected one of uid,",
-		"uid: a\npolicy: none\n": "x.yaml line 4: policy: expected a policy, or the name of a stored one (default)",
-		"kind: policy\nuid: a\n": `x.yaml line 3: kind: expected model, as the other fields say, found "policy"`,
-		"timeout: 1h\n":          "x.yaml line 3: name: expected 1-200 letters",
-		"just words\n":           "x.yaml line 3: expected a model, which has a uid, or a policy, found",
+		"uid: a\nstate: {}\n":      "x.yaml line 4: state: expected one of uid,",
+		"uid: a\npolicy: none\n":   "x.yaml line 4: policy: expected a policy, or the name of a stored one (default)",
+		"kind: policy\nuid: a\n":   `x.yaml line 3: kind: expected model, as the other fields say, found "policy"`,
+		"timeout: 1h\n":            "x.yaml line 3: name: expected 1-200 letters",
+		"name: p\ntimeout: soon\n": "x.yaml line 4: timeout: expected a duration",
+		"just words\n":             "x.yaml line 3: expected a model, which has a uid, or a policy, found",
 	} {
 		d.write("x.yaml", "uid: good\n---\n"+text)
 		told := strings.ReplaceAll(d.fail(exitFailed, "apply", "-f", d.path, "--owner", "ann"), d.path+"/", "")

@@ -164,3 +164,49 @@ func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
 		expectContains(t, c.do("model", "ls"), "LAST REASON", "since 2026-11-21T07:00:00.000Z: HTTP 503\n", "Not paid")
 	})
 }
+
+func TestModelsAreListed(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.env["REFRESHD_QUEUE"] = "{shop:1}"
+		var text strings.Builder
+		for i := range 450 {
+			fmt.Fprintf(&text, "{\"uid\":\"tbl_%d\"}\n", i)
+		}
+		c.in = text.String() + "{\"uid\":\"a\"}\n{\"uid\":\"once\"}\n"
+		c.do("model", "put", "-")
+		c.do("model", "disable", "a", "--reason", "No feed")
+		other := at(t, server)
+		other.in = "uid: of-another-queue\n"
+		other.do("model", "put", "-")
+
+		list := func(args ...string) []string {
+			t.Helper()
+			var uids []string
+			for _, object := range c.objects(c.do(append([]string{"model", "ls", "-o", "json"}, args...)...)) {
+				uids = append(uids, fmt.Sprint(object["uid"]))
+			}
+			slices.Sort(uids)
+			return uids
+		}
+		if all := list(); len(all) != 452 || len(slices.Compact(all)) != 452 {
+			t.Errorf("expected 452 models, each once, found %d", len(all))
+		}
+		for name, test := range map[string]struct{ got, want []string }{
+			"by status":                 {list("--status", "disabled"), []string{"a"}},
+			"by prefix":                 {list("--prefix", "o"), []string{"once"}},
+			"a prefix is no pattern":    {list("--prefix", "*"), nil},
+			"nor a set of characters":   {list("--prefix", "[ao]"), nil},
+			"by both":                   {list("--prefix", "o", "--status", "disabled"), nil},
+			"in a queue with no models": {list("--queue", "shop"), nil},
+		} {
+			if diff := cmp.Diff(test.want, test.got); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		}
+		if got := list("--limit", "250"); len(got) != 250 {
+			t.Errorf("expected 250 models, found %d", len(got))
+		}
+		expectContains(t, c.do("model", "ls", "--status", "disabled"), "UID  ", "a  ", "disabled", "No feed")
+	})
+}

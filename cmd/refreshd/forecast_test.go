@@ -44,17 +44,17 @@ func recordOf(q *fixture.Queue, uid string) *store.Record {
 }
 
 func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		c := at(t, server)
-		hourlyFleet(c, 100)
+		hourlyFleet(c, 200)
 		c.do("model", "disable", "m000")
 
 		f := c.object("forecast", "--for", "6h", "--drain", "60/m", "--by", "host")
 		load, spread := f["load"].(map[string]any), f["with_spread"].(map[string]any)
-		if f["models"] != 100.0 || f["disabled"] != 1.0 || load["peak"] != 99.0 || load["starts"] != 6*99.0 || load["minutes_over"] != 6.0 || load["backlog"] != 39.0 {
+		if f["models"] != 200.0 || f["disabled"] != 1.0 || load["peak"] != 199.0 || load["starts"] != 6*199.0 || load["minutes_over"] != 6.0 || load["backlog"] != 139.0 {
 			t.Errorf("found %v of %v models, %v disabled", load, f["models"], f["disabled"])
 		}
-		if peak := spread["peak"].(float64); peak < 10 || peak > 40 || spread["starts"].(float64) < 5*99 {
+		if peak := spread["peak"].(float64); peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199 {
 			t.Errorf("with a spread of six minutes: %v", spread)
 		}
 		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:host=h1 starts:10]") {
@@ -69,24 +69,13 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 		}
 
 		picked := c.object("forecast", "-l", "tenant=t1", "--for", "2h", "--spread", "30m")
-		if picked["models"] != 50.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
+		if picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
 			t.Errorf("of a tenant: %v", picked)
 		}
-		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 99 in the minute",
-			"6 of 36", "39 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
+		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
+			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
 		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
 		expectContains(t, c.do("forecast", "-l", "tenant=none"), "nothing starts")
-
-		q := fixture.Live(t, server)
-		now := nowOf(q)
-		for _, uid := range []string{"m001", "m002"} { // the drain is measured by the journal
-			record := recordOf(q, uid)
-			run, _ := record.Run(true, now)
-			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
-		}
-		if f := c.object("forecast"); f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
-			t.Errorf("by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
-		}
 	})
 }
 
@@ -185,6 +174,40 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 		}
 		if float64(journal) != plan["moves"] {
 			t.Errorf("%d entries in the journal, want %v", journal, plan["moves"])
+		}
+	})
+}
+
+func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		c := at(t, server)
+		c.do("queue", "create", "--parts", "4")
+		hourlyFleet(c, 120)
+		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 120.0 || load["starts"] != 720.0 {
+			t.Errorf("forecast: %v", load)
+		}
+		done := c.object("level", "--apply")
+		if after := done["after"].(map[string]any); after["peak"] != 12.0 || done["changed"] != done["moves"] || done["left"] != 0.0 {
+			t.Errorf("levelled: %v", done)
+		}
+		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
+	})
+}
+
+func TestTheDrainIsMeasured(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		q := fixture.Live(t, server)
+		c := at(t, server)
+		c.in = `{"uid":"a"}` + "\n" + `{"uid":"b"}` + "\n"
+		c.do("model", "put", "-")
+		now := nowOf(q)
+		for _, uid := range []string{"a", "b"} {
+			record := recordOf(q, uid)
+			q.Commit(now, record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
+		}
+		f := c.object("forecast")
+		if f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
+			t.Errorf("by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
 		}
 	})
 }

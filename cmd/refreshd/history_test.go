@@ -2,11 +2,22 @@ package main
 
 import (
 	"fmt"
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/policy"
+
+	"github.com/refreshd/refreshd/model"
+
+	"github.com/refreshd/refreshd/model/schedule"
+
+	"github.com/refreshd/refreshd/internal/operate"
 )
 
 func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
@@ -64,4 +75,69 @@ func TestTheHistoryIsDrawn(t *testing.T) {
 	s.answer("07:05:00", "failure", "b")
 	s.dispatch("10:00:00")
 	expectContains(t, s.do("model", "history", "b", "-o", "mermaid"), "Disabled", "2026-01-05T10:00:00")
+}
+
+func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
+	six := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
+	p, err := policy.Parse(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}, "on_exhausted": "give_up"})
+	m := model.Model{UID: "a", State: model.State{RefreshAt: six}}
+	if err != nil || m.Resolve(p, schedule.Parse) != nil {
+		t.Fatal(err)
+	}
+	m.State = m.Start(six, "a1").Next
+	failed := m.Fail(policy.Failure{Reason: "HTTP 503"}, six.Add(10*time.Minute))
+	m.State = failed.Next
+	m.State = m.Start(six.Add(time.Hour), "a2").Next
+	exhausted := m.Fail(policy.Failure{}, six.Add(70*time.Minute))
+	for name, test := range map[string]struct {
+		attempt *model.Attempt
+		want    string
+	}{
+		// 06:10 and 20 minutes: the retry would run until 07:20, past the planned refresh at 07:00
+		"a retry": {failed.Ended, `"deadline_at":"2026-01-05T06:50:00.000Z","delay_ms":1200000,"jitter_ms":0,"retry_at":"2026-01-05T06:30:00.000Z",` +
+			`"planned_at":"2026-01-05T07:00:00.000Z","overlap":"overlaps start","refresh_at":"2026-01-05T07:00:00.000Z",` +
+			`"refresh_why":"retry 1/1 +20m, planned first: overlaps start"`},
+		"no retry": {exhausted.Ended, `"deadline_at":"2026-01-05T07:50:00.000Z","delay_ms":null,"jitter_ms":0,"retry_at":null,"planned_at":null,"overlap":"",` +
+			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
+	} {
+		var shown strings.Builder
+		if err := print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0]); err != nil {
+			t.Error(err)
+		}
+		for field := range strings.SplitSeq(test.want+fmt.Sprintf(`,"retries_exhausted":%v`, name == "no retry"), `,"`) {
+			if !strings.Contains(shown.String(), strings.TrimPrefix(field, `"`)) {
+				t.Errorf("%s: expected %s in %s", name, field, shown.String())
+			}
+		}
+	}
+}
+
+func TestTheHistoryTellsTheWaitInLineFromTheWork(t *testing.T) {
+	started := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
+	attempt := model.Attempt{AttemptUID: "a1", AttemptNo: 1, StartedAt: started, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess}
+	for name, test := range map[string]struct {
+		processing time.Time
+		cells      []string
+		wait, work *int64
+	}{
+		"its worker said that it began":  {started.Add(40 * time.Minute), []string{"success", "40m0s", "20m0s"}, new(int64(40 * 60_000)), new(int64(20 * 60_000))},
+		"its worker said nothing":        {time.Time{}, []string{"success", "-", "1h0m0s"}, nil, nil},
+		"the clock was set back by then": {started.Add(-time.Minute), []string{"success", "0s", "1h1m0s"}, new(int64(0)), new(int64(61 * 60_000))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			attempt := attempt
+			attempt.ProcessingAt = test.processing
+			var table strings.Builder
+			if err := (&app{stdout: &table, output: outputTable}).printAttempts([]model.Attempt{attempt}); err != nil {
+				t.Fatal(err)
+			}
+			if cells := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(cells, strings.Join(test.cells, " ")) {
+				t.Errorf("expected %q, found\n%s", test.cells, table.String())
+			}
+			view := operate.NewAttempts([]model.Attempt{attempt})[0]
+			if diff := cmp.Diff([]*int64{test.wait, test.work}, []*int64{view.WaitMS, view.WorkMS}); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }

@@ -82,29 +82,35 @@ func TestAPolicyThatIsRefusedIsNamedWithItsPlaceAndNoneOfItsFileIsStored(t *test
 	server := testkit.Miniredis(t)
 	c := at(t, server)
 	for text, want := range map[string]string{
-		"name: b\ntimeout: soon\n":                      `policy.yaml line 5: timeout: expected a duration`,
-		"timeout: 1m\n":                                 "policy.yaml line 4: name: expected 1-200 letters",
-		"timeout: 1m\nname: inline-0\n":                 `policy.yaml line 5: name: expected 1-200 letters`,
-		"name: \"b\n":                                   "policy.yaml line 4: ",
-		"b\n":                                           "policy.yaml line 4: expected an object with name",
-		"name: b\ntries: 3\n":                           "policy.yaml line 5: tries: expected one of name, rrule",
-		"name: b\nname: c\n":                            "policy.yaml line 4: ",
-		"name: b\nretries:\n  - 0s\n  - 1x\n":           `policy.yaml line 7: retries[1]: expected a duration such as`,
-		"name: b\n\nrrule: FREQ=DAILY;BYHOUR=25\n":      `policy.yaml line 6: rrule BYHOUR: expected`,
-		"name: b\nretries:\n  expr: |\n    k <\n":       `policy.yaml line 6: retries.expr: expected an expression over k`,
-		"name: b\ndelays_by_error:\n  A: 1m\n  B: x\n":  `policy.yaml line 7: delays_by_error.B: expected a duration such as`,
-		"name: b\nretry_on: [A]\nnever_retry: [B]\n":    `policy.yaml line 6: never_retry: expected retry_on or never_retry, found both`,
-		"name: b\nretries: {strategy: cubic, base: 1m}": `policy.yaml line 5: retries.strategy: expected fixed or linear`,
+		"name: b\ntimeout: soon\n":                           `policy.yaml line 5: timeout: expected a duration`,
+		"timeout: 1m\n":                                      "policy.yaml line 4: name: expected 1-200 letters",
+		"timeout: 1m\nname: inline-0\n":                      `policy.yaml line 5: name: expected 1-200 letters`,
+		"name: \"b\n":                                        "policy.yaml line 4: ",
+		"b\n":                                                "policy.yaml line 4: expected an object with name",
+		"name: b\ntries: 3\n":                                "policy.yaml line 5: tries: expected one of name, rrule",
+		"name: b\nname: c\n":                                 "policy.yaml line 4: ",
+		"name: b\nretries:\n  - 0s\n  - 1x\n":                `policy.yaml line 7: retries[1]: expected a duration such as`,
+		"name: b\n\nrrule: FREQ=DAILY;BYHOUR=25\n":           `policy.yaml line 6: rrule BYHOUR: expected`,
+		"name: b\nretries:\n  expr: |\n    k <\n":            `policy.yaml line 6: retries.expr: expected an expression over k`,
+		"name: b\ndelays_by_error:\n  A: 1m\n  B: x\n":       `policy.yaml line 7: delays_by_error.B: expected a duration such as`,
+		"name: b\nretry_on: [A]\nnever_retry: [B]\n":         `policy.yaml line 6: never_retry: expected retry_on or never_retry, found both`,
+		"name: b\nretries:\n  strategy: cubic\n  base: 1m\n": `policy.yaml line 6: retries.strategy: expected fixed or linear`,
 	} {
 		path := file(t, "policy.yaml", "name: a\ntimeout: 1m\n---\n"+text)
 		expectContains(t, c.fail(exitFailed, "policy", "put", path), want)
+		if !strings.Contains(want, " name: ") { // which only a save needs
+			for _, args := range [][]string{{"check", path}, {"get", path}, {"english", path}, {"diff", path, path}} {
+				expectContains(t, c.fail(exitFailed, append([]string{"policy"}, args...)...), want)
+			}
+		}
 		if dump := server.Dump(t); len(dump) > 0 {
 			t.Errorf("expected nothing stored, found %v", dump)
 		}
 	}
 	for text, want := range map[string]string{
 		"\n# nothing\n": "standard input: expected a policy, found nothing", `[{"name":"a"},{"name":"b"`: "standard input line 1: ",
-		"Allow 1 hour to complete\nRetry nicely\n": `standard input line 2: expected a known sentence, found "Retry nicely"`,
+		"Allow 1 hour to complete\nRetry nicely\n":                `standard input line 2: expected a known sentence, found "Retry nicely"`,
+		"Allow 1 hour to complete\n\nRefresh at half past seldom": "standard input line 3: ",
 	} {
 		c.in = text
 		for _, command := range []string{"put", "check", "get", "english", "diff"} {
@@ -279,13 +285,15 @@ func TestAPartialPolicyKeepsWhatTheStoredDefaultSays(t *testing.T) {
 }
 
 func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
-	c := at(t, testkit.Miniredis(t))
-	c.policy(nightlyYAML)
+	server := testkit.Miniredis(t)
+	c := at(t, server)
+	c.policy(nightlyYAML + "---\nname: other\n")
+	server.Client(t).HSet(t.Context(), "bigtables:policies", "broken", "{")
 	yaml := file(t, "policy.yaml", nightlyYAML+"---\nname: other\n")
 	const outcome = "completed name plan result warnings"
 	for command, fields := range map[string]string{
-		"check " + yaml: outcome, "put " + yaml + " --plan": outcome, "put " + yaml: outcome, "rm nightly": outcome, "ls": "name policy readable", "english default": "english name",
-		"diff default default": "differences plan",
+		"check " + yaml: outcome, "put " + yaml + " --plan": outcome, "put " + yaml: outcome, "rm other": outcome, "ls": "name policy readable", "english nightly": "english name",
+		"diff nightly default": "differences plan",
 		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after jitter limits misfire name never_retry " +
 			"notify on_exhausted queue_timeout retries retry_after_scope retry_window rrule spread timeout warn_within",
 	} {
@@ -305,7 +313,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		if count == 0 {
 			t.Errorf("%s: expected objects, found none", command)
 		}
-		c.policy(nightlyYAML)
+		c.policy(nightlyYAML + "---\nname: other\n")
 	}
 }
 
@@ -334,7 +342,10 @@ func TestACheckWarnsAndFailsOnlyWhenAsked(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	path := file(t, "policy.yaml", "name: tight\nrrule: FREQ=HOURLY;INTERVAL=2\ntimeout: 2h\nretries: [0s]\n---\nname: open\n")
 	warned := "policy.yaml line 3: timeout: 2h is not shorter than the interval of 2h"
-	_, stdout, stderr := c.run("policy", "check", path)
+	code, stdout, stderr := c.run("policy", "check", path)
+	if code != exitDone {
+		t.Errorf("expected exit code 0, found %d", code)
+	}
 	expectEqualText(t, "ok         tight\nok         open\n", stdout)
 	expectContains(t, stderr, "warning: ", warned, "policy.yaml line 6: timeout: is missing: 10m, that of the policy default\n")
 	expectContains(t, c.fail(exitFailed, "policy", "check", path, "--strict"), warned)
@@ -366,7 +377,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 		}
 		return stdout
 	}
-	for _, field := range []string{"name", "rrule", "timeout", "retries", "alignment", "disabled_reason", evil} {
+	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", "expr", evil} {
 		text, err := json.Marshal(map[string]any{field: evil})
 		if err != nil {
 			t.Fatal(err)

@@ -99,6 +99,9 @@ func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	for _, told := range c.objects(stdout) {
 		results = append(results, fmt.Sprint(told["uid"], " ", told["result"]))
 	}
+	if a, d := c.object("model", "get", "a"), c.object("model", "get", "d"); a["policy"] != d["policy"] {
+		t.Errorf("expected one policy, found %v and %v", a["policy"], d["policy"])
+	}
 	if diff := cmp.Diff([]string{"a unchanged", "b refused", "c refused", "d unchanged", " refused", "f refused"}, results); diff != "" {
 		t.Error(diff)
 	}
@@ -217,4 +220,38 @@ func fieldsOf(of reflect.Type) (names []string) {
 		}
 	}
 	return names
+}
+
+func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
+	c := at(t, testkit.Redis(t)) // a whole batch can take miniredis longer than the five seconds that a call may take
+	var text strings.Builder
+	for i := range 2*operate.BatchSize + 1 {
+		fmt.Fprintf(&text, "---\nuid: m%d\nrrule: FREQ=HOURLY;INTERVAL=2\n%s", i, tight)
+	}
+	text.WriteString("---\nuid: other\nrrule: FREQ=HOURLY;INTERVAL=1\n" + tight)
+	_, _, stderr := c.run("model", "put", file(t, "models.yaml", text.String()))
+	lines := strings.Split(strings.TrimSpace(stderr), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("expected 2 warnings, found %d\n%s", len(lines), stderr)
+	}
+	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ",
+		fmt.Sprintf(" (%d models)", 2*operate.BatchSize+1))
+	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*operate.BatchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
+	if strings.Contains(lines[1], " models)") {
+		t.Errorf("expected no count of one model, found %s", lines[1])
+	}
+}
+
+func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
+	c := at(t, testkit.Miniredis(t))
+	c.in = `[{"uid":"a"},{"uid":"b c"},{"uid":"d"}]`
+	_, stdout, stderr := c.run("model", "put", "-")
+	expectEqualText(t, "3 models: 2 created, 0 updated, 0 unchanged, 1 refused\n", stdout)
+	expectContains(t, stderr, "line 1: uid: expected")
+	_, stdout, _ = c.run("model", "put", "-", "--verbose")
+	expectEqualText(t, "unchanged  a\nunchanged  d\n3 models: 0 created, 0 updated, 2 unchanged, 1 refused\n", stdout)
+	_, stdout, _ = c.run("model", "put", "-", "-o", "json")
+	if told := c.objects(stdout); len(told) != 3 {
+		t.Errorf("expected an object for each model, found %s", stdout)
+	}
 }

@@ -200,13 +200,14 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommitsInTheirOrder(t *testing.T) 
 		t.Errorf("expected 8 to 20 commits, found %s, %v", calls, err)
 	}
 	var lines strings.Builder
-	for n := range documents { // one model again and again ends as its last document
+	const last = 20 * operate.BatchSize
+	for n := range last { // one model again and again ends as its last document
 		fmt.Fprintf(&lines, "{\"uid\":\"m%d\",\"payload\":{\"n\":%d}}\n", n%10, n)
 	}
 	d.in = lines.String()
 	d.do("model", "put", "-", "--format", "jsonl")
 	for uid := range 10 {
-		if got := d.object("model", "get", fmt.Sprint("m", uid))["payload"]; cmp.Diff(map[string]any{"n": float64(documents - 10 + uid)}, got) != "" {
+		if got := d.object("model", "get", fmt.Sprint("m", uid))["payload"]; cmp.Diff(map[string]any{"n": float64(last - 10 + uid)}, got) != "" {
 			t.Errorf("m%d: found %v", uid, got)
 		}
 	}

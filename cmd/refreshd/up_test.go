@@ -265,3 +265,23 @@ func TestADaemonWaitsForARedisThatIsNotThereYet(t *testing.T) {
 	poller.ends(t)
 	expectContains(t, poller.stderr.String(), `"message":"started"`, "connection refused", `"message":"stopped"`)
 }
+
+func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
+	t.Parallel()
+	service := newService(t)
+	server := testkit.Redis(t)
+	c, q := at(t, server), fixture.Live(t, server)
+	models := file(t, "models.yaml", "uid: a\n---\nuid: b\n")
+	up := c.start("up", "--models", models, "--http", service.URL, "--grace", "1h")
+	up.line(t, "2 models: 2 created")
+	testkit.Await(t, service.asked, "a request of the worker")
+	testkit.Await(t, service.asked, "a request of the worker")
+	up.cancel()
+	awaitLog(t, up, `"part":"dispatcher","time"`)
+	service.release <- struct{}{}
+	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
+	close(service.release)
+	if code := up.stop(); code != exitDone {
+		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
+	}
+}

@@ -23,7 +23,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"stats --redis http://x":    "http", "stats --queue a·b": "queue: expected 1-64 letters", "stats --config /no/such/file": "--config: open /no/such/file",
 
 		"model get": "expected the uid of a model, found none", "model get a b": "expected the uid of one model, found 2", "explain": "expected the uid of a model, found none",
-		"model rm": "expected the uid of a model, found none", "model run a·b": "uid: expected 1-200 letters",
+		"model rm": "expected the uid of a model, found none", "model run": "expected the uid of a model, found none", "model run a·b": "uid: expected 1-200 letters",
 		"model put": "expected one file, or - for standard input, found 0", "model put - --format xml": `--format: expected one of auto, yaml, json, jsonl, found "xml"`,
 		"model import": "expected one file, or - for standard input, found 0", "model export -l status=busy": "status: expected one of",
 		"model ls --status busy": `--status: expected one of`, "model ls --sort size": "--sort: expected one of due, failing", "model ls -l tenant": `terms such as "tenant=t1"`,
@@ -90,6 +90,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"schedule next @daily --after 1969-12-31T23:00:00Z":     `from 1970 to 2200, found "1969-12-31T23:00:00Z"`,
 		"schedule next @daily -n 0":                             `--count: expected 1 to 1000, found 0`,
 		"schedule next @daily --count 1001":                     `--count: expected 1 to 1000, found 1001`,
+		"schedule next @daily -n many":                          `--count: expected a whole number, found "many"`,
 		"schedule next @daily --rule @daily":                    `expected one rule, found an argument and --rule`,
 
 		"shadow": "expected one log of the old system", "shadow - --format xml": "--format: expected one of auto, csv, jsonl, monitor",
@@ -122,9 +123,11 @@ func TestWhatAQueueHasNotOrDoesNotAllowIsRefused(t *testing.T) {
 		"circuit open host=a·b": "expected a key such as host=example.com", "circuit open {host(input_url)}": "expected a key such as host=example.com",
 		"circuit set queue --share half": `--share: expected a share such as 50% or 0.5, found "half"`, "circuit set queue --share 300%": "--share: expected 5% to 100%, found 3",
 		"circuit set queue --window 1s": "--window: expected 10s to 1d, found 1s", "circuit set queue --min -1": "--min: expected 1 to 1000000 attempts, found -1",
-		"circuit set host=example.com --on": "expected queue, as the circuits of other keys are set", "queue create": "--parts: expected ", "queue create --parts 1025": "--parts: expected ",
-		"failures show x": "error: expected the id of a fingerprint, 12 hex digits, or other", "failures run x": "error: expected the id of a fingerprint",
+		"circuit set host=example.com --on": "expected queue, as the circuits of other keys are set", "queue create": "--parts: expected ", "queue create --parts 0": "--parts: expected ", "queue create --parts two": "--parts: expected ",
+		"queue create --parts 1025": "--parts: expected ",
+		"failures show x":           "error: expected the id of a fingerprint, 12 hex digits, or other", "failures run x": "error: expected the id of a fingerprint",
 		"model run m1 --by two\nlines": "by: expected at most 60 bytes on one line, found ", "model run m1 --by ·x": "by: expected at most 60 bytes on one line, found ",
+		"model run m1 --by \x1b[1m": "by: expected at most 60 bytes on one line, found ",
 	})
 	c.refuses(exitFailed, map[string]string{
 		"bulk show x":   "expected the id of a bulk that is not over, or was within a day, found none of that name",

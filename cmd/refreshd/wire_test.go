@@ -161,7 +161,7 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-		}, worker.Config{FenceEvery: 10 * time.Millisecond})
+		}, worker.Config{Name: "w", FenceEvery: 10 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		attempt := testkit.Await(t, attempts, "the attempt")
 		old := attempt.Deadline()
 		testkit.Eventually(t, "started is said", func() bool { return len(n.queue.List(n.part.Keys.Output)) == 1 })
-		if said := n.queue.List(n.part.Keys.Output)[0]; string(attempt.Payload) != `{"try":1}` || !strings.HasPrefix(said, fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q`, n.queue.Attempt("b"))) {
+		if said := n.queue.List(n.part.Keys.Output)[0]; attempt.UID != "b" || string(attempt.Payload) != `{"try":1}` || said != fmt.Sprintf(`{"type":"started","banner_uid":"b","try":%q,"worker":"w"}`, n.queue.Attempt("b")) {
 			t.Errorf("expected words as the queue has them, found %s for %s", said, attempt.Payload)
 		}
 		n.round()
@@ -188,9 +188,30 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		if err := testkit.Await(t, ended, "the end of the pool"); err != nil {
 			t.Fatal(err)
 		}
+		if diff := cmp.Diff([]string{fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, n.queue.Attempt("b"))}, n.queue.List(n.part.Keys.Output)); diff != "" {
+			t.Error(diff)
+		}
 		n.round()
 		if stats := n.queue.Stats(); stats["success"] != 1 || stats["late"] != 0 || stats["timeout"] != 0 {
 			t.Errorf("expected a success in time, found %v", stats)
+		}
+	})
+}
+
+func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
+		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
+		n.round()
+		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
+			t.Fatalf("expected an attempt, found %q", list)
+		}
+		n.queue.Clock.Turn(2 * time.Minute)
+		n.round()
+		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
+		n.round()
+		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
+			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
 		}
 	})
 }
