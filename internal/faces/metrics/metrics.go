@@ -9,8 +9,6 @@ package metrics
 import (
 	"context"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -29,11 +27,11 @@ type Metrics struct {
 	registry *prometheus.Registry
 	clock    func() time.Time
 
-	loops   loops
-	workers workers
-	queues  *queues
-	script  *prometheus.HistogramVec
-	faults  *prometheus.CounterVec
+	loops  loops
+	script *prometheus.HistogramVec
+	faults *prometheus.CounterVec
+	ran    *prometheus.HistogramVec // by handlers of workers
+	busy   *prometheus.GaugeVec     // slots of workers
 }
 
 // New returns the metrics of a process that serves no queue yet. The clock measures how long things take.
@@ -51,35 +49,20 @@ func New(build Build, clock func() time.Time) *Metrics {
 	}
 	m.registry.MustRegister(info, m.script, m.faults, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.loops = newLoops(m.registry)
-	m.workers = workers{
-		pools: new(pools),
-		ran:   histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue"),
-		busy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
-		}, []string{"queue"}),
-	}
-	m.queues = new(queues)
-	m.registry.MustRegister(m.queues, m.workers.ran, m.workers.busy, m.workers.pools)
+	m.ran = histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue")
+	m.busy = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
+	}, []string{"queue"})
+	m.registry.MustRegister(m.ran, m.busy)
 	return m
 }
 
-// list is what one collector collects from: a registry takes each name once. It is safe for concurrent use.
-type list[T any] struct {
-	mu    sync.Mutex
-	items []T // guarded by mu
-}
+// collector tells numbers of one queue. It describes none beforehand, as a registry takes each description once, and others tell the same of theirs.
+type collector func(metrics chan<- prometheus.Metric)
 
-func (l *list[T]) add(item T) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.items = append(l.items, item)
-}
+func (collector) Describe(chan<- *prometheus.Desc) {}
 
-func (l *list[T]) all() []T {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.items)
-}
+func (c collector) Collect(metrics chan<- prometheus.Metric) { c(metrics) }
 
 // Handler answers scrapes, also while Redis does not answer: then the numbers of the queues are absent.
 func (m *Metrics) Handler() http.Handler {
@@ -127,18 +110,12 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 }
 
-type workers struct {
-	ran   *prometheus.HistogramVec
-	busy  *prometheus.GaugeVec
-	pools *pools
-}
-
 // Work measures what a handler does for a queue. Nil metrics return it as it is.
 func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
 	if m == nil {
 		return next
 	}
-	ran, busy := m.workers.ran.WithLabelValues(queue), m.workers.busy.WithLabelValues(queue)
+	ran, busy := m.ran.WithLabelValues(queue), m.busy.WithLabelValues(queue)
 	return func(ctx context.Context, attempt *worker.Attempt) error {
 		began := m.clock()
 		busy.Inc()
@@ -152,17 +129,19 @@ func (m *Metrics) Work(queue string, next worker.Handler) worker.Handler {
 
 // Pool adds the counters of a pool with so many slots. A queue has one in a process.
 func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
-	if m != nil {
-		m.workers.pools.add(&poolNumbers{pool, float64(slots), queue})
+	if m == nil {
+		return
 	}
-}
-
-type pools struct{ list[*poolNumbers] }
-
-type poolNumbers struct {
-	pool  *worker.Pool
-	slots float64
-	queue string
+	m.registry.MustRegister(collector(func(metrics chan<- prometheus.Metric) {
+		s := pool.Stats()
+		metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, float64(slots), queue)
+		for outcome, count := range map[string]int64{
+			"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
+			"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
+		} {
+			metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), queue, outcome)
+		}
+	}))
 }
 
 var (
@@ -171,21 +150,3 @@ var (
 		"Attempts of a worker of this process by how they ended; taken: entries that it has taken; requeued: those of dead workers that it has returned.",
 		[]string{"queue", "outcome"}, nil)
 )
-
-func (p *pools) Describe(descs chan<- *prometheus.Desc) {
-	descs <- poolSlots
-	descs <- poolEntries
-}
-
-func (p *pools) Collect(metrics chan<- prometheus.Metric) {
-	for _, n := range p.all() {
-		s := n.pool.Stats()
-		metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, n.slots, n.queue)
-		for outcome, count := range map[string]int64{
-			"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
-			"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
-		} {
-			metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), n.queue, outcome)
-		}
-	}
-}

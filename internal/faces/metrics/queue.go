@@ -25,11 +25,9 @@ const (
 // Queue adds the numbers of a queue, which are read at each scrape. A queue is added once.
 func (m *Metrics) Queue(queue *store.Queue) {
 	if m != nil {
-		m.queues.add(&queueNumbers{queue: queue, clock: m.clock})
+		m.registry.MustRegister(collector((&queueNumbers{queue: queue, clock: m.clock}).collect))
 	}
 }
-
-type queues struct{ list[*queueNumbers] }
 
 type queueNumbers struct {
 	queue *store.Queue
@@ -41,12 +39,8 @@ type queueNumbers struct {
 	readAt time.Time   // guarded by mu
 }
 
-var queueDescs []*prometheus.Desc
-
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	desc := prometheus.NewDesc("refreshd_queue_"+name, help, append([]string{"queue"}, labels...), nil)
-	queueDescs = append(queueDescs, desc)
-	return desc
+	return prometheus.NewDesc("refreshd_queue_"+name, help, append([]string{"queue"}, labels...), nil)
 }
 
 var (
@@ -64,20 +58,6 @@ var (
 	queueAlive     = describe("daemons", "Daemons of a kind that have given a heartbeat; of a queue of several parts, in the part that has fewest.", "kind")
 	queueCounted   = describe("counted_total", "Counters of the queue since it began, of all processes.", "counter")
 )
-
-func (q *queues) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range queueDescs {
-		descs <- desc
-	}
-}
-
-func (q *queues) Collect(metrics chan<- prometheus.Metric) {
-	var reading sync.WaitGroup
-	for _, n := range q.all() {
-		reading.Go(func() { n.collect(metrics) })
-	}
-	reading.Wait()
-}
 
 // read reads and adds up all parts, unless that was done just now.
 func (n *queueNumbers) read() (store.Stats, error) {
