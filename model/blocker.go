@@ -84,13 +84,13 @@ func (m *Model) unpark(next *State, now time.Time) {
 
 // Hold is a pause of all models that a selector picks: none of them starts. What waits for its end starts once then.
 type Hold struct {
-	ID       string
-	Selector Selector
-	Since    time.Time
-	Until    time.Time     // zero: until somebody releases it
-	Within   time.Duration // over which the starts of its models are spread when it ends; 0: all at once
-	Reason   string        // for people
-	By       string        // who wanted it; empty: nobody says
+	ID       string        `json:"id"`
+	Selector Selector      `json:"selector"` // of all: the whole queue
+	Since    time.Time     `json:"since"`
+	Until    time.Time     `json:"until"`  // zero: until somebody releases it
+	Within   time.Duration `json:"within"` // over which the starts of its models are spread when it ends; 0: all at once
+	Reason   string        `json:"reason"` // for people
+	By       string        `json:"by"`     // who wanted it; empty: nobody says
 }
 
 // MaxWithin is the longest time over which starts are spread.

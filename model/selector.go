@@ -114,6 +114,9 @@ func (s Selector) String() string {
 	return strings.Join(texts, ",")
 }
 
+// MarshalText is String, for JSON.
+func (s Selector) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
 // All reports whether the selector picks all models.
 func (s Selector) All() bool { return len(s.terms) == 0 }
 

@@ -18,7 +18,7 @@ func failuresCommand(a *app) *cobra.Command {
 	command := a.operates("failures", "Tell why models are failing: by cause, host, label or policy", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return table(a, []any{"MODELS", "BY", "SINCE", "LAST", "UIDS", "REASON"}, func(f *operate.Failures) []any {
-				return []any{f.Models, cmp.Or(f.By, "-"), f.Since, f.Last, cmp.Or(strings.Join(f.UIDs, " "), "-"), document.Shorten(f.Cause(), 120)}
+				return []any{f.Models, cmp.Or(f.By, "-"), f.FirstAt, f.LastAt, cmp.Or(strings.Join(f.UIDs, " "), "-"), document.Shorten(f.Cause(), 120)}
 			})(o.Failures(ctx, r))
 		}, r.Validate)
 	command.Long = `Tell how many models are failing by each signature: by error type and reason, without what differs from model to model, such as
@@ -40,8 +40,8 @@ func failuresCommand(a *app) *cobra.Command {
 	command.AddCommand(a.operates("show SIGNATURE", "Tell all that is known of a signature, and ten models", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Failure),
 		func(d *operate.FailureDetails) [][2]any {
 			return [][2]any{
-				{"error", d.Error}, {"signature", d.Signature}, {"models", fmt.Sprint(d.Models, "  that are failing by it now")}, {"since", d.Since},
-				{"last", d.Last}, {"reason", d.Reason}, {"error type", d.ErrorType}, {"of", d.LastUID}, {"failures", d.Count},
+				{"error", d.ID}, {"signature", d.Text}, {"models", fmt.Sprint(d.Models, "  that are failing by it now")}, {"since", d.FirstAt},
+				{"last", d.LastAt}, {"reason", d.Reason}, {"error type", d.ErrorType}, {"of", d.UID}, {"failures", d.Count},
 				{"began", fmt.Sprint(d.Began, "  times a model began to fail by it")}, {"ended", fmt.Sprint(d.Ended, "  times one ceased to")},
 				{"uids", strings.Join(d.Examples, " ")},
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -33,7 +34,7 @@ func holdCommand(a *app) *cobra.Command {
 			if err == nil && bulk != "" {
 				err = a.follow(ctx, o, bulk)
 			}
-			return table(a, holdHeader, holdRow)([]operate.Hold{hold}, err)
+			return table(a, holdHeader, holdRow)([]store.HoldSum{hold}, err)
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
@@ -72,15 +73,15 @@ func releaseCommand(a *app) *cobra.Command {
 
 var holdHeader = []any{"HOLD", "MODELS", "SINCE", "UNTIL", "PARKED", "BY", "REASON"}
 
-func holdRow(h *operate.Hold) []any {
+func holdRow(h *store.HoldSum) []any {
 	var until any = h.Until
 	switch {
-	case h.Ended:
+	case h.Released:
 		until = "letting go"
 	case h.Until.IsZero():
 		until = "released"
 	}
-	return []any{h.ID, cmp.Or(h.Selector, "all"), h.Since, until, h.Parked, h.By, h.Reason}
+	return []any{h.ID, cmp.Or(h.Selector.String(), "all"), h.Since, until, h.Parked, h.By, h.Reason}
 }
 
 func calendarCommand(a *app) *cobra.Command {
@@ -235,8 +236,8 @@ In a queue of several parts each part has its share, and at least one.`
 
 var limitHeader = []any{"KEY", "RUNNING", "PARKED", "SET", "UNTIL", "BY", "REASON"}
 
-func limitRow(l *operate.Limit) []any {
-	set := l.Rate
+func limitRow(l *store.LimitUse) []any {
+	set := l.Rate.String()
 	if l.Max > 0 {
 		set = fmt.Sprintf("%d running %s", l.Max, set)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -163,20 +164,6 @@ func (o Operator) SetCircuit(ctx context.Context, key string, s CircuitSettings)
 	return o.Queue.Fleet().SetQueueCircuit(ctx, circuit, o.By)
 }
 
-// Limit is a limit that was set, or a key of which something runs or waits, in all parts of a queue.
-type Limit struct {
-	Key     string    `json:"key"`
-	Set     bool      `json:"set"`  // at run time
-	Max     int       `json:"most"` // attempts at a time; 0: any number
-	Rate    string    `json:"rate"`
-	Until   time.Time `json:"until"`
-	By      string    `json:"by"`
-	Reason  string    `json:"reason"`
-	Running int64     `json:"running"`
-	Parked  int64     `json:"parked"`
-	Next    time.Time `json:"next_start_at"` // of its rate, or when a worker asked to be left alone until
-}
-
 // LimitRequest is a limit as somebody asks for it.
 type LimitRequest struct {
 	Key     string // or a template of keys
@@ -221,12 +208,6 @@ func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 }
 
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.
-func (o Operator) Limits(ctx context.Context, keys ...string) ([]Limit, error) {
-	uses, err := o.Queue.Fleet().LimitUses(ctx, keys...)
-	limits := make([]Limit, len(uses))
-	for i, use := range uses {
-		l := use.Limit
-		limits[i] = Limit{l.Name, use.Set, l.Running, l.Rate.String(), l.Until, l.By, l.Reason, use.Running, use.Parked, use.Free}
-	}
-	return limits, err
+func (o Operator) Limits(ctx context.Context, keys ...string) ([]store.LimitUse, error) {
+	return o.Queue.Fleet().LimitUses(ctx, keys...)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -52,16 +51,8 @@ func (r *FailuresRequest) Validate() (err error) {
 
 // Failures is a group of failing models.
 type Failures struct {
-	By        string    `json:"by"`        // what is the same of them: host=example.com; empty: none has it
-	Models    int64     `json:"models"`    // that are failing
-	Since     time.Time `json:"since"`     // by error: its first failure; otherwise since when the first model is failing
-	Last      time.Time `json:"last"`      // the last failure by this error
-	PastSince time.Time `json:"past_at"`   // when the last model ceased to fail by it; zero: some are failing
-	Error     string    `json:"error"`     // id of the group of failures, of most of them
-	Signature string    `json:"signature"` // its text
-	Reason    string    `json:"reason"`    // of its last failure
-	ErrorType string    `json:"error_type"`
-	UIDs      []string  `json:"uids"` // of three of them
+	By string `json:"by"` // what is the same of them: host=example.com; empty: none has it
+	store.FailureGroup
 
 	errors map[string]int64 // how many of them fail by each error; nil: all by one
 }
@@ -69,19 +60,13 @@ type Failures struct {
 // Cause is what most of the models have in common.
 func (f *Failures) Cause() string {
 	if f.errors == nil {
-		return cmp.Or(f.Reason, f.Signature)
+		return cmp.Or(f.Reason, f.Text)
 	}
-	return fmt.Sprintf("%d by %s: %s", f.errors[f.Error], f.Error, f.Signature)
+	return fmt.Sprintf("%d by %s: %s", f.errors[f.ID], f.ID, f.Text)
 }
 
-func (f *Failures) describe(one *store.FailureGroup) {
-	f.Error, f.Signature, f.Reason, f.ErrorType, f.Last = one.ID, one.Text, one.Reason, one.ErrorType, one.LastAt
-}
-
-func newFailures(one *store.FailureGroup) Failures {
-	f := Failures{By: model.SelectError + "=" + one.ID, Models: one.Models, Since: one.FirstAt, PastSince: one.PastAt, UIDs: one.UIDs}
-	f.describe(one)
-	return f
+func newFailures(one store.FailureGroup) Failures {
+	return Failures{By: model.SelectError + "=" + one.ID, FailureGroup: one}
 }
 
 // Failures tells why models are failing, the largest group first.
@@ -101,7 +86,7 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	if !r.byKey && r.picks.All() {
 		groups := make([]Failures, len(known))
 		for i := range known {
-			groups[i] = newFailures(&known[i])
+			groups[i] = newFailures(known[i])
 		}
 		return groups, nil
 	}
@@ -113,10 +98,10 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 	})
 	for i := range groups {
 		most := int64(0)
-		for j := range known {
-			if n := groups[i].errors[known[j].ID]; n > most {
-				most = n
-				groups[i].describe(&known[j])
+		for _, one := range known {
+			if f := &groups[i]; f.errors[one.ID] > most {
+				most = f.errors[one.ID]
+				f.ID, f.Text, f.Reason, f.ErrorType, f.LastAt = one.ID, one.Text, one.Reason, one.ErrorType, one.LastAt
 			}
 		}
 	}
@@ -133,13 +118,13 @@ func (o Operator) groupFailures(ctx context.Context, selector model.Selector, ke
 		return part.Report().EachPicked(ctx, failing, func(m *store.Record) error {
 			by := keyOf(&m.Model)
 			if groups[by] == nil {
-				groups[by] = &Failures{By: by, errors: map[string]int64{}, Since: m.FailingSince}
+				groups[by] = &Failures{By: by, errors: map[string]int64{}, FailureGroup: store.FailureGroup{FirstAt: m.FailingSince}}
 			}
 			group := groups[by]
 			group.Models++
 			group.errors[m.FingerprintID]++
-			if m.FailingSince.Before(group.Since) {
-				group.Since = m.FailingSince
+			if m.FailingSince.Before(group.FirstAt) {
+				group.FirstAt = m.FailingSince
 			}
 			if group.UIDs = append(group.UIDs, m.UID); len(group.UIDs) > 3 { // the same ones, however the walk goes
 				slices.Sort(group.UIDs)
@@ -163,7 +148,6 @@ type FailureDetails struct {
 	Began    int64    `json:"began"`    // how often a model began to fail by it
 	Ended    int64    `json:"ended"`    // how often one ceased to
 	Examples []string `json:"examples"` // at most ten uids
-	LastUID  string   `json:"-"`        // the model that failed last
 }
 
 // SelectFailing is the selector of the models that are failing by an error.
@@ -190,8 +174,8 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 	if err != nil {
 		return d, err
 	}
-	one := &found[0]
-	d = FailureDetails{Failures: newFailures(one), Count: one.Failures, Began: one.Began, Ended: one.Ended, LastUID: one.UID}
+	one := found[0]
+	d = FailureDetails{Failures: newFailures(one), Count: one.Failures, Began: one.Began, Ended: one.Ended}
 	picks, err := model.ParseSelector(selector)
 	if err != nil {
 		return d, err

@@ -14,23 +14,6 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// Hold is a hold in all parts of a queue.
-type Hold struct {
-	ID       string        `json:"id"`
-	Selector string        `json:"selector"` // empty: the whole queue
-	Since    time.Time     `json:"since"`
-	Until    time.Time     `json:"until"` // zero: until somebody releases it
-	Within   time.Duration `json:"within"`
-	Reason   string        `json:"reason"`
-	By       string        `json:"by"`
-	Ended    bool          `json:"ended"`  // its models are being let go
-	Parked   int64         `json:"parked"` // models that wait for it
-}
-
-func newHold(h *store.HoldSum) Hold {
-	return Hold{h.ID, h.Selector.String(), h.Since, h.Until, h.Within, h.Reason, h.By, h.Released, h.Parked}
-}
-
 // HoldRequest is a hold as somebody asks for it.
 type HoldRequest struct {
 	ID       string // empty: a new one
@@ -42,33 +25,33 @@ type HoldRequest struct {
 }
 
 // Hold keeps models from starting. bulk is the one that takes back their attempts; empty: nobody asked for it.
-func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ Hold, bulk string, err error) {
+func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bulk string, err error) {
 	hold := model.Hold{ID: cmp.Or(r.ID, store.NewHoldID()), Reason: r.Reason, By: o.By}
 	if r.Reason == "" {
-		return Hold{}, "", refuse("reason", "why, for whoever wonders", "nothing")
+		return store.HoldSum{}, "", refuse("reason", "why, for whoever wonders", "nothing")
 	}
 	if hold.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
-		return Hold{}, "", err
+		return store.HoldSum{}, "", err
 	}
 	if hold.Selector, err = model.ParseSelector(r.Selector); err != nil {
-		return Hold{}, "", refused(err)
+		return store.HoldSum{}, "", refused(err)
 	}
 	if hold.Until, err = r.Ending.at(hold.Since); err != nil {
-		return Hold{}, "", err
+		return store.HoldSum{}, "", err
 	}
 	if hold.Within, err = readWithin(r.Within); err != nil {
-		return Hold{}, "", err
+		return store.HoldSum{}, "", err
 	}
 	if err := hold.Validate(); err != nil {
-		return Hold{}, "", refused(err)
+		return store.HoldSum{}, "", refused(err)
 	}
 	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
-		return Hold{}, "", fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
+		return store.HoldSum{}, "", fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
 	}
 	if r.Cancel {
 		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
 	}
-	return newHold(&store.HoldSum{Hold: hold}), bulk, err
+	return store.HoldSum{Hold: hold}, bulk, err
 }
 
 func readWithin(text string) (time.Duration, error) {
@@ -83,13 +66,8 @@ func readWithin(text string) (time.Duration, error) {
 }
 
 // Holds lists the holds, the oldest first.
-func (o Operator) Holds(ctx context.Context) ([]Hold, error) {
-	found, err := o.Queue.Fleet().Holds(ctx)
-	holds := make([]Hold, len(found))
-	for i := range found {
-		holds[i] = newHold(&found[i])
-	}
-	return holds, err
+func (o Operator) Holds(ctx context.Context) ([]store.HoldSum, error) {
+	return o.Queue.Fleet().Holds(ctx)
 }
 
 // ReleaseRequest says which hold ends: one by its id, or the one of the whole queue, or the only one.
@@ -110,7 +88,7 @@ func (r *ReleaseRequest) Validate() (err error) {
 }
 
 // Release ends a hold: its models start once.
-func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold Hold, err error) {
+func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold store.HoldSum, err error) {
 	if err := r.Validate(); err != nil {
 		return hold, err
 	}
@@ -127,28 +105,28 @@ func (o Operator) Release(ctx context.Context, r ReleaseRequest) (hold Hold, err
 	return hold, err
 }
 
-func (o Operator) findHold(ctx context.Context, id string) (Hold, error) {
+func (o Operator) findHold(ctx context.Context, id string) (store.HoldSum, error) {
 	holds, err := o.Holds(ctx)
 	if err != nil {
-		return Hold{}, err
+		return store.HoldSum{}, err
 	}
-	holds = slices.DeleteFunc(holds, func(h Hold) bool { return h.Ended || id != "" && h.ID != id })
-	if whole := slices.DeleteFunc(slices.Clone(holds), func(h Hold) bool { return h.Selector != "" }); len(whole) == 1 {
+	holds = slices.DeleteFunc(holds, func(h store.HoldSum) bool { return h.Released || id != "" && h.ID != id })
+	if whole := slices.DeleteFunc(slices.Clone(holds), func(h store.HoldSum) bool { return !h.Selector.All() }); len(whole) == 1 {
 		holds = whole
 	}
 	switch {
 	case len(holds) == 1:
 		return holds[0], nil
 	case len(holds) == 0 && id != "":
-		return Hold{}, fmt.Errorf("%s: expected the id of a hold, found none of that name; refreshd hold ls shows them", document.OneLine(id))
+		return store.HoldSum{}, fmt.Errorf("%s: expected the id of a hold, found none of that name; refreshd hold ls shows them", document.OneLine(id))
 	case len(holds) == 0:
-		return Hold{}, fmt.Errorf("expected a hold, found none")
+		return store.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}
 	var names []string
 	for _, hold := range holds {
 		names = append(names, hold.ID)
 	}
-	return Hold{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
+	return store.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
 }
 
 // Calendar is a calendar, and when it is closed.

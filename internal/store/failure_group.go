@@ -13,15 +13,19 @@ import (
 
 // FailureGroup is what is known of a fingerprint by which models are failing, or were within a day.
 type FailureGroup struct {
-	ID                     string
-	Text                   string // empty: nothing is known of it but how many models there are
-	Reason, ErrorType, UID string // of the last failure
-	UIDs                   []string
-	FirstAt, LastAt        time.Time // of the failures
-	PastAt                 time.Time // when the last model has ceased to fail by it; zero: some are failing
-	Models                 int64     // that are failing by it now
-	Failures               int64
-	Began, Ended           int64 // how often a model began and ceased to fail by it
+	Models    int64     `json:"models"`    // that are failing by it now
+	FirstAt   time.Time `json:"since"`     // of the failures
+	LastAt    time.Time `json:"last"`      // of the failures
+	PastAt    time.Time `json:"past_at"`   // when the last model has ceased to fail by it; zero: some are failing
+	ID        string    `json:"error"`     // of the fingerprint
+	Text      string    `json:"signature"` // empty: nothing is known of it but how many models there are
+	Reason    string    `json:"reason"`    // of the last failure
+	ErrorType string    `json:"error_type"`
+	UIDs      []string  `json:"uids"` // of three of the models
+
+	UID          string // of the last failure
+	Failures     int64
+	Began, Ended int64 // how often a model began and ceased to fail by it
 }
 
 func newFailureGroup(id string, models int64, hash map[string]string) FailureGroup {

@@ -144,8 +144,8 @@ func (s Fleet) releaseHold(ctx context.Context, id string, within *time.Duration
 // HoldSum is a hold in all parts of a queue.
 type HoldSum struct {
 	model.Hold
-	Parked   int64 // models that wait for it
-	Released bool  // its models are being let go
+	Released bool  `json:"ended"`  // its models are being let go
+	Parked   int64 `json:"parked"` // models that wait for it
 }
 
 // Holds reads the holds of all parts, oldest first.
@@ -164,7 +164,7 @@ func (q QueueFleet) Holds(ctx context.Context) ([]HoldSum, error) {
 			if err != nil {
 				return nil, err
 			}
-			sums = append(sums, HoldSum{hold, parked, hold.Ended(now)})
+			sums = append(sums, HoldSum{hold, hold.Ended(now), parked})
 		}
 		return sums, nil
 	}

@@ -94,11 +94,16 @@ func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
 
 // LimitUse is a key that counts something, or for which a limit was set.
 type LimitUse struct {
-	Limit   model.Limit
-	Set     bool      // at run time
-	Running int64     // attempts that it counts
-	Parked  int64     // models that wait for it
-	Free    time.Time // the first slot that nobody has reserved; zero: at any time
+	Key     string      `json:"key"`
+	Set     bool        `json:"set"`  // at run time
+	Max     int         `json:"most"` // attempts at a time; 0: any number
+	Rate    policy.Rate `json:"rate"`
+	Until   time.Time   `json:"until"`
+	By      string      `json:"by"`
+	Reason  string      `json:"reason"`
+	Running int64       `json:"running"`       // attempts that it counts
+	Parked  int64       `json:"parked"`        // models that wait for it
+	Next    time.Time   `json:"next_start_at"` // the first slot that nobody has reserved; zero: at any time
 }
 
 // LimitUses reads these keys of limits, and those for which a limit was set, in their order; without any, all of which something runs or waits: it
@@ -116,14 +121,14 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 	}
 	uses := map[string]*LimitUse{}
 	for _, name := range names {
-		uses[name] = &LimitUse{Limit: model.Limit{Name: name}}
+		uses[name] = &LimitUse{Key: name}
 	}
 	limits, err := s.Limits(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, limit := range limits {
-		uses[limit.Name] = &LimitUse{Limit: limit, Set: true}
+	for _, l := range limits {
+		uses[l.Name] = &LimitUse{Key: l.Name, Set: true, Max: l.Running, Rate: l.Rate, Until: l.Until, By: l.By, Reason: l.Reason}
 	}
 	all := make([]LimitUse, 0, len(uses))
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), ScanCount) {
@@ -140,7 +145,7 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 			use := uses[name]
 			use.Running, use.Parked = running[i].Val(), parked[i].Val()
 			if slots := model.ParseSlots(slots[i].Val()); slots.Free.After(now) {
-				use.Free = slots.Free
+				use.Next = slots.Free
 			}
 			all = append(all, *use)
 		}
@@ -167,17 +172,16 @@ func (s Fleet) CountParked(ctx context.Context, gate model.Blocker) (int64, erro
 // Redis then.
 func (q QueueFleet) LimitUses(ctx context.Context, keys ...string) ([]LimitUse, error) {
 	read := func(part *Store) ([]LimitUse, error) { return part.Fleet().LimitUses(ctx, keys...) }
-	return sumOf(q.Queue, read, func(u *LimitUse) string { return u.Limit.Name }, (*LimitUse).add, func(a, b LimitUse) int {
-		return cmp.Compare(a.Limit.Name, b.Limit.Name)
-	})
+	return sumOf(q.Queue, read, func(u *LimitUse) string { return u.Key }, (*LimitUse).add, func(a, b LimitUse) int { return cmp.Compare(a.Key, b.Key) })
 }
 
 func (u *LimitUse) add(other *LimitUse) {
-	u.Running, u.Parked = u.Running+other.Running, u.Parked+other.Parked
-	if !other.Free.IsZero() {
-		u.Free = other.Free
+	running, parked, next := u.Running+other.Running, u.Parked+other.Parked, other.Next
+	if next.IsZero() {
+		next = u.Next
 	}
-	if other.Set || u.Limit.Name == "" {
-		u.Set, u.Limit = other.Set, other.Limit
+	if other.Set || u.Key == "" {
+		*u = *other
 	}
+	u.Running, u.Parked, u.Next = running, parked, next
 }

@@ -163,6 +163,9 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%s", r.Count, per)
 }
 
+// MarshalText is String, for JSON.
+func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // Interval is the time from one start to the next at an even pace; 0 for the zero value.
 func (r Rate) Interval() time.Duration {
 	if r.Count == 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
@@ -22,9 +23,9 @@ var steeringPage = page{
 // steering is what keeps models from starting, and what is done to many at once.
 type steering struct {
 	Now       time.Time
-	Holds     []operate.Hold
+	Holds     []store.HoldSum
 	Circuits  []operate.Circuit
-	Limits    []operate.Limit
+	Limits    []store.LimitUse
 	Calendars []operate.Calendar
 	Bulks     []operate.Bulk // what goes on first, and the newest of it
 
@@ -54,7 +55,7 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 			return nil, err
 		}
 	}
-	page.Limits = slices.DeleteFunc(page.Limits, func(l operate.Limit) bool { return l.Key == "" })
+	page.Limits = slices.DeleteFunc(page.Limits, func(l store.LimitUse) bool { return l.Key == "" })
 	slices.Reverse(page.Bulks)
 	page.Bulks = page.Bulks[:min(len(page.Bulks), 50)]
 	return page, nil
@@ -120,7 +121,7 @@ func holdModel(ctx context.Context, req *request) (outcome, error) {
 func hold(ctx context.Context, req *request, r operate.HoldRequest) (outcome, error) {
 	r.Reason = req.get("reason")
 	held, bulk, err := req.operator.Hold(ctx, r)
-	text := fmt.Sprintf("The hold %s keeps %s from starting.", held.ID, cmp.Or(held.Selector, "all models"))
+	text := fmt.Sprintf("The hold %s keeps %s from starting.", held.ID, cmp.Or(held.Selector.String(), "all models"))
 	if bulk != "" {
 		text += " The bulk " + bulk + " takes back what runs."
 	}
