@@ -97,9 +97,17 @@ func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 	if output, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build refreshd: %w\n%s", err, output)
 	}
-	all, bullmq := p.cycles(refreshd), bullmqCycles(dir)
+	peer, bullmq := moduleVersion("github.com/hibiken/asynq"), bullmqCycles(dir)
+	all := []contender{
+		{"refreshd", "this tree", bySelf(refreshd)},
+		{"refreshd, 4 dispatchers, 4 pollers", "this tree", bySelf(refreshd, "--dispatchers", "4", "--pollers", "4")},
+		{"refreshd, no history, no journal", "this tree", bySelf(refreshd, "--history-cap", "0", "--journal-cap", "0")},
+		{"bare pipelines", "", barePipelines},
+		{"asynq", peer, asynqCycles},
+	}
 	if p.limits.hosts > 0 {
-		all, bullmq = p.limited(refreshd), p.limits.twice(bullmqLimits(dir))
+		all = []contender{{"refreshd", "this tree", p.limits.twice(bySelfLimits(refreshd))}, {"asynq", peer, p.limits.twice(asynqLimits)}}
+		bullmq = p.limits.twice(bullmqLimits(dir))
 	}
 	version, err := installBullMQ(ctx, dir)
 	if err != nil {
@@ -107,23 +115,6 @@ func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 		return all, nil
 	}
 	return append(all, contender{"BullMQ", version, bullmq}), nil
-}
-
-func (p plan) cycles(refreshd string) []contender {
-	return []contender{
-		{"refreshd", "this tree", bySelf(refreshd)},
-		{"refreshd, 4 dispatchers, 4 pollers", "this tree", bySelf(refreshd, "--dispatchers", "4", "--pollers", "4")},
-		{"refreshd, no history, no journal", "this tree", bySelf(refreshd, "--history-cap", "0", "--journal-cap", "0")},
-		{"bare pipelines", "", barePipelines},
-		{"asynq", moduleVersion("github.com/hibiken/asynq"), asynqCycles},
-	}
-}
-
-func (p plan) limited(refreshd string) []contender {
-	return []contender{
-		{"refreshd", "this tree", p.limits.twice(bySelfLimits(refreshd))},
-		{"asynq", moduleVersion("github.com/hibiken/asynq"), p.limits.twice(asynqLimits)},
-	}
 }
 
 // feeds is the host of all models where there are no limits.
