@@ -160,11 +160,16 @@ func RequireProgram(t testing.TB, name, debianPackage string) {
 	if _, err := exec.LookPath(name); err == nil {
 		return
 	}
-	const advice = "%s not found in PATH: apt-get install %s"
+	missing(t, name+" not found in PATH", debianPackage)
+}
+
+func missing(t testing.TB, what, debianPackage string) {
+	t.Helper()
+	const advice = "%s: apt-get install %s"
 	if os.Getenv("CI") != "" {
-		t.Fatalf(advice, name, debianPackage)
+		t.Fatalf(advice, what, debianPackage)
 	}
-	t.Skipf(advice, name, debianPackage)
+	t.Skipf(advice, what, debianPackage)
 }
 
 // interpreter is a language in which a worker may be written.
@@ -191,10 +196,6 @@ func Interpreter(t testing.TB, language string) (program string, environ []strin
 			return program, environ
 		}
 	}
-	const advice = "%s with a client of Redis not found: apt-get install %s"
-	if os.Getenv("CI") != "" {
-		t.Fatalf(advice, language, wanted.packages)
-	}
-	t.Skipf(advice, language, wanted.packages)
+	missing(t, language+" with a client of Redis not found", wanted.packages)
 	return "", nil
 }

@@ -1,12 +1,12 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -120,12 +120,9 @@ func (s *Server) masters(t testing.TB) map[string]string {
 	t.Helper()
 	masters := map[string]string{}
 	s.ask(t, func(ctx context.Context, client *redis.Client) error {
-		shards, err := client.ClusterShards(ctx).Result()
-		for _, shard := range shards {
-			if len(shard.Slots) > 0 {
-				address, id := masterIn(shard)
-				masters[address] = id
-			}
+		ranges, err := client.ClusterSlots(ctx).Result()
+		for _, r := range ranges {
+			masters[r.Nodes[0].Addr] = r.Nodes[0].ID
 		}
 		return err
 	})
@@ -133,25 +130,13 @@ func (s *Server) masters(t testing.TB) map[string]string {
 }
 
 func masterOf(ctx context.Context, client *redis.Client, slot int) (address, id string, err error) {
-	shards, err := client.ClusterShards(ctx).Result()
-	for _, shard := range shards {
-		if slices.ContainsFunc(shard.Slots, func(r redis.SlotRange) bool { return int(r.Start) <= slot && slot <= int(r.End) }) {
-			address, id = masterIn(shard)
+	ranges, err := client.ClusterSlots(ctx).Result()
+	for _, r := range ranges {
+		if r.Start <= slot && slot <= r.End {
+			return r.Nodes[0].Addr, r.Nodes[0].ID, nil // its master stands first
 		}
 	}
-	if err == nil && id == "" {
-		err = fmt.Errorf("slot %d: expected a master, found none", slot)
-	}
-	return address, id, err
-}
-
-func masterIn(shard redis.ClusterShard) (address, id string) {
-	for _, n := range shard.Nodes {
-		if n.Role == "master" {
-			return net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10)), n.ID
-		}
-	}
-	return "", ""
+	return "", "", cmp.Or(err, fmt.Errorf("slot %d: expected a master, found none", slot))
 }
 
 // awaitMaster waits until every living node serves and knows a master of a slot that is the right one.

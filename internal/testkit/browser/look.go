@@ -1,17 +1,9 @@
 package browser
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	_ "embed" // axe-core
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -70,34 +62,5 @@ func (tab *Tab) Picture(height int64) []byte {
 	if err != nil {
 		tab.t.Fatal(fmt.Errorf("take a picture: %w", err))
 	}
-	small, err := shrink(shot)
-	if err != nil {
-		tab.t.Fatal(err)
-	}
-	return small
-}
-
-// shrink keeps the colours of a picture that are most frequent, and makes the others the nearest of them: pages have few.
-func shrink(shot []byte) ([]byte, error) {
-	from, err := png.Decode(bytes.NewReader(shot))
-	if err != nil {
-		return nil, fmt.Errorf("read a picture: %w", err)
-	}
-	bounds, counts := from.Bounds(), map[color.Color]int{}
-	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
-		for x := bounds.Min.X; x < bounds.Max.X; x++ {
-			counts[from.At(x, y)]++
-		}
-	}
-	colours := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
-	})
-	to := image.NewPaletted(bounds, colours[:min(len(colours), 160)])
-	draw.Draw(to, bounds, from, bounds.Min, draw.Src)
-	var out bytes.Buffer
-	encoder := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := encoder.Encode(&out, to); err != nil {
-		return nil, fmt.Errorf("write a picture: %w", err)
-	}
-	return out.Bytes(), nil
+	return shot
 }
