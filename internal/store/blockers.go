@@ -63,17 +63,17 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 
 // Blockers reads what may keep models of the queue from starting.
 func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach([]string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}, func(key string) *redis.MapStringStringCmd {
+	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
+	hashes, err := ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe redis.Pipeliner, key string) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
 	})
-	if err := ExecReads(ctx, pipe); err != nil {
-		return model.Blockers{}, fmt.Errorf("read holds, limits and calendars: %w", err)
+	if err != nil {
+		return model.Blockers{}, err
 	}
 	var texts [3][]string
-	for i, reply := range replies {
-		for _, name := range slices.Sorted(maps.Keys(reply.Val())) {
-			texts[i] = append(texts[i], name, reply.Val()[name])
+	for i, hash := range hashes {
+		for _, name := range slices.Sorted(maps.Keys(hash)) {
+			texts[i] = append(texts[i], name, hash[name])
 		}
 	}
 	return new(blockerCache).read(s, texts), nil
@@ -81,18 +81,9 @@ func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many, longest due first.
 func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit int) ([][]string, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(gates, func(gate model.Blocker) *redis.StringSliceCmd {
+	return ReadEach(ctx, s.Clients.Read, "read what waits for gates", gates, func(pipe redis.Pipeliner, gate model.Blocker) *redis.StringSliceCmd {
 		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit)-1)
 	})
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read what waits for gates: %w", err)
-	}
-	uids := make([][]string, len(gates))
-	for i, reply := range replies {
-		uids[i] = reply.Val()
-	}
-	return uids, nil
 }
 
 // BlockerCheck is what a dispatcher has found out about a gate.

@@ -144,15 +144,16 @@ func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
 	if err != nil || len(ids) == 0 {
 		return nil, Wrap(err, "list bulks")
 	}
-	pipe := s.Clients.Read.Pipeline()
-	hashes := SendEach(ids, func(id string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Bulk(id)) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read bulks: %w", err)
+	hashes, err := ReadEach(ctx, s.Clients.Read, "read bulks", ids, func(pipe redis.Pipeliner, id string) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, s.Keys.Bulk(id))
+	})
+	if err != nil {
+		return nil, err
 	}
 	var bulks []Bulk
-	for i, id := range ids {
-		if hash := hashes[i].Val(); len(hash) > 0 {
-			bulks = append(bulks, readBulk(id, hash))
+	for i, hash := range hashes {
+		if len(hash) > 0 {
+			bulks = append(bulks, readBulk(ids[i], hash))
 		}
 	}
 	// Of one whose policy is stored and cannot be read it is told: its models run under the default policy, which nobody has meant.

@@ -77,16 +77,14 @@ func (s Report) readFailureGroups(ctx context.Context, key string) ([]FailureGro
 	if err != nil {
 		return nil, nil, fmt.Errorf("read fingerprints: %w", err)
 	}
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(members, func(member redis.Z) *redis.MapStringStringCmd {
+	hashes, err := ReadEach(ctx, s.Clients.Read, "read fingerprints", members, func(pipe redis.Pipeliner, member redis.Z) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, s.Keys.Error(fmt.Sprint(member.Member)))
 	})
-	err = ExecReads(ctx, pipe)
 	all := make([]FailureGroup, len(members))
-	for i, reply := range replies {
-		all[i] = newFailureGroup(fmt.Sprint(members[i].Member), int64(members[i].Score), reply.Val())
+	for i, hash := range hashes {
+		all[i] = newFailureGroup(fmt.Sprint(members[i].Member), int64(members[i].Score), hash)
 	}
-	return all, members, Wrap(err, "read fingerprints")
+	return all, members, err
 }
 
 // ReadFailureGroup reads what is known of one fingerprint; false: nothing.

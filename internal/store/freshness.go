@@ -59,17 +59,15 @@ type Past struct {
 func (s Report) createdAfter(ctx context.Context, at time.Time) (map[string]model.Freshness, error) {
 	younger := map[string]model.Freshness{}
 	err := s.EachSelected(ctx, model.Selector{}, func(uids []string) error {
-		pipe := s.Clients.Read.Pipeline()
-		replies := SendEach(uids, func(uid string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Model(uid), fieldRev, "freshness") })
-		if err := ExecReads(ctx, pipe); err != nil {
-			return fmt.Errorf("read since when there are models: %w", err)
-		}
+		fields, err := ReadEach(ctx, s.Clients.Read, "read since when there are models", uids, func(pipe redis.Pipeliner, uid string) *redis.SliceCmd {
+			return pipe.HMGet(ctx, s.Keys.Model(uid), fieldRev, "freshness")
+		})
 		for i, uid := range uids {
-			if is := texts(any(replies[i].Val())); len(is) == 2 && parseInt(is[0]) > at.UnixMilli() {
+			if is := texts(any(fields[i])); len(is) == 2 && parseInt(is[0]) > at.UnixMilli() {
 				younger[uid] = model.Freshness(is[1])
 			}
 		}
-		return nil
+		return err
 	})
 	return younger, err
 }

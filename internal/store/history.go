@@ -19,14 +19,14 @@ func (s Report) History(ctx context.Context, uid string) ([]model.Attempt, error
 
 // Histories reads the newest attempts that have ended, at most so many, of each of some models, newest first; 0: all. What cannot be read is left out.
 func (s Report) Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1) })
-	err := ExecReads(ctx, pipe)
+	pasts, err := ReadEach(ctx, s.Clients.Read, "read histories", uids, func(pipe redis.Pipeliner, uid string) *redis.StringSliceCmd {
+		return pipe.LRange(ctx, s.Keys.History(uid), 0, int64(most)-1)
+	})
 	histories := make(map[string][]model.Attempt, len(uids))
 	for i, uid := range uids {
-		histories[uid] = parseAttempts(replies[i].Val())
+		histories[uid] = parseAttempts(pasts[i])
 	}
-	return histories, Wrap(err, "read histories")
+	return histories, err
 }
 
 func parseAttempts(entries []string) []model.Attempt {
@@ -153,8 +153,7 @@ func (s Report) Past(ctx context.Context, uids []string) (map[string][]string, e
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.
 func (s Report) PoliciesOf(ctx context.Context, uids []string) ([]string, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), "policy") })
-	err := ExecReads(ctx, pipe)
-	return SendEach(replies, (*redis.StringCmd).Val), Wrap(err, "read the policies of models")
+	return ReadEach(ctx, s.Clients.Read, "read the policies of models", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
+		return pipe.HGet(ctx, s.Keys.Model(uid), "policy")
+	})
 }

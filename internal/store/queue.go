@@ -144,17 +144,12 @@ func refuseUsed(ctx context.Context, clients *Clients, config Config, q *Queue) 
 
 // anyKey is one of the keys that a queue has as soon as anything has happened in it; empty: there is none.
 func (s *Store) anyKey(ctx context.Context) (string, error) {
-	pipe, keys := s.Clients.Read.Pipeline(), s.Keys.Traces()
-	replies := SendEach(keys, func(key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return "", fmt.Errorf("look for keys of the queue: %w", err)
+	keys := s.Keys.Traces()
+	exist, err := ReadEach(ctx, s.Clients.Read, "look for keys of the queue", keys, func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.Exists(ctx, key) })
+	if i := slices.Index(exist, 1); i >= 0 && err == nil {
+		return keys[i], nil
 	}
-	for i, reply := range replies {
-		if reply.Val() > 0 {
-			return keys[i], nil
-		}
-	}
-	return "", nil
+	return "", err
 }
 
 // PartOf is the number of the part in which a model lives, of so many parts: CRC-32 (IEEE 802.3) of its uid, modulo parts.

@@ -89,6 +89,18 @@ func SendEach[I, C any](items []I, send func(item I) C) []C {
 	return replies
 }
 
+// ReadEach reads something of each item in one pipeline, in order. Of a key of the wrong type, or where there is none, it is nothing. An error says
+// what it was doing.
+func ReadEach[I, V any, C interface {
+	redis.Cmder
+	Val() V
+}](ctx context.Context, client redis.UniversalClient, doing string, items []I, ask func(pipe redis.Pipeliner, item I) C) ([]V, error) {
+	pipe := client.Pipeline()
+	replies := SendEach(items, func(item I) C { return ask(pipe, item) })
+	err := ExecReads(ctx, pipe)
+	return SendEach(replies, C.Val), Wrap(err, doing)
+}
+
 // ExecReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.
 func ExecReads(ctx context.Context, pipe redis.Pipeliner) error {
 	_, err := execMisfits(ctx, pipe)

@@ -67,16 +67,7 @@ func (s Report) Clear(ctx context.Context) error {
 
 // Types reads what kinds of values keys hold, in their order; "none": there is no such key.
 func (s Report) Types(ctx context.Context, keys []string) ([]string, error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(keys, func(key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read types: %w", err)
-	}
-	types := make([]string, len(keys))
-	for i, reply := range replies {
-		types[i] = reply.Val()
-	}
-	return types, nil
+	return ReadEach(ctx, s.Clients.Read, "read types", keys, func(pipe redis.Pipeliner, key string) *redis.StatusCmd { return pipe.Type(ctx, key) })
 }
 
 // TellBroken says of each broken model what its key holds.
