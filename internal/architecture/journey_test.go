@@ -24,12 +24,14 @@ import (
 
 func TestThePageOfTheHouseNamesWhatExists(t *testing.T) {
 	report(t, astray(document(t, "architecture.md"), repository(t), os.DirFS("../..")))
+	report(t, astray(document(t, "../CONTRIBUTING.md"), repository(t), os.DirFS("../..")))
 }
 
 // The names of functions, scripts and rooms in a document.
 var (
 	functionName = regexp.MustCompile("`([a-z]+(?:\\.[A-Za-z]+){1,2})`")
 	roomRow      = regexp.MustCompile("(?m)^\\| (`[a-z/]+`(?:, `[a-z/]+`)*) \\|")
+	filePath     = regexp.MustCompile("`([a-z_]+/[a-z_/]+\\.(?:go|lua|md|sh))`")
 	heading      = regexp.MustCompile(`(?m)^###? .*$`)
 )
 
@@ -47,6 +49,11 @@ func astray(document string, files []file, tree fs.FS) (places []string) {
 			}
 		case !names[name]:
 			places = append(places, "expected a name of the repository, found "+name)
+		}
+	}
+	for _, match := range filePath.FindAllStringSubmatch(document, -1) {
+		if _, err := fs.Stat(tree, match[1]); err != nil {
+			places = append(places, "expected a file, found "+match[1])
 		}
 	}
 	for _, row := range roomRow.FindAllStringSubmatch(document, -1) {
