@@ -50,33 +50,33 @@ func DecodeCommand(raw []byte) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
-	uid, _ := doc.Text("uid")
 	var c Command
 	err = c.readFrom(doc)
+	uid, _ := doc.Fields["uid"].(string)
 	c.UID = cmp.Or(c.UID, uid)
 	return c, asRejection(err)
 }
 
-func (c *Command) readFrom(doc document.Object) error {
-	id, err := doc.Text("command_id")
-	if err == nil && doc.Fields["command_id"] != nil {
-		err = document.ValidateID("command_id", id) // an empty one would be that of many commands
+func (c *Command) readFrom(doc *document.Reader) error {
+	c.Type = CommandType(doc.Text("type"))
+	id := doc.Text("command_id")
+	if doc.Fields["command_id"] != nil {
+		doc.Fail(document.ValidateID("command_id", id)) // an empty one would be that of many commands
 	}
-	if err == nil {
+	if document.IsUID(id) {
 		c.ID = id
 	}
-	err = cmp.Or(into((*string)(&c.Type), doc.Text, "type"), err, into(&c.ReplyTo, doc.Text, "reply_to"), into(&c.By, doc.Text, "by"))
-	c.By = document.Shorten(c.By, MaxBy)
-	if err != nil {
-		return err
+	c.ReplyTo, c.By = doc.Text("reply_to"), document.Shorten(doc.Text("by"), MaxBy)
+	if doc.Err() != nil {
+		return doc.Err()
 	}
 	for _, name := range []string{"type", "command_id", "reply_to", "by"} {
 		delete(doc.Fields, name)
 	}
 	switch c.Type {
 	case CommandPut:
-		c.Definition, err = ParseDefinition(doc.Fields)
-		c.UID = c.Definition.UID
+		definition, err := ParseDefinition(doc.Fields)
+		c.Definition, c.UID = definition, definition.UID
 		return err
 	case CommandRun:
 		return c.read(doc.Fields, "force")
@@ -111,8 +111,7 @@ func (c *Command) read(fields map[string]any, extra ...string) error {
 		doc.Fail(&Rejection{CounterNoUID, document.Refuse("uid", "the uid of a model", "nothing")})
 	}
 	c.Reason = doc.Text("reason")
-	force, err := doc.Flag("force")
-	doc.Fail(err)
+	force := doc.Flag("force")
 	c.Force = force != nil && *force
 	return doc.Err()
 }

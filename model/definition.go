@@ -266,8 +266,9 @@ func readLabels(doc *document.Reader) map[string]string {
 	}
 	labels := make(map[string]string, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		text, _, err := document.Object{Fields: fields}.Scalar(name)
-		doc.Fail(document.Place(err, "labels"))
+		one := document.Reader{Fields: fields}
+		text, _ := one.Scalar(name)
+		doc.Fail(document.Place(one.Err(), "labels"))
 		doc.Fail(ValidateLabel(name, text))
 		labels[name] = text
 	}

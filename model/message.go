@@ -2,7 +2,6 @@ package model
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -71,39 +70,42 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	if err != nil {
 		return Message{}, err
 	}
-	var m Message
-	if err := cmp.Or(into((*string)(&m.Type), doc.Text, "type"), m.readUIDs(doc, w)); err != nil {
-		return m, asRejection(err)
+	m := Message{Type: MessageType(doc.Text("type"))}
+	m.readUIDs(doc, w)
+	if doc.Err() != nil {
+		return m, asRejection(doc.Err())
 	}
-	optional(&m, &m.Traceparent, func(name string) (string, error) {
-		text, err := doc.Text(name)
-		return text, cmp.Or(err, validateTraceparent(text))
-	}, traceparentName)
+	text, flag := (*document.Reader).Text, (*document.Reader).Flag
+	optional(&m, &m.Traceparent, doc, traceparentName, func(doc *document.Reader, name string) string {
+		text := doc.Text(name)
+		doc.Fail(validateTraceparent(text))
+		return text
+	})
 	switch m.Type {
 	case MessageSuccess:
-		optional(&m, &m.Changed, doc.Flag, "changed")
+		optional(&m, &m.Changed, doc, "changed", flag)
 	case MessageFailure:
-		optional(&m, &m.Reason, doc.Text, "reason")
-		optional(&m, &m.ErrorType, doc.Text, "error_type")
-		optional(&m, &m.UserFriendlyReason, doc.Text, "user_friendly_reason")
-		optional(&m, &m.Retryable, doc.Flag, "retryable")
+		optional(&m, &m.Reason, doc, "reason", text)
+		optional(&m, &m.ErrorType, doc, "error_type", text)
+		optional(&m, &m.UserFriendlyReason, doc, "user_friendly_reason", text)
+		optional(&m, &m.Retryable, doc, "retryable", flag)
 		m.readRetryAfter(doc)
 	case MessageStatus:
-		optional(&m, &m.Status, doc.Text, "status")
-		optional(&m, &m.Progress, func(name string) (*int, error) {
-			percent, found, err := doc.Number(name, 0, 100)
+		optional(&m, &m.Status, doc, "status", text)
+		optional(&m, &m.Progress, doc, "progress", func(doc *document.Reader, name string) *int {
+			percent, found := doc.Number(name, 0, 100)
 			if progress := int(percent); found {
-				return &progress, nil
+				return &progress
 			}
-			return nil, err
-		}, "progress")
+			return nil
+		})
 	case MessageStarted:
-		optional(&m, &m.Worker, doc.Text, "worker")
+		optional(&m, &m.Worker, doc, "worker", text)
 		if m.Worker == "" && doc.Fields["processing_id"] != nil {
-			optional(&m, &m.Worker, func(name string) (string, error) {
-				text, _, err := doc.Scalar(name)
-				return text, err
-			}, "processing_id")
+			optional(&m, &m.Worker, doc, "processing_id", func(doc *document.Reader, name string) string {
+				text, _ := doc.Scalar(name)
+				return text
+			})
 		}
 	case MessagePostponed:
 		if doc.Fields[fieldRetryAfter] != nil {
@@ -126,9 +128,9 @@ func asRejection(err error) error {
 	return &Rejection{CounterMalformed, err}
 }
 
-func decodeObject(raw []byte) (document.Object, error) {
-	refuse := func(want, found string) (document.Object, error) {
-		return document.Object{}, &Rejection{CounterMalformed, document.Refuse("", want, found)}
+func decodeObject(raw []byte) (*document.Reader, error) {
+	refuse := func(want, found string) (*document.Reader, error) {
+		return nil, &Rejection{CounterMalformed, document.Refuse("", want, found)}
 	}
 	if !utf8.Valid(raw) {
 		return refuse("a JSON object in UTF-8", document.Found(string(raw)))
@@ -142,7 +144,7 @@ func decodeObject(raw []byte) (document.Object, error) {
 	if behind := raw[decoder.InputOffset():]; len(bytes.TrimLeft(behind, " \t\r\n")) > 0 {
 		return refuse("one JSON object", "more behind it")
 	}
-	return document.Object{Fields: fields}, nil
+	return &document.Reader{Fields: fields}, nil
 }
 
 func unknownType[T ~string](found T, known ...T) error {
@@ -153,14 +155,8 @@ func unknownType[T ~string](found T, known ...T) error {
 	return &Rejection{CounterUnknownType, document.Refuse("type", strings.Join(names, ", "), document.Found(string(found)))}
 }
 
-// into reads a field into its place. Several such reads stand in a cmp.Or: all of them run, and the first error counts.
-func into[T any](place *T, read func(name string) (T, error), name string) (err error) {
-	*place, err = read(name)
-	return err
-}
-
 // readUIDs reads both uids. A payload may use the names that are not the queue's own, so those are read only where the own ones are absent.
-func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
+func (m *Message) readUIDs(doc *document.Reader, wire Wire) {
 	stands := func(name string) bool { return doc.Fields[name] != nil }
 	models := wire.modelNames()
 	if at := slices.IndexFunc(models, stands); at >= 0 {
@@ -170,36 +166,34 @@ func (m *Message) readUIDs(doc document.Object, wire Wire) (err error) {
 	if slices.ContainsFunc(attempts[:own], stands) {
 		attempts = attempts[:own]
 	}
-	var failed error
-	m.UID, err = agreed(doc, models, "the uid of a model")
-	m.AttemptUID, failed = agreed(doc, attempts, "the uid of the attempt")
-	return cmp.Or(err, failed)
+	m.UID = agreed(doc, models, "the uid of a model")
+	m.AttemptUID = agreed(doc, attempts, "the uid of the attempt")
 }
 
 // agreed reads a uid that may have several names. With an error, the first one found is returned all the same.
-func agreed(doc document.Object, names []string, what string) (uid string, err error) {
-	at := ""
+func agreed(doc *document.Reader, names []string, what string) (uid string) {
+	one, at := document.Reader{Fields: doc.Fields}, ""
 	for _, name := range names {
-		text, err := doc.Text(name)
-		switch {
-		case err != nil:
-			return uid, err
+		switch text := one.Text(name); {
+		case one.Err() != nil:
 		case uid == "":
 			uid, at = text, name
 		case text != "" && text != uid:
-			return uid, &Rejection{CounterNoUID, document.Refuse(at, "the same uid as "+name, "another")}
+			one.Fail(&Rejection{CounterNoUID, document.Refuse(at, "the same uid as "+name, "another")})
 		}
 	}
 	if uid == "" {
-		return "", &Rejection{CounterNoUID, document.Refuse(names[0], what, "nothing")}
+		one.Fail(&Rejection{CounterNoUID, document.Refuse(names[0], what, "nothing")})
 	}
-	return uid, nil
+	doc.Fail(one.Err())
+	return uid
 }
 
 // optional reads a field; one that cannot be used is listed in Ignored.
-func optional[T any](m *Message, place *T, read func(name string) (T, error), name string) {
-	value, err := read(name)
-	if err != nil {
+func optional[T any](m *Message, place *T, doc *document.Reader, name string, read func(doc *document.Reader, name string) T) {
+	one := document.Reader{Fields: doc.Fields}
+	value := read(&one, name)
+	if one.Err() != nil {
 		m.Ignored = append(m.Ignored, name)
 		return
 	}
@@ -208,27 +202,28 @@ func optional[T any](m *Message, place *T, read func(name string) (T, error), na
 
 const fieldRetryAfter = "retry_after"
 
-func (m *Message) readRetryAfter(doc document.Object) {
-	optional(m, &m.RetryAfter, func(name string) (wait time.Duration, err error) {
-		text, found, err := doc.Scalar(name)
-		if err != nil || !found {
-			return 0, err
+func (m *Message) readRetryAfter(doc *document.Reader) {
+	optional(m, &m.RetryAfter, doc, fieldRetryAfter, func(doc *document.Reader, name string) time.Duration {
+		text, found := doc.Scalar(name)
+		if !found {
+			return 0
 		}
 		for _, layout := range instantLayouts {
 			if at, err := time.Parse(layout, text); err == nil && !at.IsZero() {
 				m.RetryAt = at.UTC().Truncate(time.Millisecond)
-				return 0, nil
+				return 0
 			}
 		}
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds() {
-			return time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond), nil
+			return time.Duration(seconds * float64(time.Second)).Truncate(time.Millisecond)
 		}
-		if wait, err = document.ParseDuration(text); err == nil && wait > maxRetryAfter {
-			err = document.Refuse(name, "at most a year", document.Found(text))
+		wait := doc.Length(name, 0)
+		if wait > maxRetryAfter {
+			doc.Refuse(name, "at most a year", document.Found(text))
 		}
-		return wait, err
-	}, fieldRetryAfter)
+		return wait
+	})
 }
 
 // instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).

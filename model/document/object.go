@@ -6,88 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
-
-// Object is a decoded JSON or YAML object whose fields are known by name.
-type Object struct {
-	Fields map[string]any
-}
-
-func readObject(value any, known []string) (Object, error) {
-	fields, ok := value.(map[string]any)
-	if !ok {
-		return Object{}, &Error{"", "an object with " + strings.Join(known, ", "), Found(value)}
-	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(known, name) {
-			return Object{}, &Error{Shorten(name, MaxFound), "one of " + strings.Join(known, ", "), "an unknown field"}
-		}
-	}
-	return Object{fields}, nil
-}
-
-// Text returns a string field; absent and null are "".
-func (d Object) Text(name string) (string, error) {
-	switch value := d.Fields[name].(type) {
-	case nil:
-		return "", nil
-	case string:
-		return value, nil
-	default:
-		return "", &Error{name, "a text", Found(value)}
-	}
-}
-
-// Scalar returns a text or a number as text; false: the field is absent.
-func (d Object) Scalar(name string) (string, bool, error) {
-	value, found := d.Fields[name]
-	if !found {
-		return "", false, nil
-	}
-	text, ok := ScalarText(value)
-	if !ok {
-		return "", false, &Error{name, "a text or a number", Found(value)}
-	}
-	return text, true, nil
-}
-
-// Flag returns a boolean field; nil: absent.
-func (d Object) Flag(name string) (*bool, error) {
-	switch value := d.Fields[name].(type) {
-	case nil:
-		return nil, nil
-	case bool:
-		return &value, nil
-	default:
-		return nil, &Error{name, "true or false", Found(value)}
-	}
-}
-
-// Number returns a field that is a number from low to high; false: the field is absent or null.
-func (d Object) Number(name string, low, high float64) (float64, bool, error) {
-	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
-	return number(d, name, "a number", parse, low, high)
-}
-
-func number[T int | float64](d Object, name, kind string, parse func(string) (T, error), low, high T) (T, bool, error) {
-	if d.Fields[name] == nil {
-		return 0, false, nil
-	}
-	text, _, err := d.Scalar(name)
-	if err != nil {
-		return 0, false, err
-	}
-	n, err := parse(text)
-	if within := n >= low && n <= high; err != nil || !within { // a NaN is not
-		return 0, false, &Error{name, fmt.Sprintf("%s from %v to %v", kind, low, high), Found(d.Fields[name])}
-	}
-	return n, true, nil
-}
 
 // DurationAt reads text as a duration and places an error at field.
 func DurationAt(field, text string) (time.Duration, error) {

@@ -78,7 +78,6 @@ func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
 		return value
 	}
 	number := func(n float64, found bool) any { return []any{n, found} }
-	flag := func(doc *Reader) any { flag, err := doc.Flag("n"); doc.Fail(err); return flag }
 	for want, got := range map[any]any{
 		"3": read(func(doc *Reader) any { return doc.Int("n", 1, 3) }), "0": read(func(doc *Reader) any { return doc.Int("none", 1, 3) }),
 		"[3 true]":  read(func(doc *Reader) any { return number(doc.Number("n", 1, 3)) }),
@@ -91,7 +90,7 @@ func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
 		"flag: expected a list of texts, found true": read(func(doc *Reader) any { return doc.Words("flag") }),
 		"fallback":                                      read(func(doc *Reader) any { return doc.OneOf("none", "fallback", "x") }),
 		`one: expected x or y, found "a"`:               read(func(doc *Reader) any { return doc.OneOf("one", "", "x", "y") }),
-		"n: expected true or false, found 3":            read(flag),
+		"n: expected true or false, found 3":            read(func(doc *Reader) any { return doc.Flag("n") }),
 		"odd: expected a text, found a list":            read(func(doc *Reader) any { return doc.Text("odd") }),
 		"flag: expected a text or a number, found true": read(func(doc *Reader) any { return doc.Length("flag", 0) }),
 		"n: expected a duration from 1s to 2s, found 3": read(func(doc *Reader) any { return doc.LengthWithin("n", time.Second, 2*time.Second) }),

@@ -3,22 +3,33 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Reader reads an object field by field, and remembers the first refusal: what is read behind that counts for nothing.
+// Reader reads a decoded JSON or YAML object field by field, and remembers the first refusal. What is refused is read as if it were absent.
 type Reader struct {
-	Object
-	err error
+	Fields map[string]any
+	err    error
 }
 
 // Read begins to read a value, which must be an object without fields other than known.
 func Read(value any, known ...string) *Reader {
-	object, err := readObject(value, known)
-	return &Reader{object, err}
+	fields, is := value.(map[string]any)
+	r := &Reader{Fields: fields}
+	if !is {
+		r.Refuse("", "an object with "+strings.Join(known, ", "), Found(value))
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(known, name) {
+			r.Refuse(Shorten(name, MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
+			r.Fields = nil
+		}
+	}
+	return r
 }
 
 // Err is the first refusal; nil: there is none so far.
@@ -43,9 +54,30 @@ func (r *Reader) Require(right bool, field, want string) {
 
 // Text returns a string field; absent and null are "".
 func (r *Reader) Text(name string) string {
-	text, err := r.Object.Text(name)
-	r.Fail(err)
+	text, is := r.Fields[name].(string)
+	r.Require(is || r.Fields[name] == nil, name, "a text")
 	return text
+}
+
+// Flag returns a boolean field; nil: absent.
+func (r *Reader) Flag(name string) *bool {
+	flag, is := r.Fields[name].(bool)
+	if is {
+		return &flag
+	}
+	r.Require(r.Fields[name] == nil, name, "true or false")
+	return nil
+}
+
+// Scalar returns a text or a number as text; false: the field is absent.
+func (r *Reader) Scalar(name string) (text string, found bool) {
+	value, found := r.Fields[name]
+	if !found {
+		return "", false
+	}
+	text, is := ScalarText(value)
+	r.Require(is, name, "a text or a number")
+	return text, is
 }
 
 // Words returns a field that is a list of texts, or one text alone; absent and null are nil.
@@ -76,12 +108,13 @@ func (r *Reader) OneOf(name, fallback string, choices ...string) string {
 
 // Length returns a duration field; absent is the fallback, null is zero.
 func (r *Reader) Length(name string, fallback time.Duration) time.Duration {
-	text, found, err := r.Scalar(name)
-	if err == nil && found {
-		fallback, err = DurationAt(name, text)
+	text, found := r.Scalar(name)
+	if !found {
+		return fallback
 	}
+	length, err := DurationAt(name, text)
 	r.Fail(err)
-	return fallback
+	return length
 }
 
 // LengthWithin returns a duration field of a length between two; absent and null are zero, which must be one of these.
@@ -92,15 +125,25 @@ func (r *Reader) LengthWithin(name string, low, high time.Duration) time.Duratio
 }
 
 // Number returns a field that is a number from low to high; false: the field is absent or null.
-func (r *Reader) Number(name string, low, high float64) (float64, bool) {
-	n, found, err := r.Object.Number(name, low, high)
-	r.Fail(err)
-	return n, found
+func (r *Reader) Number(name string, low, high float64) (n float64, found bool) {
+	return number(r, name, "a number", func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }, low, high)
 }
 
 // Int returns a field that is a whole number from low to high; absent and null are zero.
 func (r *Reader) Int(name string, low, high int) int {
-	n, _, err := number(r.Object, name, "a whole number", strconv.Atoi, low, high)
-	r.Fail(err)
+	n, _ := number(r, name, "a whole number", strconv.Atoi, low, high)
 	return n
+}
+
+func number[T int | float64](r *Reader, name, kind string, parse func(string) (T, error), low, high T) (n T, found bool) {
+	text, found := r.Scalar(name)
+	if !found || r.Fields[name] == nil {
+		return 0, false
+	}
+	n, err := parse(text)
+	if within := n >= low && n <= high; err != nil || !within { // a NaN is not
+		r.Refuse(name, fmt.Sprintf("%s from %v to %v", kind, low, high), Found(r.Fields[name]))
+		return 0, false
+	}
+	return n, true
 }

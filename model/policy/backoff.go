@@ -91,8 +91,7 @@ func parseBackoff(fields map[string]any) (b Backoff, err error) {
 	doc.Require(b.Base > 0, "base", `a duration above zero, such as "1m"`)
 	b.Cap = doc.Length("cap", 0)
 	doc.Require(b.Cap == 0 || b.Cap >= b.Base, "cap", "at least the base of "+document.FormatDuration(b.Base))
-	count, _, err := doc.Scalar("count")
-	doc.Fail(err)
+	count, _ := doc.Scalar("count")
 	if b.Retries = Unlimited; doc.Fields["count"] != nil && count != "unlimited" {
 		b.Retries, err = strconv.Atoi(count)
 		doc.Require(err == nil && b.Retries >= 0 && b.Retries <= maxRetries, "count", fmt.Sprintf("a whole number from 0 to %d, or unlimited", maxRetries))

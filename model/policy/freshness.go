@@ -61,8 +61,7 @@ func (m *Misfire) read(doc *document.Reader) {
 	value := doc.Fields["misfire"]
 	if fields, ok := value.(map[string]any); ok { // {run_if_younger_than: 1h}, as YAML invites to write it
 		inner := document.Read(fields, misfireYounger)
-		text, _, err := inner.Scalar(misfireYounger)
-		inner.Fail(err)
+		text, _ := inner.Scalar(misfireYounger)
 		doc.Fail(document.Place(inner.Err(), "misfire"))
 		value = misfireYounger + " " + text
 	}

@@ -88,7 +88,7 @@ func readEntry(doc definitions.Document) (e entry, err error) {
 	if !is {
 		return e, document.Refuse("", "an object", document.Found(doc.Value))
 	}
-	kind := document.Reader{Object: document.Object{Fields: fields}}
+	kind := document.Reader{Fields: fields}
 	if e.kind = kind.OneOf("kind", "", kinds...); kind.Err() != nil {
 		return e, kind.Err()
 	}
