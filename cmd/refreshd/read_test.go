@@ -73,33 +73,3 @@ func TestWhoeverSavesModelsIsShownOnceHowEachRuleInEnglishWasRead(t *testing.T) 
 		t.Errorf("expected the first 100 rules told, found %s", stderr)
 	}
 }
-
-// manyFormed are policies that between them use every field and every form of retries.
-var manyFormed = []string{
-	`{"name":"a","timeout":"none","retries":{"strategy":"fibonacci","base":"1m","cap":"1h"},"give_up_after":"1w","jitter":0}`,
-	`{"name":"b","rrule":"RRULE:FREQ=DAILY;BYHOUR=6\nEXDATE:20260101T060000","timezone":"Europe/Berlin","dtstart":"2026-01-01","timeout":"1h"}`,
-	`{"name":"c","timeout":"1s","retries":{"by_age":[{"up_to":"1d","delay":"5m"},{"up_to":"1w","delay":"next"}]},"retry_on":[]}`,
-	`{"name":"d","timeout":"1m","retries":{"expr":"k < 3 and reason contains \"no: #'x'\" ? '10m' : false"},"alignment":"whichever_first"}`,
-	`{"name":"e","timeout":"1m","retries":"10 5s 10m","never_retry":["permanent","yes","1","null","a: b","# no"],"notify":[]}`,
-	`{"name":"true","timeout":"1m","retries":[0,"next"],"delays_by_error":{"1":"1h","Gone":"never","- x":"next"},"notify":["recovered"]}`,
-	`{"name":"2026-01-01","timeout":"1m","retry_window":"FREQ=DAILY;BYHOUR=9,10","misfire":"run_if_younger_than 1h","spread":"10m","queue_timeout":"1m"}`,
-	`{"name":"fleet","limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50}],"retry_after_scope":"key","closed":["2026","b"],` +
-		`"circuit":{"key":"{policy}","open_after":"5 of 10","on":["429","network"],"probe":"1m"},"fresh_within":"26h","warn_within":"24h"}`,
-	`{"name":"h","timeout":"1m","retries":{"strategy":"exponential","base":"1m","factor":1.5,"count":3},"jitter":0.01,"disabled_reason":"no, \"really\": 'never' # - {x}"}`,
-}
-
-func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
-	for _, text := range manyFormed {
-		c := at(t, testkit.Miniredis(t))
-		c.in = text
-		c.do("policy", "put", "-")
-		canonical := c.do("policy", "get", "-")
-		c.in = canonical
-		if put := c.do("policy", "put", "-"); !strings.HasPrefix(put, "unchanged") {
-			t.Errorf("expected no change, found %s for\n%s", put, canonical)
-		}
-		expectEqualText(t, canonical, c.do("policy", "get", "-"))
-		c.in = c.do("policy", "get", "-", "-o", "json")
-		expectEqualText(t, canonical, c.do("policy", "get", "-"))
-	}
-}

@@ -187,9 +187,10 @@ func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 }
 
 func TestManyDocumentsCannotShareALargeAnchor(t *testing.T) {
-	large := "- uid: a\n  payload: {x: &x [" + strings.Repeat("1,", 2_000) + "1]}\n"
-	got, _ := read(t, "m.yaml", large+strings.Repeat("- {uid: b, payload: {y: *x}}\n", 100))
-	if len(got) != 101 || got[20] != "b" || got[90] == "b" || !strings.Contains(got[100], manyValues) {
+	large := "- uid: a\n  payload: {x: &x [" + strings.Repeat("1,", 20_000) + "1]}\n"
+	small := "- {uid: b, payload: {y: *x}}\n"
+	got, _ := read(t, "m.yaml", large+strings.Repeat(small, 1000))
+	if len(got) != 1001 || got[20] != "b" || got[100] == "b" || !strings.Contains(got[1000], manyValues) {
 		t.Errorf("expected the last documents refused, found %d: %.200q", len(got), got)
 	}
 }

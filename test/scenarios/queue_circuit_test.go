@@ -81,3 +81,39 @@ func TestWithoutTheCircuitOfTheQueueAMassFailureDisablesEveryModel(t *testing.T)
 		}
 	})
 }
+
+func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
+	onFleet(t, func(t *testing.T, q *policyQueue) {
+		q.breaks(time.Hour)
+		q.round(0, "failure")
+		q.round(time.Second, "failure")
+		if status, err := q.Store.Fleet().QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
+			t.Fatalf("want an open circuit with %d failures, got %+v, %v", feeds, status, err)
+		}
+		if _, err := q.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		q.round(2*time.Second, "success") // nothing is due: only the circuit is measured
+		if status, err := q.Store.Fleet().QueueCircuit(t.Context()); err != nil || status.Open || status.Failures != 0 {
+			t.Errorf("want a closed circuit that has counted nothing, got %+v, %v", status, err)
+		}
+	})
+}
+
+func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
+	onFleet(t, func(t *testing.T, q *policyQueue) {
+		if _, err := q.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		q.round(0, "success")
+		for i := range feeds {
+			q.Command(fmt.Sprintf(`{"type":"run","uid":"feed_%d"}`, i))
+		}
+		q.poll()
+		q.round(time.Second, "success")
+		if stats := q.Stats(); stats["success"] != 2*feeds || stats["parked"] != 0 {
+			t.Errorf("want all refreshed twice and none parked, got %v", stats)
+		}
+		q.expectIncidents(opened) // it is open still
+	})
+}

@@ -18,6 +18,8 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+
+	"github.com/refreshd/refreshd/model"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -235,3 +237,24 @@ func (o *outside) workOnce(queue string) {
 }
 
 func number(text string) int { n, _ := strconv.Atoi(text); return n }
+
+// find searches every node for keys.
+func (o *outside) find(pattern string) (found string) {
+	o.t.Helper()
+	for _, address := range o.server.Addrs {
+		for _, keys := range o.keys(pattern) {
+			found += o.redisCLI([]string{"-p", port(address)}, "KEYS", keys)
+		}
+	}
+	return found
+}
+
+// lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
+func (o *outside) lastDelay(uid string) time.Duration {
+	o.t.Helper()
+	record, err := model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0"))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return record.RefreshAt.Sub(record.EndedAt)
+}

@@ -1,10 +1,15 @@
 package wire
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 )
+
+// say is one message of a plan.
+type say = map[string]any
 
 func TestASuccessWithStatusAndProgress(t *testing.T) {
 	t.Parallel()
@@ -62,6 +67,62 @@ func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 		}
 		if queued := o.length("bigtables-input"); queued > 1 {
 			t.Errorf("want at most one entry in the input list, got %d", queued)
+		}
+	})
+}
+
+func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
+	t.Parallel()
+	withEachWorker(t, func(t *testing.T, o *outside) {
+		fail := []say{{"type": "failure", "reason": "HTTP 503"}}
+		last := []say{{"type": "failure", "reason": "HTTP 503", "user_friendly_reason": "thumbnail creation failed"}}
+		o.put("banner", "1m", plan{fail, fail, fail, last})
+
+		o.await("bigtables:model:banner", "refresh_why", "retry 2/3 +1m, none planned") // the first retry was at once
+		if delay := o.lastDelay("banner"); delay != time.Minute {
+			t.Errorf("second failure: want a retry after 1m, got %s", delay)
+		}
+		o.command(say{"type": "run", "uid": "banner"})
+		o.await("bigtables:model:banner", "refresh_why", "retry 3/3 +5m, none planned")
+		if delay := o.lastDelay("banner"); delay != 5*time.Minute {
+			t.Errorf("third failure: want a retry after 5m, got %s", delay)
+		}
+		o.command(say{"type": "run", "uid": "banner"})
+		banner := o.await("bigtables:model:banner", "refresh_disabled_until_update", "1")
+		if banner["refresh_disabled_user_friendly_reason"] != "thumbnail creation failed" || banner["refresh_at"] != "" || banner["attempt_no"] != "4" {
+			t.Errorf("want it disabled after 4 attempts with the worker's words, got %v", banner)
+		}
+		o.count(map[string]string{"start": "4", "retry": "3", "failure": "4", "exhausted": "1", "final_failure": "1"})
+		if outbox := o.cli("XRANGE", "bigtables:outbox", "-", "+"); !strings.Contains(outbox, "disabled") || !strings.Contains(outbox, "thumbnail creation failed") {
+			t.Errorf("want a notification with the reason, got %s", outbox)
+		}
+	})
+}
+
+func TestAnApplicationSteersAModelWithCommands(t *testing.T) {
+	t.Parallel()
+	withEachPlace(t, func(t *testing.T, o *outside) {
+		o.command(say{"type": "put", "uid": "tbl", "rrule": "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", "timezone": "Europe/Berlin"})
+		o.await("bigtables:model:tbl", "refresh_why", "planned")
+		o.command(say{"type": "run", "uid": "tbl"})
+		o.await("bigtables:model:tbl", "attempt_no", "1")
+		o.command(say{"type": "run", "uid": "tbl"})
+		o.count(map[string]string{"busy": "1"})
+		o.command(say{"type": "disable", "uid": "tbl", "reason": "not paid"})
+		if tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1"); tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "" {
+			t.Errorf("want it disabled without an attempt, got %v", tbl)
+		}
+		o.command(say{"type": "enable", "uid": "tbl"})
+		o.await("bigtables:model:tbl", "refresh_why", "planned")
+		o.command(say{"type": "remove", "uid": "tbl"})
+		o.count(map[string]string{"remove": "1"})
+		if left := o.find("bigtables:*:tbl"); left != "" {
+			t.Errorf("want every key of the model gone, got %s", left)
+		}
+		o.command(say{"type": "put", "uid": "tbl", "colour": "red"})
+		o.count(map[string]string{"malformed": "1"})
+		if rejected := o.cli("LINDEX", "bigtables:rejected", "-1"); !strings.Contains(rejected, "colour: expected one of uid, ") {
+			t.Errorf("want the unknown field named, got %s", rejected)
 		}
 	})
 }

@@ -294,3 +294,9 @@ func TestManyProgramsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
+	var out, errs testkit.Buffer
+	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))
+	failIf(t, out.String() != "one\n" || errs.String() != "two\n", "stdout %q, stderr %q", out.String(), errs.String())
+}

@@ -209,3 +209,17 @@ func (c *commandCount) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 		return next(ctx, commands)
 	}
 }
+
+func TestAModelIsRunOnItsPageWhichShowsWhatBecomesOfIt(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{By: "ann"})
+	tab := browser.Open(t)
+	tab.Go(f.url("models?l=status%3Dfailing"))
+	tab.Follow("tbl_1")
+	tab.Follow("Run now")
+	tab.AwaitText("tbl_1")
+	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
+	f.Say(fixture.Result("success", "tbl_1", f.Attempt("tbl_1")))
+	tab.Await("!document.querySelector('#model-state .bad')")
+}

@@ -49,11 +49,11 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		var models []string
-		for n := range 60 {
+		for n := range 120 {
 			models = append(models, fmt.Sprintf(`"uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}`, n, n%2))
 		}
 		d.put(models...)
-		for path, want := range map[string]int{"models": 60, "models?sort=due": 60, "models?l=tenant%3Dt1": 30, "models?l=uid%3Dm00*": 10, "models?sort=failing": 0, "models?l=status%3Dfailing": 0} {
+		for path, want := range map[string]int{"models": 120, "models?sort=due": 120, "models?l=tenant%3Dt1": 60, "models?l=uid%3Dm00*": 10, "models?sort=failing": 0, "models?l=status%3Dfailing": 0} {
 			pages := d.walk(home + path)
 			all := slices.Concat(pages...)
 			slices.Sort(all)

@@ -18,6 +18,10 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+
+	"github.com/refreshd/refreshd/internal/store"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // everyPage are addresses of all pages, of the demo.
@@ -146,4 +150,20 @@ func shrink(shot []byte) ([]byte, error) {
 		return nil, fmt.Errorf("write a picture: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+func TestAQueueIsChosenByItsLink(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := newFleet(t, Config{})
+	showToo(t, f.dashboard, f.client, store.Config{Queue: "banners", Clock: f.Clock.Now})
+	tab := browser.Open(t)
+	testkit.Eventually(t, "two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
+	tab.Go(f.url("models"))
+	tab.Look()
+	tab.Follow("banners")
+	tab.Await("location.pathname === '/q/banners/'")
+	tab.Look()
+	tab.Follow("Models")
+	tab.Await("location.pathname === '/q/banners/models'")
 }

@@ -233,7 +233,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		s := newStory(t, server)
 		s.tell()
 		before := series(s.scrape())
-		for i := range 25 {
+		for i := range 50 {
 			s.Command(fmt.Sprintf(`{"type":"put","uid":"h%d","refresh":"now","payload":{"input_url":"http://h%[1]d/"},"policy":{"limits":[{"key":"{host(input_url)}","running":1}]}}`, i),
 				fmt.Sprintf(`{"type":"evil%d","uid":"h"}`, i))
 			s.Say(fixture.Result(fmt.Sprintf("type%d", i), "m1", "x"), fmt.Sprintf(`{"type":"success","big_table_uid":"u%d","refresh_attempt_uid":"x"}`, i))
@@ -244,7 +244,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		}
 		s.work()
 		k := s.Store.Keys
-		for i := range 25 {
+		for i := range 50 {
 			s.Redis.HSet(t.Context(), k.Stats, fmt.Sprintf("made_up%d", i), i)
 			s.Redis.ZAdd(t.Context(), k.Gates, redis.Z{Score: 1, Member: fmt.Sprintf("kind%d:x", i)})
 			s.Redis.ZAdd(t.Context(), k.Workers, redis.Z{Score: 1, Member: fmt.Sprintf("worker%d", i)})
@@ -260,7 +260,7 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 			}
 		}
 		if more := len(after) - len(before); more > 20 {
-			t.Errorf("%d series more, for 25 of everything", more)
+			t.Errorf("%d series more, for 50 of everything", more)
 		}
 	})
 }
