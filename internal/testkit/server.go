@@ -1,8 +1,8 @@
 package testkit
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -177,15 +177,66 @@ func (s *Server) nodes(t testing.TB) []*node {
 	return s.backend.nodes
 }
 
+// KillNode ends a node of a cluster as kill -9 would.
+func (s *Server) KillNode(t testing.TB, address string) { t.Helper(); s.node(t, address).kill() }
+
+// RestartNode starts a killed node of a cluster again, and returns when it has found its place: that of a replica if another was
+// promoted meanwhile.
+func (s *Server) RestartNode(t testing.TB, address string) {
+	t.Helper()
+	Must(t, s.node(t, address).start())
+	Must(t, s.backend.awaitCluster())
+}
+
+func (s *Server) node(t testing.TB, address string) *node {
+	t.Helper()
+	nodes := s.nodes(t)
+	i := slices.IndexFunc(nodes, func(n *node) bool { return n.addr == address })
+	if i < 0 {
+		t.Fatalf("expected a node of the cluster, found %s", address)
+	}
+	return nodes[i]
+}
+
+// AwaitNodes waits until a condition holds for every living node of a cluster, and it serves.
+func (s *Server) AwaitNodes(t testing.TB, holds func(context.Context, *redis.Client) bool) {
+	t.Helper()
+	Must(t, s.backend.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+		return holds(ctx, client) && clusterServes(ctx, client)
+	}))
+}
+
+// On calls do with a plain client of a node of a cluster; "": of any that lives.
+func (s *Server) On(t testing.TB, address string, do func(context.Context, *redis.Client) error) {
+	t.Helper()
+	living := s.living()
+	if len(living) == 0 {
+		t.Fatal("expected a node that lives, found none")
+	}
+	Must(t, withNode(cmp.Or(address, living[0]), do))
+}
+
+func (s *Server) living() (addrs []string) {
+	if s.backend == nil {
+		return s.Addrs
+	}
+	for _, n := range s.backend.living() {
+		addrs = append(addrs, n.addr)
+	}
+	return addrs
+}
+
 // eachNode calls do with a plain client of each node that has keys of its own, one after the other.
 func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *redis.Client) error) {
 	t.Helper()
-	addrs := s.Addrs
-	if s.IsCluster() {
-		addrs = slices.Sorted(maps.Keys(s.masters(t)))
-	}
-	for _, addr := range addrs {
-		if err := withNode(addr, do); err != nil {
+	for _, addr := range s.living() {
+		err := withNode(addr, func(ctx context.Context, client *redis.Client) error {
+			if s.IsCluster() && isReplica(ctx, client) {
+				return nil
+			}
+			return do(ctx, client)
+		})
+		if err != nil {
 			t.Fatalf("%s %s: %v", verb, addr, err)
 		}
 	}

@@ -170,14 +170,14 @@ func (s *spread) failover(part int) (saved []string, from, to time.Time) {
 	s.t.Helper()
 	key := s.queue.Parts[part].Keys.Due
 	from = time.Now().Add(-time.Second) // the replica may lag behind
-	killed := s.server.KillMaster(s.t, key)
+	killed := killMaster(s.t, s.server, key)
 	saved = s.parts[part].uids[20:40]
 	for _, version := range []int{1, 2, 3} {
 		for i, uid := range saved {
 			s.pushElsewhere(part+1+i%(spreadParts-1), s.put(uid, version))
 		}
 	}
-	s.server.AwaitFailover(s.t, key, killed)
+	awaitMaster(s.t, s.server, key, func(master string) bool { return master != killed })
 	to = time.Now()
 	s.progress(500)
 	s.server.RestartNode(s.t, killed)
@@ -203,7 +203,7 @@ func (s *spread) moveAll(versions int) (saved []string) {
 				s.pushElsewhere(i+1, s.put(uid, version+1))
 			}
 			if version == versions/2 {
-				s.server.MoveSlot(s.t, part.store.Keys.Due)
+				moveSlot(s.t, s.server, part.store.Keys.Due)
 			}
 		}
 	}
