@@ -8,21 +8,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.
-func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
-	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Input, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read queued attempts: %w", err)
-	}
-	queued := make(map[string]string, len(entries))
-	for _, raw := range entries {
-		if entry, _ := s.Wire().ParseEntry(raw); entry.AttemptUID != "" {
-			queued[entry.AttemptUID] = raw
-		}
-	}
-	return queued, nil
-}
-
 // Executor is what it takes to change models. *Store is one.
 type Executor interface {
 	Now(ctx context.Context) (time.Time, error)

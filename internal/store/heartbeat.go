@@ -67,7 +67,7 @@ func firstScore(members []redis.Z) time.Time {
 	return time.UnixMilli(int64(members[0].Score)).UTC()
 }
 
-// Heartbeat is the last one of a dispatcher, a poller or a worker pool.
+// Heartbeat is the last one of a dispatcher, a poller or a worker pool. They give it with what they ask for: by ReadDue, Claim and Take.
 type Heartbeat struct {
 	Of    model.Role
 	Key   string // of the set in which it stands

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+var sampleHead = Load("note-front.lua")
+
+// headSamplesCap is how many samples of the head are kept: at four a second, thinned out to one a second as they age, those of more than an hour and a half,
+// and of longer where the list moves slowly.
+const headSamplesCap = 10_000
+
+// SampleHead notes the ticket of the attempt that stood first in the input list at some time since an instant; 0: the list was empty. An
+// attempt that was handed back is not noted, nor twice in a row that the list is empty. Old samples may be thinned out, as long as no attempt
+// seems to have been taken later than it was noted by more than apart.
+func (s *Store) SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error {
+	keys := []string{s.Keys.Front, s.Keys.Input, s.Keys.Stats}
+	noted, err := Run(ctx, s.Clients.Write, sampleHead, keys, s.clockArg(), number(ticket), Millis(since)).Int()
+	if err == nil && noted > headSamplesCap {
+		var kept []string
+		_, err = s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+			all, err := tx.LRange(ctx, s.Keys.Front, 0, -1).Result()
+			if err == nil && len(all) > headSamplesCap {
+				kept = thinOut(all, apart)
+			}
+			return kept != nil, err
+		}, func(pipe redis.Pipeliner) {
+			pipe.Del(ctx, s.Keys.Front)
+			pipe.RPush(ctx, s.Keys.Front, kept)
+		}, s.Keys.Front)
+	}
+	return Wrap(err, "note the head of the input list")
+}
+
+// thinOut drops samples from before the newest eighth: each lies between two that were first seen within apart of each other, and what it was seen to
+// hold up counts for the one before it. Then the oldest go until there is room for an eighth.
+func thinOut(samples []string, apart time.Duration) []string {
+	const eighth = headSamplesCap / 8
+	old, newest := samples[:len(samples)-eighth], samples[len(samples)-eighth:]
+	var thin []string
+	var before model.HeadSample // that was kept last; without LastSeen: there is none, or the list was empty then
+	for i, text := range old {
+		sample, next := readHeadSample(text), model.HeadSample{}
+		if i+1 < len(old) {
+			next = readHeadSample(old[i+1])
+		}
+		between := !before.LastSeen.IsZero() && !next.FirstSeen.IsZero() && next.FirstSeen.Sub(before.FirstSeen) <= apart
+		if between && !sample.LastSeen.IsZero() {
+			thin[len(thin)-1] = fmt.Sprintf("%d %s %s", before.Ticket, Millis(before.FirstSeen), Millis(sample.LastSeen))
+			continue
+		}
+		before, thin = sample, append(thin, text)
+	}
+	return append(thin[max(0, len(thin)-headSamplesCap+2*eighth):], newest...)
+}
+
+// HeadSamples reads the samples that were noted, and the clock before that. A key of another type holds none.
+func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return model.HeadSamples{}, err
+	}
+	samples := model.HeadSamples{At: now}
+	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front, 0, -1).Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return samples, nil
+	}
+	for _, text := range texts {
+		samples.Noted = append(samples.Noted, readHeadSample(text))
+	}
+	return samples, Wrap(err, "read the heads of the input list")
+}
+
+// readHeadSample reads a sample as note-front.lua writes it. What cannot be read is one of nothing.
+func readHeadSample(text string) model.HeadSample {
+	fields := strings.Fields(text)
+	if len(fields) < 2 {
+		return model.HeadSample{}
+	}
+	sample := model.HeadSample{Ticket: int(parseInt(fields[0])), FirstSeen: time.UnixMilli(parseInt(fields[1])).UTC()}
+	if len(fields) > 2 {
+		sample.LastSeen = time.UnixMilli(parseInt(fields[2])).UTC()
+	}
+	return sample
+}
