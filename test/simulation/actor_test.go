@@ -171,16 +171,22 @@ func (w *world) deliver() {
 	_ = w.execute(nil, c)
 }
 
+// judge fails when the last deed has broken a promise.
+func (w *world) judge() {
+	must(w.broken)
+}
+
 // step lets one actor come to its next call, or lets something happen to the world.
-func (w *world) step() error {
+func (w *world) step() {
 	w.steps++
 	if w.rng.IntN(100) < w.temper.mishaps {
 		w.mishap()
-		return w.broken
+		w.judge()
+		return
 	}
 	a := w.pick()
 	if a == nil {
-		return w.broken
+		return
 	}
 	f := w.temper.fate(w.rng, a.at)
 	if _, pool := a.role.(*poolRole); pool && a.at != nil && f == answered && w.rng.IntN(1000) < w.temper.deaf {
@@ -189,16 +195,16 @@ func (w *world) step() error {
 	if w.temper.waits && works(a) && w.rng.IntN(3) == 0 {
 		a.until = w.steps + 10 + w.rng.IntN(30)
 		w.note("%s rests", a.name)
-		return nil
+		return
 	}
 	if w.rng.IntN(100) < w.temper.freezes {
 		a.until = w.steps + 20 + w.rng.IntN(60)
 		w.note("%s freezes", a.name)
-		return nil
+		return
 	}
 	w.note("%s at %s: %s", a.name, a.at, f)
 	w.resume(a, f)
-	return w.bury(a)
+	w.bury(a)
 }
 
 // works reports whether an actor is a worker.
@@ -257,16 +263,16 @@ func (w *world) victim() *actor {
 }
 
 // bury replaces an actor that has died by a new one of its kind.
-func (w *world) bury(a *actor) error {
-	if w.broken != nil || !a.ended {
-		return w.broken
+func (w *world) bury(a *actor) {
+	if w.judge(); !a.ended {
+		return
 	}
 	w.actors = slices.DeleteFunc(w.actors, func(other *actor) bool { return other == a })
 	if a.role == w.operator {
 		w.operator = &operatorRole{world: w, spare: w.operator.spare, orders: w.operator.orders, brought: w.operator.brought}
 		w.births++
 		w.spawn("operator", w.operator)
-		return nil
+		return
 	}
-	return w.bear(a.name[:1])
+	w.bear(a.name[:1])
 }

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -14,7 +12,7 @@ import (
 )
 
 // checkModels compares every model with what it must be.
-func (p *replay) checkModels() error {
+func (p *replay) checkModels() {
 	uids := maps.Clone(p.before.payloads)
 	for _, others := range []map[string]map[string]string{p.before.models, p.after.models} {
 		for uid := range others {
@@ -32,20 +30,17 @@ func (p *replay) checkModels() error {
 			}
 		}
 		if diff := cmp.Diff(untold(want), untold(got)); diff != "" {
-			return fmt.Errorf("%s (-want +got):\n%s", uid, diff)
+			fail("%s (-want +got):\n%s", uid, diff)
 		}
-		if payload != p.after.payloads[uid] {
-			return fmt.Errorf("%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
-		}
+		failIf(payload != p.after.payloads[uid], "%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
 		newest, started := p.newest[uid]
 		if !started {
 			newest = p.oracle.newest[uid]
 		}
 		if status := got["user_friendly_status"]; status != "" && status != newest { // a status names its attempt
-			return fmt.Errorf("%s shows the status of attempt %s, want that of the attempt which was started last, %s", uid, status, newest)
+			fail("%s shows the status of attempt %s, want that of the attempt which was started last, %s", uid, status, newest)
 		}
 	}
-	return nil
 }
 
 // rev is the revision that a model must have: it counts the transitions, from the clock at which the model was created, or from what was
@@ -76,9 +71,10 @@ func attemptOf(raw string) string {
 }
 
 // checkInput checks that entries left and joined the input list exactly as decided.
-func (p *replay) checkInput() error {
+func (p *replay) checkInput() {
 	if len(p.after.journal) == 0 {
-		return p.checkMoves()
+		p.checkMoves()
+		return
 	}
 	want := p.standing()
 	for _, change := range p.changed {
@@ -88,9 +84,8 @@ func (p *replay) checkInput() error {
 	}
 	want = append(want, p.started...)
 	if !slices.Equal(want, p.after.input) {
-		return fmt.Errorf("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
+		fail("input (-want +got):\n%s", cmp.Diff(want, p.after.input))
 	}
-	return nil
 }
 
 // standing lists the entries of before that the decisions so far have left in the input list.
@@ -104,18 +99,16 @@ func (p *replay) standing() []string {
 
 // checkMoves checks a deed that decided nothing: only who works may move entries, and none comes from nowhere. Of those that are
 // gone, a pop took the oldest, and all others were answered or did not count any more.
-func (p *replay) checkMoves() error {
+func (p *replay) checkMoves() {
 	before, after := p.before.entries(), p.after.entries()
 	if !p.work && !slices.Equal(before, after) {
-		return fmt.Errorf("entries (-want +got):\n%s", cmp.Diff(before, after))
+		fail("entries (-want +got):\n%s", cmp.Diff(before, after))
 	}
 	if popped := len(p.before.input) - len(p.after.input); p.pops && !slices.Equal(p.before.input[popped:], p.after.input) {
-		return fmt.Errorf("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
+		fail("popped other than the oldest (-before +after):\n%s", cmp.Diff(p.before.input, p.after.input))
 	}
 	for _, entry := range p.after.input {
-		if !slices.Contains(p.before.input, entry) && p.over(attemptOf(entry)) {
-			return fmt.Errorf("an attempt that was over is offered again: %s", entry)
-		}
+		failIf(!slices.Contains(p.before.input, entry) && p.over(attemptOf(entry)), "an attempt that was over is offered again: %s", entry)
 	}
 	answered := p.answered()
 	for _, entry := range before {
@@ -130,17 +123,14 @@ func (p *replay) checkMoves() error {
 		gone := !slices.Contains(after, entry)
 		switch {
 		case counts && gone && !p.pops && !p.answers(uid):
-			return fmt.Errorf("an attempt that counts was lost: %s", entry)
+			fail("an attempt that counts was lost: %s", entry)
 		case gone && p.answers(uid) && !answered[uid]:
-			return fmt.Errorf("an answer was swallowed: %s", entry)
+			fail("an answer was swallowed: %s", entry)
 		case gone:
 			delete(answered, uid)
 		}
 	}
-	if len(answered) > 0 {
-		return fmt.Errorf("a worker pool has answered what it did not have: %v", answered)
-	}
-	return nil
+	failIf(len(answered) > 0, "a worker pool has answered what it did not have: %v", answered)
 }
 
 // over reports whether an attempt was over before the round began: it had ended, or its deadline had passed.
@@ -194,21 +184,19 @@ var (
 )
 
 // checkCounters checks that journal and counters agree, that each message was counted exactly once, and that the outbox got what owners are to be told.
-func (p *replay) checkCounters() error {
-	if len(p.after.outbox) != p.notices {
-		return fmt.Errorf("the outbox got %v, want %d notices", p.after.outbox, p.notices)
-	}
+func (p *replay) checkCounters() {
+	failIf(len(p.after.outbox) != p.notices, "the outbox got %v, want %d notices", p.after.outbox, p.notices)
 	entries := map[model.Event]int{}
 	for _, entry := range p.after.journal {
 		entries[model.Event(entry["event"])]++
 	}
 	for _, event := range journaled {
 		if grown := p.after.grown(p.before, string(event)); grown != entries[event] {
-			return fmt.Errorf("%s was counted %d times, the journal has it %d times", event, grown, entries[event])
+			fail("%s was counted %d times, the journal has it %d times", event, grown, entries[event])
 		}
 	}
 	if grown := p.after.grown(p.before, "duplicate"); grown < p.ids.repeats() {
-		return fmt.Errorf("%d commands were repeated, and %d duplicates counted", p.ids.repeats(), grown)
+		fail("%d commands were repeated, and %d duplicates counted", p.ids.repeats(), grown)
 	}
 	counted, rejected := 0, 0
 	for _, counter := range settled {
@@ -217,14 +205,12 @@ func (p *replay) checkCounters() error {
 	for _, counter := range kept {
 		rejected += p.after.grown(p.before, counter)
 	}
-	if counted+rejected != len(p.consumed)+p.passed+p.ids.repeats() || rejected != len(p.after.rejected) {
-		return fmt.Errorf("%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed)+p.passed, counted+rejected, len(p.after.rejected), rejected, p.consumed)
-	}
-	return nil
+	failIf(counted+rejected != len(p.consumed)+p.passed+p.ids.repeats() || rejected != len(p.after.rejected),
+		"%d messages changed nothing, %d were counted and %d kept in rejected, want %d: %q", len(p.consumed)+p.passed, counted+rejected, len(p.after.rejected), rejected, p.consumed)
 }
 
 // checkSettled checks that no result was thrown away that still counts.
-func (p *replay) checkSettled() error {
+func (p *replay) checkSettled() {
 	for _, claimed := range p.consumed {
 		if claimed[0] != 'o' {
 			continue
@@ -234,10 +220,9 @@ func (p *replay) checkSettled() error {
 			continue
 		}
 		if current := p.after.models[message.UID]["attempt_uid"]; current == message.AttemptUID {
-			return fmt.Errorf("a result of the running attempt was thrown away: %s", claimed)
+			fail("a result of the running attempt was thrown away: %s", claimed)
 		}
 	}
-	return nil
 }
 
 // soon reports whether something is to happen to a model before a dispatcher that fell asleep at an instant looks by itself.
@@ -253,7 +238,7 @@ func soon(s *model.State, at time.Time) bool {
 }
 
 // checkWake checks that a dispatcher is woken by one call when something is to happen soon, and only then.
-func (p *replay) checkWake() error {
+func (p *replay) checkWake() {
 	calls := p.after.wake - p.before.wake
 	urgent := p.wakes || p.frees
 	latest := slices.MaxFunc(append(p.clock[:len(p.clock):len(p.clock)], p.now), time.Time.Compare).Add(time.Second)
@@ -264,11 +249,10 @@ func (p *replay) checkWake() error {
 	}
 	switch {
 	case p.after.wake > 1:
-		return fmt.Errorf("%d wake calls wait, want one", p.after.wake)
+		fail("%d wake calls wait, want one", p.after.wake)
 	case p.wakes && p.after.wake == 0:
-		return errors.New("no dispatcher was woken")
+		fail("no dispatcher was woken")
 	case calls > 0 && !urgent:
-		return errors.New("a dispatcher was woken for nothing")
+		fail("a dispatcher was woken for nothing")
 	}
-	return nil
 }

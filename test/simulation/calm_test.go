@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -21,55 +20,40 @@ const handedOver = 3 * lease
 const turnOf = 25 * time.Millisecond
 
 // settle ends all faults and lets everybody work until there is nothing left to do.
-func (w *world) settle() error {
+func (w *world) settle() {
 	w.note("calm")
 	w.calm, w.temper.mishaps, w.temper.freezes, w.temper.deaf, w.temper.faults = true, 0, 0, 0, calmTemper.faults
 	w.operator.spare, w.storms, w.delayed = 0, 0, nil
 	w.server.write.ScriptFlush(context.Background())
-	if err := w.letGo(); err != nil {
-		return err
-	}
-	if err := w.outlive(); err != nil {
-		return err
-	}
+	w.letGo()
+	w.outlive()
 	scenes := w.scenes()
 	left := time.Duration(0) // for how long something was left with the dead
 	for range patience {
 		writes := w.writes
-		if err := w.rounds(); err != nil {
-			return err
-		}
-		if err := w.letGo(); err != nil { // also what somebody was about to begin
-			return err
-		}
+		w.rounds()
+		w.letGo()
 		at, waiting := w.next()
 		if !waiting {
 			w.turn(2 * time.Second) // the circuit of the queue is measured once more
-			if err := w.rounds(); err != nil {
-				return err
-			}
+			w.rounds()
 			if _, waiting = w.next(); waiting { // what became due meanwhile was parked
 				continue
 			}
-			if err := w.oracle.checkQuiet(w.before); err != nil {
-				return err
-			}
+			w.oracle.checkQuiet(w.before)
 			if len(scenes) == 0 {
-				return w.growOld()
+				w.growOld()
+				return
 			}
-			if err := scenes[0](); err != nil {
-				return err
-			}
+			scenes[0]()
 			scenes = scenes[1:]
 			continue
 		}
 		if w.writes != writes || len(w.before.claimed)+len(w.before.taken) == 0 {
 			left = 0
 		}
-		if left > handedOver {
-			return fmt.Errorf("for %s nobody takes over: claimed %v, taken %v, heartbeats %v and %v at %s",
-				left, w.before.claimed, w.before.taken, w.before.pollers, w.before.workers, w.now)
-		}
+		failIf(left > handedOver, "for %s nobody takes over: claimed %v, taken %v, heartbeats %v and %v at %s",
+			left, w.before.claimed, w.before.taken, w.before.pollers, w.before.workers, w.now)
 		by := at.Sub(w.now)
 		if by <= 0 {
 			by = turnOf // it is for a dispatcher that has died
@@ -77,14 +61,14 @@ func (w *world) settle() error {
 		left += by
 		w.turn(by)
 	}
-	err := w.oracle.checkQuiet(w.before)
-	return fmt.Errorf("the queue does not come to rest: %w, due %v, urgent %v, running %v", err, w.before.due, w.before.urgent, w.before.running)
+	err := flawOf(func() { w.oracle.checkQuiet(w.before) })
+	fail("the queue does not come to rest: %w, due %v, urgent %v, running %v", err, w.before.due, w.before.urgent, w.before.running)
 }
 
 // outlive passes every deadline while no worker works: no attempt outlives its deadline by more than some rounds of dispatchers.
-func (w *world) outlive() error {
+func (w *world) outlive() {
 	if w.rng.IntN(2) == 0 {
-		return nil // in the other half workers end what they began
+		return // in the other half workers end what they began
 	}
 	latest := w.now
 	for _, deadline := range w.before.running {
@@ -95,50 +79,41 @@ func (w *world) outlive() error {
 	w.turn(latest.Sub(w.now) + 10*turnOf) // those before them may have died a moment ago
 	passed := w.before
 	for range 3 { // a round that was under way when the deadline passed, one that mends scores, and one that ends the attempts
-		if err := w.dispatch(); err != nil {
-			return err
-		}
+		w.dispatch()
 	}
 	for uid, hash := range passed.models {
 		attempt := hash["attempt_uid"]
-		if attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now) {
-			return fmt.Errorf("attempt %s of %s has outlived its deadline: %v", attempt, uid, w.before.models[uid])
-		}
+		failIf(attempt != "" && w.before.models[uid]["attempt_uid"] == attempt && !instant(w.before.models[uid]["deadline_at"]).After(w.now),
+			"attempt %s of %s has outlived its deadline: %v", attempt, uid, w.before.models[uid])
 	}
-	return nil
 }
 
 // dispatch lets each dispatcher do a round.
-func (w *world) dispatch() error {
+func (w *world) dispatch() {
 	for _, a := range slices.Clone(w.actors) {
 		if _, dispatches := a.role.(dispatcherRole); !dispatches {
 			continue
 		}
-		if err := w.finish(a); err != nil {
-			return err
-		}
+		w.finish(a)
 	}
-	return nil
 }
 
 // rounds lets everybody do whole rounds until a round of all changes nothing.
-func (w *world) rounds() error {
+func (w *world) rounds() {
 	for range patience {
 		writes := w.writes
 		for _, a := range slices.Clone(w.actors) {
-			if err := w.finish(a); err != nil {
-				return err
-			}
+			w.finish(a)
 		}
 		if w.writes == writes {
-			return nil
+			return
 		}
 	}
-	return fmt.Errorf("everybody is busy for ever: due %v, urgent %v, running %v, claimed %v", w.before.due, w.before.urgent, w.before.running, w.before.claimed)
+	fail("everybody is busy for ever: due %v, urgent %v, running %v, claimed %v", w.before.due, w.before.urgent, w.before.running, w.before.claimed)
 }
 
 // finish lets an actor end its round, if it is in one, and do another.
-func (w *world) finish(a *actor) error {
+func (w *world) finish(a *actor) {
 	for begun := false; !begun || a.at != nil; begun = true {
 		if begun || a.at != nil {
 			w.note("%s at %s", a.name, a.at)
@@ -146,10 +121,10 @@ func (w *world) finish(a *actor) error {
 		w.steps++
 		w.resume(a, answered)
 		if w.broken != nil || a.ended {
-			return w.bury(a) // it was about to resign
+			w.bury(a) // it was about to resign
+			return
 		}
 	}
-	return nil
 }
 
 // next is when something must happen that has not happened yet; false: never.
@@ -192,7 +167,7 @@ func (w *world) next() (at time.Time, waiting bool) {
 }
 
 // scenes are what is played when all is quiet: what chance brings about too seldom. Daemons and workers play as ever; all comes to rest after each.
-func (w *world) scenes() (all []func() error) {
+func (w *world) scenes() (all []func()) {
 	if w.temper.moves {
 		all = append(all, w.moveHouse)
 	}
@@ -211,23 +186,21 @@ func (o *operatorRole) order(format, uid string) errand {
 }
 
 // send lets the operator do errands, one after the other.
-func (w *world) send(errands ...errand) error {
+func (w *world) send(errands ...errand) {
 	o := w.operator
 	o.errands = errands
 	at := slices.IndexFunc(w.actors, func(a *actor) bool { return a.role == o })
 	for len(o.errands) > 0 && w.broken == nil {
-		if err := w.finish(w.actors[at]); err != nil {
-			return err
-		}
+		w.finish(w.actors[at])
 	}
-	return w.broken
+	w.judge()
 }
 
 // moveHouse exports each model, takes it away or disables it, and imports it again.
-func (w *world) moveHouse() error {
+func (w *world) moveHouse() {
 	o, changes := w.operator, []string{`{"type":"remove","uid":%q}`, `{"type":"disable","uid":%q}`}
 	for i, uid := range w.uids {
-		err := w.send(
+		w.send(
 			func(ctx context.Context) error { return o.pack(ctx, uid) },
 			o.order(changes[i%2], uid),
 			func(ctx context.Context) error {
@@ -236,15 +209,11 @@ func (w *world) moveHouse() error {
 				}
 				return nil // there was no such model
 			})
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // fallIll lets the workers fail all models once, each by a cause of its own, and takes some away.
-func (w *world) fallIll() error {
+func (w *world) fallIll() {
 	const put, remove = `{"type":"put","uid":%q,"policy":{"timeout":"1m","retries":["20m","next"]},"refresh":"now"}`, `{"type":"remove","uid":%q}`
 	w.ill = true
 	var fall, leave []errand
@@ -253,38 +222,29 @@ func (w *world) fallIll() error {
 			leave = append(leave, w.operator.order(remove, uid))
 		}
 	}
-	err := w.send(fall...)
-	if err == nil {
-		err = w.rounds()
-	}
-	if w.ill = false; err == nil {
-		err = w.send(leave...)
-	}
-	return err
+	w.send(fall...)
+	w.rounds()
+	w.ill = false
+	w.send(leave...)
 }
 
 // growOld is the last scene: models become older than anybody promised, while dispatchers alone work. What is disabled or held grows old too.
-func (w *world) growOld() error {
+func (w *world) growOld() {
 	if !w.temper.ages {
-		return nil
+		return
 	}
 	const put, disable = `{"type":"put","uid":%q,"rrule":"FREQ=MINUTELY;INTERVAL=2","dtstart":"2026-01-01","policy":{"fresh_within":"3m","warn_within":"1m"}}`, `{"type":"disable","uid":%q}`
-	err := w.send(w.operator.order(put, "m1"), w.operator.order(disable, "m1"), w.operator.order(put, "m2"))
-	if err == nil && w.temper.steers {
-		err = w.server.store.Fleet().PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now})
+	w.send(w.operator.order(put, "m1"), w.operator.order(disable, "m1"), w.operator.order(put, "m2"))
+	if w.temper.steers {
+		must(w.server.store.Fleet().PutHold(context.Background(), &model.Hold{ID: lastHold, Since: w.now}))
 		w.enter(&deed{now: w.now})
 	}
 	for _, by := range []time.Duration{time.Minute, 3 * time.Minute} {
-		if err := cmp.Or(err, w.broken); err != nil {
-			return err
-		}
+		w.judge()
 		w.turn(by)
 		for range 5 { // a page each
-			if err := w.dispatch(); err != nil {
-				return err
-			}
+			w.dispatch()
 		}
-		err = w.oracle.checkAged(w.before, w.now)
+		w.oracle.checkAged(w.before, w.now)
 	}
-	return err
 }

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func (d *deed) most() int {
 }
 
 // sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
-func (p *replay) sort(m *model.Model, decision *model.Decision) error {
+func (p *replay) sort(m *model.Model, decision *model.Decision) {
 	was, is := "", decision.Next.FingerprintID
 	if m != nil {
 		was = m.FingerprintID
@@ -35,9 +34,7 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) error {
 	if decision.Event == model.EventRemove {
 		is = ""
 	}
-	if err := p.checkCause(m, decision); err != nil {
-		return err
-	}
+	p.checkCause(m, decision)
 	if p.failing == nil {
 		p.failing = map[string]float64{}
 		maps.Copy(p.failing, p.before.errors)
@@ -50,7 +47,7 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) error {
 		p.failures[is]++
 	}
 	if was == is {
-		return nil
+		return
 	}
 	if is != "" {
 		p.failing[is]++
@@ -59,13 +56,12 @@ func (p *replay) sort(m *model.Model, decision *model.Decision) error {
 		delete(p.failing, was)
 		p.recovered[was] = true
 	}
-	return nil
 }
 
 // checkCause checks that a failure counts for the cause that its worker has named, and for none if the model is wanted again.
-func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
+func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
-		return nil
+		return
 	}
 	want := fingerprint.Of(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
 	switch {
@@ -74,32 +70,29 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) error {
 	case p.message != nil && p.message.Type == model.MessageFailure:
 		want = fingerprint.Of(m.UID, p.message.ErrorType, p.message.Reason)
 	case p.message != nil:
-		return nil // it was deferred once too often
+		return // it was deferred once too often
 	}
-	if decision.Fingerprint != want || m.Again && decision.Next.FingerprintID != m.FingerprintID {
-		return fmt.Errorf("the failure counts for %q, want %q", decision.Fingerprint, want)
-	}
-	return nil
+	failIf(decision.Fingerprint != want || m.Again && decision.Next.FingerprintID != m.FingerprintID,
+		"the failure counts for %q, want %q", decision.Fingerprint, want)
 }
 
 // checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
-func (p *replay) checkCauses() error {
+func (p *replay) checkCauses() {
 	if apart := len(p.after.errors); apart > p.most()+1 {
-		return fmt.Errorf("%d signatures are kept apart: %v", apart, p.after.errors)
+		fail("%d signatures are kept apart: %v", apart, p.after.errors)
 	}
 	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
 		is, was := p.after.causes[id], p.before.causes[id]
 		models, text := int(p.after.errors[id]), fingerprint.Text(is["signature"])
 		switch {
 		case count(is["began"])-count(is["ended"]) != models:
-			return fmt.Errorf("%d models are failing by %s, began and ended: %v", models, id, is)
+			fail("%d models are failing by %s, began and ended: %v", models, id, is)
 		case !p.recovered[id] && count(is["failures"]) != count(was["failures"])+p.failures[id]:
-			return fmt.Errorf("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
+			fail("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
 		case text != "" && id != fingerprint.Other && text.ID() != id:
-			return fmt.Errorf("%s is told to be %q", id, text)
+			fail("%s is told to be %q", id, text)
 		case len(strings.Fields(is["uids"])) > 3:
-			return fmt.Errorf("of %s are named %q", id, is["uids"])
+			fail("of %s are named %q", id, is["uids"])
 		}
 	}
-	return nil
 }

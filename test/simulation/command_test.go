@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -70,16 +69,15 @@ func (c *named) repeats() (n int) {
 }
 
 // checkReplies checks that the sender of each command was told once, and the truth, and that its id is noted.
-func (p *replay) checkReplies() error {
+func (p *replay) checkReplies() {
 	told := map[string]map[string]int{}
 	for _, text := range p.after.replies {
 		var reply struct {
 			ID      string `json:"command_id"`
 			Outcome string
 		}
-		if err := json.Unmarshal([]byte(text), &reply); err != nil {
-			return fmt.Errorf("reply %s: %w", text, err)
-		}
+		err := json.Unmarshal([]byte(text), &reply)
+		failIf(err != nil, "reply %s: %w", text, err)
 		if told[reply.ID] == nil {
 			told[reply.ID] = map[string]int{}
 		}
@@ -88,21 +86,18 @@ func (p *replay) checkReplies() error {
 	}
 	for id := range p.after.ids {
 		if _, known := p.ids.known[id]; !known {
-			return fmt.Errorf("the id %s is noted, but no command with it was handled", id)
+			fail("the id %s is noted, but no command with it was handled", id)
 		}
 	}
 	for id, n := range p.ids.handled {
 		again, applied := p.ids.again[id], p.ids.applied[id]
 		right := told[id]["duplicate"] == again || p.ids.doubt[id] && told[id]["duplicate"] == again+1
 		if _, noted := p.after.ids[id]; !noted || !right || told[id]["applied"] != applied || told[id]["all"] != n {
-			return fmt.Errorf("of %d commands %s %d are duplicates and %d applied, told was %v, noted is %v", n, id, again, applied, told[id], p.after.ids)
+			fail("of %d commands %s %d are duplicates and %d applied, told was %v, noted is %v", n, id, again, applied, told[id], p.after.ids)
 		}
 		delete(told, id)
 	}
-	if len(told) > 0 {
-		return fmt.Errorf("replies to commands that were not handled: %v", told)
-	}
-	return nil
+	failIf(len(told) > 0, "replies to commands that were not handled: %v", told)
 }
 
 // lanes keep the commands about each model that were pushed and are not handled yet, in the order in
@@ -132,7 +127,7 @@ func (l lanes) push(messages []string) {
 
 // pop takes out what was handled, and returns it with the commands about each model in their order. Of these, none may have been
 // handled before one that was pushed earlier.
-func (l lanes) pop(handled []string) (ordered []string, err error) {
+func (l lanes) pop(handled []string) (ordered []string) {
 	counts := map[string]int{}
 	for _, message := range handled {
 		if uid := subject(message); uid != "" {
@@ -145,9 +140,7 @@ func (l lanes) pop(handled []string) (ordered []string, err error) {
 		first, left := l[uid][:counts[uid]], slices.Clone(handled)
 		for _, message := range first {
 			at := slices.Index(left, message)
-			if at < 0 {
-				return nil, fmt.Errorf("a command was handled before one that was pushed earlier: of %q these were handled: %q", l[uid], handled)
-			}
+			failIf(at < 0, "a command was handled before one that was pushed earlier: of %q these were handled: %q", l[uid], handled)
 			left = slices.Delete(left, at, at+1)
 		}
 		ordered = append(ordered, first...)
@@ -155,5 +148,5 @@ func (l lanes) pop(handled []string) (ordered []string, err error) {
 			delete(l, uid)
 		}
 	}
-	return ordered, nil
+	return ordered
 }

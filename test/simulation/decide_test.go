@@ -1,9 +1,6 @@
 package simulation
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -12,7 +9,7 @@ import (
 )
 
 // decide asks package model; what the entry says of its occasion must be true.
-func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
 	switch event {
 	case model.EventStart, model.EventSkipped, model.EventGiveUp, model.EventLimited:
 		return p.wake(m, event, at, entry)
@@ -25,21 +22,20 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 	case model.EventBecameLate, model.EventBecameStale, model.EventWatch:
 		return p.growOld(m, at)
 	case model.EventTaken:
-		if _, err := p.expire(m, at); err != nil {
-			return model.Decision{}, err
-		}
+		p.expire(m, at)
 		return p.taken(m, at, entry)
 	case model.EventTimeout, model.EventQueueTimeout:
-		decision, err := p.expire(m, at)
-		return decision, cmp.Or(err, p.fair(m, at))
+		decision := p.expire(m, at)
+		p.fair(m, at)
+		return decision
 	case model.EventWithdrawn:
 		switch {
 		case !passed(m, at):
-			return model.Decision{}, errors.New("no deadline has passed")
+			fail("no deadline has passed")
 		case !p.queued(m.AttemptUID):
-			return model.Decision{}, errors.New("the attempt was taken by a worker")
+			fail("the attempt was taken by a worker")
 		}
-		return m.Withdraw(at), nil
+		return m.Withdraw(at)
 	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
 		return p.answeredCommand(uid, m, event, at, entry)
 	case model.EventImport:
@@ -55,15 +51,13 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 }
 
 // expire asks what follows a deadline of an attempt that a worker has taken.
-func (p *replay) expire(m *model.Model, at time.Time) (model.Decision, error) {
-	if !passed(m, at) {
-		return model.Decision{}, errors.New("no deadline has passed")
-	}
+func (p *replay) expire(m *model.Model, at time.Time) model.Decision {
+	failIf(!passed(m, at), "no deadline has passed")
 	facts := p.oracle.attempts[m.AttemptUID]
 	if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
-		return model.Decision{}, errors.New("the attempt was never taken")
+		fail("the attempt was never taken")
 	}
-	return m.Expire(at), nil
+	return m.Expire(at)
 }
 
 // passed reports whether a model has an attempt whose deadline has passed.
@@ -77,10 +71,8 @@ func (p *replay) queued(attemptUID string) bool {
 }
 
 // handle finds the message of a worker that the entry answers.
-func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
-	if m == nil {
-		return model.Decision{}, errors.New("the model does not exist")
-	}
+func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	failIf(m == nil, "the model does not exist")
 	var decisions []model.Decision
 	var messages []model.Message
 	var places []int
@@ -98,16 +90,16 @@ func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry m
 		}
 	}
 	if len(places) == 0 {
-		return model.Decision{}, fmt.Errorf("no message says so for the model as it is: %v", fields(m))
+		fail("no message says so for the model as it is: %v", fields(m))
 	}
 	chosen := p.choose(len(places))
 	p.message = &messages[chosen]
 	p.consumed = slices.Delete(p.consumed, places[chosen], places[chosen]+1)
-	return decisions[chosen], nil
+	return decisions[chosen]
 }
 
 // answeredCommand finds the command that the entry answers: in a message, or of an operator who carries it out himself.
-func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
+func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
 	var decisions []model.Decision
 	var answer []func()
 	for i, claimed := range p.consumed {
@@ -130,18 +122,15 @@ func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, 
 		}
 	}
 	if decision, id, found := p.wished(m, event, entry); found {
-		if event == model.EventRun && (p.oracle.wishes[id].started[uid] || p.begun[uid]) {
-			return decision, fmt.Errorf("the bulk %s runs the model again, though an attempt was started since it began", id)
-		}
+		failIf(event == model.EventRun && (p.oracle.wishes[id].started[uid] || p.begun[uid]),
+			"the bulk %s runs the model again, though an attempt was started since it began", id)
 		p.granted[id]++
-		return decision, nil
+		return decision
 	}
-	if len(decisions) == 0 {
-		return model.Decision{}, errors.New("no command, no order and no bulk says so")
-	}
+	failIf(len(decisions) == 0, "no command, no order and no bulk says so")
 	chosen := p.choose(len(decisions))
 	answer[chosen]()
-	return decisions[chosen], nil
+	return decisions[chosen]
 }
 
 // answer takes out the command that an entry answers, and those about the same model before it: no later entry can answer them.

@@ -56,7 +56,7 @@ type moment struct {
 }
 
 // consumed returns the messages that the deed has handled. No message may come from nowhere.
-func (d *deed) consumed() (gone []string, err error) {
+func (d *deed) consumed() (gone []string) {
 	was, is := d.before.messages(), d.after.messages()
 	for _, message := range d.sent {
 		was[message]++
@@ -67,16 +67,14 @@ func (d *deed) consumed() (gone []string, err error) {
 				d.sent = append(d.sent, message)
 			}
 		}
-		if is[message] > was[message] {
-			return nil, fmt.Errorf("the message %s stands there %d times, want %d", message, is[message], was[message])
-		}
+		failIf(is[message] > was[message], "the message %s stands there %d times, want %d", message, is[message], was[message])
 	}
 	for _, message := range slices.Sorted(maps.Keys(was)) {
 		for range was[message] - is[message] {
 			gone = append(gone, message)
 		}
 	}
-	return gone, nil
+	return gone
 }
 
 // execute lets Redis carry out a call and checks what it did.

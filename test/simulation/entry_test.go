@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,70 +10,45 @@ import (
 )
 
 // enter replays one entry of the journal.
-func (p *replay) enter(entry map[string]string) error {
+func (p *replay) enter(entry map[string]string) {
 	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
 	if aboutQueueCircuit(entry) {
 		p.notices++
-		return nil
+		return
 	}
 	if aboutCircuit(entry) {
-		return nil
+		return
 	}
-	if !slices.ContainsFunc(p.clock, at.Equal) {
-		return fmt.Errorf("the clock has shown %v since the round began", p.clock)
-	}
+	failIf(!slices.ContainsFunc(p.clock, at.Equal), "the clock has shown %v since the round began", p.clock)
 	m := p.model(uid)
 	if event == "orphan" {
-		if m != nil {
-			return errors.New("the model exists")
-		}
-		return nil
+		failIf(m != nil, "the model exists")
+		return
 	}
 	delta := entry
 	entry, p.message = completed(m, delta), nil
-	decision, err := p.decide(uid, m, event, at, entry)
-	if err != nil {
-		return err
-	}
-	if decision.Event != event {
-		return fmt.Errorf("the decision is %s", decision.Event)
-	}
+	decision := p.decide(uid, m, event, at, entry)
+	failIf(decision.Event != event, "the decision is %s", decision.Event)
 	if decision.Event != model.EventRemove { // what it means for the age of its model
 		cmp.Or(m, &model.Model{}).Watch(&decision, at)
 	}
-	if err := p.sort(m, &decision); err != nil {
-		return err
-	}
-	if err := p.keep(uid, m, decision, at); err != nil {
-		return err
-	}
-	if err := p.checkCancelled(m, decision); err != nil {
-		return err
-	}
-	if err := p.wait(m, decision, at); err != nil {
-		return err
-	}
+	p.sort(m, &decision)
+	p.keep(uid, m, decision, at)
+	p.checkCancelled(m, decision)
+	p.wait(m, decision, at)
 	p.giveBack(m, decision, at)
-	if err := p.book(uid, m, decision); err != nil {
-		return err
-	}
+	p.book(uid, m, decision)
 	p.notices += len(decision.Notifications(uid, at))
 	if decision.Ended != nil {
 		p.remember(uid, m, event, entry)
 		p.count(event, at)
 	}
-	if err := p.follow(uid, m, decision, at); err != nil {
-		return err
-	}
-	if err := p.grow(uid, event, at); err != nil {
-		return err
-	}
+	p.follow(uid, m, decision, at)
+	p.grow(uid, event, at)
 	if event == model.EventImport {
-		if err := p.arrive(uid); err != nil {
-			return err
-		}
+		p.arrive(uid)
 	}
-	return rebuilds(m, p.models[uid], delta)
+	rebuilds(m, p.models[uid], delta)
 }
 
 // completed is an entry with what it leaves as it was.
@@ -93,9 +66,9 @@ func completed(m *model.Model, entry map[string]string) map[string]string {
 }
 
 // rebuilds checks that an entry holds what turns a model into what has become of it.
-func rebuilds(before, after *model.Model, entry map[string]string) error {
+func rebuilds(before, after *model.Model, entry map[string]string) {
 	if after == nil {
-		return nil
+		return
 	}
 	was, is := map[string]string{}, fields(after)
 	if before != nil {
@@ -106,30 +79,24 @@ func rebuilds(before, after *model.Model, entry map[string]string) error {
 	}
 	for name, value := range was {
 		again := name == "error" && contains(entry, name) && entry[name] == is[name] // each failure tells by what
-		if name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]) {
-			return fmt.Errorf("%s was %q and is %q", name, value, is[name])
-		}
+		failIf(name != "refresh_why" && !again && (entry[name] != is[name] || !contains(entry, name)) == (value != is[name]),
+			"%s was %q and is %q", name, value, is[name])
 	}
-	if entry["refresh_why"] != is["refresh_why"] {
-		return fmt.Errorf("refresh_why is %q", is["refresh_why"])
-	}
-	return nil
+	failIf(entry["refresh_why"] != is["refresh_why"], "refresh_why is %q", is["refresh_why"])
 }
 
 func contains(entry map[string]string, name string) bool { _, found := entry[name]; return found }
 
 // follow moves the model on to the state that follows.
-func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at time.Time) error {
+func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at time.Time) {
 	if decision.Event == model.EventRemove {
-		if m == nil {
-			return errors.New("the model does not exist")
-		}
+		failIf(m == nil, "the model does not exist")
 		p.first[uid] = p.rev(uid) + 1
 		p.begun[uid] = false
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
 		p.replaced[uid] = false
-		return nil
+		return
 	}
 	p.steps[uid]++
 	p.wakes = p.wakes || decision.Event != model.EventStart && soon(&decision.Next, at)
@@ -143,5 +110,4 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 	moved := *next
 	moved.State = decision.Next
 	p.models[uid] = &moved
-	return nil
 }

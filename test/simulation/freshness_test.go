@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -53,20 +51,18 @@ func (a age) is(at time.Time) model.Freshness {
 var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNever: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
 
 // growOld asks for a model whose age is to be told.
-func (p *replay) growOld(m *model.Model, at time.Time) (model.Decision, error) {
-	if m == nil || m.FreshnessAt().IsZero() || m.FreshnessAt().After(at) {
-		return model.Decision{}, errors.New("nothing is to be told of its age")
-	}
-	return m.ChangeFreshness(at), nil
+func (p *replay) growOld(m *model.Model, at time.Time) model.Decision {
+	failIf(m == nil || m.FreshnessAt().IsZero() || m.FreshnessAt().After(at), "nothing is to be told of its age")
+	return m.ChangeFreshness(at)
 }
 
 // grow checks what an entry tells of the age of a model, and notes it. It is told worse as soon as it is, once, and better by a success, or
 // when somebody has promised something else.
-func (p *replay) grow(uid string, event model.Event, at time.Time) error {
+func (p *replay) grow(uid string, event model.Event, at time.Time) {
 	m := p.models[uid]
 	if m == nil {
 		delete(p.ages, uid)
-		return nil
+		return
 	}
 	was := p.ages[uid]
 	before := was.told
@@ -92,31 +88,30 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) error {
 		if badness[is.told] == 0 && is.told != "" {
 			p.tellOwner(uid, before, is.told)
 		}
-		return nil
+		return
 	}
-	return p.checkTold(uid, event, was, is, at)
+	p.checkTold(uid, event, was, is, at)
 }
 
 // checkTold checks one step of what is told of the age of a model.
-func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.Time) error {
+func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.Time) {
 	worse := map[model.Event]model.Freshness{model.EventBecameLate: model.FreshnessLate, model.EventBecameStale: model.FreshnessStale}[event]
 	promised := is.within != was.within || is.warn != was.warn
 	switch {
 	case (is.told == "") != (is.within == 0):
-		return fmt.Errorf("%s is told %q, promised is %s", uid, is.told, is.within)
+		fail("%s is told %q, promised is %s", uid, is.told, is.within)
 	case worse != "" && (is.told != worse || is.is(at) != worse || badness[was.told] >= badness[worse]):
-		return fmt.Errorf("%s is told %q after %q; it is %q since its last success at %s", uid, is.told, was.told, is.is(at), is.since())
+		fail("%s is told %q after %q; it is %q since its last success at %s", uid, is.told, was.told, is.is(at), is.since())
 	case worse == "" && badness[is.told] > badness[was.told]:
-		return fmt.Errorf("%s is told %q after %q by %s", uid, is.told, was.told, event)
+		fail("%s is told %q after %q by %s", uid, is.told, was.told, event)
 	case badness[is.told] < badness[was.told] && event != model.EventSuccess && !promised && !p.setBack:
-		return fmt.Errorf("%s is told %q after %q without a success, by %s", uid, is.told, was.told, event)
+		fail("%s is told %q after %q without a success, by %s", uid, is.told, was.told, event)
 	case badness[is.told] == 0 && is.within > 0 && (is.told == model.FreshnessNever) != is.success.IsZero():
-		return fmt.Errorf("%s is told %q, its last success was at %s", uid, is.told, is.success)
+		fail("%s is told %q, its last success was at %s", uid, is.told, is.success)
 	case event == model.EventSuccess && is.within > 0 && is.told != model.Fresh:
-		return fmt.Errorf("%s has succeeded, and is told %q", uid, is.told)
+		fail("%s has succeeded, and is told %q", uid, is.told)
 	}
 	p.tellOwner(uid, was.told, is.told)
-	return nil
 }
 
 // tellOwner notes what the owner of a model must be told.
@@ -134,30 +129,26 @@ func (p *replay) tellOwner(uid string, was, is model.Freshness) {
 }
 
 // checkAges checks that the owners were told of each change once, and that it was counted once.
-func (p *replay) checkAges() error {
+func (p *replay) checkAges() {
 	var told []string
 	for _, entry := range p.after.outbox {
 		if notice := policy.Notice(entry["event"]); notice == policy.NoticeStale || notice == policy.NoticeFresh {
 			told = append(told, entry["event"]+" "+entry["uid"])
 		}
 	}
-	if !slices.Equal(told, p.owners) {
-		return fmt.Errorf("the owners were told %q, want %q", told, p.owners)
-	}
+	failIf(!slices.Equal(told, p.owners), "the owners were told %q, want %q", told, p.owners)
 	if counted := p.after.grown(p.before, model.CounterFreshAgain); counted != p.again {
-		return fmt.Errorf("%d models are counted as fresh again, want %d", counted, p.again)
+		fail("%d models are counted as fresh again, want %d", counted, p.again)
 	}
-	return nil
 }
 
 // checkAged checks that of each model was told how old it has become, whatever it does.
-func (o *oracle) checkAged(s *snapshot, now time.Time) error {
+func (o *oracle) checkAged(s *snapshot, now time.Time) {
 	for uid, a := range o.ages {
 		if is := a.is(now); badness[is] > badness[a.told] {
-			return fmt.Errorf("%s is %s since %s, and nobody was told: %v", uid, is, a.since(), s.models[uid])
+			fail("%s is %s since %s, and nobody was told: %v", uid, is, a.since(), s.models[uid])
 		}
 	}
-	return nil
 }
 
 // growOld enters a model into what indexes must tell of its age.

@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,79 +30,76 @@ func frontsOf(lines []string) (fronts []model.HeadSample) {
 }
 
 // checkFront checks that what is noted of the input list is true, and that only a note changes it.
-func (p *replay) checkFront() error {
+func (p *replay) checkFront() {
 	before, after := frontsOf(p.before.front), frontsOf(p.after.front)
 	switch {
 	case p.note == nil && !slices.Equal(before, after):
-		return fmt.Errorf("the front was %q and is %q, though nobody has noted it", p.before.front, p.after.front)
+		fail("the front was %q and is %q, though nobody has noted it", p.before.front, p.after.front)
 	case p.note != nil && p.note.ticket > 0 && len(after) == 0:
-		return fmt.Errorf("the ticket %d was noted, but there is no front", p.note.ticket)
+		fail("the ticket %d was noted, but there is no front", p.note.ticket)
 	case p.note == nil || len(after) == 0:
-		return nil
+		return
 	}
 	newest := after[len(after)-1]
 	kept := min(len(before), len(after)-1)
-	if !slices.Equal(before[:kept], after[:kept]) || len(after)-len(before) > 1 {
-		return fmt.Errorf("the front was %q and is %q: more than one has changed", p.before.front, p.after.front)
-	}
+	failIf(!slices.Equal(before[:kept], after[:kept]) || len(after)-len(before) > 1,
+		"the front was %q and is %q: more than one has changed", p.before.front, p.after.front)
 	since := time.UnixMilli(int64(p.note.since)).UTC()
 	if missing := newest.Ticket < p.note.ticket || newest.Ticket == p.note.ticket && !newest.LastSeen.IsZero() && newest.LastSeen.Before(since); missing {
-		return fmt.Errorf("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
+		fail("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
 	}
 	if len(after) > len(before) {
-		return p.checkNewFront(before, newest, since)
+		p.checkNewFront(before, newest, since)
+		return
 	}
 	if was := before[len(before)-1]; newest != was && (newest.Ticket != was.Ticket || newest.FirstSeen != was.FirstSeen || newest.LastSeen != since) {
-		return fmt.Errorf("the front was %q and is %q", p.before.front, p.after.front)
+		fail("the front was %q and is %q", p.before.front, p.after.front)
 	}
-	return nil
 }
 
 // checkNewFront checks a front that was added: whoever has a lower ticket, and was not handed back, must have left the list.
-func (p *replay) checkNewFront(before []model.HeadSample, newest model.HeadSample, since time.Time) error {
+func (p *replay) checkNewFront(before []model.HeadSample, newest model.HeadSample, since time.Time) {
 	switch drawn := count(p.before.stats["start"]); {
 	case len(before) > 0 && newest.Ticket < before[len(before)-1].Ticket, p.note.ticket > 0 && len(before) > 0 && newest.Ticket == before[len(before)-1].Ticket:
-		return fmt.Errorf("the front went back: %q", p.after.front)
+		fail("the front went back: %q", p.after.front)
 	case !newest.FirstSeen.Equal(p.now):
-		return fmt.Errorf("the front was noted at %s as %q", p.now, p.after.front)
+		fail("the front was noted at %s as %q", p.now, p.after.front)
 	case p.note.ticket == 0 && (len(p.before.input) > 0 || newest.Ticket != drawn || !newest.LastSeen.IsZero()):
-		return fmt.Errorf("it is noted as %q that nothing waits behind ticket %d, but there is %q", p.after.front, drawn, p.before.input)
+		fail("it is noted as %q that nothing waits behind ticket %d, but there is %q", p.after.front, drawn, p.before.input)
 	case p.note.ticket > 0 && (newest.LastSeen != since || newest.Ticket != p.note.ticket):
-		return fmt.Errorf("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
+		fail("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
 	}
 	for _, entry := range p.before.input {
 		if facts := p.oracle.attempts[attemptOf(entry)]; !facts.handed && facts.ticket < newest.Ticket {
-			return fmt.Errorf("the front is %q, but there is still %s with ticket %d", p.after.front, entry, facts.ticket)
+			fail("the front is %q, but there is still %s with ticket %d", p.after.front, entry, facts.ticket)
 		}
 	}
-	return nil
 }
 
 // taken decides about an attempt that has waited in line until its deadline: some front since the round began must say so.
-func (p *replay) taken(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
+func (p *replay) taken(m *model.Model, at time.Time, entry map[string]string) model.Decision {
 	for _, noted := range p.fronts {
 		for _, clock := range append(slices.Clip(p.clock), p.now) {
 			decision := m.ExpireOrExtend(model.HeadSamples{Noted: frontsOf(noted), At: clock}, at)
 			if says(decision, model.EventTaken, entry) && model.FormatTime(decision.Next.TakenAt) == entry["taken_at"] {
-				return decision, nil
+				return decision
 			}
 		}
 	}
-	return model.Decision{}, fmt.Errorf("no front says so: %q", p.fronts)
+	fail("no front says so: %q", p.fronts)
+	return model.Decision{}
 }
 
 // fair checks that an attempt which was seen to wait in line does not fail before it had its full timeout from when it really left the line.
-func (p *replay) fair(m *model.Model, at time.Time) error {
+func (p *replay) fair(m *model.Model, at time.Time) {
 	facts := p.oracle.attempts[m.AttemptUID]
 	if facts == nil || facts.handed || facts.left.IsZero() || p.setBack || len(p.fronts) == 0 {
-		return nil
+		return
 	}
 	waited := m.Policy.Timeout > 0 && m.Policy.QueueTimeout == 0 && m.ProcessingAt.IsZero() && m.TakenAt.IsZero()
 	seen := slices.ContainsFunc(frontsOf(p.fronts[0]), func(f model.HeadSample) bool { return f.Ticket <= facts.ticket && f.LastSeen.After(m.StartedAt) })
-	if waited && seen && at.Before(facts.left.Add(m.Policy.Timeout)) {
-		return fmt.Errorf("the attempt waited in line until %s, and fails before its timeout of %s has passed", facts.left, m.Policy.Timeout)
-	}
-	return nil
+	failIf(waited && seen && at.Before(facts.left.Add(m.Policy.Timeout)),
+		"the attempt waited in line until %s, and fails before its timeout of %s has passed", facts.left, m.Policy.Timeout)
 }
 
 // leave notes when attempts leave the input list.

@@ -1,8 +1,6 @@
 package simulation
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,15 +17,13 @@ func (p *replay) stops() *model.Blockers {
 }
 
 // wake asks what a model does that is due, or that its gate lets through.
-func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
-	if m == nil || !m.Due(at) && !m.Parked() {
-		return model.Decision{}, errors.New("the model is not due")
-	}
+func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	failIf(m == nil || !m.Due(at) && !m.Parked(), "the model is not due")
 	if gate, _ := p.stops().Stop(m, at); gate != "" {
-		return model.Decision{}, fmt.Errorf("the gate %s is closed", gate)
+		fail("the gate %s is closed", gate)
 	}
 	if kind, _ := m.ParkedBy.Split(); kind == model.BlockerHold || kind == model.BlockerCalendar {
-		return model.Decision{}, fmt.Errorf("the model is not due, it waits for %s", m.ParkedBy)
+		fail("the model is not due, it waits for %s", m.ParkedBy)
 	}
 	if event == model.EventLimited {
 		return p.limit(m, at, entry)
@@ -39,25 +35,20 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 		decision = m.StartOrSkip(at, entry["attempt_uid"])
 	}
 	if decision.Event != model.EventStart {
-		return decision, nil
+		return decision
 	}
 	decision.Next.Ticket = count(p.before.stats["start"]) + len(p.started) + 1
 	for _, hold := range p.before.stops().Holds { // whatever the dispatcher has read
-		if !hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue) {
-			return decision, fmt.Errorf("the hold %s picks the model, and it starts", hold.ID)
-		}
+		failIf(!hold.Ended(at) && hold.Selector.Matches(m, model.StatusDue), "the hold %s picks the model, and it starts", hold.ID)
 	}
-	counted, err := p.takeKeys(m, at)
-	decision.Next.Counted = strings.Join(counted, " ")
-	return decision, err
+	decision.Next.Counted = strings.Join(p.takeKeys(m, at), " ")
+	return decision
 }
 
 // park asks for a model that waits for a gate: that must keep it.
-func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
+func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) model.Decision {
 	gate := model.Blocker(entry["parked_by"])
-	if m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == gate {
-		return model.Decision{}, errors.New("the model is not due")
-	}
+	failIf(m == nil || !m.Due(at) && !m.Parked() || m.ParkedBy == gate, "the model is not due")
 	stop, _ := p.stops().Stop(m, at)
 	kind, name := gate.Split()
 	closed := false
@@ -72,26 +63,22 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) (mo
 		ever, _ := p.wasOpen(name)
 		closed = stop == "" && m.CircuitKey() == name && ever
 	}
-	if !closed {
-		return model.Decision{}, fmt.Errorf("the gate %s does not keep the model", gate)
-	}
-	return m.Park(gate, time.Time{}, at), nil
+	failIf(!closed, "the gate %s does not keep the model", gate)
+	return m.Park(gate, time.Time{}, at)
 }
 
 // release asks for a model whose gate has opened.
-func (p *replay) release(m *model.Model, at time.Time) (model.Decision, error) {
-	if m == nil || !m.Parked() {
-		return model.Decision{}, errors.New("the model waits for no gate")
-	}
+func (p *replay) release(m *model.Model, at time.Time) model.Decision {
+	failIf(m == nil || !m.Parked(), "the model waits for no gate")
 	g := p.stops()
 	if opens, _ := g.Opens(m.ParkedBy, at); !opens {
-		return model.Decision{}, fmt.Errorf("the gate %s is closed", m.ParkedBy)
+		fail("the gate %s is closed", m.ParkedBy)
 	}
 	kind, name := m.ParkedBy.Split()
 	if hold := g.Hold(name); kind == model.BlockerHold && hold != nil {
-		return m.Release(hold.StartsAt(m.UID), at), nil
+		return m.Release(hold.StartsAt(m.UID), at)
 	}
-	return m.Release(at, at), nil
+	return m.Release(at, at)
 }
 
 // wasOpen reports whether a circuit was open at any time since the round began, and whether it was all the time.
@@ -105,9 +92,9 @@ func (p *replay) wasOpen(name string) (ever, always bool) {
 }
 
 // wait counts the time for which a model is parked, and checks that it is not given up before it could try for as long as its policy says.
-func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) error {
+func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) {
 	if m == nil {
-		return nil
+		return
 	}
 	tried := p.tried[m.UID]
 	parks := decision.Next.Parked()
@@ -121,9 +108,7 @@ func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) err
 	ends := strings.HasPrefix(decision.Next.Why, "final: no success")
 	switch decision.Event {
 	case model.EventParked, model.EventReleased, model.EventLimited:
-		if decision.Next.AttemptNo != m.AttemptNo {
-			return fmt.Errorf("to wait for a gate counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)
-		}
+		failIf(decision.Next.AttemptNo != m.AttemptNo, "to wait for a gate counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)
 	case model.EventStart:
 		if tried.since.IsZero() {
 			tried = effort{since: at} // it was parked before that
@@ -133,12 +118,10 @@ func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) err
 	case model.EventRemove:
 		tried = effort{}
 	case model.EventGiveUp, model.EventFailure, model.EventTimeout:
-		if ends && window > 0 && !p.setBack && at.Sub(tried.since) < window+tried.waited {
-			return fmt.Errorf("the model is given up after %s, of which it was parked %s: want %s without that", at.Sub(tried.since), tried.waited, window)
-		}
+		failIf(ends && window > 0 && !p.setBack && at.Sub(tried.since) < window+tried.waited,
+			"the model is given up after %s, of which it was parked %s: want %s without that", at.Sub(tried.since), tried.waited, window)
 	}
 	p.tried[m.UID] = tried
-	return nil
 }
 
 // effort is since when a model tries to succeed, for how long of that it was parked, and since when it is; zero: it is not.

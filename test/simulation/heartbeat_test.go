@@ -46,32 +46,26 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 }
 
 // checkHeartbeats checks that who is alive is known to be, and that nobody takes over from the living.
-func (p *replay) checkHeartbeats() error {
+func (p *replay) checkHeartbeats() {
 	for _, heartbeats := range [][2]map[string]float64{{p.before.pollers, p.after.pollers}, {p.before.workers, p.after.workers}} {
 		before, after := heartbeats[0], heartbeats[1]
 		if at, known := after[p.alive]; known && int64(at) != p.now.UnixMilli() {
-			return fmt.Errorf("%s has given a heartbeat at %s, noted is %s", p.alive, p.now, time.UnixMilli(int64(at)).UTC())
+			fail("%s has given a heartbeat at %s, noted is %s", p.alive, p.now, time.UnixMilli(int64(at)).UTC())
 		}
 		for _, owner := range slices.Sorted(maps.Keys(before)) {
 			at := time.UnixMilli(int64(before[owner])).UTC()
 			_, known := after[owner]
-			if !known && !p.leaves && p.living(at) {
-				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s", owner, at)
-			}
-			if !known && p.found != "" && at.UnixMilli() != int64(count(p.found)) {
-				return fmt.Errorf("%s was forgotten, whose last heartbeat was at %s, and not at %s", owner, at, p.found)
-			}
+			failIf(!known && !p.leaves && p.living(at), "%s was forgotten, whose last heartbeat was at %s", owner, at)
+			failIf(!known && p.found != "" && at.UnixMilli() != int64(count(p.found)),
+				"%s was forgotten, whose last heartbeat was at %s, and not at %s", owner, at, p.found)
 		}
 	}
 	byCommand := func(message string) bool { return message[0] == 'c' || message[0] == 'C' }
-	if p.commits != p.before.holder && slices.ContainsFunc(p.handled, byCommand) {
-		return fmt.Errorf("%q has handled commands, %q holds the lane: %q", p.commits, p.before.holder, p.handled)
-	}
+	failIf(p.commits != p.before.holder && slices.ContainsFunc(p.handled, byCommand),
+		"%q has handled commands, %q holds the lane: %q", p.commits, p.before.holder, p.handled)
 	at, known := p.before.pollers[p.before.holder]
-	if known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))) {
-		return fmt.Errorf("%s has lost the lane to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
-	}
-	return nil
+	failIf(known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))),
+		"%s has lost the lane to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
 }
 
 // living reports whether the lease of a heartbeat has been running since the round began. One from the future says nothing.
@@ -126,23 +120,20 @@ func (p *replay) outdated() bool {
 }
 
 // checkCompared checks that a change of what operators set is counted, and that one which was decided about something else does nothing.
-func (p *replay) checkCompared() error {
+func (p *replay) checkCompared() {
 	if p.compared == nil {
-		return nil
+		return
 	}
 	is, was := p.after.set(), p.before.set()
 	last, _, _ := strings.Cut(p.before.ordered[p.compared.part], " ")
-	if p.compared.part != "" && count(p.compared.number) <= count(last) && is != was {
-		return fmt.Errorf("the command %s of %s was carried out behind %s: want %s, found %s", p.compared.number, p.compared.part, p.before.ordered[p.compared.part], was, is)
-	}
-	if p.outdated() && (is != was || p.after.changes != p.before.changes) {
-		return fmt.Errorf("a change that was decided after %q changes came after %q, and was made: want %s, found %s", p.compared.seen, p.before.changes, was, is)
-	}
+	failIf(p.compared.part != "" && count(p.compared.number) <= count(last) && is != was,
+		"the command %s of %s was carried out behind %s: want %s, found %s", p.compared.number, p.compared.part, p.before.ordered[p.compared.part], was, is)
+	failIf(p.outdated() && (is != was || p.after.changes != p.before.changes),
+		"a change that was decided after %q changes came after %q, and was made: want %s, found %s", p.compared.seen, p.before.changes, was, is)
 	before, _ := strconv.Atoi(p.before.changes)
 	if after, _ := strconv.Atoi(p.after.changes); is != was && after != before+1 {
-		return fmt.Errorf("what operators set was changed, and %d changes were counted behind %d", after, before)
+		fail("what operators set was changed, and %d changes were counted behind %d", after, before)
 	}
-	return nil
 }
 
 // set is what operators set.

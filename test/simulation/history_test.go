@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -45,7 +44,7 @@ func (p *replay) remember(uid string, m *model.Model, event model.Event, entry m
 }
 
 // checkHistories checks that each history has got the attempts that have ended, in front of those that it had, and nothing else.
-func (p *replay) checkHistories() error {
+func (p *replay) checkHistories() {
 	uids := maps.Clone(p.before.histories)
 	maps.Copy(uids, p.after.histories)
 	for uid := range p.records {
@@ -62,21 +61,17 @@ func (p *replay) checkHistories() error {
 		fresh, got := p.records[uid], p.after.histories[uid]
 		fresh = fresh[:min(len(fresh), historyCap)]
 		kept := old[:min(len(old), historyCap-len(fresh))]
-		if len(got) != len(fresh)+len(kept) || !slices.Equal(got[len(fresh):], kept) {
-			return fmt.Errorf("the history of %s is %q, want %d attempts before %q", uid, got, len(fresh), kept)
-		}
+		failIf(len(got) != len(fresh)+len(kept) || !slices.Equal(got[len(fresh):], kept),
+			"the history of %s is %q, want %d attempts before %q", uid, got, len(fresh), kept)
 		for i, want := range fresh {
 			a, err := model.ParseAttempt(got[i])
-			if err != nil {
-				return fmt.Errorf("the history of %s: %w", uid, err)
-			}
+			failIf(err != nil, "the history of %s: %w", uid, err)
 			is := record{a.AttemptUID, a.Reason, a.Worker, a.Why, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
 			if is != want {
-				return fmt.Errorf("the history of %s (-want +got):\n%s", uid, cmp.Diff(want, is))
+				fail("the history of %s (-want +got):\n%s", uid, cmp.Diff(want, is))
 			}
 		}
 	}
-	return nil
 }
 
 // attempt is what became of one attempt.
@@ -100,17 +95,15 @@ func modelOf(entry string) string {
 }
 
 // book notes what the decision does to attempts.
-func (p *replay) book(uid string, m *model.Model, decision model.Decision) error {
+func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	if attemptUID := decision.Next.AttemptUID; decision.Event == model.EventStart {
-		if p.oracle.attempts[attemptUID] != nil {
-			return fmt.Errorf("the attempt %s was started before", attemptUID)
-		}
+		failIf(p.oracle.attempts[attemptUID] != nil, "the attempt %s was started before", attemptUID)
 		if waiting := len(p.standing()) + len(p.started); p.maxQueued > 0 && waiting >= p.maxQueued {
-			return fmt.Errorf("%d attempts wait already", waiting)
+			fail("%d attempts wait already", waiting)
 		}
 		p.newest[uid], p.begun[uid] = attemptUID, true
 		p.started = append(p.started, decision.Message)
-		return nil
+		return
 	}
 	if decision.Event == model.EventUpdate && decision.Message != "" {
 		p.changed = append(p.changed, [2]string{m.Entry(), decision.Message})
@@ -119,20 +112,19 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) error
 		}
 	}
 	if m == nil || !m.Running() || decision.Event != model.EventRemove && decision.Next.AttemptUID == m.AttemptUID {
-		return nil
+		return
 	}
 	facts := p.oracle.attempts[m.AttemptUID]
 	switch {
 	case facts == nil || facts.model != uid:
-		return fmt.Errorf("the attempt %s was never started", m.AttemptUID)
+		fail("the attempt %s was never started", m.AttemptUID)
 	case facts.ended != "" || p.ended[m.AttemptUID] != "":
-		return fmt.Errorf("the attempt %s has ended before with %s%s", m.AttemptUID, facts.ended, p.ended[m.AttemptUID])
+		fail("the attempt %s has ended before with %s%s", m.AttemptUID, facts.ended, p.ended[m.AttemptUID])
 	}
 	p.ended[m.AttemptUID] = decision.Event
 	if takesBack[decision.Event] && !facts.handed {
 		p.back = append(p.back, m.AttemptUID)
 	}
-	return nil
 }
 
 // takesBack are the events that remove a queued attempt from the input list.

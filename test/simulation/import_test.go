@@ -3,8 +3,6 @@ package simulation
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -156,10 +154,8 @@ func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code
 }
 
 // imported finds what an entry has imported: a model becomes what was exported of it.
-func (p *replay) imported(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) (model.Decision, error) {
-	if p.brought == nil {
-		return model.Decision{}, errors.New("nobody imports")
-	}
+func (p *replay) imported(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	failIf(p.brought == nil, "nobody imports")
 	var decisions []model.Decision
 	var places []int
 	for i, line := range *p.brought {
@@ -179,12 +175,10 @@ func (p *replay) imported(uid string, m *model.Model, event model.Event, at time
 			decisions, places = append(decisions, decision), append(places, i)
 		}
 	}
-	if len(decisions) == 0 {
-		return model.Decision{}, errors.New("nothing that was exported says so")
-	}
+	failIf(len(decisions) == 0, "nothing that was exported says so")
 	chosen := p.choose(len(decisions))
 	p.luggage = &(*p.brought)[places[chosen]]
-	return decisions[chosen], nil
+	return decisions[chosen]
 }
 
 // leftBehind are the fields of a model that has an attempt, or waits for a gate or a slot: none of that can be moved. What follows from it is
@@ -196,7 +190,7 @@ var leftBehind = []string{
 }
 
 // arrive checks that a model which was imported is as it was exported, and notes what follows.
-func (p *replay) arrive(uid string) error {
+func (p *replay) arrive(uid string) {
 	line, m := p.luggage, p.models[uid]
 	want, got := maps.Clone(line.hash), fields(m)
 	ages := []string{"freshness", "stale_at", "fresh_since"}
@@ -211,9 +205,8 @@ func (p *replay) arrive(uid string) error {
 			delete(got, name)
 		}
 	}
-	if !maps.Equal(want, got) || m.Payload != line.payload || (m.FingerprintID == "") != (line.hash["error"] == "") {
-		return fmt.Errorf("%s is imported as %v, and was exported as %v", uid, got, want)
-	}
+	failIf(!maps.Equal(want, got) || m.Payload != line.payload || (m.FingerprintID == "") != (line.hash["error"] == ""),
+		"%s is imported as %v, and was exported as %v", uid, got, want)
 	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false
 	p.arrived[uid] = line.past
 	if status := line.hash["user_friendly_status"]; p.oracle.stated[uid] <= p.since || p.after.models[uid]["user_friendly_status"] == status {
@@ -225,5 +218,4 @@ func (p *replay) arrive(uid string) error {
 		p.tried[uid] = effort{since: m.LastSuccessAt}
 	}
 	p.promises[uid] = promise{stopped: m.Disabled && m.DisabledBy == model.StoppedByHand}
-	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // checkIndexes checks that what stands in the sets beside the models is what their hashes say.
-func (s *snapshot) checkIndexes(steers bool) error {
+func (s *snapshot) checkIndexes(steers bool) {
 	want := steered{
 		failing: map[string]float64{}, disabled: map[string]float64{}, parked: map[string]float64{},
 		ages: map[string]float64{}, late: map[string]float64{}, stale: map[string]float64{}, errors: map[string]float64{},
@@ -42,12 +42,12 @@ func (s *snapshot) checkIndexes(steers bool) error {
 	}
 	for gate := range want.parkedBy {
 		if _, known := s.gates[gate]; !known {
-			return fmt.Errorf("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
+			fail("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
 		}
 	}
 	for name, state := range s.circuits {
 		if _, known := s.gates[string(model.NewBlocker(model.BlockerCircuit, name))]; state["opened_at"] != "" && !known {
-			return fmt.Errorf("the circuit of %s is open, and people are not told: %v", name, s.gates)
+			fail("the circuit of %s is open, and people are not told: %v", name, s.gates)
 		}
 	}
 	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
@@ -57,20 +57,17 @@ func (s *snapshot) checkIndexes(steers bool) error {
 	}
 	for _, pair := range pairs {
 		if models, index := fmt.Sprint(pair[1]), fmt.Sprint(pair[2]); models != index {
-			return fmt.Errorf("in the index %s stands %s, the models say %s", pair[0], index, models)
+			fail("in the index %s stands %s, the models say %s", pair[0], index, models)
 		}
 	}
-	return nil
 }
 
 // checkKeys checks that each key counts the running attempts that say so, and nothing else.
-func (s *snapshot) checkKeys() error {
+func (s *snapshot) checkKeys() {
 	counted := map[string]map[string]float64{}
 	for uid, hash := range s.models {
 		m := parse(uid, hash, "")
-		if m.Counted != "" && !m.Running() {
-			return fmt.Errorf("%s does not run, and is counted by %s", uid, m.Counted)
-		}
+		failIf(m.Counted != "" && !m.Running(), "%s does not run, and is counted by %s", uid, m.Counted)
 		for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 			if counted[name] == nil {
 				counted[name] = map[string]float64{}
@@ -82,19 +79,17 @@ func (s *snapshot) checkKeys() error {
 		is := maps.Clone(s.keys[name])
 		for uid, deadline := range counted[name] {
 			if got, found := is[uid]; !found || got != deadline {
-				return fmt.Errorf("the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
+				fail("the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
 			}
 			delete(is, uid)
 		}
-		if len(is) > 0 {
-			return fmt.Errorf("the key %s counts what does not run: %v", name, is)
-		}
+		failIf(len(is) > 0, "the key %s counts what does not run: %v", name, is)
 	}
-	return s.checkProbes()
+	s.checkProbes()
 }
 
 // checkProbes checks that each probe is a running attempt that its circuit counts: only the end of that settles it.
-func (s *snapshot) checkProbes() error {
+func (s *snapshot) checkProbes() {
 	for name, state := range s.circuits {
 		probe := state["probe"]
 		if probe == "" {
@@ -103,10 +98,9 @@ func (s *snapshot) checkProbes() error {
 		counted := strings.Fields(s.models[probe]["counted_by"])
 		switch {
 		case state["opened_at"] == "":
-			return fmt.Errorf("%s tries the circuit of %s, which is closed", probe, name)
+			fail("%s tries the circuit of %s, which is closed", probe, name)
 		case !slices.Contains(counted, string(model.NewBlocker(model.BlockerCircuit, name))):
-			return fmt.Errorf("%s is to try the circuit of %s, but it is no running model of that: %v", probe, name, s.models[probe])
+			fail("%s is to try the circuit of %s, but it is no running model of that: %v", probe, name, s.models[probe])
 		}
 	}
-	return nil
 }

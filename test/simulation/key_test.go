@@ -15,38 +15,36 @@ const littleLate = 100 * time.Millisecond
 
 // takeKeys checks that all keys of a start let it through, and notes what it takes of them. It returns what the attempt is counted by.
 // The promise of a rate is that starts are an interval apart, and as many intervals if there are others between them.
-func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string, err error) {
+func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string) {
 	for _, limit := range p.stops().LimitsOf(m, at) {
 		if runs := p.runningOf(limit.Name); limit.Running > 0 && len(runs) >= limit.Running {
-			return nil, fmt.Errorf("of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
+			fail("of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
 		}
 		if interval := limit.Rate.Interval(); interval > 0 {
 			if opens := p.opens[limit.Name]; opens.After(at) {
-				return nil, fmt.Errorf("the key %s is closed until %s", limit.Name, opens)
+				fail("the key %s is closed until %s", limit.Name, opens)
 			}
 			p.opens[limit.Name] = later(p.opens[limit.Name], at.Add(-littleLate)).Add(interval)
-			if err := p.takeSlot(m, limit.Name, interval, at); err != nil {
-				return nil, err
-			}
+			p.takeSlot(m, limit.Name, interval, at)
 		}
 		counted = append(counted, string(model.NewBlocker(model.BlockerLimit, limit.Name)))
 	}
 	if name := m.CircuitKey(); name != "" {
 		counted = append(counted, string(model.NewBlocker(model.BlockerCircuit, name)))
-		err = p.probe(m.UID, name, at)
+		p.probe(m.UID, name, at)
 	}
-	return counted, err
+	return counted
 }
 
 // takeSlot moves the slots of a key by a start: that of a slot that the model holds, or the next free one.
-func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) error {
+func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) {
 	slots, slot := p.slots[name], at
 	switch holds := slices.Contains(strings.Fields(m.Reserved), name); {
 	case holds && m.RefreshAt.Before(at):
 		slot = m.RefreshAt
 	case holds:
 	case slots.Free.After(at):
-		return fmt.Errorf("the next start of the key %s is to be at %s", name, slots.Free)
+		fail("the next start of the key %s is to be at %s", name, slots.Free)
 	default:
 		slots.Free = at.Add(interval)
 	}
@@ -55,7 +53,6 @@ func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, a
 	slots.Closed = place.Add(late + interval)
 	slots.Free = later(slots.Free.Add(late), slots.Closed)
 	p.slots[name] = slots
-	return nil
 }
 
 func later(a, b time.Time) time.Time {
@@ -66,7 +63,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // limit asks for a model that waits for a slot of its keys: the next one of each.
-func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) (model.Decision, error) {
+func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) model.Decision {
 	reserved := strings.Fields(entry["reserved"])
 	g, rooms := *p.stops(), model.Limiters{}
 	if len(reserved) == 0 { // any of them would let the retry through when its window has closed
@@ -82,7 +79,7 @@ func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) (m
 	for _, take := range decision.Acquires {
 		p.slots[take.Name] = take.After
 	}
-	return decision, nil
+	return decision
 }
 
 // runningOf lists the attempts that a key counts: those that have not ended, also when their deadline has passed.
@@ -150,35 +147,34 @@ func (p *replay) tell(event, name string, at time.Time) {
 }
 
 // probe notes whether a start tries an open circuit: one at a time, and not too soon.
-func (p *replay) probe(uid, name string, at time.Time) error {
+func (p *replay) probe(uid, name string, at time.Time) {
 	is := p.states[name]
 	_, stayedOpen := p.wasOpen(name)
 	probes := !is.opened.IsZero() && p.after.circuits[name]["probe"] == uid
 	switch {
 	case probes && is.probe != "":
-		return fmt.Errorf("%s tries the circuit of %s already", is.probe, name)
+		fail("%s tries the circuit of %s already", is.probe, name)
 	case probes && is.probeAt.After(at):
-		return fmt.Errorf("the circuit of %s is to be tried at %s", name, is.probeAt)
+		fail("the circuit of %s is to be tried at %s", name, is.probeAt)
 	case !probes && !is.opened.IsZero() && stayedOpen:
-		return fmt.Errorf("the circuit of %s is open, and the start does not try it", name)
+		fail("the circuit of %s is open, and the start does not try it", name)
 	case probes:
 		is.probe = uid
 		p.states[name] = is
 	}
-	return nil
 }
 
 // checkSteered checks that slots and circuits of keys are what the entries say.
-func (p *replay) checkSteered() error {
+func (p *replay) checkSteered() {
 	if !p.oracle.steers {
-		return nil
+		return
 	}
 	for _, name := range keyNames {
 		if is, want := p.after.rates[name], p.slots[name].String(); is != want {
-			return fmt.Errorf("the slots of %s are %q, want %q", name, is, want)
+			fail("the slots of %s are %q, want %q", name, is, want)
 		}
 		if is, want := p.after.circuit(name), p.states[name]; is != want {
-			return fmt.Errorf("the circuit of %s is %+v, want %+v", name, is, want)
+			fail("the circuit of %s is %+v, want %+v", name, is, want)
 		}
 	}
 	var told []string
@@ -187,10 +183,8 @@ func (p *replay) checkSteered() error {
 			told = append(told, entry["event"]+" "+entry["key"]+" "+entry["at"])
 		}
 	}
-	if !slices.Equal(told, p.told) {
-		return fmt.Errorf("told of circuits is %q, want %q", told, p.told)
-	}
-	return p.after.checkKeys()
+	failIf(!slices.Equal(told, p.told), "told of circuits is %q, want %q", told, p.told)
+	p.after.checkKeys()
 }
 
 func aboutCircuit(entry map[string]string) bool { return strings.HasPrefix(entry["event"], "circuit_") }

@@ -203,9 +203,7 @@ func (w *world) slay() {
 	}
 	w.note("%s is killed", a.name)
 	w.resume(a, killed)
-	if err := w.bury(a); err != nil {
-		w.broken = err
-	}
+	w.bury(a)
 }
 
 // stall lets the poller that holds the lane stand still in the middle of a round for longer than its lease.

@@ -1,7 +1,7 @@
 package simulation
 
 import (
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -53,30 +53,23 @@ func newOracle() *oracle {
 
 // account checks what a deed did and enters it. An error is a broken promise.
 func (o *oracle) account(d *deed) error {
-	consumed, err := d.consumed()
-	if err != nil {
-		return err
-	}
-	o.lanes.push(d.sent)
-	if consumed, err = o.lanes.pop(consumed); err != nil {
-		return err
-	}
-	p, err := o.replay(d, consumed)
-	if err != nil {
-		return err
-	}
-	o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
-	p.leave()
-	p.commit()
-	if err := o.checkWishes(d.before, d.after); err != nil {
-		return err
-	}
-	return o.checkStanding(d.after)
+	return flawOf(func() {
+		consumed := d.consumed()
+		o.lanes.push(d.sent)
+		consumed = o.lanes.pop(consumed)
+		p := o.replay(d, consumed)
+		o.pushed, o.handled = o.pushed+len(d.sent), o.handled+len(consumed)
+		p.leave()
+		p.commit()
+		o.checkWishes(d.before, d.after)
+		o.checkStanding(d.after)
+	})
 }
 
 // replay finds a reading of the journal under which everything is right. When messages of one batch are so alike that an entry may
 // answer either, it tries both; the error is that of the first reading.
-func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
+func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
+	var first error
 	for choices := []int{}; choices != nil; choices = p.nextChoices() {
 		rest, ids := o.sortOut(d, consumed)
 		p = &replay{
@@ -87,57 +80,46 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay, first error) {
 		if d.orders != nil {
 			p.left = slices.Clone(*d.orders)
 		}
-		err := p.read()
+		err := flawOf(p.read)
 		if err == nil {
-			return p, nil
+			return p
 		}
-		if first == nil {
-			first = err
-		}
+		first = cmp.Or(first, err)
 	}
-	return p, first
+	must(first)
+	return p
 }
 
 // checkStanding checks the invariants that hold at every instant.
-func (o *oracle) checkStanding(s *snapshot) error {
+func (o *oracle) checkStanding(s *snapshot) {
 	for owner := range s.claimed {
 		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the lane is everybody's who finds it without a holder
-			return fmt.Errorf("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
+			fail("%d messages are claimed by %s, which nobody will miss", len(s.claimed[owner]), owner)
 		}
 	}
-	if err := o.checkEntries(s); err != nil {
-		return err
-	}
-	if err := checkPolicies(s); err != nil {
-		return err
-	}
-	if err := s.checkIndexes(o.steers); err != nil {
-		return err
-	}
-	return o.checkScores(s)
+	o.checkEntries(s)
+	checkPolicies(s)
+	s.checkIndexes(o.steers)
+	o.checkScores(s)
 }
 
 // checkPolicies checks that each policy that a model uses is stored, and that it is noted when a model was saved with an inline one.
-func checkPolicies(s *snapshot) error {
+func checkPolicies(s *snapshot) {
 	for uid, hash := range s.models {
 		name := hash["policy"]
-		if name != "" && s.policies[name] == "" {
-			return fmt.Errorf("%s uses the policy %s, which is not stored", uid, name)
-		}
+		failIf(name != "" && s.policies[name] == "", "%s uses the policy %s, which is not stored", uid, name)
 	}
 	for name := range s.policies {
-		if policy.IsInline(name) && !strings.HasPrefix(s.uses[name], "? ") {
-			return fmt.Errorf("when a model was saved with the policy %s is noted as %q", name, s.uses[name])
-		}
+		failIf(policy.IsInline(name) && !strings.HasPrefix(s.uses[name], "? "),
+			"when a model was saved with the policy %s is noted as %q", name, s.uses[name])
 	}
-	return nil
 }
 
 // checkEntries checks what stands in the input list and in the lists of worker pools.
-func (o *oracle) checkEntries(s *snapshot) error {
+func (o *oracle) checkEntries(s *snapshot) {
 	for pool := range s.taken {
 		if _, known := s.workers[pool]; !known {
-			return fmt.Errorf("%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
+			fail("%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
 		}
 	}
 	seen := map[string]bool{}
@@ -146,21 +128,20 @@ func (o *oracle) checkEntries(s *snapshot) error {
 		facts := o.attempts[uid]
 		switch {
 		case facts == nil:
-			return fmt.Errorf("there is an attempt that was never started: %s", entry)
+			fail("there is an attempt that was never started: %s", entry)
 		case seen[uid]:
-			return fmt.Errorf("there is an attempt twice: %s", entry)
+			fail("there is an attempt twice: %s", entry)
 		case facts.gone:
-			return fmt.Errorf("there is an attempt again that was done with: %s", entry)
+			fail("there is an attempt again that was done with: %s", entry)
 		case i < len(s.input) && !facts.handed && s.models[facts.model]["attempt_uid"] != uid:
-			return fmt.Errorf("the input list holds an attempt that has ended with %s: %s", facts.ended, entry)
+			fail("the input list holds an attempt that has ended with %s: %s", facts.ended, entry)
 		}
 		seen[uid] = true
 	}
-	return nil
 }
 
 // checkScores checks that due, urgent and running say what the hashes say.
-func (o *oracle) checkScores(s *snapshot) error {
+func (o *oracle) checkScores(s *snapshot) {
 	uids := map[string]bool{}
 	for _, set := range []map[string]float64{s.due, s.urgent, s.running} {
 		for uid := range set {
@@ -174,47 +155,39 @@ func (o *oracle) checkScores(s *snapshot) error {
 		uids[uid] = true
 	}
 	for _, uid := range slices.Sorted(maps.Keys(uids)) {
-		want, err := scoresOf(uid, s.models[uid])
-		if err != nil {
-			return err
-		}
+		want := scoresOf(uid, s.models[uid])
 		got := scores{score(s.due, uid), score(s.urgent, uid), score(s.running, uid)}
 		right := got == want
 		if right {
 			delete(o.meddled, uid)
 		}
-		if !right && !o.meddled[uid] {
-			return fmt.Errorf("%s stands in the sets at %+v, want %+v: %v", uid, got, want, s.models[uid])
-		}
+		failIf(!right && !o.meddled[uid], "%s stands in the sets at %+v, want %+v: %v", uid, got, want, s.models[uid])
 	}
-	return nil
 }
 
 // scores are those of a model in the three sets; empty: it does not stand there.
 type scores struct{ due, urgent, running string }
 
 // scoresOf derives the scores of a model from its hash. What is idle and waits stands in one of due and urgent, never in both.
-func scoresOf(uid string, hash map[string]string) (scores, error) {
+func scoresOf(uid string, hash map[string]string) scores {
 	m := parse(uid, hash, "")
 	at := digits(int(m.RefreshAt.UnixMilli()))
 	switch {
 	case (m.AttemptUID == "") != m.DeadlineAt.IsZero(), (m.AttemptUID == "") != m.StartedAt.IsZero():
-		return scores{}, fmt.Errorf("%s has half an attempt: %v", uid, hash)
+		fail("%s has half an attempt: %v", uid, hash)
 	case m.Disabled && (m.AttemptUID != "" || !m.RefreshAt.IsZero()):
-		return scores{}, fmt.Errorf("%s is disabled and has something to do: %v", uid, hash)
+		fail("%s is disabled and has something to do: %v", uid, hash)
 	case m.AttemptUID != "":
-		return scores{running: digits(int(m.DeadlineAt.UnixMilli()))}, nil
-	case m.RefreshAt.IsZero():
-		return scores{}, nil
-	case hash["parked_by"] != "":
-		return scores{}, nil // it stands among the parked
+		return scores{running: digits(int(m.DeadlineAt.UnixMilli()))}
+	case m.RefreshAt.IsZero(), hash["parked_by"] != "": // that stands among the parked
 	case hash["refresh_for"] == "hand":
-		return scores{urgent: at}, nil
+		return scores{urgent: at}
 	case hash["refresh_for"] == "run":
-		return scores{urgent: digits(int(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli()))}, nil
+		return scores{urgent: digits(int(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli()))}
 	default:
-		return scores{due: at}, nil
+		return scores{due: at}
 	}
+	return scores{}
 }
 
 func score(set map[string]float64, uid string) string {
@@ -225,17 +198,16 @@ func score(set map[string]float64, uid string) string {
 }
 
 // checkQuiet checks what must be true when there is nothing left to do.
-func (o *oracle) checkQuiet(s *snapshot) error {
+func (o *oracle) checkQuiet(s *snapshot) {
 	if left := s.messages(); len(left) > 0 || o.pushed != o.handled {
-		return fmt.Errorf("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)
+		fail("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(o.attempts)) {
 		if facts := o.attempts[uid]; facts.ended == "" {
-			return fmt.Errorf("attempt %s of %s never ended", uid, facts.model)
+			fail("attempt %s of %s never ended", uid, facts.model)
 		}
 	}
-	if len(s.entries())+len(s.running)+len(o.meddled) > 0 {
-		return fmt.Errorf("left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, o.meddled)
-	}
-	return s.checkOver()
+	failIf(len(s.entries())+len(s.running)+len(o.meddled) > 0,
+		"left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, o.meddled)
+	s.checkOver()
 }

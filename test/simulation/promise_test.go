@@ -2,8 +2,6 @@ package simulation
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -18,28 +16,21 @@ type promise struct {
 }
 
 // keep checks that a decision breaks no promise, and notes what it promises.
-func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at time.Time) error {
+func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at time.Time) {
 	promised := p.promises[uid]
-	if err := p.timely(m, decision, promised.floor, at); err != nil {
-		return err
-	}
+	p.timely(m, decision, promised.floor, at)
 	switch decision.Event {
 	case model.EventStart:
-		if promised.stopped {
-			return errors.New("a hand has stopped the model, and nobody has enabled it")
-		}
-		if at.Before(promised.floor) && !m.Trigger.ByHand() {
-			return fmt.Errorf("its worker has asked that nothing starts before %s", model.FormatTime(promised.floor))
-		}
+		failIf(promised.stopped, "a hand has stopped the model, and nobody has enabled it")
+		failIf(at.Before(promised.floor) && !m.Trigger.ByHand(),
+			"its worker has asked that nothing starts before %s", model.FormatTime(promised.floor))
 		promised.floor = time.Time{}
 	case model.EventDisable:
 		promised = promise{stopped: true}
 	case model.EventEnable, model.EventRun, model.EventRemove:
 		promised = promise{}
 	case model.EventSuccess, model.EventTimeout, model.EventFailure, model.EventPostponed, model.EventInterrupted:
-		if err := p.judged(m); err != nil {
-			return err
-		}
+		p.judged(m)
 		if decision.Event != model.EventSuccess && decision.Event != model.EventTimeout {
 			promised.floor = p.asked(at)
 		}
@@ -49,7 +40,6 @@ func (p *replay) keep(uid string, m *model.Model, decision model.Decision, at ti
 		promised.floor = time.Time{}
 	}
 	p.promises[uid] = promised
-	return nil
 }
 
 // asked is the earliest start that the message of a worker asks for; zero: it does not.
@@ -65,10 +55,10 @@ func (p *replay) asked(at time.Time) time.Time {
 }
 
 // judged checks that an attempt counts for a model only if it worked on what the model is.
-func (p *replay) judged(m *model.Model) error {
+func (p *replay) judged(m *model.Model) {
 	facts := p.oracle.attempts[m.AttemptUID]
 	if facts == nil {
-		return nil
+		return
 	}
 	var worked map[string]any
 	_ = json.Unmarshal([]byte(facts.entry), &worked)
@@ -76,19 +66,17 @@ func (p *replay) judged(m *model.Model) error {
 		delete(worked, ours)
 	}
 	if payload, _ := json.Marshal(worked); string(payload) != m.Payload {
-		return fmt.Errorf("the attempt has worked on %s, the model is %s", payload, m.Payload)
+		fail("the attempt has worked on %s, the model is %s", payload, m.Payload)
 	}
-	return nil
 }
 
 // checkStopped checks that what a hand has stopped stays so, and says who it was.
-func (p *replay) checkStopped() error {
+func (p *replay) checkStopped() {
 	for uid, promised := range p.promises {
 		if hash := p.after.models[uid]; promised.stopped && (hash["refresh_disabled_until_update"] != "1" || hash["refresh_disabled_by"] != "hand") {
-			return fmt.Errorf("%s was stopped by a hand, and nobody has enabled it: %v", uid, hash)
+			fail("%s was stopped by a hand, and nobody has enabled it: %v", uid, hash)
 		}
 	}
-	return nil
 }
 
 // sight is what was there when a dispatcher looked.
@@ -125,9 +113,9 @@ func (s *sight) count() (n int) {
 
 // checkRoom checks how a dispatcher has shared the room in the input list: what is urgent starts first, and gets half of the room at least,
 // and no more while others are due too.
-func (p *replay) checkRoom() error {
+func (p *replay) checkRoom() {
 	if p.saw == nil || len(p.started) == 0 || p.saw.meddled {
-		return nil
+		return
 	}
 	hurried, calm := 0, 0
 	for _, entry := range p.started {
@@ -135,19 +123,19 @@ func (p *replay) checkRoom() error {
 		case !urgent:
 			calm++
 		case calm > 0:
-			return fmt.Errorf("what is urgent was not started first: %q", p.started)
+			fail("what is urgent was not started first: %q", p.started)
 		default:
 			hurried++
 		}
 	}
 	urgent, others := p.saw.due()
 	if len(p.oracle.meddled) > 0 || p.saw.count() > p.batch {
-		return nil // it may have seen a part of this, or something else
+		return // it may have seen a part of this, or something else
 	}
 	room := max(0, p.window-len(p.saw.input))
 	half := (room + 1) / 2
 	if most := max(half, room-len(others)); hurried > most {
-		return fmt.Errorf("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
+		fail("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
 	}
 	settled := 0
 	for _, entry := range p.started { // a run goes before what has been urgent for longer
@@ -162,8 +150,6 @@ func (p *replay) checkRoom() error {
 			settled++
 		}
 	}
-	if calm > 0 && settled < min(len(urgent), room/2) {
-		return fmt.Errorf("%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
-	}
-	return nil
+	failIf(calm > 0 && settled < min(len(urgent), room/2),
+		"%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
 }

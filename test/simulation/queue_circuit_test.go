@@ -53,17 +53,15 @@ func (o *operatorRole) turn(ctx context.Context) error {
 }
 
 // checkQueueCircuit checks what a measurement of the circuit of the queue has led to, or somebody who has opened or closed it.
-func (p *replay) checkQueueCircuit() error {
+func (p *replay) checkQueueCircuit() {
 	told := slices.DeleteFunc(slices.Clone(p.after.journal), func(entry map[string]string) bool { return !aboutQueueCircuit(entry) })
 	want, entry := p.afterMeasuring()
 	if p.turned != nil {
 		want, entry = p.afterTurning()
 	}
 	is := [2]string{p.after.queueCircuit["opened_at"], p.after.queueCircuit["probe_at"]}
-	if is != want || len(told) > 1 || entry == nil && len(told) > 0 || entry != nil && fmt.Sprint(told) != fmt.Sprint([]map[string]string{entry}) {
-		return fmt.Errorf("the circuit of the queue is open since, and may be tried from, %q, want %q by %v, told was %v", is, want, entry, told)
-	}
-	return nil
+	failIf(is != want || len(told) > 1 || entry == nil && len(told) > 0 || entry != nil && fmt.Sprint(told) != fmt.Sprint([]map[string]string{entry}),
+		"the circuit of the queue is open since, and may be tried from, %q, want %q by %v, told was %v", is, want, entry, told)
 }
 
 // afterTurning is what somebody makes of the circuit of the queue, and what is told of it. What it has counted is forgotten.

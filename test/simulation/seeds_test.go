@@ -19,24 +19,22 @@ const turbulence = 200
 
 // run simulates one seed; the error is a broken promise.
 func (r *server) simulate(seed uint64, planted bug, lines func(string)) (w *world, err error) {
-	w, err = newWorld(r, seed, planted, lines)
-	if err != nil {
-		return w, err
-	}
-	defer w.close()
-	steps := turbulence
-	if w.temper.pools {
-		steps *= 2 // a lease takes many of them
-	}
-	if w.temper.steers {
-		steps *= 2 // holds, limits and circuits take some to matter
-	}
-	for range steps {
-		if err := w.step(); err != nil {
-			return w, err
+	err = flawOf(func() {
+		w = newWorld(r, seed, planted, lines)
+		defer w.close()
+		steps := turbulence
+		if w.temper.pools {
+			steps *= 2 // a lease takes many of them
 		}
-	}
-	return w, w.settle()
+		if w.temper.steers {
+			steps *= 2 // holds, limits and circuits take some to matter
+		}
+		for range steps {
+			w.step()
+		}
+		w.settle()
+	})
+	return w, err
 }
 
 // runSeeds runs seeds on as many servers as there are cores, until one fails. It returns how many it ran and the first failure.

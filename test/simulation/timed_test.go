@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -59,39 +58,36 @@ func (t *temper) time(rng *rand.Rand, planted bug) {
 
 // timely checks what a decision makes of the times that it knows, against the policy as it was written: it is told from that and from what the
 // worker has asked for alone. floor is what it had asked for before this decision.
-func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.Time) error {
+func (p *replay) timely(m *model.Model, decision model.Decision, floor, at time.Time) {
 	if m == nil || decision.Definition != nil {
-		return nil
+		return
 	}
 	said, next := p.policy(m.PolicyName), &decision.Next
 	switch decision.Event {
 	case model.EventStart:
-		if next.Trigger == model.TriggerRetry && said.RetryWindow != "" && !windowOpen(at) {
-			return errors.New("a retry starts outside of its window")
-		}
+		failIf(next.Trigger == model.TriggerRetry && said.RetryWindow != "" && !windowOpen(at), "a retry starts outside of its window")
 		moved := !floor.IsZero() && m.Trigger == model.TriggerPlanned && m.RefreshAt.Equal(floor) && !m.Parked() && m.Schedule != nil
 		if late := at.Sub(floor); moved && said.Misfire.Limited && late > said.Misfire.Younger {
-			return fmt.Errorf("a planned refresh that its worker has moved starts %s late: it is to be skipped", late)
+			fail("a planned refresh that its worker has moved starts %s late: it is to be skipped", late)
 		}
 	case model.EventFailure:
-		return p.moves(m, &said, decision, p.asked(at), at)
+		p.moves(m, &said, decision, p.asked(at), at)
 	}
-	return nil
 }
 
 // moves checks that a planned refresh that comes before the floor of a worker moves there and is not dropped: nothing later follows, but a
 // retry where the alignment lets it win.
-func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decision, floor, at time.Time) error {
+func (p *replay) moves(m *model.Model, said *policy.Policy, decision model.Decision, floor, at time.Time) {
 	next := &decision.Next
 	if m.Schedule == nil || !floor.After(at) || next.Disabled || next.Urgent() || decision.Held {
-		return nil
+		return
 	}
 	planned, found := m.Schedule.Next(at)
 	retries := said.Alignment == policy.UntilSuccess && next.Trigger == model.TriggerRetry
 	if !found || planned.After(floor) || retries || next.RefreshAt.Equal(floor) || next.Trigger == model.TriggerGiveUp && next.RefreshAt.Before(floor) {
-		return nil
+		return
 	}
-	return fmt.Errorf("the planned refresh of %s, which its worker has moved to %s, is dropped: the model starts at %s", planned, floor, next.RefreshAt)
+	fail("the planned refresh of %s, which its worker has moved to %s, is dropped: the model starts at %s", planned, floor, next.RefreshAt)
 }
 
 // timedBugs are bugs of package model itself: what the daemons decide, and what each decision is compared with, has them alike. So nothing but
@@ -151,15 +147,11 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 }
 
 // replan is what a walk decides about a model.
-func (p *replay) replan(m *model.Model, at time.Time) (model.Decision, error) {
-	if m == nil {
-		return model.Decision{}, errors.New("the model does not exist")
-	}
+func (p *replay) replan(m *model.Model, at time.Time) model.Decision {
+	failIf(m == nil, "the model does not exist")
 	decision, outcome := m.Replan(at)
-	if outcome != model.Applied {
-		return decision, errors.New("it is planned as its policy says")
-	}
-	return decision, nil
+	failIf(outcome != model.Applied, "it is planned as its policy says")
+	return decision
 }
 
 // noteRule begins to wait for a walk where the shared policy has changed, and leaves out what was decided since.
@@ -176,13 +168,13 @@ func (p *replay) noteRule() {
 }
 
 // checkWalk checks that a change is noted for a walk in the same step, and that a walk that is over has forgotten no model.
-func (p *replay) checkWalk() error {
+func (p *replay) checkWalk() {
 	was, is := p.before.replanning, p.after.replanning
 	switch {
 	case p.before.policies[sharedPolicy] != p.after.policies[sharedPolicy] && !is:
-		return errors.New("the shared policy has changed, and nobody will walk for it")
+		fail("the shared policy has changed, and nobody will walk for it")
 	case !was || is:
-		return nil
+		return
 	}
 	for uid := range p.oracle.waiting {
 		hash, found := p.after.models[uid]
@@ -190,12 +182,9 @@ func (p *replay) checkWalk() error {
 			continue
 		}
 		m := parse(uid, hash, p.after.payloads[uid])
-		if err := m.Resolve(p.compiled(p.after.policies[sharedPolicy]), p.schedules.Get); err != nil {
-			return err
-		}
+		must(m.Resolve(p.compiled(p.after.policies[sharedPolicy]), p.schedules.Get))
 		if decision, outcome := m.Replan(p.now); outcome == model.Applied {
-			return fmt.Errorf("the walk is over, and %s still waits for %v instead of %v", uid, m.RefreshAt, decision.Next.RefreshAt)
+			fail("the walk is over, and %s still waits for %v instead of %v", uid, m.RefreshAt, decision.Next.RefreshAt)
 		}
 	}
-	return nil
 }

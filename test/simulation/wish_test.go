@@ -75,15 +75,13 @@ func (o *oracle) noteWishes(p *replay) {
 }
 
 // checkWishes checks that each bulk has counted all models that it has picked, and changed those that it says.
-func (o *oracle) checkWishes(before, s *snapshot) error {
+func (o *oracle) checkWishes(before, s *snapshot) {
 	for _, id := range slices.Sorted(maps.Keys(s.bulks)) {
 		hash, was := s.bulks[id], before.bulks[id]
 		if steps := count(hash["step"]) - count(was["step"]); fmt.Sprint(hash) != fmt.Sprint(was) && hash["since"] == was["since"] && steps != 1 {
-			return fmt.Errorf("the bulk %s is moved by %d steps from %v to %v", id, steps, was, hash)
+			fail("the bulk %s is moved by %d steps from %v to %v", id, steps, was, hash)
 		}
-		if err := o.checkTakenBack(id, was, hash); err != nil {
-			return err
-		}
+		o.checkTakenBack(id, was, hash)
 		picked, done := count(cmp.Or(hash["picked"], "0")), count(cmp.Or(hash["done"], "0"))
 		others := 0
 		for name, value := range hash {
@@ -91,29 +89,20 @@ func (o *oracle) checkWishes(before, s *snapshot) error {
 				others += count(value)
 			}
 		}
-		if picked != done+others || done > o.wishes[id].applied+o.wishes[id].doubted && o.wishes[id].By != "" {
-			return fmt.Errorf("the bulk %s counts %d picked, %d done and %d others, and has changed %d: %v", id, picked, done, others, o.wishes[id].applied, hash)
-		}
+		failIf(picked != done+others || done > o.wishes[id].applied+o.wishes[id].doubted && o.wishes[id].By != "",
+			"the bulk %s counts %d picked, %d done and %d others, and has changed %d: %v", id, picked, done, others, o.wishes[id].applied, hash)
 	}
-	return nil
 }
 
 // checkOver checks that every bulk is over, and no model waits for a gate.
-func (s *snapshot) checkOver() error {
-	if len(s.openBulks)+len(s.parked) > 0 {
-		return fmt.Errorf("left are the bulks %v and the parked %v: gates %v", s.openBulks, s.parkedBy, s.gates)
-	}
+func (s *snapshot) checkOver() {
+	failIf(len(s.openBulks)+len(s.parked) > 0, "left are the bulks %v and the parked %v: gates %v", s.openBulks, s.parkedBy, s.gates)
 	for id, hash := range s.bulks {
-		if hash["ended"] == "" {
-			return fmt.Errorf("the bulk %s is not over, and nobody knows of it: %v", id, hash)
-		}
+		failIf(hash["ended"] == "", "the bulk %s is not over, and nobody knows of it: %v", id, hash)
 	}
 	for name, state := range s.circuits {
-		if state["probe"] != "" {
-			return fmt.Errorf("the circuit of %s is tried for ever: %v", name, state)
-		}
+		failIf(state["probe"] != "", "the circuit of %s is tried for ever: %v", name, state)
 	}
-	return nil
 }
 
 // cancelHeld does what `refreshd hold --cancel` does when the hold has begun: it takes back what runs of the models that the hold picks.
@@ -144,35 +133,33 @@ func (w *wish) noteRunning(s *snapshot) {
 }
 
 // checkCancelled checks that an attempt which was taken back as a hold began counts for nothing.
-func (p *replay) checkCancelled(m *model.Model, decision model.Decision) error {
+func (p *replay) checkCancelled(m *model.Model, decision model.Decision) {
 	if decision.Event != model.EventCancel {
-		return nil
+		return
 	}
 	was, is := m.State, decision.Next
 	switch {
 	case is.AttemptNo != max(0, was.AttemptNo-1):
-		return fmt.Errorf("a cancelled attempt counts: it was number %d, the next is behind %d", was.AttemptNo, is.AttemptNo)
+		fail("a cancelled attempt counts: it was number %d, the next is behind %d", was.AttemptNo, is.AttemptNo)
 	case is.FingerprintID != was.FingerprintID || !is.FailingSince.Equal(was.FailingSince) || is.Disabled || is.TotalRetries != was.TotalRetries:
-		return fmt.Errorf("a cancelled attempt counts as a failure: %+v", is)
+		fail("a cancelled attempt counts as a failure: %+v", is)
 	}
-	return nil
 }
 
 // checkTakenBack checks that a bulk that is over has taken back whatever ran when it began, and ran on.
-func (o *oracle) checkTakenBack(id string, was, is map[string]string) error {
+func (o *oracle) checkTakenBack(id string, was, is map[string]string) {
 	if was["ended"] != "" || is["ended"] != "done" {
-		return nil
+		return
 	}
 	for uid, attemptUID := range o.wishes[id].running {
 		if facts := o.attempts[attemptUID]; facts.ended == "" {
-			return fmt.Errorf("the bulk %s is over, and the attempt %s of %s runs on: %v", id, attemptUID, uid, is)
+			fail("the bulk %s is over, and the attempt %s of %s runs on: %v", id, attemptUID, uid, is)
 		}
 	}
-	return nil
 }
 
 // checkLateResults checks that what comes of an attempt which was superseded is stale.
-func (p *replay) checkLateResults() error {
+func (p *replay) checkLateResults() {
 	late := 0
 	for _, claimed := range p.consumed {
 		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
@@ -186,9 +173,8 @@ func (p *replay) checkLateResults() error {
 		}
 	}
 	if stale := p.after.grown(p.before, "stale"); stale < late {
-		return fmt.Errorf("%d results of attempts that were taken back are not counted as stale, but %d: %q", late, stale, p.consumed)
+		fail("%d results of attempts that were taken back are not counted as stale, but %d: %q", late, stale, p.consumed)
 	}
-	return nil
 }
 
 // superseded are the events that take the fence from an attempt which nobody has answered.

@@ -59,7 +59,7 @@ type world struct {
 
 var start = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 
-func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, error) {
+func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w := &world{
 		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
 		queue: r.store.Pool(), uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
@@ -77,25 +77,22 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) (*world, 
 		w.uids = append(w.uids, "m4", "m5", "m6")
 	}
 	r.mini.FlushAll()
-	if err := r.loadScripts(); err != nil {
-		return w, err
-	}
+	must(r.loadScripts())
 	r.mini.SetTime(w.now)
 	if w.temper.rules {
 		text, err := json.Marshal(shared(w.rules))
-		if err != nil {
-			return w, err
-		}
+		must(err)
 		r.mini.HSet(r.store.Keys.Policies, sharedPolicy, string(text))
 	}
 	for name, value := range w.temper.queueCircuit {
 		r.mini.HSet(r.store.Keys.QueueCircuit, name, value)
 	}
 	w.before = r.look(w.uids, nil, nil)
-	return w, w.populate()
+	w.populate()
+	return w
 }
 
-func (w *world) populate() error {
+func (w *world) populate() {
 	foreign := []string{"f", "h"}[w.rng.IntN(2)]
 	if w.temper.pools {
 		foreign = "w"
@@ -105,18 +102,14 @@ func (w *world) populate() error {
 		own, foreign = "f", "w"
 	}
 	for _, kind := range []string{"d", "d", "p", "p", own, own, foreign} {
-		if err := w.bear(kind); err != nil {
-			return err
-		}
+		w.bear(kind)
 	}
 	if w.temper.hands || w.temper.floors || w.rng.IntN(2) == 0 {
 		w.storms = 1 + w.rng.IntN(4)
 		if w.temper.hands || w.temper.floors {
 			w.storms *= 3
 		}
-		if err := w.bear("a"); err != nil {
-			return err
-		}
+		w.bear("a")
 	}
 	spare := 4 + w.rng.IntN(12)
 	if w.temper.pools || w.temper.waits {
@@ -143,18 +136,15 @@ func (w *world) populate() error {
 	}
 	w.operator = &operatorRole{world: w, spare: spare}
 	w.spawn("operator", w.operator)
-	return nil
 }
 
 // bear starts a process of a kind: a application, d dispatcher, p poller, w worker pool, h careful worker of other people, f careless one.
-func (w *world) bear(kind string) error {
+func (w *world) bear(kind string) {
 	w.births++
 	name := kind + strconv.Itoa(w.births)
 	role, err := w.role(kind, name)
-	if err == nil {
-		w.spawn(name, role)
-	}
-	return err
+	must(err)
+	w.spawn(name, role)
 }
 
 func (w *world) role(kind, name string) (role, error) {
