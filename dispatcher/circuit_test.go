@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -105,9 +106,7 @@ func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
 		b.broken(d, 4)
-		if _, err := b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, testkit.Only(b.Store.Fleet().OpenCircuit(t.Context(), "host=t1", "ann", "they move", b.Clock.Now().Add(5*time.Minute), b.Clock.Now())))
 		b.finish("t2/m00")
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
@@ -167,9 +166,7 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 				b.probed(d, 2)
 				probe := b.runs()["t1"]
 				records, err := b.Store.Load(t.Context(), probe)
-				if err != nil || len(probe) != 1 {
-					t.Fatal(probe, err)
-				}
+				stopIf(t, err != nil || len(probe) != 1, "%v, %v", probe, err)
 				r := records[probe[0]]
 				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
 				b.settle(d)

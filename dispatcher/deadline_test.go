@@ -111,9 +111,7 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 				if test.begun {
 					b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Begin(now, "dead")) }, "tbl_1")
 				}
-				if _, err := test.requeue(b, expired); err != nil {
-					t.Fatal(err)
-				}
+				must(t, testkit.Only(test.requeue(b, expired)))
 				b.Clock.Turn(time.Hour)
 				if round := b.round(d); round.TimedOut != test.wantTimeout || round.Withdrawn != test.wantBack {
 					t.Errorf("want %d timeouts and %d withdrawn, got %+v", test.wantTimeout, test.wantBack, round)

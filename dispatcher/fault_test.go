@@ -108,9 +108,8 @@ func TestAFaultyModelInAWrongPlaceOfTheDueSetIsNotStartedBeforeItsTime(t *testin
 					spoil(b)
 					add(b)
 					round := b.round(b.dispatcher(b.Store, dispatcher.Config{}))
-					if round.Started != 0 || b.Attempt("tbl_1") != "" || b.Scores(b.Store.Keys.Due)["tbl_1"] == fixture.Start.UnixMilli() {
-						t.Errorf("want it mended and not started, got %+v, %v, due %v", round, b.Model("tbl_1"), b.Scores(b.Store.Keys.Due))
-					}
+					failIf(t, round.Started != 0 || b.Attempt("tbl_1") != "" || b.Scores(b.Store.Keys.Due)["tbl_1"] == fixture.Start.UnixMilli(),
+						"want it mended and not started, got %+v, %v, due %v", round, b.Model("tbl_1"), b.Scores(b.Store.Keys.Due))
 				})
 			})
 		}

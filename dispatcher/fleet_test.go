@@ -111,7 +111,5 @@ func TestHoldsLimitsAndCircuitsKeepModelsFromStartingInACluster(t *testing.T) {
 	failIf(t, len(runs) != 2, "want the next two, got %v", runs)
 	b.Clock.Turn(time.Hour)
 	b.settle(d)
-	if b.Attempt("held") == "" {
-		t.Errorf("want it started behind the hold, got %v", b.Model("held"))
-	}
+	failIf(t, b.Attempt("held") == "", "want it started behind the hold, got %v", b.Model("held"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -25,9 +26,7 @@ func (b *bundle) hold(id, selector string, until time.Time) {
 
 func (b *bundle) release(id string, within time.Duration) {
 	b.t.Helper()
-	if _, err := b.Store.Fleet().ReleaseHold(context.Background(), id, within, b.now()); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, testkit.Only(b.Store.Fleet().ReleaseHold(context.Background(), id, within, b.now())))
 }
 
 // sets are the sets in which a model stands.
@@ -198,9 +197,7 @@ func TestAParkedModelThatGetsOtherLabelsLeavesAHoldThatPicksItNoMore(t *testing.
 		must(t, err)
 		b.Commit(b.now(), r.Decide(decision, b.now()))
 		b.settle(d)
-		if b.Attempt("t1/m1") == "" {
-			t.Errorf("the model stands in %v", b.sets("t1/m1"))
-		}
+		failIf(t, b.Attempt("t1/m1") == "", "the model stands in %v", b.sets("t1/m1"))
 	})
 }
 
@@ -224,9 +221,8 @@ func TestNothingIsParkedByAHoldThatWasReleasedMeanwhile(t *testing.T) {
 		}}
 		b.round(b.dispatcher(before, dispatcher.Config{Owner: "first"}))
 		b.settle(d)
-		if b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0 {
-			t.Errorf("the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
-		}
+		failIf(t, b.Attempt("m1") == "" || len(b.Scores(b.Store.Keys.Gates)) > 0,
+			"the model stands in %v, the gates are %v", b.sets("m1"), b.Scores(b.Store.Keys.Gates))
 	})
 }
 

@@ -140,9 +140,8 @@ func TestALimitThatHasEndedIsForgottenButNotOneThatWasSetAnewMeanwhile(t *testin
 		expect := func(want ...string) {
 			t.Helper()
 			b.settle(d)
-			if diff := cmp.Diff(want, slices.Sorted(slices.Values(b.Redis.HKeys(b.t.Context(), b.Store.Keys.Limits).Val()))); diff != "" {
-				t.Errorf("after %s (-want +got):\n%s", b.now().Sub(fixture.Start), diff)
-			}
+			diff := cmp.Diff(want, slices.Sorted(slices.Values(b.Redis.HKeys(b.t.Context(), b.Store.Keys.Limits).Val())))
+			failIf(t, diff != "", "after %s (-want +got):\n%s", b.now().Sub(fixture.Start), diff)
 		}
 		expect("host=t1", "host=t2", "host=t3", "{label.tenant}")
 		b.Clock.Turn(30 * time.Second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/dispatcher"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -59,9 +60,8 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 		}
 		equal(t, want, b.Scores(b.Store.Keys.Due))
 		for started := 1; started <= 5; started++ {
-			if n := len(b.runs()["t1"]); n != started {
-				t.Errorf("want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
-			}
+			n := len(b.runs()["t1"])
+			failIf(t, n != started, "want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
 			b.Clock.Turn(10 * time.Second)
 			b.settle(d)
 		}
@@ -140,9 +140,7 @@ func TestARetryStartsInsideItsWindowWhoeverHeldItUp(t *testing.T) {
 		"a circuit whose probe it is": {
 			policy: usual + `,"circuit":{"key":"{host(input_url)}","open_after":"9 of 10","probe":"1h"}}`,
 			holdUp: func(b *bundle) {
-				if _, err := b.Store.Fleet().OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now()); err != nil {
-					b.t.Fatal(err)
-				}
+				must(b.t, testkit.Only(b.Store.Fleet().OpenCircuit(b.t.Context(), "host=t1", "ann", "", b.now().Add(time.Hour), b.now())))
 			},
 		},
 	} {

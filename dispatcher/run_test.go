@@ -33,9 +33,8 @@ func (b *bundle) start(config dispatcher.Config) (stop func()) {
 	d := b.dispatcher(b.Store, config)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := d.Run(ctx); err != nil {
-			b.t.Error(err)
-		}
+		err := d.Run(ctx)
+		failIf(b.t, err != nil, "%v", err)
 	})
 	return func() { cancel(); running.Wait() }
 }
@@ -128,9 +127,8 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	go func() { ended <- d.Run(ctx) }()
 	testkit.Await(t, store.back, "the end of the outage")
 	stop()
-	if err := testkit.Await(t, ended, "the end of the daemon"); err != nil {
-		t.Error(err)
-	}
+	err := testkit.Await(t, ended, "the end of the daemon")
+	failIf(t, err != nil, "%v", err)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	failIf(t, len(lines) != 10 || !strings.Contains(lines[9], `"failures":300,"lasted_ms":299000,"message":"dispatcher: round works again"`),
 		"want 9 lines about 300 failures and one about their end, got\n%s", text.String())
@@ -236,9 +234,8 @@ func TestRunReturnsWhenItsListenerHasEndedAndNotBefore(t *testing.T) {
 		synctest.Wait()
 		failIf(t, len(ended) > 0, "Run has returned while a call of its listener was under way: the caller closes Redis next")
 		close(store.release)
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		err := <-ended
+		failIf(t, err != nil, "%v", err)
 	})
 }
 

@@ -92,9 +92,8 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 			"refresh_why final: no success for 1h", "final_failure_at 2026-11-21T08:00:00.000Z")
 		b.expect(dispatcher.Round{}, b.round(d))
 
-		if _, queued := b.Take(); queued || b.Stats()["start"] != 1 {
-			t.Errorf("want no attempt at the end, got %v", b.Stats())
-		}
+		_, queued := b.Take()
+		failIf(t, queued || b.Stats()["start"] != 1, "want no attempt at the end, got %v", b.Stats())
 		reason := "Cannot refresh after 1 attempt: no success for 1h"
 		journal := map[string]any{"uid": "tbl_1", "event": "give_up", "at": "2026-11-21T08:00:00.000Z", "final": "1",
 			"refresh_at": "", "refresh_why": "final: no success for 1h", "final_failure_at": "2026-11-21T08:00:00.000Z",

@@ -56,9 +56,7 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 					b.begin("x", model.BulkRun, "tenant=t1", rate.text)
 					began, calls := b.Clock.Now(), 0
 					for i := 0; b.bulk("x").EndedAt.IsZero(); i++ {
-						if i > 20_000 {
-							t.Fatalf("want it over, found %+v", b.bulk("x"))
-						}
+						stopIf(t, i > 20_000, "want it over, found %+v", b.bulk("x"))
 						p := b.poller(unsteady{b.Store, &calls, kind}, poller.Config{Owner: fmt.Sprint("p", i/50%2)})
 						b.roundOf(p)
 						elapsed := b.Clock.Now().Sub(began)
@@ -179,9 +177,8 @@ func TestABulkWithARateThatIsCancelledWhileAStepBeginsChangesNothing(t *testing.
 		b.fleet(5, "t1")
 		b.begin("x", model.BulkRun, "tenant=t1", "5/s")
 		b.roundOf(b.poller(cancelling{b.Store}, poller.Config{}))
-		if runs := b.Stats()["run"]; runs != 0 || !b.bulk("x").Cancelled {
-			t.Errorf("want nothing run, found %d and %+v", runs, b.bulk("x"))
-		}
+		runs := b.Stats()["run"]
+		failIf(t, runs != 0 || !b.bulk("x").Cancelled, "want nothing run, found %d and %+v", runs, b.bulk("x"))
 	})
 }
 

@@ -156,9 +156,8 @@ func TestABulkThatWasKilledStartsNoModelTwice(t *testing.T) {
 				for _, uid := range uids[1:] {
 					failIf(t, starts[uid] != 1, "%s: want it started once, found %d times", uid, starts[uid])
 				}
-				if starts["t1-0"] != 2 || b.Stats()["run"] != 31 {
-					t.Errorf("want t1-0 started by hand and by the bulk, and 31 runs, found %d and %d", starts["t1-0"], b.Stats()["run"])
-				}
+				failIf(t, starts["t1-0"] != 2 || b.Stats()["run"] != 31,
+					"want t1-0 started by hand and by the bulk, and 31 runs, found %d and %d", starts["t1-0"], b.Stats()["run"])
 			})
 		})
 	}

@@ -52,17 +52,14 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 		first := b.Attempt("a")
 		b.Command(`{"type":"run","uid":"a"}`)
 		b.round()
-		if b.Attempt("a") != first || b.Stats()["busy"] != 1 {
-			t.Fatalf("want the running attempt left alone, got %v", b.Stats())
-		}
+		stopIf(t, b.Attempt("a") != first || b.Stats()["busy"] != 1, "want the running attempt left alone, got %v", b.Stats())
 		b.Command(`{"type":"run","uid":"a","force":true}`)
 		b.round()
 		entries := b.List(b.Store.Keys.Input)
 		failIf(t, len(entries) != 0, "want the queued attempt taken back, got %q", entries)
 		b.dispatch()
-		if second := b.Attempt("a"); second == first || second == "" || b.Model("a")["attempt_no"] != "1" {
-			t.Errorf("want a new first attempt, got %v", b.Model("a"))
-		}
+		second := b.Attempt("a")
+		failIf(t, second == first || second == "" || b.Model("a")["attempt_no"] != "1", "want a new first attempt, got %v", b.Model("a"))
 	})
 }
 

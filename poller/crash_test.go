@@ -165,9 +165,7 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 				rounds := 0
 				// A look comes four times in a lease, and what is found is applied in the round after.
 				for most := int((lease+lease/4)/tick) + 1; b.Stats()["success"] == 0; rounds++ {
-					if rounds > most {
-						t.Fatalf("want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers))
-					}
+					stopIf(t, rounds > most, "want the message applied within %d rounds, got %v", most, b.Scores(b.Store.Keys.Pollers))
 					if rounds < len(jumps) {
 						b.Clock.Turn(jumps[rounds])
 					}
@@ -221,9 +219,8 @@ func TestAPollerThatCannotResignSaysSoAndEndsAllTheSame(t *testing.T) {
 	p := b.poller(cannotResign{b.Store}, poller.Config{Log: &log})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := p.Run(ctx); err != nil {
-		t.Error(err)
-	}
+	err := p.Run(ctx)
+	failIf(t, err != nil, "%v", err)
 	failIf(t, !strings.Contains(text.String(), "resigning failed"), "want the error logged, got %q", text.String())
 }
 
@@ -271,9 +268,8 @@ func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
 			failIf(t, !ok, "want an attempt to take")
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: take}, poller.Config{}))
-		if round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1 {
-			t.Errorf("want the run applied at once, got %+v and %v", round, b.Model("a"))
-		}
+		failIf(t, round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1,
+			"want the run applied at once, got %+v and %v", round, b.Model("a"))
 		b.Say(fixture.Result("success", "a", first))
 		b.round()
 		stats := b.Stats()

@@ -30,9 +30,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		b.apply(feed("idle", `"rrule":"FREQ=YEARLY"`), feed("disabled"), feed("running"), `{"type":"put","uid":"other"}`, `{"type":"disable","uid":"disabled"}`)
 		b.dispatch()
 		stale := func() map[string]int64 { return b.Scores(b.Store.Keys.StaleAt) }
-		if len(stale()) > 0 {
-			t.Fatalf("%v are watched, and no policy promises anything", stale())
-		}
+		stopIf(t, len(stale()) > 0, "%v are watched, and no policy promises anything", stale())
 		b.promise(time.Hour)
 		b.walk(b.poller(b.Store, poller.Config{}))
 		since := b.Clock.Now()
@@ -41,9 +39,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 				t.Errorf("%s is stale from %s on, want an hour after %s", uid, time.UnixMilli(at).UTC(), since)
 			}
 		}
-		if len(stale()) != 3 {
-			t.Errorf("%v are watched", stale())
-		}
+		failIf(t, len(stale()) != 3, "%v are watched", stale())
 		watches := b.Stats()["watch"]
 		b.promise(time.Hour) // nothing else
 		must(t, b.Store.Fleet().PutPolicy(t.Context(), policy.Policy{Name: "feeds", FreshWithin: 2 * time.Hour, Timeout: time.Minute, Alignment: policy.AlignPlanned, OnExhausted: policy.GiveUp}))
@@ -53,9 +49,7 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		}
 		b.promise(0)
 		b.walk(b.poller(b.Store, poller.Config{}))
-		if len(stale()) > 0 {
-			t.Errorf("%v are watched, and nothing is promised any more", stale())
-		}
+		failIf(t, len(stale()) > 0, "%v are watched, and nothing is promised any more", stale())
 	})
 }
 

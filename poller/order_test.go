@@ -56,9 +56,8 @@ func TestAPollerThatHasLostTheLaneAppliesNoCommand(t *testing.T) {
 			b.roundOf(other)
 			b.Command(saved("a", 2))
 			b.Command(saved("a", 1))
-			if _, err := b.Store.Claim(t.Context(), "other", 100, time.Minute); err != nil {
-				t.Error(err)
-			}
+			_, err := b.Store.Claim(t.Context(), "other", 100, time.Minute)
+			failIf(t, err != nil, "%v", err)
 		}
 		paused := b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"})
 		round := b.roundOf(paused)

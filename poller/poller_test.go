@@ -190,9 +190,7 @@ func TestAFloodOfCommandsDoesNotHoldUpResults(t *testing.T) {
 		for range 5 {
 			b.roundOf(p)
 		}
-		if b.Stats()["success"] != 1 {
-			t.Errorf("want the result within five rounds of ten, got %v", b.Stats())
-		}
+		failIf(t, b.Stats()["success"] != 1, "want the result within five rounds of ten, got %v", b.Stats())
 	})
 }
 

@@ -30,9 +30,7 @@ func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 		b.Clock.Turn(time.Second)
 		b.dispatch()
 		b.dispatch()
-		if b.Attempt("a1") == "" {
-			t.Errorf("want a1 started behind the release, got %v", b.Model("a1"))
-		}
+		failIf(t, b.Attempt("a1") == "", "want a1 started behind the release, got %v", b.Model("a1"))
 		b.expectReplies(here, `{"type":"hold","outcome":"applied"}`, `{"type":"release","outcome":"applied"}`, `{"type":"release","outcome":"unchanged"}`)
 		stats := b.Stats()
 		failIf(t, stats["hold"] != 1 || stats["release"] != 1 || stats["unchanged"] != 1, "want each counted by its type, got %v", stats)
@@ -180,8 +178,6 @@ func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
 		b.Clock.Turn(time.Second)
 		b.dispatch()
 		b.dispatch()
-		if b.Attempt("a1") == "" {
-			t.Errorf("want a1 started, got %v", b.Model("a1"))
-		}
+		failIf(t, b.Attempt("a1") == "", "want a1 started, got %v", b.Model("a1"))
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -116,9 +117,7 @@ func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T
 				t.Errorf("rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
 			}
 		}
-		if _, err := b.Store.Fleet().RemovePolicy(t.Context(), "feeds"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, testkit.Only(b.Store.Fleet().RemovePolicy(t.Context(), "feeds")))
 		if b.walk(p); b.starts("a") != "" {
 			t.Errorf("want nothing planned by the default policy, found %s", b.starts("a"))
 		}

@@ -189,9 +189,8 @@ func TestRunReturnsWhenItsListenersHaveEndedAndNotBefore(t *testing.T) {
 				synctest.Wait()
 				failIf(t, len(ended) > 0, "Run has returned while it waited for %s: the caller closes Redis next", last)
 				close(store.release[last])
-				if err := <-ended; err != nil {
-					t.Error(err)
-				}
+				err := <-ended
+				failIf(t, err != nil, "%v", err)
 			})
 		})
 	}

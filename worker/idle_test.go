@@ -95,9 +95,8 @@ func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
 				time.Sleep(time.Minute) // all time limits have passed
 				failIf(t, len(p.ended) > 0, "Run has returned while a call was under way: the caller closes Redis next")
 				close(release)
-				if err := p.wait(); err != nil && call != "answer" {
-					t.Error(err)
-				}
+				err := p.wait()
+				failIf(t, err != nil && call != "answer", "%v", err)
 			})
 		})
 	}

@@ -29,6 +29,11 @@ type bench struct {
 	now    time.Time
 }
 
+var (
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 const benchQueue = "{bigtables}"
 
 // sixOClock is when the clock of a bench stands at first.
@@ -103,9 +108,8 @@ type (
 func (b *bench) seed(all keys) {
 	b.t.Helper()
 	for name, value := range all {
-		if err := b.write(benchQueue+name, value); err != nil {
-			b.t.Fatalf("seed %s: %v", name, err)
-		}
+		err := b.write(benchQueue+name, value)
+		stopIf(b.t, err != nil, "seed %s: %v", name, err)
 	}
 }
 
@@ -141,9 +145,8 @@ func (b *bench) state() keys {
 	past := b.redis.ZRange(context.Background(), b.Keys.PastErrors, 0, -1).Val()
 	for name, value := range b.server.Dump(b.t) {
 		fingerprint, is := strings.CutPrefix(name, b.Keys.Error(""))
-		if value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors || is && slices.Contains(past, fingerprint)) {
-			b.t.Errorf("key %s expires: %t; nothing of a queue may but replies and fingerprints that are past", name, value.Expires)
-		}
+		failIf(b.t, value.Expires != (strings.HasPrefix(name, b.Keys.Reply("")) || name == b.Keys.PastErrors || is && slices.Contains(past, fingerprint)),
+			"key %s expires: %t; nothing of a queue may but replies and fingerprints that are past", name, value.Expires)
 		data := value.Data
 		if stream, ok := data.(testkit.Stream); ok {
 			data = withoutIDs(stream.Entries)
@@ -167,13 +170,11 @@ var roundedNumber = regexp.MustCompile(`\d(\.\d+)?e\+\d`)
 func (b *bench) expect(want keys) {
 	b.t.Helper()
 	got := b.state()
-	if diff := cmp.Diff(want, got); diff != "" {
-		b.t.Errorf("state (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	failIf(b.t, diff != "", "state (-want +got):\n%s", diff)
 	maps.DeleteFunc(got, func(_ string, value any) bool { _, isScores := value.(scores); return isScores }) // which the client turns into floats
-	if found := roundedNumber.FindString(fmt.Sprint(got)); found != "" {
-		b.t.Errorf("found the number %s…, want all digits", found)
-	}
+	found := roundedNumber.FindString(fmt.Sprint(got))
+	failIf(b.t, found != "", "found the number %s…, want all digits", found)
 }
 
 // unchanged runs act and expects a dump, down to the ids of stream entries, as it was before.
@@ -181,9 +182,8 @@ func (b *bench) unchanged(act func()) {
 	b.t.Helper()
 	before := b.server.Dump(b.t)
 	act()
-	if diff := cmp.Diff(before, b.server.Dump(b.t)); diff != "" {
-		b.t.Errorf("state (-before +after):\n%s", diff)
-	}
+	diff := cmp.Diff(before, b.server.Dump(b.t))
+	failIf(b.t, diff != "", "state (-before +after):\n%s", diff)
 }
 
 // load reads one model.
@@ -224,9 +224,7 @@ func (b *bench) commitUpTo(maxQueued int, items ...Item) []Code {
 func (b *bench) mustApply(transitions ...*Transition) {
 	b.t.Helper()
 	for i, code := range b.apply(transitions...) {
-		if code != CodeApplied {
-			b.t.Fatalf("transition %d: %v, want applied", i, code)
-		}
+		stopIf(b.t, code != CodeApplied, "transition %d: %v, want applied", i, code)
 	}
 }
 
@@ -248,9 +246,7 @@ func (b *bench) save(record *Record, payload string) *Transition {
 	b.t.Helper()
 	definition := model.Definition{UID: record.UID, Payload: payload}
 	decision, outcome, err := record.Put(definition, policy.Default(), record.Exists, b.now)
-	if err != nil || outcome != model.Applied {
-		b.t.Fatalf("put %s: %q, %v", record.UID, outcome, err)
-	}
+	stopIf(b.t, err != nil || outcome != model.Applied, "put %s: %q, %v", record.UID, outcome, err)
 	return record.Decide(decision, b.now)
 }
 
@@ -263,16 +259,14 @@ func (b *bench) start(uid, attemptUID string) *Transition {
 
 func expectCodes(t testing.TB, got []Code, want ...Code) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("codes (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, got)
+	failIf(t, diff != "", "codes (-want +got):\n%s", diff)
 }
 
 func expectEqual[T any](t testing.TB, what string, want, got T) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
+	diff := cmp.Diff(want, got)
+	failIf(t, diff != "", "%s (-want +got):\n%s", what, diff)
 }
 
 func TestMain(m *testing.M) {

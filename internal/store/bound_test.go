@@ -38,9 +38,8 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 		b.seed(keys{":taken:w": list{"a", "b"}})
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		must(t, b.Clients.LoadScripts(ctx, b.Keys.Due))
-		if err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err(); err != nil && !Answered(err) {
-			t.Fatalf("%s: expected an answer, found %v", name, err)
-		}
+		err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err()
+		stopIf(t, err != nil && !Answered(err), "%s: expected an answer, found %v", name, err)
 		cancel()
 		server.Flush(t)
 	}
@@ -56,9 +55,7 @@ func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
 			t.Errorf("%s: %s", file, place)
 		}
 	}
-	if seen < 10 {
-		t.Errorf("expected at least 10 places that unpack a list, found %d", seen)
-	}
+	failIf(t, seen < 10, "expected at least 10 places that unpack a list, found %d", seen)
 }
 
 // Each fault is planted in one place of a real script, and must be found.
@@ -81,9 +78,7 @@ func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
 		{"measure-circuit.lua", "if tonumber(most) > 0 then", "event[#event + 1] = since if tonumber(most) > 0 then", "unpack(event)"},
 	} {
 		text := scripts.Sources()[test.file]
-		if !strings.Contains(text, test.old) {
-			t.Fatalf("%s: expected %q, found none", test.file, test.old)
-		}
+		stopIf(t, !strings.Contains(text, test.old), "%s: expected %q, found none", test.file, test.old)
 		if found := fmt.Sprint(unbound(bodyOf(strings.ReplaceAll(text, test.old, test.fault)))); !strings.Contains(found, test.want) {
 			t.Errorf("%s with %q: expected %q, found %s", test.file, test.fault, test.want, found)
 		}

@@ -38,15 +38,12 @@ func eachCall(t *testing.T, cases []callCase) {
 // go-redis sends the text of a script that Redis does not know. A user who may only run loaded scripts is refused that.
 func TestNoCallSendsTheTextOfAScript(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	stopIf(t, err != nil || len(files) == 0, "%v, %v", files, err)
 	sends := regexp.MustCompile(`\.(Run|RunRO|Eval|EvalRO)\(ctx`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		must(t, err)
-		if found := sends.FindString(string(text)); found != "" && !strings.HasSuffix(file, "_test.go") {
-			t.Errorf("%s: expected scripts to be run by their digests, found %s", file, found)
-		}
+		found := sends.FindString(string(text))
+		failIf(t, found != "" && !strings.HasSuffix(file, "_test.go"), "%s: expected scripts to be run by their digests, found %s", file, found)
 	}
 }

@@ -45,9 +45,8 @@ func expectWorking(t *testing.T, c *Clients) {
 			t.Fatalf("BLPOP %s = %v, want one", key, got)
 		}
 		must(t, c.Write.RPush(ctx, key, strings.Repeat("x", 1<<20)).Err())
-		if err := c.Block.BLMove(ctx, key, key, "RIGHT", "RIGHT", time.Second).Err(); !errors.Is(err, errLarge) {
-			t.Fatalf("BLMOVE of 1 MiB in %s = %v, want %v", key, err, errLarge)
-		}
+		err := c.Block.BLMove(ctx, key, key, "RIGHT", "RIGHT", time.Second).Err()
+		stopIf(t, !errors.Is(err, errLarge), "BLMOVE of 1 MiB in %s = %v, want %v", key, err, errLarge)
 		if got := c.Read.LLen(ctx, key).Val(); got != 2 {
 			t.Fatalf("%d elements in %s, want 2", got, key)
 		}
@@ -57,9 +56,8 @@ func expectWorking(t *testing.T, c *Clients) {
 func expectNoAnswer(t *testing.T, c *Clients) {
 	t.Helper()
 	for name, client := range c.all() {
-		if err := client.Ping(t.Context()).Err(); err == nil {
-			t.Errorf("%s: PING was answered, want an error", name)
-		}
+		err := client.Ping(t.Context()).Err()
+		failIf(t, err == nil, "%s: PING was answered, want an error", name)
 	}
 }
 
@@ -86,9 +84,8 @@ func TestSocketTakesCredentialsAndDatabase(t *testing.T) {
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">p@ss/word", "~*", "&*", "+@all").Err())
 
 	expectWorking(t, connect(t, "unix://app:p%40ss%2Fword@"+path+"?db=2", ConnectOptions{}))
-	if space := admin.Info(t.Context(), "keyspace").Val(); !strings.Contains(space, "db2:keys=5") || strings.Contains(space, "db0") {
-		t.Errorf("keys went to %q, want all in database 2", space)
-	}
+	space := admin.Info(t.Context(), "keyspace").Val()
+	failIf(t, !strings.Contains(space, "db2:keys=5") || strings.Contains(space, "db0"), "keys went to %q, want all in database 2", space)
 	expectNoAnswer(t, connect(t, "unix://app:wrong@"+path, ConnectOptions{}))
 }
 
@@ -115,18 +112,16 @@ func TestNewConnectionSendsNothingButHello(t *testing.T) {
 	said := &wire{}
 	must(t, connectThrough(t, said, testkit.Redis(t)).Read.Ping(t.Context()).Err())
 	const want = "*2\r\n$5\r\nhello\r\n$1\r\n3\r\n*1\r\n$4\r\nping\r\n"
-	if got := said.Text(); got != want {
-		t.Errorf("sent %q, want %q", got, want)
-	}
+	got := said.Text()
+	failIf(t, got != want, "sent %q, want %q", got, want)
 }
 
 func TestClientNameIsShownByRedis(t *testing.T) {
 	t.Parallel()
 	clients := connect(t, testkit.Redis(t).Addr, ConnectOptions{ClientName: "refreshd-poller"})
 	for name, client := range clients.all() {
-		if got := client.ClientGetName(t.Context()).Val(); got != "refreshd-poller" {
-			t.Errorf("%s: name %q, want refreshd-poller", name, got)
-		}
+		got := client.ClientGetName(t.Context()).Val()
+		failIf(t, got != "refreshd-poller", "%s: name %q, want refreshd-poller", name, got)
 	}
 }
 
@@ -282,9 +277,8 @@ func TestBlockedCallIgnoresItsDeadlineAndLosesNothing(t *testing.T) {
 		return len(popped) > 0 || strings.Contains(clients.Read.Info(t.Context(), "clients").Val(), "blocked_clients:1")
 	})
 	must(t, clients.Write.RPush(t.Context(), "list", "late").Err())
-	if got := <-popped; len(got) != 2 || got[1] != "late" {
-		t.Errorf("BLPOP = %v, want what was pushed after the deadline", got)
-	}
+	got := <-popped
+	failIf(t, len(got) != 2 || got[1] != "late", "BLPOP = %v, want what was pushed after the deadline", got)
 }
 
 func TestLinesOfTheDriverGoToTheLog(t *testing.T) {
@@ -299,9 +293,8 @@ func TestLinesOfTheDriverGoToTheLog(t *testing.T) {
 	clients := connect(t, testkit.Miniredis(t).Addr, ConnectOptions{})
 	must(t, clients.Write.RPush(t.Context(), "list", "one").Err())
 	must(t, clients.Block.BLPop(t.Context(), time.Millisecond, "list").Err())
-	if got := <-written; !strings.Contains(got, "1ms") || strings.Contains(got, "%") {
-		t.Errorf("log got %q, want a formatted line on a timeout of 1ms", got)
-	}
+	got := <-written
+	failIf(t, !strings.Contains(got, "1ms") || strings.Contains(got, "%"), "log got %q, want a formatted line on a timeout of 1ms", got)
 }
 
 // startSentinel starts one sentinel that watches master under the name "mymaster" and returns its address. The program is redis-server, of which
@@ -366,9 +359,8 @@ func TestTLSTrustsThePrivateAuthorityAndShowsACertificate(t *testing.T) {
 func TestAClusterClientSpeaksTLSToEveryNodeAndOnlyReadsFollowRedirections(t *testing.T) {
 	for name, client := range connect(t, "rediss-cluster://h1,h2", ConnectOptions{ServerName: "redis.internal"}).all() {
 		o := client.(*redis.ClusterClient).Options()
-		if o.TLSConfig == nil || o.TLSConfig.ServerName != "redis.internal" || (o.MaxRedirects > 0) != (name == "Read") {
-			t.Errorf("%s: %+v and %d redirections, want server name redis.internal, and none but for reads", name, o.TLSConfig, o.MaxRedirects)
-		}
+		failIf(t, o.TLSConfig == nil || o.TLSConfig.ServerName != "redis.internal" || (o.MaxRedirects > 0) != (name == "Read"),
+			"%s: %+v and %d redirections, want server name redis.internal, and none but for reads", name, o.TLSConfig, o.MaxRedirects)
 	}
 }
 
@@ -393,8 +385,6 @@ func TestTLSFilesThatCannotBeUsedAreRefused(t *testing.T) {
 	}
 	for name, test := range tests {
 		clients, err := Connect(test.address, test.options)
-		if clients != nil || err == nil || err.Error() != test.want {
-			t.Errorf("%s: %v, %v\nwant %s", name, clients, err, test.want)
-		}
+		failIf(t, clients != nil || err == nil || err.Error() != test.want, "%s: %v, %v\nwant %s", name, clients, err, test.want)
 	}
 }

@@ -87,9 +87,7 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 		b.run("failure")
 		b.run("failure", "failure")
 		stats, err := b.Report().Stats(t.Context())
-		if err != nil || stats.Counters["policy_error"] != 2 {
-			t.Errorf("expected 2 policy errors, found %v, %v", stats.Counters, err)
-		}
+		failIf(t, err != nil || stats.Counters["policy_error"] != 2, "expected 2 policy errors, found %v, %v", stats.Counters, err)
 		var told []any
 		for _, entry := range b.entries(":journal") {
 			if entry["event"] == "failure" {
@@ -97,9 +95,8 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 			}
 		}
 		const soon = `expr: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "soon" (no number where one is expected)`
-		if len(told) != 3 || told[0] != nil || told[1] != told[2] || !strings.HasPrefix(told[1].(string), soon[:60]) {
-			t.Errorf("expected the error of the second and the third failure, found %q", told)
-		}
+		failIf(t, len(told) != 3 || told[0] != nil || told[1] != told[2] || !strings.HasPrefix(told[1].(string), soon[:60]),
+			"expected the error of the second and the third failure, found %q", told)
 		if record := b.load("m1"); record.Why != "retry 3 +5m: policy_error, none planned" || record.Disabled {
 			t.Errorf("expected a retry after a safe delay, found %q", record.Why)
 		}
@@ -124,9 +121,8 @@ func TestARuleThatTakesTooManyStepsIsAPolicyErrorOfItsModelAlone(t *testing.T) {
 			}
 		}
 		const want = "rrule: expected rules that find their next occurrence in at most 4000 steps, found more steps after "
-		if text, _ := told["m1"].(string); !strings.HasPrefix(text, want) || told["m2"] != nil {
-			t.Errorf("expected a policy error of m1 alone, found %q", told)
-		}
+		text, _ := told["m1"].(string)
+		failIf(t, !strings.HasPrefix(text, want) || told["m2"] != nil, "expected a policy error of m1 alone, found %q", told)
 		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: look again later" || m2.Why != "planned" {
 			t.Errorf("expected m1 to look again and m2 to be planned, found %q and %q", m1.Why, m2.Why)
 		}
@@ -157,13 +153,11 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 		}
 		state := b.state()
 		expectEqual(t, "attempts in the history", 1, len(state[":history:m1"].(list)))
-		if state[":due"] != nil || state[":running"] != nil {
-			t.Errorf("expected a disabled model in no set, found %v and %v", state[":due"], state[":running"])
-		}
+		failIf(t, state[":due"] != nil || state[":running"] != nil,
+			"expected a disabled model in no set, found %v and %v", state[":due"], state[":running"])
 		counters := state[":stats"].(hash)
-		if counters["give_up"] != "1" || counters["final_failure"] != "1" || counters["start"] != "1" {
-			t.Errorf("expected one give_up that is a final failure, found %v", counters)
-		}
+		failIf(t, counters["give_up"] != "1" || counters["final_failure"] != "1" || counters["start"] != "1",
+			"expected one give_up that is a final failure, found %v", counters)
 	})
 }
 
@@ -179,9 +173,7 @@ func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.
 			t.Errorf("expected the planned refresh first, found %q", record.Why)
 		}
 		stats, err := b.Report().Stats(t.Context())
-		if err != nil || stats.Counters["policy_error"] != 1 {
-			t.Errorf("expected a policy error, found %v, %v", stats.Counters, err)
-		}
+		failIf(t, err != nil || stats.Counters["policy_error"] != 1, "expected a policy error, found %v, %v", stats.Counters, err)
 		journal := b.entries(":journal")
 		if told, _ := journal[len(journal)-1]["policy_error"].(string); !strings.HasPrefix(told, "expected a time from now to ten years on, found ") {
 			t.Errorf("expected the error in the journal, found %v", journal)

@@ -84,9 +84,8 @@ func (b *bench) asks(owner string, after time.Duration) (due, expired []string, 
 func (b *bench) expectShare(owner string, after time.Duration, want []string, wantNext time.Duration) {
 	b.t.Helper()
 	due, expired, next := b.asks(owner, after)
-	if !slices.Equal(due, want) || !slices.Equal(expired, want) || next != wantNext {
-		b.t.Errorf("%s at %s: want %v, next %s; got %v and %v, next %s", owner, after, want, wantNext, due, expired, next)
-	}
+	failIf(b.t, !slices.Equal(due, want) || !slices.Equal(expired, want) || next != wantNext,
+		"%s at %s: want %v, next %s; got %v and %v, next %s", owner, after, want, wantNext, due, expired, next)
 }
 
 // both seeds the due and the running set alike.

@@ -136,9 +136,8 @@ func TestModelsWhoseCreateTheJournalDoesNotTellCountFromThenOn(t *testing.T) {
 		for ago, want := range map[time.Duration]FreshnessCounts{time.Minute: {model.Fresh: 1}, 0: {model.Fresh: 1, model.FreshnessNever: many}} {
 			now := FreshnessCounts{model.Fresh: 1, model.FreshnessNever: many - 1, model.FreshnessStale: 1}
 			past, err := b.Report().PastFreshness(t.Context(), b.now.Add(-ago), now, func(string) bool { return true })
-			if past.Counts[model.Fresh] != want[model.Fresh] || past.Counts.Watched() != want.Watched() || err != nil || len(past.Stale) > 0 {
-				t.Errorf("%s ago: expected %v, found %v, %v", ago, want, past, err)
-			}
+			failIf(t, past.Counts[model.Fresh] != want[model.Fresh] || past.Counts.Watched() != want.Watched() || err != nil || len(past.Stale) > 0,
+				"%s ago: expected %v, found %v, %v", ago, want, past, err)
 		}
 	})
 }

@@ -150,9 +150,7 @@ func TestHeadersNameTheKeysAndCodesThatGoHas(t *testing.T) {
 	for file, script := range scripts.Sources() {
 		head := scripts.ReadHeader(script)
 		for _, key := range head.Keys() {
-			if types[key.Pattern] != key.Type {
-				t.Errorf("%s: %s is a %s in the header and a %q in Go", file, key.Pattern, key.Type, types[key.Pattern])
-			}
+			failIf(t, types[key.Pattern] != key.Type, "%s: %s is a %s in the header and a %q in Go", file, key.Pattern, key.Type, types[key.Pattern])
 		}
 		answered, returned, codes := numbersIn(head.Body, codeAnswered), numbersIn(head.Body, numberReturned), map[int]string{}
 		if strings.HasPrefix(head.Returns, "a code per ") {
@@ -164,25 +162,18 @@ func TestHeadersNameTheKeysAndCodesThatGoHas(t *testing.T) {
 			}
 		}
 		for code, name := range codes {
-			if Code(code).String() != name || !answered[code] {
-				t.Errorf("%s: the header names the code %d %s, Go has %q, the body answers it: %t", file, code, name, Code(code), answered[code])
-			}
+			failIf(t, Code(code).String() != name || !answered[code],
+				"%s: the header names the code %d %s, Go has %q, the body answers it: %t", file, code, name, Code(code), answered[code])
 		}
 		for code := range answered {
-			if codes[code] == "" {
-				t.Errorf("%s: the body answers the code %d, which the header does not name", file, code)
-			}
+			failIf(t, codes[code] == "", "%s: the body answers the code %d, which the header does not name", file, code)
 		}
 		for number := range returned {
-			if !numbersIn(head.Returns, numberNamed)[number] {
-				t.Errorf("%s: the body returns %d, which the header does not explain", file, number)
-			}
+			failIf(t, !numbersIn(head.Returns, numberNamed)[number], "%s: the body returns %d, which the header does not explain", file, number)
 		}
 	}
 	for code := CodeApplied; code.String() != fmt.Sprintf("code %d", code); code++ {
-		if !named[int(code)] {
-			t.Errorf("the code %d %s is named in no header", code, code)
-		}
+		failIf(t, !named[int(code)], "the code %d %s is named in no header", code, code)
 	}
 }
 

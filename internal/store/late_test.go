@@ -92,9 +92,8 @@ func (l *lateness) keep(t *testing.T, call func() error) {
 	t.Helper()
 	l.keeping = true
 	had := len(l.kept)
-	if err := call(); !errors.Is(err, os.ErrDeadlineExceeded) || len(l.kept) != had+1 {
-		t.Fatalf("want one request kept, got %v and %d", err, len(l.kept)-had)
-	}
+	err := call()
+	stopIf(t, !errors.Is(err, os.ErrDeadlineExceeded) || len(l.kept) != had+1, "want one request kept, got %v and %d", err, len(l.kept)-had)
 	l.keeping = false
 }
 
@@ -220,9 +219,7 @@ func TestACommandAboutTheQueueIsCarriedOutOnceAndInItsOrderWhoeverCarriesItOut(t
 			t.Helper()
 			b.now = b.now.Add(time.Second)
 			outcome, err := b.ApplyQueueCommand(t.Context(), commandOf(t, texts[i]), Claimed{claimed[i]}, b.now)
-			if err != nil || outcome != want {
-				t.Errorf("%s: want %s, got %s, %v", texts[i], want, outcome, err)
-			}
+			failIf(t, err != nil || outcome != want, "%s: want %s, got %s, %v", texts[i], want, outcome, err)
 		}
 		for i, want := range []model.Outcome{model.Applied, model.Applied, model.Applied, model.Unchanged} {
 			l := withLateness(b)

@@ -39,9 +39,8 @@ func TestCommandsAreClaimedByTheHolderOfTheLaneOnly(t *testing.T) {
 				claimed = append(claimed, message.Entry)
 			}
 			expectEqual(t, test.name+": claimed", test.claimed, claimed)
-			if leads := b.state()[":holder"] == "p1"; leads != test.holds || claim.Leads != test.holds {
-				t.Errorf("%s: p1 leads: %v, and believes: %v", test.name, leads, claim.Leads)
-			}
+			leads := b.state()[":holder"] == "p1"
+			failIf(t, leads != test.holds || claim.Leads != test.holds, "%s: p1 leads: %v, and believes: %v", test.name, leads, claim.Leads)
 		}
 	})
 }
@@ -80,9 +79,8 @@ func TestAnEntryIsFoundByItsValueWhateverHasHappenedToItsModel(t *testing.T) {
 				b.now = b.now.Add(time.Minute)
 				b.mustApply(act(b))
 			}
-			if entries := b.state()["-input"].(list); test.queued && entries[0] != b.load("m1").Entry() {
-				t.Errorf("%s: the list has %q, the model %q", name, entries, b.load("m1").Entry())
-			}
+			entries := b.state()["-input"].(list)
+			failIf(t, test.queued && entries[0] != b.load("m1").Entry(), "%s: the list has %q, the model %q", name, entries, b.load("m1").Entry())
 			b.mustApply(b.load("m1").Remove())
 			expectEqual(t, name+": the list at the end", any(list{"behind"}), b.state()["-input"])
 		}
@@ -98,8 +96,7 @@ func TestNoCommandReadsTheInputList(t *testing.T) {
 	for _, command := range []*model.Command{
 		{Type: model.CommandRun, UID: "m1", Force: true}, {Type: model.CommandDisable, UID: "m1"}, {Type: model.CommandRemove, UID: "m1"},
 	} {
-		if _, err := b.Read(t.Context(), list{"m1"}, []*model.Command{command}); err != nil {
-			t.Errorf("%s: %v", command.Type, err)
-		}
+		_, err := b.Read(t.Context(), list{"m1"}, []*model.Command{command})
+		failIf(t, err != nil, "%s: %v", command.Type, err)
 	}
 }

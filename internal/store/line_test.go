@@ -22,9 +22,8 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 			return &Record{Model: model.Model{UID: uid, State: model.State{AttemptUID: attemptUID}}}
 		}
 		place, err := b.Report().QueuePosition(t.Context(), at("m", "b"))
-		if err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond {
-			t.Errorf("want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
-		}
+		failIf(t, err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond,
+			"want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
 		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
 		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
 			if place, err := b.Report().QueuePosition(t.Context(), at(uid, "")); err != nil || place.No != no {
@@ -90,13 +89,10 @@ func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
 			before, errBefore := b.HeadSamples(t.Context())
 			err := b.SampleHead(t.Context(), 3*headSamplesCap, b.now, time.Second)
 			after, errAfter := b.HeadSamples(t.Context())
-			if err != nil || errBefore != nil || errAfter != nil {
-				t.Fatal(err, errBefore, errAfter)
-			}
+			stopIf(t, err != nil || errBefore != nil || errAfter != nil, "%v, %v, %v", err, errBefore, errAfter)
 			back := after.At.Sub(after.Noted[0].FirstSeen)
-			if len(after.Noted) > test.most || back < test.least {
-				t.Errorf("%s: want at most %d fronts of %s, got %d of %s", name, test.most, test.least, len(after.Noted), back)
-			}
+			failIf(t, len(after.Noted) > test.most || back < test.least,
+				"%s: want at most %d fronts of %s, got %d of %s", name, test.most, test.least, len(after.Noted), back)
 			for ticket := after.Noted[0].Ticket; ticket < 3*headSamplesCap-3; ticket += long.Or(7, 1) {
 				place := (ticket - 1) / 3
 				for _, started := range []time.Duration{-time.Minute, 0, 49 * time.Millisecond, 51 * time.Millisecond} {

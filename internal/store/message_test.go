@@ -18,9 +18,7 @@ const testLease = 10 * time.Second
 func (b *bench) claim(owner string, limit int) []string {
 	b.t.Helper()
 	claim, err := b.Claim(context.Background(), owner, limit, testLease)
-	if err != nil || !claim.Now.Equal(b.now) {
-		b.t.Fatalf("claim: now %v, %v; want %v", claim.Now, err, b.now)
-	}
+	stopIf(b.t, err != nil || !claim.Now.Equal(b.now), "claim: now %v, %v; want %v", claim.Now, err, b.now)
 	var entries []string
 	for _, message := range claim.Messages {
 		entries = append(entries, message.Entry)
@@ -291,9 +289,8 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 			raw     string
 		}{{false, binary}, {false, ""}, {true, binary}}
 		for i, message := range claim.Messages {
-			if message.FromControl() != want[i].control || message.Raw() != want[i].raw {
-				t.Errorf("message %d: control %v, raw %q; want %v, %q", i, message.FromControl(), message.Raw(), want[i].control, want[i].raw)
-			}
+			failIf(t, message.FromControl() != want[i].control || message.Raw() != want[i].raw,
+				"message %d: control %v, raw %q; want %v, %q", i, message.FromControl(), message.Raw(), want[i].control, want[i].raw)
 		}
 	})
 	for entry, raw := range map[string]string{"": "", "O": "", "C": "", "O12": "", "C1/2": "", "o1/2 x": "1/2 x", "cx y": "x y"} {
@@ -324,9 +321,8 @@ func TestAClaimIsBoundedByBytesAndNeitherListStarvesTheOther(t *testing.T) {
 		if n := len(claimed); n != 16 || claimed[7][0] != 'o' || claimed[8][0] != 'n' {
 			t.Errorf("want 8 results and 8 commands of 1 MiB, got %d entries of %d bytes", n, bytesOf(claimed))
 		}
-		if again := b.claim("p1", 1000); len(again) != 16 {
-			t.Errorf("want nothing more while these are held, got %d", len(again))
-		}
+		again := b.claim("p1", 1000)
+		failIf(t, len(again) != 16, "want nothing more while these are held, got %d", len(again))
 	})
 }
 

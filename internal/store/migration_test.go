@@ -84,9 +84,7 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	defer cancel()
 	for _, call := range []func(context.Context) error{read, claim} {
 		for err := call(ctx); err != nil; err = call(ctx) {
-			if ctx.Err() != nil {
-				t.Fatalf("expected the queue to go on, found %v", err)
-			}
+			stopIf(t, ctx.Err() != nil, "expected the queue to go on, found %v", err)
 		}
 	}
 }

@@ -245,8 +245,7 @@ func TestEveryScriptLooksAtTheTypesOfItsKeysBeforeItsFirstWrite(t *testing.T) {
 				break
 			}
 		}
-		if write >= 0 && (look < 0 || look > write) {
-			t.Errorf("%s: expected that it looks at its keys before it writes, found the first write at %d, the look at %d", file, write, look)
-		}
+		failIf(t, write >= 0 && (look < 0 || look > write),
+			"%s: expected that it looks at its keys before it writes, found the first write at %d, the look at %d", file, write, look)
 	}
 }

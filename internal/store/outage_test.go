@@ -106,9 +106,8 @@ func TestAClusterThatIsGoneHasNoModelsToList(t *testing.T) {
 	gone := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{b.server.Addr}})
 	b.Clients = &Clients{Read: gone, Clustered: true}
 	must(t, gone.Close())
-	if err := b.Report().EachSelected(t.Context(), model.Selector{}, nil); err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: ") {
-		t.Errorf("error %v, want that no models can be listed", err)
-	}
+	err := b.Report().EachSelected(t.Context(), model.Selector{}, nil)
+	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "find the node of the queue: "), "error %v, want that no models can be listed", err)
 }
 
 // A proxy, or another program that took the name of a script, may say anything.
@@ -160,8 +159,7 @@ func TestAPolicyThatJSONCannotHoldIsNotStored(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	p := policy.Default()
 	p.Name, p.Jitter = "p", math.NaN()
-	if err := b.Fleet().PutPolicy(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "encode policy: ") {
-		t.Errorf("error %v, want one of the encoding", err)
-	}
+	err := b.Fleet().PutPolicy(t.Context(), p)
+	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "encode policy: "), "error %v, want one of the encoding", err)
 	b.expect(keys{})
 }

@@ -42,9 +42,7 @@ func TestAnEntryOfTheOutboxGoesWhenAllHaveReadItOrNobodyHasInTime(t *testing.T) 
 		must(t, only(b.Outbox().ReadOutbox(ctx, 1)))
 		must(t, b.redis.XGroupCreate(ctx, key, foreign, "0").Err())
 		entries, err := b.Outbox().ReadOutbox(ctx, 4)
-		if err != nil || len(entries) != 4 {
-			t.Fatal(entries, err)
-		}
+		stopIf(t, err != nil || len(entries) != 4, "%v, %v", entries, err)
 		expect("read, and not acknowledged", 0, 4, 5)
 		var routed []Routed
 		for _, entry := range entries {
@@ -88,9 +86,7 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 
 func TestTheIDsOfAStreamAreComparedAsNumbers(t *testing.T) {
 	for _, ids := range [][2]string{{"9-0", "10-0"}, {"1-9", "1-10"}, {"1-0", "1-1"}} {
-		if !before(ids[0], ids[1]) || before(ids[1], ids[0]) || before(ids[0], ids[0]) {
-			t.Errorf("want %s before %s alone", ids[0], ids[1])
-		}
+		failIf(t, !before(ids[0], ids[1]) || before(ids[1], ids[0]) || before(ids[0], ids[0]), "want %s before %s alone", ids[0], ids[1])
 	}
 }
 
@@ -101,9 +97,8 @@ func TestTheOutboxCountsWhatIsNotDelivered(t *testing.T) {
 			t.Helper()
 			for range 2 { // and the trimming changes nothing
 				stats, err := b.Report().Stats(ctx)
-				if err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest {
-					t.Errorf("%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
-				}
+				failIf(t, err != nil || stats.Outbox != want || model.FormatTime(stats.OldestNotice) != oldest,
+					"%s: counted %d since %q, %v, want %d since %q", what, stats.Outbox, model.FormatTime(stats.OldestNotice), err, want, oldest)
 				must(t, only(b.TrimOutbox(ctx)))
 			}
 		}
@@ -145,9 +140,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 			t.Helper()
 			must(t, b.redis.XAdd(ctx, &redis.XAddArgs{Stream: b.Keys.Outbox, Values: []string{"event", "disabled"}}).Err())
 			entries, err := b.Outbox().ReadOutbox(ctx, 1)
-			if err != nil || len(entries) != 1 {
-				t.Fatal(entries, err)
-			}
+			stopIf(t, err != nil || len(entries) != 1, "%v, %v", entries, err)
 			told := []Addressed{{"ops", "ops", b.now, notice}}
 			if n, err := b.Outbox().Route(ctx, []Routed{{ID: entries[0].ID, Told: told}}); err != nil || n != 1 {
 				t.Fatal(n, err)
@@ -179,9 +172,8 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 			settle("told again", other, Settlement{Next: b.now, Done: 1, Counter: "notices_told"}, false)
 			settle("over, though another has come", mine, Settlement{}, false)
 		})
-		if rest := line(); len(rest.Notices) != 1 || rest.Notices[0] != "n2" {
-			t.Errorf("left %v", rest.Notices)
-		}
+		rest := line()
+		failIf(t, len(rest.Notices) != 1 || rest.Notices[0] != "n2", "left %v", rest.Notices)
 		settle("failed", line(), Settlement{Delivery: Delivery{Tries: 3}, Next: b.now, Done: 0}, true)
 		last := line()
 		settle("given up", last, Settlement{Delivery: last.Delivery, Next: b.now, Done: 1, Undelivered: "HTTP 500"}, true)

@@ -35,13 +35,10 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 		must(t, b.Fleet().PutPolicy(ctx, policy))
 		b.expect(keys{":policies": hash{"nightly": want}, ":forwarded": hash{"changes": "1"}})
 		text, found, err := b.Report().PolicyText(ctx, "nightly")
-		if text != want || !found || err != nil {
-			t.Errorf("PolicyText = %q, %v, %v", text, found, err)
-		}
+		failIf(t, text != want || !found || err != nil, "PolicyText = %q, %v, %v", text, found, err)
 		policies, err := b.Policies(ctx, list{"nightly"})
-		if read := policies["nightly"]; err != nil || !read.Equal(policy) || read.Name != "nightly" {
-			t.Errorf("read %+v, %v", read, err)
-		}
+		read := policies["nightly"]
+		failIf(t, err != nil || !read.Equal(policy) || read.Name != "nightly", "read %+v, %v", read, err)
 		for i, want := range []bool{true, false} {
 			if removed, err := b.Fleet().RemovePolicy(ctx, "nightly"); removed != want || err != nil {
 				t.Errorf("removal %d = %v, %v; want %v", i+1, removed, err, want)
@@ -71,9 +68,8 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 		expect(`{"name":"default","timeout":"1h","retries":[],"alignment":"align_planned","on_exhausted":"next_planned"}`)
 		for _, name := range []string{"", DefaultPolicyName} {
 			policies, err := b.Policies(t.Context(), list{name})
-			if policy := policies[name]; err != nil || policy.Timeout != time.Hour {
-				t.Errorf("%q: expected the stored default policy, found %+v, %v", name, policy, err)
-			}
+			policy := policies[name]
+			failIf(t, err != nil || policy.Timeout != time.Hour, "%q: expected the stored default policy, found %+v, %v", name, policy, err)
 		}
 	})
 }
@@ -122,17 +118,13 @@ func TestNamesThatShareATextShareACompiledPolicy(t *testing.T) {
 		b.seed(keys{":policies": stored})
 		for range 3 {
 			policies, err := b.Policies(t.Context(), names)
-			if err != nil || len(policies) != 1000 {
-				t.Fatalf("expected 1000 policies, found %d, %v", len(policies), err)
-			}
+			stopIf(t, err != nil || len(policies) != 1000, "expected 1000 policies, found %d, %v", len(policies), err)
 			for i, name := range names {
 				if timeout := policies[name].Timeout; timeout != time.Duration(i%100+1)*time.Minute {
 					t.Fatalf("%s: found the timeout %s of another policy", name, timeout)
 				}
 			}
-			if policies["p7"].Retries != policies["p907"].Retries {
-				t.Error("expected names with the same text to share one compiled expression")
-			}
+			failIf(t, policies["p7"].Retries != policies["p907"].Retries, "expected names with the same text to share one compiled expression")
 		}
 		expectEqual(t, "compiled policies", 100, len(b.policies.byText))
 	})
@@ -170,9 +162,7 @@ func TestACachedPolicyTakesNoMoreThanTheCacheBelieves(t *testing.T) {
 			}
 			takes := heapOf() - before
 			t.Logf("%d bytes each, %d by estimate", takes/many, cache.bytes/many)
-			if takes > cache.bytes || len(cache.byText) != many {
-				t.Errorf("expected at most %d bytes, found %d", cache.bytes, takes)
-			}
+			failIf(t, takes > cache.bytes || len(cache.byText) != many, "expected at most %d bytes, found %d", cache.bytes, takes)
 		})
 	}
 }
@@ -188,12 +178,10 @@ func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 	}
 	for i := 1; len(cache.byText) == i; i++ {
 		must(t, only(cache.parse(text(i))))
-		if cache.bytes > maxCachedPolicies || i > 3000 {
-			t.Fatalf("expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
-		}
-		if i == long.Or(1, 500) && len(cache.byText) != i+1 {
-			t.Errorf("expected the cache anew after more than %d policies, found it after %d", i, len(cache.byText))
-		}
+		stopIf(t, cache.bytes > maxCachedPolicies || i > 3000,
+			"expected at most %d bytes, found %d of %d policies", maxCachedPolicies, cache.bytes, len(cache.byText))
+		failIf(t, i == long.Or(1, 500) && len(cache.byText) != i+1,
+			"expected the cache anew after more than %d policies, found it after %d", i, len(cache.byText))
 	}
 	expectEqual(t, "policies in the cache that began anew", 1, len(cache.byText))
 	must(t, only(cache.parse(`{"timeout":"5ms"}`)))
@@ -203,9 +191,8 @@ func TestTheCacheOfPoliciesIsBoundedInBytes(t *testing.T) {
 func TestAnUnreadablePolicyStaysUnreadable(t *testing.T) {
 	var cache policyCache
 	for range 2 {
-		if _, err := cache.parse(`{"timeout":"never"}`); err == nil || len(cache.byText) > 0 {
-			t.Error("expected an unreadable policy to stay unreadable, and not to be kept")
-		}
+		_, err := cache.parse(`{"timeout":"never"}`)
+		failIf(t, err == nil || len(cache.byText) > 0, "expected an unreadable policy to stay unreadable, and not to be kept")
 	}
 }
 
@@ -241,9 +228,7 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		}
 		text, _, err := b.Report().PolicyText(t.Context(), name)
 		expectEqual(t, "text", `{"timeout":"1m","retries":["3m"],"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w"}`, text)
-		if err != nil {
-			t.Error(err)
-		}
+		failIf(t, err != nil, "%v", err)
 	})
 }
 
@@ -252,9 +237,7 @@ func (b *bench) decide(text string) *Transition {
 	b.t.Helper()
 	command := commandOf(b.t, text)
 	transition, outcome, err := b.execute(b.read(command), command)
-	if err != nil || outcome != model.Applied {
-		b.t.Fatalf("%s: %q, %v", text, outcome, err)
-	}
+	stopIf(b.t, err != nil || outcome != model.Applied, "%s: %q, %v", text, outcome, err)
 	return transition
 }
 
@@ -305,9 +288,8 @@ func TestAnInlinePolicyIsNotRemovedByHand(t *testing.T) {
 		name, _ := inlineOf(t, 1)
 		b.unchanged(func() {
 			var refused *document.Error
-			if removed, err := b.Fleet().RemovePolicy(t.Context(), name); removed || !errors.As(err, &refused) || refused.Field != "name" {
-				t.Errorf("expected a refusal of the name, found %v, %v", removed, err)
-			}
+			removed, err := b.Fleet().RemovePolicy(t.Context(), name)
+			failIf(t, removed || !errors.As(err, &refused) || refused.Field != "name", "expected a refusal of the name, found %v, %v", removed, err)
 		})
 	})
 }
@@ -320,9 +302,8 @@ func (b *bench) expectForgotten(minutes int, want bool, meanwhile func()) {
 	use := uses[name]
 	use.Name = name
 	meanwhile()
-	if forgotten, failed := b.Fleet().ForgetPolicy(b.t.Context(), use); err != nil || failed != nil || forgotten != want {
-		b.t.Errorf("expected it forgotten: %t, found %t, %v, %v", want, forgotten, err, failed)
-	}
+	forgotten, failed := b.Fleet().ForgetPolicy(b.t.Context(), use)
+	failIf(b.t, err != nil || failed != nil || forgotten != want, "expected it forgotten: %t, found %t, %v, %v", want, forgotten, err, failed)
 }
 
 func TestAPolicyIsForgottenUnlessAModelIsSavedWithItMeanwhile(t *testing.T) {

@@ -36,9 +36,7 @@ func inFlight(n int) keys {
 func (b *bench) take(asked TakeRequest) Taken {
 	b.t.Helper()
 	taken, err := b.Pool().Take(context.Background(), asked)
-	if err != nil || !taken.Now.Equal(b.now) {
-		b.t.Fatalf("take: now %v, %v; want %v", taken.Now, err, b.now)
-	}
+	stopIf(b.t, err != nil || !taken.Now.Equal(b.now), "take: now %v, %v; want %v", taken.Now, err, b.now)
 	return taken
 }
 
@@ -251,9 +249,7 @@ func TestAFenceTellsWhatItsModelIsRunningAndOneThatCannotBeReadSpoilsNoOther(t *
 			":model:idle":    hash{"attempt_no": "0"}, ":model:odd": hash{"attempt_uid": "a2", "deadline_at": "tomorrow"}, ":model:text": "not a hash",
 		})
 		fences, now, err := b.Pool().Fences(t.Context(), []string{"text", "running", "gone", "idle", "odd"})
-		if err != nil || !now.Equal(b.now) || fences[0].Err == nil {
-			t.Fatalf("fences: now %v, %v, and of what is no hash %v", now, err, fences[0].Err)
-		}
+		stopIf(t, err != nil || !now.Equal(b.now) || fences[0].Err == nil, "fences: now %v, %v, and of what is no hash %v", now, err, fences[0].Err)
 		at := time.Date(2026, 11, 21, 7, 0, 0, 250e6, time.UTC)
 		expectEqual(t, "fences", []Fence{{AttemptUID: "a1", DeadlineAt: at, Begun: true}, {}, {}, {AttemptUID: "a2"}}, fences[1:])
 	})
@@ -263,9 +259,8 @@ func TestFencesOfAnUnreachableRedisAreAnErrorAndNoLostFences(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	b.config.Clock = nil
 	b.server.Mini.Close()
-	if fences, _, err := b.Pool().Fences(t.Context(), []string{"m"}); err == nil || fences != nil {
-		t.Errorf("fences %v, err %v; want none and an error", fences, err)
-	}
+	fences, _, err := b.Pool().Fences(t.Context(), []string{"m"})
+	failIf(t, err == nil || fences != nil, "fences %v, err %v; want none and an error", fences, err)
 }
 
 func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
@@ -286,9 +281,8 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 			t.Fatal(err, known)
 		}
 		for i, read := range []time.Time{now, taken.Now, beat, claim.Now, due.Now, b.redis.Time(ctx).Val().UTC()} {
-			if read.Before(last) || read.Location() != time.UTC || i < 5 && read.Nanosecond()%1e6 != 0 {
-				t.Errorf("clock %d: %v; want whole milliseconds of UTC from %v on", i, read, last)
-			}
+			failIf(t, read.Before(last) || read.Location() != time.UTC || i < 5 && read.Nanosecond()%1e6 != 0,
+				"clock %d: %v; want whole milliseconds of UTC from %v on", i, read, last)
 			last = read
 		}
 		state := b.state()

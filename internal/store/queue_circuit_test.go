@@ -186,9 +186,7 @@ func (b *bench) turn(to CircuitChange, key string, probeAfter time.Duration) err
 func (b *bench) newest(stream string) map[string]any {
 	b.t.Helper()
 	entries, err := b.redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
-	if err != nil || len(entries) == 0 {
-		b.t.Fatalf("want an entry in %s, got none (%v)", stream, err)
-	}
+	stopIf(b.t, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
 	return entries[0].Values
 }
 
@@ -210,9 +208,8 @@ func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {
 			expectEqual(t, name+": measured", CircuitUnchanged, b.measure())
 			expectEqual(t, name, QueueCircuitStatus{QueueCircuit: aQueueCircuit(), Opened: 1}, b.queueCircuit())
 			expectEqual(t, name+": told", map[string]any{"event": "circuit_closed", "key": "queue", "at": "2026-11-21T06:00:00.000Z", "by": "ann"}, b.newest(b.Keys.Outbox))
-			if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["failure"] != 4 {
-				t.Errorf("%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
-			}
+			stats, err := b.Report().Stats(t.Context())
+			failIf(t, err != nil || stats.Counters["failure"] != 4, "%s: want the counters for people kept, got %v, %v", name, stats.Counters, err)
 		}
 	})
 }
@@ -221,9 +218,8 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 	b := newBench(t, testkit.Miniredis(t))
 	bad := aQueueCircuit()
 	bad.Share = 2
-	if err := b.Fleet().SetQueueCircuit(t.Context(), bad, "ann"); !errors.As(err, new(*document.Error)) {
-		t.Errorf("want a refusal, got %v", err)
-	}
+	err := b.Fleet().SetQueueCircuit(t.Context(), bad, "ann")
+	failIf(t, !errors.As(err, new(*document.Error)), "want a refusal, got %v", err)
 	b.expect(keys{})
 	b.seed(keys{":circuit:queue": hash{"on": "1", "opened_at": "x", "share": "half", "window_ms": "300000", "min": "20"}})
 	want := model.DefaultQueueCircuit()
@@ -257,15 +253,13 @@ func TestAnOpenCircuitOfAQueueThatIsOffIsClosedByHandOnly(t *testing.T) {
 		b.now = b.now.Add(time.Hour)
 		b.end(true, "s1")
 		expectEqual(t, "measured", CircuitUnchanged, b.measure())
-		if held := b.load("f1"); held.Disabled || !b.queueCircuit().Open {
-			t.Errorf("want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
-		}
+		held := b.load("f1")
+		failIf(t, held.Disabled || !b.queueCircuit().Open, "want it open, and failures held back, got %+v and %+v", b.queueCircuit(), held.State)
 		must(t, b.turn(CircuitClosed, "queue", 0))
 		b.now = b.now.Add(time.Minute)
 		b.end(false, "f2")
-		if final := b.load("f2"); !final.Disabled || b.queueCircuit().Open {
-			t.Errorf("want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
-		}
+		final := b.load("f2")
+		failIf(t, !final.Disabled || b.queueCircuit().Open, "want it closed, and a final failure, got %+v and %+v", b.queueCircuit(), final.State)
 	})
 }
 
@@ -317,9 +311,8 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 			}
 			stats, err := b.Report().Stats(t.Context())
 			expectEqual(t, "counters", map[string]int64{"circuit_opened": 1, "circuit_closed": 1}, stats.Counters)
-			if ttl := b.redis.TTL(t.Context(), b.Keys.Circuit(key)).Val(); err != nil || (ttl < 0) != (key == "queue") {
-				t.Errorf("%s: kept for %s, %v", key, ttl, err)
-			}
+			ttl := b.redis.TTL(t.Context(), b.Keys.Circuit(key)).Val()
+			failIf(t, err != nil || (ttl < 0) != (key == "queue"), "%s: kept for %s, %v", key, ttl, err)
 		}
 	})
 }

@@ -46,12 +46,10 @@ func TestAQueueHasThePartsThatItWasCreatedWith(t *testing.T) {
 		must(t, Create(t.Context(), clients, config, 8))
 		must(t, Create(t.Context(), clients, config, 8)) // again alike
 		q := open()
-		if len(q.Parts) != 8 || q.Parts[3].Keys.Queue != "{bigtables:3}" || q.Parts[3].ReplyTo() != "{bigtables:3}-output" {
-			t.Errorf("want eight parts, got %+v", q)
-		}
-		if home, own := q.Parts[3].Home("123456789"); own || home != &q.Parts[6].Keys || q.Of("123456789") != q.Parts[6] {
-			t.Errorf("want the model in part 6, got %v, %v", home, own)
-		}
+		failIf(t, len(q.Parts) != 8 || q.Parts[3].Keys.Queue != "{bigtables:3}" || q.Parts[3].ReplyTo() != "{bigtables:3}-output",
+			"want eight parts, got %+v", q)
+		home, own := q.Parts[3].Home("123456789")
+		failIf(t, own || home != &q.Parts[6].Keys || q.Of("123456789") != q.Parts[6], "want the model in part 6, got %v, %v", home, own)
 		err := Create(t.Context(), clients, config, 16)
 		if want := "parts: expected the 8 that it was created with, as its models are where they are, found 16"; err == nil || err.Error() != want {
 			t.Errorf("want %q, got %v", want, err)
@@ -66,13 +64,9 @@ func TestAQueueThatIsInUseKeepsItsOnePart(t *testing.T) {
 			server.Flush(t)
 			must(t, clients.Write.RPush(t.Context(), key, "x").Err())
 			err := Create(t.Context(), clients, Config{Queue: "bigtables"}, 2)
-			if err == nil || !strings.Contains(err.Error(), `found "`+key+`"`) {
-				t.Errorf("want %s told, got %v", key, err)
-			}
+			failIf(t, err == nil || !strings.Contains(err.Error(), `found "`+key+`"`), "want %s told, got %v", key, err)
 			q, err := Open(t.Context(), clients, Config{Queue: "bigtables"})
-			if err != nil || len(q.Parts) != 1 {
-				t.Errorf("want one part, got %+v, %v", q, err)
-			}
+			failIf(t, err != nil || len(q.Parts) != 1, "want one part, got %+v, %v", q, err)
 		}
 		server.Flush(t)
 		must(t, Create(t.Context(), clients, Config{Queue: "bigtables"}, 2))
@@ -121,9 +115,7 @@ func TestPoliciesAndTheCircuitOfTheQueueAreSetAlikeInEveryPart(t *testing.T) {
 		}
 		for _, want := range []bool{true, false} {
 			removed, err := q.Fleet().RemovePolicy(t.Context(), "nightly")
-			if err != nil || removed != want {
-				t.Errorf("want removed %v, got %v, %v", want, removed, err)
-			}
+			failIf(t, err != nil || removed != want, "want removed %v, got %v, %v", want, removed, err)
 		}
 	})
 }
@@ -162,9 +154,8 @@ func TestAHoldIsAlikeInAllPartsAlsoIfItsCommandIsCarriedOutAgain(t *testing.T) {
 			return only(first.ApplyQueueCommand(t.Context(), commandOf(t, text), Claimed{entry}, now))
 		}
 		must(t, clients.Write.Set(t.Context(), second.Keys.Holds, "a text", 0).Err())
-		if err := hold(now); err == nil {
-			t.Fatal("want an error of the second part")
-		}
+		err := hold(now)
+		stopIf(t, err == nil, "want an error of the second part")
 		must(t, clients.Write.Del(t.Context(), second.Keys.Holds).Err())
 		must(t, hold(now.Add(time.Second)))
 		read := func(part *Store) string { return clients.Read.HGet(t.Context(), part.Keys.Holds, "h1").Val() }
@@ -179,12 +170,10 @@ func TestAnAttemptOfAQueueOfSeveralPartsNamesTheListToAnswerOn(t *testing.T) {
 		b.mustApply(b.put(uid, `{"input_url":"http://feed"}`))
 		b.mustApply(b.start(uid, "a1"))
 		entry := b.redis.LIndex(t.Context(), second.Keys.Input, 0).Val()
-		if !strings.Contains(entry, `"input_url":"http://feed"`) || !strings.Contains(entry, `"reply_to":"{q:1}-output"}`) {
-			t.Errorf("want reply_to beside the payload, got %s", entry)
-		}
-		if record := b.load(uid); record.Entry() != entry {
-			t.Errorf("want an entry that can be taken back, got %s", record.Entry())
-		}
+		failIf(t, !strings.Contains(entry, `"input_url":"http://feed"`) || !strings.Contains(entry, `"reply_to":"{q:1}-output"}`),
+			"want reply_to beside the payload, got %s", entry)
+		record := b.load(uid)
+		failIf(t, record.Entry() != entry, "want an entry that can be taken back, got %s", record.Entry())
 	})
 }
 
@@ -227,13 +216,11 @@ func TestEachNodeIsToldAllScriptsOnce(t *testing.T) {
 	must(t, b.redis.ConfigResetStat(t.Context()).Err())
 	must(t, q.LoadScripts(t.Context()))
 	info := b.redis.Info(t.Context(), "commandstats").Val()
-	if want := fmt.Sprintf("cmdstat_script|load:calls=%d,", len(scripts.Sources())); !strings.Contains(info, want) {
-		t.Errorf("want %s in\n%s", want, info)
-	}
+	want := fmt.Sprintf("cmdstat_script|load:calls=%d,", len(scripts.Sources()))
+	failIf(t, !strings.Contains(info, want), "want %s in\n%s", want, info)
 	for file, text := range scripts.Sources() {
-		if known := b.redis.ScriptExists(t.Context(), redis.NewScript(text).Hash()).Val(); len(known) != 1 || !known[0] {
-			t.Errorf("%s is not loaded", file)
-		}
+		known := b.redis.ScriptExists(t.Context(), redis.NewScript(text).Hash()).Val()
+		failIf(t, len(known) != 1 || !known[0], "%s is not loaded", file)
 	}
 }
 
@@ -272,9 +259,7 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 			now, err := first.Now(ctx)
 			must(t, err)
 			codes, err := first.Commit(ctx, Batch{Now: now, Owner: "p", Items: items})
-			if err != nil || codes[0] != CodeApplied {
-				t.Fatalf("settle: %v, %v", codes, err)
-			}
+			stopIf(t, err != nil || codes[0] != CodeApplied, "settle: %v, %v", codes, err)
 		}
 		must(t, clients.Write.RPush(ctx, first.Keys.Control, "one", "two two", "").Err())
 		old := claim(10)
@@ -306,9 +291,8 @@ func TestAPartThatDoesNotAnswerKeepsItsCommandsWaitingAlone(t *testing.T) {
 		if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); diff != "" {
 			t.Error(diff)
 		}
-		if err == nil || !strings.Contains(err.Error(), "forward commands to {q:0}: ") || !strings.Contains(err.Error(), "WRONGTYPE") {
-			t.Errorf("want the part named, got %v", err)
-		}
+		failIf(t, err == nil || !strings.Contains(err.Error(), "forward commands to {q:0}: ") || !strings.Contains(err.Error(), "WRONGTYPE"),
+			"want the part named, got %v", err)
 	})
 }
 
@@ -318,9 +302,7 @@ func TestAQueueOfANewerLayoutIsRefusedWithWordsBeforeAllElse(t *testing.T) {
 		b.redis.HSet(t.Context(), b.Keys.Settings, settingLayout, newer, settingParts, "what nobody knows yet")
 		_, err := Open(t.Context(), b.Clients, Config{Queue: b.Keys.Queue})
 		want := b.Keys.Settings + " layout: expected at most " + strconv.Itoa(Layout) + ", found " + newer + ": a newer release stores this queue; upgrade this binary"
-		if err == nil || err.Error() != want {
-			t.Errorf("expected %s, found %v", want, err)
-		}
+		failIf(t, err == nil || err.Error() != want, "expected %s, found %v", want, err)
 		if err := Create(t.Context(), b.Clients, Config{Queue: b.Keys.Queue}, 2); err == nil || !strings.Contains(err.Error(), "upgrade this binary") {
 			t.Errorf("expected that nothing is created in it, found %v", err)
 		}

@@ -60,9 +60,8 @@ func TestAnUnreadableFieldIsAFaultWithASafeValue(t *testing.T) {
 	} {
 		record := NewRecord("m1", hash{"rev": "7", test.field: test.value})
 		expectEqual(t, "fault", test.fault, record.Fault)
-		if !record.Exists || record.AttemptNo != 0 || record.Progress != 0 || !record.RefreshAt.IsZero() || !record.DeadlineAt.IsZero() {
-			t.Errorf("%s %q was read as %+v", test.field, test.value, record.State)
-		}
+		failIf(t, !record.Exists || record.AttemptNo != 0 || record.Progress != 0 || !record.RefreshAt.IsZero() || !record.DeadlineAt.IsZero(),
+			"%s %q was read as %+v", test.field, test.value, record.State)
 	}
 }
 
@@ -90,9 +89,8 @@ func TestAnErrorBehindAMissingPayloadIsAnErrorOfLoad(t *testing.T) {
 		}
 		return reads == 2
 	})
-	if records, err := b.Load(t.Context(), list{"nobody", "m2"}); err == nil {
-		t.Errorf("Load succeeded, and m2 has the payload %q", records["m2"].Payload)
-	}
+	records, err := b.Load(t.Context(), list{"nobody", "m2"})
+	failIf(t, err == nil, "Load succeeded: %v", records)
 }
 
 func TestWhatOfAModelCannotBeReadIsAFaultOfItAlone(t *testing.T) {
@@ -136,9 +134,7 @@ func TestPoliciesAreReadByName(t *testing.T) {
 		for _, name := range []string{"", "default"} {
 			expectEqual(t, "policy "+name, policy.Default(), policies[name])
 		}
-		if len(policies) != 3 || policies["slow"].Timeout != 2*time.Hour {
-			t.Errorf("policies %v, want the default twice and slow", policies)
-		}
+		failIf(t, len(policies) != 3 || policies["slow"].Timeout != 2*time.Hour, "policies %v, want the default twice and slow", policies)
 	})
 }
 
@@ -179,9 +175,7 @@ func TestAPutMayUseAPolicyThatAnotherOfItsBatchBringsAlong(t *testing.T) {
 			snapshot := b.read(batch...)
 			for _, command := range batch {
 				transition, outcome, err := b.execute(snapshot, command)
-				if err != nil || outcome != model.Applied {
-					t.Fatalf("%s: %q, %v", command.UID, outcome, err)
-				}
+				stopIf(t, err != nil || outcome != model.Applied, "%s: %q, %v", command.UID, outcome, err)
 				b.mustApply(transition)
 			}
 			if m2 := b.load("m2"); m2.Fault != "" || m2.Policy.Timeout.Minutes() != 7 {
@@ -203,9 +197,8 @@ func TestACommandThatIsRefusedOrChangesNothingMakesNoTransition(t *testing.T) {
 		} {
 			command := commandOf(t, text)
 			transition, outcome, err := b.execute(b.read(command), command)
-			if got := fmt.Sprint(outcome, " ", err); transition != nil || got != want {
-				t.Errorf("%s: got %s, want %s", text, got, want)
-			}
+			got := fmt.Sprint(outcome, " ", err)
+			failIf(t, transition != nil || got != want, "%s: got %s, want %s", text, got, want)
 		}
 	})
 }
@@ -242,9 +235,7 @@ func TestTheSetsShowTheLastTransitionOfABatch(t *testing.T) {
 		b.mustApply(ended, record.Remove())
 		state = b.state()
 		expectEqual(t, "due", any(scores{"m2": six}), state[":due"])
-		if state[":running"] != nil {
-			t.Errorf("running: %v, want nothing", state[":running"])
-		}
+		failIf(t, state[":running"] != nil, "running: %v, want nothing", state[":running"])
 	})
 }
 
@@ -267,9 +258,8 @@ func TestABatchOfHundredsIsCommittedAsOne(t *testing.T) {
 			expectEqual(t, "entries of "+name, models, got)
 		}
 		expectEqual(t, "stats", any(hash{"create": each, "start": each}), state[":stats"])
-		if due := state[":due"]; due != nil {
-			t.Errorf("due: %v, want nothing", due)
-		}
+		due := state[":due"]
+		failIf(t, due != nil, "due: %v, want nothing", due)
 	})
 }
 

@@ -92,14 +92,11 @@ func TestARejectedMessageOfUpTo16KiBKeepsEveryByteAndALargeOneItsSize(t *testing
 				RawBase64  []byte `json:"raw_base64"`
 			}
 			must(t, json.Unmarshal([]byte(text), &entry))
-			if entry.Bytes != "" && entry.RawBase64 != nil {
-				t.Errorf("the beginning of a text of %s bytes stands in base64", entry.Bytes)
-			}
+			failIf(t, entry.Bytes != "" && entry.RawBase64 != nil, "the beginning of a text of %s bytes stands in base64", entry.Bytes)
 			kept, sizes = append(kept, entry.Raw+string(entry.RawBase64)), append(sizes, entry.Bytes)
 		}
-		if want := slices.Concat(list{strings.Repeat("é", maxRaw/2), strings.Repeat("x", 999)}, raws); !cmp.Equal(want, kept) {
-			t.Errorf("rejected bytes differ:\n%.300q\n%.300q", want, kept)
-		}
+		want := slices.Concat(list{strings.Repeat("é", maxRaw/2), strings.Repeat("x", 999)}, raws)
+		failIf(t, !cmp.Equal(want, kept), "rejected bytes differ:\n%.300q\n%.300q", want, kept)
 		expectEqual(t, "sizes", list{"32768", "104857600", "", "", "", "", "", ""}, sizes)
 	})
 }

@@ -40,9 +40,8 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 			model.JournalEntry{UID: "tbl_1", Event: model.EventSuccess},
 		},
 	} {
-		if diff := cmp.Diff(test.want, readJournalEntry(test.values)); diff != "" {
-			t.Errorf("read %v (-want +got):\n%s", test.values, diff)
-		}
+		diff := cmp.Diff(test.want, readJournalEntry(test.values))
+		failIf(t, diff != "", "read %v (-want +got):\n%s", test.values, diff)
 	}
 }
 
@@ -69,9 +68,8 @@ func TestAnImportOfAsManyModelsAsTheJournalHoldsDisplacesNothingOfIt(t *testing.
 			batch = append(batch, b.save(record, "{}"))
 		}
 		b.mustApply(batch...)
-		if journal := b.state()[":journal"].(events); len(journal) != 3 || journal[2]["reason"] != "HTTP 404" {
-			t.Errorf("want what was told before in the journal, got %v", journal)
-		}
+		journal := b.state()[":journal"].(events)
+		failIf(t, len(journal) != 3 || journal[2]["reason"] != "HTTP 404", "want what was told before in the journal, got %v", journal)
 	}, func(c *Config) { c.JournalCap = 100 })
 }
 
@@ -103,9 +101,8 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 			},
 		}, entries)
 		entries, again, err := b.Report().Tail(t.Context(), last)
-		if err != nil || len(entries) > 0 || again != last {
-			t.Errorf("behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
-		}
+		failIf(t, err != nil || len(entries) > 0 || again != last,
+			"behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
 	})
 }
 
@@ -118,9 +115,8 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 			{UID: "tbl_1", Notice: policy.NoticeDisabled, At: b.now, AttemptNo: 1, Reason: "The feed is gone", Why: "final: not retryable"},
 		}, entries)
 		entries, again, err := b.Report().TailOutbox(t.Context(), last)
-		if err != nil || len(entries) > 0 || again != last {
-			t.Errorf("behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
-		}
+		failIf(t, err != nil || len(entries) > 0 || again != last,
+			"behind the last entry: %v, %q, %v; want none and the position %q", entries, again, err, last)
 	})
 }
 

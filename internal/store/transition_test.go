@@ -121,9 +121,8 @@ func TestARefusedTransitionChangesNothing(t *testing.T) {
 
 func TestCodesHaveNames(t *testing.T) {
 	for code, want := range map[Code]string{CodeApplied: "applied", CodeBroken: "broken", 77: "code 77"} {
-		if got := code.String(); got != want {
-			t.Errorf("code %d = %q, want %q", int(code), got, want)
-		}
+		got := code.String()
+		failIf(t, got != want, "code %d = %q, want %q", int(code), got, want)
 	}
 }
 
@@ -174,9 +173,8 @@ func TestABrokenModelHarmsOnlyItself(t *testing.T) {
 		codes := b.apply(bad.Decide(bad.Start(b.now, "a1"), b.now), b.start("m1", "a2"))
 		expectCodes(t, codes, CodeBroken, CodeApplied)
 		must(t, b.Forget(context.Background(), "bad", ""))
-		if _, waits := b.state()[":due"]; waits {
-			t.Error("the broken model stands in due after it was forgotten")
-		}
+		_, waits := b.state()[":due"]
+		failIf(t, waits, "the broken model stands in due after it was forgotten")
 	})
 }
 
@@ -209,9 +207,8 @@ func TestOnlyWhatHappensWithinASecondCallsTheDispatcher(t *testing.T) {
 			b.seed(runningKeys())
 			record := b.load("m1")
 			b.mustApply(record.Decide(record.Postpone(test.delay, b.now), b.now))
-			if _, called := b.state()[":wake"]; called != test.calls {
-				t.Errorf("due in %v: called %v, want %v", test.delay, called, test.calls)
-			}
+			_, called := b.state()[":wake"]
+			failIf(t, called != test.calls, "due in %v: called %v, want %v", test.delay, called, test.calls)
 		}
 	})
 }
@@ -220,9 +217,8 @@ func TestADeadlineWithinASecondCallsTheDispatcherButAStartDoesNotAndManyCallsLea
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(and(waitingKeys(), keys{":policies": hash{"default": `{"timeout":"500ms"}`}}))
 		b.mustApply(b.start("m1", "a1"))
-		if _, called := b.state()[":wake"]; called {
-			t.Error("a start called the dispatcher that made it")
-		}
+		_, called := b.state()[":wake"]
+		failIf(t, called, "a start called the dispatcher that made it")
 		record := b.load("m1")
 		decision, _ := record.Begin(b.now, "w")
 		b.mustApply(record.Decide(decision, b.now))
@@ -252,12 +248,9 @@ func TestALargePayloadAndABinaryMessagePassUnchanged(t *testing.T) {
 		b.seed(keys{":claimed:p1": list{binary, binary}})
 		expectCodes(t, b.commit(Item{Transition: b.put("m1", large), Message: Claimed{binary}}), CodeApplied)
 		state := b.state()
-		if state[":payload:m1"] != large {
-			t.Error("the payload is not what was stored")
-		}
-		if left := state[":claimed:p1"].(list); len(left) != 1 {
-			t.Errorf("want one of two equal messages, %d stand there", len(left))
-		}
+		failIf(t, state[":payload:m1"] != large, "the payload is not what was stored")
+		left := state[":claimed:p1"].(list)
+		failIf(t, len(left) != 1, "want one of two equal messages, %d stand there", len(left))
 	})
 }
 
@@ -266,9 +259,8 @@ func TestACallAboutNothingAsksNobody(t *testing.T) {
 	codes, errCommit := none.Commit(t.Context(), Batch{Owner: "p1", MaxQueued: roomy})
 	answered, errAnswer := none.Pool().Answer(t.Context(), "w1", nil)
 	records, errLoad := none.Load(t.Context(), nil)
-	if err := errors.Join(errCommit, errAnswer, errLoad); codes != nil || answered != nil || len(records) > 0 || err != nil {
-		t.Errorf("found %v, %v, %v, %v; want nothing", codes, answered, records, err)
-	}
+	err := errors.Join(errCommit, errAnswer, errLoad)
+	failIf(t, codes != nil || answered != nil || len(records) > 0 || err != nil, "found %v, %v, %v, %v; want nothing", codes, answered, records, err)
 }
 
 func TestAKeyOfAnotherTypeOrACounterThatIsNoNumberStopsNobody(t *testing.T) {

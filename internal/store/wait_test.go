@@ -49,12 +49,10 @@ func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
 		before := info("stats", "total_net_output_bytes")
 		must(t, b.redis.RPush(t.Context(), key, huge).Err())
 		must(t, testkit.Await(t, told, "a word of "+key))
-		if sent := info("stats", "total_net_output_bytes") - before; sent > bound {
-			t.Errorf("%s: the waiter was sent %d bytes, want %d at most", key, sent, bound)
-		}
-		if left := b.redis.LLen(t.Context(), key).Val(); left != 1 && key != b.Keys.Wake {
-			t.Errorf("%s: %d entries are left, want the one", key, left)
-		}
+		sent := info("stats", "total_net_output_bytes") - before
+		failIf(t, sent > bound, "%s: the waiter was sent %d bytes, want %d at most", key, sent, bound)
+		left := b.redis.LLen(t.Context(), key).Val()
+		failIf(t, left != 1 && key != b.Keys.Wake, "%s: %d entries are left, want the one", key, left)
 		b.server.Flush(t)
 	}
 }
@@ -93,9 +91,8 @@ func TestABoundedConnectionPassesAllButLargeValues(t *testing.T) {
 			if refused := test.refused != ""; errors.Is(err, errLarge) != refused || !refused && got.String() != test.passed {
 				t.Errorf("%s, %s: %d bytes and %v, want %d and refused: %t", name, kind, got.Len(), err, len(test.passed), refused)
 			}
-			if got.Len() > len(test.passed)+headerSize {
-				t.Errorf("%s, %s: %d bytes were passed, want %d at most", name, kind, got.Len(), len(test.passed)+headerSize)
-			}
+			failIf(t, got.Len() > len(test.passed)+headerSize,
+				"%s, %s: %d bytes were passed, want %d at most", name, kind, got.Len(), len(test.passed)+headerSize)
 		}
 	}
 }
@@ -107,9 +104,8 @@ func TestAWaitingCallReturnsAtOnceAndTakesNothingButAWakeCall(t *testing.T) {
 		for name, wait := range map[string]func(context.Context) (bool, error){
 			"output": b.WaitOutput, "control": b.WaitControl, "input": b.Pool().WaitInput, "wake": b.WaitWake,
 		} {
-			if found, err := wait(t.Context()); !found || err != nil {
-				t.Errorf("%s: %v, %v; want true", name, found, err)
-			}
+			found, err := wait(t.Context())
+			failIf(t, !found || err != nil, "%s: %v, %v; want true", name, found, err)
 		}
 		b.expect(lists)
 	})
@@ -120,9 +116,8 @@ func TestWaitingForNothingEndsByItself(t *testing.T) {
 		var waiting sync.WaitGroup
 		for _, wait := range []func(context.Context) (bool, error){b.WaitOutput, b.WaitWake} {
 			waiting.Go(func() {
-				if found, err := wait(context.Background()); found || err != nil {
-					t.Errorf("waiting for nothing = %v, %v; want false", found, err)
-				}
+				found, err := wait(context.Background())
+				failIf(t, found || err != nil, "waiting for nothing = %v, %v; want false", found, err)
 			})
 		}
 		waiting.Wait()

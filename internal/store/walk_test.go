@@ -53,9 +53,7 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			"even!=1": 1000, "status=failing|disabled": 1000, "policy=x": 1000,
 		} {
 			met, steps := b.walk(t, selector)
-			if len(met) != want {
-				t.Errorf("%q: expected %d models met, found %d in %d steps", selector, want, len(met), steps)
-			}
+			failIf(t, len(met) != want, "%q: expected %d models met, found %d in %d steps", selector, want, len(met), steps)
 			if most := 1000/100 + 2; steps > most || want == 1000 && b.server.Mini == nil && steps < 3 {
 				t.Errorf("%q: expected up to %d steps, found %d", selector, most, steps)
 			}
@@ -70,9 +68,7 @@ func TestAWalkThatAnotherServerGoesOnWithBeginsAnew(t *testing.T) {
 		}
 		for _, place := range []Place{"f00/all/0/1152921504606846975", "f00/1152921504606846975", "what is this?", ""} {
 			uids, place, err := b.WalkModels(t.Context(), model.Selector{}, place, 100)
-			if err != nil || len(uids) != 2 || place != WalkEnds {
-				t.Errorf("expected both models, found %v, %q, %v", uids, place, err)
-			}
+			failIf(t, err != nil || len(uids) != 2 || place != WalkEnds, "expected both models, found %v, %q, %v", uids, place, err)
 		}
 	})
 }
@@ -80,9 +76,7 @@ func TestAWalkThatAnotherServerGoesOnWithBeginsAnew(t *testing.T) {
 func (b *bench) list(text string) (uids []string) {
 	b.t.Helper()
 	err := b.Report().EachSelected(b.t.Context(), picks(b.t, text), func(chunk []string) error {
-		if len(chunk) > ScanCount {
-			b.t.Errorf("a chunk of %d uids, want at most %d", len(chunk), ScanCount)
-		}
+		failIf(b.t, len(chunk) > ScanCount, "a chunk of %d uids, want at most %d", len(chunk), ScanCount)
 		uids = append(uids, chunk...)
 		return nil
 	})
@@ -107,9 +101,8 @@ func TestEachModelIsListedOnceAndNoneOfAnotherQueue(t *testing.T) {
 		expectEqual(t, "by prefix", want, b.list("uid=tbl_*"))
 		expectEqual(t, "all", append([]string{"a:b", "broken"}, want...), b.list(""))
 		enough := errors.New("enough")
-		if err := b.Report().EachSelected(t.Context(), model.Selector{}, func([]string) error { return enough }); !errors.Is(err, enough) {
-			t.Errorf("found %v, want the error of the visitor", err)
-		}
+		err := b.Report().EachSelected(t.Context(), model.Selector{}, func([]string) error { return enough })
+		failIf(t, !errors.Is(err, enough), "found %v, want the error of the visitor", err)
 	})
 }
 
@@ -178,9 +171,7 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
 		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
 		must(t, err)
-		if begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.now) {
-			t.Errorf("expected two models and the 77th ticket, found %+v", begun)
-		}
+		failIf(t, begun.Size != 2 || begun.Ticket != 77 || !begun.Since.Equal(b.now), "expected two models and the 77th ticket, found %+v", begun)
 		read := b.bulks(t)[0]
 		read.Place, read.Rest, read.Seen, read.Next = "s/all/0/7", []string{"a", "b"}, 20, b.now.Add(time.Second)
 		for _, outcome := range []model.Outcome{model.Applied, model.Busy, model.Busy, model.Already, model.Unchanged} {
@@ -191,14 +182,10 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 		}
 		again := b.bulks(t)[0]
 		expectEqual(t, "bulk", fmt.Sprintf("%+v", read), fmt.Sprintf("%+v", again))
-		if again.Refusals() != 2 || again.Problem != "" {
-			t.Errorf("expected two refusals, found %+v", again)
-		}
+		failIf(t, again.Refusals() != 2 || again.Problem != "", "expected two refusals, found %+v", again)
 		hash := b.redis.HGetAll(t.Context(), b.Keys.Bulk("x")).Val()
 		for field, want := range map[string]string{"refused": "2", "refused:busy": "2", "already": "1", "unchanged": "1", "picked": "5", "done": "1", "rate": "50/s"} {
-			if hash[field] != want {
-				t.Errorf("%s: expected %s, found %s", field, want, hash[field])
-			}
+			failIf(t, hash[field] != want, "%s: expected %s, found %s", field, want, hash[field])
 		}
 	})
 }
@@ -229,21 +216,18 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 				t.Errorf("expected moved %t, found %t, %v", want, moved, err)
 			}
 		}
-		if left := b.bulks(t); len(left) != 1 {
-			t.Errorf("expected the bulk of b over, found %+v", left)
-		}
+		left := b.bulks(t)
+		failIf(t, len(left) != 1, "expected the bulk of b over, found %+v", left)
 		ended, err := b.Fleet().EndedBulks(t.Context())
-		if err != nil || len(ended) != 1 || ended[0].Policy() != "b" || !ended[0].EndedAt.Equal(b.now) || ended[0].Cancelled {
-			t.Errorf("expected the bulk of b among those that are over, found %+v, %v", ended, err)
-		}
+		failIf(t, err != nil || len(ended) != 1 || ended[0].Policy() != "b" || !ended[0].EndedAt.Equal(b.now) || ended[0].Cancelled,
+			"expected the bulk of b among those that are over, found %+v, %v", ended, err)
 		b.now = b.now.Add(time.Hour)
 		b.ruled(t, "b", "FREQ=HOURLY")
 		if ended, err := b.Fleet().EndedBulks(t.Context()); err != nil || len(ended) != 0 || len(b.bulks(t)) != 2 {
 			t.Errorf("expected it begun anew, found %+v and %+v, %v", ended, b.bulks(t), err)
 		}
-		if ttl := b.redis.TTL(t.Context(), b.Keys.Bulk(ReplanID("b"))).Val(); ttl > 0 {
-			t.Errorf("expected it to stay, found %v", ttl)
-		}
+		ttl := b.redis.TTL(t.Context(), b.Keys.Bulk(ReplanID("b"))).Val()
+		failIf(t, ttl > 0, "expected it to stay, found %v", ttl)
 	})
 }
 
@@ -257,9 +241,7 @@ func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 			b.now = b.now.Add(25 * time.Hour)
 		}
 		ended, err := b.Fleet().EndedBulks(t.Context())
-		if err != nil || len(ended) != 1 || ended[0].ID != "y" {
-			t.Errorf("expected y alone, found %+v, %v", ended, err)
-		}
+		failIf(t, err != nil || len(ended) != 1 || ended[0].ID != "y", "expected y alone, found %+v, %v", ended, err)
 		if cancelled, err := b.Fleet().CancelBulk(t.Context(), "nobody"); err != nil || cancelled || b.redis.Exists(t.Context(), b.Keys.Bulk("nobody")).Val() > 0 {
 			t.Errorf("expected nothing to cancel and nothing written, found %t, %v", cancelled, err)
 		}
@@ -273,8 +255,6 @@ func TestAPolicyThatCannotBeReadIsNotWalkedFor(t *testing.T) {
 		b.ruled(t, "b", "FREQ=DAILY")
 		b.redis.HSet(t.Context(), b.Keys.Policies, "a", `{"alignment":{"of":"tomorrow"}}`)
 		bulks := b.bulks(t)
-		if len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "" {
-			t.Errorf("expected b readable and a not, found %+v", bulks)
-		}
+		failIf(t, len(bulks) != 2 || bulks[0].Problem == "" || bulks[1].Problem != "", "expected b readable and a not, found %+v", bulks)
 	})
 }

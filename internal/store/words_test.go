@@ -14,9 +14,7 @@ var update = flags.Bool("update", false, "write what is generated")
 func generate(t *testing.T, path, from, to, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil && !*update {
-		t.Fatal(err)
-	}
+	stopIf(t, err != nil && !*update, "%v", err)
 	before, rest, found := strings.Cut(string(text), from)
 	is, behind, closed := strings.Cut(rest, to)
 	if from == "" {

@@ -14,6 +14,9 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Only is the error of a call that returns something else too.
+func Only[T any](_ T, err error) error { return err }
+
 // Equal fails the test with the difference of two values.
 func Equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()

@@ -38,9 +38,7 @@ func (l *ledger) String() string {
 func (c *chaos) auditCommands() {
 	c.t.Helper()
 	s := c.storm
-	if s.gusts == 0 {
-		c.t.Error("want a storm of commands, got none")
-	}
+	failIf(c.t, s.gusts == 0, "want a storm of commands, got none")
 	if wrong := len(s.wrong); wrong > 0 {
 		c.t.Fatalf("%d of %d times a model did not stand where its last command left it:\n%s", wrong, s.gusts*len(s.uids),
 			strings.Join(s.wrong[:min(wrong, 20)], "\n"))
@@ -56,14 +54,10 @@ func (c *chaos) auditAttempts() {
 	defer l.mu.Unlock()
 	idle := 0
 	for uid, w := range l.attempts {
-		if w.pops > 1 {
-			c.t.Errorf("attempt %s of %s was popped %d times", uid, w.uid, w.pops)
-		}
+		failIf(c.t, w.pops > 1, "attempt %s of %s was popped %d times", uid, w.uid, w.pops)
 		if w.pops+len(w.asked) == 0 { // the mistake of a worker
 			idle += len(w.said)
-			if c.told.starts[uid]+c.told.ends[uid] > 0 {
-				c.t.Errorf("attempt %s was never given to a worker, and the journal has it", uid)
-			}
+			failIf(c.t, c.told.starts[uid]+c.told.ends[uid] > 0, "attempt %s was never given to a worker, and the journal has it", uid)
 			continue
 		}
 		ends := c.told.ends[uid]
@@ -73,9 +67,7 @@ func (c *chaos) auditAttempts() {
 			continue
 		}
 		applied, wrong := w.explain(c.told.ended[uid], cut)
-		if wrong != "" {
-			c.t.Errorf("attempt %s of %s: %s; the log has %+v", uid, w.uid, wrong, w)
-		}
+		failIf(c.t, wrong != "", "attempt %s of %s: %s; the log has %+v", uid, w.uid, wrong, w)
 		idle += w.acknowledged() - applied
 	}
 	if stats := c.told.stats; int64(idle) > stats["stale"]+stats["duplicate"]+stats["unknown_model"] {
@@ -160,9 +152,7 @@ func (c *chaos) auditTurns() {
 			}
 		}
 	}
-	if turns == 0 {
-		c.t.Error("want models that were refreshed more than once by foreign workers")
-	}
+	failIf(c.t, turns == 0, "want models that were refreshed more than once by foreign workers")
 }
 
 // auditLitter checks that each kind of litter was counted as what it is.
@@ -171,9 +161,8 @@ func (c *chaos) auditLitter() {
 	for counter, count := range c.strewn {
 		got := int(c.told.stats[counter])
 		others := counter == "stale" || counter == "unknown_model" // answers of workers may be that as well
-		if got < count || got > count+c.doubtful[counter] && !others {
-			c.t.Errorf("%s: want %d counted, and at most %d more, got %d", counter, count, c.doubtful[counter], got)
-		}
+		failIf(c.t, got < count || got > count+c.doubtful[counter] && !others,
+			"%s: want %d counted, and at most %d more, got %d", counter, count, c.doubtful[counter], got)
 	}
 }
 
@@ -205,9 +194,7 @@ func (c *chaos) auditKeys() {
 		known[k.Model(uid)], known[k.Payload(uid)], known[k.History(uid)] = true, true, true
 	}
 	for key, value := range c.server.Dump(c.t) {
-		if !known[key] && !perhaps[key] && !value.Expires {
-			c.t.Errorf("want no key %s, got %+.200v", key, value.Data)
-		}
+		failIf(c.t, !known[key] && !perhaps[key] && !value.Expires, "want no key %s, got %+.200v", key, value.Data)
 		delete(known, key)
 	}
 	for key := range known {

@@ -104,9 +104,8 @@ func TestConnectionsThatAreResetAgainAndAgainLoseNothing(t *testing.T) {
 		d.again(20, func() {
 			w := d.witness()
 			d.struck += l.reset()
-			if err := w.expectEnd(); errors.Is(err, io.EOF) {
-				t.Error("the fault did not strike: want a reset, got a close")
-			}
+			err := w.expectEnd()
+			failIf(t, errors.Is(err, io.EOF), "the fault did not strike: want a reset, got a close")
 		})
 	})
 }
@@ -135,9 +134,8 @@ func TestConnectionsThatCloseSlowlyLoseNothing(t *testing.T) {
 			began := time.Now()
 			d.killClients()
 			_ = w.expectEnd()
-			if told := time.Since(began); told < time.Second {
-				t.Errorf("the fault did not strike: want a close told after a second, got %s", told)
-			}
+			told := time.Since(began)
+			failIf(t, told < time.Second, "the fault did not strike: want a close told after a second, got %s", told)
 		})
 	})
 }
@@ -170,8 +168,6 @@ func TestAFullRedisRefusesAndLosesNothingUntilThereIsRoom(t *testing.T) {
 			d.progress(50)
 		}
 	})
-	if d.record.refused == 0 {
-		t.Error("want pushes of workers refused")
-	}
+	failIf(t, d.record.refused == 0, "want pushes of workers refused")
 	t.Logf("%d messages of workers were refused", d.record.refused)
 }

@@ -61,9 +61,7 @@ func newSpread(t *testing.T) *spread {
 	if err == nil {
 		s.queue, err = store.Open(ctx, clients, config)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	load := policy.Policy{
 		Name: "load", Rule: fmt.Sprintf("FREQ=SECONDLY;INTERVAL=%d", spreadEvery), Spread: (spreadEvery - 1) * time.Second,
 		Timeout: 10 * time.Second, Alignment: policy.AlignPlanned, OnExhausted: policy.NextPlanned,
@@ -137,9 +135,7 @@ func (s *spread) work(ctx context.Context) {
 		queues[i] = part.Pool()
 		s.workers.Go(func() {
 			err := serve(ctx, s.clients.Block, part.Keys.Input, 50, func(e entry) {
-				if e.ReplyTo == "" {
-					s.t.Errorf("want an entry that says where to answer, got %+v", e)
-				}
+				failIf(s.t, e.ReplyTo == "", "want an entry that says where to answer, got %+v", e)
 				s.log.note(s.log.popped, e.AttemptUID)
 				push(ctx, s.clients.Write, e.ReplyTo, model.EventSuccess, e, func(_ time.Time, err error) {
 					if err == nil {
@@ -147,9 +143,7 @@ func (s *spread) work(ctx context.Context) {
 					}
 				})
 			})
-			if err != nil {
-				s.t.Error(err)
-			}
+			failIf(s.t, err != nil, "%v", err)
 		})
 	}
 	pool, err := worker.NewForParts(queues, func(_ context.Context, a *worker.Attempt) error {
@@ -218,9 +212,8 @@ func (s *spread) expectVersion(uids []string, version int) {
 	for _, uid := range uids {
 		records, err := s.queue.Of(uid).Load(s.ctx, []string{uid})
 		s.check("read a model", err)
-		if payload := records[uid].Payload; payload != want {
-			s.t.Errorf("%s: want the payload of the last command, %s, got %s", uid, want, payload)
-		}
+		payload := records[uid].Payload
+		failIf(s.t, payload != want, "%s: want the payload of the last command, %s, got %s", uid, want, payload)
 	}
 }
 
@@ -269,9 +262,7 @@ func (s *spread) auditAll(from, to time.Time) {
 	}
 	forwarded, err := s.counted(model.CounterForwarded)
 	s.check("read the counters", err)
-	if forwarded < spreadModels/2 {
-		s.t.Errorf("the fault did not strike: want most commands forwarded, got %d", forwarded)
-	}
+	failIf(s.t, forwarded < spreadModels/2, "the fault did not strike: want most commands forwarded, got %d", forwarded)
 	s.t.Logf("attempts started %d, results applied %d, commands forwarded %d, attempts that the failover forgot %d; it took %s",
 		len(started), applied, forwarded, unknown, to.Sub(from.Add(time.Second)).Round(10*time.Millisecond))
 }

@@ -48,9 +48,8 @@ func (g *daemonProcesses) start(i int) *testkit.Process {
 func (g *daemonProcesses) kill(i int) {
 	g.t.Helper()
 	g.processes[i].Kill()
-	if code := g.processes[i].Wait(); code != -1 {
-		g.t.Errorf("the fault did not strike: want %v ended by a signal, got exit code %d", g.commands[i], code)
-	}
+	code := g.processes[i].Wait()
+	failIf(g.t, code != -1, "the fault did not strike: want %v ended by a signal, got exit code %d", g.commands[i], code)
 	g.kills++
 	g.processes[i] = g.start(i)
 }
@@ -78,8 +77,6 @@ func TestDaemonsThatAreKilledAgainAndAgainLoseNothing(t *testing.T) {
 	d.settle()
 	stopAll(t, g.processes...)
 	y := d.audit()
-	if y.events["timeout"] > 0 {
-		t.Errorf("want no attempt ended by its deadline, got %d", y.events["timeout"])
-	}
+	failIf(t, y.events["timeout"] > 0, "want no attempt ended by its deadline, got %d", y.events["timeout"])
 	t.Logf("%d processes were killed", g.kills)
 }

@@ -80,9 +80,8 @@ func (d *drill) checkFiles(dir string) {
 		text, err := os.ReadFile(filepath.Join(dir, uid))
 		d.check("read a fetched file", err)
 		line, _, _ := bytes.Cut(text, []byte("\n"))
-		if want := bytes.Repeat(append(line, '\n'), feedLines); !bytes.Equal(text, want) {
-			d.t.Errorf("%s: want a whole file, got %d bytes", uid, len(text))
-		}
+		want := bytes.Repeat(append(line, '\n'), feedLines)
+		failIf(d.t, !bytes.Equal(text, want), "%s: want a whole file, got %d bytes", uid, len(text))
 	}
 }
 

@@ -24,6 +24,13 @@ import (
 )
 
 var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
+var (
 	loadFlag  = flag.Int("load", long.Or(20, 50), "how many models each drill refreshes every second")
 	timesFlag = flag.Int("times", 1, "how many times longer each drill keeps up its fault")
 )
@@ -74,14 +81,10 @@ func newDrill(t *testing.T, direct, address string) *drill {
 func (d *drill) connect(address string) (*store.Clients, *store.Store) {
 	d.t.Helper()
 	clients, err := store.Connect(address, store.ConnectOptions{})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	d.t.Cleanup(func() { _ = clients.Close() })
 	store, err := store.New(clients, store.Config{Clock: d.clock})
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	return clients, store
 }
 
@@ -111,9 +114,7 @@ func (d *drill) save() {
 
 func (d *drill) check(doing string, err error) {
 	d.t.Helper()
-	if err != nil {
-		d.t.Fatalf("%s: %v", doing, err)
-	}
+	stopIf(d.t, err != nil, "%s: %v", doing, err)
 }
 
 func (d *drill) dispatch() {
@@ -261,9 +262,8 @@ func (d *drill) examine() {
 	d.t.Helper()
 	report, err := doctor.Check(d.ctx, &store.Queue{Parts: []*store.Store{d.store}}, doctor.Options{})
 	d.check("examine the queue", err)
-	if report.Total(doctor.Error) > 0 || report.Models != len(d.uids) {
-		d.t.Errorf("want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)
-	}
+	failIf(d.t, report.Total(doctor.Error) > 0 || report.Models != len(d.uids),
+		"want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)
 }
 
 // daemonGroup is daemons that end together.
@@ -283,8 +283,7 @@ func newDaemonGroup(ctx context.Context, t testing.TB) *daemonGroup {
 
 func (g *daemonGroup) run(daemon func(context.Context) error) {
 	g.running.Go(func() {
-		if err := daemon(g.ctx); err != nil {
-			g.t.Error(err)
-		}
+		err := daemon(g.ctx)
+		failIf(g.t, err != nil, "%v", err)
 	})
 }

@@ -49,11 +49,8 @@ func TestAProgramOfAWorkerCannotReadTheSettingsOfTheWorker(t *testing.T) {
 		f.put(1)
 		f.AwaitEvent(model.EventSuccess, 1)
 		text, err := os.ReadFile(found)
-		if err != nil || !strings.Contains(string(text), "read") {
-			t.Fatalf("the program has not tried: %q, %v", text, err)
-		}
-		if strings.Contains(string(text), "REDIS_URL") || !strings.Contains(string(text), "ermission denied") {
-			t.Errorf("%s: want the environment unreadable, got %d bytes", command, len(text))
-		}
+		stopIf(t, err != nil || !strings.Contains(string(text), "read"), "the program has not tried: %q, %v", text, err)
+		failIf(t, strings.Contains(string(text), "REDIS_URL") || !strings.Contains(string(text), "ermission denied"),
+			"%s: want the environment unreadable, got %d bytes", command, len(text))
 	}
 }

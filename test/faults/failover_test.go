@@ -26,9 +26,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 1, 2, 1, time.Minute)
 	host, port, err := net.SplitHostPort(c.Server.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	replica := testkit.Redis(t, "--replicaof", host, port)
 	successor := fixture.Live(t, replica)
 	// takes is what a worker does: it takes an attempt, and asks how many replicas know of that.
@@ -43,21 +41,15 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		known, err := one.Wait(t.Context(), 1, time.Second).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return e, known
 	}
 	round := func(q *fixture.Queue) dispatcher.Round {
 		t.Helper()
 		d, err := dispatcher.New(q.Store, dispatcher.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := d.RunOnce(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r
 	}
 	testkit.Eventually(t, "a replica that follows", func() bool {
@@ -65,9 +57,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	})
 	round(c.Queue)
 	first, known := takes(c.Queue)
-	if known != 1 {
-		t.Fatalf("want the first attempt known to the replica, %d know it", known)
-	}
+	stopIf(t, known != 1, "want the first attempt known to the replica, %d know it", known)
 	if err := successor.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +66,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	}
 	// The old master has not heard of it yet: it ends the first attempt, and starts the second model.
 	records, err := c.Store.Load(t.Context(), []string{first.UID})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	now := time.Now()
 	c.Commit(now, records[first.UID].Decide(records[first.UID].Succeed(now, nil), now))
 	testkit.Eventually(t, "the second model is started", func() bool {
@@ -101,9 +89,7 @@ func newWatched(t *testing.T) *watched {
 	t.Helper()
 	w := &watched{t: t, master: testkit.Redis(t, "--repl-diskless-sync-delay", "0")}
 	host, port, err := net.SplitHostPort(w.master.Addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.replica = testkit.Redis(t, "--replicaof", host, port)
 	for range 3 {
 		w.sentinels = append(w.sentinels, w.sentinel(host, port))
@@ -120,9 +106,7 @@ func (w *watched) sentinel(host, port string) string {
 	config := filepath.Join(dir, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nsentinel monitor mymaster %s %s 2\n", own, dir, host, port) +
 		"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n"
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, os.WriteFile(config, []byte(text), 0o600))
 	testkit.Start(w.t, "redis-server", config, "--sentinel")
 	return address
 }
@@ -160,9 +144,7 @@ func TestAFailoverBySentinelsCostsTheTimeUntilTheyAgree(t *testing.T) {
 		d.progress(10)
 		t.Logf("a result was applied again %s after the kill", time.Since(killed).Round(10*time.Millisecond))
 		role, err := w.replica.Client(t).Info(d.ctx, "replication").Result()
-		if err != nil || !strings.Contains(role, "role:master") {
-			t.Errorf("the fault did not strike: want another master, got %s, %v", role, err)
-		}
+		failIf(t, err != nil || !strings.Contains(role, "role:master"), "the fault did not strike: want another master, got %s, %v", role, err)
 		w.master.Restart(t) // the sentinels make a replica of it
 	})
 }

@@ -76,9 +76,7 @@ func (f *fleet) putLong(uids ...string) {
 	f.t.Helper()
 	hour := policy.Default()
 	hour.Name, hour.Timeout = "hour", time.Hour
-	if err := f.Store.Fleet().PutPolicy(f.ctx, hour); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, f.Store.Fleet().PutPolicy(f.ctx, hour))
 	f.save(hour, "http://feed", uids)
 }
 
@@ -86,17 +84,13 @@ func (f *fleet) putLong(uids ...string) {
 func (f *fleet) save(p policy.Policy, url string, uids []string) {
 	f.t.Helper()
 	now, err := f.Store.Now(f.ctx)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	for some := range slices.Chunk(uids, 500) {
 		var transitions []*store.Transition
 		for _, uid := range some {
 			record := &store.Record{Model: model.Model{UID: uid}}
 			decision, _, err := record.Put(model.Definition{UID: uid, PolicyName: p.Name, Payload: fmt.Sprintf(`{"input_url":%q}`, url)}, p, false, now)
-			if err != nil {
-				f.t.Fatal(err)
-			}
+			must(f.t, err)
 			transitions = append(transitions, record.Decide(decision, now))
 		}
 		f.Commit(now, transitions...)
@@ -106,9 +100,8 @@ func (f *fleet) save(p policy.Policy, url string, uids []string) {
 // run starts a daemon that ends with the fleet.
 func (f *fleet) run(daemon func(context.Context) error) {
 	f.daemon.Go(func() {
-		if err := daemon(f.ctx); err != nil {
-			f.t.Error(err)
-		}
+		err := daemon(f.ctx)
+		failIf(f.t, err != nil, "%v", err)
 	})
 }
 
@@ -116,13 +109,9 @@ func (f *fleet) run(daemon func(context.Context) error) {
 func (f *fleet) runDaemons(config dispatcher.Config) {
 	f.t.Helper()
 	d, err := dispatcher.New(f.Store, config)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	p, err := poller.New(f.Store, poller.Config{})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	f.run(d.Run)
 	f.run(p.Run)
 }
@@ -147,9 +136,8 @@ func stopAll(t testing.TB, processes ...*testkit.Process) {
 		process.Ask()
 	}
 	for _, process := range processes {
-		if code := process.Wait(); code != 0 {
-			t.Errorf("want processes that end well, got exit code %d:\n%s", code, process.Output())
-		}
+		code := process.Wait()
+		failIf(t, code != 0, "want processes that end well, got exit code %d:\n%s", code, process.Output())
 	}
 }
 
@@ -178,9 +166,7 @@ func (f *fleet) check() (again int) {
 	}
 	k := f.Store.Keys
 	for _, key := range []string{k.Due, k.Urgent, k.Running, k.Input, k.Output, k.Rejected} {
-		if f.Redis.Exists(context.Background(), key).Val() != 0 {
-			f.t.Errorf("%s: want it empty", key)
-		}
+		failIf(f.t, f.Redis.Exists(context.Background(), key).Val() != 0, "%s: want it empty", key)
 	}
 	return again
 }
@@ -193,7 +179,6 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 		f.runDaemons(dispatcher.Config{})
 	}
 	f.run(f.work)
-	if again := f.check(); again != 0 {
-		t.Errorf("want no message handled twice, got %d", again)
-	}
+	again := f.check()
+	failIf(t, again != 0, "want no message handled twice, got %d", again)
 }

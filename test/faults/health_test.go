@@ -71,9 +71,8 @@ func (p *probedFleet) suffer(fail, mend func()) {
 	fail()
 	p.untilReady(http.StatusServiceUnavailable)
 	for name, address := range p.addresses {
-		if status, report := askHealth(p.t, address, "/livez"); status != http.StatusOK {
-			p.t.Errorf("%s: want it live, got %d %+v", name, status, report)
-		}
+		status, report := askHealth(p.t, address, "/livez")
+		failIf(p.t, status != http.StatusOK, "%s: want it live, got %d %+v", name, status, report)
 	}
 	mend()
 	p.untilReady(http.StatusOK)

@@ -17,9 +17,7 @@ func (f *fleet) freezeHolding(p *testkit.Process, owner string) int64 {
 	for f.ctx.Err() == nil {
 		p.Freeze()
 		held, err := f.Redis.LLen(f.ctx, f.Store.Keys.Claimed(owner)).Result()
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		if held > 0 {
 			return held
 		}
@@ -60,9 +58,8 @@ func (f *fleet) timed(p *testkit.Process) time.Duration {
 	f.t.Helper()
 	p.AwaitOutput(f.t, `"message":"started"`)
 	began := time.Now()
-	if code := p.Stop(); code != 0 {
-		f.t.Errorf("want exit code 0, got %d", code)
-	}
+	code := p.Stop()
+	failIf(f.t, code != 0, "want exit code 0, got %d", code)
 	return time.Since(began)
 }
 
@@ -78,18 +75,15 @@ func TestStoppingDispatchersAndPollersUnderLoadLeavesNothingHalfDone(t *testing.
 		dispatcher, poller := f.start("dispatcher"), f.poller(owner)
 		f.AwaitEvent(model.EventSuccess, (i+1)*models/(2*stops))
 		longest = max(longest, f.timed(dispatcher), f.timed(poller))
-		if held := f.List(f.Store.Keys.Claimed(owner)); len(held) > 0 {
-			t.Errorf("stop %d: want nothing left claimed, got %d messages", i, len(held))
-		}
-		if _, known := f.Scores(f.Store.Keys.Pollers)[owner]; known {
-			t.Errorf("stop %d: want the poller to have resigned", i)
-		}
+		held := f.List(f.Store.Keys.Claimed(owner))
+		failIf(t, len(held) > 0, "stop %d: want nothing left claimed, got %d messages", i, len(held))
+		_, known := f.Scores(f.Store.Keys.Pollers)[owner]
+		failIf(t, known, "stop %d: want the poller to have resigned", i)
 	}
 	f.start("dispatcher")
 	f.poller("last")
-	if again := f.check(); again != 0 {
-		t.Errorf("want no message handled twice, got %d", again)
-	}
+	again := f.check()
+	failIf(t, again != 0, "want no message handled twice, got %d", again)
 	t.Logf("%d dispatchers and pollers stopped under load, the slowest within %s", 2*stops, longest)
 }
 
@@ -110,9 +104,7 @@ func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 	f.AwaitEvent(model.EventSuccess, all/4)
 	took := f.timed(up)
 	t.Logf("stopped within %s with a grace of 1s and %d requests without an answer", took, unanswered)
-	if took < time.Second {
-		t.Errorf("want it to wait for the grace of 1s, got %s", took)
-	}
+	failIf(t, took < time.Second, "want it to wait for the grace of 1s, got %s", took)
 	f.expectNothingInHand()
 	if stats := f.Stats(); stats["interrupted"] < unanswered || stats["stale"]+stats["duplicate"] > 0 {
 		t.Errorf("want the %d without an answer handed back, got %v", unanswered, stats)
@@ -127,17 +119,13 @@ func TestUpStoppedUnderLoadWaitsForTheGraceAndHandsBackTheRest(t *testing.T) {
 // expectNothingInHand checks that no process holds anything: what runs stands in the input list.
 func (f *fleet) expectNothingInHand() {
 	f.t.Helper()
-	if owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers)); owners > 0 {
-		f.t.Errorf("want no worker and no poller known, got %d", owners)
-	}
-	if output := f.List(f.Store.Keys.Output); len(output) > 0 {
-		f.t.Errorf("want every message applied, got %d left", len(output))
-	}
+	owners := f.owners() + len(f.Scores(f.Store.Keys.Pollers))
+	failIf(f.t, owners > 0, "want no worker and no poller known, got %d", owners)
+	output := f.List(f.Store.Keys.Output)
+	failIf(f.t, len(output) > 0, "want every message applied, got %d left", len(output))
 	queued := strings.Join(f.List(f.Store.Keys.Input), "\n")
 	for uid := range f.Scores(f.Store.Keys.Running) {
-		if !strings.Contains(queued, f.Model(uid)["attempt_uid"]) {
-			f.t.Errorf("%s: want it queued or idle, got an attempt that nobody works on", uid)
-		}
+		failIf(f.t, !strings.Contains(queued, f.Model(uid)["attempt_uid"]), "%s: want it queued or idle, got an attempt that nobody works on", uid)
 	}
 }
 
@@ -157,12 +145,10 @@ func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
 		_, report := askHealth(t, address, "/readyz")
 		return report.Why == "stopping"
 	})
-	if code := up.Stop(); code != 0 {
-		t.Errorf("want exit code 0, got %d", code)
-	}
+	code := up.Stop()
+	failIf(t, code != 0, "want exit code 0, got %d", code)
 	t.Logf("ended %s after the first signal, with a grace of 1h", time.Since(began))
 	f.expectNothingInHand()
-	if stats := f.Stats(); stats["interrupted"] != 3 {
-		t.Errorf("want all three handed back, got %v", stats)
-	}
+	stats := f.Stats()
+	failIf(t, stats["interrupted"] != 3, "want all three handed back, got %v", stats)
 }

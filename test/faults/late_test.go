@@ -42,12 +42,10 @@ func TestAWorkerThatIgnoresItsDeadlineChangesNothingWhenItAnswers(t *testing.T) 
 		d.until("late answers", func() (bool, error) { return late.Load() >= 10*int64(*timesFlag), nil })
 		lateWorkers.stop()
 	})
-	if unheard := y.stats["stale"] + y.stats["duplicate"]; unheard < late.Load() {
-		t.Errorf("want %d late answers stale, got %d", late.Load(), unheard)
-	}
-	if timeouts := int64(y.events["timeout"]); timeouts < late.Load() {
-		t.Errorf("want %d attempts timed out, got %d", late.Load(), timeouts)
-	}
+	unheard := y.stats["stale"] + y.stats["duplicate"]
+	failIf(t, unheard < late.Load(), "want %d late answers stale, got %d", late.Load(), unheard)
+	timeouts := int64(y.events["timeout"])
+	failIf(t, timeouts < late.Load(), "want %d attempts timed out, got %d", late.Load(), timeouts)
 	t.Logf("%d answers came after the deadline", late.Load())
 }
 

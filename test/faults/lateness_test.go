@@ -145,9 +145,7 @@ func holdOf(ctx context.Context, part *store.Store, id string) (*model.Hold, err
 func selectorOf(t testing.TB, text string) model.Selector {
 	t.Helper()
 	selector, err := model.ParseSelector(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return selector
 }
 
@@ -232,9 +230,8 @@ func (d *drill) expectLate(q lateQueue, done bool, reason string) {
 			}
 		}
 		hold, err := holdOf(d.ctx, part, "h1")
-		if err != nil || hold == nil || hold.Reason != reason || !hold.Until.IsZero() {
-			d.t.Fatalf("%s: want the hold that was asked for last, %q, found %+v, %v", part.Keys.Queue, reason, hold, err)
-		}
+		stopIf(d.t, err != nil || hold == nil || hold.Reason != reason || !hold.Until.IsZero(),
+			"%s: want the hold that was asked for last, %q, found %+v, %v", part.Keys.Queue, reason, hold, err)
 	}
 }
 
@@ -268,14 +265,10 @@ func TestWhatArrivesAfterItsSenderGaveUpUndoesNothing(t *testing.T) {
 			d.insist("undo "+v.name, v.undo)
 		}
 		report, err := doctor.Check(d.ctx, q.Queue, doctor.Options{})
-		if err != nil || report.Total(doctor.Error) > 0 {
-			t.Errorf("%s: want no broken invariant, got %+v, %v", q.Name, report.Findings, err)
-		}
+		failIf(t, err != nil || report.Total(doctor.Error) > 0, "%s: want no broken invariant, got %+v, %v", q.Name, report.Findings, err)
 	}
 	d.settle()
 	d.audit()
-	if long.Enabled() && d.struck == 0 {
-		t.Error("want requests of which the sender gives up, found none")
-	}
+	failIf(t, long.Enabled() && d.struck == 0, "want requests of which the sender gives up, found none")
 	t.Logf("%d verbs were done and undone, and %d requests of operators were given up", given, d.struck)
 }

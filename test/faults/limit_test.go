@@ -91,9 +91,7 @@ func newCrowd(t testing.TB, count, each, running int, timeout time.Duration) *cr
 	key, _ := policy.ParseKey("{host(input_url)}")
 	c.policy = policy.Default()
 	c.policy.Name, c.policy.Timeout, c.policy.Limits = "polite", timeout, []policy.Limit{{Key: key, Running: running}}
-	if err := c.Store.Fleet().PutPolicy(c.ctx, c.policy); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Store.Fleet().PutPolicy(c.ctx, c.policy))
 	c.saveEach(0, each)
 	return c
 }
@@ -203,9 +201,7 @@ func TestNeverAFifthRunsOnAnyHostWhateverIsKilled(t *testing.T) {
 	}
 	c.finish(processes...)
 	for host, done := range c.done {
-		if done != c.each {
-			t.Errorf("%s: want %d refreshed, got %d", host, c.each, done)
-		}
+		failIf(t, done != c.each, "%s: want %d refreshed, got %d", host, c.each, done)
 	}
 }
 
@@ -221,9 +217,8 @@ func (c *crowd) finish(processes ...*testkit.Process) {
 	})
 	stopAll(c.t, processes...)
 	for host, most := range c.most {
-		if most > perHost || c.done[host] < c.each {
-			c.t.Errorf("%s: want at most %d at a time and %d refreshed, got %d and %d", host, perHost, c.each, most, c.done[host])
-		}
+		failIf(c.t, most > perHost || c.done[host] < c.each,
+			"%s: want at most %d at a time and %d refreshed, got %d and %d", host, perHost, c.each, most, c.done[host])
 	}
 }
 
@@ -259,9 +254,7 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 		c.saveEach((wave+1)*perHost, min(waves, wave+2)*perHost)
 	}
 	c.finish(processes...) // on a busy machine an attempt may have timed out, and its model is refreshed once more
-	if c.Stats()["taken"] == 0 {
-		t.Errorf("want attempts with a new deadline, got %v", c.Stats())
-	}
+	failIf(t, c.Stats()["taken"] == 0, "want attempts with a new deadline, got %v", c.Stats())
 }
 
 // TestAHostThatNeverAnswersHoldsUpNoOther lets a host answer nothing, whose models stand before all others and fill more than a page: all others
@@ -274,13 +267,11 @@ func TestAHostThatNeverAnswersHoldsUpNoOther(t *testing.T) {
 	c.runDaemons(dispatcher.Config{Batch: 10})
 	c.await((c.count - 1) * c.each)
 	c.mu.Lock()
-	if running, done := c.running[c.slow], c.done[c.slow]; running != perHost || done != 0 {
-		t.Errorf("%s: want %d running and none refreshed, got %d and %d", c.slow, perHost, running, done)
-	}
+	running, done := c.running[c.slow], c.done[c.slow]
+	failIf(t, running != perHost || done != 0, "%s: want %d running and none refreshed, got %d and %d", c.slow, perHost, running, done)
 	c.mu.Unlock()
-	if parked := c.Scores(c.Store.Keys.ParkedBy("limit:host=" + c.slow)); len(parked) != c.each-perHost {
-		t.Errorf("%s: want %d parked, got %d", c.slow, c.each-perHost, len(parked))
-	}
+	parked := c.Scores(c.Store.Keys.ParkedBy("limit:host=" + c.slow))
+	failIf(t, len(parked) != c.each-perHost, "%s: want %d parked, got %d", c.slow, c.each-perHost, len(parked))
 	close(c.told)
 	c.finish()
 }

@@ -48,9 +48,7 @@ type piece struct {
 func newLink(t *testing.T, target string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l := &link{target: target, listener: listener, lines: map[*line]struct{}{}}
 	l.done.Go(l.accept)
 	t.Cleanup(l.close)

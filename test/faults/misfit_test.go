@@ -32,9 +32,7 @@ var keyRow = regexp.MustCompile("(?m)^\\| (`[^|]*`) \\| (list|hash|zset|set|stre
 func wireKeys(t *testing.T, errorID string) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/wire.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := strings.NewReplacer("parked:GATE", "parked:hold:h1", ":KEY", ":host=example.com", "NAME=VALUE", "tenant=t1", "bulk:ID", "bulk:b1", "error:<id>", "error:"+errorID,
 		"claimed:<owner>", "claimed:p", "taken:<owner>", "taken:w", "<uid>", "u", "<name>", "x", "CHANNEL", "mail", "RECIPIENT", "ann", "told:NAME", "told:hook")
 	keys := map[string]string{"bigtables-input": "list", "bigtables-output": "list", "bigtables-control": "list", "bigtables:model:u": "hash", "bigtables:payload:u": "string"}
@@ -44,9 +42,7 @@ func wireKeys(t *testing.T, errorID string) map[string]string {
 		}
 	}
 	delete(keys, "{bigtables}:settings") // read when a program begins
-	if len(keys) < 50 {
-		t.Fatalf("expected the keys of a queue, found %v", slices.Sorted(maps.Keys(keys)))
-	}
+	stopIf(t, len(keys) < 50, "expected the keys of a queue, found %v", slices.Sorted(maps.Keys(keys)))
 	return keys
 }
 
@@ -88,9 +84,7 @@ func newTraffic(t *testing.T, server *testkit.Server) *traffic {
 	if err == nil {
 		err = s.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h1", Selector: selector, Since: s.Clock.Now()})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Command(`{"type":"put","uid":"u","labels":{"tenant":"t1"},"payload":{"input_url":"http://example.com/x"},"policy":{"timeout":"10m","retries":["1m"],"fresh_within":"2h","warn_within":"1h",`+
 		`"limits":[{"key":"{host(input_url)}","running":2,"rate":"6/m"}],"circuit":{"key":"{host(input_url)}","open_after":"3 of 5","on":["timeout"],"probe":"5m"}}}`,
 		`{"type":"put","uid":"a","rrule":"FREQ=HOURLY"}`, `{"type":"put","uid":"f","rrule":"FREQ=HOURLY"}`, `{"type":"put","uid":"h","labels":{"held":"yes"}}`, `{"type":"run","uid":"a"}`, `{"type":"run","uid":"f"}`)
@@ -99,9 +93,8 @@ func newTraffic(t *testing.T, server *testkit.Server) *traffic {
 	s.round()
 	s.Clock.Turn(2 * time.Minute)
 	s.round()
-	if len(s.errs) > 0 || s.Attempt("u") == "" || s.Attempt("a") == "" || s.Attempt("f") == "" || s.Model("h")["parked_by"] == "" {
-		t.Fatalf("expected traffic, found %v, u %v, a %v, f %v, h %v", s.errs, s.Model("u"), s.Model("a"), s.Model("f"), s.Model("h"))
-	}
+	stopIf(t, len(s.errs) > 0 || s.Attempt("u") == "" || s.Attempt("a") == "" || s.Attempt("f") == "" || s.Model("h")["parked_by"] == "",
+		"expected traffic, found %v, u %v, a %v, f %v, h %v", s.errs, s.Model("u"), s.Model("a"), s.Model("f"), s.Model("h"))
 	return s
 }
 
@@ -114,9 +107,8 @@ func (s *traffic) round() {
 	if err != nil {
 		s.errs["dispatcher"] = err.Error()
 	}
-	if err == nil && round.Blocked > 0 && round.Sleep == 0 && round.Started == 0 && round.Parked == 0 && round.Limited == 0 {
-		s.t.Error("a dispatcher that waits for somebody to set a key right does not rest")
-	}
+	failIf(s.t, err == nil && round.Blocked > 0 && round.Sleep == 0 && round.Started == 0 && round.Parked == 0 && round.Limited == 0,
+		"a dispatcher that waits for somebody to set a key right does not rest")
 	for s.Redis.LPop(s.t.Context(), s.Store.Keys.Input).Err() == nil { // in the hands of workers
 		continue
 	}
@@ -188,16 +180,13 @@ func (s *traffic) suffer(key, kind, want string) {
 		}
 	}
 	told := fmt.Sprintf("%s holds a %s, expected a %s", key, kind, want)
-	if !strings.Contains(s.log.String()+fmt.Sprint(s.errs), told) && !slices.Contains(unused, name) {
-		t.Errorf("expected to be told that %s, found %v\n%s", told, s.errs, s.log.String())
-	}
+	failIf(t, !strings.Contains(s.log.String()+fmt.Sprint(s.errs), told) && !slices.Contains(unused, name),
+		"expected to be told that %s, found %v\n%s", told, s.errs, s.log.String())
 	report, err := doctor.Check(t.Context(), &store.Queue{Parts: []*store.Store{s.Store}}, doctor.Options{Repair: true})
 	named := slices.ContainsFunc(report.Findings, func(f doctor.Finding) bool {
 		return f.Severity == doctor.Error && f.Where == key && f.Found == "a "+kind && f.Want == "a "+want
 	})
-	if err != nil || !named {
-		t.Errorf("expected the doctor to name %s, a %s that should be a %s, found %+v, %v", key, kind, want, report.Findings, err)
-	}
+	failIf(t, err != nil || !named, "expected the doctor to name %s, a %s that should be a %s, found %+v, %v", key, kind, want, report.Findings, err)
 	s.recover(key, messages, applied)
 }
 
@@ -216,26 +205,17 @@ func (s *traffic) recover(key string, messages map[string][]string, applied func
 		s.round()
 	}
 	for _, list := range []string{k.Output, k.Control, k.Claimed("p"), k.ClaimedCommands} {
-		if left := s.List(list); len(left) > 0 {
-			t.Errorf("%s still holds %q", list, left)
-		}
+		left := s.List(list)
+		failIf(t, len(left) > 0, "%s still holds %q", list, left)
 	}
-	if len(s.errs) > 0 {
-		t.Errorf("rounds fail still: %v", s.errs)
-	}
+	failIf(t, len(s.errs) > 0, "rounds fail still: %v", s.errs)
 	for _, uid := range []string{"u", "a", "f"} {
-		if !applied(uid) && key != k.Model(uid) {
-			t.Errorf("the result of %s is lost: %v", uid, s.Model(uid))
-		}
+		failIf(t, !applied(uid) && key != k.Model(uid), "the result of %s is lost: %v", uid, s.Model(uid))
 	}
-	if s.Redis.Exists(t.Context(), k.Model("n")).Val() == 0 {
-		t.Error("a command is lost")
-	}
-	if kept := strings.Join(s.List(k.Rejected), " "); !strings.Contains(kept, "no JSON") && key != k.Rejected {
-		t.Errorf("a message that cannot be handled is lost: %s", kept)
-	}
+	failIf(t, s.Redis.Exists(t.Context(), k.Model("n")).Val() == 0, "a command is lost")
+	kept := strings.Join(s.List(k.Rejected), " ")
+	failIf(t, !strings.Contains(kept, "no JSON") && key != k.Rejected, "a message that cannot be handled is lost: %s", kept)
 	report, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true})
-	if err != nil || report.Total(doctor.Error) > 0 && key != k.Model("u") && key != k.Payload("u") && key != k.Policies {
-		t.Errorf("expected a healthy queue, found %v, %+v", err, report.Findings)
-	}
+	failIf(t, err != nil || report.Total(doctor.Error) > 0 && key != k.Model("u") && key != k.Payload("u") && key != k.Policies,
+		"expected a healthy queue, found %v, %+v", err, report.Findings)
 }

@@ -110,7 +110,6 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 	if told := slices.Compact(slices.Sorted(slices.Values(w.told))); len(told) != notices || len(w.ids) != notices {
 		t.Errorf("told %v under %d ids, want each, and those that were in hand repeated under their ids", w.told, len(w.ids))
 	}
-	if copied := f.Redis.LLen(f.ctx, f.Store.Keys.Told("copy")).Val(); copied < int64(notices) {
-		t.Errorf("want all notices in the list, got %d", copied)
-	}
+	copied := f.Redis.LLen(f.ctx, f.Store.Keys.Told("copy")).Val()
+	failIf(t, copied < int64(notices), "want all notices in the list, got %d", copied)
 }

@@ -18,9 +18,8 @@ func (d *drill) crash(server *testkit.Server) {
 	before := d.info("server", "process_id")
 	server.Kill(d.t)
 	server.Restart(d.t)
-	if after := d.info("server", "process_id"); after == before {
-		d.t.Errorf("the fault did not strike: want another process than %d", before)
-	}
+	after := d.info("server", "process_id")
+	failIf(d.t, after == before, "the fault did not strike: want another process than %d", before)
 }
 
 // crashAgain does so three times, with some progress in between.
@@ -70,9 +69,7 @@ func (d *drill) appendFile(server *testkit.Server) *file {
 	d.check("ask for the directory", err)
 	paths, err := filepath.Glob(filepath.Join(dir["dir"], "appendonlydir", "*.incr.aof"))
 	d.check("look for the file", err)
-	if len(paths) != 1 {
-		d.t.Fatalf("%s: want one file that is appended to, got %q", server.Addr, paths)
-	}
+	stopIf(d.t, len(paths) != 1, "%s: want one file that is appended to, got %q", server.Addr, paths)
 	return &file{path: paths[0]}
 }
 
@@ -137,9 +134,8 @@ func TestARedisWithoutPersistenceForgetsAllAndTheDaemonsGoOnWhenTheModelsAreSave
 	d.conclude(func() {
 		d.crash(server)
 		d.cut = time.Unix(0, 1) // everything may be gone
-		if stats, err := d.store.Report().Stats(d.ctx); err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0 {
-			t.Fatalf("want nothing left, got %+v and %v", stats, err)
-		}
+		stats, err := d.store.Report().Stats(d.ctx)
+		stopIf(t, err != nil || stats.Due+stats.Waiting+stats.Running+stats.Counters["create"] > 0, "want nothing left, got %+v and %v", stats, err)
 		d.save()
 	})
 }

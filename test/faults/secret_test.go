@@ -20,9 +20,7 @@ const secret = `ge%he"im/1`
 // addClerk adds a user who may do all, with that password.
 func (f *fleet) addClerk() {
 	f.t.Helper()
-	if err := f.Redis.Do(f.ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err(); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, f.Redis.Do(f.ctx, "ACL", "SETUSER", "clerk", "on", ">"+secret, "~*", "&*", "+@all").Err())
 }
 
 // clerk is where somebody of this name finds Redis, with that password.
@@ -34,9 +32,7 @@ func (f *fleet) clerk(name string) string {
 func expectUnsaid(t *testing.T, where, text string) {
 	t.Helper()
 	for _, spelling := range []string{secret, url.QueryEscape(secret), url.PathEscape(secret), `ge%he\"im`, "he%22im", "geheim"} {
-		if strings.Contains(text, spelling) {
-			t.Errorf("%s: want no password, found %q in\n%s", where, spelling, text)
-		}
+		failIf(t, strings.Contains(text, spelling), "%s: want no password, found %q in\n%s", where, spelling, text)
 	}
 }
 
@@ -115,9 +111,7 @@ func (f *fleet) flood(list string, count int) {
 		for i := first; i < min(first+batch, count); i++ {
 			entries = append(entries, fmt.Sprintf(`{"type":"success","n":%d,"garbage":"%s"`, i, strings.Repeat("x", i%200)))
 		}
-		if err := f.Redis.RPush(f.ctx, list, entries...).Err(); err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, f.Redis.RPush(f.ctx, list, entries...).Err())
 	}
 }
 
@@ -128,9 +122,7 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	f := newFleet(t)
 	giant := strings.Repeat("x", 100_000_000)
 	for range huge {
-		if err := f.Redis.RPush(f.ctx, f.Store.Keys.Output, giant).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Redis.RPush(f.ctx, f.Store.Keys.Output, giant).Err())
 	}
 	f.flood(f.Store.Keys.Output, garbage)
 	f.flood(f.Store.Keys.Control, garbage)
@@ -148,15 +140,10 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	dispatcher.Stop()
 	t.Logf("%d messages of 100 MB and %d of garbage were rejected within %s, a result behind them counted after %s; the poller held at most %d MB, redis holds %d MB",
 		huge, 2*garbage, all.Round(time.Millisecond), took.Round(time.Millisecond), held>>20, memory>>20)
-	if stats["oversized"] != huge || stats["success"] != 1 {
-		t.Errorf("want %d oversized and 1 success, got %v", huge, stats)
-	}
-	if held > 100<<20 {
-		t.Errorf("want at most 100 MB in the poller, got %d", held)
-	}
-	if kept := len(f.List(f.Store.Keys.Rejected)); kept != 1000 {
-		t.Errorf("want the last 1000 kept, got %d", kept)
-	}
+	failIf(t, stats["oversized"] != huge || stats["success"] != 1, "want %d oversized and 1 success, got %v", huge, stats)
+	failIf(t, held > 100<<20, "want at most 100 MB in the poller, got %d", held)
+	kept := len(f.List(f.Store.Keys.Rejected))
+	failIf(t, kept != 1000, "want the last 1000 kept, got %d", kept)
 }
 
 // usedMemory is what Redis holds, in bytes.

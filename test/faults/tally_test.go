@@ -136,14 +136,10 @@ func (d *drill) audit() *tally {
 func (d *drill) checkAttempts(y *tally) {
 	d.t.Helper()
 	for uid, count := range y.starts {
-		if count != 1 || y.ends[uid] != 1 {
-			d.t.Errorf("attempt %s: want one start and one end, got %d and %d", uid, count, y.ends[uid])
-		}
+		failIf(d.t, count != 1 || y.ends[uid] != 1, "attempt %s: want one start and one end, got %d and %d", uid, count, y.ends[uid])
 	}
 	for uid := range y.ends {
-		if y.starts[uid] == 0 {
-			d.t.Errorf("attempt %s ended and never started", uid)
-		}
+		failIf(d.t, y.starts[uid] == 0, "attempt %s ended and never started", uid)
 	}
 }
 
@@ -151,9 +147,8 @@ func (d *drill) checkAttempts(y *tally) {
 func (d *drill) checkCounters(y *tally) {
 	d.t.Helper()
 	for event, count := range y.events {
-		if event != "new_error" && int64(count) != y.stats[string(event)] {
-			d.t.Errorf("%s: the journal has %d, the counters %d", event, count, y.stats[string(event)])
-		}
+		failIf(d.t, event != "new_error" && int64(count) != y.stats[string(event)],
+			"%s: the journal has %d, the counters %d", event, count, y.stats[string(event)])
 	}
 }
 
@@ -164,9 +159,8 @@ func (d *drill) checkModels() {
 	d.check("read the models", err)
 	for _, uid := range d.uids {
 		m := records[uid].Model
-		if m.Disabled || m.AttemptUID != "" || !m.RefreshAt.IsZero() || m.LastSuccessAt.Before(d.healed.Add(-d.policy.Timeout)) {
-			d.t.Errorf("%s: want it enabled, idle and refreshed, got %+v", uid, m.State)
-		}
+		failIf(d.t, m.Disabled || m.AttemptUID != "" || !m.RefreshAt.IsZero() || m.LastSuccessAt.Before(d.healed.Add(-d.policy.Timeout)),
+			"%s: want it enabled, idle and refreshed, got %+v", uid, m.State)
 	}
 }
 
@@ -178,13 +172,11 @@ func (d *drill) checkMessages(y *tally) (lost int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	lost = max(0, r.acked-y.handled)
-	if d.cut.IsZero() && lost > 0 || y.handled > r.acked+r.unknown && !d.elsewhere {
-		d.t.Errorf("want %d messages handled, and at most %d more whose push had no answer, got %d", r.acked, r.unknown, y.handled)
-	}
+	failIf(d.t, d.cut.IsZero() && lost > 0 || y.handled > r.acked+r.unknown && !d.elsewhere,
+		"want %d messages handled, and at most %d more whose push had no answer, got %d", r.acked, r.unknown, y.handled)
 	for _, end := range r.ends {
-		if (d.cut.IsZero() || end.at.Before(d.cut)) && y.ends[end.attemptUID] != 1 {
-			d.t.Errorf("attempt %s: its result was acknowledged at %s and is nowhere", end.attemptUID, end.at)
-		}
+		failIf(d.t, (d.cut.IsZero() || end.at.Before(d.cut)) && y.ends[end.attemptUID] != 1,
+			"attempt %s: its result was acknowledged at %s and is nowhere", end.attemptUID, end.at)
 	}
 	return lost
 }

@@ -39,9 +39,8 @@ func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
 		d.progress(100)
 	}
 	d.examine()
-	if told, err := exec.Command(old, "doctor", "--redis", d.address).CombinedOutput(); err != nil {
-		t.Errorf("the doctor of the release before: %v\n%s", err, told)
-	}
+	told, err := exec.Command(old, "doctor", "--redis", d.address).CombinedOutput()
+	failIf(t, err != nil, "the doctor of the release before: %v\n%s", err, told)
 	stopAll(t, former.processes...)
 	d.settle()
 	stopAll(t, current.processes...)
@@ -67,9 +66,7 @@ func oldBinary(t *testing.T) (program, commit string) {
 		t.Skipf("this checkout has no history with the commit %s: git fetch --unshallow", commit)
 	}
 	root, err := git("rev-parse", "--show-toplevel") // git archive writes what is below the directory in which it runs
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source, binary := t.TempDir(), filepath.Join(t.TempDir(), "refreshd")
 	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -buildvcs=false -trimpath -o "$3" ./cmd/refreshd`, root, commit, source, binary)
 	if out, err := build.CombinedOutput(); err != nil {

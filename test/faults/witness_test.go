@@ -45,18 +45,15 @@ func (w *witness) echo(bytes int) time.Duration {
 	if err == nil {
 		_, err = io.ReadFull(w.replies, make([]byte, len(fmt.Sprintf("$%d\r\n%s\r\n", bytes, text))))
 	}
-	if err != nil {
-		w.t.Errorf("want an echo of %d bytes, got %v", bytes, err)
-	}
+	failIf(w.t, err != nil, "want an echo of %d bytes, got %v", bytes, err)
 	return time.Since(began)
 }
 
 // expectSlow checks that an echo takes so long at least: no machine is too fast for that.
 func (w *witness) expectSlow(bytes int, least time.Duration) {
 	w.t.Helper()
-	if took := w.echo(bytes); took < least {
-		w.t.Errorf("the fault did not strike: want %d bytes echoed after %s at least, got %s", bytes, least, took)
-	}
+	took := w.echo(bytes)
+	failIf(w.t, took < least, "the fault did not strike: want %d bytes echoed after %s at least, got %s", bytes, least, took)
 }
 
 // expectEnd waits for the end of the connection and returns how it ended: io.EOF after a close, another error after a reset.
@@ -64,9 +61,7 @@ func (w *witness) expectEnd() error {
 	w.t.Helper()
 	_ = w.conn.SetReadDeadline(time.Now().Add(testkit.Limit))
 	_, err := w.replies.ReadByte()
-	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		w.t.Errorf("the fault did not strike: want a connection that ends, got %v", err)
-	}
+	failIf(w.t, err == nil || errors.Is(err, os.ErrDeadlineExceeded), "the fault did not strike: want a connection that ends, got %v", err)
 	return err
 }
 
@@ -92,9 +87,7 @@ func (d *drill) info(section, name string) int {
 func numberIn(t testing.TB, info, name string) int {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^` + name + `:(?:count=)?(\d+)`).FindStringSubmatch(info)
-	if found == nil {
-		t.Fatalf("want %s told by redis, got\n%s", name, info)
-	}
+	stopIf(t, found == nil, "want %s told by redis, got\n%s", name, info)
 	number, _ := strconv.Atoi(found[1])
 	return number
 }
@@ -142,9 +135,7 @@ func (d *drill) forgetScripts() {
 	d.check("flush the scripts", err)
 	const scripts = "number_of_cached_scripts"
 	had, left := numberIn(d.t, before.Val(), scripts), numberIn(d.t, after.Val(), scripts)
-	if had == 0 || left > 0 {
-		d.t.Errorf("the fault did not strike: want scripts forgotten, got %d before and %d after", had, left)
-	}
+	failIf(d.t, had == 0 || left > 0, "the fault did not strike: want scripts forgotten, got %d before and %d after", had, left)
 	d.struck += had
 }
 
@@ -157,7 +148,6 @@ func (d *drill) deafen(do func() error) {
 	began := time.Now()
 	d.check("deafen redis", do())
 	d.check("ping", d.admin.Ping(d.ctx).Err())
-	if took := time.Since(began); took < deafness {
-		d.t.Errorf("the fault did not strike: want a PING answered after %s, got %s", deafness, took)
-	}
+	took := time.Since(began)
+	failIf(d.t, took < deafness, "the fault did not strike: want a PING answered after %s, got %s", deafness, took)
 }

@@ -86,9 +86,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 		t.Errorf("journal:\n%s", diff)
 	}
 	entries, err := f.Redis.XRange(f.ctx, f.Store.Keys.Journal, "-", "+").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	succeeded := map[string]string{}
 	for _, entry := range entries {
 		if entry.Values["event"] == string(model.EventSuccess) {
@@ -99,9 +97,8 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 		t.Errorf("attempts that succeeded, with their numbers:\n%s", diff)
 	}
 	stopAll(t, survivor)
-	if left := len(f.List(f.Store.Keys.Input)) + f.owners(); left > 0 {
-		t.Errorf("%d entries and workers are left", left)
-	}
+	left := len(f.List(f.Store.Keys.Input)) + f.owners()
+	failIf(t, left > 0, "%d entries and workers are left", left)
 }
 
 func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
@@ -123,7 +120,6 @@ func TestAFrozenWorkerChangesNothingWhenItThaws(t *testing.T) {
 	f.putLong("b")
 	events := f.AwaitEvent(model.EventSuccess, 2)
 	want := map[string]int{"create": 2, "start": 2, "started": 2, "success": 2}
-	if diff := cmp.Diff(want, events); diff != "" {
-		t.Errorf("journal:\n%s", diff)
-	}
+	diff := cmp.Diff(want, events)
+	failIf(t, diff != "", "journal:\n%s", diff)
 }

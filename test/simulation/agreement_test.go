@@ -29,9 +29,8 @@ func (p *replay) checkModels() {
 				want["rev"] = strconv.FormatInt(p.rev(uid), 10)
 			}
 		}
-		if diff := cmp.Diff(untold(want), untold(got)); diff != "" {
-			fail("%s (-want +got):\n%s", uid, diff)
-		}
+		diff := cmp.Diff(untold(want), untold(got))
+		failIf(diff != "", "%s (-want +got):\n%s", uid, diff)
 		failIf(payload != p.after.payloads[uid], "%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
 		newest, started := p.newest[uid]
 		if !started {
@@ -219,9 +218,8 @@ func (p *replay) checkSettled() {
 		if err != nil || message.Type == model.MessageStatus || message.Type == model.MessageStarted {
 			continue
 		}
-		if current := p.after.models[message.UID]["attempt_uid"]; current == message.AttemptUID {
-			fail("a result of the running attempt was thrown away: %s", claimed)
-		}
+		current := p.after.models[message.UID]["attempt_uid"]
+		failIf(current == message.AttemptUID, "a result of the running attempt was thrown away: %s", claimed)
 	}
 }
 

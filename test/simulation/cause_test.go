@@ -78,9 +78,8 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 
 // checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
 func (p *replay) checkCauses() {
-	if apart := len(p.after.errors); apart > p.most()+1 {
-		fail("%d signatures are kept apart: %v", apart, p.after.errors)
-	}
+	apart := len(p.after.errors)
+	failIf(apart > p.most()+1, "%d signatures are kept apart: %v", apart, p.after.errors)
 	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
 		is, was := p.after.causes[id], p.before.causes[id]
 		models, text := int(p.after.errors[id]), fingerprint.Text(is["signature"])

@@ -85,9 +85,8 @@ func (p *replay) checkReplies() {
 		told[reply.ID]["all"]++
 	}
 	for id := range p.after.ids {
-		if _, known := p.ids.known[id]; !known {
-			fail("the id %s is noted, but no command with it was handled", id)
-		}
+		_, known := p.ids.known[id]
+		failIf(!known, "the id %s is noted, but no command with it was handled", id)
 	}
 	for id, n := range p.ids.handled {
 		again, applied := p.ids.again[id], p.ids.applied[id]

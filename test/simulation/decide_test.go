@@ -54,9 +54,8 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 func (p *replay) expire(m *model.Model, at time.Time) model.Decision {
 	failIf(!passed(m, at), "no deadline has passed")
 	facts := p.oracle.attempts[m.AttemptUID]
-	if handed := facts != nil && facts.handed; p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed {
-		fail("the attempt was never taken")
-	}
+	handed := facts != nil && facts.handed
+	failIf(p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed, "the attempt was never taken")
 	return m.Expire(at)
 }
 

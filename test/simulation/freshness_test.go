@@ -137,17 +137,15 @@ func (p *replay) checkAges() {
 		}
 	}
 	failIf(!slices.Equal(told, p.owners), "the owners were told %q, want %q", told, p.owners)
-	if counted := p.after.grown(p.before, model.CounterFreshAgain); counted != p.again {
-		fail("%d models are counted as fresh again, want %d", counted, p.again)
-	}
+	counted := p.after.grown(p.before, model.CounterFreshAgain)
+	failIf(counted != p.again, "%d models are counted as fresh again, want %d", counted, p.again)
 }
 
 // checkAged checks that of each model was told how old it has become, whatever it does.
 func (o *oracle) checkAged(s *snapshot, now time.Time) {
 	for uid, a := range o.ages {
-		if is := a.is(now); badness[is] > badness[a.told] {
-			fail("%s is %s since %s, and nobody was told: %v", uid, is, a.since(), s.models[uid])
-		}
+		is := a.is(now)
+		failIf(badness[is] > badness[a.told], "%s is %s since %s, and nobody was told: %v", uid, is, a.since(), s.models[uid])
 	}
 }
 

@@ -45,9 +45,8 @@ func (p *replay) checkFront() {
 	failIf(!slices.Equal(before[:kept], after[:kept]) || len(after)-len(before) > 1,
 		"the front was %q and is %q: more than one has changed", p.before.front, p.after.front)
 	since := time.UnixMilli(int64(p.note.since)).UTC()
-	if missing := newest.Ticket < p.note.ticket || newest.Ticket == p.note.ticket && !newest.LastSeen.IsZero() && newest.LastSeen.Before(since); missing {
-		fail("the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
-	}
+	missing := newest.Ticket < p.note.ticket || newest.Ticket == p.note.ticket && !newest.LastSeen.IsZero() && newest.LastSeen.Before(since)
+	failIf(missing, "the ticket %d was noted since %s, but the front is %q", p.note.ticket, since, p.after.front)
 	if len(after) > len(before) {
 		p.checkNewFront(before, newest, since)
 		return

@@ -19,12 +19,10 @@ func (p *replay) stops() *model.Blockers {
 // wake asks what a model does that is due, or that its gate lets through.
 func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
 	failIf(m == nil || !m.Due(at) && !m.Parked(), "the model is not due")
-	if gate, _ := p.stops().Stop(m, at); gate != "" {
-		fail("the gate %s is closed", gate)
-	}
-	if kind, _ := m.ParkedBy.Split(); kind == model.BlockerHold || kind == model.BlockerCalendar {
-		fail("the model is not due, it waits for %s", m.ParkedBy)
-	}
+	gate, _ := p.stops().Stop(m, at)
+	failIf(gate != "", "the gate %s is closed", gate)
+	kind, _ := m.ParkedBy.Split()
+	failIf(kind == model.BlockerHold || kind == model.BlockerCalendar, "the model is not due, it waits for %s", m.ParkedBy)
 	if event == model.EventLimited {
 		return p.limit(m, at, entry)
 	}
@@ -71,9 +69,8 @@ func (p *replay) park(m *model.Model, at time.Time, entry map[string]string) mod
 func (p *replay) release(m *model.Model, at time.Time) model.Decision {
 	failIf(m == nil || !m.Parked(), "the model waits for no gate")
 	g := p.stops()
-	if opens, _ := g.Opens(m.ParkedBy, at); !opens {
-		fail("the gate %s is closed", m.ParkedBy)
-	}
+	opens, _ := g.Opens(m.ParkedBy, at)
+	failIf(!opens, "the gate %s is closed", m.ParkedBy)
 	kind, name := m.ParkedBy.Split()
 	if hold := g.Hold(name); kind == model.BlockerHold && hold != nil {
 		return m.Release(hold.StartsAt(m.UID), at)

@@ -98,9 +98,8 @@ func modelOf(entry string) string {
 func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	if attemptUID := decision.Next.AttemptUID; decision.Event == model.EventStart {
 		failIf(p.oracle.attempts[attemptUID] != nil, "the attempt %s was started before", attemptUID)
-		if waiting := len(p.standing()) + len(p.started); p.maxQueued > 0 && waiting >= p.maxQueued {
-			fail("%d attempts wait already", waiting)
-		}
+		waiting := len(p.standing()) + len(p.started)
+		failIf(p.maxQueued > 0 && waiting >= p.maxQueued, "%d attempts wait already", waiting)
 		p.newest[uid], p.begun[uid] = attemptUID, true
 		p.started = append(p.started, decision.Message)
 		return

@@ -56,9 +56,8 @@ func (s *snapshot) checkIndexes(steers bool) {
 		pairs = append(pairs, [3]any{"parked by gate", want.parkedBy, s.parkedBy}, [3]any{"labels", want.labels, s.labels})
 	}
 	for _, pair := range pairs {
-		if models, index := fmt.Sprint(pair[1]), fmt.Sprint(pair[2]); models != index {
-			fail("in the index %s stands %s, the models say %s", pair[0], index, models)
-		}
+		models, index := fmt.Sprint(pair[1]), fmt.Sprint(pair[2])
+		failIf(models != index, "in the index %s stands %s, the models say %s", pair[0], index, models)
 	}
 }
 
@@ -78,9 +77,8 @@ func (s *snapshot) checkKeys() {
 	for _, name := range keyNames {
 		is := maps.Clone(s.keys[name])
 		for uid, deadline := range counted[name] {
-			if got, found := is[uid]; !found || got != deadline {
-				fail("the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
-			}
+			got, found := is[uid]
+			failIf(!found || got != deadline, "the key %s counts %s until %s%v, want until %v", name, uid, digits(int(got)), found, deadline)
 			delete(is, uid)
 		}
 		failIf(len(is) > 0, "the key %s counts what does not run: %v", name, is)

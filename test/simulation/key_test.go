@@ -17,13 +17,11 @@ const littleLate = 100 * time.Millisecond
 // The promise of a rate is that starts are an interval apart, and as many intervals if there are others between them.
 func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string) {
 	for _, limit := range p.stops().LimitsOf(m, at) {
-		if runs := p.runningOf(limit.Name); limit.Running > 0 && len(runs) >= limit.Running {
-			fail("of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
-		}
+		runs := p.runningOf(limit.Name)
+		failIf(limit.Running > 0 && len(runs) >= limit.Running, "of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
 		if interval := limit.Rate.Interval(); interval > 0 {
-			if opens := p.opens[limit.Name]; opens.After(at) {
-				fail("the key %s is closed until %s", limit.Name, opens)
-			}
+			opens := p.opens[limit.Name]
+			failIf(opens.After(at), "the key %s is closed until %s", limit.Name, opens)
 			p.opens[limit.Name] = later(p.opens[limit.Name], at.Add(-littleLate)).Add(interval)
 			p.takeSlot(m, limit.Name, interval, at)
 		}

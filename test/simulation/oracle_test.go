@@ -118,9 +118,8 @@ func checkPolicies(s *snapshot) {
 // checkEntries checks what stands in the input list and in the lists of worker pools.
 func (o *oracle) checkEntries(s *snapshot) {
 	for pool := range s.taken {
-		if _, known := s.workers[pool]; !known {
-			fail("%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
-		}
+		_, known := s.workers[pool]
+		failIf(!known, "%d attempts are taken by %s, which nobody will miss", len(s.taken[pool]), pool)
 	}
 	seen := map[string]bool{}
 	for i, entry := range s.entries() {
@@ -203,9 +202,8 @@ func (o *oracle) checkQuiet(s *snapshot) {
 		fail("%d messages were sent and %d handled, left are %v", o.pushed, o.handled, left)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(o.attempts)) {
-		if facts := o.attempts[uid]; facts.ended == "" {
-			fail("attempt %s of %s never ended", uid, facts.model)
-		}
+		facts := o.attempts[uid]
+		failIf(facts.ended == "", "attempt %s of %s never ended", uid, facts.model)
 	}
 	failIf(len(s.entries())+len(s.running)+len(o.meddled) > 0,
 		"left are the attempts %v, running %v and scores written by hand %v", s.entries(), s.running, o.meddled)

@@ -65,9 +65,8 @@ func (p *replay) judged(m *model.Model) {
 	for _, ours := range []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at"} {
 		delete(worked, ours)
 	}
-	if payload, _ := json.Marshal(worked); string(payload) != m.Payload {
-		fail("the attempt has worked on %s, the model is %s", payload, m.Payload)
-	}
+	payload, _ := json.Marshal(worked)
+	failIf(string(payload) != m.Payload, "the attempt has worked on %s, the model is %s", payload, m.Payload)
 }
 
 // checkStopped checks that what a hand has stopped stays so, and says who it was.
@@ -134,9 +133,8 @@ func (p *replay) checkRoom() {
 	}
 	room := max(0, p.window-len(p.saw.input))
 	half := (room + 1) / 2
-	if most := max(half, room-len(others)); hurried > most {
-		fail("%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
-	}
+	most := max(half, room-len(others))
+	failIf(hurried > most, "%d urgent models were started in a room of %d, while %v were due too", hurried, room, others)
 	settled := 0
 	for _, entry := range p.started { // a run goes before what has been urgent for longer
 		if _, run := p.saw.urgent[modelOf(entry)]; run && !slices.Contains(urgent, modelOf(entry)) {

@@ -87,9 +87,8 @@ func (p *replay) read() {
 		p.meant = p.shared[p.choose(len(p.shared))]
 	}
 	for _, entry := range p.after.journal {
-		if err := flawOf(func() { p.enter(entry) }); err != nil {
-			fail("journal entry %v: %w", entry, err)
-		}
+		err := flawOf(func() { p.enter(entry) })
+		failIf(err != nil, "journal entry %v: %w", entry, err)
 	}
 	for _, check := range []func(){
 		p.checkModels, p.checkInput, p.checkCounters, p.checkSettled, p.checkHistories, p.checkHeartbeats, p.checkCompared,

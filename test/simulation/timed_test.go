@@ -183,8 +183,7 @@ func (p *replay) checkWalk() {
 		}
 		m := parse(uid, hash, p.after.payloads[uid])
 		must(m.Resolve(p.compiled(p.after.policies[sharedPolicy]), p.schedules.Get))
-		if decision, outcome := m.Replan(p.now); outcome == model.Applied {
-			fail("the walk is over, and %s still waits for %v instead of %v", uid, m.RefreshAt, decision.Next.RefreshAt)
-		}
+		decision, outcome := m.Replan(p.now)
+		failIf(outcome == model.Applied, "the walk is over, and %s still waits for %v instead of %v", uid, m.RefreshAt, decision.Next.RefreshAt)
 	}
 }

@@ -152,9 +152,8 @@ func (o *oracle) checkTakenBack(id string, was, is map[string]string) {
 		return
 	}
 	for uid, attemptUID := range o.wishes[id].running {
-		if facts := o.attempts[attemptUID]; facts.ended == "" {
-			fail("the bulk %s is over, and the attempt %s of %s runs on: %v", id, attemptUID, uid, is)
-		}
+		facts := o.attempts[attemptUID]
+		failIf(facts.ended == "", "the bulk %s is over, and the attempt %s of %s runs on: %v", id, attemptUID, uid, is)
 	}
 }
 
@@ -172,9 +171,8 @@ func (p *replay) checkLateResults() {
 			late++
 		}
 	}
-	if stale := p.after.grown(p.before, "stale"); stale < late {
-		fail("%d results of attempts that were taken back are not counted as stale, but %d: %q", late, stale, p.consumed)
-	}
+	stale := p.after.grown(p.before, "stale")
+	failIf(stale < late, "%d results of attempts that were taken back are not counted as stale, but %d: %q", late, stale, p.consumed)
 }
 
 // superseded are the events that take the fence from an attempt which nobody has answered.

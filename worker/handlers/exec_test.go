@@ -87,9 +87,8 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 func TestAProgramNeedNotReadItsInput(t *testing.T) {
 	a := example()
 	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-	if err := shell(t, "exit 0", ExecOptions{})(t.Context(), a); err != nil {
-		t.Error(err)
-	}
+	err := shell(t, "exit 0", ExecOptions{})(t.Context(), a)
+	failIf(t, err != nil, "%v", err)
 }
 
 func TestPayloadFieldsBecomeVariables(t *testing.T) {

@@ -67,9 +67,8 @@ func guarded(t *testing.T, address string, options FetchOptions) (model.Message,
 func expectForbidden(t *testing.T, address string, options FetchOptions) {
 	t.Helper()
 	m, dir := guarded(t, address, options)
-	if m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || m.Retryable == nil || *m.Retryable || strings.Contains(m.Reason, "127.0.0.1") {
-		t.Errorf("%s: want a refusal that is not retried and tells no address, got %+v", address, m)
-	}
+	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "forbidden_address" || m.Retryable == nil || *m.Retryable || strings.Contains(m.Reason, "127.0.0.1"),
+		"%s: want a refusal that is not retried and tells no address, got %+v", address, m)
 	files, _ := os.ReadDir(dir)
 	failIf(t, len(files) > 0, "%s: want no file, got %v", address, files)
 }
