@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -60,30 +59,6 @@ func (a *Attempt) DisplacedRetry() time.Time {
 	return a.RetryAt
 }
 
-// earlierEntry is how an Attempt stood in the history before entries left out what follows. A history outlives many versions.
-type earlierEntry struct {
-	Attempt
-	EndedAt    *time.Time `json:"ended_at"` // nil: it is no such entry
-	DurationMS int64      `json:"duration_ms"`
-	DelayMS    int64      `json:"delay_ms"`
-	JitterMS   int64      `json:"jitter_ms"`
-	DeadlineAt string     `json:"deadline_at"` // these may be empty
-	RetryAt    string     `json:"retry_at"`
-	PlannedAt  string     `json:"planned_at"`
-	RefreshAt  string     `json:"refresh_at"`
-}
-
-func parseEarlier(text string) (Attempt, bool) {
-	var e earlierEntry
-	if json.Unmarshal([]byte(text), &e) != nil || e.EndedAt == nil {
-		return Attempt{}, false
-	}
-	a := e.Attempt
-	a.EndedAt, a.Duration, a.Delay, a.Jitter = *e.EndedAt, milliseconds(e.DurationMS), milliseconds(e.DelayMS), milliseconds(e.JitterMS)
-	a.DeadlineAt, a.RetryAt, a.PlannedAt, a.RefreshAt = readTime(e.DeadlineAt), readTime(e.RetryAt), readTime(e.PlannedAt), readTime(e.RefreshAt)
-	return a, true
-}
-
 func readTime(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339, text)
 	return at.UTC()
@@ -92,90 +67,59 @@ func readTime(text string) time.Time {
 // attemptEntry is an Attempt in the history. Lengths are milliseconds, times are lengths from the end, and what follows from the rest is left
 // out.
 type attemptEntry struct {
-	At        string         `json:"at"`        // EndedAt
-	Took      int64          `json:"took"`      // since StartedAt; negative when the clock was set back
-	Work      *int64         `json:"work"`      // since ProcessingAt; absent: no worker said that it began
-	UID       string         `json:"uid"`       // AttemptUID
-	No        int            `json:"no"`        // AttemptNo
-	Is        Event          `json:"is"`        // Outcome
-	Times     int            `json:"times"`     //
-	Limit     *int64         `json:"limit"`     // from StartedAt to DeadlineAt
-	Final     bool           `json:"final"`     // as in Attempt, like the next seven
-	Changed   *bool          `json:"changed"`   //
-	Exhausted bool           `json:"exhausted"` //
-	Reason    string         `json:"reason"`    //
-	Type      string         `json:"type"`      // ErrorType
-	Worker    string         `json:"worker"`    //
-	Ignored   []string       `json:"ignored"`   //
-	Delay     *int64         `json:"delay"`     // where a retry was considered
-	Jitter    int64          `json:"jitter"`    // with a delay; absent: none
-	Retry     *int64         `json:"retry"`     // to RetryAt; absent: Delay and Jitter
-	Planned   *int64         `json:"planned"`   // to PlannedAt
-	Overlap   policy.Overlap `json:"overlap"`   // with a delay; absent: what follows from Retry, Planned and Limit
-	Next      *int64         `json:"next"`      // to RefreshAt
-	Of        int            `json:"of"`        // retries that the policy allows, where Why follows; -1: any number
-	Why       string         `json:"why"`       // absent where it says what a retry always says
+	At        string         `json:"at"`                  // EndedAt
+	Took      int64          `json:"took"`                // since StartedAt; negative when the clock was set back
+	Work      *int64         `json:"work,omitempty"`      // since ProcessingAt; absent: no worker said that it began
+	UID       string         `json:"uid,omitempty"`       // AttemptUID
+	No        int            `json:"no"`                  // AttemptNo
+	Is        Event          `json:"is,omitempty"`        // Outcome
+	Times     int            `json:"times,omitempty"`     // absent: one, or none
+	Limit     *int64         `json:"limit,omitempty"`     // from StartedAt to DeadlineAt
+	Final     bool           `json:"final,omitempty"`     // as in Attempt, like the next seven
+	Changed   *bool          `json:"changed,omitempty"`   //
+	Exhausted bool           `json:"exhausted,omitempty"` //
+	Reason    string         `json:"reason,omitempty"`    //
+	Type      string         `json:"type,omitempty"`      // ErrorType
+	Worker    string         `json:"worker,omitempty"`    //
+	Ignored   []string       `json:"ignored,omitempty"`   //
+	Delay     *int64         `json:"delay,omitempty"`     // where a retry was considered
+	Jitter    int64          `json:"jitter,omitempty"`    // with a delay; absent: none
+	Retry     *int64         `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
+	Planned   *int64         `json:"planned,omitempty"`   // to PlannedAt
+	Overlap   policy.Overlap `json:"overlap,omitempty"`   // with a delay; absent: what follows from Retry, Planned and Limit
+	Next      *int64         `json:"next,omitempty"`      // to RefreshAt
+	Of        int            `json:"of,omitempty"`        // retries that the policy allows, where Why follows; -1: any number
+	Why       string         `json:"why,omitempty"`       // absent where it says what a retry always says
 }
 
-// AppendEntry appends the entry of the history.
-func (a *Attempt) AppendEntry(text []byte) []byte {
-	w := entryWriter{append(append(text, `{"at":"`...), FormatTime(a.EndedAt)...)}
-	w.text = append(w.text, '"')
-	w.number("took", a.EndedAt.Sub(a.StartedAt).Milliseconds())
-	w.length("work", a.ProcessingAt, a.EndedAt)
-	w.string("uid", a.AttemptUID)
-	w.number("no", int64(a.AttemptNo))
-	w.string("is", string(a.Outcome))
+// Entry renders the entry of the history.
+func (a *Attempt) Entry() string {
+	e := attemptEntry{
+		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID, No: a.AttemptNo,
+		Is: a.Outcome, Limit: length(a.StartedAt, a.DeadlineAt), Final: a.Final, Changed: a.Changed, Exhausted: a.Exhausted, Reason: a.Reason, Type: a.ErrorType,
+		Worker: a.Worker, Ignored: a.Ignored, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
+	}
 	if a.Times > 1 {
-		w.number("times", int64(a.Times))
-	}
-	w.length("limit", a.StartedAt, a.DeadlineAt)
-	w.flag("final", a.Final)
-	if a.Changed != nil {
-		w.name("changed")
-		w.text = strconv.AppendBool(w.text, *a.Changed)
-	}
-	w.flag("exhausted", a.Exhausted)
-	w.string("reason", a.Reason)
-	w.string("type", a.ErrorType)
-	w.string("worker", a.Worker)
-	joint := byte('[')
-	for _, field := range a.Ignored {
-		if joint == '[' {
-			w.name("ignored")
-		}
-		w.text, joint = document.AppendQuoted(append(w.text, joint), field), ','
-	}
-	if joint == ',' {
-		w.text = append(w.text, ']')
+		e.Times = a.Times
 	}
 	if a.Overlap != "" {
-		w.number("delay", a.Delay.Milliseconds())
+		e.Delay, e.Jitter = new(a.Delay.Milliseconds()), a.Jitter.Milliseconds()
+		if !a.RetryAt.Equal(a.delayed()) {
+			e.Retry = length(a.EndedAt, a.RetryAt)
+		}
+		if a.Overlap != a.expectedOverlap() {
+			e.Overlap = a.Overlap
+		}
 	}
-	if a.Overlap != "" && a.Jitter != 0 {
-		w.number("jitter", a.Jitter.Milliseconds())
-	}
-	if a.Overlap != "" && !a.RetryAt.Equal(a.delayed()) {
-		w.length("retry", a.EndedAt, a.RetryAt)
-	}
-	w.length("planned", a.EndedAt, a.PlannedAt)
-	if a.Overlap != "" && a.Overlap != a.expectedOverlap() {
-		w.string("overlap", string(a.Overlap))
-	}
-	w.length("next", a.EndedAt, a.RefreshAt)
 	if retries, follows := a.retries(); follows {
-		w.number("of", int64(retries))
-	} else {
-		w.string("why", a.Why)
+		e.Of, e.Why = retries, ""
 	}
-	return append(w.text, '}')
+	text, _ := json.Marshal(e) // texts and numbers only
+	return string(text)
 }
 
-// ParseAttempt reads an entry of the history, also one of an earlier version. A time that cannot be read stays zero.
+// ParseAttempt reads an entry of the history. A time that cannot be read stays zero.
 func ParseAttempt(text string) (Attempt, error) {
-	if earlier, is := parseEarlier(text); is {
-		return earlier, nil
-	}
 	var e attemptEntry
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		return Attempt{}, err
@@ -237,35 +181,12 @@ func (a *Attempt) retries() (int, bool) {
 	return retries, retries != 0 && a.expectedWhy(retries) == a.Why
 }
 
-type entryWriter struct{ text []byte }
-
-func (w *entryWriter) name(name string) {
-	w.text = append(append(append(w.text, `,"`...), name...), `":`...)
-}
-
-func (w *entryWriter) number(name string, value int64) {
-	w.name(name)
-	w.text = strconv.AppendInt(w.text, value, 10)
-}
-
-func (w *entryWriter) length(name string, from, to time.Time) {
-	if !from.IsZero() && !to.IsZero() {
-		w.number(name, to.Sub(from).Milliseconds())
+// length is in milliseconds; nil: one of both is not known.
+func length(from, to time.Time) *int64 {
+	if from.IsZero() || to.IsZero() {
+		return nil
 	}
-}
-
-func (w *entryWriter) flag(name string, set bool) {
-	if set {
-		w.name(name)
-		w.text = append(w.text, "true"...)
-	}
-}
-
-func (w *entryWriter) string(name, value string) {
-	if value != "" {
-		w.name(name)
-		w.text = document.AppendQuoted(w.text, value)
-	}
+	return new(to.Sub(from).Milliseconds())
 }
 
 func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -15,7 +15,7 @@ import (
 type Moved struct {
 	Definition
 	State State
-	// Past are the entries of its history, newest first, as Attempt.AppendEntry writes them.
+	// Past are the entries of its history, newest first, as Attempt.Entry writes them.
 	Past []string
 }
 

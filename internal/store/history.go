@@ -136,7 +136,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 func canonicalPast(attempts []model.Attempt) []string {
 	past := make([]string, len(attempts))
 	for i := range attempts {
-		past[i] = string(attempts[i].AppendEntry(nil))
+		past[i] = attempts[i].Entry()
 	}
 	return past
 }

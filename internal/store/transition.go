@@ -93,7 +93,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.add("running", Millis(next.DeadlineAt))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
-		e.add("history", string(t.decision.Ended.AppendEntry(make([]byte, 0, 256))))
+		e.add("history", t.decision.Ended.Entry())
 	}
 	e.flag("instead", t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {

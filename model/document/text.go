@@ -52,15 +52,12 @@ func Cut(text string, width int) string {
 }
 
 // Quote renders a text as JSON.
-func Quote(text string) string { return string(AppendQuoted(nil, text)) }
-
-// AppendQuoted appends a text as JSON.
-func AppendQuoted(to []byte, text string) []byte {
+func Quote(text string) string {
 	if strings.IndexFunc(text, escaped) < 0 {
-		return append(append(append(to, '"'), text...), '"')
+		return `"` + text + `"`
 	}
 	quoted, _ := json.Marshal(text) // a string always marshals
-	return append(to, quoted...)
+	return string(quoted)
 }
 
 func escaped(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\\<>&`, r) }

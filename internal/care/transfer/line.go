@@ -153,7 +153,7 @@ func (e *entry) readModel(fields map[string]any) (err error) {
 		if err != nil {
 			return document.Refuse(fmt.Sprintf("history[%d]", i), "an attempt, as the history of a model has it", document.Found(value))
 		}
-		e.moved.Past = append(e.moved.Past, string(attempt.AppendEntry(nil)))
+		e.moved.Past = append(e.moved.Past, attempt.Entry())
 	}
 	return nil
 }
