@@ -39,9 +39,9 @@ func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
 	for _, path := range everyPage {
 		tab.Go(f.url(path))
 		browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
-		tab.Look()
+		look(t, tab)
 		tab.Size(390, 800)
-		tab.Fits()
+		fits(t, tab)
 		if cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()"); cut != "" {
 			t.Errorf("%q: expected the whole menu on a phone, found %s cut off", path, cut)
 		}
@@ -103,7 +103,7 @@ func TestEachPictureOfTheDocumentsCanBeTaken(t *testing.T) {
 		}
 		tab.Go(f.url(shot.path))
 		tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-		taken, err := shrink(tab.Picture(shot.height))
+		taken, err := shrink(pictureOf(t, tab, shot.height))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,10 +160,10 @@ func TestAQueueIsChosenByItsLink(t *testing.T) {
 	tab := browser.Open(t)
 	testkit.Eventually(t, "two queues", func() bool { return len(f.dashboard.sites.all()) == 2 })
 	tab.Go(f.url("models"))
-	tab.Look()
+	look(t, tab)
 	tab.Follow("banners")
 	tab.Await("location.pathname === '/q/banners/'")
-	tab.Look()
+	look(t, tab)
 	tab.Follow("Models")
 	tab.Await("location.pathname === '/q/banners/models'")
 }

@@ -163,10 +163,13 @@ func (tab *Tab) Keys(keys string) {
 	tab.do(chromedp.KeyEvent(keys))
 }
 
+// Do does what there is no method for.
+func Do[T any](tab *Tab, action chromedp.Action[T]) (T, error) { return chromedp.Run(tab.ctx, action) }
+
 // Eval evaluates an expression in the page.
 func Eval[T any](tab *Tab, expression string, options ...chromedp.EvaluateOption) T {
 	tab.t.Helper()
-	value, err := chromedp.Run(tab.ctx, chromedp.Evaluate[T](expression, options...))
+	value, err := Do(tab, chromedp.Evaluate[T](expression, options...))
 	if err != nil {
 		tab.t.Fatalf("the browser: %s: %v", expression, err)
 	}
