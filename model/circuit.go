@@ -8,9 +8,9 @@ import (
 
 // CircuitState is the circuit of a key, as it was read. The zero value is closed.
 type CircuitState struct {
-	OpenedAt time.Time // zero: it is closed
-	ProbeAt  time.Time // from when on one model may start to try it
-	Probe    string    // the model that tries it; empty: none
+	OpenedAt time.Time `json:"opened_at"` // zero: it is closed
+	ProbeAt  time.Time `json:"probe_at"`  // from when on one model may start to try it
+	Probe    string    `json:"probe"`     // the model that tries it; empty: none
 }
 
 // Open reports whether the circuit keeps models from starting.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -87,11 +86,8 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 
 // Bulk reads a bulk that goes on, or was over within a day.
 func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
-	bulk, found, err := o.Queue.Fleet().FindBulk(ctx, id)
-	if err == nil && !found {
-		err = fmt.Errorf("%s: expected the id of a bulk that is not over, or was within a day, found none of that name", document.OneLine(id))
-	}
-	return newBulk(&bulk), err
+	bulk, is, err := o.Queue.Fleet().FindBulk(ctx, id)
+	return newBulk(&bulk), found(is, err, id, "the id of a bulk that is not over, or was within a day")
 }
 
 // Bulks lists the bulks that were over within a day, and then those that go on.

@@ -16,16 +16,9 @@ import (
 
 // Circuit is the circuit of a key; in a queue of several parts, the one that opened first.
 type Circuit struct {
-	Key      string    `json:"key"`
-	Open     bool      `json:"open"`
-	OpenedAt time.Time `json:"opened_at"`
-	ProbeAt  time.Time `json:"probe_at"`
-	Probe    string    `json:"probe"`  // the model that tries it
-	Recent   string    `json:"recent"` // the last attempts, oldest first: 1 has failed, 0 was answered
-	Opened   int64     `json:"opened"` // how often
-	By       string    `json:"by"`
-	Reason   string    `json:"reason"`
-	Parked   int64     `json:"parked"`
+	Key  string `json:"key"`
+	Open bool   `json:"open"`
+	store.KeyCircuit
 	*QueueCircuit
 	*OpenParts
 }
@@ -66,10 +59,7 @@ func (o Operator) Circuits(ctx context.Context, keys ...string) ([]Circuit, erro
 	}
 	circuits := make([]Circuit, len(found))
 	for i, f := range found {
-		c := Circuit{Key: f.Key, Open: f.Open(), Recent: f.Recent, Opened: f.Opened, Parked: f.Parked}
-		if c.Open {
-			c.OpenedAt, c.ProbeAt, c.Probe, c.By, c.Reason = f.OpenedAt, f.ProbeAt, f.Probe, f.By, f.Reason
-		}
+		c := Circuit{Key: f.Key, Open: f.Open(), KeyCircuit: f}
 		if len(o.Queue.Parts) > 1 {
 			c.OpenParts = &OpenParts{len(o.Queue.Parts), f.OpenParts}
 		}
@@ -119,10 +109,7 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 // CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
 	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
-	if err == nil && !closed && key != model.QueueCircuitKey {
-		err = fmt.Errorf("%s: expected the key of an open circuit, found none of that name", document.OneLine(key))
-	}
-	return err
+	return found(closed || key == model.QueueCircuitKey, err, key, "the key of an open circuit")
 }
 
 // CircuitSettings change when the circuit of the queue opens. What is empty stays as it is.
@@ -201,10 +188,7 @@ func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 // RemoveLimit forgets a limit that was set.
 func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 	removed, err := o.Queue.Fleet().RemoveLimit(ctx, key)
-	if err == nil && !removed {
-		err = fmt.Errorf("%s: expected a limit that was set, found none of that name", document.OneLine(key))
-	}
-	return err
+	return found(removed, err, key, "a limit that was set")
 }
 
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.

@@ -161,20 +161,17 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 	if err != nil {
 		return d, err
 	}
-	found, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
+	groups, err := o.Queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) {
 		one, known, err := part.Report().ReadFailureGroup(ctx, id)
 		if !known {
 			return nil, err
 		}
 		return []store.FailureGroup{one}, err
 	})
-	if err == nil && len(found) == 0 {
-		err = fmt.Errorf("%s: expected a signature by which models are failing, or were within a day, found none of that name", id)
-	}
-	if err != nil {
+	if err := found(len(groups) > 0, err, id, "a signature by which models are failing, or were within a day"); err != nil {
 		return d, err
 	}
-	one := found[0]
+	one := groups[0]
 	d = FailureDetails{Failures: newFailures(one), Count: one.Failures, Began: one.Began, Ended: one.Ended}
 	picks, err := model.ParseSelector(selector)
 	if err != nil {

@@ -161,10 +161,7 @@ func (o Operator) PutCalendars(ctx context.Context, calendars []schedule.Calenda
 // RemoveCalendar forgets a calendar.
 func (o Operator) RemoveCalendar(ctx context.Context, name string) error {
 	removed, err := o.Queue.Fleet().RemoveCalendar(ctx, name)
-	if err == nil && !removed {
-		err = fmt.Errorf("%s: expected the name of a calendar, found none of that name", document.OneLine(name))
-	}
-	return err
+	return found(removed, err, name, "the name of a calendar")
 }
 
 func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) ([]Calendar, error) {

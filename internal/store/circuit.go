@@ -19,11 +19,11 @@ import (
 type KeyCircuit struct {
 	Key string
 	model.CircuitState
-	Recent string // the last attempts, oldest first: 1 has failed, 0 was answered
-	Opened int64  // how often it has opened
-	By     string // who has opened it by hand; empty: nobody
-	Reason string // why, as they said
-	Parked int64  // models that wait for it
+	Recent string `json:"recent"` // the last attempts, oldest first: 1 has failed, 0 was answered
+	Opened int64  `json:"opened"` // how often it has opened
+	By     string `json:"by"`     // who has opened it by hand; empty: nobody
+	Reason string `json:"reason"` // why, as they said
+	Parked int64  `json:"parked"` // models that wait for it
 
 	OpenParts int // of a queue of several parts: in how many it is open
 }
