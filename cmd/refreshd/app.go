@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os/user"
-	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -73,17 +72,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 	root.SetFlagErrorFunc(plainFlagError)
 	root.Version = readVersion().line()
 	root.SetVersionTemplate("refreshd {{.Version}}\n")
-	root.AddCommand(
-		demoCommand(a), upCommand(a), dispatcherCommand(a), pollerCommand(a), workerCommand(a), notifierCommand(a), dashboardCommand(a),
-		modelCommand(a), applyCommand(a), policyCommand(a), queueCommand(a), statsCommand(a), freshnessCommand(a), explainCommand(a), historyCommand(a), doctorCommand(a), rejectedCommand(a), undeliveredCommand(a),
-		bulkCommand(a), failuresCommand(a), holdCommand(a), releaseCommand(a), limitCommand(a), circuitCommand(a), calendarCommand(a), forecastCommand(a), levelCommand(a), scheduleCommand(a), simulateCommand(a),
-		benchCommand(a), shadowCommand(a), conformanceCommand(a), aclCommand(a), healthCommand(a), versionCommand(a))
+	root.AddCommand(versionCommand(a))
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
-		for _, command := range root.Commands() {
-			if slices.Contains(g.commands, command.Name()) {
-				command.GroupID = g.title
-			}
+		for _, build := range g.commands {
+			command := build(a)
+			command.GroupID = g.title
+			root.AddCommand(command)
 		}
 	}
 	a.offerValues(root)
@@ -270,11 +265,13 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 // groups are the commands by what one wants of them, in the order of the help.
 var groups = []struct {
 	title    string
-	commands []string
+	commands builders
 }{
-	{"Run it", []string{"demo", "up", "dispatcher", "poller", "worker", "notifier", "dashboard"}},
-	{"Models and policies", []string{"model", "history", "explain", "policy", "apply", "schedule", "simulate"}},
-	{"Many models", []string{"hold", "release", "calendar", "limit", "circuit", "bulk", "failures", "freshness", "forecast", "level"}},
-	{"Look after it", []string{"stats", "doctor", "rejected", "undelivered", "health", "queue", "acl", "bench"}},
-	{"Beside what you have", []string{"shadow", "conformance"}},
+	{"Run it", builders{demoCommand, upCommand, dispatcherCommand, pollerCommand, workerCommand, notifierCommand, dashboardCommand}},
+	{"Models and policies", builders{modelCommand, historyCommand, explainCommand, policyCommand, applyCommand, scheduleCommand, simulateCommand}},
+	{"Many models", builders{holdCommand, releaseCommand, calendarCommand, limitCommand, circuitCommand, bulkCommand, failuresCommand, freshnessCommand, forecastCommand, levelCommand}},
+	{"Look after it", builders{statsCommand, doctorCommand, rejectedCommand, undeliveredCommand, healthCommand, queueCommand, aclCommand, benchCommand}},
+	{"Beside what you have", builders{shadowCommand, conformanceCommand}},
 }
+
+type builders = []func(*app) *cobra.Command

@@ -46,7 +46,7 @@ func (d *cliDocument) all(root *cobra.Command) {
 		}
 		order := func(c *cobra.Command) int {
 			for _, g := range groups {
-				if at := slices.Index(g.commands, c.Name()); at >= 0 {
+				if at := slices.IndexFunc(g.commands, func(build func(*app) *cobra.Command) bool { return build(new(app)).Name() == c.Name() }); at >= 0 {
 					return at
 				}
 			}

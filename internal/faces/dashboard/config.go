@@ -40,7 +40,7 @@ type Config struct {
 	Clock func() time.Time
 	// Log receives what went wrong. Defaults to none.
 	Log *zerolog.Logger
-	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to nil: nobody is told.
+	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to none.
 	Observe func() func(error)
 }
 
@@ -53,9 +53,9 @@ const minToken = 16 // bytes
 func (c Config) WithDefaults() Config {
 	c.Listen, c.By = cmp.Or(c.Listen, DefaultListen), cmp.Or(c.By, "dashboard")
 	c.Tick, c.Sample = cmp.Or(c.Tick, 2*time.Second), cmp.Or(c.Sample, 5*time.Second)
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
+	if c.Observe == nil {
+		c.Observe = func() func(error) { return func(error) {} }
 	}
 	return c
 }

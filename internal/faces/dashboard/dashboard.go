@@ -33,8 +33,8 @@ type Dashboard struct {
 
 type site struct {
 	queue   *store.Queue
-	base    string             // of its addresses, as in /q/bigtables
-	observe func() func(error) // nil: nothing is called
+	base    string // of its addresses, as in /q/bigtables
+	observe func() func(error)
 	sampler sampler
 }
 

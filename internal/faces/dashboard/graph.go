@@ -156,10 +156,7 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 	ticker := time.NewTicker(d.config.Sample)
 	defer ticker.Stop()
 	for ctx.Err() == nil {
-		ended := func(error) {}
-		if site.observe != nil {
-			ended = site.observe()
-		}
+		ended := site.observe()
 		if err := takeSample(ctx, site); ctx.Err() == nil {
 			ended(err)
 		}

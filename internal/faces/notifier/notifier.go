@@ -42,10 +42,7 @@ type Config struct {
 func (c Config) WithDefaults() Config {
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.Backoff, c.Adopt = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick)), cmp.Or(c.Adopt, 30*time.Second)
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
 	}
