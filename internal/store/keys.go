@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -15,68 +16,73 @@ import (
 type Keys struct {
 	Queue string // the name of the queue
 
-	Input   string // list: attempts for workers, RPUSH / LPOP
-	Output  string // list: messages from workers, RPUSH / LPOP
-	Control string // list: messages from applications, RPUSH / LPOP
+	Input   string `key:"-input" type:"list"`   // attempts for workers, RPUSH / LPOP
+	Output  string `key:"-output" type:"list"`  // messages from workers, RPUSH / LPOP
+	Control string `key:"-control" type:"list"` // messages from applications, RPUSH / LPOP
 
-	Due      string // zset: refresh_at of idle, enabled models
-	Urgent   string // zset: refresh_at of idle, enabled models that somebody wants to be started at once
-	Parked   string // zset: refresh_at of idle, enabled models that wait for a gate
-	Running  string // zset: deadline_at of models with an attempt in flight
-	Failing  string // zset: failing_since of models that have failed since their last success
-	Disabled string // zset: when the model was disabled
-	StaleAt  string // zset: when the freshness changes next, of models whose policies promise some and which are not stale
-	Late     string // zset: when a late model becomes stale; Never, if it never succeeded
-	Stale    string // zset: since when the model is stale
+	Due      string `key:":due" type:"zset"`      // refresh_at of idle, enabled models
+	Urgent   string `key:":urgent" type:"zset"`   // refresh_at of idle, enabled models that somebody wants to be started at once
+	Parked   string `key:":parked" type:"zset"`   // refresh_at of idle, enabled models that wait for a gate
+	Running  string `key:":running" type:"zset"`  // deadline_at of models with an attempt in flight
+	Failing  string `key:":failing" type:"zset"`  // failing_since of models that have failed since their last success
+	Disabled string `key:":disabled" type:"zset"` // when the model was disabled
+	StaleAt  string `key:":stale_at" type:"zset"` // when the freshness changes next, of models whose policies promise some and which are not stale
+	Late     string `key:":late" type:"zset"`     // when a late model becomes stale; Never, if it never succeeded
+	Stale    string `key:":stale" type:"zset"`    // since when the model is stale
 
-	Gates      string // zset: gate to when a dispatcher is to look at it
-	Holds      string // hash: id of a hold to its JSON; and changes, how often they have changed
-	Limits     string // hash: key, or template of keys, to the JSON of a limit that was set at run time
-	Calendars  string // hash: name to the JSON of a calendar
-	Policies   string // hash: name to canonical JSON
-	PolicyUses string // hash: inline policy to "? " and when a model was saved with it last
-	Errors     string // zset: fingerprint to how many models are failing by it
-	PastErrors string // zset: fingerprint by which no model is failing any more to when the last one ceased to, for a day
-	Bulks      string // zset: id to since when, of bulks that are not over
-	BulksEnded string // zset: id to when it ended, of bulks that were over within a day
-	Settings   string // hash: what all daemons must agree on; the same key with and without braces around the name of the queue
+	Gates      string `key:":gates" type:"zset"`       // gate to when a dispatcher is to look at it
+	Holds      string `key:":holds" type:"hash"`       // id of a hold to its JSON; and changes, how often they have changed
+	Limits     string `key:":limits" type:"hash"`      // key, or template of keys, to the JSON of a limit that was set at run time
+	Calendars  string `key:":calendars" type:"hash"`   // name to the JSON of a calendar
+	Policies   string `key:":policies" type:"hash"`    // name to canonical JSON
+	PolicyUses string `key:":policy_uses" type:"hash"` // inline policy to "? " and when a model was saved with it last
+	Errors     string `key:":errors" type:"zset"`      // fingerprint to how many models are failing by it
+	PastErrors string `key:":past_errors" type:"zset"` // fingerprint by which no model is failing any more to when the last one ceased to, for a day
+	Bulks      string `key:":bulks" type:"zset"`       // id to since when, of bulks that are not over
+	BulksEnded string `key:":bulks_ended" type:"zset"` // id to when it ended, of bulks that were over within a day
+	Settings   string `key:":settings"`                // a hash: what all daemons must agree on; the same key with and without braces around the name of the queue
 
-	QueueCircuit  string // hash: whether the circuit of the queue is open, and its settings. It stays.
-	FormerCircuit string // hash: the circuit of the queue as the release before kept it. Whoever measures makes it QueueCircuit.
+	QueueCircuit  string `key:":circuit:queue" type:"hash"` // whether the circuit of the queue is open, and its settings. It stays.
+	FormerCircuit string `key:":brake" type:"hash"`         // the circuit of the queue as the release before kept it. Whoever measures makes it QueueCircuit.
 
-	Commands        string // zset: id of a command to when it was handled, for a day
-	ClaimedCommands string // list: commands that are claimed and not yet applied, in order, for the leader
-	Leader          string // string: the poller that applies the commands. It leads no longer when it is not known in Pollers, or silent.
-	Forwarded       string // hash: number of another part to that of the last command from there; numbered, the last that was claimed here
-	Dispatchers     string // zset: name of a dispatcher to its last heartbeat
-	Pollers         string // zset: owner of a claimed list to its last heartbeat
-	Workers         string // zset: owner of a taken list to its last heartbeat
-	Front           string // list: what stood first in the input list, by its ticket, when it was first seen there and when last; capped
-	Wake            string // list: at most one token, which calls a dispatcher that waits
+	Commands        string `key:":commands" type:"zset"`        // id of a command to when it was handled, for a day
+	ClaimedCommands string `key:":claimed:control" type:"list"` // commands that are claimed and not yet applied, in order, for the leader
+	Leader          string `key:":holder" type:"string"`        // the poller that applies the commands. It leads no longer when it is not known in Pollers, or silent.
+	Forwarded       string `key:":forwarded" type:"hash"`       // number of another part to that of the last command from there; numbered, the last that was claimed here
+	Dispatchers     string `key:":dispatchers" type:"zset"`     // name of a dispatcher to its last heartbeat
+	Pollers         string `key:":pollers" type:"zset"`         // owner of a claimed list to its last heartbeat
+	Workers         string `key:":workers" type:"zset"`         // owner of a taken list to its last heartbeat
+	Front           string `key:":front" type:"list"`           // what stood first in the input list, by its ticket, when it was first seen there and when last; capped
+	Wake            string `key:":wake" type:"list"`            // at most one token, which calls a dispatcher that waits
 
-	Journal     string // stream: every transition, capped
-	Outbox      string // stream: notices. An entry goes when all groups have acknowledged it, or nobody has in time.
-	Deliveries  string // hash: recipient for which something waits to the message in hand for it; empty: none is
-	Undelivered string // list: messages that could not be delivered, oldest first, capped
-	Rejected    string // list: messages that could not be handled, with the reason and the raw bytes, capped
-	Stats       string // hash: counters
+	Journal     string `key:":journal" type:"stream"`   // every transition, capped
+	Outbox      string `key:":outbox" type:"stream"`    // notices. An entry goes when all groups have acknowledged it, or nobody has in time.
+	Deliveries  string `key:":deliveries" type:"hash"`  // recipient for which something waits to the message in hand for it; empty: none is
+	Undelivered string `key:":undelivered" type:"list"` // messages that could not be delivered, oldest first, capped
+	Rejected    string `key:":rejected" type:"list"`    // messages that could not be handled, with the reason and the raw bytes, capped
+	Stats       string `key:":stats" type:"hash"`       // counters
 }
 
 func newKeys(queue string) Keys {
-	k := Keys{
-		Queue: queue, Input: queue + "-input", Output: queue + "-output", Control: queue + "-control",
-		Due: queue + ":due", Urgent: queue + ":urgent", Parked: queue + ":parked", Running: queue + ":running", Failing: queue + ":failing",
-		Disabled: queue + ":disabled", StaleAt: queue + ":stale_at", Late: queue + ":late", Stale: queue + ":stale",
-		Gates: queue + ":gates", Holds: queue + ":holds", Limits: queue + ":limits", Calendars: queue + ":calendars",
-		Policies: queue + ":policies", PolicyUses: queue + ":policy_uses", Errors: queue + ":errors", PastErrors: queue + ":past_errors",
-		Bulks: queue + ":bulks", BulksEnded: queue + ":bulks_ended", Settings: tagOf(queue) + ":settings", FormerCircuit: queue + ":brake",
-		Commands: queue + ":commands", Leader: queue + ":holder", Forwarded: queue + ":forwarded",
-		Dispatchers: queue + ":dispatchers", Pollers: queue + ":pollers", Workers: queue + ":workers", Front: queue + ":front", Wake: queue + ":wake",
-		Journal: queue + ":journal", Outbox: queue + ":outbox", Deliveries: queue + ":deliveries", Undelivered: queue + ":undelivered",
-		Rejected: queue + ":rejected", Stats: queue + ":stats",
+	k := Keys{Queue: queue}
+	for field, value := range reflect.ValueOf(&k).Elem().Fields() {
+		if name := field.Tag.Get("key"); name != "" {
+			value.SetString(queue + name)
+		}
 	}
-	k.QueueCircuit, k.ClaimedCommands = k.Circuit(model.QueueCircuitKey), k.Claimed(CommandOwner)
+	k.Settings = tagOf(queue) + ":settings"
 	return k
+}
+
+// Types tells of which type each key of the queue is of which there is one, by the names of the keys; but for Settings, which is none of a part.
+func (k *Keys) Types() map[string]string {
+	types := map[string]string{}
+	for field, value := range reflect.ValueOf(k).Elem().Fields() {
+		if kind := field.Tag.Get("type"); kind != "" {
+			types[value.String()] = kind
+		}
+	}
+	return types
 }
 
 var queuePattern = regexp.MustCompile(`^([A-Za-z0-9_.-]{1,64}|\{[A-Za-z0-9_.:-]{1,64}\})$`)

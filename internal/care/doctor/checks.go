@@ -131,15 +131,7 @@ func (c *checker) readable(keys ...string) bool {
 }
 
 func (c *checker) keyTypes(ctx context.Context) error {
-	k := c.store.Keys
-	wants := map[string]string{
-		k.Input: "list", k.Output: "list", k.Control: "list", k.Due: "zset", k.Urgent: "zset", k.Running: "zset", k.StaleAt: "zset", k.Late: "zset", k.Stale: "zset", k.Policies: "hash", k.PolicyUses: "hash",
-		k.Dispatchers: "zset", k.Pollers: "zset", k.Workers: "zset", k.Journal: "stream", k.Outbox: "stream", k.Rejected: "list",
-		k.Stats: "hash", k.QueueCircuit: "hash", k.FormerCircuit: "hash", k.Wake: "list", k.Front: "list", k.ClaimedCommands: "list", k.Leader: "string",
-		k.Forwarded: "hash", k.Commands: "zset", k.Errors: "zset", k.PastErrors: "zset", k.Bulks: "zset", k.BulksEnded: "zset",
-		k.Failing: "zset", k.Disabled: "zset", k.Parked: "zset", k.Gates: "zset", k.Holds: "hash", k.Limits: "hash", k.Calendars: "hash",
-		k.Deliveries: "hash", k.Undelivered: "list",
-	}
+	wants := c.store.Keys.Types()
 	names := slices.Sorted(maps.Keys(wants))
 	types, err := c.store.Report().Types(ctx, names)
 	if err != nil {
