@@ -50,9 +50,8 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 			}
 			equal(t, []dispatcher.Round{want, {}, {}}, rounds)
 			for _, uid := range uids {
-				if got := b.freshness(uid); got != freshness {
-					t.Errorf("%s: got %q, want %q", uid, got, freshness)
-				}
+				got := b.freshness(uid)
+				failIf(t, got != freshness, "%s: got %q, want %q", uid, got, freshness)
 			}
 		}
 		b.Clock.Turn(time.Hour - time.Millisecond)
@@ -68,9 +67,8 @@ func TestAModelGrowsOldWhateverItDoesAndEachStepIsToldOnce(t *testing.T) {
 		told := len(b.Redis.XRange(t.Context(), b.Store.Keys.Outbox, "-", "+").Val())
 		failIf(t, told != 4, "the owners of four models were told %d times", told)
 		b.decide(func(r *store.Record, now time.Time) model.Decision { return r.Succeed(now, new(false)) }, "running")
-		if got := b.freshness("running"); got != "fresh stale_at 10h0m0s" {
-			t.Errorf("after a success without a change it is %q", got)
-		}
+		got := b.freshness("running")
+		failIf(t, got != "fresh stale_at 10h0m0s", "after a success without a change it is %q", got)
 		_, late := b.Scores(b.Store.Keys.Stale)["idle"]
 		failIf(t, !late, "the success of one made another fresh")
 	})

@@ -108,14 +108,12 @@ func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
 			if once {
 				once = false
 				b.refreshAt(held[1], fixture.Start.Add(time.Second))
-				if round := b.round(other); round.Started != 1 {
-					t.Errorf("want the other to start one meanwhile, got %+v", round)
-				}
+				round := b.round(other)
+				failIf(t, round.Started != 1, "want the other to start one meanwhile, got %+v", round)
 			}
 		}}
-		if round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"})); round.Started != 0 || round.Refused != 2 {
-			t.Errorf("want all of the first refused, got %+v", round)
-		}
+		round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
+		failIf(t, round.Started != 0 || round.Refused != 2, "want all of the first refused, got %+v", round)
 		n := len(b.runs()["t1"])
 		failIf(t, n != 2, "want one more started, %d run", n)
 	})

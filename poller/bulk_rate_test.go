@@ -62,14 +62,12 @@ func TestTheRateOfABulkHoldsOverKillsAndPollers(t *testing.T) {
 						elapsed := b.Clock.Now().Sub(began)
 						burst := 1 + int(2*time.Second*time.Duration(rate.count)/rate.per)
 						most := burst + int(elapsed*time.Duration(rate.count)/rate.per)
-						if started := b.Stats()["run"]; started > most {
-							t.Fatalf("%v after it began: want at most %d runs, found %d", elapsed, most, started)
-						}
+						started := b.Stats()["run"]
+						stopIf(t, started > most, "%v after it began: want at most %d runs, found %d", elapsed, most, started)
 						b.Clock.Turn(rate.turn)
 					}
-					if started := b.Stats()["run"]; started != 25 {
-						t.Errorf("want each model run once, found %d runs", started)
-					}
+					started := b.Stats()["run"]
+					failIf(t, started != 25, "want each model run once, found %d runs", started)
 					least := time.Duration(25-10) * rate.per / time.Duration(rate.count)
 					if took := b.Clock.Now().Sub(began); kind == "none" && (took < least || took > 2*least+20*time.Second) { // two leases
 						t.Errorf("want about %v, found %v", least, took)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
 )
@@ -188,9 +189,7 @@ func TestEachPartCarriesOutItsShareOfABulk(t *testing.T) {
 			p.round(1)
 		}
 		for _, store := range p.parts {
-			if _, err := store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, testkit.Only(store.Fleet().BeginBulk(t.Context(), "x", model.Bulk{Action: model.BulkRun, Selector: selector})))
 		}
 		for range 4 {
 			p.round(0)

@@ -35,9 +35,8 @@ func TestAPolicyThatPromisesAnotherFreshnessWatchesItsModelsAnewWhateverTheyDo(t
 		b.walk(b.poller(b.Store, poller.Config{}))
 		since := b.Clock.Now()
 		for _, uid := range []string{"idle", "disabled", "running"} {
-			if at := stale()[uid]; at != since.Add(time.Hour).UnixMilli() {
-				t.Errorf("%s is stale from %s on, want an hour after %s", uid, time.UnixMilli(at).UTC(), since)
-			}
+			at := stale()[uid]
+			failIf(t, at != since.Add(time.Hour).UnixMilli(), "%s is stale from %s on, want an hour after %s", uid, time.UnixMilli(at).UTC(), since)
 		}
 		failIf(t, len(stale()) != 3, "%v are watched", stale())
 		watches := b.Stats()["watch"]

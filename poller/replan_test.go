@@ -79,13 +79,11 @@ func TestAChangedRuleOfAStoredPolicyReachesAllModelsThatWaitForAPlannedRefresh(t
 		b.walk(b.poller(b.Store, poller.Config{Batch: 7}))
 
 		for i := range 50 {
-			if at := b.starts(fmt.Sprint("m", i)); at != halfPast {
-				t.Errorf("m%d: want it to start within the hour, at %s, found %s", i, halfPast, at)
-			}
+			at := b.starts(fmt.Sprint("m", i))
+			failIf(t, at != halfPast, "m%d: want it to start within the hour, at %s, found %s", i, halfPast, at)
 		}
-		if at := b.starts("zone"); at != "2026-11-21T08:00:00.000Z" {
-			t.Errorf("want the half hour of its own zone, found %s", at)
-		}
+		at := b.starts("zone")
+		failIf(t, at != "2026-11-21T08:00:00.000Z", "want the half hour of its own zone, found %s", at)
 		for uid, before := range untouched {
 			after := b.Model(uid)
 			failIf(t, fmt.Sprint(after) != fmt.Sprint(before), "%s: want it left alone as %v, found %v", uid, before, after)

@@ -24,9 +24,8 @@ func (b *bundle) start(config poller.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := p.Run(ctx); err != nil {
-			b.t.Error(err)
-		}
+		err := p.Run(ctx)
+		failIf(b.t, err != nil, "%v", err)
 	})
 	return func() { cancel(); running.Wait() }
 }

@@ -153,9 +153,8 @@ func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAg
 			clients := connectThrough(t, &wire{cut: "{cut}"}, s)
 			must(t, direct.Del(ctx, "{cut}").Err())
 			must(t, direct.RPush(ctx, "{cut}", "one", "two", "three").Err())
-			if err := effect.send(ctx, clients); !errors.Is(err, io.EOF) {
-				t.Errorf("%s: got %v, want EOF: nobody knows whether it was executed", name, err)
-			}
+			err := effect.send(ctx, clients)
+			failIf(t, !errors.Is(err, io.EOF), "%s: got %v, want EOF: nobody knows whether it was executed", name, err)
 			if got := direct.LLen(ctx, "{cut}").Val(); got != effect.want {
 				t.Errorf("%s: %d elements, want %d: executed once", name, got, effect.want)
 			}
@@ -163,9 +162,8 @@ func TestALostReplyOfAWriteIsAnErrorAndTheWriteIsNotRepeatedAndAReadIsAskedForAg
 		read := &wire{cut: "{cut}"}
 		clients := connectThrough(t, read, s)
 		must(t, direct.Set(ctx, "{cut}", "value", 0).Err())
-		if got, err := clients.Read.Get(ctx, "{cut}").Result(); err != nil || got != "value" {
-			t.Errorf("GET = %q, %v; want value", got, err)
-		}
+		got, err := clients.Read.Get(ctx, "{cut}").Result()
+		failIf(t, err != nil || got != "value", "GET = %q, %v; want value", got, err)
 		expectEqual(t, "times that the read was sent, as its first reply was lost", 2, strings.Count(read.Text(), "{cut}"))
 	}
 	testkit.BothIfLong(t, test)
@@ -256,9 +254,8 @@ func TestOrdinaryCallEndsAtItsDeadlineWhenRedisIsSilent(t *testing.T) {
 		options.ReadTimeout, options.WriteTimeout = time.Hour, time.Hour // only its deadline can end the call
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if err := client.Ping(ctx).Err(); err == nil {
-			t.Errorf("%s: PING was answered, want an error", name)
-		}
+		err := client.Ping(ctx).Err()
+		failIf(t, err == nil, "%s: PING was answered, want an error", name)
 	}
 }
 

@@ -26,9 +26,8 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 			"want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
 		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
 		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
-			if place, err := b.Report().QueuePosition(t.Context(), at(uid, "")); err != nil || place.No != no {
-				t.Errorf("%s: want place %d, got %+v, %v", uid, no, place, err)
-			}
+			place, err := b.Report().QueuePosition(t.Context(), at(uid, ""))
+			failIf(t, err != nil || place.No != no, "%s: want place %d, got %+v, %v", uid, no, place, err)
 		}
 		if place, err = b.Report().QueuePosition(t.Context(), at("m", "gone")); err != nil || place.No != 0 || place.Wait() != 0 {
 			t.Errorf("want no place, got %+v, %v", place, err)

@@ -295,9 +295,8 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 	})
 	for entry, raw := range map[string]string{"": "", "O": "", "C": "", "O12": "", "C1/2": "", "o1/2 x": "1/2 x", "cx y": "x y"} {
 		Claimed{entry}.Large()
-		if got := (Claimed{entry}).Raw(); got != raw || entry == "" && (Claimed{entry}).FromControl() {
-			t.Errorf("%q: got %q", entry, got)
-		}
+		got := (Claimed{entry}).Raw()
+		failIf(t, got != raw || entry == "" && (Claimed{entry}).FromControl(), "%q: got %q", entry, got)
 	}
 	c := Claimed{"C4097/4096 {\"type\": \"put\""}
 	if size, most, large := c.Large(); !large || size != "4097" || most != "4096" || !c.FromControl() || c.Raw() != `{"type": "put"` {
@@ -335,11 +334,9 @@ func TestOneMessageOf100MBIsClaimedAtOnceWithoutItsBytes(t *testing.T) {
 	}
 	must(t, b.Clients.Write.RPush(t.Context(), b.Keys.Output, "r").Err())
 	for i := range many {
-		if claimed := b.claim("p1", 1000); len(claimed) != i+1 || bytesOf(claimed) > 4000 {
-			t.Fatalf("claim %d: got %d entries of %d bytes", i, len(claimed), bytesOf(claimed))
-		}
+		claimed := b.claim("p1", 1000)
+		stopIf(t, len(claimed) != i+1 || bytesOf(claimed) > 4000, "claim %d: got %d entries of %d bytes", i, len(claimed), bytesOf(claimed))
 	}
-	if claimed := b.claim("p1", 1000); claimed[many] != "or" {
-		t.Errorf("want the message behind them, got %q", claimed[many])
-	}
+	claimed := b.claim("p1", 1000)
+	failIf(t, claimed[many] != "or", "want the message behind them, got %q", claimed[many])
 }

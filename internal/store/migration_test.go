@@ -71,9 +71,8 @@ func TestAQueueWhoseSlotMovesStandsStillUnharmedAndGoesOnWhereItIsThen(t *testin
 	m.set(m.source, "MIGRATING", m.target)
 	m.move(b.Keys.Due)
 	for name, call := range map[string]func(context.Context) error{"claim": claim, "read": read} {
-		if err := call(t.Context()); !redis.IsTryAgainError(errors.Unwrap(err)) {
-			t.Errorf("%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
-		}
+		err := call(t.Context())
+		failIf(t, !redis.IsTryAgainError(errors.Unwrap(err)), "%s in a slot of two nodes: expected TRYAGAIN, found %v", name, err)
 	}
 	m.move(m.keys(m.source)...)
 	m.set(m.target, "NODE", m.target)

@@ -155,9 +155,8 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		settle := func(what string, line *Mailbox, to Settlement, want bool) {
 			t.Helper()
 			to.At = b.now
-			if settled, err := b.Outbox().Settle(ctx, line, to); err != nil || settled != want {
-				t.Errorf("%s: settled %t, %v, want %t", what, settled, err, want)
-			}
+			settled, err := b.Outbox().Settle(ctx, line, to)
+			failIf(t, err != nil || settled != want, "%s: settled %t, %v, want %t", what, settled, err, want)
 		}
 		push("n1")
 		mine, other := line(), line()
@@ -181,8 +180,7 @@ func TestOneNotifierAloneSettlesALineAndNoNoticeIsForgotten(t *testing.T) {
 		if all, err := b.Outbox().Undelivered(ctx); err != nil || len(all) != 1 || all[0].Tries != 3 || all[0].Reason != "HTTP 500" || all[0].Notices[0] != "n2" {
 			t.Errorf("kept %+v, %v", all, err)
 		}
-		if n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val(); n != 0 {
-			t.Errorf("%d keys are left", n)
-		}
+		n := b.redis.Exists(ctx, b.Keys.Recipients("ops"), b.Keys.Notices("ops"), b.Keys.Deliveries).Val()
+		failIf(t, n != 0, "%d keys are left", n)
 	})
 }

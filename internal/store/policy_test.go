@@ -40,9 +40,8 @@ func TestAPolicyIsStoredAsItsCanonicalTextAndForgottenAgain(t *testing.T) {
 		read := policies["nightly"]
 		failIf(t, err != nil || !read.Equal(policy) || read.Name != "nightly", "read %+v, %v", read, err)
 		for i, want := range []bool{true, false} {
-			if removed, err := b.Fleet().RemovePolicy(ctx, "nightly"); removed != want || err != nil {
-				t.Errorf("removal %d = %v, %v; want %v", i+1, removed, err, want)
-			}
+			removed, err := b.Fleet().RemovePolicy(ctx, "nightly")
+			failIf(t, removed != want || err != nil, "removal %d = %v, %v; want %v", i+1, removed, err, want)
 		}
 		b.expect(keys{":forwarded": hash{"changes": "2"}})
 		if text, found, err := b.Report().PolicyText(ctx, "nightly"); text != "" || found || err != nil {
@@ -55,9 +54,8 @@ func TestTheBuiltInDefaultPolicyCountsAsStoredUntilAnotherIs(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		expect := func(want string) {
 			t.Helper()
-			if text, found, err := b.Report().PolicyText(t.Context(), DefaultPolicyName); text != want || !found || err != nil {
-				t.Errorf("PolicyText = %q, %v, %v; want %q", text, found, err, want)
-			}
+			text, found, err := b.Report().PolicyText(t.Context(), DefaultPolicyName)
+			failIf(t, text != want || !found || err != nil, "PolicyText = %q, %v, %v; want %q", text, found, err, want)
 		}
 		expect(defaultText)
 		if removed, err := b.Fleet().RemovePolicy(t.Context(), DefaultPolicyName); removed || err != nil {
@@ -93,9 +91,8 @@ func TestAPolicyThatIsTooLargeOrHasNoProperNameIsNotStoredAndStaysReadableIfItIs
 		p = policy.Default()
 		for _, p.Name = range []string{"", "a b", "inline-0123", "\x1b", strings.Repeat("x", 201)} {
 			var refused *document.Error
-			if err := b.Fleet().PutPolicy(t.Context(), p); !errors.As(err, &refused) || refused.Field != "name" {
-				t.Errorf("%q: expected a refusal of the name, found %v", p.Name, err)
-			}
+			err := b.Fleet().PutPolicy(t.Context(), p)
+			failIf(t, !errors.As(err, &refused) || refused.Field != "name", "%q: expected a refusal of the name, found %v", p.Name, err)
 		}
 		if _, err := model.DecodeCommand([]byte(`{"type":"put","uid":"m1","policy":` + large + `}`)); err == nil || !strings.Contains(err.Error(), "policy: "+want) {
 			t.Errorf("inline: expected %q, found %v", want, err)
@@ -120,9 +117,8 @@ func TestNamesThatShareATextShareACompiledPolicy(t *testing.T) {
 			policies, err := b.Policies(t.Context(), names)
 			stopIf(t, err != nil || len(policies) != 1000, "expected 1000 policies, found %d, %v", len(policies), err)
 			for i, name := range names {
-				if timeout := policies[name].Timeout; timeout != time.Duration(i%100+1)*time.Minute {
-					t.Fatalf("%s: found the timeout %s of another policy", name, timeout)
-				}
+				timeout := policies[name].Timeout
+				stopIf(t, timeout != time.Duration(i%100+1)*time.Minute, "%s: found the timeout %s of another policy", name, timeout)
 			}
 			failIf(t, policies["p7"].Retries != policies["p907"].Retries, "expected names with the same text to share one compiled expression")
 		}
@@ -223,9 +219,8 @@ func TestAPartialPolicyOfAModelIsCompletedWithTheStoredDefault(t *testing.T) {
 		whole := named(t, `{"timeout":"1m","retries":["3m"],"give_up_after":"1w"}`)
 		name := put()
 		expectEqual(t, "name", whole.ContentName(), name)
-		if policy := b.load("m1").Policy; !policy.Equal(whole) {
-			t.Errorf("in force is %+v", policy)
-		}
+		policy := b.load("m1").Policy
+		failIf(t, !policy.Equal(whole), "in force is %+v", policy)
 		text, _, err := b.Report().PolicyText(t.Context(), name)
 		expectEqual(t, "text", `{"timeout":"1m","retries":["3m"],"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w"}`, text)
 		failIf(t, err != nil, "%v", err)

@@ -131,9 +131,8 @@ func TestEachPartTellsOfItsOwnCircuitThatIsTurnedByHand(t *testing.T) {
 			func() (bool, error) { return q.Fleet().OpenCircuit(t.Context(), "queue", "ann", "", time.Hour) }, // one of them is open already
 			func() (bool, error) { return q.Fleet().CloseCircuit(t.Context(), "queue", "ann") },
 		} {
-			if changed, err := turn(); !changed || err != nil {
-				t.Errorf("want a change, got %v, %v", changed, err)
-			}
+			changed, err := turn()
+			failIf(t, !changed || err != nil, "want a change, got %v, %v", changed, err)
 		}
 		for i, want := range []string{"circuit_opened ann, circuit_closed ann, ", "circuit_opened bob, circuit_closed ann, "} {
 			told := ""
@@ -195,9 +194,8 @@ func TestAPartMayBeLookedAtAloneAndNotWrittenTo(t *testing.T) {
 			"policy":  alone.Fleet().PutPolicy(t.Context(), policy.Default()),
 			"circuit": alone.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann"),
 		} {
-			if want := "queue: expected the whole of {q}, found its part {q:1}"; err == nil || err.Error() != want {
-				t.Errorf("%s: want %q, got %v", doing, want, err)
-			}
+			want := "queue: expected the whole of {q}, found its part {q:1}"
+			failIf(t, err == nil || err.Error() != want, "%s: want %q, got %v", doing, want, err)
 		}
 		for _, name := range []string{"{q:2}", "{q:01}", "{other:1}", "{q}"} { // queues of that name
 			if q := open(name); q.RequireWhole() != nil || q.Parts[0].Keys.Queue == second.Keys.Queue {
@@ -239,16 +237,14 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 		forward := func(commands []Forwarded) {
 			t.Helper()
 			done, err := first.Forward(ctx, commands)
-			if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); err != nil || diff != "" {
-				t.Errorf("%v\n%s", err, diff)
-			}
+			diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done)
+			failIf(t, err != nil || diff != "", "%v\n%s", err, diff)
 		}
 		expect := func(want ...string) {
 			t.Helper()
 			found, err := clients.Read.LRange(ctx, second.Keys.Control, 0, -1).Result()
-			if diff := cmp.Diff(want, found); err != nil || diff != "" {
-				t.Errorf("%v\n%s", err, diff)
-			}
+			diff := cmp.Diff(want, found)
+			failIf(t, err != nil || diff != "", "%v\n%s", err, diff)
 		}
 		settle := func(commands []Forwarded) {
 			t.Helper()
@@ -323,9 +319,8 @@ func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
 		{settingModelName, list{"a b"}, "model_name: expected "},
 	} {
 		for _, value := range test.values {
-			if _, err := parseSettings(keys, hash{test.field: value}); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s %q: want a refusal, got %v", test.field, value, err)
-			}
+			_, err := parseSettings(keys, hash{test.field: value})
+			failIf(t, err == nil || !strings.Contains(err.Error(), test.want), "%s %q: want a refusal, got %v", test.field, value, err)
 		}
 	}
 	for _, test := range []struct {
@@ -336,9 +331,8 @@ func TestSettingsThatCannotBeReadKeepADaemonFromGuessing(t *testing.T) {
 		{hash{settingLayout: "1", settingParts: "8", settingNewError: "7"}, settings{layout: 1, parts: 8, above: 7}},
 		{hash{settingPayload: PayloadNested, settingNewError: "0"}, settings{layout: 1, parts: 1, wire: model.Wire{Nested: true}, above: None}},
 	} {
-		if got, err := parseSettings(keys, test.found); err != nil || got != test.want {
-			t.Errorf("%v: got %+v, %v", test.found, got, err)
-		}
+		got, err := parseSettings(keys, test.found)
+		failIf(t, err != nil || got != test.want, "%v: got %+v, %v", test.found, got, err)
 	}
 }
 
@@ -351,9 +345,8 @@ func TestHowManyModelsAFingerprintMayStopUntoldIsSetForTheQueue(t *testing.T) {
 		}
 		q := open()
 		expectEqual(t, "at first", 50, q.NewErrorAbove())
-		if err := q.SetNewErrorAbove(t.Context(), -1); err == nil {
-			t.Error("expected a refusal")
-		}
+		err := q.SetNewErrorAbove(t.Context(), -1)
+		failIf(t, err == nil, "expected a refusal")
 		for _, models := range []int{9, 0} {
 			must(t, q.SetNewErrorAbove(t.Context(), models))
 			expectEqual(t, "here and for others", [2]int{models, models}, [2]int{q.NewErrorAbove(), open().NewErrorAbove()})

@@ -112,9 +112,8 @@ func TestTheNewestRejectedMessageAboutAModelIsFoundInAnyPart(t *testing.T) {
 			must(t, b.redis.RPush(t.Context(), q.Parts[part].Keys.Rejected, texts).Err())
 		}
 		for _, part := range q.Parts {
-			if last, found, err := part.Fleet().RejectionAbout(t.Context(), "m"); !found || last.Reason != "second" || err != nil {
-				t.Errorf("found %v %+v, %v", found, last, err)
-			}
+			last, found, err := part.Fleet().RejectionAbout(t.Context(), "m")
+			failIf(t, !found || last.Reason != "second" || err != nil, "found %v %+v, %v", found, last, err)
 		}
 		if _, found, err := q.Parts[0].Fleet().RejectionAbout(t.Context(), "nobody"); found || err != nil {
 			t.Errorf("found one about nobody, %v", err)

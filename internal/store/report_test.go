@@ -53,9 +53,8 @@ func TestTheJournalIsCappedWithinOneNode(t *testing.T) {
 			batch = append(batch, b.save(record, fmt.Sprintf(`{"n":%d}`, i)))
 		}
 		b.mustApply(batch...)
-		if n := len(b.state()[":journal"].(events)); n < 100 || n > 200 {
-			t.Errorf("journal holds %d entries, want 100 to 200", n)
-		}
+		n := len(b.state()[":journal"].(events))
+		failIf(t, n < 100 || n > 200, "journal holds %d entries, want 100 to 200", n)
 	}, func(c *Config) { c.JournalCap = 100 })
 }
 

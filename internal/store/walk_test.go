@@ -212,9 +212,8 @@ func TestABulkIsMovedOnlyByWhomReadItLast(t *testing.T) {
 		bulks[0].Place = WalkEnds
 		behind := bulks[0]
 		for i, want := range []bool{true, false} { // it is over, and nobody moves it any more
-			if moved, err := b.MoveBulk(t.Context(), []*Bulk{&bulks[0], &behind}[i], b.now); err != nil || moved != want {
-				t.Errorf("expected moved %t, found %t, %v", want, moved, err)
-			}
+			moved, err := b.MoveBulk(t.Context(), []*Bulk{&bulks[0], &behind}[i], b.now)
+			failIf(t, err != nil || moved != want, "expected moved %t, found %t, %v", want, moved, err)
 		}
 		left := b.bulks(t)
 		failIf(t, len(left) != 1, "expected the bulk of b over, found %+v", left)
@@ -235,9 +234,8 @@ func TestWhatWasOverForADayIsForgotten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		for _, id := range []string{"x", "y"} {
 			must(t, only(b.Fleet().BeginBulk(t.Context(), id, model.Bulk{Action: model.BulkRun})))
-			if cancelled, err := b.Fleet().CancelBulk(t.Context(), id); err != nil || !cancelled {
-				t.Fatalf("expected it cancelled, found %t, %v", cancelled, err)
-			}
+			cancelled, err := b.Fleet().CancelBulk(t.Context(), id)
+			stopIf(t, err != nil || !cancelled, "expected it cancelled, found %t, %v", cancelled, err)
 			b.now = b.now.Add(25 * time.Hour)
 		}
 		ended, err := b.Fleet().EndedBulks(t.Context())

@@ -152,9 +152,8 @@ func (s *spread) work(ctx context.Context) {
 	}, worker.Config{Concurrency: 50, MaxBackoff: time.Second})
 	s.check("open a worker pool", err)
 	s.workers.Go(func() {
-		if err := pool.Run(ctx); err != nil {
-			s.t.Error(err)
-		}
+		err := pool.Run(ctx)
+		failIf(s.t, err != nil, "%v", err)
 	})
 }
 

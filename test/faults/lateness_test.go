@@ -225,9 +225,8 @@ func (d *drill) expectLate(q lateQueue, done bool, reason string) {
 	d.t.Helper()
 	for _, part := range q.Parts {
 		for _, v := range q.verbs {
-			if is, err := v.done(part); err != nil || is != done {
-				d.t.Fatalf("%s: %s: want it done: %t, found %t, %v", part.Keys.Queue, v.name, done, is, err)
-			}
+			is, err := v.done(part)
+			stopIf(d.t, err != nil || is != done, "%s: %s: want it done: %t, found %t, %v", part.Keys.Queue, v.name, done, is, err)
 		}
 		hold, err := holdOf(d.ctx, part, "h1")
 		stopIf(d.t, err != nil || hold == nil || hold.Reason != reason || !hold.Until.IsZero(),

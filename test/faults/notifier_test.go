@@ -72,15 +72,11 @@ func TestAKilledNotifierLosesNoNotice(t *testing.T) {
 		"routes.yaml": fmt.Sprintf("channels:\n  ops: {webhook: %q, secret: {file: %q}, digest: none, timeout: 30s}\n", server.URL, filepath.Join(dir, "secret")) +
 			"  copy: {list: copy}\nroutes:\n- {events: [disabled], channels: [ops, copy]}\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	for i := range notices {
 		entry := &redis.XAddArgs{Stream: f.Store.Keys.Outbox, Values: []string{"event", "disabled", "uid", fmt.Sprint("m", i)}}
-		if err := f.Redis.XAdd(f.ctx, entry).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.Redis.XAdd(f.ctx, entry).Err())
 	}
 	start := func() *testkit.Process {
 		return f.start("notifier", "--routes", routes, "--tick", "20ms")

@@ -190,13 +190,11 @@ func (p *replay) checkCounters() {
 		entries[model.Event(entry["event"])]++
 	}
 	for _, event := range journaled {
-		if grown := p.after.grown(p.before, string(event)); grown != entries[event] {
-			fail("%s was counted %d times, the journal has it %d times", event, grown, entries[event])
-		}
+		grown := p.after.grown(p.before, string(event))
+		failIf(grown != entries[event], "%s was counted %d times, the journal has it %d times", event, grown, entries[event])
 	}
-	if grown := p.after.grown(p.before, "duplicate"); grown < p.ids.repeats() {
-		fail("%d commands were repeated, and %d duplicates counted", p.ids.repeats(), grown)
-	}
+	grown := p.after.grown(p.before, "duplicate")
+	failIf(grown < p.ids.repeats(), "%d commands were repeated, and %d duplicates counted", p.ids.repeats(), grown)
 	counted, rejected := 0, 0
 	for _, counter := range settled {
 		counted += p.after.grown(p.before, counter)

@@ -131,9 +131,8 @@ func (p *replay) checkCompared() {
 	failIf(p.outdated() && (is != was || p.after.changes != p.before.changes),
 		"a change that was decided after %q changes came after %q, and was made: want %s, found %s", p.compared.seen, p.before.changes, was, is)
 	before, _ := strconv.Atoi(p.before.changes)
-	if after, _ := strconv.Atoi(p.after.changes); is != was && after != before+1 {
-		fail("what operators set was changed, and %d changes were counted behind %d", after, before)
-	}
+	after, _ := strconv.Atoi(p.after.changes)
+	failIf(is != was && after != before+1, "what operators set was changed, and %d changes were counted behind %d", after, before)
 }
 
 // set is what operators set.

@@ -41,14 +41,12 @@ func (s *snapshot) checkIndexes(steers bool) {
 		}
 	}
 	for gate := range want.parkedBy {
-		if _, known := s.gates[gate]; !known {
-			fail("%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
-		}
+		_, known := s.gates[gate]
+		failIf(!known, "%v wait for the gate %s, and nobody will look at it", want.parkedBy[gate], gate)
 	}
 	for name, state := range s.circuits {
-		if _, known := s.gates[string(model.NewBlocker(model.BlockerCircuit, name))]; state["opened_at"] != "" && !known {
-			fail("the circuit of %s is open, and people are not told: %v", name, s.gates)
-		}
+		_, known := s.gates[string(model.NewBlocker(model.BlockerCircuit, name))]
+		failIf(state["opened_at"] != "" && !known, "the circuit of %s is open, and people are not told: %v", name, s.gates)
 	}
 	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
 		{"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
