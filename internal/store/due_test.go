@@ -1,11 +1,25 @@
 package store
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
 	"math"
+	"net"
+	"os"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model"
 )
 
 func (b *bench) readDue(limit int) Due {
@@ -141,5 +155,210 @@ func TestADispatcherWithoutANameSharesWithNobodyAndIsNotNoted(t *testing.T) {
 		b.asks("d0", 0)
 		b.expectShare("", 0, []string{"a", "b"}, 0)
 		expectEqual(t, "dispatchers", any(scores{"d0": six}), b.state()[":dispatchers"])
+	})
+}
+
+// Of 18 MiB in the input list alone, unless the long tests run: all lists are waited for in the same way.
+func TestAWaiterIsToldOfAnEntryOf64MiBAndReceivesHardlyAnyOfIt(t *testing.T) {
+	t.Parallel()
+	const bound = 16 << 20 // the buffers of two sockets of the kernel hold some megabytes
+	b, huge := newBench(t, testkit.Redis(t)), strings.Repeat("x", long.Or(18<<20, 64<<20))
+	idle, err := New(connect(t, b.server.Addr, ConnectOptions{}), Config{Queue: benchQueue})
+	must(t, err)
+	waits := map[string]func(context.Context) (bool, error){b.Keys.Input: idle.Pool().WaitInput}
+	if long.Enabled() {
+		waits[b.Keys.Output], waits[b.Keys.Control], waits[b.Keys.Wake] = idle.WaitOutput, idle.WaitControl, idle.WaitWake
+	}
+	info := func(section, name string) (n int) {
+		_, found, _ := strings.Cut(b.redis.Info(t.Context(), section).Val(), name+":")
+		_, err := fmt.Sscan(found, &n)
+		must(t, err)
+		return n
+	}
+	for key, wait := range waits {
+		told := make(chan error, 1)
+		go func() {
+			for { // again whenever nothing has come for a second, as loops do also when a busy Redis has not answered in time
+				if found, err := wait(t.Context()); found || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+					told <- err
+					return
+				}
+			}
+		}()
+		testkit.Eventually(t, "it waits", func() bool { return info("clients", "blocked_clients") == 1 })
+		before := info("stats", "total_net_output_bytes")
+		must(t, b.redis.RPush(t.Context(), key, huge).Err())
+		must(t, testkit.Await(t, told, "a word of "+key))
+		sent := info("stats", "total_net_output_bytes") - before
+		failIf(t, sent > bound, "%s: the waiter was sent %d bytes, want %d at most", key, sent, bound)
+		left := b.redis.LLen(t.Context(), key).Val()
+		failIf(t, left != 1 && key != b.Keys.Wake, "%s: %d entries are left, want the one", key, left)
+		b.server.Flush(t)
+	}
+}
+
+// fakeConn is a connection on which these answers arrive.
+type fakeConn struct {
+	net.Conn
+	io.Reader
+}
+
+func (c fakeConn) Read(p []byte) (int, error) { return c.Reader.Read(p) }
+
+func TestABoundedConnectionPassesAllButLargeValues(t *testing.T) {
+	value := func(mark string, size int) string {
+		return mark + strconv.Itoa(size) + "\r\n" + strings.Repeat("$", size) + "\r\n"
+	}
+	fits := value("$", maxWaited)
+	for name, test := range map[string]struct {
+		passed, refused string
+	}{
+		"nothing":                      {"", ""},
+		"lines":                        {"+OK\r\n-ERR $99999999\r\n:123456789\r\n_\r\n,1.5\r\n#t\r\n$-1\r\n*-1\r\n" + "+" + strings.Repeat("$", 2*maxWaited) + "\r\n", ""},
+		"values that fit":              {fits + fits + value("$", 0) + fits + "+OK\r\n", ""},
+		"a list of many":               {"*3\r\n" + fits + value("$", 1) + fits, ""},
+		"a value that looks like one":  {"$11\r\n$9999999999\r\n\r\n+OK\r\n", ""},
+		"a large value":                {"", value("$", maxWaited+1)},
+		"a large value behind others":  {fits + "+OK\r\n*2\r\n$3\r\nkey\r\n", value("$", maxWaited+1)},
+		"a large verbatim text":        {"", value("=", maxWaited+1)},
+		"a large error":                {"", value("!", maxWaited+1)},
+		"a size that no number can be": {"", "$" + strings.Repeat("9", 30) + "\r\n"},
+	} {
+		for kind, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
+			conn := &boundedConn{Conn: fakeConn{Reader: cut(strings.NewReader(test.passed + test.refused))}}
+			var got bytes.Buffer
+			_, err := io.Copy(&got, struct{ io.Reader }{conn})
+			if refused := test.refused != ""; errors.Is(err, errLarge) != refused || !refused && got.String() != test.passed {
+				t.Errorf("%s, %s: %d bytes and %v, want %d and refused: %t", name, kind, got.Len(), err, len(test.passed), refused)
+			}
+			failIf(t, got.Len() > len(test.passed)+headerSize,
+				"%s, %s: %d bytes were passed, want %d at most", name, kind, got.Len(), len(test.passed)+headerSize)
+		}
+	}
+}
+
+func TestAWaitingCallReturnsAtOnceAndTakesNothingButAWakeCall(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		lists := keys{"-output": list{"a", "b"}, "-control": list{"c", "d"}, "-input": list{"e", "f"}}
+		b.seed(and(lists, keys{":wake": list{"1"}}))
+		for name, wait := range map[string]func(context.Context) (bool, error){
+			"output": b.WaitOutput, "control": b.WaitControl, "input": b.Pool().WaitInput, "wake": b.WaitWake,
+		} {
+			found, err := wait(t.Context())
+			failIf(t, !found || err != nil, "%s: %v, %v; want true", name, found, err)
+		}
+		b.expect(lists)
+	})
+}
+
+func TestWaitingForNothingEndsByItself(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		var waiting sync.WaitGroup
+		for _, wait := range []func(context.Context) (bool, error){b.WaitOutput, b.WaitWake} {
+			waiting.Go(func() {
+				found, err := wait(context.Background())
+				failIf(t, found || err != nil, "waiting for nothing = %v, %v; want false", found, err)
+			})
+		}
+		waiting.Wait()
+	})
+}
+
+func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		entry := func(uid string) string { return `{"big_table_uid":"m","refresh_attempt_uid":"` + uid + `"}` }
+		b.seed(keys{"-input": list{entry("a"), "nonsense", entry("b")}, ":stats": hash{"start": "200"}})
+		for _, ticket := range []int{4, 20, 36} { // 16 a second
+			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
+			b.now = b.now.Add(time.Second)
+		}
+		b.now = b.now.Add(-time.Second)
+		at := func(uid, attemptUID string) *Record {
+			return &Record{Model: model.Model{UID: uid, State: model.State{AttemptUID: attemptUID}}}
+		}
+		place, err := b.Report().QueuePosition(t.Context(), at("m", "b"))
+		failIf(t, err != nil || place != (QueuePosition{No: 3, Rate: 16}) || place.Wait() != 187500*time.Microsecond,
+			"want the third place at 16 a second, got %+v, %s, %v", place, place.Wait(), err)
+		b.seed(keys{":urgent": scores{"first": 1, "second": 2}, ":due": scores{"third": 1}})
+		for uid, no := range map[string]int{"first": 4, "third": 5, "second": 6, "other": 0} {
+			place, err := b.Report().QueuePosition(t.Context(), at(uid, ""))
+			failIf(t, err != nil || place.No != no, "%s: want place %d, got %+v, %v", uid, no, place, err)
+		}
+		if place, err = b.Report().QueuePosition(t.Context(), at("m", "gone")); err != nil || place.No != 0 || place.Wait() != 0 {
+			t.Errorf("want no place, got %+v, %v", place, err)
+		}
+	})
+}
+
+// Only what is news is noted: a front that was passed, or an empty list that was told already, is none.
+func TestAFrontIsNotedWhenItIsNews(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{"-input": list{"x"}, ":stats": hash{"start": "9"}})
+		note := func(ticket int, after time.Duration, want list) {
+			t.Helper()
+			b.now = b.now.Add(after)
+			must(t, b.SampleHead(t.Context(), ticket, b.now, time.Second))
+			got, _ := b.state()[":front"].(list)
+			expectEqual(t, "front", want, got)
+		}
+		note(0, 0, nil)
+		note(5, 0, list{"5 1795240800000 1795240800000"})
+		note(5, time.Second, list{"5 1795240800000 1795240801000"})
+		note(3, time.Second, list{"5 1795240800000 1795240801000"}) // handed back
+		note(7, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"})
+		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000"}) // something waits
+		b.redis.Del(t.Context(), b.Keys.Input)
+		note(0, 0, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
+		note(0, time.Second, list{"5 1795240800000 1795240801000", "7 1795240802000 1795240802000", "9 1795240803000"})
+		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 2) // somebody has reset the counters
+		note(1, 0, list{"1 1795240804000 1795240804000"})
+	})
+}
+
+// Old fronts are thinned out to a tick's distance, so that they last for hours: nobody seems to have been taken sooner than was noted, nor more
+// than a tick later.
+func TestOldFrontsAreThinnedOutWithoutATickOfEvidenceLost(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for name, test := range map[string]struct {
+			every time.Duration // between two fronts
+			empty int           // the list was found empty after so many
+			most  int           // fronts that may be kept
+			least time.Duration // that they reach back
+		}{
+			"four a tick":        {250 * time.Millisecond, 7000, 4200, headSamplesCap * 250 * time.Millisecond},
+			"thinned out before": {800 * time.Millisecond, 7000, 8750, 100 * time.Minute},
+		} {
+			b.redis.Del(t.Context(), b.Keys.Front)
+			b.redis.HSet(t.Context(), b.Keys.Stats, "start", 3*headSamplesCap)
+			begin := b.now.Add(-(headSamplesCap + 1) * test.every).Truncate(time.Millisecond)
+			seeded := make([]any, headSamplesCap)
+			for i := range seeded {
+				seen := begin.Add(time.Duration(i) * test.every).UnixMilli()
+				seeded[i] = fmt.Sprintf("%d %d %d", 3*i+1, seen, seen+50)
+				if i == test.empty {
+					seeded[i] = fmt.Sprintf("%d %d", 3*i+1, seen)
+				}
+			}
+			b.redis.RPush(t.Context(), b.Keys.Front, seeded...)
+			before, errBefore := b.HeadSamples(t.Context())
+			err := b.SampleHead(t.Context(), 3*headSamplesCap, b.now, time.Second)
+			after, errAfter := b.HeadSamples(t.Context())
+			stopIf(t, err != nil || errBefore != nil || errAfter != nil, "%v, %v, %v", err, errBefore, errAfter)
+			back := after.At.Sub(after.Noted[0].FirstSeen)
+			failIf(t, len(after.Noted) > test.most || back < test.least,
+				"%s: want at most %d fronts of %s, got %d of %s", name, test.most, test.least, len(after.Noted), back)
+			for ticket := after.Noted[0].Ticket; ticket < 3*headSamplesCap-3; ticket += long.Or(7, 1) {
+				place := (ticket - 1) / 3
+				for _, started := range []time.Duration{-time.Minute, 0, 49 * time.Millisecond, 51 * time.Millisecond} {
+					s := &model.State{Ticket: ticket, StartedAt: begin.Add(time.Duration(place)*test.every + started)}
+					if !s.StartedAt.After(after.Noted[0].FirstSeen) {
+						continue
+					}
+					if late := after.TakenAt(s).Sub(before.TakenAt(s)); late < 0 || late > time.Second {
+						t.Fatalf("%s: ticket %d, started %s after: taken %s later than it was noted", name, ticket, started, late)
+					}
+				}
+			}
+		}
 	})
 }

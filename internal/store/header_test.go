@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -9,9 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/scripts"
 )
 
@@ -184,4 +187,157 @@ func numbersIn(text string, pattern *regexp.Regexp) map[int]bool {
 		numbers[number] = true
 	}
 	return numbers
+}
+
+// TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless passes what no method of Store passes: one list for two, and numbers without measure. A
+// script without end stops Redis, for everybody.
+func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
+	t.Parallel()
+	server := testkit.Redis(t, "--save", "") // private: it may have to be killed
+	b := newBench(t, server)
+	const endless = "1000000000000000"
+	k := b.Keys
+	shared := []string{k.Due, k.Running, k.Input, k.Claimed(""), k.ClaimedCommands, k.Leader, k.Rejected, k.Journal, k.Outbox, k.Stats, k.Wake, k.Policies, k.Urgent}
+	for name, test := range map[string]struct {
+		script *redis.Script
+		keys   []string
+		args   []any
+	}{
+		"a list that is taken from itself":    {takeAttempts, []string{k.Taken("w"), k.Taken("w"), k.Workers}, []any{"1", "w", "1", endless, "7"}},
+		"a list that is requeued into itself": {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
+		"counters without number": {
+			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
+			[]any{1, 1, 1, 1, "", "settle", "m", "", endless},
+		},
+	} {
+		b.seed(keys{":taken:w": list{"a", "b"}})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		must(t, b.Clients.LoadScripts(ctx, b.Keys.Due))
+		err := b.redis.EvalSha(ctx, test.script.Hash(), test.keys, test.args...).Err()
+		stopIf(t, err != nil && !Answered(err), "%s: expected an answer, found %v", name, err)
+		cancel()
+		server.Flush(t)
+	}
+}
+
+func TestNoScriptUnpacksWhatHasNoBound(t *testing.T) {
+	t.Parallel()
+	seen := 0
+	for file, text := range scripts.Sources() {
+		body := bodyOf(text)
+		seen += strings.Count(body, "unpack(")
+		for _, place := range unbound(body) {
+			t.Errorf("%s: %s", file, place)
+		}
+	}
+	failIf(t, seen < 10, "expected at least 10 places that unpack a list, found %d", seen)
+}
+
+// Each fault is planted in one place of a real script, and must be found.
+func TestTheCheckOfUnpackFindsEachPlantedFault(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ file, old, fault, want string }{
+		{"commit.lua", "unpack(add, first, last)", "unpack(add)", "unpack(add)"},
+		{"commit.lua", "unpack(add, first, last)", "unpack(remove, 1, last)", "unpack(remove, 1, last)"},
+		{"commit.lua", "unpack(add, first, last)", "unpack(add, 1, last)", "unpack(add, 1, last)"},
+		{"commit.lua", "unpack(pushed, first, last)", "unpack(pushed, 1, #pushed)", "unpack(pushed, 1, #pushed)"},
+		{"commit.lua", "in chunks(pushed) do", "in pairs(pushed) do", "unpack(pushed, first, last)"},
+		{"commit.lua", "math.min(#entry, 1000)", "#entry", "unpack(entry, 1, #entry)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#entry, 10000)", "math.min(#entry, 10000)"},
+		{"commit.lua", "math.min(#entry, 1000)", "math.min(#notice, 1000)", "math.min(#notice, 1000)"},
+		{"commit.lua", "local size = 1000", "local size = 8000", "chunks of 8000"},
+		{"commit.lua", "local size = 1000", "local size = 999", "chunks of 999"},
+		{"measure-circuit.lua", "'HDEL', stats, unpack(old, first, last)", "'HDEL', stats, unpack(old)", "unpack(old)"},
+		{"measure-circuit.lua", "local event = {'event',", "local event = {redis.call('HKEYS', stats),", "unpack(event)"},
+		{"measure-circuit.lua", "local event = {", "local event = all or {", "unpack(event)"},
+		{"measure-circuit.lua", "if tonumber(most) > 0 then", "event[#event + 1] = since if tonumber(most) > 0 then", "unpack(event)"},
+	} {
+		text := scripts.Sources()[test.file]
+		stopIf(t, !strings.Contains(text, test.old), "%s: expected %q, found none", test.file, test.old)
+		if found := fmt.Sprint(unbound(bodyOf(strings.ReplaceAll(text, test.old, test.fault)))); !strings.Contains(found, test.want) {
+			t.Errorf("%s with %q: expected %q, found %s", test.file, test.fault, test.want, found)
+		}
+	}
+}
+
+// bodyOf is a script without its comments.
+func bodyOf(script string) string {
+	return commentPattern.ReplaceAllString(scripts.ReadHeader(script).Body, "")
+}
+
+// mostUnpacked is how many values every Lua can unpack: Redis holds 7,999, the embedded one 5,113.
+const mostUnpacked = 1000
+
+var (
+	unpackPattern = regexp.MustCompile(`\bunpack\(`)
+	chunksLoop    = regexp.MustCompile(`\bfor (\w+), (\w+) in chunks\((\w+)\) do\s+(?:redis\.call\([^\n]*)?$`)
+	chunkSize     = regexp.MustCompile(`\blocal size = (\d+)\n`)
+	endPattern    = regexp.MustCompile(`^math\.min\(#(\w+), (\d+)\)$`)
+)
+
+// unbound are the places of a script that unpack a list without a bound. A list has one when it is
+//   - a chunk: the line before is "for first, last in chunks(list) do";
+//   - cut: unpack(list, 1, math.min(#list, 1000)), or unpack(list, 1, 7);
+//   - a table that is written down in one line, of values which are no calls, and to which nothing is added.
+func unbound(body string) (places []string) {
+	if size := chunkSize.FindStringSubmatch(body); size != nil {
+		if n, _ := strconv.Atoi(size[1]); n > mostUnpacked || n%2 != 0 {
+			places = append(places, fmt.Sprintf("chunks of %d, expected an even number up to %d", n, mostUnpacked))
+		}
+	}
+	for _, at := range unpackPattern.FindAllStringIndex(body, -1) {
+		args := splitArguments(body[at[1]:])
+		if !chunked(args, body[:at[0]]) && !cut(args) && !writtenDown(args, body) {
+			places = append(places, "unpack("+strings.Join(args, ", ")+") has no bound")
+		}
+	}
+	return places
+}
+
+// chunked reports whether what stands before opens a loop over the chunks of this list.
+func chunked(args []string, before string) bool {
+	loop := chunksLoop.FindStringSubmatch(before)
+	return loop != nil && slices.Equal(args, []string{loop[3], loop[1], loop[2]})
+}
+
+func cut(args []string) bool {
+	if len(args) != 3 || args[1] != "1" {
+		return false
+	}
+	n, err := strconv.Atoi(args[2])
+	if end := endPattern.FindStringSubmatch(args[2]); end != nil && end[1] == args[0] {
+		n, err = strconv.Atoi(end[2])
+	}
+	return err == nil && n <= mostUnpacked
+}
+
+func writtenDown(args []string, body string) bool {
+	if len(args) != 1 {
+		return false
+	}
+	name := regexp.QuoteMeta(args[0])
+	return regexp.MustCompile(`\blocal `+name+` = \{[^(){}\n]*\}\n`).MatchString(body) &&
+		!regexp.MustCompile(`\b`+name+`(\[.*\])? = [^{]|\binsert\(`+name+`\b`).MatchString(body)
+}
+
+// splitArguments splits a list at the commas that stand in no brackets and no quotes, and ends at the bracket that closes it.
+func splitArguments(text string) []string {
+	var parts []string
+	depth, from, quoted := 0, 0, false
+	for i, c := range text {
+		switch {
+		case c == '\'':
+			quoted = !quoted
+		case quoted:
+		case strings.ContainsRune("([{", c):
+			depth++
+		case strings.ContainsRune(")]}", c):
+			if depth--; depth < 0 {
+				return append(parts, strings.TrimSpace(text[from:i]))
+			}
+		case c == ',' && depth == 0:
+			parts, from = append(parts, strings.TrimSpace(text[from:i])), i+1
+		}
+	}
+	return append(parts, strings.TrimSpace(text[from:]))
 }

@@ -1,11 +1,21 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
@@ -151,4 +161,156 @@ func TestASecondSignalEndsTheGraceAndHandsBackWhatIsInHand(t *testing.T) {
 	f.expectNothingInHand()
 	stats := f.Stats()
 	failIf(t, stats["interrupted"] != 3, "want all three handed back, got %v", stats)
+}
+
+// probedFleet is daemons that answer about their health, by their names.
+type probedFleet struct {
+	*fleet
+	addresses map[string]string
+	processes map[string]*testkit.Process
+}
+
+func newProbedFleet(t *testing.T) *probedFleet {
+	t.Helper()
+	p, dir := &probedFleet{newFleet(t, "--databases", "2"), map[string]string{}, map[string]*testkit.Process{}}, t.TempDir()
+	for _, command := range [][]string{{"dispatcher"}, {"poller"}, {"worker", "--fetch", dir}, {"up", "--fetch", dir}} {
+		address := testkit.FreeAddress(t)
+		p.addresses[command[0]] = address
+		p.processes[command[0]] = p.start(command[0], append(command[1:], "--health", address)...)
+	}
+	return p
+}
+
+// askHealth returns 0 for a process that does not answer.
+func askHealth(t testing.TB, address, path string) (int, health.Report) {
+	t.Helper()
+	client := http.Client{Timeout: testkit.Limit}
+	reply, err := client.Get("http://" + address + path)
+	if err != nil {
+		return 0, health.Report{}
+	}
+	defer reply.Body.Close()
+	var report health.Report
+	if err := json.NewDecoder(reply.Body).Decode(&report); err != nil {
+		t.Error(err)
+	}
+	return reply.StatusCode, report
+}
+
+// untilReady waits until all daemons answer /readyz with a status.
+func (p *probedFleet) untilReady(status int) {
+	p.t.Helper()
+	testkit.Eventually(p.t, "readyz "+http.StatusText(status), func() bool {
+		same := true
+		for name := range p.addresses {
+			got, _ := askHealth(p.t, p.addresses[name], "/readyz")
+			same = same && got == status
+		}
+		return same
+	})
+}
+
+// suffer lets Redis fail, and checks that no daemon is ready then, and that none asks for a restart; that it is ready again when Redis is well; and that
+// all this costs few lines and little of the processor.
+func (p *probedFleet) suffer(fail, mend func()) {
+	p.t.Helper()
+	p.untilReady(http.StatusOK)
+	fail()
+	p.untilReady(http.StatusServiceUnavailable)
+	for name, address := range p.addresses {
+		status, report := askHealth(p.t, address, "/livez")
+		failIf(p.t, status != http.StatusOK, "%s: want it live, got %d %+v", name, status, report)
+	}
+	mend()
+	p.untilReady(http.StatusOK)
+	stopAll(p.t, slices.Collect(maps.Values(p.processes))...)
+	for name, process := range p.processes {
+		output, busy := process.Output(), process.Busy()
+		if lines := strings.Count(output, "\n"); lines > 60 || busy > 3*time.Second || !strings.Contains(output, "works again") {
+			p.t.Errorf("%s: want at most 60 lines, 3s of the processor and the end of the outage told, got %d lines and %s\n%s", name, lines, busy, output)
+		}
+	}
+}
+
+func TestDaemonsOutliveAnOutageOfRedisNotReadyButLiveAndWithoutSpinning(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	p := newProbedFleet(t)
+	p.suffer(func() { p.Server.Kill(t) }, func() { p.Server.Restart(t) })
+}
+
+// TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp stops the server where it stands: connections are accepted and nothing
+// answers.
+func TestDaemonsAreNotReadyWhileRedisHangsAndLiveBecauseARestartWouldNotHelp(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	p := newProbedFleet(t)
+	pid := numberIn(t, p.Redis.Info(p.ctx, "server").Val(), "process_id")
+	resume := sync.OnceFunc(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	t.Cleanup(resume)
+	p.suffer(func() { _ = syscall.Kill(pid, syscall.SIGSTOP) }, resume)
+}
+
+// before is the commit before the first one that has a tag: while there is no tag, it stands for the release before.
+const before = "e1659f6039402127df0548e48bc1896bda671ed9"
+
+// TestTwoVersionsRunSideBySideDuringAnUpgrade begins with the daemons of the release before, lets those of this one join them, kills some of
+// both, and ends the old ones, all under load.
+func TestTwoVersionsRunSideBySideDuringAnUpgrade(t *testing.T) {
+	long.Only(t)
+	old, commit := oldBinary(t)
+	d, _ := on(t)
+	d.elsewhere = true
+	service := d.listener()
+	commands := [][]string{
+		{"dispatcher"}, {"dispatcher"}, {"poller", "--lease", "1s"}, {"poller", "--lease", "1s"},
+		{"worker", "--http", service.URL, "--worker-lease", "1s", "--concurrency", "20"},
+	}
+	former := d.startProcesses(old, commands...)
+	d.save()
+	d.refreshAll()
+	current := d.startProcesses(testkit.Binary(t), commands...)
+	for i := range commands[:4] { // the other one of the pair goes on
+		if i%2 == 0 {
+			former.kill(i)
+		} else {
+			current.kill(i)
+		}
+		d.progress(100)
+	}
+	d.examine()
+	told, err := exec.Command(old, "doctor", "--redis", d.address).CombinedOutput()
+	failIf(t, err != nil, "the doctor of the release before: %v\n%s", err, told)
+	stopAll(t, former.processes...)
+	d.settle()
+	stopAll(t, current.processes...)
+	d.audit()
+	t.Logf("beside %s", commit)
+}
+
+// oldBinary builds the program of the last tag before this commit, or of the commit before.
+func oldBinary(t *testing.T) (program, commit string) {
+	t.Helper()
+	git := func(args ...string) (string, error) {
+		out, err := exec.Command("git", args...).Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("describe", "--tags", "--abbrev=0", "--match=v*", "HEAD^")
+	if err != nil {
+		commit = before
+	}
+	if _, err := git("cat-file", "-e", commit+"^{commit}"); err != nil {
+		if shallow, err := git("rev-parse", "--is-shallow-repository"); err == nil && shallow == "false" && os.Getenv("CI") != "" {
+			t.Fatalf("want the commit %s in the whole history of this checkout, got none", commit)
+		}
+		t.Skipf("this checkout has no history with the commit %s: git fetch --unshallow", commit)
+	}
+	root, err := git("rev-parse", "--show-toplevel") // git archive writes what is below the directory in which it runs
+	must(t, err)
+	source, binary := t.TempDir(), filepath.Join(t.TempDir(), "refreshd")
+	build := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2" && cd "$2" && go build -buildvcs=false -trimpath -o "$3" ./cmd/refreshd`, root, commit, source, binary)
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", commit, err, out)
+	}
+	return binary, commit
 }

@@ -9,12 +9,11 @@
 //
 // In a third of the worlds operators steer the fleet: they begin and release holds, which may take back what runs, set limits, put calendars and
 // begin bulks, and models have labels, limits and circuits. What keys, circuits and bulks must be is told from the journal alone; steer_test.go
-// has what operators do, gate_test.go, key_test.go, index_test.go and wish_test.go what they may rely on, steered_bug_test.go
-// the bugs that must be found.
+// has what operators do, gate_test.go and index_test.go what they may rely on, bug_test.go the bugs that must be found.
 //
-// In a quarter of the worlds each policies promise that models do not grow old (freshness_test.go), few causes of failures are told apart
-// (cause_test.go), and operators export models and import them again (import_test.go). calm_test.go plays at the end what chance brings about too
-// seldom; steered_bug_test.go has the bugs.
+// In a quarter of the worlds each policies promise that models do not grow old (promise_test.go), few causes of failures are told apart
+// (index_test.go), and operators export models and import them again (import_test.go). calm_test.go plays at the end what chance brings about too
+// seldom.
 //
 // Each daemon is a goroutine that hands over a baton at each Redis call, so exactly one runs at a time. After each executed
 // command the whole queue is read and compared with a reference that knows nothing of Lua: each entry of the journal must be

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // enter replays one entry of the journal.
@@ -110,4 +111,174 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 	moved := *next
 	moved.State = decision.Next
 	p.models[uid] = &moved
+}
+
+// decide asks package model; what the entry says of its occasion must be true.
+func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	switch event {
+	case model.EventStart, model.EventSkipped, model.EventGiveUp, model.EventLimited:
+		return p.wake(m, event, at, entry)
+	case model.EventParked:
+		return p.park(m, at, entry)
+	case model.EventReleased:
+		return p.release(m, at)
+	case model.EventReplan:
+		return p.replan(m, at)
+	case model.EventBecameLate, model.EventBecameStale, model.EventWatch:
+		return p.growOld(m, at)
+	case model.EventTaken:
+		p.expire(m, at)
+		return p.taken(m, at, entry)
+	case model.EventTimeout, model.EventQueueTimeout:
+		decision := p.expire(m, at)
+		p.fair(m, at)
+		return decision
+	case model.EventWithdrawn:
+		switch {
+		case !passed(m, at):
+			fail("no deadline has passed")
+		case !p.queued(m.AttemptUID):
+			fail("the attempt was taken by a worker")
+		}
+		return m.Withdraw(at)
+	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
+		return p.answeredCommand(uid, m, event, at, entry)
+	case model.EventImport:
+		return p.imported(uid, m, event, at, entry)
+	case model.EventOutdated:
+		if len(p.consumed) > 0 || m == nil {
+			return p.handle(m, event, at, entry)
+		}
+		return p.expire(m, at)
+	default:
+		return p.handle(m, event, at, entry)
+	}
+}
+
+// expire asks what follows a deadline of an attempt that a worker has taken.
+func (p *replay) expire(m *model.Model, at time.Time) model.Decision {
+	failIf(!passed(m, at), "no deadline has passed")
+	facts := p.oracle.attempts[m.AttemptUID]
+	handed := facts != nil && facts.handed
+	failIf(p.queued(m.AttemptUID) && m.ProcessingAt.IsZero() && !handed, "the attempt was never taken")
+	return m.Expire(at)
+}
+
+// passed reports whether a model has an attempt whose deadline has passed.
+func passed(m *model.Model, at time.Time) bool {
+	return m != nil && m.Running() && !m.DeadlineAt.After(at)
+}
+
+// queued reports whether an attempt stood in the input list.
+func (p *replay) queued(attemptUID string) bool {
+	return slices.ContainsFunc(p.before.input, func(entry string) bool { return attemptOf(entry) == attemptUID })
+}
+
+// handle finds the message of a worker that the entry answers.
+func (p *replay) handle(m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	failIf(m == nil, "the model does not exist")
+	var decisions []model.Decision
+	var messages []model.Message
+	var places []int
+	for i, claimed := range p.consumed {
+		if claimed[0] != 'o' || slices.Contains(p.consumed[:i], claimed) {
+			continue
+		}
+		message, err := model.Wire{}.DecodeMessage([]byte(claimed[1:]))
+		if err != nil || message.UID != m.UID || message.Type == model.MessageStatus {
+			continue
+		}
+		decision, outcome := m.Handle(message, at)
+		if outcome == model.Applied && says(decision, event, entry) {
+			decisions, messages, places = append(decisions, decision), append(messages, message), append(places, i)
+		}
+	}
+	if len(places) == 0 {
+		fail("no message says so for the model as it is: %v", fields(m))
+	}
+	chosen := p.choose(len(places))
+	p.message = &messages[chosen]
+	p.consumed = slices.Delete(p.consumed, places[chosen], places[chosen]+1)
+	return decisions[chosen]
+}
+
+// answeredCommand finds the command that the entry answers: in a message, or of an operator who carries it out himself.
+func (p *replay) answeredCommand(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
+	var decisions []model.Decision
+	var answer []func()
+	for i, claimed := range p.consumed {
+		if claimed[0] != 'c' || slices.Contains(p.consumed[:i], claimed) {
+			continue
+		}
+		command, err := model.DecodeCommand([]byte(claimed[1:]))
+		if err != nil || command.UID != uid {
+			continue
+		}
+		if decision, ok := p.carryOut(m, command, event, at, entry); ok {
+			decisions = append(decisions, decision)
+			answer = append(answer, func() { p.answer(i, uid); p.ids.applied[command.ID]++ })
+		}
+	}
+	for i, command := range p.left {
+		if decision, ok := p.carryOut(m, command, event, at, entry); ok && command.UID == uid {
+			decisions = append(decisions, decision)
+			answer = append(answer, func() { p.left = slices.Delete(p.left, i, i+1) })
+		}
+	}
+	if decision, id, found := p.wished(m, event, entry); found {
+		failIf(event == model.EventRun && (p.oracle.wishes[id].started[uid] || p.begun[uid]),
+			"the bulk %s runs the model again, though an attempt was started since it began", id)
+		p.granted[id]++
+		return decision
+	}
+	failIf(len(decisions) == 0, "no command, no order and no bulk says so")
+	chosen := p.choose(len(decisions))
+	answer[chosen]()
+	return decisions[chosen]
+}
+
+// answer takes out the command that an entry answers, and those about the same model before it: no later entry can answer them.
+func (p *replay) answer(at int, uid string) {
+	rest := slices.DeleteFunc(slices.Clone(p.consumed[:at]), func(message string) bool { return subject(message) == uid })
+	p.passed += at - len(rest)
+	p.consumed = append(rest, p.consumed[at+1:]...)
+}
+
+func (p *replay) carryOut(m *model.Model, command model.Command, event model.Event, at time.Time, entry map[string]string) (model.Decision, bool) {
+	exists := m != nil
+	if !exists {
+		m = &model.Model{UID: command.UID}
+		_ = m.Resolve(policy.Default(), p.schedules.Get)
+	}
+	policies := model.Policies{ByName: map[string]policy.Policy{command.Definition.PolicyName: p.named(command.Definition.PolicyName)}}
+	stands := slices.Contains(p.input, m.Entry())
+	for _, taken := range []bool{!stands, true} {
+		m.Taken = taken
+		decision, outcome, err := m.Execute(&command, policies, exists, at)
+		if err == nil && outcome == model.Applied && says(decision, event, entry) {
+			return decision, true
+		}
+		if facts := p.oracle.attempts[m.AttemptUID]; !stands || facts == nil || !facts.handed || facts.since < p.since {
+			break // otherwise it was handed back since the round began: whoever looked before has found it taken
+		}
+	}
+	return model.Decision{}, false
+}
+
+// named is the policy that a command names: it is read behind those of the models, and the shared one may have changed meanwhile.
+func (p *replay) named(name string) policy.Policy {
+	if name == sharedPolicy {
+		return p.compiled(p.meant)
+	}
+	return p.policy(name)
+}
+
+// says reports whether a decision is the one that the journal tells of.
+func says(decision model.Decision, event model.Event, entry map[string]string) bool {
+	reason := ""
+	if decision.Ended != nil {
+		reason = decision.Ended.Reason
+	}
+	return decision.Event == event && reason == entry["reason"] && decision.By == entry["by"] && (event == model.EventRemove ||
+		model.FormatTime(decision.Next.RefreshAt) == entry["refresh_at"] && decision.Next.Why == entry["refresh_why"])
 }

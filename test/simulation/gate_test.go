@@ -1,6 +1,8 @@
 package simulation
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -127,3 +129,180 @@ type effort struct {
 	waited time.Duration
 	parked time.Time
 }
+
+// littleLate is by how much a round may be late for a slot without delaying those behind it, and so by how much sooner a start may follow another.
+const littleLate = 100 * time.Millisecond
+
+// takeKeys checks that all keys of a start let it through, and notes what it takes of them. It returns what the attempt is counted by.
+// The promise of a rate is that starts are an interval apart, and as many intervals if there are others between them.
+func (p *replay) takeKeys(m *model.Model, at time.Time) (counted []string) {
+	for _, limit := range p.stops().LimitsOf(m, at) {
+		runs := p.runningOf(limit.Name)
+		failIf(limit.Running > 0 && len(runs) >= limit.Running, "of the key %s may run %d, and %v do", limit.Name, limit.Running, runs)
+		if interval := limit.Rate.Interval(); interval > 0 {
+			opens := p.opens[limit.Name]
+			failIf(opens.After(at), "the key %s is closed until %s", limit.Name, opens)
+			p.opens[limit.Name] = later(p.opens[limit.Name], at.Add(-littleLate)).Add(interval)
+			p.takeSlot(m, limit.Name, interval, at)
+		}
+		counted = append(counted, string(model.NewBlocker(model.BlockerLimit, limit.Name)))
+	}
+	if name := m.CircuitKey(); name != "" {
+		counted = append(counted, string(model.NewBlocker(model.BlockerCircuit, name)))
+		p.probe(m.UID, name, at)
+	}
+	return counted
+}
+
+// takeSlot moves the slots of a key by a start: that of a slot that the model holds, or the next free one.
+func (p *replay) takeSlot(m *model.Model, name string, interval time.Duration, at time.Time) {
+	slots, slot := p.slots[name], at
+	switch holds := slices.Contains(strings.Fields(m.Reserved), name); {
+	case holds && m.RefreshAt.Before(at):
+		slot = m.RefreshAt
+	case holds:
+	case slots.Free.After(at):
+		fail("the next start of the key %s is to be at %s", name, slots.Free)
+	default:
+		slots.Free = at.Add(interval)
+	}
+	place := later(slots.Closed, slot)
+	late := max(0, at.Sub(place)-littleLate)
+	slots.Closed = place.Add(late + interval)
+	slots.Free = later(slots.Free.Add(late), slots.Closed)
+	p.slots[name] = slots
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// limit asks for a model that waits for a slot of its keys: the next one of each.
+func (p *replay) limit(m *model.Model, at time.Time, entry map[string]string) model.Decision {
+	reserved := strings.Fields(entry["reserved"])
+	g, rooms := *p.stops(), model.Limiters{}
+	if len(reserved) == 0 { // any of them would let the retry through when its window has closed
+		for _, limit := range g.LimitsOf(m, at) {
+			reserved = append(reserved, limit.Name)
+		}
+	}
+	rooms.Learn(model.Limiters{Keys: map[string]*model.LimiterState{}})
+	for _, name := range reserved {
+		rooms.Keys[name] = &model.LimiterState{Slots: p.slots[name]}
+	}
+	decision := g.StartOrPark(m, &rooms, "", at)
+	for _, take := range decision.Acquires {
+		p.slots[take.Name] = take.After
+	}
+	return decision
+}
+
+// runningOf lists the attempts that a key counts: those that have not ended, also when their deadline has passed.
+func (p *replay) runningOf(name string) (uids []string) {
+	all := maps.Clone(p.before.models)
+	maps.Copy(all, p.after.models)
+	for _, uid := range slices.Sorted(maps.Keys(all)) {
+		m := p.model(uid)
+		if m != nil && m.Running() && slices.Contains(model.CountedBy(m.Counted, model.BlockerLimit), name) {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// giveBack notes what the end of an attempt gives back of its keys, and says of their circuits.
+func (p *replay) giveBack(m *model.Model, decision model.Decision, at time.Time) {
+	if m == nil || m.Counted == "" || decision.Next.Counted != "" {
+		return
+	}
+	p.frees = true
+	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
+		until, slots := decision.ClosedUntil, p.slots[name]
+		if open := later(slots.Closed, at); until.After(open) {
+			p.slots[name] = model.Slots{Free: later(slots.Free, open).Add(until.Sub(open)), Closed: until}
+			p.opens[name] = later(p.opens[name], until)
+		}
+	}
+	for _, name := range model.CountedBy(m.Counted, model.BlockerCircuit) {
+		p.settleCircuit(m, name, decision.CircuitOutcome, at)
+	}
+}
+
+// settleCircuit counts what the end of an attempt says of its key: an open circuit is settled by its probe alone.
+func (p *replay) settleCircuit(m *model.Model, name string, outcome model.CircuitOutcome, at time.Time) {
+	failures, of, pause := 1, 1, time.Minute
+	if c := m.Policy.Circuit; c != nil {
+		failures, of, pause = c.Failures, c.Of, c.Probe
+	}
+	is := p.states[name]
+	if outcome != model.CircuitUnsettled { // otherwise its policy, which may have changed, counts nothing anew
+		is.recent += string(outcome)
+		is.recent = is.recent[max(0, len(is.recent)-of):]
+	}
+	switch open := !is.opened.IsZero(); {
+	case open && is.probe != m.UID:
+	case open && outcome == model.CircuitAnswered:
+		is = circuit{}
+		p.tell("circuit_closed", name, at)
+	case open && outcome == model.CircuitFailed:
+		is.probe, is.probeAt = "", at.Add(pause)
+	case open:
+		is.probe = ""
+	case outcome != model.CircuitUnsettled && strings.Count(is.recent, "1") >= failures:
+		is.opened, is.probeAt = at, at.Add(pause)
+		p.tell("circuit_opened", name, at)
+	}
+	p.states[name] = is
+}
+
+// tell notes what journal and outbox must say of a circuit.
+func (p *replay) tell(event, name string, at time.Time) {
+	p.notices++
+	p.told = append(p.told, fmt.Sprint(event, " ", name, " ", model.FormatTime(at)))
+}
+
+// probe notes whether a start tries an open circuit: one at a time, and not too soon.
+func (p *replay) probe(uid, name string, at time.Time) {
+	is := p.states[name]
+	_, stayedOpen := p.wasOpen(name)
+	probes := !is.opened.IsZero() && p.after.circuits[name]["probe"] == uid
+	switch {
+	case probes && is.probe != "":
+		fail("%s tries the circuit of %s already", is.probe, name)
+	case probes && is.probeAt.After(at):
+		fail("the circuit of %s is to be tried at %s", name, is.probeAt)
+	case !probes && !is.opened.IsZero() && stayedOpen:
+		fail("the circuit of %s is open, and the start does not try it", name)
+	case probes:
+		is.probe = uid
+		p.states[name] = is
+	}
+}
+
+// checkSteered checks that slots and circuits of keys are what the entries say.
+func (p *replay) checkSteered() {
+	if !p.oracle.steers {
+		return
+	}
+	for _, name := range keyNames {
+		if is, want := p.after.rates[name], p.slots[name].String(); is != want {
+			fail("the slots of %s are %q, want %q", name, is, want)
+		}
+		if is, want := p.after.circuit(name), p.states[name]; is != want {
+			fail("the circuit of %s is %+v, want %+v", name, is, want)
+		}
+	}
+	var told []string
+	for _, entry := range p.after.journal {
+		if aboutCircuit(entry) && !aboutQueueCircuit(entry) {
+			told = append(told, entry["event"]+" "+entry["key"]+" "+entry["at"])
+		}
+	}
+	failIf(!slices.Equal(told, p.told), "told of circuits is %q, want %q", told, p.told)
+	p.after.checkKeys()
+}
+
+func aboutCircuit(entry map[string]string) bool { return strings.HasPrefix(entry["event"], "circuit_") }

@@ -1,12 +1,17 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/fingerprint"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // checkIndexes checks that what stands in the sets beside the models is what their hashes say.
@@ -99,4 +104,184 @@ func (s *snapshot) checkProbes() {
 			fail("%s is to try the circuit of %s, but it is no running model of that: %v", probe, name, s.models[probe])
 		}
 	}
+}
+
+// Where few signatures are kept apart, a failure by another one is sorted under other: mostErrors is the mark of the line that says so.
+const (
+	mostErrors = "most errors"
+	fewErrors  = 1
+	manyErrors = 1000
+)
+
+// most is how many signatures are kept apart.
+func (d *deed) most() int {
+	if d.few {
+		return fewErrors
+	}
+	return manyErrors
+}
+
+// sort completes a decision with the cause by which its model is failing from now on: what is new is told apart as long as there is room.
+func (p *replay) sort(m *model.Model, decision *model.Decision) {
+	was, is := "", decision.Next.FingerprintID
+	if m != nil {
+		was = m.FingerprintID
+	}
+	if decision.Event == model.EventRemove {
+		is = ""
+	}
+	p.checkCause(m, decision)
+	if p.failing == nil {
+		p.failing = map[string]float64{}
+		maps.Copy(p.failing, p.before.errors)
+	}
+	if is != "" && (is != was || decision.Fingerprint != "") {
+		if _, known := p.failing[is]; is != was && !known && len(p.failing) >= p.most() {
+			is = fingerprint.Other
+		}
+		decision.Next.FingerprintID = is
+		p.failures[is]++
+	}
+	if was == is {
+		return
+	}
+	if is != "" {
+		p.failing[is]++
+	}
+	if p.failing[was]--; p.failing[was] <= 0 {
+		delete(p.failing, was)
+		p.recovered[was] = true
+	}
+}
+
+// checkCause checks that a failure counts for the cause that its worker has named, and for none if the model is wanted again.
+func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
+	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
+		return
+	}
+	want := fingerprint.Of(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
+	switch {
+	case m.Again:
+		want = ""
+	case p.message != nil && p.message.Type == model.MessageFailure:
+		want = fingerprint.Of(m.UID, p.message.ErrorType, p.message.Reason)
+	case p.message != nil:
+		return // it was deferred once too often
+	}
+	failIf(decision.Fingerprint != want || m.Again && decision.Next.FingerprintID != m.FingerprintID,
+		"the failure counts for %q, want %q", decision.Fingerprint, want)
+}
+
+// checkCauses checks that of each cause is known how many models began and ceased to fail by it, and how often.
+func (p *replay) checkCauses() {
+	apart := len(p.after.errors)
+	failIf(apart > p.most()+1, "%d signatures are kept apart: %v", apart, p.after.errors)
+	for _, id := range slices.Sorted(maps.Keys(p.after.causes)) {
+		is, was := p.after.causes[id], p.before.causes[id]
+		models, text := int(p.after.errors[id]), fingerprint.Text(is["signature"])
+		switch {
+		case count(is["began"])-count(is["ended"]) != models:
+			fail("%d models are failing by %s, began and ended: %v", models, id, is)
+		case !p.recovered[id] && count(is["failures"]) != count(was["failures"])+p.failures[id]:
+			fail("%s has %s failures, %s before, and %d were told", id, is["failures"], was["failures"], p.failures[id])
+		case text != "" && id != fingerprint.Other && text.ID() != id:
+			fail("%s is told to be %q", id, text)
+		case len(strings.Fields(is["uids"])) > 3:
+			fail("of %s are named %q", id, is["uids"])
+		}
+	}
+}
+
+// fields states what the hash of a model holds, apart from its revision and what a worker said for the owner to see.
+func fields(m *model.Model) map[string]string {
+	hash := map[string]string{
+		"refresh_at": model.FormatTime(m.RefreshAt), "refresh_why": m.Why,
+		"refresh_for": string(m.Trigger), "planned_for": model.FormatTime(m.PlannedFor), "not_before": model.FormatTime(m.NotBefore),
+		"reserved": m.Reserved, "counted_by": m.Counted,
+		"parked_by": string(m.ParkedBy), "parked_since": model.FormatTime(m.ParkedSince),
+		"attempt_uid": m.AttemptUID, "attempt_no": digits(m.AttemptNo),
+		"started_at": model.FormatTime(m.StartedAt), "deadline_at": model.FormatTime(m.DeadlineAt),
+		"entry_deadline_at": model.FormatTime(m.EntryDeadlineAt), "entry_planned_at": model.FormatTime(m.EntryPlannedAt),
+		"ticket": digits(m.Ticket), "taken_at": model.FormatTime(m.TakenAt),
+		"processing_at": model.FormatTime(m.ProcessingAt), "worker": m.Worker, "again": one(m.Again), "outdated": one(m.Outdated),
+		"refresh_disabled_until_update": one(m.Disabled), "refresh_disabled_user_friendly_reason": m.DisabledReason,
+		"refresh_disabled_by": string(m.DisabledBy), "refresh_disabled_who": m.DisabledWho,
+		"refresh_disabled_at": model.FormatTime(m.DisabledAt),
+		"last_success_at":     model.FormatTime(m.LastSuccessAt), "failing_since": model.FormatTime(m.FailingSince), "error": m.FingerprintID,
+		"final_failure_at": model.FormatTime(m.FinalFailureAt), "last_attempt_uid": m.LastAttemptUID,
+		"deferrals": digits(m.Deferrals), "trying_since": model.FormatTime(m.TryingSince),
+		"freshness": string(m.Freshness), "stale_at": model.FormatTime(m.StaleAt), "fresh_since": model.FormatTime(m.FreshSince),
+		"total_retries": digits(m.TotalRetries), "successful_retries": digits(m.SuccessfulRetries), "retried_cycles": digits(m.RetriedCycles),
+		"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyName,
+	}
+	if m.EntryDeadlineAt.Equal(m.DeadlineAt) {
+		hash["entry_deadline_at"] = ""
+	}
+	for name, value := range m.Labels {
+		hash[labelPrefix+name] = value
+	}
+	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
+	return hash
+}
+
+// told are the fields that a status message sets; no transition is decided on them.
+var told = []string{"user_friendly_status", "progress"}
+
+// parse reads back what fields states.
+func parse(uid string, hash map[string]string, payload string) *model.Model {
+	labels := map[string]string{}
+	for name, value := range hash {
+		if label, is := strings.CutPrefix(name, labelPrefix); is {
+			labels[label] = value
+		}
+	}
+	return &model.Model{
+		UID: uid, Payload: payload, Rule: hash["rrule"], Timezone: hash["timezone"], Dtstart: hash["dtstart"], PolicyName: hash["policy"], Labels: labels,
+		State: model.State{
+			RefreshAt: instant(hash["refresh_at"]), Why: hash["refresh_why"],
+			Trigger: model.Trigger(hash["refresh_for"]), PlannedFor: instant(hash["planned_for"]), NotBefore: instant(hash["not_before"]),
+			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Blocker(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
+			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
+			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
+			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),
+			Ticket: count(hash["ticket"]), TakenAt: instant(hash["taken_at"]),
+			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], Again: hash["again"] != "", Outdated: hash["outdated"] != "",
+			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
+			DisabledBy: model.Stopper(hash["refresh_disabled_by"]), DisabledWho: hash["refresh_disabled_who"],
+			DisabledAt:    instant(hash["refresh_disabled_at"]),
+			LastSuccessAt: instant(hash["last_success_at"]), FailingSince: instant(hash["failing_since"]), FingerprintID: hash["error"],
+			FinalFailureAt: instant(hash["final_failure_at"]), LastAttemptUID: hash["last_attempt_uid"],
+			Deferrals: count(hash["deferrals"]), TryingSince: instant(hash["trying_since"]),
+			UserFriendlyStatus: hash["user_friendly_status"], Progress: count(hash["progress"]),
+			Freshness: model.Freshness(hash["freshness"]), StaleAt: instant(hash["stale_at"]), FreshSince: instant(hash["fresh_since"]),
+			TotalRetries: count(hash["total_retries"]), SuccessfulRetries: count(hash["successful_retries"]), RetriedCycles: count(hash["retried_cycles"]),
+		},
+	}
+}
+
+// labelPrefix begins the names of the fields that hold labels.
+const labelPrefix = "label:"
+
+func digits(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+func one(set bool) string {
+	if set {
+		return "1"
+	}
+	return ""
+}
+
+func instant(text string) time.Time {
+	at, _ := time.Parse(model.TimeLayout, text)
+	return at
+}
+
+func count(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
 }

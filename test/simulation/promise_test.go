@@ -3,10 +3,13 @@ package simulation
 import (
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // promise is what somebody may rely on about one model. It is noted from what was said alone, and nothing of it is read from Redis.
@@ -150,4 +153,158 @@ func (p *replay) checkRoom() {
 	}
 	failIf(calm > 0 && settled < min(len(urgent), room/2),
 		"%d other models were started in a room of %d, and of the urgent %v only %d", calm, room, urgent, settled)
+}
+
+// ageing makes a policy promise that its models do not grow old, or nothing.
+func ageing(rng *rand.Rand, text string) string {
+	promises := []string{`"fresh_within":"2m","warn_within":"20s",`, `"fresh_within":"150s","warn_within":"40s",`, `"fresh_within":"40s","warn_within":"15s",`, ``, `"fresh_within":"30s","notify":["disabled","recovered","fresh"],`}
+	return strings.Replace(text, `"policy":{`, `"policy":{`+promises[rng.IntN(len(promises))], 1)
+}
+
+// age is what was promised of how old a model may become, and what was told of that. It is noted from the journal alone.
+type age struct {
+	within, warn time.Duration // 0: nothing is promised
+	success      time.Time     // the last one
+	watched      time.Time     // since when something is promised of a model that never succeeded
+	told         model.Freshness
+}
+
+// since is what the age counts from.
+func (a age) since() time.Time {
+	if a.success.IsZero() {
+		return a.watched
+	}
+	return a.success
+}
+
+// is what the model is at an instant.
+func (a age) is(at time.Time) model.Freshness {
+	switch old := at.Sub(a.since()); {
+	case a.within == 0:
+		return ""
+	case old >= a.within:
+		return model.FreshnessStale
+	case a.warn > 0 && old >= a.warn:
+		return model.FreshnessLate
+	case a.success.IsZero():
+		return model.FreshnessNever
+	default:
+		return model.Fresh
+	}
+}
+
+var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNever: 0, model.FreshnessLate: 1, model.FreshnessStale: 2}
+
+// growOld asks for a model whose age is to be told.
+func (p *replay) growOld(m *model.Model, at time.Time) model.Decision {
+	failIf(m == nil || m.FreshnessAt().IsZero() || m.FreshnessAt().After(at), "nothing is to be told of its age")
+	return m.ChangeFreshness(at)
+}
+
+// grow checks what an entry tells of the age of a model, and notes it. It is told worse as soon as it is, once, and better by a success, or
+// when somebody has promised something else.
+func (p *replay) grow(uid string, event model.Event, at time.Time) {
+	m := p.models[uid]
+	if m == nil {
+		delete(p.ages, uid)
+		return
+	}
+	was := p.ages[uid]
+	before := was.told
+	if badness[was.told] > 0 && badness[m.Freshness] == 0 && m.Freshness != "" {
+		p.again++
+	}
+	is := age{m.Policy.FreshWithin, m.Policy.WarnWithin, was.success, was.watched, m.Freshness}
+	switch event {
+	case model.EventCreate:
+		is.success, is.watched, was = time.Time{}, time.Time{}, age{}
+	case model.EventImport:
+		is.success, is.watched, was = m.LastSuccessAt, m.FreshSince, age{}
+	case model.EventSuccess:
+		is.success = at
+	}
+	if is.within == 0 || !is.success.IsZero() {
+		is.watched = time.Time{}
+	} else if is.watched.IsZero() {
+		is.watched = at
+	}
+	p.ages[uid] = is
+	if event == model.EventImport { // what is worse was told elsewhere
+		if badness[is.told] == 0 && is.told != "" {
+			p.tellOwner(uid, before, is.told)
+		}
+		return
+	}
+	p.checkTold(uid, event, was, is, at)
+}
+
+// checkTold checks one step of what is told of the age of a model.
+func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.Time) {
+	worse := map[model.Event]model.Freshness{model.EventBecameLate: model.FreshnessLate, model.EventBecameStale: model.FreshnessStale}[event]
+	promised := is.within != was.within || is.warn != was.warn
+	switch {
+	case (is.told == "") != (is.within == 0):
+		fail("%s is told %q, promised is %s", uid, is.told, is.within)
+	case worse != "" && (is.told != worse || is.is(at) != worse || badness[was.told] >= badness[worse]):
+		fail("%s is told %q after %q; it is %q since its last success at %s", uid, is.told, was.told, is.is(at), is.since())
+	case worse == "" && badness[is.told] > badness[was.told]:
+		fail("%s is told %q after %q by %s", uid, is.told, was.told, event)
+	case badness[is.told] < badness[was.told] && event != model.EventSuccess && !promised && !p.setBack:
+		fail("%s is told %q after %q without a success, by %s", uid, is.told, was.told, event)
+	case badness[is.told] == 0 && is.within > 0 && (is.told == model.FreshnessNever) != is.success.IsZero():
+		fail("%s is told %q, its last success was at %s", uid, is.told, is.success)
+	case event == model.EventSuccess && is.within > 0 && is.told != model.Fresh:
+		fail("%s has succeeded, and is told %q", uid, is.told)
+	}
+	p.tellOwner(uid, was.told, is.told)
+}
+
+// tellOwner notes what the owner of a model must be told.
+func (p *replay) tellOwner(uid string, was, is model.Freshness) {
+	notice := policy.NoticeFresh
+	switch m := p.models[uid]; {
+	case is == model.FreshnessStale && was != is:
+		notice = policy.NoticeStale
+		fallthrough
+	case was == model.FreshnessStale && badness[is] == 0 && is != "":
+		if m.Policy.Tells(notice) {
+			p.owners = append(p.owners, string(notice)+" "+uid)
+		}
+	}
+}
+
+// checkAges checks that the owners were told of each change once, and that it was counted once.
+func (p *replay) checkAges() {
+	var told []string
+	for _, entry := range p.after.outbox {
+		if notice := policy.Notice(entry["event"]); notice == policy.NoticeStale || notice == policy.NoticeFresh {
+			told = append(told, entry["event"]+" "+entry["uid"])
+		}
+	}
+	failIf(!slices.Equal(told, p.owners), "the owners were told %q, want %q", told, p.owners)
+	counted := p.after.grown(p.before, model.CounterFreshAgain)
+	failIf(counted != p.again, "%d models are counted as fresh again, want %d", counted, p.again)
+}
+
+// checkAged checks that of each model was told how old it has become, whatever it does.
+func (o *oracle) checkAged(s *snapshot, now time.Time) {
+	for uid, a := range o.ages {
+		is := a.is(now)
+		failIf(badness[is] > badness[a.told], "%s is %s since %s, and nobody was told: %v", uid, is, a.since(), s.models[uid])
+	}
+}
+
+// growOld enters a model into what indexes must tell of its age.
+func (s *steered) growOld(m *model.Model) {
+	at := float64(m.StaleAt.UnixMilli())
+	switch m.Freshness {
+	case model.Fresh:
+		s.ages[m.UID] = at
+	case model.FreshnessLate:
+		s.ages[m.UID], s.late[m.UID] = at, at
+	case model.FreshnessNever:
+		s.ages[m.UID], s.late[m.UID] = at, float64(model.Never.UnixMilli())
+	case model.FreshnessStale:
+		s.stale[m.UID] = at
+	}
 }

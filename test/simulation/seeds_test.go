@@ -4,6 +4,8 @@ import (
 	"flag"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/refreshd/refreshd/internal/testkit/long"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // turbulence is how many steps of a run have faults.
@@ -140,4 +144,143 @@ var (
 func TestMain(m *testing.M) {
 	debug.SetGCPercent(400) // short runs of many small values: memory is cheaper than time
 	goleak.VerifyTestMain(m)
+}
+
+// explorer visits every place of the small scope down to a depth, depth first. A place that was reached before, in no more moves,
+// has been explored from there.
+type explorer struct {
+	limit  int
+	moves  atomic.Int64
+	failed atomic.Bool
+
+	mu      sync.Mutex
+	seen    map[[16]byte]int // guarded by mu: digest -> the fewest moves that it took
+	problem error            // guarded by mu
+}
+
+// reach notes a place. It reports whether the place is news: not seen before in so few moves.
+func (e *explorer) reach(digest [16]byte, moves int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known, found := e.seen[digest]
+	if found && known <= moves {
+		return false
+	}
+	e.seen[digest] = moves
+	return true
+}
+
+// visit explores a place that took path to reach.
+func (e *explorer) visit(s *scope, at *place, path []move) error {
+	if !e.reach(at.digest(), len(path)) || len(path) == e.limit {
+		return nil
+	}
+	for _, m := range at.moves() {
+		if e.failed.Load() {
+			return nil
+		}
+		e.moves.Add(1)
+		next, err := s.play(at, m)
+		here := append(path[:len(path):len(path)], m)
+		if err != nil {
+			return fmt.Errorf("%w\nby the moves: %s", err, strings.Trim(fmt.Sprint(here), "[]"))
+		}
+		if err := e.visit(s, next, here); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explore visits everything to a depth with one explorer per core, each of which begins with another move.
+func explore(scopes []*scope, firsts []*place, limit int) *explorer {
+	e := &explorer{limit: limit, seen: map[[16]byte]int{}}
+	var next atomic.Int64
+	var running sync.WaitGroup
+	for i, s := range scopes {
+		running.Go(func() {
+			moves := firsts[i].moves()
+			for n := next.Add(1) - 1; n < int64(len(moves)); n = next.Add(1) - 1 {
+				at, err := s.play(firsts[i], moves[n])
+				if err == nil {
+					err = e.visit(s, at, []move{moves[n]})
+				}
+				if err != nil {
+					e.mu.Lock()
+					e.problem = fmt.Errorf("%w\nbehind the move: %s", err, moves[n])
+					e.mu.Unlock()
+					e.failed.Store(true)
+				}
+			}
+		})
+	}
+	running.Wait()
+	return e
+}
+
+// deepen explores one depth after the other down to the deepest, and returns how many places that one has.
+func deepen(t *testing.T, planted bug, open func(*scope) (*place, error), cores, deepest int) (places int, err error) {
+	t.Helper()
+	var scopes []*scope
+	var firsts []*place
+	for range cores {
+		s := &scope{server: newServer(t, planted), schedules: &schedule.Cache{}, policies: map[string]policy.Policy{}, known: map[step]result{}}
+		first, err := open(s)
+		if err != nil {
+			return 0, err
+		}
+		scopes, firsts = append(scopes, s), append(firsts, first)
+	}
+	for limit := 4; limit <= deepest; limit++ {
+		begin := time.Now()
+		e := explore(scopes, firsts, limit)
+		if e.problem != nil {
+			return 0, e.problem
+		}
+		places = len(e.seen)
+		t.Logf("depth %d: all places visited: %d, by %d moves in %s", limit, places, e.moves.Load(), time.Since(begin).Round(time.Millisecond))
+	}
+	return places, nil
+}
+
+// TestEveryInterleavingOfASmallScopeKeepsThePromises asserts how many places there are at least: an explorer that stops early has found
+// nothing. The number is the same on every machine, and another one when a daemon asks Redis for something else.
+func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
+	for name, opening := range map[string]struct {
+		open            func(*scope) (*place, error)
+		deepest, places int
+	}{
+		"from the start":         {(*scope).open, long.Or(6, 9), long.Or(3_000, 40_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 10), long.Or(6_000, 120_000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if places < opening.places {
+				t.Errorf("want at least %d places down to depth %d, visited %d", opening.places, opening.deepest, places)
+			}
+		})
+	}
+}
+
+func TestTheSmallScopeFindsPlantedBugs(t *testing.T) {
+	for name, deep := range map[string]bool{ // whether it takes seconds to get there
+		"rev and uid are not compared": true, "the entry to take back is not looked for": false,
+		"the claimed entry is removed before the checks": true, "a claim trims before it is applied": false,
+	} {
+		t.Run(name, func(t *testing.T) {
+			at := slices.IndexFunc(bugs, func(b bug) bool { return b.name == name })
+			t.Parallel()
+			if deep {
+				long.Only(t)
+			}
+			if _, err := deepen(t, bugs[at], (*scope).later, 1, 10); err == nil {
+				t.Fatal("not found")
+			} else {
+				t.Logf("%.600v", err)
+			}
+		})
+	}
 }
