@@ -15,7 +15,7 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 		"scripts/built.lua":      "return redis.call('HGET', KEYS[1] .. ':model:' .. ARGV[1])",
 		"scripts/declared.lua":   "-- KEYS[1] '<queue>-input'\nreturn redis.call('LLEN', KEYS[1])",
 		"scripts/include/a.lua":  strings.Repeat("\n", 101),
-		"internal/store/keys.go": "package store\nvar a, b = \"-input\", \":model:\"\nfunc text() {\n}\nfunc Claim() {\n}\n",
+		"internal/store/keys.go": "package store\ntype Keys struct{ Input string `key:\"-input\" type:\"list\"` }\nvar b = \":model:\"\nfunc text() {\n}\nfunc Claim() {\n}\n",
 		"worker/worker.go":       "package worker\nvar key = \"bigtables-input\"\nconst help = \"takes from <queue>-input\"",
 		"internal/util/x.go":     "package util",
 		"model/busy.go":          "package model\nfunc f() { go f() }\nconst EventStart Event = \"start\"",

@@ -1,9 +1,11 @@
 package architecture
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -46,8 +48,8 @@ func keysAreInOnePlace(files []file) (places []string) {
 	var parts []string
 	for _, f := range files {
 		for _, literal := range literals(f) {
-			if f.path == keysFile && len(literal) > 1 && strings.ContainsAny(literal[:1], "-:") {
-				parts = append(parts, literal)
+			if part := cmp.Or(reflect.StructTag(literal).Get("key"), literal); f.path == keysFile && len(part) > 1 && strings.ContainsAny(part[:1], "-:") {
+				parts = append(parts, part)
 			}
 		}
 	}

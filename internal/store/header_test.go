@@ -114,7 +114,6 @@ func TestACallThatDoesNotFitItsHeaderIsFound(t *testing.T) {
 }
 
 var (
-	fieldDoc       = regexp.MustCompile(`(?m)^\t(\w+) +string // (list|hash|zset|set|stream|string): `)
 	methodDoc      = regexp.MustCompile(`(?m)^// (\w+) is a (list|hash|zset|set|stream|string): .*\nfunc \(k \*Keys\) `)
 	codePattern    = regexp.MustCompile(`(-?\d+) ([a-z]+)`)
 	codeAnswered   = regexp.MustCompile(`\bcode = (-?\d+)`)
@@ -135,13 +134,14 @@ var keyPatterns = allKeys(newKeys("<queue>"), func(method string) string {
 	return "<uid>"
 })
 
-// keyTypes are the types of keys by their patterns, as the comments say of their fields and methods: "// zset: …", "// Model is a hash: …".
+// keyTypes are the types of keys by their patterns, as the tags of their fields and the comments of their methods say: "// Model is a hash: …".
 func keyTypes(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("keys.go")
 	must(t, err)
-	types := map[string]string{}
-	for _, found := range append(fieldDoc.FindAllStringSubmatch(string(text), -1), methodDoc.FindAllStringSubmatch(string(text), -1)...) {
+	all := newKeys("<queue>")
+	types := all.Types()
+	for _, found := range methodDoc.FindAllStringSubmatch(string(text), -1) {
 		types[keyPatterns[found[1]]] = found[2]
 	}
 	types["<queue>:circuit:<name>"] = types[keyPatterns["Circuit"]] // any, also that of the queue
