@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/wneessen/go-mail"
+
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -265,30 +267,21 @@ func readSecret(doc *document.Reader, field string, environment Secrets) string 
 }
 
 func (c *Channel) readEmail(doc *document.Reader, environment Secrets) {
-	s := smtpSettings{timeout: c.timeout}
-	var directory string
-	for field, text := range map[string]*string{"email": &s.server, "user": &s.user, "ca": &s.authorities, "from": &s.from, "templates": &directory} {
-		*text = doc.Text(field)
-	}
-	s.security = doc.OneOf("tls", "starttls", "starttls", "tls", "none")
-	s.password = readSecret(doc, "password", environment)
-	if (s.user == "") != (s.password == "") || s.user != "" && s.security == "none" {
-		doc.Refuse("user", "user and password together, and never without TLS", "something else")
-	}
-	from, valid := policy.ParseAddress(s.from)
+	e := &email{options: []mail.Option{mail.WithTimeout(c.timeout), mail.WithoutNoop()}}
+	e.readLogin(doc, environment)
+	from, valid := policy.ParseAddress(doc.Text("from"))
 	doc.Require(valid, "from", "an e-mail address")
-	s.from = from
+	e.from = from
 	if c.to.byPolicy = doc.Fields["to"] == "policy"; !c.to.byPolicy {
 		recipient, err := policy.ReadRecipient(doc.Fields["to"])
 		doc.Require(err == nil && recipient != (policy.Recipient{}), "to", "an e-mail address, {payload: FIELD}, {label: NAME} or policy")
 		c.to.recipient = recipient
 	}
-	letters, err := readTemplates(directory)
+	letters, err := readTemplates(doc.Text("templates"))
 	if err != nil {
 		doc.Refuse("templates", "a directory with subject.txt, text.txt or html.html", document.OneLine(err.Error()))
 	}
-	if doc.Err() == nil {
-		c.sender, err = newEmail(s, letters)
-		doc.Fail(err)
-	}
+	e.templates = letters
+	e.readServer(doc)
+	c.sender = e
 }

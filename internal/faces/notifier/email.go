@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"text/template"
-	"time"
 
 	"github.com/wneessen/go-mail"
 
@@ -23,55 +22,44 @@ import (
 )
 
 type email struct {
-	from, domain string
-	server       string
-	options      []mail.Option
-	templates    templates
+	from      string
+	server    string
+	options   []mail.Option
+	templates templates
 }
 
-// smtpSettings are what a channel says of its server.
-type smtpSettings struct {
-	server         string // host:port
-	security       string // starttls, tls or none
-	user, password string
-	authorities    string // file; empty: those of the system
-	from           string
-	timeout        time.Duration
-}
-
-func newEmail(s smtpSettings, t templates) (*email, error) {
-	host, portText, err := net.SplitHostPort(s.server)
-	if err != nil {
-		return nil, document.Refuse("email", `the host and port of a server, such as "smtp.example.com:587"`, document.Found(s.server))
+// readLogin reads how the server is spoken to, and as whom.
+func (e *email) readLogin(doc *document.Reader, environment Secrets) {
+	security := doc.OneOf("tls", "starttls", "starttls", "tls", "none")
+	e.options = append(e.options, map[string]mail.Option{
+		"starttls": mail.WithTLSPolicy(mail.TLSMandatory), "tls": mail.WithSSL(), "none": mail.WithTLSPolicy(mail.NoTLS),
+	}[security])
+	user, password := doc.Text("user"), readSecret(doc, "password", environment)
+	if (user == "") != (password == "") || user != "" && security == "none" {
+		doc.Refuse("user", "user and password together, and never without TLS", "something else")
 	}
+	if user != "" {
+		e.options = append(e.options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(user), mail.WithPassword(password))
+	}
+}
+
+// readServer reads where the server is, and whom it is to be trusted by.
+func (e *email) readServer(doc *document.Reader) {
+	host, portText, err := net.SplitHostPort(doc.Text("email"))
+	doc.Require(err == nil, "email", `the host and port of a server, such as "smtp.example.com:587"`)
 	port, err := strconv.Atoi(portText)
-	if err != nil || port < 1 || port > 65535 || host == "" {
-		return nil, document.Refuse("email", "a host, and a port from 1 to 65535", document.Found(s.server))
-	}
+	doc.Require(err == nil && port > 0 && port <= 65535 && host != "", "email", "a host, and a port from 1 to 65535")
 	security := &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}
-	if s.authorities != "" {
-		text, err := os.ReadFile(s.authorities)
+	if authorities := doc.Text("ca"); authorities != "" {
+		text, err := os.ReadFile(authorities)
 		security.RootCAs = x509.NewCertPool()
-		if err != nil || !security.RootCAs.AppendCertsFromPEM(text) {
-			return nil, document.Refuse("ca", "a file of PEM certificates", document.Found(s.authorities))
-		}
+		doc.Require(err == nil && security.RootCAs.AppendCertsFromPEM(text), "ca", "a file of PEM certificates")
 	}
-	_, domain, _ := strings.Cut(s.from, "@")
-	e := &email{from: s.from, domain: domain, server: host, templates: t}
-	e.options = []mail.Option{mail.WithPort(port), mail.WithTimeout(s.timeout), mail.WithTLSConfig(security), mail.WithHELO(domain), mail.WithoutNoop()}
-	switch s.security {
-	case "tls":
-		e.options = append(e.options, mail.WithSSL())
-	case "none":
-		e.options = append(e.options, mail.WithTLSPolicy(mail.NoTLS))
-	default:
-		e.options = append(e.options, mail.WithTLSPolicy(mail.TLSMandatory))
-	}
-	if s.user != "" {
-		e.options = append(e.options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(s.user), mail.WithPassword(s.password))
-	}
-	return e, nil
+	e.server = host
+	e.options = append(e.options, mail.WithPort(port), mail.WithTLSConfig(security), mail.WithHELO(e.domain()))
 }
+
+func (e *email) domain() string { _, domain, _ := strings.Cut(e.from, "@"); return domain }
 
 func (e *email) send(ctx context.Context, m message) error {
 	subject, text, html, err := e.templates.render(m)
@@ -82,7 +70,7 @@ func (e *email) send(ctx context.Context, m message) error {
 	if err := errors.Join(letter.From(e.from), letter.To(m.address)); err != nil {
 		return finalError{err}
 	}
-	letter.SetMessageIDWithValue(m.id() + "@" + e.domain) // the same in every try, so that a mailbox may tell a repetition
+	letter.SetMessageIDWithValue(m.id() + "@" + e.domain()) // the same in every try, so that a mailbox may tell a repetition
 	letter.SetDateWithValue(m.at)
 	letter.SetGenHeader("Auto-Submitted", "auto-generated")
 	letter.Subject(subject)
