@@ -91,7 +91,7 @@ func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prep
 		return forParts(a, queue, "dispatcher", loop.tick, func(at place) (*dispatcher.Dispatcher, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return dispatcher.New(at.observed, config)
+			return dispatcher.New(at.part, config)
 		})
 	}, nil
 }
@@ -119,7 +119,7 @@ func (a *app) preparePollers(loop *loopFlags, config poller.Config) (func(*store
 		return forParts(a, queue, "poller", loop.tick, func(at place) (*poller.Poller, error) {
 			config := config // each part has its own
 			config.Log, config.Observe = at.log, at.observe
-			return poller.New(at.observed, config)
+			return poller.New(at.part, config)
 		})
 	}, config.WithDefaults().Validate()
 }
@@ -263,10 +263,15 @@ type parts[D daemon] []D
 
 // Run runs all of them until ctx ends.
 func (p parts[D]) Run(ctx context.Context) error {
-	errs := make([]error, len(p))
+	return sideBySide(len(p), func(i int) error { return p[i].Run(ctx) })
+}
+
+// sideBySide does so many things at the same time.
+func sideBySide(count int, do func(i int) error) error {
+	errs := make([]error, count)
 	var running sync.WaitGroup
-	for i, part := range p {
-		running.Go(func() { errs[i] = part.Run(ctx) })
+	for i := range count {
+		running.Go(func() { errs[i] = do(i) })
 	}
 	running.Wait()
 	return errors.Join(errs...)
@@ -274,10 +279,9 @@ func (p parts[D]) Run(ctx context.Context) error {
 
 // place is where a daemon of one part of a queue works, where it logs, and how it reports its rounds to the health checks.
 type place struct {
-	part     *store.Store
-	observed loopStore // the same part, with what is committed measured and traced
-	log      *zerolog.Logger
-	observe  func() func(error)
+	part    *observedStore
+	log     *zerolog.Logger
+	observe func() func(error)
 }
 
 func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Duration, build func(place) (D, error)) (parts[D], error) {
@@ -288,12 +292,9 @@ func forParts[D daemon](a *app, queue *store.Queue, name string, tick time.Durat
 			loop = name + " " + part.Keys.Queue
 			log = new(a.log.With().Str("queue", part.Keys.Queue).Logger())
 		}
-		at := place{part, part, log, both(a.checks.Loop(loop, tick, false).Begin, measured)}
-		if measured != nil || a.traces != nil {
-			at.observed = &observedStore{Store: part, queue: queue.Name, loop: measured, traces: a.traces}
-		}
+		observed := &observedStore{Store: part, queue: queue.Name, loop: measured, traces: a.traces}
 		var err error
-		if daemons[i], err = build(at); err != nil {
+		if daemons[i], err = build(place{observed, log, both(a.checks.Loop(loop, tick, false).Begin, measured)}); err != nil {
 			return nil, err
 		}
 	}

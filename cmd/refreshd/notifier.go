@@ -91,7 +91,7 @@ func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, 
 			if dashboard != "" {
 				config.Dashboard = dashboard + "/q/" + url.PathEscape(queue.Name)
 			}
-			return notifier.New(at.part, routes, config)
+			return notifier.New(at.part.Store, routes, config)
 		})
 		return notifiers{all, routes}, err
 	}, nil

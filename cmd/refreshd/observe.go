@@ -9,27 +9,20 @@ import (
 
 	"go.opentelemetry.io/otel"
 
-	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/faces/metrics"
 	"github.com/refreshd/refreshd/internal/faces/traces"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/worker"
 )
 
-// loopStore is what the loops need of a part of a queue.
-type loopStore interface {
-	dispatcher.Store
-	poller.Store
-}
-
+// observedStore is a part of a queue; what is committed to it is measured and traced.
 type observedStore struct {
 	*store.Store
 	queue   string
-	loop    *metrics.Loop  // nil: nobody asks for numbers
-	traces  *traces.Traces // nil: nobody asks for traces
-	claimed time.Time      // when messages were claimed last; zero: it is the store of a dispatcher
+	loop    *metrics.Loop
+	traces  *traces.Traces
+	claimed time.Time // when messages were claimed last; zero: it is the store of a dispatcher
 }
 
 func (s *observedStore) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error) {
@@ -45,17 +38,12 @@ func (s *observedStore) Commit(ctx context.Context, batch store.Batch) ([]store.
 	}
 	codes, err := s.Store.Commit(ctx, batch)
 	s.loop.Committed(batch, codes)
-	if s.traces != nil {
-		s.traces.Committed(s.queue, batch, codes, since)
-	}
+	s.traces.Committed(s.queue, batch, codes, since)
 	return codes, err
 }
 
 // both tells the health checks and the metrics of each round.
 func both(health func() func(error), loop *metrics.Loop) func() func(error) {
-	if loop == nil {
-		return health
-	}
 	return func() func(error) {
 		well, measured := health(), loop.Begin()
 		return func(err error) {
@@ -100,23 +88,17 @@ type checkedQueue struct {
 	steady, taking, pushing *health.Progress
 }
 
-// checked returns the parts of a queue with their calls noted, unless nobody asks about health. A part that waits for its turn calls nothing,
+// checked returns the parts of a queue with their calls noted. A part that waits for its turn calls nothing,
 // so that the worker gets on as long as any part of it does.
 func (a *app) checked(queue *store.Queue, config worker.Config) []worker.Queue {
 	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
-	var steady *health.Progress
-	if a.checks != nil {
-		steady = a.checks.Loop(a.loopName("worker", queue.Name), tick, false)
-	}
+	steady := a.checks.Loop(a.loopName("worker", queue.Name), tick, false)
 	for i, part := range queue.Parts {
-		queues[i] = part.Pool()
 		name := a.loopName("", queue.Name)
 		if len(queue.Parts) > 1 {
 			name = " " + part.Keys.Queue
 		}
-		if a.checks != nil {
-			queues[i] = &checkedQueue{part.Pool(), steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
-		}
+		queues[i] = &checkedQueue{part.Pool(), steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
 	}
 	return queues
 }

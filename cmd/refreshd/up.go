@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -149,39 +149,32 @@ func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string)
 	if err != nil {
 		return nil, err
 	}
-	var notifier prepared
+	notifier, worker := prepared(none), prepared(none)
 	if flags.notifier.routes != "" {
 		if notifier, err = a.prepareNotifier(&flags.loop, &flags.notifier); err != nil {
 			return nil, err
 		}
 	}
 	// Behind the notifier, whose secrets no program of the worker may find.
-	var worker prepared
 	if w := &flags.worker; w.exec+w.http+w.fetch != "" || len(args) > 0 {
 		if worker, err = a.prepareWorker(ctx, &flags.loop, w, args); err != nil {
 			return nil, err
 		}
 	}
 	pollers, err := a.preparePollers(&flags.loop, flags.poller)
-	return func(queue *store.Queue) (_ *daemons, err error) {
+	return func(queue *store.Queue) (*daemons, error) {
 		d := &daemons{app: a, queue: queue, flags: flags}
-		if d.dispatcher, err = dispatcher(queue); err != nil {
-			return nil, err
-		}
-		if worker != nil {
-			if d.worker, err = worker(queue); err != nil {
-				return nil, err
-			}
-		}
-		if notifier != nil {
-			if d.notifier, err = notifier(queue); err != nil {
-				return nil, err
-			}
-		}
-		d.pollers, err = pollers(queue)
-		return d, err
+		var errs [4]error
+		d.dispatcher, errs[0] = dispatcher(queue)
+		d.worker, errs[1] = worker(queue)
+		d.notifier, errs[2] = notifier(queue)
+		d.pollers, errs[3] = pollers(queue)
+		return d, cmp.Or(errs[:]...)
 	}, err
 }
+
+// none is prepared where a daemon is not asked for.
+func none(*store.Queue) (daemon, error) { return nil, nil }
 
 // run runs all daemons until ctx ends, and stops them in three steps. The dispatcher ends first, so that nothing is started that nobody takes,
 // then the worker, and the poller goes on meanwhile: a worker that has to stop hands its attempts back as messages, and whoever applies them
@@ -221,25 +214,18 @@ const drainTime = 5 * time.Second
 
 // drain applies what was said while the pollers stopped, in all parts side by side. What is left stands in Redis for the next ones.
 func (d *daemons) drain(ctx context.Context) error {
-	errs := make([]error, len(d.pollers))
-	var draining sync.WaitGroup
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
 	defer cancel()
-	for i, part := range d.queue.Parts {
-		draining.Go(func() {
-			for ctx.Err() == nil {
-				round, err := d.pollers[i].RunOnce(ctx)
-				if err != nil {
-					errs[i] = fmt.Errorf("apply the last messages: %w", err)
-					return
-				}
-				if round.Claimed == round.Waiting {
-					break
-				}
+	return sideBySide(len(d.pollers), func(i int) error {
+		for ctx.Err() == nil {
+			round, err := d.pollers[i].RunOnce(ctx)
+			if err != nil {
+				return fmt.Errorf("apply the last messages: %w", err)
 			}
-			errs[i] = part.Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
-		})
-	}
-	draining.Wait()
-	return errors.Join(errs...)
+			if round.Claimed == round.Waiting {
+				break
+			}
+		}
+		return d.queue.Parts[i].Resign(context.WithoutCancel(ctx), d.flags.poller.Owner)
+	})
 }

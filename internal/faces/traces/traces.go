@@ -71,6 +71,9 @@ func (t *Traces) Close(ctx context.Context) error {
 // Committed records the attempts that a batch of a queue has started, begun or ended. codes are the outcome of the batch; since is when it was begun, by
 // the clock of this process.
 func (t *Traces) Committed(queue string, batch store.Batch, codes []store.Code, since time.Time) {
+	if t == nil {
+		return
+	}
 	for i, code := range codes {
 		transition := batch.Items[i].Transition
 		if transition == nil || code != store.CodeApplied {
