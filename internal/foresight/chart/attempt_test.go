@@ -35,9 +35,9 @@ func TestAnAttemptLastsFromItsStartToWhatEndsIt(t *testing.T) {
 			for _, a := range attemptsOf(test.events) {
 				length := 0
 				if !a.running() {
-					length = int(a.end.Sub(a.start).Minutes())
+					length = int(a.end.At.Sub(a.begin.At).Minutes())
 				}
-				got = append(got, short{int(a.start.Sub(start).Minutes()), length, a.outcome})
+				got = append(got, short{int(a.begin.At.Sub(start).Minutes()), length, a.end.Kind})
 			}
 			equal(t, test.want, got)
 		})

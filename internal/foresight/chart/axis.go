@@ -123,7 +123,7 @@ func joint(runs []*run) period {
 		}
 		for _, a := range r.attempts {
 			if a.running() {
-				shown.include(a.deadline)
+				shown.include(a.begin.DeadlineAt)
 			}
 		}
 	}

@@ -68,8 +68,8 @@ func (c *calendar) row(ax axis) {
 			edge = boxes[i+1].left
 		}
 		c.bar(b.attempt, ax, c.y+(calendarHeight-barHeight)/2, b.left, b.right, edge)
-		if ax.holds(b.end) {
-			ends[b.outcome.look().words]++
+		if ax.holds(b.end.At) {
+			ends[b.end.Kind.look().words]++
 		}
 	}
 	c.marks(ax, free)
@@ -85,10 +85,10 @@ func (c *calendar) row(ax axis) {
 func (c *calendar) boxes(ax axis) (boxes []box, free px) {
 	free = calendarLeft
 	for _, a := range c.attempts {
-		if !a.start.Before(ax.to) || a.start.Before(ax.from) && !a.until(ax.to).After(ax.from) {
+		if !a.begin.At.Before(ax.to) || a.begin.At.Before(ax.from) && !a.until(ax.to).After(ax.from) {
 			continue
 		}
-		left := min(max(ax.x(a.start), free), calendarRight-calendarMin)
+		left := min(max(ax.x(a.begin.At), free), calendarRight-calendarMin)
 		right := max(left+calendarMin, ax.x(a.until(ax.to)))
 		free = right + 1
 		boxes = append(boxes, box{a, left, right})
@@ -99,24 +99,24 @@ func (c *calendar) boxes(ax axis) (boxes []box, free px) {
 // wait draws the time between a failed attempt and the next one, with the reason if there is room.
 func (c *calendar) wait(ax axis, boxes []box, i int) {
 	b, y := boxes[i], c.y+calendarHeight/2
-	if i == 0 && b.before != nil && b.before.outcome != Success && !b.start.Before(ax.from) {
+	if i == 0 && b.before != nil && b.before.end.Kind != Success && !b.begin.At.Before(ax.from) {
 		c.line("wait", calendarLeft, y, b.left, y)
 	}
-	if b.outcome == Success || b.running() || b.next.IsZero() || b.end.After(ax.to) {
+	if b.end.Kind == Success || b.running() || b.end.RefreshAt.IsZero() || b.end.At.After(ax.to) {
 		return
 	}
-	from, to := b.right, ax.x(b.next)
+	from, to := b.right, ax.x(b.end.RefreshAt)
 	if i+1 < len(boxes) {
 		to = boxes[i+1].left
 	}
-	half := widthOf(b.why)/2 + 4
+	half := widthOf(b.end.Why)/2 + 4
 	switch center := (from + to) / 2; {
 	case to <= from:
-	case b.why == "" || 2*half+12 > to-from:
+	case b.end.Why == "" || 2*half+12 > to-from:
 		c.line("wait", from, y, to, y)
 	default:
 		c.line("wait", from, y, center-half, y)
-		c.text("note", anchorMiddle, center, y+4, b.why)
+		c.text("note", anchorMiddle, center, y+4, b.end.Why)
 		c.line("wait", center+half, y, to, y)
 	}
 }

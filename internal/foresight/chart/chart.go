@@ -70,7 +70,7 @@ func read(c Chart) *run {
 	}
 	r := &run{Chart: c, attempts: attemptsOf(c.Events)}
 	for _, a := range r.attempts {
-		r.rows = append(r.rows, row{at: a.start, attempt: a})
+		r.rows = append(r.rows, row{at: a.begin.At, attempt: a})
 	}
 	for i, event := range c.Events {
 		// Exhausted has no row at the instant of the failure that it follows: the row of the failure says so.

@@ -130,19 +130,9 @@ func EndOf(attempt model.Attempt) []Event {
 }
 
 type attempt struct {
-	before   *attempt // nil: this is the first
-	no       int
-	retry    bool
-	start    time.Time
-	deadline time.Time // zero: not known
-
-	// Set when it ends.
-	end     time.Time
-	outcome Kind
-	why     string
-	reason  string
-	next    time.Time // when the next attempt starts; zero: none
-	retryAt time.Time // when the next attempt would have started without a planned refresh; zero: at next
+	before *attempt // nil: this is the first
+	begin  Event
+	end    Event // without a kind: it has not ended
 }
 
 func attemptsOf(events []Event) []*attempt {
@@ -153,28 +143,22 @@ func attemptsOf(events []Event) []*attempt {
 		switch {
 		case event.Kind.begins():
 			if open {
-				last.close(Event{At: event.At, Kind: Superseded})
+				last.end = Event{At: event.At, Kind: Superseded}
 			}
-			last = &attempt{before: last, no: event.AttemptNo, retry: event.isRetry(), start: event.At, deadline: event.DeadlineAt}
+			last = &attempt{before: last, begin: event}
 			attempts, open = append(attempts, last), true
 		case open && event.Kind != Exhausted && event.Kind != Finished && event.Kind != Skipped: // these end no attempt
-			last.close(event)
-			open = false
+			last.end, open = event, false
 		}
 	}
 	return attempts
 }
 
-func (a *attempt) close(event Event) {
-	a.end, a.outcome, a.why, a.reason = event.At, event.Kind, event.Why, event.Reason
-	a.next, a.retryAt = event.RefreshAt, event.RetryAt
-}
-
-func (a *attempt) running() bool { return a.outcome == "" }
+func (a *attempt) running() bool { return a.end.Kind == "" }
 
 func (a *attempt) name() string {
-	if a.retry {
-		return fmt.Sprintf("Retry %d", max(1, a.no-1))
+	if a.begin.isRetry() {
+		return fmt.Sprintf("Retry %d", max(1, a.begin.AttemptNo-1))
 	}
 	return "Refresh"
 }
@@ -183,9 +167,9 @@ func (a *attempt) name() string {
 func (a *attempt) until(end time.Time) time.Time {
 	switch {
 	case !a.running():
-		return a.end
-	case end.Before(a.start):
-		return a.start
+		return a.end.At
+	case end.Before(a.begin.At):
+		return a.begin.At
 	default:
 		return end
 	}

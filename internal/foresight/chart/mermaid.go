@@ -130,7 +130,7 @@ func (g *gantt) write() {
 func (g *gantt) tasks() []task {
 	end, room := g.End, g.room
 	if len(g.attempts) > room {
-		end = g.attempts[room].start
+		end = g.attempts[room].begin.At
 	}
 	var tasks []task
 	starts := map[int64]bool{}
@@ -142,7 +142,7 @@ func (g *gantt) tasks() []task {
 			}
 		} else if room > 0 {
 			room--
-			starts[a.start.Unix()] = true
+			starts[a.begin.At.Unix()] = true
 			tasks = append(tasks, a.tasks(end)...)
 		}
 	}
@@ -177,18 +177,18 @@ func inParentheses(text string) string {
 }
 
 func (a *attempt) tasks(end time.Time) []task {
-	bar := task{at: a.start, name: "⚙️ " + a.name(), tag: a.outcome.look().tag, length: max(time.Second, a.until(end).Sub(a.start))}
-	tasks := []task{{at: a.start, name: "🚀 Start"}, bar}
-	if a.retry {
+	bar := task{at: a.begin.At, name: "⚙️ " + a.name(), tag: a.end.Kind.look().tag, length: max(time.Second, a.until(end).Sub(a.begin.At))}
+	tasks := []task{{at: a.begin.At, name: "🚀 Start"}, bar}
+	if a.begin.isRetry() {
 		bar.name = "🔄 " + a.name()
 		tasks = []task{bar}
 	}
 	if a.running() {
 		return tasks
 	}
-	name := a.outcome.look().icon + " " + capital(a.outcome.text())
-	if a.outcome.failed() {
-		name += fmt.Sprintf(" %d%s", max(1, a.no), inParentheses(a.why))
+	name := a.end.Kind.look().icon + " " + capital(a.end.Kind.text())
+	if a.end.Kind.failed() {
+		name += fmt.Sprintf(" %d%s", max(1, a.begin.AttemptNo), inParentheses(a.end.Why))
 	}
-	return append(tasks, task{at: a.end, name: name})
+	return append(tasks, task{at: a.end.At, name: name})
 }

@@ -85,13 +85,13 @@ func (s *stairs) row(row row, next *attempt) {
 	}
 	s.text("name", anchorEnd, s.left-10, base, a.name())
 	s.wish(a)
-	left := s.x(a.start)
+	left := s.x(a.begin.At)
 	right := max(left+stairMin, s.x(a.until(s.to)))
 	s.bar(a, s.axis, s.y+6, left, right, s.right)
 	class, text := wordsOf(a)
 	after := left + 4 // the words stand on the side of the waiting line where there is room
-	if next != nil && a.outcome != Success {
-		turn := max(right, s.x(next.start)+stairMin/2)
+	if next != nil && a.end.Kind != Success {
+		turn := max(right, s.x(next.begin.At)+stairMin/2)
 		s.path("wait", "M%s %sH%sV%s", right, s.y+6+barHeight/2, turn, s.y+stairHeight+2)
 		s.path("arrow", "M%s %sl-3.5 -5h7z", turn, s.y+stairHeight+6)
 		if turn > left && left+widthOf(text) > turn-5 {
@@ -104,18 +104,18 @@ func (s *stairs) row(row row, next *attempt) {
 // wish draws where an attempt would be that waited for the planned refresh, if only the delay of its retry counted. It takes as
 // long as the attempt before was allowed to.
 func (s *stairs) wish(a *attempt) {
-	if a.before == nil || a.before.retryAt.IsZero() {
+	if a.before == nil || a.before.end.RetryAt.IsZero() {
 		return
 	}
-	from, to := a.before.retryAt, a.before.retryAt
-	if a.before.deadline.After(a.before.start) {
-		to = from.Add(a.before.deadline.Sub(a.before.start))
+	from, to := a.before.end.RetryAt, a.before.end.RetryAt
+	if a.before.begin.DeadlineAt.After(a.before.begin.At) {
+		to = from.Add(a.before.begin.DeadlineAt.Sub(a.before.begin.At))
 	}
 	left := s.x(from)
 	right := max(left+stairMin, s.x(to))
 	s.rect("wish", left, s.y+4, right-left, barHeight+4, "")
 	label := "would run " + s.format(from) + " – " + s.format(to)
-	if own := s.x(a.start); to.After(from) && left+widthOf(label)+10 < min(own, right) {
+	if own := s.x(a.begin.At); to.After(from) && left+widthOf(label)+10 < min(own, right) {
 		s.text("bad", anchorStart, left+6, s.y+barHeight+4, label)
 	}
 }
@@ -131,19 +131,19 @@ func (s *stairs) note(class string, before, after, y px, text string) {
 }
 
 func wordsOf(a *attempt) (class, text string) {
-	class = a.outcome.look().words
+	class = a.end.Kind.look().words
 	switch {
 	case a.running():
 		return class, "running"
-	case a.outcome == Success && (a.why == "planned" || a.why == ""):
+	case a.end.Kind == Success && (a.end.Why == "planned" || a.end.Why == ""):
 		return class, "success"
 	}
-	text = a.outcome.text()
-	if a.why != "" {
-		text += " → " + a.why
+	text = a.end.Kind.text()
+	if a.end.Why != "" {
+		text += " → " + a.end.Why
 	}
-	if a.reason != "" && a.reason != string(a.outcome) {
-		text += " (" + document.Cut(a.reason, 40) + ")"
+	if a.end.Reason != "" && a.end.Reason != string(a.end.Kind) {
+		text += " (" + document.Cut(a.end.Reason, 40) + ")"
 	}
 	return class, text
 }

@@ -66,19 +66,19 @@ func (p *picture) heading(title, digest string) {
 
 // bar draws an attempt from left to right. The time left to its deadline is shaded, up to edge at most.
 func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
-	if edge = min(edge, ax.x(a.deadline)); !a.deadline.IsZero() && edge > right {
+	if edge = min(edge, ax.x(a.begin.DeadlineAt)); !a.begin.DeadlineAt.IsZero() && edge > right {
 		p.rect("deadline", right, y, edge-right, barHeight, "")
 	}
-	hint := a.name() + " from " + a.start.In(ax.zone).Format("Mon 2 Jan 15:04:05")
+	hint := a.name() + " from " + a.begin.At.In(ax.zone).Format("Mon 2 Jan 15:04:05")
 	if a.running() {
 		hint += ", running"
 	} else {
-		hint += " for " + rounded(a.end.Sub(a.start)) + ", " + sentence(string(a.outcome), a.reason)
-		if a.why != "" {
-			hint += ", then " + a.why
+		hint += " for " + rounded(a.end.At.Sub(a.begin.At)) + ", " + sentence(string(a.end.Kind), a.end.Reason)
+		if a.end.Why != "" {
+			hint += ", then " + a.end.Why
 		}
 	}
-	p.rect(a.outcome.look().bar, left, y, right-left, barHeight, hint)
+	p.rect(a.end.Kind.look().bar, left, y, right-left, barHeight, hint)
 }
 
 // symbol draws an event that belongs to no attempt, and returns the class of the words about it.

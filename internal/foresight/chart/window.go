@@ -30,7 +30,7 @@ func schemeOf(runs []*run, span period, zone *time.Location) scheme {
 		for _, r := range runs {
 			counts := map[int64]int{}
 			for _, a := range r.attempts {
-				row := s.floor(a.start, zone).Unix()
+				row := s.floor(a.begin.At, zone).Unix()
 				counts[row]++
 				most = max(most, counts[row])
 			}

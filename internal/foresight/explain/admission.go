@@ -18,7 +18,7 @@ func (s *Explanation) stops() (lines []string) {
 	kind, name := s.m.ParkedBy.Split()
 	turn := ""
 	if s.admission.Place > 0 {
-		turn = fmt.Sprintf("; %s of %d that wait", nth(int(s.admission.Place)), s.admission.Waiting)
+		turn = fmt.Sprintf("; %s of %d that wait", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)
 	}
 	switch circuit := s.admission.Circuit; {
 	case s.m.Running():

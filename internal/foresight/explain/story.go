@@ -155,7 +155,7 @@ func (s *Explanation) present() []string {
 
 // InLine tells how many are taken before a model, and how fast they go.
 func InLine(place store.QueuePosition) string {
-	text := nth(place.No) + " in line"
+	text := words.ShortOrdinal(place.No) + " in line"
 	if place.Rate > 0 {
 		wait := place.Wait()
 		about := fmt.Sprintf("%.1fs", wait.Seconds())
@@ -165,14 +165,6 @@ func InLine(place store.QueuePosition) string {
 		text += fmt.Sprintf(", %.1f a second: about %s", place.Rate, about)
 	}
 	return text
-}
-
-func nth(n int) string {
-	suffix := "th"
-	if tens := n / 10 % 10; tens != 1 {
-		suffix = cmp.Or(map[int]string{1: "st", 2: "nd", 3: "rd"}[n%10], suffix)
-	}
-	return fmt.Sprintf("%d%s", n, suffix)
 }
 
 // signed is a duration with its sign and two digits for each lower unit: +1m04s.

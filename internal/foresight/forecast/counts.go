@@ -58,36 +58,20 @@ func (c *Counts) Total() (sum int) {
 }
 
 // Peak is the number of the minute with the most starts, the first of several; 0 also where there are none.
-func (c *Counts) Peak() (minute int) {
-	for i, starts := range c.PerMinute {
-		if starts > c.PerMinute[minute] {
-			minute = i
-		}
-	}
-	return minute
-}
+func (c *Counts) Peak() (minute int) { return max(0, slices.Index(c.PerMinute, c.Most())) }
 
 // Most is how many starts the minute with the most has.
-func (c *Counts) Most() int {
-	if len(c.PerMinute) == 0 {
-		return 0
-	}
-	return c.PerMinute[c.Peak()]
-}
+func (c *Counts) Most() int { return slices.Max(append([]int{0}, c.PerMinute...)) }
 
 // Worst are the numbers of the minutes with the most starts, at most n of them, the worst first. Those without any are left out.
 func (c *Counts) Worst(n int) (minutes []int) {
 	for i, starts := range c.PerMinute {
-		if starts == 0 || len(minutes) == n && starts <= c.PerMinute[minutes[n-1]] {
-			continue
+		if starts > 0 {
+			minutes = append(minutes, i)
 		}
-		place, _ := slices.BinarySearchFunc(minutes, starts, func(m, starts int) int {
-			return cmp.Or(cmp.Compare(starts, c.PerMinute[m]), -1) // behind its equals
-		})
-		minutes = slices.Insert(minutes, place, i)
-		minutes = minutes[:min(len(minutes), n)]
 	}
-	return minutes
+	slices.SortStableFunc(minutes, func(a, b int) int { return cmp.Compare(c.PerMinute[b], c.PerMinute[a]) })
+	return minutes[:min(len(minutes), n)]
 }
 
 // Over is how many minutes have more starts than a rate per minute can take.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -34,30 +33,20 @@ func start(config *Config, scenario string, environ []string) (*process, error) 
 	})
 	command.Env = append(command.Env, environ...)
 	ownGroup(command)
-	read, write, err := os.Pipe() // not StderrPipe: its Wait would last as long as anybody holds it open
-	if err != nil {
-		return nil, fmt.Errorf("start the worker: %w", err)
-	}
+	read, write := io.Pipe()
 	command.Stdout, command.Stderr = write, write
-	err = command.Start()
-	_ = write.Close()
-	if err != nil {
-		_ = read.Close()
+	command.WaitDelay = 200 * time.Millisecond // whom it has left behind may hold them open
+	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("start the worker: %w", err)
 	}
 	p := &process{command: command, exited: make(chan struct{})}
-	p.printed.Go(func() {
-		defer func() { _ = read.Close() }()
-		prefixed(read, scenario, config.Stderr)
-	})
+	p.printed.Go(func() { prefixed(read, scenario, config.Stderr) })
 	p.printed.Go(func() {
 		_ = command.Wait()
 		p.how = command.ProcessState.String()
-		_ = kill(command)                             // whom it has left behind
-		time.AfterFunc(200*time.Millisecond, func() { // and who has left the group may hold the pipe open
-			_ = read.SetReadDeadline(time.Unix(1, 0))
-		})
+		_ = kill(command) // whom it has left behind
 		close(p.exited)
+		_ = write.Close()
 	})
 	return p, nil
 }
