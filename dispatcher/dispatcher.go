@@ -6,8 +6,6 @@ package dispatcher
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -42,12 +40,11 @@ type Store interface {
 type Dispatcher struct {
 	store    Store
 	config   Config
-	measured time.Time       // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
-	trimmed  time.Time       // when the outbox was trimmed, likewise; run goroutine only
-	sampled  time.Time       // when the head of the input list was sampled, on the same clock; run goroutine only
-	window   window          // run goroutine only
-	oddTurn  bool            // urgent models got the last odd place; run goroutine only
-	faults   backoff.Sampler // of models; run goroutine only
+	measured time.Time // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
+	trimmed  time.Time // when the outbox was trimmed, likewise; run goroutine only
+	sampled  time.Time // when the head of the input list was sampled, on the same clock; run goroutine only
+	window   window    // run goroutine only
+	oddTurn  bool      // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
 	counted  bool // models of the last round are counted by limits or circuits; run goroutine only
 	notified bool // this one was notified, and the others were not; run goroutine only
@@ -56,14 +53,7 @@ type Dispatcher struct {
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
 // Call stop when Run has returned: it ends the connections.
 func Open(ctx context.Context, address, queue string, config Config) (d *Dispatcher, stop func() error, err error) {
-	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
-	if err != nil {
-		return nil, nil, fmt.Errorf("dispatcher: %w", err)
-	}
-	if d, err = New(part, config); err != nil {
-		return nil, nil, errors.Join(err, clients.Close())
-	}
-	return d, clients.Close, nil
+	return store.DialPart(ctx, "dispatcher", address, queue, func(part *store.Store) (*Dispatcher, error) { return New(part, config) })
 }
 
 // New returns a dispatcher. It opens nothing: the caller closes the store's connections.

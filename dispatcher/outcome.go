@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,32 +29,13 @@ type Round struct {
 	Sleep time.Duration
 }
 
-func (r *Round) counter(event model.Event) *int {
-	switch event {
-	case model.EventStart:
-		return &r.Started
-	case model.EventTimeout, model.EventOutdated:
-		return &r.TimedOut
-	case model.EventWithdrawn:
-		return &r.Withdrawn
-	case model.EventTaken:
-		return &r.Taken
-	case model.EventQueueTimeout, model.EventFailure: // not begun once too often is a failure
-		return &r.NotBegun
-	case model.EventParked:
-		return &r.Parked
-	case model.EventLimited:
-		return &r.Limited
-	case model.EventReleased:
-		return &r.Released
-	case model.EventSkipped:
-		return &r.Skipped
-	case model.EventGiveUp:
-		return &r.GaveUp
-	case model.EventBecameLate, model.EventBecameStale, model.EventWatch:
-		return &r.Aged
-	default:
-		return &r.Refused
+// counters are those of the events that a dispatcher decides. Not begun once too often is a failure.
+func (r *Round) counters() map[model.Event]*int {
+	return map[model.Event]*int{
+		model.EventStart: &r.Started, model.EventTimeout: &r.TimedOut, model.EventOutdated: &r.TimedOut, model.EventWithdrawn: &r.Withdrawn,
+		model.EventTaken: &r.Taken, model.EventQueueTimeout: &r.NotBegun, model.EventFailure: &r.NotBegun, model.EventParked: &r.Parked,
+		model.EventLimited: &r.Limited, model.EventReleased: &r.Released, model.EventSkipped: &r.Skipped, model.EventGiveUp: &r.GaveUp,
+		model.EventBecameLate: &r.Aged, model.EventBecameStale: &r.Aged, model.EventWatch: &r.Aged,
 	}
 }
 
@@ -66,12 +48,13 @@ type outcome struct {
 
 // count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
 func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*store.Transition, err error) {
+	counters := round.counters()
 	for i, code := range o.codes {
 		transition, misfit := o.batch.Items[i].Transition, o.batch.Items[i].Misfit
-		d.logMisfit(misfit, now)
+		d.logbook.Misfit(misfit, now)
 		switch code {
 		case store.CodeApplied:
-			*round.counter(transition.Event())++
+			*cmp.Or(counters[transition.Event()], &round.Refused)++
 			d.logbook.Applied(transition, now)
 		case store.CodeTaken:
 			missing = append(missing, transition)

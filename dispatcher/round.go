@@ -30,7 +30,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	for _, misfit := range due.Misfits {
-		d.logMisfit(misfit, due.Now)
+		d.logbook.Misfit(misfit, due.Now)
 	}
 	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.sampleHead} {
 		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
@@ -276,9 +276,7 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 		return record.Remove()
 	}
 	if record.Fault != "" { // sampled: many models may share one, such as a policy that was removed
-		if count, tell := d.faults.Sample(record.Fault, now); tell {
-			d.config.Log.Warn().Str("uid", record.UID).Str("fault", record.Fault).Int("like_this", count).Msg("dispatcher: model with a fault")
-		}
+		d.logbook.Fault(d.config.Log.Warn().Str("uid", record.UID).Str("fault", record.Fault), record.Fault, now, "model with a fault")
 	}
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
 	unreadable := record.RefreshUnreadable() && !record.Disabled && !record.Running()

@@ -13,20 +13,10 @@ import (
 func (d *Dispatcher) ignoreMisfit(err error, now time.Time) error {
 	misfit, is := store.Misfit(err)
 	if is {
-		d.logMisfit(misfit, now)
+		d.logbook.Misfit(misfit, now)
 		return nil
 	}
 	return err
-}
-
-// logMisfit logs a key of the wrong type, sampled; an empty text is none.
-func (d *Dispatcher) logMisfit(misfit string, now time.Time) {
-	if misfit == "" {
-		return
-	}
-	if count, tell := d.faults.Sample(misfit, now); tell {
-		d.config.Log.Error().Str("misfit", misfit).Int("like_this", count).Msg("dispatcher: a key is of another type")
-	}
 }
 
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.

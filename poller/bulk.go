@@ -29,9 +29,7 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	if err == nil {
 		return more
 	}
-	if count, tell := p.errors.Sample(err.Error(), now); tell {
-		p.config.Log.Warn().Err(err).Int("like_this", count).Msg("poller: a step of a bulk failed")
-	}
+	p.logbook.Fault(p.config.Log.Warn().Err(err), err.Error(), now, "a step of a bulk failed")
 	return false
 }
 

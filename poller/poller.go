@@ -7,8 +7,6 @@ package poller
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -46,8 +44,7 @@ type Poller struct {
 	logbook *logbook.Logbook
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
-	unreachable time.Time       // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
-	errors      backoff.Sampler // run goroutine only
+	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 
 	bulks bulks // run goroutine only
 }
@@ -61,14 +58,7 @@ type bulks struct {
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a poller of a queue of one part.
 // Call stop when Run has returned: it ends the connections.
 func Open(ctx context.Context, address, queue string, config Config) (d *Poller, stop func() error, err error) {
-	part, clients, err := store.DialPart(ctx, address, store.Config{Queue: queue})
-	if err != nil {
-		return nil, nil, fmt.Errorf("poller: %w", err)
-	}
-	if d, err = New(part, config); err != nil {
-		return nil, nil, errors.Join(err, clients.Close())
-	}
-	return d, clients.Close, nil
+	return store.DialPart(ctx, "poller", address, queue, func(part *store.Store) (*Poller, error) { return New(part, config) })
 }
 
 // New returns a poller. It opens nothing: the caller closes the store's connections.

@@ -35,7 +35,7 @@ func (p *Poller) applyQueueCommands(ctx context.Context, messages []*message, no
 
 // applyQueueCommand applies a command about the queue; false: not now.
 func (p *Poller) applyQueueCommand(ctx context.Context, m *message, now time.Time) bool {
-	return p.attempt(ctx, now, "poller: a command about the queue waits", func(ctx context.Context) error {
+	return p.attempt(ctx, now, "a command about the queue waits", func(ctx context.Context) error {
 		outcome, err := p.store.ApplyQueueCommand(ctx, m.command, m.claimed, now)
 		if refused, is := errors.AsType[*document.Error](err); is {
 			m.counter, m.reason = model.CounterMalformed, refused
@@ -62,7 +62,7 @@ func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time
 		return messages
 	}
 	var done map[*store.Keys]bool
-	p.attempt(ctx, now, "poller: commands wait for another part of the queue", func(ctx context.Context) (err error) {
+	p.attempt(ctx, now, "commands wait for another part of the queue", func(ctx context.Context) (err error) {
 		done, err = p.store.Forward(ctx, commands)
 		return err
 	})
@@ -87,9 +87,7 @@ func (p *Poller) attempt(ctx context.Context, now time.Time, waits string, do fu
 	err := do(ctx)
 	if err != nil {
 		p.unreachable = now.Add(3 * tick)
-		if count, tell := p.errors.Sample(err.Error(), now); tell {
-			p.config.Log.Warn().Err(err).Int("like_this", count).Msg(waits)
-		}
+		p.logbook.Fault(p.config.Log.Warn().Err(err), err.Error(), now, waits)
 	}
 	return err == nil
 }

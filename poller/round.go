@@ -37,7 +37,7 @@ func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
 		return Round{}, err
 	}
 	for _, misfit := range claim.Misfits {
-		p.logMisfit(misfit, claim.Now)
+		p.logbook.Misfit(misfit, claim.Now)
 	}
 	round := Round{Claimed: len(claim.Messages), Leads: claim.Leads}
 	pending := make([]*message, len(claim.Messages))
@@ -82,7 +82,7 @@ func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, r
 	codes, err := p.store.Commit(ctx, batch)
 	blocked := map[string]bool{} // models
 	for i, code := range codes {
-		p.logMisfit(batch.Items[i].Misfit, now)
+		p.logbook.Misfit(batch.Items[i].Misfit, now)
 		switch uid := messages[i].uid(); {
 		case code == store.CodeBlocked, code.Retry() && blocked[uid]: // the later ones of a model wait behind it
 			blocked[uid] = true
@@ -165,16 +165,6 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 	return reason
 }
 
-// logMisfit logs a key of the wrong type, sampled; an empty text is none.
-func (p *Poller) logMisfit(misfit string, now time.Time) {
-	if misfit == "" {
-		return
-	}
-	if count, tell := p.errors.Sample(misfit, now); tell {
-		p.config.Log.Error().Str("misfit", misfit).Int("like_this", count).Msg("poller: a key is of another type")
-	}
-}
-
 // note counts an item that was committed, and logs what became of its model, or why its message cannot be handled.
 func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) {
 	if item.Transition != nil {
@@ -208,7 +198,7 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 		}
 		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
 		if misfit, is := store.Misfit(err); is {
-			p.logMisfit(misfit, now)
+			p.logbook.Misfit(misfit, now)
 			continue
 		}
 		if err != nil {

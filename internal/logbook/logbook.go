@@ -23,6 +23,8 @@ type Logbook struct {
 	log   *zerolog.Logger
 	like  backoff.Sampler
 	since time.Time // when the sampling began
+
+	faults backoff.Sampler // of what many rounds may meet alike
 }
 
 // New returns the logbook of a part of the program.
@@ -61,6 +63,20 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 		line.Int("like_this", count)
 	}
 	line.Msg(b.part + ": " + message)
+}
+
+// Fault writes a line about what many models or rounds may meet alike, sampled by a text.
+func (b *Logbook) Fault(line *zerolog.Event, text string, now time.Time, message string) {
+	if count, tell := b.faults.Sample(text, now); tell {
+		line.Int("like_this", count).Msg(b.part + ": " + message)
+	}
+}
+
+// Misfit tells of a key of the wrong type, sampled; an empty text is none.
+func (b *Logbook) Misfit(misfit string, now time.Time) {
+	if misfit != "" {
+		b.Fault(b.log.Error().Str("misfit", misfit), misfit, now, "a key is of another type")
+	}
 }
 
 // sample counts a line. The count begins anew each minute, so that what happens now and then is told however long it goes on.

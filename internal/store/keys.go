@@ -183,27 +183,14 @@ func wholeOf(queue string) (whole string, place int, like bool) {
 
 var replyPattern = regexp.MustCompile(`^(.*):reply:([A-Za-z0-9_.-]{1,100})$`)
 
-// KeyKind says what a key holds of which a queue has many.
+// KeyKind is the kind of an index.
 type KeyKind int
 
-// The kinds of keys of which a queue has many, and of indexes of which it has one.
+// The kinds of indexes.
 const (
-	KeyModel KeyKind = iota
-	KeyPayload
-	KeyHistory
-	KeyClaimed
-	KeyTaken
-	KeyReply
-	KeyBulk
-	KeyError
-	KeyLabel
-	KeyGate // what waits for one
+	KeyLabel KeyKind = iota
+	KeyGate          // what waits for one
 	KeyLimit
-	KeyRate
-	KeyCircuitState
-	KeyTold
-	KeyNotices
-	KeyRecipients
 	// Of these there is one.
 	KeyFailing
 	KeyDisabled

@@ -309,15 +309,18 @@ func Dial(ctx context.Context, address string, config Config) (*Queue, *Clients,
 	return queue, clients, nil
 }
 
-// DialPart is Dial for a queue of one part.
-func DialPart(ctx context.Context, address string, config Config) (*Store, *Clients, error) {
-	queue, clients, err := Dial(ctx, address, config)
+// DialPart is Dial for a daemon that serves a queue of one part. stop ends the connections.
+func DialPart[D any](ctx context.Context, daemon, address, name string, make func(*Store) (D, error)) (d D, stop func() error, err error) {
+	queue, clients, err := Dial(ctx, address, Config{Queue: name})
 	if err == nil && len(queue.Parts) > 1 {
 		err = document.Refuse("queue", "a queue of one part; run `refreshd up` for several", fmt.Sprintf("%d parts", len(queue.Parts)))
 		err = errors.Join(err, clients.Close())
 	}
 	if err != nil {
-		return nil, nil, err
+		return d, nil, fmt.Errorf("%s: %w", daemon, err)
 	}
-	return queue.Parts[0], clients, nil
+	if d, err = make(queue.Parts[0]); err != nil {
+		return d, nil, errors.Join(err, clients.Close())
+	}
+	return d, clients.Close, nil
 }

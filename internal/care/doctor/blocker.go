@@ -14,13 +14,10 @@ import (
 const maxGateLateness = 5 * time.Minute
 
 func (c *checker) blockers(ctx context.Context, names []string) error {
-	if err := c.index(store.KeyGate, "zset")(ctx, names); err != nil {
+	if err := c.index(store.KeyGate)(ctx, names); err != nil || c.wrongType[c.store.Keys.Gates] {
 		return err
 	}
 	for _, name := range names {
-		if c.wrongType[c.store.Keys.Gates] || c.wrongType[c.store.Keys.ParkedBy(name)] {
-			continue
-		}
 		gate := model.Blocker(name)
 		now, err := c.store.Now(ctx)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -152,25 +153,34 @@ func (c *checker) walk(ctx context.Context) error {
 	claimed := ownedLists{k.Claimed, k.Pollers, claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller}
 	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
 	taken := ownedLists{k.Taken, k.Workers, takenOrphan, takenLapsed, leave}
-	checks := map[store.KeyKind]func(context.Context, []string) error{
-		store.KeyModel: c.models, store.KeyPayload: c.typed(k.Payload, "string", c.orphans(payloadOrphan)),
-		store.KeyHistory: c.typed(k.History, "list", c.orphans(historyOrphan)),
-		store.KeyClaimed: c.typed(k.Claimed, "list", c.owned(claimed)), store.KeyTaken: c.typed(k.Taken, "list", c.owned(taken)),
-		store.KeyReply: c.typed(k.Reply, "list", nil), store.KeyBulk: c.typed(k.Bulk, "hash", each(c.bulk)), store.KeyError: c.typed(k.Error, "hash", c.fingerprints),
-		store.KeyTold: c.typed(k.Told, "list", nil), store.KeyNotices: c.typed(k.Notices, "list", nil), store.KeyRecipients: c.typed(k.Recipients, "zset", nil),
-		store.KeyLabel: c.index(store.KeyLabel, "set"), store.KeyGate: c.blockers, store.KeyLimit: c.index(store.KeyLimit, "zset"), store.KeyRate: c.typed(k.Rate, "string", nil),
-		store.KeyCircuitState: c.typed(k.Circuit, "hash", c.circuits),
+	checks := []struct {
+		key   func(name string) string
+		want  string
+		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
+	}{
+		{k.Payload, "string", c.orphans(payloadOrphan)}, {k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
+		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
+		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
+		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
-	return inspect.Of(c.store).EachKey(ctx, func(keys []inspect.QueueKey) error {
-		names := make(map[store.KeyKind][]string)
-		for _, key := range keys {
-			names[key.Kind] = append(names[key.Kind], key.Name)
+	return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", func(keys []string) error { // one may come twice
+		named := func(key func(name string) string) (names []string) {
+			for _, found := range keys {
+				if name, is := strings.CutPrefix(found, key("")); is && found != k.ClaimedCommands { // no poller owns these
+					names = append(names, name)
+				}
+			}
+			return names
 		}
-		for kind, names := range names {
-			if err := checks[kind](ctx, names); err != nil {
-				return err
+		var err error
+		if uids := named(k.Model); len(uids) > 0 {
+			err = c.models(ctx, uids)
+		}
+		for _, one := range checks {
+			if names := named(one.key); err == nil && len(names) > 0 {
+				err = c.typed(one.key, one.want, one.check)(ctx, names)
 			}
 		}
-		return nil
+		return err
 	})
 }

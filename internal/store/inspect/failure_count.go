@@ -16,17 +16,15 @@ import (
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
 	err := s.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-		pipe := s.Clients.Read.Pipeline()
-		replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError) })
-		if err := store.ExecReads(ctx, pipe); err != nil {
-			return fmt.Errorf("read the fingerprints of models: %w", err)
-		}
-		for _, reply := range replies {
-			if id := reply.Val(); id != "" && fingerprint.ValidateID(id) == nil {
+		ids, err := store.ReadEach(ctx, s.Clients.Read, "read the fingerprints of models", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
+			return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError)
+		})
+		for _, id := range ids {
+			if id != "" && fingerprint.ValidateID(id) == nil {
 				counts[id]++
 			}
 		}
-		return nil
+		return err
 	})
 	return counts, err
 }

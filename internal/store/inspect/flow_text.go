@@ -24,14 +24,15 @@ type FlowText struct {
 // FlowTexts reads holds, limits and calendars at now.
 func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) {
 	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
-	pipe := s.Clients.Read.Pipeline()
-	replies := store.SendEach(keys, func(key string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, key) })
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read holds, limits and calendars: %w", err)
+	hashes, err := store.ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe redis.Pipeliner, key string) *redis.MapStringStringCmd {
+		return pipe.HGetAll(ctx, key)
+	})
+	if err != nil {
+		return nil, err
 	}
 	var all []FlowText
 	for i, key := range keys {
-		fields := replies[i].Val()
+		fields := hashes[i]
 		if key == s.Keys.Holds {
 			delete(fields, store.HoldChanges)
 		}

@@ -106,17 +106,15 @@ func (c *Inspection) Stands(index store.Index) IndexMembership {
 // Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:
 // what is picked is to be read again.
 func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (strays []string, err error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := store.SendEach(uids, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), index.Field()) })
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read what models say of an index: %w", err)
-	}
+	said, err := store.ReadEach(ctx, s.Clients.Read, "read what models say of an index", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
+		return pipe.HGet(ctx, s.Keys.Model(uid), index.Field())
+	})
 	for i, uid := range uids {
-		if !index.Said(replies[i].Val()) {
+		if err == nil && !index.Said(said[i]) {
 			strays = append(strays, uid)
 		}
 	}
-	return strays, nil
+	return strays, err
 }
 
 // EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.

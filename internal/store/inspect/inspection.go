@@ -201,17 +201,13 @@ func (c *Inspection) Mend(now time.Time) *store.Transition {
 
 // WithoutModel picks the uids that have no model key.
 func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
-	pipe := s.Clients.Read.Pipeline()
-	replies := store.SendEach(uids, func(uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("look for models: %w", err)
-	}
+	exist, err := store.ReadEach(ctx, s.Clients.Read, "look for models", uids, func(pipe redis.Pipeliner, uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
 	for i, uid := range uids {
-		if replies[i].Val() == 0 {
+		if err == nil && exist[i] == 0 {
 			without = append(without, uid)
 		}
 	}
-	return without, nil
+	return without, err
 }
 
 // OwnedList is a claimed or taken list with the heartbeat of its owner, both at one instant.

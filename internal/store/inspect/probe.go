@@ -16,14 +16,15 @@ import (
 // LostProbes picks the circuits, by their keys, whose probe no running attempt makes, with the uids of those probes. Circuit and model are read
 // one after the other; DropProbe looks at both at once.
 func (s Part) LostProbes(ctx context.Context, keys []string) (lost map[string]string, err error) {
-	pipe := s.Clients.Read.Pipeline()
-	probes := store.SendEach(keys, func(key string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Circuit(key), "probe") })
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read probes: %w", err)
+	probes, err := store.ReadEach(ctx, s.Clients.Read, "read probes", keys, func(pipe redis.Pipeliner, key string) *redis.StringCmd {
+		return pipe.HGet(ctx, s.Keys.Circuit(key), "probe")
+	})
+	if err != nil {
+		return nil, err
 	}
 	lost = map[string]string{}
 	for i, key := range keys {
-		if uid := probes[i].Val(); uid != "" {
+		if uid := probes[i]; uid != "" {
 			is, err := s.probes(ctx, s.Clients.Read.TxPipeline(), uid, key)
 			if err != nil {
 				return nil, err
