@@ -34,9 +34,8 @@ func TestAnExpressionJoinsARetryWithTheSchedule(t *testing.T) {
 		{`"policy":{"timeout":"1h","retries":["30m"],"alignment":{"expr":"now - 1s"}}`, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1/1 +30m, none planned"},
 	})
 	s := tell(t, aligning("now - 1s"), "06:00 wake | 06:10 failure")
-	if want := "expected a time from now to ten years on, found 2026-01-05T06:09:59Z"; s.decision.PolicyError != want {
-		t.Errorf("policy error %q", s.decision.PolicyError)
-	}
+	want := "expected a time from now to ten years on, found 2026-01-05T06:09:59Z"
+	failIf(t, s.decision.PolicyError != want, "policy error %q", s.decision.PolicyError)
 }
 
 // An attempt of an hour fails at 14:00; the planned refresh is at 16:00. The delay decides how the two overlap, and the alignment which of them starts:

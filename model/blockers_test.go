@@ -23,16 +23,12 @@ func TestWhatWasParkedDoesNotCountTowardsGivingUpWhoeverEndsIt(t *testing.T) {
 		"a hand runs it":   func(m *Model) Decision { decision, _ := m.Run(false, now); return decision },
 		"a save wants it now": func(m *Model) Decision {
 			decision, _, err := m.Put(Definition{UID: "m1", PolicyName: "p", Refresh: RefreshNow}, usual, true, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return decision
 		},
 		"a save changes it": func(m *Model) Decision { // which begins anew
 			decision, _, err := m.Put(Definition{UID: "m1", PolicyName: "p", Rule: "FREQ=DAILY"}, usual, true, now)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return decision
 		},
 	} {
@@ -52,9 +48,7 @@ func waiting(t *testing.T, n int, more string, due time.Time) (models []*Model) 
 	p := policyOf(t, `{"limits":[{"key":"{policy}","rate":"6/m"}],"retries":["1m"]`+more+`}`)
 	for i := range n {
 		m := &Model{UID: string(rune('a' + i)), PolicyName: "p", State: State{RefreshAt: due, Trigger: TriggerRetry, AttemptNo: 1, FailingSince: due, TryingSince: due}}
-		if err := m.Resolve(p, schedule.Parse); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Resolve(p, schedule.Parse))
 		models = append(models, m)
 	}
 	return models
@@ -110,9 +104,8 @@ func TestAStartClosesItsKeyForAnIntervalAndMovesTheLineByWhatItIsLate(t *testing
 		"when nothing is remembered":          {at(0, 0), 10, 30.1, at(31, 31)},
 		"of a key that was closed long since": {at(11, 5), 10, 10, at(11, 11)},
 	} {
-		if diff := cmp.Diff(test.want, test.was.start(second(test.slot), time.Second, second(test.now))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		diff := cmp.Diff(test.want, test.was.start(second(test.slot), time.Second, second(test.now)))
+		failIf(t, diff != "", "%s (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -122,19 +115,16 @@ func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 		"1795240801000001 1795240800500000": {second(1.000001), second(0.5)},
 		" 1795240800500000":                 {Closed: second(0.5)},
 	} {
-		if got := ParseSlots(text); got != want || got.String() != text {
-			t.Errorf("%q is read as %v and written as %q", text, got, got.String())
-		}
+		got := ParseSlots(text)
+		failIf(t, got != want || got.String() != text, "%q is read as %v and written as %q", text, got, got.String())
 	}
-	if got := ParseSlots("soon never"); got != (Slots{}) {
-		t.Errorf("what is no number is read as %v", got)
-	}
+	got := ParseSlots("soon never")
+	failIf(t, got != (Slots{}), "what is no number is read as %v", got)
 }
 
 func TestTheEndOfALineIsRememberedWhileSomebodyHoldsASlot(t *testing.T) {
-	if got := (Slots{second(11), second(11)}).Last(); got != second(11) {
-		t.Errorf("nobody holds one: forgotten %s", got)
-	}
+	got := (Slots{second(11), second(11)}).Last()
+	failIf(t, got != second(11), "nobody holds one: forgotten %s", got)
 	if got := (Slots{second(12), second(11)}).Last(); got != second(12).Add(lineKept) {
 		t.Errorf("somebody holds one: forgotten %s", got)
 	}
@@ -227,18 +217,15 @@ func TestModelsOfOneRoundReserveDifferentSlots(t *testing.T) {
 	var line Slots
 	for i, m := range waiting(t, 5, "", now) {
 		decision := blockers.StartOrPark(m, &limiters, "a", now)
-		if len(decision.Acquires) != 1 || decision.Acquires[0].Before != line {
-			t.Errorf("model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
-		}
+		failIf(t, len(decision.Acquires) != 1 || decision.Acquires[0].Before != line,
+			"model %d takes %+v of slots as they were read: want them as the one before has left them, %+v", i, decision.Acquires, line)
 		line = decision.Acquires[0].After
 		if decision.Event == EventLimited {
 			slots = append(slots, decision.Next.RefreshAt)
 		}
 	}
 	want := []time.Time{second(10), second(20), second(30), second(40)}
-	if !slices.EqualFunc(slots, want, time.Time.Equal) {
-		t.Errorf("reserved are %v, want %v", slots, want)
-	}
+	failIf(t, !slices.EqualFunc(slots, want, time.Time.Equal), "reserved are %v, want %v", slots, want)
 }
 
 func TestASlotIsReservedBehindTheLineAndNotWhileTheKeyIsClosed(t *testing.T) {
@@ -252,8 +239,7 @@ func TestASlotIsReservedBehindTheLineAndNotWhileTheKeyIsClosed(t *testing.T) {
 		"closed beyond it":      {Slots{second(12), second(40)}, 10, 40},
 	} {
 		slot, after := test.was.reserve(time.Second, second(test.now))
-		if diff := cmp.Diff([]time.Time{second(test.slot), second(test.slot + 1), test.was.Closed}, []time.Time{slot, after.Free, after.Closed}); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		diff := cmp.Diff([]time.Time{second(test.slot), second(test.slot + 1), test.was.Closed}, []time.Time{slot, after.Free, after.Closed})
+		failIf(t, diff != "", "%s (-want +got):\n%s", name, diff)
 	}
 }

@@ -22,9 +22,8 @@ func TestACommandIsReadAsTheWireContractSays(t *testing.T) {
 		`{"uid":"tbl_1","refresh":"now","type":"put"}`:         {Type: CommandPut, UID: "tbl_1", Definition: Definition{UID: "tbl_1", Payload: "{}", Refresh: RefreshNow}},
 		`{"type":"put","uid":"tbl_1","payload":{"b":1,"a":2}}`: {Type: CommandPut, UID: "tbl_1", Definition: Definition{UID: "tbl_1", Payload: `{"a":2,"b":1}`}},
 	} {
-		if got, err := DecodeCommand([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
-		}
+		got, err := DecodeCommand([]byte(raw))
+		failIf(t, err != nil || !reflect.DeepEqual(got, want), "%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
 	}
 }
 
@@ -48,9 +47,8 @@ func TestACommandThatCannotBeAppliedIsRejectedWithItsReason(t *testing.T) {
 	} {
 		_, err := DecodeCommand([]byte(test.raw))
 		var rejection *Rejection
-		if !errors.As(err, &rejection) || rejection.Counter != test.counter || !strings.HasPrefix(err.Error(), test.reason) {
-			t.Errorf("%s:\n got %+v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
-		}
+		failIf(t, !errors.As(err, &rejection) || rejection.Counter != test.counter || !strings.HasPrefix(err.Error(), test.reason),
+			"%s:\n got %+v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
 	}
 }
 
@@ -69,13 +67,11 @@ func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: if lost: retry 2/6 +1m, before planned"},
 	})
 	s := tell(t, daily, "06:00 start | 06:10 run")
-	if s.outcome != Busy || !s.m.Running() {
-		t.Errorf("a run over a running attempt: outcome %q, %s", s.outcome, s)
-	}
+	failIf(t, s.outcome != Busy || !s.m.Running(), "a run over a running attempt: outcome %q, %s", s.outcome, s)
 	s.then(`06:20 run "force":true`)
-	if e := s.decision.Ended; e == nil || e.Outcome != EventRun || e.Reason != "superseded: run by hand" || e.AttemptUID != "a1" {
-		t.Errorf("the superseded attempt was recorded as %+v", e)
-	}
+	e := s.decision.Ended
+	failIf(t, e == nil || e.Outcome != EventRun || e.Reason != "superseded: run by hand" || e.AttemptUID != "a1",
+		"the superseded attempt was recorded as %+v", e)
 }
 
 func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
@@ -90,12 +86,9 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 		{lastDay, "05:00 disable | 16:00 enable", "#0, next 16:00: enabled: nothing planned, now"},
 	})
 	s := tell(t, daily, `06:00 start | 06:10 disable "reason":"paused"`)
-	if e := s.decision.Ended; e == nil || e.Outcome != EventDisable || e.Reason != "superseded: disabled by hand" {
-		t.Errorf("the superseded attempt was recorded as %+v", e)
-	}
-	if s.decision.Notice != policy.NoticeNone || !s.m.FinalFailureAt.IsZero() {
-		t.Errorf("a model disabled by hand alarms nobody: %+v", s.decision)
-	}
+	e := s.decision.Ended
+	failIf(t, e == nil || e.Outcome != EventDisable || e.Reason != "superseded: disabled by hand", "the superseded attempt was recorded as %+v", e)
+	failIf(t, s.decision.Notice != policy.NoticeNone || !s.m.FinalFailureAt.IsZero(), "a model disabled by hand alarms nobody: %+v", s.decision)
 }
 
 func TestACommandThatChangesNothingSaysSo(t *testing.T) {
@@ -109,9 +102,8 @@ func TestACommandThatChangesNothingSaysSo(t *testing.T) {
 		"06:00 start | 06:10 put":      Unchanged, "05:00 disable | 05:01 run": Stopped, `05:00 put "dtstart":"20260101T000000"`: Unchanged,
 		`05:00 put "refresh":"now"`: Applied,
 	} {
-		if s := tell(t, daily, steps); s.outcome != want {
-			t.Errorf("%s: outcome %q, want %q", steps, s.outcome, want)
-		}
+		s := tell(t, daily, steps)
+		failIf(t, s.outcome != want, "%s: outcome %q, want %q", steps, s.outcome, want)
 	}
 }
 
@@ -147,9 +139,8 @@ func TestACommandMaySayWhoWantsItByWhichNameAndWhereToAnswer(t *testing.T) {
 		`{"type":"enable","uid":"a","by":" a\n\u001b[1mb "}`:                   {Type: CommandEnable, UID: "a", By: "a  [1mb"},
 		`{"type":"run","uid":"a","command_id":null,"reply_to":null,"by":null}`: {Type: CommandRun, UID: "a"},
 	} {
-		if got, err := DecodeCommand([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
-		}
+		got, err := DecodeCommand([]byte(raw))
+		failIf(t, err != nil || !reflect.DeepEqual(got, want), "%s:\n got %+v, %v\nwant %+v", raw, got, err, want)
 	}
 }
 
@@ -170,9 +161,8 @@ func TestOfACommandThatIsRefusedTheRestIsStillKnown(t *testing.T) {
 	} {
 		got, err := DecodeCommand([]byte(raw))
 		got.Definition = Definition{}
-		if err == nil || !strings.HasPrefix(err.Error(), want.reason) || !reflect.DeepEqual(got, want.command) {
-			t.Errorf("%s:\n got %+v, %v\nwant %+v, %s", raw, got, err, want.command, want.reason)
-		}
+		failIf(t, err == nil || !strings.HasPrefix(err.Error(), want.reason) || !reflect.DeepEqual(got, want.command),
+			"%s:\n got %+v, %v\nwant %+v, %s", raw, got, err, want.command, want.reason)
 	}
 }
 
@@ -192,9 +182,8 @@ func TestAReplyNamesTheOutcomeAndWhatWasRefused(t *testing.T) {
 		{full, CounterMalformed, document.Refuse(strings.Repeat("f", 9999), strings.Repeat("w", 9999), "y"), `{"command_id":"c1","uid":"a","type":"run","outcome":"refused","counter":"malformed","reason":"` +
 			strings.Repeat("f", 997) + `…","field":"` + strings.Repeat("f", 997) + `…","expected":"` + strings.Repeat("w", 997) + `…","found":"y",`},
 	} {
-		if got := test.command.Reply(test.outcome, test.reason, monday); got != test.want+at {
-			t.Errorf("\n got %s\nwant %s", got, test.want+at)
-		}
+		got := test.command.Reply(test.outcome, test.reason, monday)
+		failIf(t, got != test.want+at, "\n got %s\nwant %s", got, test.want+at)
 	}
 }
 
@@ -232,17 +221,15 @@ func TestABulkPicksOnlyWhatItsSelectorDoes(t *testing.T) {
 	m := Model{UID: "a", Policy: policy.Default()}
 	for _, action := range bulkActions {
 		bulk := Bulk{Action: BulkAction(action), Selector: selectorOf(t, "uid=b")}
-		if _, outcome, picked := bulk.Decide(&m, m.Status(now, false), now); picked || outcome == Applied {
-			t.Errorf("%s: picked %v, %q", action, picked, outcome)
-		}
+		_, outcome, picked := bulk.Decide(&m, m.Status(now, false), now)
+		failIf(t, picked || outcome == Applied, "%s: picked %v, %q", action, picked, outcome)
 		bulk.Selector = Selector{}
 		if _, outcome, picked := bulk.Decide(&m, StatusBroken, now); !picked || outcome != Broken {
 			t.Errorf("%s of what is no model: picked %v, %q", action, picked, outcome)
 		}
 	}
-	if err := (&Bulk{Action: "polish"}).Validate(); err == nil {
-		t.Error("an unknown action is accepted")
-	}
+	err := (&Bulk{Action: "polish"}).Validate()
+	failIf(t, err == nil, "an unknown action is accepted")
 }
 
 func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
@@ -254,9 +241,8 @@ func TestADefinitionThatCannotBeAcceptedIsRefused(t *testing.T) {
 	} {
 		put := &Command{Type: CommandPut, UID: "tbl_1", Definition: d}
 		_, _, err := m.Execute(put, anyPolicy(put), false, monday)
-		if field := (*document.Error)(nil); !errors.As(err, &field) || field.Field == "" {
-			t.Errorf("%+v: %v", d, err)
-		}
+		field := (*document.Error)(nil)
+		failIf(t, !errors.As(err, &field) || field.Field == "", "%+v: %v", d, err)
 	}
 }
 
@@ -266,11 +252,8 @@ func TestADecisionSaysWhoWantedIt(t *testing.T) {
 		`05:00 disable | 05:01 enable "by":"ann"`: "ann", `05:00 remove "by":"ann"`: "ann", "05:00 run": "", `05:00 run "by":"ann" | 05:00 start`: "",
 	} {
 		s := tell(t, daily, steps)
-		if entry, _ := s.decision.Journal("tbl_1", monday); s.decision.By != want || entry.By != want {
-			t.Errorf("%s: by %q, in the journal %q; want %q", steps, s.decision.By, entry.By, want)
-		}
-		if s.decision.Next.Disabled && s.decision.Next.DisabledWho != want {
-			t.Errorf("%s: disabled by %q, want %q", steps, s.decision.Next.DisabledWho, want)
-		}
+		entry, _ := s.decision.Journal("tbl_1", monday)
+		failIf(t, s.decision.By != want || entry.By != want, "%s: by %q, in the journal %q; want %q", steps, s.decision.By, entry.By, want)
+		failIf(t, s.decision.Next.Disabled && s.decision.Next.DisabledWho != want, "%s: disabled by %q, want %q", steps, s.decision.Next.DisabledWho, want)
 	}
 }

@@ -11,9 +11,7 @@ import (
 func failingAt(t testing.TB, policy, dtstart string, k int) *Model {
 	t.Helper()
 	m := &Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", Timezone: "Europe/Berlin", Dtstart: dtstart}
-	if err := m.Resolve(policyOf(t, policy), schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Resolve(policyOf(t, policy), schedule.Parse))
 	m.AttemptNo = k - 1
 	m.State = m.Start(clock("06:00"), "5f3c8e0a9b1d4c7e8f2a6b3c4d5e6f70").Next
 	return m

@@ -15,19 +15,13 @@ import (
 func TestADefinitionIsRead(t *testing.T) {
 	got, err := ParseDefinition(jsonOf(t, `{"uid":"tbl_1","payload":{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50},`+
 		`"rrule":"FREQ=DAILY;BYHOUR=6,16","timezone":"Europe/Berlin","dtstart":"2026-01-01","refresh":"planned",`+sixRetries+`}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inline := got.Inline
 	got.Inline, got.draft = nil, nil
 	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("\n got %+v\nwant %+v", got, want)
-	}
-	if inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != policy.GiveUp {
-		t.Errorf("policy %+v", inline)
-	}
+	failIf(t, !reflect.DeepEqual(got, want), "\n got %+v\nwant %+v", got, want)
+	failIf(t, inline.Timeout != time.Hour || inline.MaxRetries() != 6 || inline.OnExhausted != policy.GiveUp, "policy %+v", inline)
 }
 
 func TestADefinitionIsRefusedWithTheField(t *testing.T) {
@@ -62,9 +56,8 @@ func TestADefinitionIsRefusedWithTheField(t *testing.T) {
 		{`{"uid":"t","policy":{"name":"p"}}`, `policy.name: expected a policy without name, or the name alone of a stored one, found "p"`},
 	} {
 		_, err := ParseDefinition(jsonOf(t, test.text))
-		if field := (*document.Error)(nil); !errors.As(err, &field) || err.Error() != test.want {
-			t.Errorf("%s:\n got %v\nwant %s", test.text, err, test.want)
-		}
+		field := (*document.Error)(nil)
+		failIf(t, !errors.As(err, &field) || err.Error() != test.want, "%s:\n got %v\nwant %s", test.text, err, test.want)
 	}
 }
 
@@ -92,13 +85,11 @@ func TestWhatSpeaksOfAScheduleNeedsOne(t *testing.T) {
 		{`"refresh":"planned"`, windowed, noPlan},
 	} {
 		definition, err := ParseDefinition(jsonOf(t, `{"uid":"t",`+test.fields+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _, err = new(Model).Put(definition, test.policy, false, monday)
-		if field := (*document.Error)(nil); test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want) {
-			t.Errorf("%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
-		}
+		field := (*document.Error)(nil)
+		failIf(t, test.want == "" && err != nil || test.want != "" && (!errors.As(err, &field) || err.Error() != test.want),
+			"%s with %+v:\n got %v\nwant %s", test.fields, test.policy, err, test.want)
 	}
 }
 
@@ -113,14 +104,11 @@ func TestTheFirstSaveDecidesWhenTheFirstRefreshIs(t *testing.T) {
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5","timezone":"Europe/Berlin"`, "", "#0, next 04:00: planned"}, // midnight in Berlin is 23:00 UTC
 	})
 	s := tell(t, daily, "")
-	if s.decision.Event != EventCreate || s.decision.Definition == nil {
-		t.Errorf("found %+v", s.decision)
-	}
+	failIf(t, s.decision.Event != EventCreate || s.decision.Definition == nil, "found %+v", s.decision)
 	before := s.m // is not touched
 	definition := Definition{UID: "tbl_1", Payload: `{"size":2}`, PolicyName: "fast", Refresh: RefreshNow}
-	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied || !reflect.DeepEqual(s.m, before) {
-		t.Errorf("%s, %v: became %+v", outcome, err, s.m)
-	}
+	_, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10"))
+	failIf(t, err != nil || outcome != Applied || !reflect.DeepEqual(s.m, before), "%s, %v: became %+v", outcome, err, s.m)
 }
 
 func TestASaveThatChangesNothingChangesNothing(t *testing.T) {
@@ -133,9 +121,7 @@ func TestASaveThatChangesNothingChangesNothing(t *testing.T) {
 		s := tell(t, daily, steps[:max(0, cut)])
 		before := s.m
 		s.then(steps[cut+1:])
-		if s.outcome != Unchanged || !reflect.DeepEqual(s.m, before) {
-			t.Errorf("%s: outcome %q, %s", steps, s.outcome, s)
-		}
+		failIf(t, s.outcome != Unchanged || !reflect.DeepEqual(s.m, before), "%s: outcome %q, %s", steps, s.outcome, s)
 	}
 }
 
@@ -193,9 +179,8 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 		// It is one only of what fails
 		{daily, failing + `06:20 put "policy":"fast"`, "#0, next 16:00: planned"},
 	})
-	if s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`); !s.m.Urgent() {
-		t.Error("who mends his model waits behind the backlog")
-	}
+	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)
+	failIf(t, !s.m.Urgent(), "who mends his model waits behind the backlog")
 }
 
 // What was asked for while an attempt waited in line is still asked for when no worker takes it, and when one has to stop.
@@ -208,9 +193,7 @@ func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 		`06:10 run | 06:10 start | 06:11 taken | 06:20 interrupted`:                daily,
 	} {
 		s := tell(t, definition, steps)
-		if !s.m.Urgent() {
-			t.Errorf("%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Trigger)
-		}
+		failIf(t, !s.m.Urgent(), "%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Trigger)
 	}
 	tell(t, skips, `06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw | 07:00 wake`).
 		expect("#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned")
@@ -231,13 +214,11 @@ func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
 		{daily, stopped + `09:00 put "rrule":"FREQ=HOURLY" | 09:00 enable`, "#0, next 10:00: planned"},
 		{daily, stopped + `09:00 run "force":true`, "#0, next 09:00: run by hand"},
 	})
-	if s := tell(t, daily, stopped+`09:00 put "payload":{"size":2}`); s.m.Payload != `{"size":2}` || s.m.StoppedBy() != StoppedByHand {
-		t.Errorf("the save was lost, or the stop: %+v", s.m)
-	}
+	s := tell(t, daily, stopped+`09:00 put "payload":{"size":2}`)
+	failIf(t, s.m.Payload != `{"size":2}` || s.m.StoppedBy() != StoppedByHand, "the save was lost, or the stop: %+v", s.m)
 	old := State{Disabled: true, Why: "disabled by hand"}
-	if got := old.StoppedBy(); got != StoppedByHand {
-		t.Errorf("a model that an older release has stopped counts as stopped by %q", got)
-	}
+	got := old.StoppedBy()
+	failIf(t, got != StoppedByHand, "a model that an older release has stopped counts as stopped by %q", got)
 }
 
 func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
@@ -265,18 +246,14 @@ func TestTheAnchorOfAScheduleIsFixedOnce(t *testing.T) {
 	const every5 = `"rrule":"FREQ=HOURLY;INTERVAL=5","policy":{}`
 	s := tell(t, every5, "05:00 start | 05:10 success")
 	s.expect("#0, next 10:00: planned")
-	if s.m.Dtstart != "2026-01-05T00:00:00" {
-		t.Errorf("dtstart %q, want midnight of the day of creation", s.m.Dtstart)
-	}
+	failIf(t, s.m.Dtstart != "2026-01-05T00:00:00", "dtstart %q, want midnight of the day of creation", s.m.Dtstart)
 
 	// A save on another day keeps it, whatever else it changes
 	s.then(`10:00+1 put "payload":{"size":2} | 10:00+1 start | 10:10+1 success`)
 	s.expect("#0, next 11:00+1: planned")
 	s.then(`10:20+1 put "rrule":"FREQ=HOURLY;INTERVAL=7"`)
 	s.expect("#0, next 11:00+1: planned") // 35 hours after midnight of the first day
-	if s.m.Dtstart != "2026-01-05T00:00:00" {
-		t.Errorf("dtstart %q moved", s.m.Dtstart)
-	}
+	failIf(t, s.m.Dtstart != "2026-01-05T00:00:00", "dtstart %q moved", s.m.Dtstart)
 
 	// Only a save that names another moves it
 	s.then(`10:30+1 put "dtstart":"2026-01-06T00:30:00"`)
@@ -288,14 +265,11 @@ func TestEqualPayloadsAreEqualTexts(t *testing.T) {
 		`null`: "{}", `{}`: "{}", `{ "b": [1, 2],  "a": {"d":1,"c":null} }`: `{"a":{"c":null,"d":1},"b":[1,2]}`,
 		`{"n":12345678901234567890}`: `{"n":12345678901234567890}`, `{"html":"<&>"}`: `{"html":"<&>"}`,
 	} {
-		if got, err := canonicalPayload(jsonOf(t, text)); err != nil || got != want {
-			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
-		}
+		got, err := canonicalPayload(jsonOf(t, text))
+		failIf(t, err != nil || got != want, "%s: %s, %v; want %s", text, got, err, want)
 	}
 	_, err := canonicalPayload(map[string]any{"n": math.Inf(1)})
-	if err == nil || err.Error() != "payload: expected values that JSON can hold, found json: unsupported value: +Inf" {
-		t.Errorf("found %v", err)
-	}
+	failIf(t, err == nil || err.Error() != "payload: expected values that JSON can hold, found json: unsupported value: +Inf", "found %v", err)
 }
 
 func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
@@ -305,7 +279,5 @@ func TestASaveDoesNotTouchTheModelThatItIsDecidedOn(t *testing.T) {
 	if _, outcome, err := s.m.Put(definition, policy.Policy{Timeout: time.Second}, true, clock("06:10")); err != nil || outcome != Applied {
 		t.Fatal(outcome, err)
 	}
-	if !reflect.DeepEqual(s.m, before) {
-		t.Errorf("\n got %+v\nwant %+v", s.m, before)
-	}
+	failIf(t, !reflect.DeepEqual(s.m, before), "\n got %+v\nwant %+v", s.m, before)
 }

@@ -28,9 +28,8 @@ func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
 
 func TestASuccessStartsTheCountAnew(t *testing.T) {
 	s := tell(t, daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 postponed \"retry_after\":60 | 06:21 start | 06:30 success")
-	if s.m.AttemptNo != 0 || s.m.Deferrals != 0 || !s.m.FailingSince.IsZero() || !s.m.LastSuccessAt.Equal(clock("06:30")) {
-		t.Errorf("the success left %+v", s.m.State)
-	}
+	failIf(t, s.m.AttemptNo != 0 || s.m.Deferrals != 0 || !s.m.FailingSince.IsZero() || !s.m.LastSuccessAt.Equal(clock("06:30")),
+		"the success left %+v", s.m.State)
 }
 
 func TestARecoveryIsToldOnlyAfterAFinalFailure(t *testing.T) {
@@ -49,9 +48,8 @@ func TestARecoveryIsToldOnlyAfterAFinalFailure(t *testing.T) {
 		// Disabled by hand: nobody was alarmed
 		"00:00 disable | 01:00 enable | 01:00 start | 01:00:10 success": policy.NoticeNone,
 	} {
-		if got := tell(t, banner, steps).decision.Notice; got != want {
-			t.Errorf("%s: notice %q, want %q", steps, got, want)
-		}
+		got := tell(t, banner, steps).decision.Notice
+		failIf(t, got != want, "%s: notice %q, want %q", steps, got, want)
 	}
 }
 
@@ -102,18 +100,15 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 		s := tell(t, daily, steps)
 		s.expect(want)
 		before := tell(t, daily, steps[:strings.LastIndex(steps, "|")])
-		if s.decision.Event != EventOutdated || s.decision.Ended.Outcome != EventOutdated || s.decision.Ended.AttemptUID != "a2" {
-			t.Errorf("%s: recorded as %s, %+v", steps, s.decision.Event, s.decision.Ended)
-		}
+		failIf(t, s.decision.Event != EventOutdated || s.decision.Ended.Outcome != EventOutdated || s.decision.Ended.AttemptUID != "a2",
+			"%s: recorded as %s, %+v", steps, s.decision.Event, s.decision.Ended)
 		if s.decision.Final || s.decision.Notice != policy.NoticeNone || s.decision.CountedAttempt() != 0 || s.m.FailingSince != before.m.FailingSince ||
 			!s.m.LastSuccessAt.IsZero() {
 			t.Errorf("%s: it counted: %+v", steps, s.decision)
 		}
 	}
 	s := tell(t, daily, cured+`06:30 failure "reason":"no such host"`)
-	if s.decision.Ended.Reason != "no such host" {
-		t.Errorf("the history has lost what was reported: %+v", s.decision.Ended)
-	}
+	failIf(t, s.decision.Ended.Reason != "no such host", "the history has lost what was reported: %+v", s.decision.Ended)
 
 	// Other changes replace no payload: the attempt is judged by the policy in force
 	tell(t, daily, failing+`06:11 taken | 06:20 put "policy":{"retries":[],"on_exhausted":"give_up"} | 06:30 failure`).
@@ -128,12 +123,9 @@ func TestAQueuedAttemptTakesOverWhatIsSaved(t *testing.T) {
 		`06:00 start | 06:05 started | 06:10 put "payload":{"size":2}`: true,
 	} {
 		s := tell(t, daily, steps)
-		if s.decision.MustBeQueued != must {
-			t.Errorf("%s: must be queued: %v", steps, s.decision.MustBeQueued)
-		}
-		if must && (s.decision.Message != s.m.Entry() || s.m.Again || s.m.Outdated) {
-			t.Errorf("%s: the entry becomes %q, again %v, outdated %v", steps, s.decision.Message, s.m.Again, s.m.Outdated)
-		}
+		failIf(t, s.decision.MustBeQueued != must, "%s: must be queued: %v", steps, s.decision.MustBeQueued)
+		failIf(t, must && (s.decision.Message != s.m.Entry() || s.m.Again || s.m.Outdated),
+			"%s: the entry becomes %q, again %v, outdated %v", steps, s.decision.Message, s.m.Again, s.m.Outdated)
 	}
 }
 
@@ -143,9 +135,9 @@ func TestALateResultCountsWhileItsUIDIsCurrent(t *testing.T) {
 		"06:00 start | 07:01 failure": true, "06:00 start | 07:01 interrupted": true, "06:00 start | 07:01 started": true,
 		"06:00 start | 07:01 user_friendly_status \"status\":\"still here\"": false,
 	} {
-		if s := tell(t, daily, steps); s.outcome != Applied || s.decision.Late != late {
-			t.Errorf("%s: outcome %q, late %v; want it applied, late %v", steps, s.outcome, s.decision.Late, late)
-		}
+		s := tell(t, daily, steps)
+		failIf(t, s.outcome != Applied || s.decision.Late != late,
+			"%s: outcome %q, late %v; want it applied, late %v", steps, s.outcome, s.decision.Late, late)
 	}
 }
 
@@ -153,9 +145,8 @@ func TestAModelWhoseScheduleCannotBeReadLooksAgainAnHourLater(t *testing.T) {
 	m := Model{UID: "tbl_1", Rule: "FREQ=GARBAGE", Fault: "rrule: …", Policy: policy.Default(), State: State{RefreshAt: monday}}
 	m.State = m.Start(monday, "a1").Next
 	decision := m.Succeed(monday.Add(time.Minute), nil)
-	if !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: look again later" {
-		t.Errorf("next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
-	}
+	failIf(t, !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: look again later",
+		"next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
 }
 
 const (
@@ -208,9 +199,7 @@ func TestTheOpenCircuitOfTheQueueAtTheEndOfAWindowKeepsTheFloorOfAWorker(t *test
 	s.then("01:00 wake")
 	s.expect("#1, next 05:30: held by the circuit, not before as asked")
 	s.then("05:30 wake")
-	if !s.m.Running() {
-		t.Errorf("want an attempt, got %s", s)
-	}
+	failIf(t, !s.m.Running(), "want an attempt, got %s", s)
 }
 
 func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
@@ -223,32 +212,24 @@ func TestOnlyAFailingModelIsSaidToGiveUp(t *testing.T) {
 		{`"policy":{"retries":"30m"}`, "00:00 wake | 00:10 failure", "never"},
 	} {
 		s := tell(t, test.definition, test.steps)
-		if got := clockText(s.m.GivesUpAt()); got != test.want {
-			t.Errorf("%s: gives up at %s, want %s", test.steps, got, test.want)
-		}
+		got := clockText(s.m.GivesUpAt())
+		failIf(t, got != test.want, "%s: gives up at %s, want %s", test.steps, got, test.want)
 	}
 }
 
 func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 	s := tell(t, anHour, "00:00 wake | 00:30 failure | 01:00 wake")
 	d := s.decision
-	if d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1 {
-		t.Errorf("found %+v after %d starts", d, s.starts)
-	}
-	if !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0 {
-		t.Errorf("state %+v", s.m.State)
-	}
+	failIf(t, d.Event != EventGiveUp || !d.Final || d.Notice != policy.NoticeDisabled || d.Muted || d.Ended != nil || d.Message != "" || s.starts != 1,
+		"found %+v after %d starts", d, s.starts)
+	failIf(t, !s.m.RefreshAt.IsZero() || s.m.Running() || !s.m.FinalFailureAt.Equal(clock("01:00")) || d.CountedAttempt() != 0, "state %+v", s.m.State)
 	s.then("02:00 run | 02:00 wake | 02:01 success")
-	if s.decision.Notice != policy.NoticeRecovered {
-		t.Errorf("notice %q, want that of a recovery", s.decision.Notice)
-	}
+	failIf(t, s.decision.Notice != policy.NoticeRecovered, "notice %q, want that of a recovery", s.decision.Notice)
 
 	quiet := strings.Replace(anHour, `"timeout"`, `"notify":["recovered"],"disabled_reason":"thumbnail creation failed","timeout"`, 1)
 	s = tell(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
 	s.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
-	if !s.decision.Muted {
-		t.Error("the owner is told though the policy is silent")
-	}
+	failIf(t, !s.decision.Muted, "the owner is told though the policy is silent")
 }
 
 func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
@@ -325,9 +306,8 @@ func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
 	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23","alignment":"planned_only"}`,
 		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
 	s.expect("#1, next 19:14:05.007+9: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
-	if len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…") {
-		t.Errorf("%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
-	}
+	failIf(t, len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…"),
+		"%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
 }
 
 func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) {

@@ -25,14 +25,12 @@ func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
 		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z"}`,
 	} {
-		if got := started(t, definition); got != want || !json.Valid([]byte(got)) {
-			t.Errorf("\n got %s\nwant %s", got, want)
-		}
+		got := started(t, definition)
+		failIf(t, got != want || !json.Valid([]byte(got)), "\n got %s\nwant %s", got, want)
 	}
 	m := Model{UID: "tbl_1"} // the payload is gone
-	if got := m.Start(monday, "a1").Message; !json.Valid([]byte(got)) || strings.Contains(got, ",,") {
-		t.Errorf("found %s", got)
-	}
+	got := m.Start(monday, "a1").Message
+	failIf(t, !json.Valid([]byte(got)) || strings.Contains(got, ",,"), "found %s", got)
 }
 
 func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
@@ -42,17 +40,13 @@ func TestAPayloadMayHaveUpTo64KiBAndNotAByteMore(t *testing.T) {
 	}
 	_, err := canonicalPayload(map[string]any{"a": strings.Repeat("x", 64<<10-7)})
 	var field *document.Error
-	if !errors.As(err, &field) || err.Error() != "payload: expected at most 65536 bytes of JSON, found 65537" {
-		t.Errorf("one byte more: %v", err)
-	}
+	failIf(t, !errors.As(err, &field) || err.Error() != "payload: expected at most 65536 bytes of JSON, found 65537", "one byte more: %v", err)
 }
 
 func TestAnEntryNamesATraceOnlyIfItsAttemptIsTraced(t *testing.T) {
 	m := Model{UID: "m1", Payload: `{"n":1}`}
 	plain := m.Start(time.Unix(1795244400, 0), "a1")
-	if strings.Contains(plain.Message, "trace") || plain.Next.Traced {
-		t.Errorf("nobody traces, and the entry is %s", plain.Message)
-	}
+	failIf(t, strings.Contains(plain.Message, "trace") || plain.Next.Traced, "nobody traces, and the entry is %s", plain.Message)
 	m.Traces = true
 	traced := m.Start(time.Unix(1795244400, 0), "a1")
 	m.State, m.Traces = traced.Next, false
@@ -63,9 +57,8 @@ func TestAnEntryNamesATraceOnlyIfItsAttemptIsTraced(t *testing.T) {
 	if err != nil || entry.Traceparent != "00-"+TraceID("a1")+"-"+SpanID("a1", SpanSchedule)+"-01" || string(entry.Payload()) != `{"n":1}` {
 		t.Errorf("read as %+v with %s (%v)", entry, entry.Payload(), err)
 	}
-	if ended := m.Succeed(time.Unix(1795244460, 0), nil); ended.Next.Traced {
-		t.Error("the next attempt may not be traced")
-	}
+	ended := m.Succeed(time.Unix(1795244460, 0), nil)
+	failIf(t, ended.Next.Traced, "the next attempt may not be traced")
 }
 
 func TestATraceIsThatOfTheAttemptOrNone(t *testing.T) {
@@ -73,22 +66,17 @@ func TestATraceIsThatOfTheAttemptOrNone(t *testing.T) {
 	for text, want := range map[string]string{
 		own: SpanID("a1", SpanRun), Traceparent("a2", SpanRun): "", "": "", "00": "", own + "x": "", strings.ToUpper(own): "", "\r\n" + own: "", own + "\n": "",
 	} {
-		if got := SpanWithin(text, "a1"); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		got := SpanWithin(text, "a1")
+		failIf(t, got != want, "%q: %q, want %q", text, got, want)
 	}
 }
 
 func TestABadTraceparentHarmsNoResultAndNoWork(t *testing.T) {
 	for _, text := range []string{`"x\r\nEvil: 1"`, `{}`, `7`, `"00-1-2-3"`} {
 		message, err := Wire{}.DecodeMessage([]byte(`{"type":"success","uid":"m1","attempt_uid":"a1","traceparent":` + text + `}`))
-		if err != nil || message.Traceparent != "" || len(message.Ignored) != 1 {
-			t.Errorf("%s: read as %+v, %v", text, message, err)
-		}
+		failIf(t, err != nil || message.Traceparent != "" || len(message.Ignored) != 1, "%s: read as %+v, %v", text, message, err)
 		entry, err := Wire{}.ParseEntry(`{"big_table_uid":"m1","refresh_attempt_uid":"a1","traceparent":` + text + `}`)
-		if err != nil || entry.Traceparent != "" {
-			t.Errorf("%s: read as %+v, %v", text, entry, err)
-		}
+		failIf(t, err != nil || entry.Traceparent != "", "%s: read as %+v, %v", text, entry, err)
 	}
 }
 
@@ -104,17 +92,15 @@ func FuzzValidateUID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, uid string) {
 		err := document.ValidateUID(uid)
 		if err != nil {
-			if refusedField(err) != "uid" || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 400 {
-				t.Fatalf("%q is refused with %v", uid, err)
-			}
+			stopIf(t, refusedField(err) != "uid" || strings.ContainsFunc(err.Error(), unicode.IsControl) || len(err.Error()) > 400,
+				"%q is refused with %v", uid, err)
 			return
 		}
 		if strings.ContainsFunc(uid, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\$&|;<>(){}[]*?!#%^,", r) }) || uid[0] == '-' {
 			t.Fatalf("%q is more than a word", uid)
 		}
-		if quoted := document.Quote(uid); quoted != `"`+uid+`"` || fmt.Sprintf("%q", uid) != quoted {
-			t.Fatalf("%q is escaped in JSON: %s", uid, quoted)
-		}
+		quoted := document.Quote(uid)
+		stopIf(t, quoted != `"`+uid+`"` || fmt.Sprintf("%q", uid) != quoted, "%q is escaped in JSON: %s", uid, quoted)
 		checkWire(t, uid)
 	})
 }
@@ -124,9 +110,7 @@ func checkWire(t *testing.T, uid string) {
 	t.Helper()
 	for _, kind := range []CommandType{CommandPut, CommandRun, CommandEnable, CommandDisable, CommandRemove} {
 		command, err := DecodeCommand([]byte(`{"type":"` + string(kind) + `","uid":"` + uid + `"}`))
-		if err != nil || command.UID != uid {
-			t.Fatalf("%s of %q is understood as %+v, %v", kind, uid, command, err)
-		}
+		stopIf(t, err != nil || command.UID != uid, "%s of %q is understood as %+v, %v", kind, uid, command, err)
 	}
 	m := Model{UID: uid, Policy: policy.Default(), Payload: "{}"}
 	raw := m.Start(monday, uid).Message
@@ -134,9 +118,7 @@ func checkWire(t *testing.T, uid string) {
 		t.Fatalf("a worker reads %q as %+v, %v", raw, entry, err)
 	}
 	message, err := Wire{}.DecodeMessage([]byte(`{"type":"success","big_table_uid":"` + uid + `","refresh_attempt_uid":"` + uid + `"}`))
-	if err != nil || message.UID != uid || message.AttemptUID != uid {
-		t.Fatalf("the message of %q is understood as %+v, %v", uid, message, err)
-	}
+	stopIf(t, err != nil || message.UID != uid || message.AttemptUID != uid, "the message of %q is understood as %+v, %v", uid, message, err)
 }
 
 var banners = Wire{ModelName: "banner_uid", AttemptName: "try", Nested: true}
@@ -160,9 +142,7 @@ func TestAnEntryCallsThingsAsItsQueueDoes(t *testing.T) {
 		{banners, ``, `{"banner_uid":"b","try":"a1","payload":{},` + end}, // the payload is gone
 	} {
 		got := startedOn(test.wire, test.payload)
-		if got != test.want {
-			t.Errorf("\n got %s\nwant %s", got, test.want)
-		}
+		failIf(t, got != test.want, "\n got %s\nwant %s", got, test.want)
 		entry, err := test.wire.ParseEntry(got)
 		if payload := string(entry.Payload()); err != nil || entry.UID != "b" || entry.AttemptUID != "a1" || payload != test.payload && test.payload != "" {
 			t.Errorf("%s: read %+v with %s, %v", got, entry, payload, err)
@@ -175,9 +155,8 @@ func TestAnEntryOfAnEarlierFormIsRead(t *testing.T) {
 	const head, tail = `{"big_table_uid":"b","refresh_attempt_uid":"a1","x":1,`, `"attempt_no":1,"deadline_at":"2026-01-05T06:10:00.000Z","v":1}`
 	for _, wire := range []Wire{{}, {ModelName: "banner_uid"}, banners} {
 		entry, err := wire.ParseEntry(head + tail)
-		if got := string(entry.Payload()); err != nil || entry.UID != "b" || entry.AttemptUID != "a1" || got != `{"x":1}` {
-			t.Errorf("%+v: read %+v with %s, %v", wire, entry, got, err)
-		}
+		got := string(entry.Payload())
+		failIf(t, err != nil || entry.UID != "b" || entry.AttemptUID != "a1" || got != `{"x":1}`, "%+v: read %+v with %s, %v", wire, entry, got, err)
 	}
 }
 
@@ -205,9 +184,8 @@ func TestAResultMayUseTheNamesOfItsQueueTheOldOnesAndTheShortOnes(t *testing.T) 
 		if err != nil {
 			problem, attempt = err.Error(), m.AttemptUID
 		}
-		if problem != test.problem || test.problem == "" && m.UID != "b" || m.AttemptUID != attempt {
-			t.Errorf("%s: read %q and %q, %q; want %q", test.uids, m.UID, m.AttemptUID, problem, test.problem)
-		}
+		failIf(t, problem != test.problem || test.problem == "" && m.UID != "b" || m.AttemptUID != attempt,
+			"%s: read %q and %q, %q; want %q", test.uids, m.UID, m.AttemptUID, problem, test.problem)
 	}
 }
 
@@ -217,14 +195,12 @@ func TestANameThatMeansSomethingElseIsRefused(t *testing.T) {
 		{ModelName: "reason"}, {ModelName: "attempt_uid"}, {ModelName: "refresh_attempt_uid"}, {AttemptName: "uid"}, {AttemptName: "big_table_uid"},
 		{AttemptName: "type"}, {ModelName: "same", AttemptName: "Same"}, {ModelName: "v"},
 	} {
-		if err := wire.Validate(); err == nil {
-			t.Errorf("%+v: expected a refusal", wire)
-		}
+		err := wire.Validate()
+		failIf(t, err == nil, "%+v: expected a refusal", wire)
 	}
 	for _, wire := range []Wire{{}, banners, {ModelName: "uid", AttemptName: "attempt_uid"}, {ModelName: "big_table_uid", AttemptName: "refresh_attempt_uid"}} {
-		if err := wire.Validate(); err != nil {
-			t.Errorf("%+v: %v", wire, err)
-		}
+		err := wire.Validate()
+		failIf(t, err != nil, "%+v: %v", wire, err)
 	}
 }
 
@@ -244,20 +220,17 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 	} {
 		m := Model{Wire: test.wire}
 		d, err := ParseDefinition(map[string]any{"uid": "b", "payload": jsonOf(t, test.payload)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, _, err = m.Put(d, policy.Default(), false, monday)
-		if refused := (*document.Error)(nil); refusedField(err) != test.field || errors.As(err, &refused) && refused.Want != "a name other than "+test.want {
-			t.Errorf("%+v %s: %v", test.wire, test.payload, err)
-		}
+		refused := (*document.Error)(nil)
+		failIf(t, refusedField(err) != test.field || errors.As(err, &refused) && refused.Want != "a name other than "+test.want,
+			"%+v %s: %v", test.wire, test.payload, err)
 		m.Payload = d.Payload // saved before the queue had these names
 		if _, _, err := m.Put(d, policy.Default(), true, monday); err != nil {
 			t.Errorf("%s: what is stored may be saved again, %v", test.payload, err)
 		}
-		if text := startedOn(test.wire, d.Payload); !json.Valid([]byte(text)) {
-			t.Errorf("found %s", text)
-		}
+		text := startedOn(test.wire, d.Payload)
+		failIf(t, !json.Valid([]byte(text)), "found %s", text)
 	}
 }
 
@@ -266,8 +239,7 @@ func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
 		started(t, daily): "a1", started(t, banner+`,"payload":{"uid":"x","nested":{"refresh_attempt_uid":"no"}}`): "a1",
 		"": "", "garbage": "", "[]": "", `{"refresh_attempt_uid":7}`: "", `{"other":"a1"}`: "",
 	} {
-		if got, _ := (Wire{}).ParseEntry(raw); got.AttemptUID != want {
-			t.Errorf("%s: %q, want %q", raw, got.AttemptUID, want)
-		}
+		got, _ := (Wire{}).ParseEntry(raw)
+		failIf(t, got.AttemptUID != want, "%s: %q, want %q", raw, got.AttemptUID, want)
 	}
 }

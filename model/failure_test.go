@@ -33,9 +33,8 @@ func TestATimeoutIsAFailure(t *testing.T) {
 		{daily, "14:30 run | 14:30 start | 15:30 timeout", "#1, next 16:00: retry 1/6 at once, planned first: overlaps start"},
 	})
 	s := tell(t, daily, "06:00 start | 07:00 timeout")
-	if s.decision.Event != EventTimeout || s.decision.Ended.Reason != "timeout" || s.decision.Ended.ErrorType != "timeout" {
-		t.Errorf("found %s %+v", s.decision.Event, s.decision.Ended)
-	}
+	failIf(t, s.decision.Event != EventTimeout || s.decision.Ended.Reason != "timeout" || s.decision.Ended.ErrorType != "timeout",
+		"found %s %+v", s.decision.Event, s.decision.Ended)
 }
 
 // An attempt is half open: [retry_at, retry_at + timeout).
@@ -191,20 +190,15 @@ func TestTheOwnerReadsTheWorkersReasonOrAPlainSentence(t *testing.T) {
 		`"user_friendly_reason":"` + long + `"`:         strings.Repeat("ü", 248) + "…",
 	} {
 		s := tell(t, daily, `06:00 start | 06:10 failure "retryable":false,`+extra)
-		if s.m.DisabledReason != want {
-			t.Errorf("%s:\n got %q\nwant %q", extra, s.m.DisabledReason, want)
-		}
+		failIf(t, s.m.DisabledReason != want, "%s:\n got %q\nwant %q", extra, s.m.DisabledReason, want)
 	}
 }
 
 func TestAFinalFailureTellsTheOwnerAndStopsTheModel(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 failure "retryable":false`)
-	if d := s.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")) {
-		t.Errorf("found %+v", d)
-	}
-	if !s.m.FailingSince.Equal(clock("06:10")) {
-		t.Errorf("failing since %s, want the first failure at 06:10", clockText(s.m.FailingSince))
-	}
+	d := s.decision
+	failIf(t, !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")), "found %+v", d)
+	failIf(t, !s.m.FailingSince.Equal(clock("06:10")), "failing since %s, want the first failure at 06:10", clockText(s.m.FailingSince))
 	s = tell(t, atSixAnd16+oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure")
 	if d := s.decision; d.Final || !d.Exhausted || d.Notice != policy.NoticeNone {
 		t.Errorf("waiting for the planned refresh alarms nobody, found %+v", d)
@@ -222,9 +216,7 @@ func TestTheOwnerIsToldOfTheFailureThatThePolicyNamesOnceInACycle(t *testing.T) 
 				told += fmt.Sprintf("%s %s %d, ", step[:5], n.Notice, n.AttemptNo)
 			}
 		}
-		if told != want {
-			t.Errorf("failing_from %s: told %q, want %q", from, told, want)
-		}
+		failIf(t, told != want, "failing_from %s: told %q, want %q", from, told, want)
 	}
 	s := tell(t, `"policy":{"timeout":"1h","retries":[],"on_exhausted":"give_up","failing_from":1}`, "00:00 wake | 00:01 failure")
 	if told := s.decision.Notifications("m", clock("00:01")); len(told) != 1 || told[0].Notice != "disabled" {
@@ -237,19 +229,15 @@ func TestAModelMayFailForGoodOnceForEachRunByHand(t *testing.T) {
 	s := tell(t, `"policy":{"timeout":"1m","retries":[0],"on_exhausted":"give_up"}`, "")
 	for _, hour := range []string{"00", "01", "02"} {
 		s.then(hour + ":00 run | " + hour + ":00 start | " + hour + ":00:10 failure")
-		if s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone {
-			t.Fatalf("failed for good although a retry is left: %s", s)
-		}
+		stopIf(t, s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone, "failed for good although a retry is left: %s", s)
 		s.then(hour + ":00:10 start | " + hour + ":00:20 failure")
 		s.expect("#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2")
-		if d := s.decision; !d.Final || !d.Exhausted || d.Notice != policy.NoticeDisabled || !s.m.FinalFailureAt.Equal(clock(hour+":00:20")) {
-			t.Errorf("%s: found %+v", hour, d)
-		}
+		d := s.decision
+		failIf(t, !d.Final || !d.Exhausted || d.Notice != policy.NoticeDisabled || !s.m.FinalFailureAt.Equal(clock(hour+":00:20")),
+			"%s: found %+v", hour, d)
 	}
 	s.then("03:00 run | 03:00 start | 03:00:10 success | 03:00:10 failure")
-	if s.outcome != Duplicate || s.m.Disabled {
-		t.Errorf("completed is completed: outcome %q, %s", s.outcome, s)
-	}
+	failIf(t, s.outcome != Duplicate || s.m.Disabled, "completed is completed: outcome %q, %s", s.outcome, s)
 }
 
 func TestAnAddressComesFromThePayloadALabelOrThePolicyAndIsNothingButAnAddress(t *testing.T) {
@@ -260,22 +248,19 @@ func TestAnAddressComesFromThePayloadALabelOrThePolicyAndIsNothingButAnAddress(t
 		strings.Repeat("a", 251) + "@b.c": "",
 	} {
 		m.Payload = `{"mail":"` + value + `"}`
-		if got := m.AddressOf(policy.Recipient{Payload: "mail"}); got != want {
-			t.Errorf("%q: got %q, want %q", value, got, want)
-		}
+		got := m.AddressOf(policy.Recipient{Payload: "mail"})
+		failIf(t, got != want, "%q: got %q, want %q", value, got, want)
 	}
 	for _, payload := range []string{"", "[]", `{"mail":1}`, `{"mail":["a@b.c"]}`} {
 		m.Payload = payload
-		if got := m.AddressOf(policy.Recipient{Payload: "mail"}); got != "" {
-			t.Errorf("%s: got %q", payload, got)
-		}
+		got := m.AddressOf(policy.Recipient{Payload: "mail"})
+		failIf(t, got != "", "%s: got %q", payload, got)
 	}
 	for to, want := range map[policy.Recipient]string{
 		{Label: "owner"}: "label@example.com", {Label: "team"}: "", {Label: "none"}: "", {Address: "ops@example.com"}: "ops@example.com", {}: "",
 	} {
-		if got := m.AddressOf(to); got != want {
-			t.Errorf("%+v: got %q, want %q", to, got, want)
-		}
+		got := m.AddressOf(to)
+		failIf(t, got != want, "%+v: got %q, want %q", to, got, want)
 	}
 }
 
@@ -323,9 +308,8 @@ func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) {
 // There are two final reasons: at once, and exhausted.
 func TestAFinalClassIsNotCalledExhausted(t *testing.T) {
 	s := failing(t, `{"retries":["1m"],"never_retry":"permanent","on_exhausted":"next_planned"}`, `"error_type":"SyntaxError"`)
-	if d := s.decision; !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled {
-		t.Errorf("found %+v", d)
-	}
+	d := s.decision
+	failIf(t, !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled, "found %+v", d)
 	if s = failing(t, `{"retries":[]}`, ``); !s.decision.Final || !s.decision.Exhausted {
 		t.Errorf("found %+v", s.decision)
 	}

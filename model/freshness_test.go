@@ -118,13 +118,12 @@ func TestAModelIsFreshThenLateThenStaleAndEachIsToldOnce(t *testing.T) {
 			for _, step := range strings.Split(test.steps, " | ") {
 				w.tell(step)
 			}
-			if got := w.String(); got != test.want {
-				t.Errorf("\n got %s\nwant %s", got, test.want)
-			}
+			got := w.String()
+			failIf(t, got != test.want, "\n got %s\nwant %s", got, test.want)
 			before := w.m.State
-			if decision, outcome := w.m.Replan(clock("09:00")); outcome != Unchanged && test.policy != none && !strings.Contains(test.steps, "policy") {
-				t.Errorf("to watch it again decides %v, from %+v", decision.Event, before)
-			}
+			decision, outcome := w.m.Replan(clock("09:00"))
+			failIf(t, outcome != Unchanged && test.policy != none && !strings.Contains(test.steps, "policy"),
+				"to watch it again decides %v, from %+v", decision.Event, before)
 		})
 	}
 }
@@ -143,9 +142,8 @@ func TestEachFreshnessHasItsIndexes(t *testing.T) {
 				in = append(in, []string{"ages", "late", "stale"}[i])
 			}
 		}
-		if got := strings.Join(in, " "); got != want {
-			t.Errorf("%q stands in %q, want %q", freshness, got, want)
-		}
+		got := strings.Join(in, " ")
+		failIf(t, got != want, "%q stands in %q, want %q", freshness, got, want)
 	}
 }
 
@@ -157,12 +155,10 @@ func TestTheJournalTellsWhatTheFreshnessWas(t *testing.T) {
 	}{{"", Fresh, " fresh true"}, {Fresh, FreshnessLate, "fresh late true"}, {FreshnessStale, "", "stale  true"}, {Fresh, Fresh, "  false"}, {"", "", "  false"}} {
 		d := Decision{Event: EventWatch, WasFreshness: test.was, Next: State{Freshness: test.is}}
 		entry, _ := d.Journal("m", now)
-		if got := fmt.Sprint(entry.FreshnessWas, " ", entry.Freshness, " ", entry.ChangesFreshness()); got != test.want {
-			t.Errorf("from %q to %q: got %q, want %q", test.was, test.is, got, test.want)
-		}
+		got := fmt.Sprint(entry.FreshnessWas, " ", entry.Freshness, " ", entry.ChangesFreshness())
+		failIf(t, got != test.want, "from %q to %q: got %q, want %q", test.was, test.is, got, test.want)
 	}
 	stale := Decision{Event: EventBecameStale, Notice: policy.NoticeStale, Next: State{LastSuccessAt: now}}
-	if n := stale.Notifications("m", now); len(n) != 1 || !n[0].LastSuccessAt.Equal(now) {
-		t.Errorf("the owner of a stale model is told %+v", n)
-	}
+	n := stale.Notifications("m", now)
+	failIf(t, len(n) != 1 || !n[0].LastSuccessAt.Equal(now), "the owner of a stale model is told %+v", n)
 }

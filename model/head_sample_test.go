@@ -66,9 +66,7 @@ func TestADeadlineThatWasSpentInLineIsMovedOnce(t *testing.T) {
 			test.change(&m)
 			now := start.Add(10 * time.Minute)
 			decision := m.ExpireOrExtend(seen(test.taken), now)
-			if decision.Event != test.want {
-				t.Fatalf("want %s, got %s", test.want, decision.Event)
-			}
+			stopIf(t, decision.Event != test.want, "want %s, got %s", test.want, decision.Event)
 			if next := decision.Next; test.want == EventTaken && (!next.DeadlineAt.Equal(start.Add(18*time.Minute)) || !next.TakenAt.Equal(start.Add(8*time.Minute)) || !next.EntryDeadlineAt.Equal(now)) {
 				t.Errorf("want a deadline ten minutes after it was taken, got %+v", next)
 			}
@@ -91,9 +89,8 @@ func TestTheRateIsThatOfTheLastMinuteSinceTheListWasEmpty(t *testing.T) {
 		"older than a minute":         {[]HeadSample{front(1, 0), front(5, 60), front(45, 95)}, 1},
 		"the front has not moved now": {[]HeadSample{front(5, 60), front(45, 61)}, 1},
 	} {
-		if got := (HeadSamples{Noted: test.noted, At: at(100)}).Rate(); got != test.want {
-			t.Errorf("%s: want %g a second, got %g", name, test.want, got)
-		}
+		got := (HeadSamples{Noted: test.noted, At: at(100)}).Rate()
+		failIf(t, got != test.want, "%s: want %g a second, got %g", name, test.want, got)
 	}
 }
 
@@ -149,12 +146,9 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 		before := s.m
 		got := s.m.Forecast(clock(test.now))
 		told := []string{clockText(got.StartAt), got.Success.String(), got.Failure.String(), got.TimedOut.String(), got.GiveUp.String()}
-		if diff := cmp.Diff([]string{test.start, test.success, test.failure, test.lost, test.giveUp}, told); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.steps, diff)
-		}
-		if s.m.State != before.State || !s.m.Policy.Equal(before.Policy) {
-			t.Errorf("%s: to ask has changed the model to %+v", test.steps, s.m.State)
-		}
+		diff := cmp.Diff([]string{test.start, test.success, test.failure, test.lost, test.giveUp}, told)
+		failIf(t, diff != "", "%s (-want +got):\n%s", test.steps, diff)
+		failIf(t, s.m.State != before.State || !s.m.Policy.Equal(before.Policy), "%s: to ask has changed the model to %+v", test.steps, s.m.State)
 	}
 }
 

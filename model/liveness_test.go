@@ -53,18 +53,15 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 				s.Queued, s.HeadStartedAt = 1, ago(test.front)
 			}
 			absence, misses := s.MissingFor(&test.model, test.model.Status(now, test.queued))
-			if misses != (test.want != "") || misses && absence.String() != test.want {
-				t.Errorf("expected the model to miss %q, found %q", test.want, absence)
-			}
+			failIf(t, misses != (test.want != "") || misses && absence.String() != test.want, "expected the model to miss %q, found %q", test.want, absence)
 			var certain []string
 			for _, absence := range s.Missing() {
 				if absence.Certain {
 					certain = append(certain, string(absence.Role))
 				}
 			}
-			if found := strings.Join(certain, " "); found != test.certain {
-				t.Errorf("expected %q to be missing for certain, found %q", test.certain, found)
-			}
+			found := strings.Join(certain, " ")
+			failIf(t, found != test.certain, "expected %q to be missing for certain, found %q", test.certain, found)
 		})
 	}
 }
@@ -73,13 +70,9 @@ func TestAModelThatADispatcherLeavesDueLacksRoom(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	m := State{RefreshAt: now.Add(-time.Minute)}
 	s := Liveness{Now: now, Queued: 1}
-	if s.LacksRoom(&m) {
-		t.Error("expected a dispatcher to be missing, not room")
-	}
+	failIf(t, s.LacksRoom(&m), "expected a dispatcher to be missing, not room")
 	s.Heartbeat(RoleDispatcher, now)
-	if !s.LacksRoom(&m) {
-		t.Error("expected no room")
-	}
+	failIf(t, !s.LacksRoom(&m), "expected no room")
 	if s.Queued = 0; s.LacksRoom(&m) {
 		t.Error("expected room in an empty list")
 	}

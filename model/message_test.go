@@ -56,9 +56,8 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 	} {
 		got, err := Wire{}.DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID = got.Type, "tbl_1", "a1"
-		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(policy.Failure{})); diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`) {
-			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
-		}
+		diff := cmp.Diff(test.want, got, cmp.AllowUnexported(policy.Failure{}))
+		failIf(t, diff != "" || err != nil || !strings.Contains(test.raw, `"`+string(got.Type)+`"`), "%s: %v, -want +got\n%s", test.raw, err, diff)
 	}
 }
 
@@ -69,9 +68,8 @@ func TestTheFenceHasTwoNamesAndOneValue(t *testing.T) {
 		head + `,"refresh_attempt_uid":"a1"}`, head + `,"request_attempt_uid":"a1"}`, head + `,"refresh_attempt_uid":"a1","request_attempt_uid":"a1"}`,
 		head + `,"refresh_attempt_uid":"a1","request_attempt_uid":""}`, head + `,"refresh_attempt_uid":null,"request_attempt_uid":"a1"}`,
 	} {
-		if message, err := (Wire{}).DecodeMessage([]byte(raw)); err != nil || message.AttemptUID != "a1" {
-			t.Errorf("%s: %q, %v", raw, message.AttemptUID, err)
-		}
+		message, err := (Wire{}).DecodeMessage([]byte(raw))
+		failIf(t, err != nil || message.AttemptUID != "a1", "%s: %q, %v", raw, message.AttemptUID, err)
 	}
 }
 
@@ -103,9 +101,8 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 	} {
 		_, err := Wire{}.DecodeMessage([]byte(test.raw))
 		var rejection *Rejection
-		if !errors.As(err, &rejection) || rejection.Counter != test.counter || err.Error() != test.reason {
-			t.Errorf("%s:\n got %v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
-		}
+		failIf(t, !errors.As(err, &rejection) || rejection.Counter != test.counter || err.Error() != test.reason,
+			"%s:\n got %v %v\nwant %s %s", test.raw, rejection, err, test.counter, test.reason)
 	}
 }
 
@@ -133,9 +130,8 @@ func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
 	} {
 		got, err := Wire{}.DecodeMessage([]byte(test.raw))
 		test.want.Type, test.want.UID, test.want.AttemptUID, test.want.Ignored = got.Type, "tbl_1", "a1", strings.Fields(test.ignored)
-		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
-			t.Errorf("%s: %v, -want +got\n%s", test.raw, err, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		failIf(t, diff != "" || err != nil, "%s: %v, -want +got\n%s", test.raw, err, diff)
 	}
 }
 
@@ -162,12 +158,9 @@ func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
 		if ignored := s.decision.Ended.Ignored; len(ignored) > 0 {
 			got += fmt.Sprint(" ", ignored)
 		}
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", steps, got, want)
-		}
-		if counted := strings.Count(strings.Join(s.decision.Counters(QueueCircuit{}, monday), " "), CounterIgnored); counted != len(s.decision.Ended.Ignored) {
-			t.Errorf("%s: counted %d fields, want %d", steps, counted, len(s.decision.Ended.Ignored))
-		}
+		failIf(t, got != want, "%s:\n got %s\nwant %s", steps, got, want)
+		counted := strings.Count(strings.Join(s.decision.Counters(QueueCircuit{}, monday), " "), CounterIgnored)
+		failIf(t, counted != len(s.decision.Ended.Ignored), "%s: counted %d fields, want %d", steps, counted, len(s.decision.Ended.Ignored))
 	}
 }
 
@@ -195,17 +188,14 @@ func TestOnlyTheCurrentAttemptCanChangeAModel(t *testing.T) {
 		s := tell(t, daily, test.steps[:max(0, cut)])
 		before := s.m.State
 		s.then(test.steps[cut+1:])
-		if s.outcome != test.want || s.m.State != before {
-			t.Errorf("%s: outcome %q, want %q; state %s", test.steps, s.outcome, test.want, s)
-		}
+		failIf(t, s.outcome != test.want || s.m.State != before, "%s: outcome %q, want %q; state %s", test.steps, s.outcome, test.want, s)
 	}
 }
 
 func TestAnAbsentUIDEqualsNoAbsentUID(t *testing.T) {
 	m := Model{UID: "tbl_1"}
-	if _, outcome := m.Handle(Message{Type: MessageSuccess}, monday); outcome != Stale {
-		t.Errorf("an idle model took a message without uid: %q", outcome)
-	}
+	_, outcome := m.Handle(Message{Type: MessageSuccess}, monday)
+	failIf(t, outcome != Stale, "an idle model took a message without uid: %q", outcome)
 }
 
 func TestAStatusIsStoredForTheOwnerAndChangesNothingElse(t *testing.T) {
@@ -213,13 +203,9 @@ func TestAStatusIsStoredForTheOwnerAndChangesNothingElse(t *testing.T) {
 	want := s.m.State
 	s.then(`06:01 user_friendly_status "status":"half\nof it","progress":50.7`)
 	want.UserFriendlyStatus, want.Progress = "half of it", 50
-	if s.m.State != want || s.decision.Event != EventStatus || s.decision.Ended != nil {
-		t.Errorf("found %+v", s.decision)
-	}
+	failIf(t, s.m.State != want || s.decision.Event != EventStatus || s.decision.Ended != nil, "found %+v", s.decision)
 	s.then(`06:02 user_friendly_status "progress":60 | 06:03 user_friendly_status "status":"more"`)
-	if s.m.UserFriendlyStatus != "more" || s.m.Progress != 60 {
-		t.Errorf("each message says what it says: %q, %d %%", s.m.UserFriendlyStatus, s.m.Progress)
-	}
+	failIf(t, s.m.UserFriendlyStatus != "more" || s.m.Progress != 60, "each message says what it says: %q, %d %%", s.m.UserFriendlyStatus, s.m.Progress)
 }
 
 func FuzzDecodeMessage(f *testing.F) {
@@ -247,9 +233,7 @@ func FuzzDecodeMessage(f *testing.F) {
 func checkRejection(t *testing.T, err error) {
 	t.Helper()
 	var rejection *Rejection
-	if !errors.As(err, &rejection) || rejection.Counter == "" || rejection.Error() == "" {
-		t.Fatalf("the error is %T %v", err, err)
-	}
+	stopIf(t, !errors.As(err, &rejection) || rejection.Counter == "" || rejection.Error() == "", "the error is %T %v", err, err)
 	if !fit(rejection.Error(), 1000) {
 		t.Fatalf("the reason is not fit to be shown: %q", rejection.Error())
 	}

@@ -28,21 +28,17 @@ func TestAnOpenCircuitOfTheQueueDisablesNobody(t *testing.T) {
 			now = now.Add(time.Hour)
 			s.do(now, "start", "")
 			s.do(now.Add(30*time.Second), "failure", `"error_type":"Gone"`)
-			if s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone {
-				t.Fatalf("%s: disabled while it is open: %s", definition, s)
-			}
-			if wait := s.m.RefreshAt.Sub(now.Add(30 * time.Second)); wait < heldDelay/2 || wait > heldDelay*3/2 {
-				t.Fatalf("%s: tried again after %s, want about %s", definition, wait, heldDelay)
-			}
+			stopIf(t, s.decision.Final || s.m.Disabled || s.decision.Notice != policy.NoticeNone, "%s: disabled while it is open: %s", definition, s)
+			wait := s.m.RefreshAt.Sub(now.Add(30 * time.Second))
+			stopIf(t, wait < heldDelay/2 || wait > heldDelay*3/2, "%s: tried again after %s, want about %s", definition, wait, heldDelay)
 		}
 	}
 }
 
 func TestTheFirstFailureAfterTheCircuitOfTheQueueHasClosedIsFinal(t *testing.T) {
 	s := withOpenCircuit(t, banner, "00:00 start | 00:00:10 failure | 00:10 start | 00:10:10 failure | 00:20 start | 00:20:10 failure | 00:40 start | 00:40:10 failure")
-	if s.decision.Final || !s.decision.Held || !s.decision.Exhausted || s.m.AttemptNo != 3 {
-		t.Fatalf("want the fourth failure held and not counted, got %s", s)
-	}
+	stopIf(t, s.decision.Final || !s.decision.Held || !s.decision.Exhausted || s.m.AttemptNo != 3,
+		"want the fourth failure held and not counted, got %s", s)
 	s.m.QueueCircuit.Open = false
 	s.then("01:00 start | 01:00:10 failure")
 	s.expect("#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4")
@@ -62,13 +58,11 @@ func TestACircuitOfTheQueueIsRefusedOutOfRange(t *testing.T) {
 		"min: expected 1 to 1000000 attempts, found 0":    {Share: 1, Window: time.Minute},
 		"min: expected 1 to 1000000 attempts, found -100": {Share: 1, Window: time.Minute, Min: -100},
 	} {
-		if err := circuit.Validate(); err == nil || err.Error() != want {
-			t.Errorf("got %v, want %s", err, want)
-		}
+		err := circuit.Validate()
+		failIf(t, err == nil || err.Error() != want, "got %v, want %s", err, want)
 	}
-	if err := DefaultQueueCircuit().Validate(); err != nil {
-		t.Errorf("the default: %v", err)
-	}
+	err := DefaultQueueCircuit().Validate()
+	failIf(t, err != nil, "the default: %v", err)
 }
 
 func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAskedAndForItsRetryWindow(t *testing.T) {
@@ -81,9 +75,7 @@ func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAskedAnd
 	} {
 		s := withOpenCircuit(t, test.definition, "00:00 start")
 		s.do(clock("00:01"), "failure", test.failure)
-		if !s.decision.Held || !s.m.RefreshAt.Equal(test.want) {
-			t.Errorf("want it held until %s, got %s", test.want, s)
-		}
+		failIf(t, !s.decision.Held || !s.m.RefreshAt.Equal(test.want), "want it held until %s, got %s", test.want, s)
 	}
 }
 
@@ -94,18 +86,15 @@ func TestHeldFailuresDoNotComeBackTogether(t *testing.T) {
 		s := State{AttemptNo: 1, AttemptUID: uid}
 		seen[m.afterFailure(&s, policy.Failure{}, monday).at] = true
 	}
-	if len(seen) < 7 {
-		t.Errorf("8 models come back at %d times", len(seen))
-	}
+	failIf(t, len(seen) < 7, "8 models come back at %d times", len(seen))
 }
 
 func TestAnOpenCircuitOfTheQueueLetsNoGiveUpWindowEnd(t *testing.T) {
 	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":[],"give_up_after":"8h"}`, "06:00 start | 06:10 failure")
 	s.expect("#0, next 14:00: gives up then: no success for 8h")
 	s.m.QueueCircuit = QueueCircuit{On: true, Open: true}
-	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventStart {
-		t.Errorf("want a start while it is open, got %s", decision.Event)
-	}
+	decision := s.m.StartOrSkip(clock("14:00"), "a2")
+	failIf(t, decision.Event != EventStart, "want a start while it is open, got %s", decision.Event)
 	s.m.QueueCircuit.Open = false
 	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventGiveUp {
 		t.Errorf("want the end of the window when it is closed, got %s", decision.Event)
@@ -116,16 +105,14 @@ func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAsked(t 
 	s := withOpenCircuit(t, banner, "")
 	s.do(monday, "start", "")
 	s.do(monday.Add(time.Minute), "failure", `"retryable":false,"retry_after":7200`)
-	if want := monday.Add(time.Minute + 2*time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) || !s.m.NotBefore.Equal(want) {
-		t.Errorf("want it held until %s, got %s", want, s)
-	}
+	want := monday.Add(time.Minute + 2*time.Hour)
+	failIf(t, !s.decision.Held || !s.m.RefreshAt.Equal(want) || !s.m.NotBefore.Equal(want), "want it held until %s, got %s", want, s)
 }
 
 func TestAFailureThatTheCircuitOfTheQueueHoldsBackComesInsideItsRetryWindow(t *testing.T) {
 	s := withOpenCircuit(t, `"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up","retry_window":"FREQ=DAILY;BYHOUR=9"}`, "")
 	s.do(monday, "start", "")
 	s.do(monday.Add(time.Minute), "failure", "")
-	if want := monday.Add(9 * time.Hour); !s.decision.Held || !s.m.RefreshAt.Equal(want) {
-		t.Errorf("want it held until %s, got %s", want, s)
-	}
+	want := monday.Add(9 * time.Hour)
+	failIf(t, !s.decision.Held || !s.m.RefreshAt.Equal(want), "want it held until %s, got %s", want, s)
 }

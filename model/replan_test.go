@@ -107,9 +107,8 @@ func TestAPhaseTakesThePlaceOfTheSpread(t *testing.T) {
 	const spread = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"5m","retries":["1m"],"spread":"10m"}`
 	shift := tell(t, spread, "").m.RefreshAt.Sub(clock("00:00")) % time.Hour
 	runStories(t, []storyTest{{spread, "00:05 start | 00:06 success | 00:20 level 15m", "#0, next 01:15: planned"}})
-	if s := tell(t, spread, "00:02 level 15m | 00:03 level 0s | 00:20 wake | 00:21 success"); !s.m.RefreshAt.Equal(clock("01:00").Add(shift)) {
-		t.Errorf("without its phase: %s, want a shift of %v", s, shift)
-	}
+	s := tell(t, spread, "00:02 level 15m | 00:03 level 0s | 00:20 wake | 00:21 success")
+	failIf(t, !s.m.RefreshAt.Equal(clock("01:00").Add(shift)), "without its phase: %s, want a shift of %v", s, shift)
 }
 
 func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
@@ -122,9 +121,8 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 		"01:00 start | 01:01 success | 01:02 level 10m": Applied, "00:30 level 10m | 01:10 start | 01:11 level 0s": Busy,
 		"00:30 level 10m | 00:31 disable | 00:32 level 0s": Applied,
 	} {
-		if s := tell(t, everyHour, steps); s.outcome != want {
-			t.Errorf("%s: %v, want %v: %s", steps, s.outcome, want, s)
-		}
+		s := tell(t, everyHour, steps)
+		failIf(t, s.outcome != want, "%s: %v, want %v: %s", steps, s.outcome, want, s)
 	}
 
 	// While an attempt runs whose timeout would be final the model waits for nothing either, but it is not done
@@ -134,9 +132,8 @@ func TestAModelThatDoesAnythingElseGetsNoPhase(t *testing.T) {
 		"01:00 start | 01:01 success | 01:02 level 10m": Applied, "01:00 start | 01:01 interrupted | 01:02 level 1s": Busy,
 	} {
 		s := tell(t, lastTry, steps)
-		if levelled := s.m.Phase > 0; s.outcome != want || levelled != (want == Applied) {
-			t.Errorf("%s: %v, want %v: %s with a phase of %s", steps, s.outcome, want, s, s.m.Phase)
-		}
+		levelled := s.m.Phase > 0
+		failIf(t, s.outcome != want || levelled != (want == Applied), "%s: %v, want %v: %s with a phase of %s", steps, s.outcome, want, s, s.m.Phase)
 	}
 	if s := tell(t, banner, "00:00 start | 00:00:01 success | 00:01 level 10m"); s.outcome != Applied || s.m.Phase != 10*time.Minute {
 		t.Errorf("a finished model: %v: %s", s.outcome, s)
@@ -160,9 +157,7 @@ func TestLevellingLeavesNoRefreshOutAndDoublesNone(t *testing.T) {
 			}
 		}
 		for hour := 1; hour < 8; hour++ {
-			if starts[hour] != 1 {
-				t.Errorf("levelled in minute %d: %d starts in hour %d", minute, starts[hour], hour)
-			}
+			failIf(t, starts[hour] != 1, "levelled in minute %d: %d starts in hour %d", minute, starts[hour], hour)
 		}
 	}
 }
@@ -198,9 +193,8 @@ func TestAModelMayPutTheRuleOfItsPolicyInItsOwnZone(t *testing.T) {
 		{`"dtstart":"2026-01-06T00:00:00",` + nightly, "", "#0, next 05:00+1: planned"},
 	})
 	everyTenDays := `"policy":{"rrule":"FREQ=DAILY;INTERVAL=10","timezone":"Europe/Berlin"}`
-	if m := tell(t, `"dtstart":"2026-01-02T08:00:00",`+everyTenDays, "").m; !m.RefreshAt.Equal(clock("07:00+7")) || m.Dtstart != "2026-01-02T08:00:00" {
-		t.Errorf("from its own dtstart it runs at %s", clockText(m.RefreshAt))
-	}
+	m := tell(t, `"dtstart":"2026-01-02T08:00:00",`+everyTenDays, "").m
+	failIf(t, !m.RefreshAt.Equal(clock("07:00+7")) || m.Dtstart != "2026-01-02T08:00:00", "from its own dtstart it runs at %s", clockText(m.RefreshAt))
 }
 
 // Every second day, every second week: on the same days for all models, whenever they were created.
@@ -218,12 +212,9 @@ func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 		{`"rrule":"FREQ=DAILY;INTERVAL=2","dtstart":"20260102T080000"`, "2026-01-06T08:00:00"},
 	} {
 		m := Model{UID: "tbl_1"}
-		if err := m.Resolve(policyOf(t, "{"+test.policy+"}"), schedule.Parse); err != nil {
-			t.Fatal(err)
-		}
-		if got := FormatTime(m.Planned(monday.Add(-time.Millisecond))); got != test.want+".000Z" {
-			t.Errorf("%s: %s, want %s", test.policy, got, test.want)
-		}
+		must(t, m.Resolve(policyOf(t, "{"+test.policy+"}"), schedule.Parse))
+		got := FormatTime(m.Planned(monday.Add(-time.Millisecond)))
+		failIf(t, got != test.want+".000Z", "%s: %s, want %s", test.policy, got, test.want)
 	}
 }
 
@@ -231,9 +222,7 @@ func TestTheRuleOfAPolicyCountsFromOneInstantForAll(t *testing.T) {
 func dearModel(t *testing.T, policyText string) *Model {
 	t.Helper()
 	m := &Model{UID: "tbl_1", Rule: "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0", Dtstart: "2020-01-01T00:00:00"}
-	if err := m.Resolve(policyOf(t, policyText), schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Resolve(policyOf(t, policyText), schedule.Parse))
 	m.RefreshAt = monday
 	return m
 }
@@ -248,15 +237,12 @@ func TestARuleThatTakesTooManyStepsIsAFaultAndItsModelLooksAgainAnHourLater(t *t
 			m.RuleError = ""
 			now := monday.Add(time.Second)
 			next := m.Succeed(now, nil).Next
-			if !next.RefreshAt.Equal(now.Add(time.Hour)) || next.Why != "rule takes too many steps: look again later" || next.Disabled {
-				t.Errorf("next %s: %s", next.RefreshAt, next.Why)
-			}
-			if want := tooManySteps + "2026-01-05T00:00:01Z"; m.RuleError != want {
-				t.Errorf("found the fault %q, want %q", m.RuleError, want)
-			}
-			if f := m.Forecast(now); !strings.HasPrefix(f.RuleError, tooManySteps) {
-				t.Errorf("the forecast says %q", f.RuleError)
-			}
+			failIf(t, !next.RefreshAt.Equal(now.Add(time.Hour)) || next.Why != "rule takes too many steps: look again later" || next.Disabled,
+				"next %s: %s", next.RefreshAt, next.Why)
+			want := tooManySteps + "2026-01-05T00:00:01Z"
+			failIf(t, m.RuleError != want, "found the fault %q, want %q", m.RuleError, want)
+			f := m.Forecast(now)
+			failIf(t, !strings.HasPrefix(f.RuleError, tooManySteps), "the forecast says %q", f.RuleError)
 		})
 	}
 }
@@ -264,47 +250,40 @@ func TestARuleThatTakesTooManyStepsIsAFaultAndItsModelLooksAgainAnHourLater(t *t
 func TestARetryWindowThatTakesTooManyStepsIsOpenAndAFault(t *testing.T) {
 	m := &Model{UID: "tbl_1", State: State{RefreshAt: monday}}
 	window := "FREQ=SECONDLY;INTERVAL=86430;BYHOUR=0;BYMINUTE=0,1,2,3,4,5,6,7,8"
-	if err := m.Resolve(policyOf(t, `{"timeout":"1m","retries":["5m"],"retry_window":"`+window+`"}`), schedule.Parse); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Resolve(policyOf(t, `{"timeout":"1m","retries":["5m"],"retry_window":"`+window+`"}`), schedule.Parse))
 	m.AttemptNo = 1
 	next := m.Fail(policy.Failure{}, monday).Next
-	if want := "retry_window" + strings.TrimPrefix(tooManySteps, "rrule"); !next.RefreshAt.Equal(monday.Add(5*time.Minute)) || !strings.HasPrefix(m.RuleError, want) {
-		t.Errorf("next %s, fault %q", next.RefreshAt, m.RuleError)
-	}
+	want := "retry_window" + strings.TrimPrefix(tooManySteps, "rrule")
+	failIf(t, !next.RefreshAt.Equal(monday.Add(5*time.Minute)) || !strings.HasPrefix(m.RuleError, want),
+		"next %s, fault %q", next.RefreshAt, m.RuleError)
 }
 
 func TestToPlanAnewTwiceChangesNothing(t *testing.T) {
 	for _, definition := range []string{yearly, daily, thumbnail, lastDay} {
 		s := tell(t, definition, "00:20 policy "+hourly+" | 00:40 policy "+hourly)
-		if s.outcome != Unchanged {
-			t.Errorf("%s: expected nothing changed, found %s: %s", definition, s.decision.Event, s)
-		}
+		failIf(t, s.outcome != Unchanged, "%s: expected nothing changed, found %s: %s", definition, s.decision.Event, s)
 	}
 }
 
 func TestWithoutAScheduleThereIsNothingToSpread(t *testing.T) {
 	tell(t, `"policy":{"spread":"1h"}`, "00:00 wake | 00:01 success").expect("#0, next never: finished: one-shot")
 	tell(t, `"rrule":"FREQ=DAILY;COUNT=1","dtstart":"2020-01-01","policy":{"spread":"1h"}`, "").expect("#0, next never: finished: no planned refresh left")
-	if policy := policyOf(t, `{"spread":null}`); policy.Spread != 0 {
-		t.Errorf("found %v", policy.Spread)
-	}
+	policy := policyOf(t, `{"spread":null}`)
+	failIf(t, policy.Spread != 0, "found %v", policy.Spread)
 }
 
 // A schedule that cannot be used delays its model and loses it not.
 func TestAModelWhosePolicyHasABrokenRuleLooksAgainLater(t *testing.T) {
 	m := Model{UID: "tbl_1"}
 	err := m.Resolve(policy.Policy{Rule: "FREQ=NEVER", Timeout: time.Hour, OnExhausted: policy.NextPlanned}, schedule.Parse)
-	if at, found := m.planned(monday); err == nil || !found || !at.Equal(clock("01:00")) {
-		t.Errorf("planned at %s, %v, %v", at, found, err)
-	}
+	at, found := m.planned(monday)
+	failIf(t, err == nil || !found || !at.Equal(clock("01:00")), "planned at %s, %v, %v", at, found, err)
 }
 
 func TestAFailureUnderARuleThatTakesTooManyStepsIsRetried(t *testing.T) {
 	m := dearModel(t, `{"timeout":"1m","retries":["5m"]}`)
 	m.State = m.Start(monday, "a1").Next
 	decision := m.Fail(policy.Failure{Reason: "HTTP 500"}, monday.Add(time.Second))
-	if want := monday.Add(5*time.Minute + time.Second); !decision.Next.RefreshAt.Equal(want) || decision.Final {
-		t.Errorf("next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
-	}
+	want := monday.Add(5*time.Minute + time.Second)
+	failIf(t, !decision.Next.RefreshAt.Equal(want) || decision.Final, "next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
 }

@@ -23,9 +23,8 @@ func TestRetriesAreCounted(t *testing.T) {
 		"00:00 wake | 00:01 failure | 00:01 wake | 00:02 success | 01:00 run | 01:00 wake | 01:01 failure | 01:01 wake | 01:02 success": {2, 2, 2},
 	} {
 		m := tell(t, job, steps).m
-		if got := [3]int{m.TotalRetries, m.SuccessfulRetries, m.RetriedCycles}; got != want {
-			t.Errorf("%s: retries, successful ones, cycles: %v, want %v", steps, got, want)
-		}
+		got := [3]int{m.TotalRetries, m.SuccessfulRetries, m.RetriedCycles}
+		failIf(t, got != want, "%s: retries, successful ones, cycles: %v, want %v", steps, got, want)
 	}
 }
 
@@ -48,14 +47,11 @@ func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
 	for k := 1; k <= 2000; k++ {
 		s.do(now, "wake", "")
 		s.do(now, "failure", "")
-		if s.m.Disabled || s.m.AttemptNo != k {
-			t.Fatalf("after %d failures: %s", k, s)
-		}
+		stopIf(t, s.m.Disabled || s.m.AttemptNo != k, "after %d failures: %s", k, s)
 		now = s.m.RefreshAt
 	}
-	if want := "retry 2000 +1m, none planned"; s.m.Why != want {
-		t.Errorf("why %q, want %q", s.m.Why, want)
-	}
+	want := "retry 2000 +1m, none planned"
+	failIf(t, s.m.Why != want, "why %q, want %q", s.m.Why, want)
 	tell(t, atSixAnd16+`"policy":{"retries":"1h"}`, "15:30 run | 15:30 wake | 15:31 failure").
 		expect("#1, next 16:00: retry 1 +1h, planned first: after")
 }
@@ -86,16 +82,14 @@ func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) {
 	s.expect("#1, next 00:00:32: retry 1 +2s, none planned")
 	s.then("00:00:32 wake | 00:00:40 failure")
 	s.expect("#2, next 00:05:40: retry 2 +5m: policy_error, none planned")
-	if want := "index out of range: 2 (array length is 2) (1:7)"; s.decision.PolicyError != want || s.decision.Final || s.decision.Exhausted {
-		t.Errorf("policy error %q of %+v", s.decision.PolicyError, s.decision)
-	}
+	want := "index out of range: 2 (array length is 2) (1:7)"
+	failIf(t, s.decision.PolicyError != want || s.decision.Final || s.decision.Exhausted, "policy error %q of %+v", s.decision.PolicyError, s.decision)
 	now := clock("00:05:40")
 	for range 1000 {
 		s.do(now, "wake", "")
 		s.do(now.Add(time.Second), "failure", "")
-		if s.decision.PolicyError == "" || s.m.Disabled || !s.m.RefreshAt.Equal(now.Add(5*time.Minute+time.Second)) {
-			t.Fatalf("after %d failures: %s", s.m.AttemptNo, s)
-		}
+		stopIf(t, s.decision.PolicyError == "" || s.m.Disabled || !s.m.RefreshAt.Equal(now.Add(5*time.Minute+time.Second)),
+			"after %d failures: %s", s.m.AttemptNo, s)
 		now = s.m.RefreshAt
 	}
 	s.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error, none planned", clockText(now)))
@@ -138,9 +132,8 @@ func TestTheEleventhDeferralInARowIsAFailure(t *testing.T) {
 		{daily, tenTimes + " | 06:05 interrupted | 06:05 start | 06:06 interrupted", "#1 deferred 1, next 06:06: interrupted: again at once"},
 	})
 	s := tell(t, daily, tenTimes+" | 06:05 interrupted")
-	if s.decision.Event != EventFailure || s.decision.Ended.Reason != "interrupted 11 times in a row" {
-		t.Errorf("the eleventh was told as %s: %+v", s.decision.Event, s.decision.Ended)
-	}
+	failIf(t, s.decision.Event != EventFailure || s.decision.Ended.Reason != "interrupted 11 times in a row",
+		"the eleventh was told as %s: %+v", s.decision.Event, s.decision.Ended)
 }
 
 // failOnce lets the first attempt of a one-shot fail at once, under a uid, and returns the delay of the retry.
@@ -158,9 +151,7 @@ func TestAHerdIsSpread(t *testing.T) {
 		var hits [24]int
 		for i := range herd.jobs {
 			delay := failOnce(p, fmt.Sprintf("attempt-%d", i), policy.Failure{})
-			if delay < 48*time.Second || delay > 72*time.Second {
-				t.Fatalf("job %d is retried after %v", i, delay)
-			}
+			stopIf(t, delay < 48*time.Second || delay > 72*time.Second, "job %d is retried after %v", i, delay)
 			hits[min(int(delay/time.Second)-48, 23)]++
 		}
 		empty := 0
@@ -173,9 +164,7 @@ func TestAHerdIsSpread(t *testing.T) {
 				empty++
 			}
 		}
-		if empty > 3 {
-			t.Errorf("%d jobs leave %d of 24 seconds empty: %v", herd.jobs, empty, hits)
-		}
+		failIf(t, empty > 3, "%d jobs leave %d of 24 seconds empty: %v", herd.jobs, empty, hits)
 	}
 }
 
@@ -185,14 +174,11 @@ func TestJitterIsDerivedFromTheAttempt(t *testing.T) {
 	for i := range 100 {
 		uid := fmt.Sprintf("a%d", i)
 		delay := failOnce(p, uid, policy.Failure{})
-		if again := failOnce(p, uid, policy.Failure{Reason: "another time"}); again != delay {
-			t.Fatalf("attempt %s is retried after %v and after %v", uid, delay, again)
-		}
+		again := failOnce(p, uid, policy.Failure{Reason: "another time"})
+		stopIf(t, again != delay, "attempt %s is retried after %v and after %v", uid, delay, again)
 		seen[delay] = true
 	}
-	if len(seen) < 99 {
-		t.Errorf("100 attempts have %d different delays", len(seen))
-	}
+	failIf(t, len(seen) < 99, "100 attempts have %d different delays", len(seen))
 }
 
 // The cap bounds the delay of the formula, jitter varies it, and the cap bounds it again.
@@ -212,9 +198,7 @@ func TestACapHoldsBeforeAndAfterJitter(t *testing.T) {
 			above++
 		}
 	}
-	if atCap < 400 || above < 400 {
-		t.Errorf("%d of 1000 are at the cap, %d below it", atCap, above)
-	}
+	failIf(t, atCap < 400 || above < 400, "%d of 1000 are at the cap, %d below it", atCap, above)
 }
 
 // Alignment comes after jitter: a retry that jitter pushes over the border waits for planned.
@@ -233,9 +217,7 @@ func TestAlignmentJudgesTheJitteredRetry(t *testing.T) {
 			t.Fatalf("retry alone at %s: %s", retryAt, s)
 		}
 	}
-	if before < 60 || planned < 60 {
-		t.Errorf("%d before planned, %d when planned", before, planned)
-	}
+	failIf(t, before < 60 || planned < 60, "%d before planned, %d when planned", before, planned)
 }
 
 func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) {
@@ -250,22 +232,17 @@ func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) {
 
 func TestJitterOfZeroIsZero(t *testing.T) {
 	for _, retries := range []string{`[0]`, `{"expr":"0"}`, `{"by_age":["1d: 0"]}`} {
-		if delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", policy.Failure{}); delay != 0 {
-			t.Errorf("%s: %v", retries, delay)
-		}
+		delay := failOnce(policyOf(t, `{"retries":`+retries+`,"jitter":1}`), "a1", policy.Failure{})
+		failIf(t, delay != 0, "%s: %v", retries, delay)
 	}
-	if delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", policy.Failure{}); delay != time.Hour {
-		t.Errorf("without jitter: %v", delay)
-	}
+	delay := failOnce(policyOf(t, `{"retries":["1h"],"jitter":0}`), "a1", policy.Failure{})
+	failIf(t, delay != time.Hour, "without jitter: %v", delay)
 }
 
 func TestAVariedDelayIsToldAsAboutItself(t *testing.T) {
 	s := tell(t, `"policy":{"retries":["1h"],"jitter":0.1}`, "00:00 wake | 00:05 failure")
-	if !strings.HasPrefix(s.m.Why, "retry 1/1 ~") || !strings.HasSuffix(s.m.Why, ", none planned") {
-		t.Errorf("why %q", s.m.Why)
-	}
+	failIf(t, !strings.HasPrefix(s.m.Why, "retry 1/1 ~") || !strings.HasSuffix(s.m.Why, ", none planned"), "why %q", s.m.Why)
 	ended, after := s.decision.Ended, s.m.RefreshAt.Sub(clock("00:05"))
-	if ended.Delay != time.Hour || ended.Jitter == 0 || ended.Delay+ended.Jitter != after || !ended.RetryAt.Equal(s.m.RefreshAt) {
-		t.Errorf("the history says %+v, but the retry is after %v", ended, after)
-	}
+	failIf(t, ended.Delay != time.Hour || ended.Jitter == 0 || ended.Delay+ended.Jitter != after || !ended.RetryAt.Equal(s.m.RefreshAt),
+		"the history says %+v, but the retry is after %v", ended, after)
 }

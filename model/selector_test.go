@@ -9,9 +9,7 @@ import (
 func selectorOf(t testing.TB, text string) Selector {
 	t.Helper()
 	s, err := ParseSelector(text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return s
 }
 
@@ -63,9 +61,8 @@ func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 		"url.host=example.com:80/a+b,uid!=x?": "uid!=x?,url.host=example.com:80/a+b",
 	} {
 		s := selectorOf(t, text)
-		if got := s.String(); got != want || selectorOf(t, got).String() != got {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
+		got := s.String()
+		failIf(t, got != want || selectorOf(t, got).String() != got, "%q is %q, want %q", text, got, want)
 		if s.All() != (want == "") {
 			t.Errorf("%q: picks all: %v", text, s.All())
 		}
@@ -88,35 +85,30 @@ func TestASelectorThatCannotBeMeantIsRefusedByItsTerm(t *testing.T) {
 		strings.Repeat("a", 1001): `selector: expected at most 1000 bytes, found 1001`,
 		strings.Repeat("uid=a*,", 20) + "uid=b*,x": `found "x"`,
 	} {
-		if _, err := ParseSelector(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
-		}
+		_, err := ParseSelector(text)
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "%q:\n got %v\nwant %s", text, err, want)
 	}
 	var many []string
 	for c := 'a'; c <= 'z'; c++ {
 		many = append(many, string(c)+"=1")
 	}
-	if _, err := ParseSelector(strings.Join(many, ",")); err == nil || err.Error() != "selector: expected at most 20 terms, found 26" {
-		t.Errorf("26 terms: %v", err)
-	}
+	_, err := ParseSelector(strings.Join(many, ","))
+	failIf(t, err == nil || err.Error() != "selector: expected at most 20 terms, found 26", "26 terms: %v", err)
 }
 
 func TestASelectorTellsWhatAnIndexCanBeAskedFor(t *testing.T) {
 	s := selectorOf(t, "tenant=t1|t2,kind!=feed,zone=a,status=failing,uid=x*,uid=a|b,uid=a|b|c")
-	if got := strings.Join(s.Labels(), " "); got != "tenant zone" {
-		t.Errorf("labels: %q", got)
-	}
+	got := strings.Join(s.Labels(), " ")
+	failIf(t, got != "tenant zone", "labels: %q", got)
 	for name, want := range map[string]string{"tenant": "t1 t2", "kind": "", "status": "failing", "uid": "x*", "policy": ""} {
-		if got := strings.Join(s.Only(name), " "); got != want {
-			t.Errorf("%s: %q, want %q", name, got, want)
-		}
+		got := strings.Join(s.Only(name), " ")
+		failIf(t, got != want, "%s: %q, want %q", name, got, want)
 	}
 	for text, want := range map[string]bool{
 		"": false, "status=running": false, "status=queued": true, "status!=processing": true, "status=queued|processing": false, "tenant=queued": false,
 	} {
-		if got := selectorOf(t, text).AsksQueued(); got != want {
-			t.Errorf("%q asks for the input list: %v", text, got)
-		}
+		got := selectorOf(t, text).AsksQueued()
+		failIf(t, got != want, "%q asks for the input list: %v", text, got)
 	}
 }
 
@@ -130,9 +122,8 @@ func TestAGlobKnowsTwoSignsAndTakesTimeInProportion(t *testing.T) {
 		{"*ab", "aab", true}, {"a.c", "abc", false},
 		{strings.Repeat("a*", 100) + "b", strings.Repeat("a", 200), false}, // minutes, if every star tried every length
 	} {
-		if got := matchGlob(c.pattern, c.text); got != c.want {
-			t.Errorf("%q is like %q: %v", c.text, c.pattern, got)
-		}
+		got := matchGlob(c.pattern, c.text)
+		failIf(t, got != c.want, "%q is like %q: %v", c.text, c.pattern, got)
 	}
 }
 
@@ -146,8 +137,6 @@ func FuzzParseSelector(f *testing.F) {
 			return
 		}
 		again, err := ParseSelector(s.String())
-		if err != nil || again.String() != s.String() {
-			t.Fatalf("%q: %q is read back as %q, %v", text, s, again, err)
-		}
+		stopIf(t, err != nil || again.String() != s.String(), "%q: %q is read back as %q, %v", text, s, again, err)
 	})
 }

@@ -38,13 +38,11 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 
 func TestAStartCountsAndForgetsTheStatusOfTheLastAttempt(t *testing.T) {
 	s := tell(t, daily, `06:00 start | 06:01 user_friendly_status "status":"50 rows","progress":50 | 06:02 failure`)
-	if s.m.UserFriendlyStatus != "50 rows" || s.m.Progress != 50 {
-		t.Errorf("after the failure the owner reads %q, %d %%", s.m.UserFriendlyStatus, s.m.Progress)
-	}
+	failIf(t, s.m.UserFriendlyStatus != "50 rows" || s.m.Progress != 50,
+		"after the failure the owner reads %q, %d %%", s.m.UserFriendlyStatus, s.m.Progress)
 	s.then("06:02 start")
-	if s.m.UserFriendlyStatus != "" || s.m.Progress != 0 || s.m.AttemptNo != 2 || !s.m.StartedAt.Equal(clock("06:02")) {
-		t.Errorf("the start left %+v", s.m.State)
-	}
+	failIf(t, s.m.UserFriendlyStatus != "" || s.m.Progress != 0 || s.m.AttemptNo != 2 || !s.m.StartedAt.Equal(clock("06:02")),
+		"the start left %+v", s.m.State)
 }
 
 // A backlog must not time out attempts that have never begun.
@@ -62,9 +60,8 @@ func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 		{daily, `06:00 start | 06:05 taken | 06:10 put "refresh":"now" | 06:20 started`, "#1 a1 until 07:20 again, next 07:20: saved while running: again"},
 	})
 	s := tell(t, daily, `06:00 start | 06:20 started "worker":"host-1","processing_id":7 | 06:40 started "worker":"host-2"`)
-	if s.outcome != Duplicate || s.m.Worker != "host-1" || !s.m.ProcessingAt.Equal(clock("06:20")) {
-		t.Errorf("outcome %q, worker %q since %s", s.outcome, s.m.Worker, clockText(s.m.ProcessingAt))
-	}
+	failIf(t, s.outcome != Duplicate || s.m.Worker != "host-1" || !s.m.ProcessingAt.Equal(clock("06:20")),
+		"outcome %q, worker %q since %s", s.outcome, s.m.Worker, clockText(s.m.ProcessingAt))
 }
 
 func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) {
@@ -117,9 +114,8 @@ func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
 		{queued, "00:00 wake | 00:02 failure | 00:03 wake | 00:13 timeout", "#1 deferred 1, next 00:13: not begun in time: again"},
 		{queued, "00:00 wake | 00:10 withdraw", "#0, next 00:10: withdrawn: no worker took it"},
 	})
-	if d := tell(t, queued, "00:00 wake | 00:10 timeout").decision; d.Event != EventQueueTimeout || d.CountedAttempt() != 0 || !d.Next.FailingSince.IsZero() {
-		t.Errorf("found %+v", d)
-	}
+	d := tell(t, queued, "00:00 wake | 00:10 timeout").decision
+	failIf(t, d.Event != EventQueueTimeout || d.CountedAttempt() != 0 || !d.Next.FailingSince.IsZero(), "found %+v", d)
 }
 
 func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
@@ -179,9 +175,8 @@ func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
 		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
 	})
 	s := tell(t, inOffice+`}`, failed+"17:00 wake")
-	if s.decision.Event != EventSkipped || s.m.Trigger != TriggerRetry {
-		t.Errorf("found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Trigger)
-	}
+	failIf(t, s.decision.Event != EventSkipped || s.m.Trigger != TriggerRetry,
+		"found %s as %q: want it skipped, and a retry still", s.decision.Event, s.m.Trigger)
 }
 
 func misfiring(rule string) string {
@@ -212,9 +207,8 @@ func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: if lost: retry 1/2 +5m, before planned"},
 	})
 	d := tell(t, misfiring("skip"), "09:00 wake").decision
-	if d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0 {
-		t.Errorf("found %+v", d)
-	}
+	failIf(t, d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0,
+		"found %+v", d)
 }
 
 func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
@@ -251,9 +245,8 @@ func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
 		{misfiring("run_once"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
 		{misfiring("skip"), "05:00 run | 05:00 wake | 06:00 withdraw | 08:00 wake", "#1 a2 until 09:00, next 09:05: if lost: retry 1/2 +5m, before planned"},
 	})
-	if s := tell(t, misfiring("skip"), "06:00 wake | 06:01 started"); !s.m.PlannedFor.IsZero() {
-		t.Errorf("what a worker has begun is missed no more: %+v", s.m.State)
-	}
+	s := tell(t, misfiring("skip"), "06:00 wake | 06:01 started")
+	failIf(t, !s.m.PlannedFor.IsZero(), "what a worker has begun is missed no more: %+v", s.m.State)
 }
 
 // A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
@@ -270,14 +263,10 @@ func TestASpreadRefreshIsMissedByItsOwnTime(t *testing.T) {
 	s := tell(t, spreading, "")
 	at := s.m.RefreshAt
 	s.do(at.Add(time.Minute), "wake", "")
-	if !s.m.Running() {
-		t.Errorf("a minute late: %s", s)
-	}
+	failIf(t, !s.m.Running(), "a minute late: %s", s)
 	s = tell(t, spreading, "")
 	s.do(at.Add(61*time.Second), "wake", "")
-	if s.m.Running() || !s.m.RefreshAt.Equal(at.Add(10*time.Hour)) {
-		t.Errorf("61 seconds late: %s", s)
-	}
+	failIf(t, s.m.Running() || !s.m.RefreshAt.Equal(at.Add(10*time.Hour)), "61 seconds late: %s", s)
 }
 
 func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
@@ -287,17 +276,14 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 		s.do(now, "wake", "")
 		now = s.m.DeadlineAt
 		s.do(now, "timeout", "")
-		if s.m.AttemptNo != 0 || s.m.Deferrals != i+1 {
-			t.Fatalf("after %d: %s", i+1, s)
-		}
+		stopIf(t, s.m.AttemptNo != 0 || s.m.Deferrals != i+1, "after %d: %s", i+1, s)
 	}
 	s.do(now, "wake", "")
 	now = s.m.DeadlineAt
 	s.do(now, "timeout", "")
 	s.expect("#1, next 01:51: retry 1/1 +1m, none planned")
-	if ended := s.decision.Ended; ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row" {
-		t.Errorf("the history says %+v", ended)
-	}
+	ended := s.decision.Ended
+	failIf(t, ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row", "the history says %+v", ended)
 	for range maxDeferrals + 1 { // the count began anew
 		now = s.m.RefreshAt
 		s.do(now, "wake", "")
@@ -309,7 +295,6 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 
 func TestAWindowInAZoneThatDoesNotExistIsRefused(t *testing.T) {
 	p := policyOf(t, `{"retry_window":"FREQ=DAILY;BYHOUR=9"}`)
-	if err := (&Model{UID: "t", Timezone: "Mars/Base"}).Resolve(p, schedule.Parse); refusedField(err) != "timezone" {
-		t.Errorf("found %v", err)
-	}
+	err := (&Model{UID: "t", Timezone: "Mars/Base"}).Resolve(p, schedule.Parse)
+	failIf(t, refusedField(err) != "timezone", "found %v", err)
 }

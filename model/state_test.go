@@ -23,9 +23,8 @@ func TestTheStatusTellsWhatAModelIsDoing(t *testing.T) {
 		{banner, "00:00 start | 00:00:10 success", "00:01", false, StatusFinished},
 	} {
 		s := tell(t, test.definition, test.steps)
-		if got := s.m.Status(clock(test.at), test.queued); got != test.want {
-			t.Errorf("%s at %s: %s, want %s", test.steps, test.at, got, test.want)
-		}
+		got := s.m.Status(clock(test.at), test.queued)
+		failIf(t, got != test.want, "%s at %s: %s, want %s", test.steps, test.at, got, test.want)
 	}
 }
 
@@ -37,9 +36,8 @@ func TestAModelIsDueOnlyWhileItIsIdleAndEnabled(t *testing.T) {
 		{State{RefreshAt: monday}, true}, {State{RefreshAt: monday.Add(time.Millisecond)}, false}, {State{}, false},
 		{State{RefreshAt: monday, AttemptUID: "a1"}, false}, {State{RefreshAt: monday, Disabled: true}, false},
 	} {
-		if got := test.state.Due(monday); got != test.due {
-			t.Errorf("%+v: due %v", test.state, got)
-		}
+		got := test.state.Due(monday)
+		failIf(t, got != test.due, "%+v: due %v", test.state, got)
 	}
 }
 
@@ -74,8 +72,7 @@ func TestTimesAreWrittenInUTCWithMilliseconds(t *testing.T) {
 	for want, at := range map[string]time.Time{
 		"": {}, "2026-01-05T00:00:00.000Z": monday, "2026-01-05T05:30:00.250Z": time.Date(2026, 1, 5, 6, 30, 0, 250e6, berlin),
 	} {
-		if got := FormatTime(at); got != want {
-			t.Errorf("%s: %q, want %q", at, got, want)
-		}
+		got := FormatTime(at)
+		failIf(t, got != want, "%s: %q, want %q", at, got, want)
 	}
 }

@@ -9,9 +9,17 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 // The models of the tests. Their stories begin on Monday, 5 January 2026, at midnight UTC.
@@ -166,9 +174,7 @@ func (s *story) say(now time.Time, kind, extra string) {
 		fields = append(fields, fmt.Sprintf(`"refresh_attempt_uid":"a%d"`, s.starts))
 	}
 	message, err := Wire{}.DecodeMessage([]byte(objectOf(append(fields, extra))))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.decision, s.outcome = s.m.Handle(message, now)
 }
 
@@ -179,14 +185,10 @@ func (s *story) command(now time.Time, kind, extra string) {
 		fields = append([]string{s.definition}, fields...) // first, so that extra can overrule it
 	}
 	command, err := DecodeCommand([]byte(objectOf(fields)))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.m.Taken = s.isTaken()
 	s.decision, s.outcome, err = s.m.Execute(&command, anyPolicy(&command), s.exists, now)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 }
 
 // changePolicy is what becomes of a model whose stored policy is another one from now on.
@@ -194,16 +196,12 @@ func (s *story) changePolicy(now time.Time, fields string) {
 	s.t.Helper()
 	var value any
 	err := json.Unmarshal([]byte("{"+fields+"}"), &value)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	changed, err := policy.Parse(value)
 	if err == nil {
 		err = s.m.Resolve(changed, schedule.Parse)
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.decision, s.outcome = s.m.Replan(now)
 }
 
@@ -211,9 +209,7 @@ func (s *story) changePolicy(now time.Time, fields string) {
 func (s *story) level(now time.Time, phase string) {
 	s.t.Helper()
 	by, err := document.ParseDuration(phase)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.decision, s.outcome = s.m.Level(by, now)
 }
 
@@ -262,18 +258,15 @@ func (s *story) String() string {
 
 func (s *story) expect(want string) {
 	s.t.Helper()
-	if got := s.String(); got != want {
-		s.t.Errorf("\n got %s\nwant %s", got, want)
-	}
+	got := s.String()
+	failIf(s.t, got != want, "\n got %s\nwant %s", got, want)
 }
 
 // check holds after every step of every story.
 func (s *story) check(now time.Time) {
 	s.t.Helper()
 	for broken, is := range s.broken(now) {
-		if is {
-			s.t.Errorf("%s after %s: %s: %s", clockText(now), s.decision.Event, broken, s)
-		}
+		failIf(s.t, is, "%s after %s: %s: %s", clockText(now), s.decision.Event, broken, s)
 	}
 }
 
@@ -318,9 +311,7 @@ func runStories(t *testing.T, tests []storyTest) {
 func policyOf(t testing.TB, text string) policy.Policy {
 	t.Helper()
 	policy, err := policy.Parse(jsonOf(t, text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return policy
 }
 
@@ -338,8 +329,7 @@ func jsonOf(t testing.TB, text string) any {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := decoder.Decode(&value)
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return value
 }

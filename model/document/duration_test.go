@@ -6,6 +6,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+var (
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 const dayLong, weekLong = 24 * time.Hour, 7 * 24 * time.Hour
@@ -31,9 +38,8 @@ func TestADurationIsReadInFourWays(t *testing.T) {
 		// Bare seconds
 		"90": 90 * time.Second, "0.5": 500 * time.Millisecond, "007": 7 * time.Second, "315360000": MaxDuration, "1.250000000000": 1250 * time.Millisecond,
 	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
-		}
+		got, err := ParseDuration(text)
+		failIf(t, err != nil || got != want, "ParseDuration(%q) = %v, %v; want %v", text, got, err, want)
 	}
 }
 
@@ -59,9 +65,8 @@ func TestADurationIsRefusedWithTheReason(t *testing.T) {
 	} {
 		got, err := ParseDuration(text)
 		field := (*Error)(nil)
-		if !errors.As(err, &field) || got != 0 || !strings.Contains(field.Found, reason) {
-			t.Errorf("ParseDuration(%q) = %v, %v; want a refusal with %q", text, got, err, reason)
-		}
+		failIf(t, !errors.As(err, &field) || got != 0 || !strings.Contains(field.Found, reason),
+			"ParseDuration(%q) = %v, %v; want a refusal with %q", text, got, err, reason)
 	}
 }
 
@@ -70,9 +75,8 @@ func TestADurationIsWrittenInItsShortestCanonicalForm(t *testing.T) {
 		"0s": 0, "1m": time.Minute, "1h30m": 90 * time.Minute, "1d": dayLong, "1w": weekLong, "2w": 2 * weekLong, "8d": 8 * dayLong,
 		"250ms": 250 * time.Millisecond, "1s500ms": 1500 * time.Millisecond, "10d12h": 252 * time.Hour, "-5m": -5 * time.Minute, "3650d": MaxDuration,
 	} {
-		if got := FormatDuration(d); got != want {
-			t.Errorf("FormatDuration(%v) = %q, want %q", d, got, want)
-		}
+		got := FormatDuration(d)
+		failIf(t, got != want, "FormatDuration(%v) = %q, want %q", d, got, want)
 	}
 }
 
@@ -97,12 +101,9 @@ func FuzzParseDuration(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDuration(text)
-		if field := (*Error)(nil); err != nil && !errors.As(err, &field) {
-			t.Fatalf("%q: the error is a %T", text, err)
-		}
-		if d < 0 || d > MaxDuration || d%time.Millisecond != 0 {
-			t.Fatalf("%q was read as %v", text, d)
-		}
+		field := (*Error)(nil)
+		stopIf(t, err != nil && !errors.As(err, &field), "%q: the error is a %T", text, err)
+		stopIf(t, d < 0 || d > MaxDuration || d%time.Millisecond != 0, "%q was read as %v", text, d)
 		if again, err := ParseDuration(FormatDuration(d)); err != nil || again != d {
 			t.Fatalf("%q: %v became %v, %v", text, d, again, err)
 		}

@@ -38,9 +38,7 @@ func TestARefusalSaysWhereWhatAndWhatInstead(t *testing.T) {
 		refused.At("policy").Error(): `policy.retries[2]: expected a delay, found "x"`, whole.At("policy").Error(): "policy: expected an object, found a list",
 		item.At("retries").Error(): `retries[1]: expected a delay, found "x"`, refused.Error() + " ": `retries[2]: expected a delay, found "x" `,
 	} {
-		if got != want {
-			t.Errorf("\n got %s\nwant %s", got, want)
-		}
+		failIf(t, got != want, "\n got %s\nwant %s", got, want)
 	}
 }
 
@@ -54,17 +52,15 @@ func TestARefusedValueIsRepeatedShortAndHarmless(t *testing.T) {
 		{strings.Repeat("x", 60), `"` + strings.Repeat("x", 60) + `"`}, {strings.Repeat("x", 61), `"` + strings.Repeat("x", 60) + `"…`},
 		{json.Number(strings.Repeat("9", 1000)), strings.Repeat("9", 57) + "…"},
 	} {
-		if got := Found(test.value); got != test.want {
-			t.Errorf("%v: %s, want %s", test.value, got, test.want)
-		}
+		got := Found(test.value)
+		failIf(t, got != test.want, "%v: %s, want %s", test.value, got, test.want)
 	}
 }
 
 func TestADurationThatIsRefusedIsPlacedInItsDocument(t *testing.T) {
 	_, err := DurationAt("timeout", "soon")
-	if field := (*Error)(nil); !errors.As(err, &field) || field.Field != "timeout" {
-		t.Errorf("found %v", err)
-	}
+	field := (*Error)(nil)
+	failIf(t, !errors.As(err, &field) || field.Field != "timeout", "found %v", err)
 }
 
 func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
@@ -96,9 +92,7 @@ func TestAFieldIsReadAsItsKindOrRefused(t *testing.T) {
 		"n: expected a duration from 1s to 2s, found 3": read(func(doc *Reader) any { return doc.LengthWithin("n", time.Second, 2*time.Second) }),
 		"expected an object with n, found nothing":      Read(nil, "n").Err(),
 	} {
-		if fmt.Sprint(got) != want {
-			t.Errorf("got %v, want %v", got, want)
-		}
+		failIf(t, fmt.Sprint(got) != want, "got %v, want %v", got, want)
 	}
 }
 
@@ -118,9 +112,8 @@ func TestOutsideTextIsMadeFitToBeShown(t *testing.T) {
 		// Not UTF-8
 		{"a\xff\xfeb", "a\uFFFDb", 40}, {"\xe2\x82", "\uFFFD", 40},
 	} {
-		if got := Shorten(test.text, test.limit); got != test.want {
-			t.Errorf("shorten(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
-		}
+		got := Shorten(test.text, test.limit)
+		failIf(t, got != test.want, "shorten(%q, %d) = %q, want %q", test.text, test.limit, got, test.want)
 	}
 }
 
@@ -130,9 +123,8 @@ func TestOutsideTextCannotCommandATerminal(t *testing.T) {
 		"C1 \u009b31m": "C1  31m", "bad \xff utf-8": "bad \uFFFD utf-8", "Übersicht · ok": "Übersicht · ok",
 		"joined \u200d": "joined \u200d", // no command: emoji and several scripts are written with it
 	} {
-		if got := OneLine(text); got != want {
-			t.Errorf("one line of %q is %q, want %q", text, got, want)
-		}
+		got := OneLine(text)
+		failIf(t, got != want, "one line of %q is %q, want %q", text, got, want)
 	}
 }
 
@@ -141,9 +133,8 @@ func TestTextIsCutByCharacters(t *testing.T) {
 		text, want string
 		width      int
 	}{{"", "", 0}, {"abc", "abc", 3}, {"abcd", "ab…", 3}, {"äöüß", "äö…", 3}, {"ab", "…", 1}, {"ab", "", 0}, {"ab", "", -1}} {
-		if got := Cut(test.text, test.width); got != test.want {
-			t.Errorf("cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
-		}
+		got := Cut(test.text, test.width)
+		failIf(t, got != test.want, "cut(%q, %d) = %q, want %q", test.text, test.width, got, test.want)
 	}
 }
 
@@ -152,9 +143,8 @@ func TestShortenedTextFitsWhateverItWas(t *testing.T) {
 		limit := rapid.IntRange(len("…"), 80).Draw(r, "limit")
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(r, "text")
 		got := Shorten(text, limit)
-		if !fits(got, limit) || !utf8.ValidString(got) || Shorten(got, limit) != got || strings.TrimSpace(got) != got {
-			t.Fatalf("shorten(%q, %d) = %q", text, limit, got)
-		}
+		stopIf(t, !fits(got, limit) || !utf8.ValidString(got) || Shorten(got, limit) != got || strings.TrimSpace(got) != got,
+			"shorten(%q, %d) = %q", text, limit, got)
 	})
 }
 

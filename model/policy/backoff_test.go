@@ -7,7 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func TestADelayGrowsByItsStrategy(t *testing.T) {
@@ -33,9 +41,8 @@ func TestADelayGrowsByItsStrategy(t *testing.T) {
 		// A list, and the word for the planned refresh
 		`[0,"next","5m"]`: "0s next 5m - - - - -",
 	} {
-		if got := delaysOf(t, policyOf(t, `{"retries":`+text+`}`), 8); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
-		}
+		got := delaysOf(t, policyOf(t, `{"retries":`+text+`}`), 8)
+		failIf(t, got != want, "%s:\n got %s\nwant %s", text, got, want)
 	}
 }
 
@@ -47,13 +54,10 @@ func TestTheShortFormOfABackoffIsReadToTheLetter(t *testing.T) {
 		"10 5s 10m": {Strategy: Exponential, Base: 5 * time.Second, Factor: 2, Cap: 10 * time.Minute, Retries: 10},
 	} {
 		policy := policyOf(t, `{"retries":"`+text+`"}`)
-		if policy.Retries != want || policy.Jitter != 0 {
-			t.Errorf("%s: %+v with jitter %g", text, policy.Retries, policy.Jitter)
-		}
+		failIf(t, policy.Retries != want || policy.Jitter != 0, "%s: %+v with jitter %g", text, policy.Retries, policy.Jitter)
 	}
-	if p := policyOf(t, `{"retries":"0 5s"}`); p.Retries != nil || p.OnExhausted != NextPlanned {
-		t.Errorf("no retries became %+v", p)
-	}
+	p := policyOf(t, `{"retries":"0 5s"}`)
+	failIf(t, p.Retries != nil || p.OnExhausted != NextPlanned, "no retries became %+v", p)
 }
 
 func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
@@ -97,9 +101,8 @@ func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) {
 		before := time.Duration(0)
 		for _, k := range []int{1, 2, 10, 60, 63, 64, 65, 92, 93, 94, 100, 101, 1000, 1024, 1025, 1 << 20, math.MaxInt32, math.MaxInt} {
 			delay, retry, err := backoff.Delay(RetryInput{K: k})
-			if err != nil || !retry || delay < before || delay > longest || delay%time.Millisecond != 0 {
-				t.Errorf("%s after %d failures: %v, %v, %v", retries, k, delay, retry, err)
-			}
+			failIf(t, err != nil || !retry || delay < before || delay > longest || delay%time.Millisecond != 0,
+				"%s after %d failures: %v, %v, %v", retries, k, delay, retry, err)
 			before = delay
 		}
 	}
@@ -107,9 +110,8 @@ func TestNoNumberOfFailuresOverflowsADelay(t *testing.T) {
 
 func TestFailureZeroIsNone(t *testing.T) {
 	for _, k := range []int{0, -1, math.MinInt} {
-		if delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(RetryInput{K: k}); retry || delay != 0 {
-			t.Errorf("failure %d: %v, %v", k, delay, retry)
-		}
+		delay, retry, _ := (Backoff{Strategy: Fibonacci, Base: time.Minute, Retries: Unlimited}).Delay(RetryInput{K: k})
+		failIf(t, retry || delay != 0, "failure %d: %v, %v", k, delay, retry)
 	}
 }
 
@@ -137,9 +139,7 @@ func TestRetriesBecomeRarerAsAModelGrowsOld(t *testing.T) {
 			t.Errorf("at the age of %s: %s, want %s (%v)", document.FormatDuration(test.age), got, test.want, err)
 		}
 	}
-	if table.Count() != Unlimited {
-		t.Error("a table ends by age, not by a count")
-	}
+	failIf(t, table.Count() != Unlimited, "a table ends by age, not by a count")
 }
 
 func TestABadAgeTableIsRefusedWithTheField(t *testing.T) {
@@ -167,9 +167,8 @@ func TestABadJitterIsRefused(t *testing.T) {
 	}
 	refusals(t, map[string]string{`{"jitter":true}`: "jitter: expected a text or a number, found true"})
 	for value, want := range map[string]float64{`0`: 0, `1`: 1, `"0.5"`: 0.5, `null`: 0.2} {
-		if got := policyOf(t, `{"retries":{"strategy":"fixed"},"jitter":`+value+`}`).Jitter; got != want {
-			t.Errorf("%s: %g", value, got)
-		}
+		got := policyOf(t, `{"retries":{"strategy":"fixed"},"jitter":`+value+`}`).Jitter
+		failIf(t, got != want, "%s: %g", value, got)
 	}
 }
 
@@ -177,23 +176,16 @@ func TestAFractionIsFromZeroUpToButNotIncludingOne(t *testing.T) {
 	sum := 0.0
 	for i := range 100_000 {
 		f := Fraction("jitter", fmt.Sprint(i))
-		if !(f >= 0 && f < 1) {
-			t.Fatalf("%d: %g", i, f)
-		}
+		stopIf(t, !(f >= 0 && f < 1), "%d: %g", i, f)
 		sum += f
 	}
-	if mean := sum / 100_000; math.Abs(mean-0.5) > 0.005 {
-		t.Errorf("mean %g", mean)
-	}
-	if Fraction("spread", "a") == Fraction("jitter", "a") {
-		t.Error("two purposes have one number")
-	}
+	mean := sum / 100_000
+	failIf(t, math.Abs(mean-0.5) > 0.005, "mean %g", mean)
+	failIf(t, Fraction("spread", "a") == Fraction("jitter", "a"), "two purposes have one number")
 }
 
 func TestARowMayBeWrittenInTwoWays(t *testing.T) {
 	short := policyOf(t, `{"retries":{"by_age":["1d: 5m"," 1 week :next"]}}`)
 	long := policyOf(t, `{"retries":{"by_age":[{"up_to":"P1D","delay":300},{"delay":"NEXT","up_to":604800}]}}`)
-	if !short.Equal(long) {
-		t.Errorf("%+v and %+v", short.Retries, long.Retries)
-	}
+	failIf(t, !short.Equal(long), "%+v and %+v", short.Retries, long.Retries)
 }

@@ -23,18 +23,15 @@ func TestACircuitIsReadAndReadBack(t *testing.T) {
 			Key{KeyField, "a"}, 1, 2, []string{"Too busy", "http_503", "http_5xx"}, time.Second},
 	} {
 		got := circuitOf(t, text)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", text, diff)
-		}
+		diff := cmp.Diff(want, got)
+		failIf(t, diff != "", "%s: -want +got\n%s", text, diff)
 		p := Default()
 		p.Circuit = got
 		if again := policyOf(t, p.canonical()); !again.Equal(p) {
 			t.Errorf("%s is read back as %s", p.canonical(), again.canonical())
 		}
 	}
-	if policyOf(t, `{"circuit":"none"}`).Circuit != nil || policyOf(t, `{"circuit":null}`).Circuit != nil {
-		t.Error("none is a circuit")
-	}
+	failIf(t, policyOf(t, `{"circuit":"none"}`).Circuit != nil || policyOf(t, `{"circuit":null}`).Circuit != nil, "none is a circuit")
 	if !policyOf(t, `{"circuit_breaker":{"key":"{a}","open_after":"1 of 2"}}`).Equal(policyOf(t, `{"circuit":{"key":"{a}","open_after":"1 of 2","probe":"5m"}}`)) {
 		t.Error("circuit_breaker is not circuit")
 	}
@@ -80,19 +77,13 @@ func TestACircuitCountsTheFailuresThatItNames(t *testing.T) {
 		{named(`["RateLimited","exit_75"]`), "RateLimited exit_75", "ratelimited exit_7"},
 	} {
 		for errorType := range strings.FieldsSeq(test.counts) {
-			if !test.circuit.Counts(errorType) {
-				t.Errorf("%v does not count %s", test.circuit.On, errorType)
-			}
+			failIf(t, !test.circuit.Counts(errorType), "%v does not count %s", test.circuit.On, errorType)
 		}
 		for errorType := range strings.FieldsSeq(test.not) {
-			if test.circuit.Counts(errorType) {
-				t.Errorf("%v counts %s", test.circuit.On, errorType)
-			}
+			failIf(t, test.circuit.Counts(errorType), "%v counts %s", test.circuit.On, errorType)
 		}
 	}
-	if !named(`null`).Counts("") || named(`"network"`).Counts("") {
-		t.Error("a failure without an error type counts only where all do")
-	}
+	failIf(t, !named(`null`).Counts("") || named(`"network"`).Counts(""), "a failure without an error type counts only where all do")
 }
 
 func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
@@ -114,10 +105,8 @@ func TestABadErrorClassIsRefusedWithTheField(t *testing.T) {
 func TestEqualListsOfClassesAreEqualPolicies(t *testing.T) {
 	first := policyOf(t, `{"never_retry":["permanent","Gone","Gone"]}`)
 	second := policyOf(t, `{"never_retry":["SyntaxError","Gone","ForbiddenError","UnauthorizedError","NotFoundError","ValidationError"]}`)
-	if !first.Equal(second) {
-		t.Errorf("%v and %v", first.Classes.Never, second.Classes.Never)
-	}
-	if one := policyOf(t, `{"retry_on":"A"}`); !one.Equal(policyOf(t, `{"retry_on":["A"]}`)) || one.Equal(policyOf(t, `{"retry_on":[]}`)) || one.Equal(policyOf(t, `{}`)) {
-		t.Errorf("one class alone: %v", one.Classes.RetryOn)
-	}
+	failIf(t, !first.Equal(second), "%v and %v", first.Classes.Never, second.Classes.Never)
+	one := policyOf(t, `{"retry_on":"A"}`)
+	failIf(t, !one.Equal(policyOf(t, `{"retry_on":["A"]}`)) || one.Equal(policyOf(t, `{"retry_on":[]}`)) || one.Equal(policyOf(t, `{}`)),
+		"one class alone: %v", one.Classes.RetryOn)
 }

@@ -20,13 +20,9 @@ const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"
 func completed(t testing.TB, text string) Policy {
 	t.Helper()
 	draft, err := Read(jsonOf(t, text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	p, err := draft.Complete(policyOf(t, ofTheHouse))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return p
 }
 
@@ -84,9 +80,8 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 			p.Classes.Never = policyOf(t, `{"never_retry":"permanent"}`).Classes.Never
 		}),
 	} {
-		if diff := cmp.Diff(want.canonical(), completed(t, text).canonical()); diff != "" {
-			t.Errorf("%s: -want +got\n%s", text, diff)
-		}
+		diff := cmp.Diff(want.canonical(), completed(t, text).canonical())
+		failIf(t, diff != "", "%s: -want +got\n%s", text, diff)
 	}
 }
 
@@ -105,9 +100,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 			t.Errorf("%s is read as %s, %v", p.canonical(), again.canonical(), err)
 		}
 		whole, err := json.Marshal(p.Explicit())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again := completed(t, string(whole)); again.canonical() != p.canonical() {
 			t.Errorf("%s is read as %s", whole, again.canonical())
 		}
@@ -123,10 +116,9 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 
 func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
 	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
-	if diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
-		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "failing_from", "email"}, draft.Missing()); err != nil || diff != "" {
-		t.Errorf("%v, -want +got\n%s", err, diff)
-	}
+	diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
+		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "failing_from", "email"}, draft.Missing())
+	failIf(t, err != nil || diff != "", "%v, -want +got\n%s", err, diff)
 }
 
 func TestAWarningIsCheckedAgainstTheFreshnessThatTheDefaultGives(t *testing.T) {
@@ -135,9 +127,7 @@ func TestAWarningIsCheckedAgainstTheFreshnessThatTheDefaultGives(t *testing.T) {
 		`{"warn_within":"1h","fresh_within":"none"}`: "fresh_within: expected a duration, as warn_within is given, found nothing",
 	} {
 		draft, err := Read(jsonOf(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := draft.Complete(policyOf(t, ofTheHouse)); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
@@ -182,9 +172,7 @@ func TestAPolicyMayUseTheNamesOfAnotherScheduler(t *testing.T) {
 		`{"maxRetries":3,"timeout":"1h","give_up_after":7}`: replace(`"10m"`, `"1h"`, `,"never`, `,"give_up_after":"7s","never`).Replace(aliasedCanonical),
 	} {
 		got := policyOf(t, text).canonical()
-		if got != want {
-			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
-		}
+		failIf(t, got != want, "%s:\n got %s\nwant %s", text, got, want)
 	}
 }
 
@@ -278,9 +266,7 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 		`{"rrule":"FREQ=HOURLY","retries":[0],"on_exhausted":"give_up"}`:                  GiveUp,
 	} {
 		p := policyOf(t, text)
-		if p.OnExhausted != want {
-			t.Errorf("%s: %s, want %s", text, p.OnExhausted, want)
-		}
+		failIf(t, p.OnExhausted != want, "%s: %s, want %s", text, p.OnExhausted, want)
 		if again := policyOf(t, p.canonical()); !again.Equal(p) {
 			t.Errorf("%s: what is stored is read as %s", text, again.canonical())
 		}
@@ -289,9 +275,7 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 		t.Errorf("with its annotation: %s, want %s", got.canonical(), want.canonical())
 	}
 	d, err := Read(jsonOf(t, `{"retries":"10 5s"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	usual := Default()
 	usual.OnExhausted = NextPlanned
 	if p, err := d.Complete(usual); err != nil || p.OnExhausted != GiveUp {

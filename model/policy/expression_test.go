@@ -13,9 +13,7 @@ import (
 func inExpression(t testing.TB, text string) *Expression {
 	t.Helper()
 	expression, err := parseExpression(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return expression
 }
 
@@ -34,9 +32,8 @@ func TestAnExpressionSaysTheDelay(t *testing.T) {
 		`round(0.4 * k)`: "0s 1s 1s 2s 2s 2s", `315360000`: "3650d 3650d 3650d 3650d 3650d 3650d",
 		`0.0004 * k`: "0s 1ms 1ms 2ms 2ms 2ms",
 	} {
-		if got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6); got != want {
-			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
-		}
+		got := delaysOf(t, Policy{Retries: inExpression(t, text)}, 6)
+		failIf(t, got != want, "%s:\n got %s\nwant %s", text, got, want)
 	}
 }
 
@@ -76,9 +73,7 @@ func TestWhatIsNoDurationIsAnErrorOfThePolicy(t *testing.T) {
 		`"11 years"`:      `expr: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
 	} {
 		delay, retry, err := inExpression(t, text).Delay(RetryInput{K: 3, ErrorType: "boom"})
-		if err == nil || err.Error() != want || retry || delay != 0 {
-			t.Errorf("%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
-		}
+		failIf(t, err == nil || err.Error() != want || retry || delay != 0, "%s:\n got %v, %v, %v\nwant %s", text, delay, retry, err, want)
 	}
 }
 
@@ -121,9 +116,8 @@ func TestAnExpressionThatCannotBeReadIsRefusedWithFieldAndColumn(t *testing.T) {
 		`{"retries":{"expr":"k","count":3}}`:                                     "retries.count: expected one of expr, found an unknown field",
 		`{"retries":{"expr":` + document.Quote(strings.Repeat(" ", 1001)) + `}}`: "retries.expr: expected at most 1000 bytes, found 1001",
 	})
-	if _, err := parseExpression(strings.Repeat("k+", 100) + "k"); err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes") {
-		t.Errorf("201 nodes: %v", err)
-	}
+	_, err := parseExpression(strings.Repeat("k+", 100) + "k")
+	failIf(t, err == nil || !strings.Contains(err.Error(), "exceeds maximum allowed nodes"), "201 nodes: %v", err)
 }
 
 // nasty are short expressions that want to do much work or to break something.
@@ -139,31 +133,28 @@ var nasty = []string{
 
 func TestAPolicySaysWhetherItAsksForTheQueue(t *testing.T) {
 	for text, want := range map[string]bool{`{}`: false, `{"retries":{"expr":"k"}}`: false, `{"retries":{"expr":"queue_depth > 9 ? 60 : 0"}}`: true, `{"retries":["1m"]}`: false} {
-		if policy := policyOf(t, text); policy.AsksQueueDepth() != want {
-			t.Errorf("%s: %v", text, !want)
-		}
+		policy := policyOf(t, text)
+		failIf(t, policy.AsksQueueDepth() != want, "%s: %v", text, !want)
 	}
 }
 
 func TestAnExpressionWithControlCharactersIsRefusedButMayNameThem(t *testing.T) {
 	for _, r := range []string{"\x00", "\x07", "\x1b", "\x7f", "\u009b", "\u202e", "\u2028", "\u2066"} {
 		_, err := parseExpression(`reason == "` + r + `" ? 1 : false`)
-		if refused := (*document.Error)(nil); !errors.As(err, &refused) || !strings.HasPrefix(refused.Want, "an expression without control characters") {
-			t.Errorf("%q: expected a refusal, found %v", r, err)
-		}
+		refused := (*document.Error)(nil)
+		failIf(t, !errors.As(err, &refused) || !strings.HasPrefix(refused.Want, "an expression without control characters"),
+			"%q: expected a refusal, found %v", r, err)
 	}
 	for _, text := range []string{`reason == "\u001b" ? 1 : false`, "k < 3\n\t? 1\r\n\t: false", `reason == "größer 🙂" ? 1 : false`} {
-		if _, err := parseExpression(text); err != nil {
-			t.Errorf("%q: expected an expression, found %v", text, err)
-		}
+		_, err := parseExpression(text)
+		failIf(t, err != nil, "%q: expected an expression, found %v", text, err)
 	}
 }
 
 func TestARefusedStrategyLeavesNoRetriesBehind(t *testing.T) {
 	for _, fields := range []map[string]any{{"expr": "k +"}, {"by_age": "soon"}, {"strategy": "odd"}, {}} {
-		if retries, jitter, err := parseStrategy(fields); err == nil || retries != nil || jitter != 0 {
-			t.Errorf("%v: got %#v, jitter %v and error %v, want only an error", fields, retries, jitter, err)
-		}
+		retries, jitter, err := parseStrategy(fields)
+		failIf(t, err == nil || retries != nil || jitter != 0, "%v: got %#v, jitter %v and error %v, want only an error", fields, retries, jitter, err)
 	}
 }
 
@@ -173,9 +164,7 @@ const ofTheDocument = "retry_at + timeout > planned_at + 5m ? planned_at : retry
 func aligned(t testing.TB, text string) *Aligner {
 	t.Helper()
 	aligner, err := parseAligner(map[string]any{"expr": text})
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return aligner
 }
 
@@ -195,9 +184,8 @@ func TestAnExpressionSaysWhenTheNextAttemptStarts(t *testing.T) {
 		"error_type matches '^5m$' ? retry_at + duration('1m') : retry_at": "13:09:00",
 	} {
 		got, err := aligned(t, text).At(AlignInput{RetryAt: noon.Add(68 * time.Minute), PlannedAt: noon.Add(2 * time.Hour), Now: noon, Timeout: time.Hour, K: 3, ErrorType: "5m"})
-		if at := got.Format("15:04:05.999"); err != nil || at != want {
-			t.Errorf("%s: %s, %v, want %s", text, at, err, want)
-		}
+		at := got.Format("15:04:05.999")
+		failIf(t, err != nil || at != want, "%s: %s, %v, want %s", text, at, err, want)
 	}
 }
 
@@ -212,9 +200,7 @@ func TestATimeThatIsNotToComeIsAnErrorOfThePolicy(t *testing.T) {
 		"k > 1 ? now - timeout - 1h : planned_at": "expected a time from now to ten years on, found 2026-01-05T10:00:00Z",
 	} {
 		_, err := aligned(t, text).At(AlignInput{RetryAt: now, PlannedAt: now, Now: now, Timeout: time.Hour, K: 7})
-		if err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", text, err, want)
-		}
+		failIf(t, err == nil || !strings.HasPrefix(err.Error(), want), "%s: %v, want %s", text, err, want)
 	}
 }
 
@@ -230,14 +216,12 @@ func TestAnAlignmentHasTheLimitsOfADelay(t *testing.T) {
 	} {
 		_, err := Parse(map[string]any{"alignment": map[string]any{"expr": text}})
 		var refused *document.Error
-		if !errors.As(err, &refused) || refused.Field != "alignment.expr" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40s: %v, want a refusal of alignment.expr with %s", text, err, want)
-		}
+		failIf(t, !errors.As(err, &refused) || refused.Field != "alignment.expr" || !strings.Contains(err.Error(), want),
+			"%.40s: %v, want a refusal of alignment.expr with %s", text, err, want)
 	}
 	for _, value := range []any{map[string]any{}, map[string]any{"expr": 7}, map[string]any{"expr": "now", "else": 1}} {
-		if _, err := Parse(map[string]any{"alignment": value}); !strings.HasPrefix(refusedField(err), "alignment.") {
-			t.Errorf("%v: %v", value, err)
-		}
+		_, err := Parse(map[string]any{"alignment": value})
+		failIf(t, !strings.HasPrefix(refusedField(err), "alignment."), "%v: %v", value, err)
 	}
 }
 
@@ -245,16 +229,13 @@ func TestAnAlignmentByExpressionIsStoredAndWarnedOf(t *testing.T) {
 	p := policyOf(t, `{"alignment":{"expr":"`+ofTheDocument+`"}}`)
 	text, err := json.Marshal(p)
 	const want = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":{"expr":"retry_at + timeout \u003e planned_at + 5m ? planned_at : retry_at"},"on_exhausted":"next_planned"}`
-	if string(text) != want || err != nil {
-		t.Errorf("got %s, %v", text, err)
-	}
+	failIf(t, string(text) != want || err != nil, "got %s, %v", text, err)
 	if again, err := ParseStored(jsonOf(t, string(text))); err != nil || !again.Equal(p) || again.Alignment != AlignPlanned || again.AlignmentName() != "aligned by expression" {
 		t.Errorf("became %+v, %v", again, err)
 	}
 	got := linted(t, fieldsOf{"timeout": "1m", "alignment": fieldsOf{"expr": "retry_at > planned_at ? now - 1h : now"}})
-	if len(got) != 1 || !strings.HasPrefix(got[0], "alignment.expr: fails for a retry in 2h, planned in 1h: expected a time from now") {
-		t.Errorf("warned of %q", got)
-	}
+	failIf(t, len(got) != 1 || !strings.HasPrefix(got[0], "alignment.expr: fails for a retry in 2h, planned in 1h: expected a time from now"),
+		"warned of %q", got)
 }
 
 func FuzzParseAligner(f *testing.F) {
@@ -268,8 +249,6 @@ func FuzzParseAligner(f *testing.F) {
 		}
 		now := time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC)
 		at, err := aligner.At(AlignInput{RetryAt: now.Add(time.Minute), PlannedAt: now.Add(time.Hour), Now: now, Timeout: time.Minute, K: 1})
-		if err == nil && (at.Before(now) || at.After(now.Add(document.MaxDuration)) || at.Nanosecond()%1e6 != 0) {
-			t.Fatalf("%q: %v", text, at)
-		}
+		stopIf(t, err == nil && (at.Before(now) || at.After(now.Add(document.MaxDuration)) || at.Nanosecond()%1e6 != 0), "%q: %v", text, at)
 	})
 }

@@ -23,9 +23,8 @@ func TestARetryAfterClosesKeysAsThePolicySays(t *testing.T) {
 		{`{"retry_after_scope":"key"}`, "http_429", true}, // those of the queue
 	} {
 		p := policyOf(t, test.policy)
-		if got := p.RetryAfterClosesKeys(test.errorType); got != test.closes {
-			t.Errorf("%s: %s closes keys: %t", test.policy, test.errorType, got)
-		}
+		got := p.RetryAfterClosesKeys(test.errorType)
+		failIf(t, got != test.closes, "%s: %s closes keys: %t", test.policy, test.errorType, got)
 	}
 	refusals(t, map[string]string{
 		`{"retry_after_scope":"keys"}`: `retry_after_scope: expected auto or model or key, found "keys"`,
@@ -40,9 +39,7 @@ func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {
 		`[]`:         nil, `"none"`: nil, `null`: nil,
 	} {
 		p := policyOf(t, `{"closed":`+text+`}`)
-		if !slices.Equal(p.Closed, want) {
-			t.Errorf("%s: %q, want %q", text, p.Closed, want)
-		}
+		failIf(t, !slices.Equal(p.Closed, want), "%s: %q, want %q", text, p.Closed, want)
 		if again := policyOf(t, p.canonical()); !again.Equal(p) {
 			t.Errorf("%s is read back as %s", p.canonical(), again.canonical())
 		}
@@ -59,9 +56,7 @@ func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {
 
 func TestFreshnessIsReadWithinItsBounds(t *testing.T) {
 	p := policyOf(t, `{"fresh_within":"26h","warn_within":86400}`)
-	if p.FreshWithin != 26*time.Hour || p.WarnWithin != 24*time.Hour {
-		t.Errorf("fresh within %s, warned within %s", p.FreshWithin, p.WarnWithin)
-	}
+	failIf(t, p.FreshWithin != 26*time.Hour || p.WarnWithin != 24*time.Hour, "fresh within %s, warned within %s", p.FreshWithin, p.WarnWithin)
 	refusals(t, map[string]string{
 		`{"fresh_within":0}`:                         "fresh_within: expected a duration from 1s to 3650d, found 0",
 		`{"fresh_within":"11 years"}`:                `fresh_within: expected ` + wantDuration + `, found "11 years" (months and years have no fixed length)`,
@@ -85,9 +80,7 @@ func TestPoliciesWatchAlikeUnlessTheirFreshnessDiffers(t *testing.T) {
 		{watched, `{"fresh_within":"27h","warn_within":"24h"}`, false},
 	} {
 		a, b := policyOf(t, test.a), policyOf(t, test.b)
-		if a.WatchesAlike(b) != test.alike || b.WatchesAlike(a) != test.alike {
-			t.Errorf("%s and %s: expected alike: %t", test.a, test.b, test.alike)
-		}
+		failIf(t, a.WatchesAlike(b) != test.alike || b.WatchesAlike(a) != test.alike, "%s and %s: expected alike: %t", test.a, test.b, test.alike)
 	}
 }
 
@@ -106,9 +99,7 @@ func TestPoliciesPlanAlikeUnlessTheirPlannedRefreshesMayDiffer(t *testing.T) {
 		{``, `"spread":"10m"`, false},
 	} {
 		a, b := policyOf(t, "{"+test.a+"}"), policyOf(t, "{"+test.b+"}")
-		if a.PlansAlike(b) != test.alike || b.PlansAlike(a) != test.alike {
-			t.Errorf("{%s} and {%s}: expected alike: %t", test.a, test.b, test.alike)
-		}
+		failIf(t, a.PlansAlike(b) != test.alike || b.PlansAlike(a) != test.alike, "{%s} and {%s}: expected alike: %t", test.a, test.b, test.alike)
 	}
 }
 
@@ -120,12 +111,10 @@ func TestAMisfireRuleIsReadInEachOfItsForms(t *testing.T) {
 		`"run_if_younger_than 1m"`: "skip", `"run_if_younger_than 0"`: "run_if_younger_than 0s",
 	} {
 		policy := policyOf(t, `{"misfire":`+text+`}`)
-		if got := policy.Misfire.String(); got != want {
-			t.Errorf("%s: %s", text, got)
-		}
-		if again := policyOf(t, policy.canonical()); again.Misfire != policy.Misfire {
-			t.Errorf("%s is read back as %+v", text, again.Misfire)
-		}
+		got := policy.Misfire.String()
+		failIf(t, got != want, "%s: %s", text, got)
+		again := policyOf(t, policy.canonical())
+		failIf(t, again.Misfire != policy.Misfire, "%s is read back as %+v", text, again.Misfire)
 	}
 }
 
@@ -150,9 +139,7 @@ func sized(t *testing.T, bytes int) map[string]any {
 	}
 	doc := map[string]any{"retries": []any{}, "never_retry": names, "disabled_reason": "x"}
 	text, err := json.Marshal(policyOfValue(t, doc))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	doc["disabled_reason"] = "x" + strings.Repeat("x", bytes-len(text))
 	return doc
 }
@@ -160,16 +147,13 @@ func sized(t *testing.T, bytes int) map[string]any {
 func policyOfValue(t *testing.T, value any) Policy {
 	t.Helper()
 	p, err := ParseStored(value)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
 func TestAPolicyIsAtMost16KiBUnlessItIsStoredAlready(t *testing.T) {
-	if _, err := Parse(sized(t, maxPolicyBytes)); err != nil {
-		t.Errorf("expected the largest policy to be read, found %v", err)
-	}
+	_, err := Parse(sized(t, maxPolicyBytes))
+	failIf(t, err != nil, "expected the largest policy to be read, found %v", err)
 	large := sized(t, maxPolicyBytes+1)
 	const want = "expected at most 16384 bytes of JSON, found 16385"
 	if _, err := Parse(large); err == nil || err.Error() != want {

@@ -30,9 +30,7 @@ func FuzzParse(f *testing.F) {
 		p, err := Parse(value)
 		if err != nil {
 			var refused *document.Error
-			if !errors.As(err, &refused) || refused.Want == "" {
-				t.Fatalf("%s: %v", text, err)
-			}
+			stopIf(t, !errors.As(err, &refused) || refused.Want == "", "%s: %v", text, err)
 			return
 		}
 		again, err := ParseStored(jsonOf(t, p.canonical()))
@@ -53,17 +51,14 @@ func FuzzParseExpression(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		expression, err := parseExpression(text)
 		if err != nil {
-			if !errors.As(err, new(*document.Error)) {
-				t.Fatalf("%q: %v", text, err)
-			}
+			stopIf(t, !errors.As(err, new(*document.Error)), "%q: %v", text, err)
 			return
 		}
 		for k := 1; k <= 30; k++ {
 			delay, retry, err := expression.Delay(RetryInput{K: k, Reason: "boom", ErrorType: "A", QueueDepth: 7, SinceSuccess: time.Duration(k) * time.Hour})
 			inRange := delay >= 0 && delay <= document.MaxDuration && delay%time.Millisecond == 0
-			if err != nil && (retry || delay != 0 || err.Error() == "") || retry && !inRange && delay != UntilPlanned {
-				t.Fatalf("%q after %d failures: %v, %v, %v", text, k, delay, retry, err)
-			}
+			stopIf(t, err != nil && (retry || delay != 0 || err.Error() == "") || retry && !inRange && delay != UntilPlanned,
+				"%q after %d failures: %v, %v, %v", text, k, delay, retry, err)
 		}
 	})
 }

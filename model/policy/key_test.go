@@ -13,9 +13,7 @@ import (
 func keyOf(t testing.TB, text string) Key {
 	t.Helper()
 	key, err := ParseKey(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -37,9 +35,8 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 		if key != want.key || key.String() != want.form || key.Name() != want.name {
 			t.Errorf("%q is read as %+v, written %s, called %s", text, key, key, key.Name())
 		}
-		if again := keyOf(t, key.String()); again != key {
-			t.Errorf("%s is read back as %+v", key, again)
-		}
+		again := keyOf(t, key.String())
+		failIf(t, again != key, "%s is read back as %+v", key, again)
 	}
 }
 
@@ -63,9 +60,8 @@ func TestWhatIsNoKeyIsRefusedWithTheNearestOne(t *testing.T) {
 		"{ünder}":                           `"{ünder}"`,
 		"{" + strings.Repeat("x", 65) + "}": `"{` + strings.Repeat("x", 59) + `"…`,
 	} {
-		if _, err := ParseKey(text); err == nil || err.Error() != want+found {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want+found)
-		}
+		_, err := ParseKey(text)
+		failIf(t, err == nil || err.Error() != want+found, "%s:\n got %v\nwant %s", text, err, want+found)
 	}
 }
 
@@ -83,13 +79,11 @@ func TestAKeyOfAModelNamesWhatItCountsBy(t *testing.T) {
 		"{a}":   "", "{b}": "", "{n}": "", "{nested}": "", "{z}": "", "{missing}": "",
 		"{policy}": "policy=twice-daily",
 	} {
-		if got := keyOf(t, template).Of(payload, labels, "twice-daily"); got != want {
-			t.Errorf("%s gives %q, want %q", template, got, want)
-		}
+		got := keyOf(t, template).Of(payload, labels, "twice-daily")
+		failIf(t, got != want, "%s gives %q, want %q", template, got, want)
 	}
-	if got := keyOf(t, "{policy}").Of("{}", nil, ""); got != "" {
-		t.Errorf("no policy gives %q", got)
-	}
+	got := keyOf(t, "{policy}").Of("{}", nil, "")
+	failIf(t, got != "", "no policy gives %q", got)
 	if got := keyOf(t, "{label.x}").Of("{}", nil, ""); got != "" {
 		t.Errorf("no labels give %q", got)
 	}
@@ -125,9 +119,8 @@ func TestAHostIsWrittenInOneWay(t *testing.T) {
 		"http://exa mple.com/":     "",
 		"http://example.com:port/": "",
 	} {
-		if got := hostOf(url); got != want {
-			t.Errorf("%q: host %q, want %q", url, got, want)
-		}
+		got := hostOf(url)
+		failIf(t, got != want, "%q: host %q, want %q", url, got, want)
 	}
 }
 
@@ -142,13 +135,11 @@ func TestAValueThatIsNoPlainOneHasAStableShortForm(t *testing.T) {
 		"a=b": "a~",
 	} {
 		got := keyValue(value)
-		if begin, sum, short := strings.Cut(want, "~"); got != want && (!short || sum != "" || !strings.HasPrefix(got, begin+"~") || len(got) != len(begin)+13) {
-			t.Errorf("%q: %q, want %q", value, got, want)
-		}
+		begin, sum, short := strings.Cut(want, "~")
+		failIf(t, got != want && (!short || sum != "" || !strings.HasPrefix(got, begin+"~") || len(got) != len(begin)+13),
+			"%q: %q, want %q", value, got, want)
 	}
-	if keyValue("a=b") == keyValue("a=c") {
-		t.Error("two values have one short form")
-	}
+	failIf(t, keyValue("a=b") == keyValue("a=c"), "two values have one short form")
 }
 
 var harmless = regexp.MustCompile(`^[a-z_A-Z]+=(?:[A-Za-z0-9_.:/@+-]{1,100}|[A-Za-z0-9_.:/@+-]{0,40}~[0-9a-f]{12})$`)
@@ -164,9 +155,8 @@ func FuzzKeyOf(f *testing.F) {
 	field, host := Key{KeyField, "input_url"}, Key{KeyHost, "input_url"}
 	f.Fuzz(func(t *testing.T, payload string) {
 		for _, key := range []Key{field, host} {
-			if got := key.Of(payload, nil, ""); got != "" && !harmless.MatchString(got) {
-				t.Fatalf("%q: %s gives %q", payload, key, got)
-			}
+			got := key.Of(payload, nil, "")
+			stopIf(t, got != "" && !harmless.MatchString(got), "%q: %s gives %q", payload, key, got)
 		}
 		var fields map[string]json.RawMessage
 		if !utf8.ValidString(payload) || json.Unmarshal([]byte(payload), &fields) != nil || fields == nil {
@@ -182,16 +172,14 @@ func FuzzKeyOf(f *testing.F) {
 		} else if raw != "" && strings.Trim(raw, "-0123456789.eE+") == "" {
 			want = raw
 		}
-		if got := scalarField(string(canonical), "input_url"); got != want {
-			t.Fatalf("%s: found %q, want %q", canonical, got, want)
-		}
+		got := scalarField(string(canonical), "input_url")
+		stopIf(t, got != want, "%s: found %q, want %q", canonical, got, want)
 	})
 }
 
 func TestAKeyOfAPlainPayloadTakesLittleMemory(t *testing.T) {
 	payload := `{"a":"` + strings.Repeat("x", 1000) + `","input_url":"https://example.com/feed.xml","z":1}`
 	key := Key{KeyField, "z"}
-	if allocations := testing.AllocsPerRun(100, func() { key.Of(payload, nil, "") }); allocations > 1 {
-		t.Errorf("%.0f allocations, want the key alone", allocations)
-	}
+	allocations := testing.AllocsPerRun(100, func() { key.Of(payload, nil, "") })
+	failIf(t, allocations > 1, "%.0f allocations, want the key alone", allocations)
 }

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
@@ -37,16 +35,13 @@ func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
 			t.Errorf("%s is read back as %+v, %v", rate, again, err)
 		}
 	}
-	if (Rate{}).Interval() != 0 || (Rate{}).String() != "" {
-		t.Error("no rate has an interval or a text")
-	}
+	failIf(t, (Rate{}).Interval() != 0 || (Rate{}).String() != "", "no rate has an interval or a text")
 }
 
 func TestWhatIsNoRateIsRefused(t *testing.T) {
 	for _, text := range []string{"", "60", "60/", "/1m", "0/1m", "-1/1m", "1.5/s", "1000001/s", "60/0", "60/999ms", "60/25h", "60/1m/2", "sixty/m", "60 per minute", "60/month", "60/p"} {
-		if rate, err := ParseRate(text); err == nil || rate != (Rate{}) {
-			t.Errorf("%q is read as %+v", text, rate)
-		}
+		rate, err := ParseRate(text)
+		failIf(t, err == nil || rate != (Rate{}), "%q is read as %+v", text, rate)
 	}
 }
 
@@ -56,15 +51,11 @@ func TestLimitsAreReadAndReadBack(t *testing.T) {
 		{Key{KeyHost, "input_url"}, 4, Rate{60, time.Minute}}, {Key{KeyLabel, "tenant"}, 50, Rate{}},
 		{Key{Kind: KeyPolicy}, 0, Rate{10, time.Second}},
 	}
-	if diff := cmp.Diff(want, p.Limits); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, want, p.Limits)
 	text, _ := json.Marshal(p)
 	const canonical = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}]}`
-	if string(text) != canonical {
-		t.Errorf("\n got %s\nwant %s", text, canonical)
-	}
+	failIf(t, string(text) != canonical, "\n got %s\nwant %s", text, canonical)
 	if again := policyOf(t, string(text)); !again.Equal(p) {
 		t.Errorf("%s is read back as %s", text, again.canonical())
 	}
@@ -95,37 +86,31 @@ func TestAPaceHoldsHoweverOftenItIsAsked(t *testing.T) {
 	began := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	for text, step := range map[string]time.Duration{"50/s": 70 * time.Millisecond, "3/s": 10 * time.Millisecond, "7000/s": time.Second, "1/m": time.Second, "2/1h": 5 * time.Minute} {
 		rate, err := ParseRate(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next, started := began, 0
 		for now := began; now.Before(began.Add(1000 * step)); now = now.Add(step) {
 			n := rate.Allow(next, now, 2*time.Second)
 			next = rate.Spend(next, now, 2*time.Second, n)
 			started += n
-			if most := 1 + int(now.Sub(began)/rate.Interval()); started > most {
-				t.Fatalf("%s: %d within %v, want at most %d", text, started, now.Sub(began), most)
-			}
+			most := 1 + int(now.Sub(began)/rate.Interval())
+			stopIf(t, started > most, "%s: %d within %v, want at most %d", text, started, now.Sub(began), most)
 		}
-		if least := int(999*step/rate.Interval()) * 9 / 10; started < least {
-			t.Errorf("%s: %d in all, want at least %d", text, started, least)
-		}
+		least := int(999*step/rate.Interval()) * 9 / 10
+		failIf(t, started < least, "%s: %d in all, want at least %d", text, started, least)
 		if n, most := rate.Allow(began, began.Add(24*time.Hour), 2*time.Second), 1+int(2*time.Second/rate.Interval()); n != most {
 			t.Errorf("%s: %d at once after a day, want %d", text, n, most)
 		}
 		if n := rate.Allow(began.Add(time.Millisecond), began, time.Second); n != 0 {
 			t.Errorf("%s: %d before the time", text, n)
 		}
-		if share := rate.Share(4); share.Interval() < 4*rate.Interval() {
-			t.Errorf("%s: the share of four is %v", text, share)
-		}
+		share := rate.Share(4)
+		failIf(t, share.Interval() < 4*rate.Interval(), "%s: the share of four is %v", text, share)
 	}
 	if n := (Rate{}).Allow(began, began, 0); n != math.MaxInt || !(Rate{}).Spend(began, began, 0, 7).IsZero() {
 		t.Errorf("without a rate: %d", n)
 	}
-	if share := (Rate{Count: 100, Per: 24 * time.Hour}).Share(8); share != (Rate{12, 24 * time.Hour}) {
-		t.Errorf("the share of eight is %v", share)
-	}
+	share := (Rate{Count: 100, Per: 24 * time.Hour}).Share(8)
+	failIf(t, share != (Rate{12, 24 * time.Hour}), "the share of eight is %v", share)
 }
 
 func TestABadWindowIsRefusedWithTheField(t *testing.T) {
@@ -140,8 +125,7 @@ func TestABadWindowIsRefusedWithTheField(t *testing.T) {
 		`{"retry_window":"FREQ=DAILY","timezone":"Mars/Base"}`:   `timezone: expected an IANA time zone such as "Europe/Berlin", found "Mars/Base"`,
 	})
 	for _, text := range []string{"soon", "9 to 17", "0 9 * * *", "RDATE:20260101T000000", "FREQ=DAILY;DTSTART=20260101T000000"} {
-		if _, err := Parse(map[string]any{"retry_window": text}); !strings.HasPrefix(refusedField(err), "retry_window") {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err := Parse(map[string]any{"retry_window": text})
+		failIf(t, !strings.HasPrefix(refusedField(err), "retry_window"), "%s: %v", text, err)
 	}
 }

@@ -17,9 +17,7 @@ var lintedAt = time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 func linted(t *testing.T, fields map[string]any) []string {
 	t.Helper()
 	p, err := Parse(fields)
-	if err != nil {
-		t.Fatalf("%v: %v", fields, err)
-	}
+	stopIf(t, err != nil, "%v: %v", fields, err)
 	texts := []string{}
 	for _, w := range subjectOf(t, &p, "").Lint(p.Dtstart != "", lintedAt) {
 		texts = append(texts, w.String())
@@ -94,9 +92,8 @@ func TestWhatIsSeldomMeantIsWarnedOf(t *testing.T) {
 			"dtstart: is missing, and the rule depends on it: it counts from 2001-01-01T00:00:00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := linted(t, test.policy); len(got) != 1 || !strings.HasPrefix(got[0], test.want) {
-				t.Errorf("expected one warning %q, found %q", test.want, got)
-			}
+			got := linted(t, test.policy)
+			failIf(t, len(got) != 1 || !strings.HasPrefix(got[0], test.want), "expected one warning %q, found %q", test.want, got)
 		})
 	}
 }
@@ -117,9 +114,8 @@ func TestASanePolicyHasNoWarning(t *testing.T) {
 		"a month and a second":       {"rrule": "FREQ=SECONDLY;INTERVAL=20;UNTIL=20261221T060020Z", "timeout": "1s", "retries": []any{}},
 		"waiting for the planned":    {"rrule": everyTwoHours, "timeout": "1m", "retries": []any{"next", "next", "next"}},
 	} {
-		if got := linted(t, policy); len(got) > 0 {
-			t.Errorf("%s: expected no warning, found %q", name, got)
-		}
+		got := linted(t, policy)
+		failIf(t, len(got) > 0, "%s: expected no warning, found %q", name, got)
 	}
 }
 
@@ -143,9 +139,7 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 				t.Errorf("%s on %s: expected %v, found %v", rule, now.Format(time.DateOnly), depends, got)
 				break
 			}
-			if warnsOf(subject.Lint(true, now), "dtstart") {
-				t.Errorf("%s: warned although the author has named a dtstart", rule)
-			}
+			failIf(t, warnsOf(subject.Lint(true, now), "dtstart"), "%s: warned although the author has named a dtstart", rule)
 		}
 	}
 }
@@ -153,9 +147,8 @@ func TestOnlyARuleThatDependsOnItsFirstDayMissesOne(t *testing.T) {
 func TestTheDtstartOfAPolicyServesTheModelsThatHaveNone(t *testing.T) {
 	for dtstart, want := range map[string]string{"": schedule.DefaultDtstart, "2026-01-01T00:00:00": ""} {
 		warnings := subjectOf(t, &Policy{Timeout: time.Minute, Rule: "FREQ=DAILY;INTERVAL=2", Dtstart: dtstart}, "").Lint(false, lintedAt)
-		if want == "" && len(warnings) > 0 || want != "" && (len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, want)) {
-			t.Errorf("dtstart %q: found %v", dtstart, warnings)
-		}
+		failIf(t, want == "" && len(warnings) > 0 || want != "" && (len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, want)),
+			"dtstart %q: found %v", dtstart, warnings)
 	}
 	own := subjectOf(t, &Policy{Timeout: time.Minute, Dtstart: "2026-01-01T00:00:00"}, "FREQ=DAILY;INTERVAL=2")
 	if warnings := own.Lint(false, lintedAt); len(warnings) != 1 || !strings.HasSuffix(warnings[0].Text, "midnight of the day on which the model is created") {
@@ -184,9 +177,7 @@ func TestAScheduleThatMeetsAChangeOfTheClocksIsWarnedOf(t *testing.T) {
 		{"", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0", ""},
 	} {
 		got := strings.Join(linted(t, fieldsOf{"rrule": test.rule, "timezone": test.zone, "timeout": "1ms"}), " | ")
-		if test.want == "" && got != "" || !strings.HasPrefix(got, test.want) {
-			t.Errorf("%s %s: %s", test.zone, test.rule, cmp.Diff(test.want, got))
-		}
+		failIf(t, test.want == "" && got != "" || !strings.HasPrefix(got, test.want), "%s %s: %s", test.zone, test.rule, cmp.Diff(test.want, got))
 	}
 }
 

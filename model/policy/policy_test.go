@@ -41,9 +41,8 @@ func TestAPolicyIsRead(t *testing.T) {
 		{`{"timeout":"1ms"}`, Policy{Timeout: time.Millisecond, Retries: minutes(0, 1, 5), Alignment: AlignPlanned, OnExhausted: NextPlanned}},
 	} {
 		got, err := Parse(jsonOf(t, test.text))
-		if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
-			t.Errorf("%s: %v, -want +got\n%s", test.text, err, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		failIf(t, err != nil || diff != "", "%s: %v, -want +got\n%s", test.text, err, diff)
 	}
 }
 
@@ -70,22 +69,19 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"email":"ann"}`:             `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "ann"`,
 		`{"email":"a@b\r\nBcc: c@d"}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found "a@b\r\nBcc: c@d"`,
 	} {
-		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, err := Parse(jsonOf(t, text))
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
-	if _, err := Parse(fieldsOf{"retries": make([]any, maxRetries+1)}); err == nil || err.Error() != "retries: expected at most 1000 delays, found 1001" {
-		t.Errorf("1001 delays: %v", err)
-	}
+	_, err := Parse(fieldsOf{"retries": make([]any, maxRetries+1)})
+	failIf(t, err == nil || err.Error() != "retries: expected at most 1000 delays, found 1001", "1001 delays: %v", err)
 	for text, field := range map[string]string{
 		`{"timeout":"soon"}`: "timeout", `{"retries":["1m","soon"]}`: "retries[1]", `{"retries":[-1]}`: "retries[0]", `{"rrule":"FREQ=NEVER"}`: "rrule FREQ",
 		`{"rrule":7}`: "rrule", `{"rrule":"FREQ=DAILY","timezone":"Mars/Base"}`: "timezone", `{"timezone":"Local"}`: "timezone", `{"timezone":7}`: "timezone",
 		`{"dtstart":7}`: "dtstart", `{"rrule":"FREQ=DAILY","dtstart":"soon"}`: "dtstart", `{"dtstart":"2026-01-01"}`: "rrule",
 		`{"rrule":"FREQ=DAILY;UNTIL=20000101T000000Z"}`: "rrule",
 	} {
-		if _, err := Parse(jsonOf(t, text)); refusedField(err) != field {
-			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
-		}
+		_, err := Parse(jsonOf(t, text))
+		failIf(t, refusedField(err) != field, "%s: %v, want a refusal of %s", text, err, field)
 	}
 }
 
@@ -102,31 +98,27 @@ func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
 		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"give_up"}`,
 		`{"timeout":"1h","retries":[0]}`,
 	} {
-		if policy, err := Parse(jsonOf(t, other)); err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first) {
-			t.Errorf("%s is taken for %s: %v", other, spellings[0], err)
-		}
+		policy, err := Parse(jsonOf(t, other))
+		failIf(t, err != nil || policy.ContentName() == first.ContentName() || policy.Equal(first), "%s is taken for %s: %v", other, spellings[0], err)
 	}
 }
 
 func TestNDelaysAreNRetries(t *testing.T) {
 	delays := Delays{time.Second, time.Minute}
 	for k, want := range map[int]time.Duration{1: time.Second, 2: time.Minute} {
-		if got, retry, _ := delays.Delay(RetryInput{K: k}); !retry || got != want {
-			t.Errorf("failure %d: %v, %v", k, got, retry)
-		}
+		got, retry, _ := delays.Delay(RetryInput{K: k})
+		failIf(t, !retry || got != want, "failure %d: %v, %v", k, got, retry)
 	}
 	for _, k := range []int{-1, 0, 3, 100} {
-		if got, retry, _ := delays.Delay(RetryInput{K: k}); retry || got != 0 {
-			t.Errorf("failure %d: %v, %v", k, got, retry)
-		}
+		got, retry, _ := delays.Delay(RetryInput{K: k})
+		failIf(t, retry || got != 0, "failure %d: %v, %v", k, got, retry)
 	}
 }
 
 func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
 	for _, text := range []string{`"none"`, `"None"`, `" NONE "`} {
-		if policy := policyOf(t, `{"timeout":`+text+`}`); policy.Timeout != 0 || policy.canonical() != policyOf(t, `{"timeout":"none"}`).canonical() {
-			t.Errorf("%s: %v", text, policy.Timeout)
-		}
+		policy := policyOf(t, `{"timeout":`+text+`}`)
+		failIf(t, policy.Timeout != 0 || policy.canonical() != policyOf(t, `{"timeout":"none"}`).canonical(), "%s: %v", text, policy.Timeout)
 	}
 	const want = `timeout: expected a duration above zero, such as "10m", or none, found `
 	refusals(t, map[string]string{`{"timeout":0}`: want + "0", `{"timeout":null}`: want + "nothing", `{"timeout":""}`: want + `""`, `{"timeout":"0s"}`: want + `"0s"`})
@@ -137,9 +129,7 @@ func TestOnlyTheWordNoneMeansNoTimeout(t *testing.T) {
 func policyOf(t testing.TB, text string) Policy {
 	t.Helper()
 	p, err := Parse(jsonOf(t, text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return p
 }
 
@@ -149,9 +139,8 @@ func jsonOf(t testing.TB, text string) any {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := decoder.Decode(&value)
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return value
 }
 
@@ -159,9 +148,8 @@ func jsonOf(t testing.TB, text string) any {
 func refusals(t *testing.T, wants map[string]string) {
 	t.Helper()
 	for text, want := range wants {
-		if _, err := Parse(jsonOf(t, text)); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, err := Parse(jsonOf(t, text))
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 }
 
@@ -197,9 +185,8 @@ func delaysOf(t testing.TB, p Policy, n int) string {
 
 func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
 	defer func() {
-		if fault := recover(); fault == nil {
-			t.Error("expected a panic, as a policy without a jitter must not pass for another one")
-		}
+		fault := recover()
+		failIf(t, fault == nil, "expected a panic, as a policy without a jitter must not pass for another one")
 	}()
 	_ = Policy{Jitter: math.NaN()}.ContentName()
 }

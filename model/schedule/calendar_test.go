@@ -7,25 +7,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
+)
+
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 func readCalendar(t testing.TB, text string) (Calendar, error) {
 	t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &value))
 	return ParseCalendar(value)
 }
 
 func calendarOf(t testing.TB, text string) Calendar {
 	t.Helper()
 	c, err := readCalendar(t, text)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return c
 }
 
@@ -38,17 +41,12 @@ func TestACalendarIsReadAndReadBack(t *testing.T) {
 	} {
 		c := calendarOf(t, text)
 		canonical, err := json.Marshal(c)
-		if err != nil || string(canonical) != want {
-			t.Errorf("%s:\n got %s, %v\nwant %s", text, canonical, err, want)
-		}
-		if again := calendarOf(t, string(canonical)); !again.Equal(c) {
-			t.Errorf("%s is read back as %+v", canonical, again)
-		}
+		failIf(t, err != nil || string(canonical) != want, "%s:\n got %s, %v\nwant %s", text, canonical, err, want)
+		again := calendarOf(t, string(canonical))
+		failIf(t, !again.Equal(c), "%s is read back as %+v", canonical, again)
 	}
 	a, b := calendarOf(t, `{"name":"a","rrule":"FREQ=DAILY","for":"1h"}`), calendarOf(t, `{"name":"a","rrule":"FREQ=DAILY","for":"2h"}`)
-	if a.Equal(b) {
-		t.Error("an hour equals two")
-	}
+	failIf(t, a.Equal(b), "an hour equals two")
 }
 
 func TestABadCalendarIsRefusedWithTheField(t *testing.T) {
@@ -67,14 +65,12 @@ func TestABadCalendarIsRefusedWithTheField(t *testing.T) {
 		`{` + daily + `,"for":"1d"}`:                        opens + "1d",
 		`{"name":"a","rrule":"FREQ=MONTHLY","for":"31d"}`:   opens + "31d",
 	} {
-		if _, err := readCalendar(t, text); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, err := readCalendar(t, text)
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 	for text, field := range map[string]string{`"rrule":"FREQ=NEVER"`: "rrule FREQ", `"rrule":"FREQ=DAILY","dtstart":"soon"`: "dtstart"} {
-		if _, err := readCalendar(t, `{"name":"a","for":"1h",`+text+`}`); refusedField(err) != field {
-			t.Errorf("%s: %v, want a refusal of %s", text, err, field)
-		}
+		_, err := readCalendar(t, `{"name":"a","for":"1h",`+text+`}`)
+		failIf(t, refusedField(err) != field, "%s: %v, want a refusal of %s", text, err, field)
 	}
 }
 
@@ -89,9 +85,7 @@ func closes(t *testing.T, text string, want map[string]string) {
 		if closed {
 			shown = got.In(now.Location()).Format(localLayout)
 		}
-		if err != nil || shown != until {
-			t.Errorf("%s: at %s closed until %q, %v; want %q", text, at, shown, err, until)
-		}
+		failIf(t, err != nil || shown != until, "%s: at %s closed until %q, %v; want %q", text, at, shown, err, until)
 	}
 }
 
@@ -100,16 +94,12 @@ const localLayout = "2006-01-02 15:04:05 -0700"
 func parseLocal(t *testing.T, text, zone string) time.Time {
 	t.Helper()
 	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if at, err := time.Parse(localLayout, text); err == nil {
 		return at.In(loc)
 	}
 	at, err := time.ParseInLocation("2006-01-02 15:04:05", text, loc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return at
 }
 
@@ -126,9 +116,8 @@ func TestACalendarIsClosedFromEachOccurrenceForItsLength(t *testing.T) {
 	})
 	c, begin := calendarOf(t, `{"name":"a","rrule":"FREQ=DAILY;BYHOUR=2","for":"90s"}`), time.Date(2026, 6, 10, 2, 0, 0, 0, time.UTC)
 	for after, want := range map[time.Duration]bool{-time.Millisecond: false, 0: true, 89_999 * time.Millisecond: true, 90 * time.Second: false, 90_001 * time.Millisecond: false} {
-		if _, closed, _ := c.ClosedUntil(begin.Add(after)); closed != want {
-			t.Errorf("%s after the beginning closed: %t", after, closed)
-		}
+		_, closed, _ := c.ClosedUntil(begin.Add(after))
+		failIf(t, closed != want, "%s after the beginning closed: %t", after, closed)
 	}
 }
 
@@ -157,9 +146,8 @@ func TestTheNextClosingFollowsTheOneAtHand(t *testing.T) {
 		day(28):                        {},
 	} {
 		got, found, err := c.NextClosed(after)
-		if err != nil || found != (want != Closing{}) || !got.From.Equal(want.From) || !got.Until.Equal(want.Until) {
-			t.Errorf("after %s: %v, %t, %v; want %v", after, got, found, err, want)
-		}
+		failIf(t, err != nil || found != (want != Closing{}) || !got.From.Equal(want.From) || !got.Until.Equal(want.Until),
+			"after %s: %v, %t, %v; want %v", after, got, found, err, want)
 	}
 }
 
@@ -168,9 +156,7 @@ func TestACalendarThatHardlyOpensTakesABoundedNumberOfSteps(t *testing.T) {
 	c := calendarOf(t, `{"name":"a","rrule":"RRULE:FREQ=MINUTELY\nRDATE:20010101T000000","dtstart":"2026-01-01","for":"1m"}`)
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 	until, closed, err := c.ClosedUntil(now)
-	if err != nil || !closed || until.Sub(now) < time.Hour || until.Sub(now) > 7*24*time.Hour {
-		t.Errorf("closed until %s, %t, %v", until, closed, err)
-	}
+	failIf(t, err != nil || !closed || until.Sub(now) < time.Hour || until.Sub(now) > 7*24*time.Hour, "closed until %s, %t, %v", until, closed, err)
 	if later, closed, err := c.ClosedUntil(until); err != nil || !closed || !later.After(until) {
 		t.Errorf("asked again, closed until %s, %t, %v", later, closed, err)
 	}
@@ -208,9 +194,8 @@ func TestACalendarIsClosedWhereverAnOccurrenceLasts(t *testing.T) {
 					until = later
 				}
 			}
-			if err == nil && (closed != wantClosed || closed && !until.Equal(wantUntil)) {
-				t.Fatalf("%s for %s: at %s closed until %s, %t; want %s, %t", rule, length, now, until, closed, wantUntil, wantClosed)
-			}
+			stopIf(t, err == nil && (closed != wantClosed || closed && !until.Equal(wantUntil)),
+				"%s for %s: at %s closed until %s, %t; want %s, %t", rule, length, now, until, closed, wantUntil, wantClosed)
 		}
 	}
 }

@@ -59,9 +59,7 @@ func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
 		"annually": "FREQ=YEARLY;BYMONTH=1;BYMONTHDAY=1" + zero,
 	} {
 		got, err := RuleText(text)
-		if got != want || err != nil {
-			t.Errorf("%s:\ngot  %s, %v\nwant %s", text, got, err, want)
-		}
+		failIf(t, got != want || err != nil, "%s:\ngot  %s, %v\nwant %s", text, got, err, want)
 		if _, err := Parse(got, "", "2001-01-01"); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -110,9 +108,7 @@ func TestEnglishThatCouldMeanSomethingElseIsRefusedWithTheReasonAndAnExample(t *
 			continue
 		}
 		for _, want := range wants {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: expected %q in %v", text, want, err)
-			}
+			failIf(t, !strings.Contains(err.Error(), want), "%s: expected %q in %v", text, want, err)
 		}
 	}
 }
@@ -146,9 +142,8 @@ func TestARuleIsSaidAsAPersonWouldSayIt(t *testing.T) {
 		"FREQ=FORTNIGHTLY;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "", "FREQ=;BYMONTH=3;BYMONTHDAY=1;BYHOUR=6;BYMINUTE=0;BYSECOND=0": "",
 		"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0;UNTIL=20300101T060000": "", "FREQ=HOURLY;INTERVAL=5;BYMINUTE=0;BYSECOND=0": "",
 	} {
-		if got, ok := RuleEnglish(rule); got != want || ok != (want != "") {
-			t.Errorf("%s: got %q, %t, want %q", rule, got, ok, want)
-		}
+		got, ok := RuleEnglish(rule)
+		failIf(t, got != want || ok != (want != ""), "%s: got %q, %t, want %q", rule, got, ok, want)
 	}
 }
 
@@ -193,15 +188,11 @@ func TestWhatIsSaidOfARuleReadsBackAsTheRule(t *testing.T) {
 	for range long.Or(5_000, 20_000) {
 		rule := randomPhraseRule(r)
 		text, ok := RuleEnglish(rule)
-		if !ok {
-			t.Fatalf("no words for %s", rule)
-		}
-		if again, err := RuleText(text); again != rule || err != nil {
-			t.Fatalf("%s is said as %q, which is %s, %v", rule, text, again, err)
-		}
-		if other, twice := said[text]; twice && other != rule {
-			t.Fatalf("%q is said of %s and of %s", text, rule, other)
-		}
+		stopIf(t, !ok, "no words for %s", rule)
+		again, err := RuleText(text)
+		stopIf(t, again != rule || err != nil, "%s is said as %q, which is %s, %v", rule, text, again, err)
+		other, twice := said[text]
+		stopIf(t, twice && other != rule, "%q is said of %s and of %s", text, rule, other)
 		said[text] = rule
 	}
 }
@@ -216,16 +207,13 @@ func TestAScheduleIsShownAsASentenceWithItsNextOccurrences(t *testing.T) {
 		"every 2 days at 00:00 (Asia/Tokyo); next: Sun 2026-03-29 00:00, Tue 2026-03-31 00:00 and Thu 2026-04-02 00:00": {"FREQ=DAILY;INTERVAL=2;BYHOUR=0;BYMINUTE=0;BYSECOND=0", "Asia/Tokyo", ""},
 	} {
 		understood, err := ReadAs(given[0], given[1], given[2], after)
-		if got := understood.String(); err != nil || got != want {
-			t.Errorf("%v:\n got %s, %v\nwant %s", given, got, err, want)
-		}
+		got := understood.String()
+		failIf(t, err != nil || got != want, "%v:\n got %s, %v\nwant %s", given, got, err, want)
 	}
 	for _, dtstart := range []string{"2026-01-01", ""} {
-		if _, err := ReadAs("FREQ=DAILY", "Nowhere", dtstart, after); err == nil {
-			t.Error("expected an error for a zone that does not exist, found none")
-		}
+		_, err := ReadAs("FREQ=DAILY", "Nowhere", dtstart, after)
+		failIf(t, err == nil, "expected an error for a zone that does not exist, found none")
 	}
-	if got := (Understood{Sentence: "Allow 1 hour to complete"}).String(); got != "Allow 1 hour to complete" {
-		t.Errorf("expected nothing of a rule that there is not, found %s", got)
-	}
+	got := (Understood{Sentence: "Allow 1 hour to complete"}).String()
+	failIf(t, got != "Allow 1 hour to complete", "expected nothing of a rule that there is not, found %s", got)
 }

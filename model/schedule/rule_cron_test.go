@@ -37,9 +37,8 @@ func TestCronBecomesTheRuleThatAPersonWouldWrite(t *testing.T) {
 		"@every 2 days":  "FREQ=HOURLY;INTERVAL=48",
 		"@every 100s":    "FREQ=SECONDLY;INTERVAL=100",
 	} {
-		if got, err := RuleText(cron); got != want || err != nil {
-			t.Errorf("%s: got %s, %v; want %s", cron, got, err, want)
-		}
+		got, err := RuleText(cron)
+		failIf(t, got != want || err != nil, "%s: got %s, %v; want %s", cron, got, err, want)
 	}
 }
 
@@ -75,9 +74,8 @@ func TestCronThatHasNoExactRuleIsRefusedWithWhatToWriteInstead(t *testing.T) {
 	} {
 		rule, err := RuleText(cron)
 		field := (*document.Error)(nil)
-		if !errors.As(err, &field) || field.Field != "rrule" || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %q, %v; want a refusal with %q", cron, rule, err, want)
-		}
+		failIf(t, !errors.As(err, &field) || field.Field != "rrule" || !strings.Contains(err.Error(), want),
+			"%s: got %q, %v; want a refusal with %q", cron, rule, err, want)
 	}
 }
 
@@ -148,22 +146,18 @@ func compareCron(t *testing.T, r *rand.Rand, expression string, checks int) {
 	t.Helper()
 	next, at := cronNext(expression), cronStart.Add(-time.Second)
 	rule, err := RuleText(expression)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s, err := Parse(rule, "", "2026-12-31T23:59:59")
 	if err != nil {
-		if _, found := next(at); found || !strings.Contains(err.Error(), "never") {
-			t.Fatalf("%s is %s: %v", expression, rule, err)
-		}
+		_, found := next(at)
+		stopIf(t, found || !strings.Contains(err.Error(), "never"), "%s is %s: %v", expression, rule, err)
 		return
 	}
 	for i := range checks {
 		want, found := next(at)
 		got, ok := s.Next(at)
-		if found != (ok && got.Before(cronEnd)) || found && !got.Equal(want) {
-			t.Fatalf("%s is %s: after %s comes %s, expected %s, %t", expression, rule, at, got, want, found)
-		}
+		stopIf(t, found != (ok && got.Before(cronEnd)) || found && !got.Equal(want),
+			"%s is %s: after %s comes %s, expected %s, %t", expression, rule, at, got, want, found)
 		if !found {
 			return
 		}
@@ -227,9 +221,8 @@ func TestARuleSetPassesUnchangedForItsOwnReader(t *testing.T) {
 		"FREQ=DAILY;BYHOUR=6", " freq=daily ", "RRULE:FREQ=DAILY\nEXDATE:20260101T000000", "RDATE:20260101T000000", "EXRULE:FREQ=DAILY", "rrule:",
 		"INTERVAL=2", "DTSTART:20260101T000000Z", "every day FREQ=DAILY", "BEGIN:VEVENT",
 	} {
-		if got, err := RuleText(rule); got != rule || err != nil {
-			t.Errorf("%q became %q, %v", rule, got, err)
-		}
+		got, err := RuleText(rule)
+		failIf(t, got != rule || err != nil, "%q became %q, %v", rule, got, err)
 	}
 }
 
@@ -238,9 +231,9 @@ func TestATextThatIsNoScheduleIsRefusedBeforeItIsRead(t *testing.T) {
 		"": "a rule such as", " \n": "a rule such as", strings.Repeat("every ", 1000): "at most 4096 bytes", "täglich um 6": "plain ASCII",
 		strings.Repeat("every ", 65): "more than 64 words", "whenever": `"every`,
 	} {
-		if rule, err := RuleText(text); !errors.As(err, new(*document.Error)) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: got %q, %v; want a refusal with %q", text, rule, err, want)
-		}
+		rule, err := RuleText(text)
+		failIf(t, !errors.As(err, new(*document.Error)) || !strings.Contains(err.Error(), want),
+			"%.40q: got %q, %v; want a refusal with %q", text, rule, err, want)
 	}
 }
 
@@ -254,9 +247,7 @@ func FuzzRuleText(f *testing.F) {
 		rule, err := RuleText(text)
 		field := (*document.Error)(nil)
 		if err != nil {
-			if !errors.As(err, &field) || field.Field != "rrule" || field.Found == "" {
-				t.Fatalf("%q: %v", text, err)
-			}
+			stopIf(t, !errors.As(err, &field) || field.Field != "rrule" || field.Found == "", "%q: %v", text, err)
 			return
 		}
 		RuleEnglish(rule)
@@ -268,9 +259,7 @@ func FuzzRuleText(f *testing.F) {
 		}
 		// A written rule may ask for February 30, and for nothing else that is refused.
 		_, err = Parse(rule, "", "2001-01-01")
-		if err != nil && !strings.Contains(err.Error(), "never does") {
-			t.Fatalf("%q is %q: %v", text, rule, err)
-		}
+		stopIf(t, err != nil && !strings.Contains(err.Error(), "never does"), "%q is %q: %v", text, rule, err)
 	})
 }
 

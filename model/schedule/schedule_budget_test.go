@@ -56,9 +56,7 @@ func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
 	for _, rule := range rules {
 		b := budget(maxAdmission)
 		s, err := compileWithin(rule, &b)
-		if b < -lastLook {
-			t.Fatalf("%s takes %d steps to compile", rule, maxAdmission-b)
-		}
+		stopIf(t, b < -lastLook, "%s takes %d steps to compile", rule, maxAdmission-b)
 		if err != nil {
 			refused++
 			continue
@@ -67,9 +65,7 @@ func TestNoHostileRuleTakesMoreStepsThanItMay(t *testing.T) {
 			after := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(r.Int64N(5*365*86_400)) * time.Second)
 			b := budget(maxSteps)
 			s.next(after.Unix(), &b)
-			if b < -lastLook {
-				t.Fatalf("%s takes %d steps after %s", rule, maxSteps-b, after)
-			}
+			stopIf(t, b < -lastLook, "%s takes %d steps after %s", rule, maxSteps-b, after)
 			if b.cut() {
 				cut++
 			}
@@ -99,9 +95,8 @@ func TestARuleSetThatTakesTooManyStepsIsRefused(t *testing.T) {
 		if errors.As(err, &refused); c.field == "" && err == nil {
 			continue
 		}
-		if refused == nil || refused.Field != c.field || !strings.HasPrefix(refused.Want, "rules that find their next occurrence in at most 500 steps") {
-			t.Errorf("%q: got %v, want a refusal of %q for its steps", c.rule, err, c.field)
-		}
+		failIf(t, refused == nil || refused.Field != c.field || !strings.HasPrefix(refused.Want, "rules that find their next occurrence in at most 500 steps"),
+			"%q: got %v, want a refusal of %q for its steps", c.rule, err, c.field)
 	}
 }
 
@@ -110,14 +105,11 @@ const lateDear = "FREQ=SECONDLY;INTERVAL=86401;BYHOUR=0;BYMINUTE=0"
 
 func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
 	s, err := Parse(lateDear, "Europe/Berlin", "2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := time.Date(2026, 6, 1, 12, 0, 0, 5, time.UTC)
 	_, found, err := s.Evaluate(at)
-	if refused := (*document.Error)(nil); found || !errors.As(err, &refused) || refused.Found != "more steps after 2026-06-01T12:00:00Z" {
-		t.Errorf("got %v, %v", found, err)
-	}
+	refused := (*document.Error)(nil)
+	failIf(t, found || !errors.As(err, &refused) || refused.Found != "more steps after 2026-06-01T12:00:00Z", "got %v, %v", found, err)
 	if next, found := s.Next(at); !found || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
 		t.Errorf("Next = %s, %v, want a day later", next, found)
 	}
@@ -136,32 +128,26 @@ func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {
 		"FREQ=HOURLY;INTERVAL=999983;BYDAY=SA", // ends because the year 2300 comes first
 	} {
 		s, err := Parse(line, "America/New_York", "2026-01-03")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last := time.Unix(0, 0)
 		for next, found := s.Next(last); found; next, found = s.Next(last) {
 			last = next
 		}
-		if n := steps(func(b *budget) { s.next(last.Unix(), b) }); n != 0 {
-			t.Errorf("%s: takes %d steps after its end, %s", line, n, last)
-		}
+		n := steps(func(b *budget) { s.next(last.Unix(), b) })
+		failIf(t, n != 0, "%s: takes %d steps after its end, %s", line, n, last)
 	}
 }
 
 func TestWhatWasDearToFindIsFoundOnce(t *testing.T) {
 	s, err := Parse("FREQ=DAILY;BYMONTH=2;BYMONTHDAY=29;BYDAY=MO", "", "2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	day := time.Date(2050, 1, 1, 12, 0, 0, 0, time.UTC)
 	ask := func() int { return steps(func(b *budget) { s.next(day.Unix(), b) }) }
 	first := ask()
 	for range 1_000 {
 		day = day.AddDate(0, 0, 1)
-		if again := ask(); first < 40 || again > 10 {
-			t.Fatalf("%d steps the first time, %d after %s", first, again, day)
-		}
+		again := ask()
+		stopIf(t, first < 40 || again > 10, "%d steps the first time, %d after %s", first, again, day)
 	}
 }
 
@@ -175,9 +161,7 @@ func TestALineThatSeldomOccursIsSearchedNoFartherThanToTheNextOccurrenceOfAnothe
 		{lateDear + "\nFREQ=YEARLY", 1_000, 20},
 	} {
 		s, err := Parse(c.rule, "Europe/Berlin", "2026-01-01")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var questions []int
 		for hour := range 300 * 24 {
 			after := time.Date(2026, 6, 1, hour, 0, 0, 0, time.UTC).Unix()
@@ -206,14 +190,11 @@ func TestWhatIsRememberedNeverChangesAnAnswer(t *testing.T) {
 		for range 12 {
 			after := center.Add(time.Duration(r.Int64N(1<<(5+r.IntN(26)))) * time.Second)
 			fresh, err := Parse(rule.Text, zone, rule.Dtstart)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			wantAt, wantFound, wantErr := fresh.Evaluate(after)
 			at, found, err := s.Evaluate(after)
-			if err == nil && wantErr == nil && (found != wantFound || !at.Equal(wantAt)) {
-				t.Fatalf("%s in %q: after %s comes %s, %v; without memory %s, %v", rule, zone, after, at, found, wantAt, wantFound)
-			}
+			stopIf(t, err == nil && wantErr == nil && (found != wantFound || !at.Equal(wantAt)),
+				"%s in %q: after %s comes %s, %v; without memory %s, %v", rule, zone, after, at, found, wantAt, wantFound)
 		}
 	}
 }

@@ -27,14 +27,10 @@ func someRule(r *rand.Rand) string {
 func slowly(t testing.TB, rule string, dtstart time.Time) rrule.Next {
 	t.Helper()
 	option, err := rrule.StrToROption(rule)
-	if err != nil {
-		t.Fatalf("%s: %v", rule, err)
-	}
+	stopIf(t, err != nil, "%s: %v", rule, err)
 	option.Dtstart = dtstart
 	r, err := rrule.NewRRule(*option)
-	if err != nil {
-		t.Fatalf("%s: %v", rule, err)
-	}
+	stopIf(t, err != nil, "%s: %v", rule, err)
 	return r.Iterator()
 }
 
@@ -89,15 +85,12 @@ func compareWithLibrary(t *testing.T, r *rand.Rand, s *Schedule, rule string, dt
 	after := dtstart.Add(-time.Duration(1+r.IntN(100_000)) * time.Second)
 	for i, at := range all {
 		got, ok := s.Next(after)
-		if !ok || !got.Equal(at) {
-			t.Fatalf("%s from %s: occurrence %d is %s, Next(%s) = %s, %v", rule, dtstart, i, at, after, got, ok)
-		}
+		stopIf(t, !ok || !got.Equal(at), "%s from %s: occurrence %d is %s, Next(%s) = %s, %v", rule, dtstart, i, at, after, got, ok)
 		after = at
 		if i > 0 && r.IntN(4) == 0 {
 			after = at.Add(-time.Duration(1 + r.Int64N(int64(at.Sub(all[i-1])))))
-			if got, ok := s.Next(after); !ok || !got.Equal(at) {
-				t.Fatalf("%s from %s: Next(%s) = %s, %v, not %s", rule, dtstart, after, got, ok, at)
-			}
+			got, ok := s.Next(after)
+			stopIf(t, !ok || !got.Equal(at), "%s from %s: Next(%s) = %s, %v, not %s", rule, dtstart, after, got, ok, at)
 			after = at
 		}
 	}
@@ -113,9 +106,8 @@ func compareWhenOld(t *testing.T, s *Schedule, rule string, dtstart time.Time) {
 			return
 		}
 		if i%1_999 == 0 && i > 0 {
-			if got, ok := s.Next(before); !ok || !got.Equal(at) {
-				t.Fatalf("%s from %s: Next(%s) = %s, %v, not %s", rule, dtstart, before, got, ok, at)
-			}
+			got, ok := s.Next(before)
+			stopIf(t, !ok || !got.Equal(at), "%s from %s: Next(%s) = %s, %v, not %s", rule, dtstart, before, got, ok, at)
 		}
 		before = at
 	}
@@ -164,9 +156,8 @@ func TestARuleIsRefusedAsNeverOccurringOnlyIfItNeverDoes(t *testing.T) {
 		}
 		want--
 		// The library looks as far as the year 9999. The calendar of 7600 years on is the same.
-		if at, ok := slowly(t, rule, dtstart.AddDate(7600, 0, 0))(); ok && at.Year() < 7600+horizonYear {
-			t.Fatalf("%s from %s was refused, but occurs at %s: %v", rule, dtstart, at, err)
-		}
+		at, ok := slowly(t, rule, dtstart.AddDate(7600, 0, 0))()
+		stopIf(t, ok && at.Year() < 7600+horizonYear, "%s from %s was refused, but occurs at %s: %v", rule, dtstart, at, err)
 	}
 }
 
@@ -181,24 +172,20 @@ func FuzzParseSchedule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rule, zone, dtstart string) {
 		s, err := Parse(rule, zone, dtstart)
 		if err != nil {
-			if !errors.As(err, new(*document.Error)) || strings.Contains(err.Error(), "can be evaluated") {
-				t.Fatalf("%q: %v", rule, err)
-			}
+			stopIf(t, !errors.As(err, new(*document.Error)) || strings.Contains(err.Error(), "can be evaluated"), "%q: %v", rule, err)
 			return
 		}
 		for _, year := range []int{1, 2007, 2026, 2100, 2298} {
 			after := time.Date(year, 10, 31, 0, 0, 0, 1, time.UTC)
 			for range 20 {
 				next, ok, err := s.Evaluate(after)
-				if err != nil || ok && (!next.After(after) || next.Year() >= horizonYear) {
-					t.Fatalf("%q in %q from %q: after %s comes %s, %v", rule, zone, dtstart, after, next, err)
-				}
+				stopIf(t, err != nil || ok && (!next.After(after) || next.Year() >= horizonYear),
+					"%q in %q from %q: after %s comes %s, %v", rule, zone, dtstart, after, next, err)
 				if !ok {
 					break
 				}
-				if again, _ := s.Next(next.Add(-1)); !again.Equal(next) {
-					t.Fatalf("%q in %q from %q: after %s comes %s, but just before that %s", rule, zone, dtstart, after, next, again)
-				}
+				again, _ := s.Next(next.Add(-1))
+				stopIf(t, !again.Equal(next), "%q in %q from %q: after %s comes %s, but just before that %s", rule, zone, dtstart, after, next, again)
 				after = next
 			}
 		}
@@ -243,9 +230,7 @@ func TestTheSlotsOfAnIntervalAreCountedFromDayToDay(t *testing.T) {
 		day, second := r.Int64N(20_000), r.Int64N(daySeconds)
 		got, ok := c.from(day, second, unbounded())
 		want, wantOK := slowFrom(c, day, second)
-		if got != want || ok != wantOK {
-			t.Fatalf("%+v: from(%d, %d) = %d, %v; want %d, %v", c, day, second, got, ok, want, wantOK)
-		}
+		stopIf(t, got != want || ok != wantOK, "%+v: from(%d, %d) = %d, %v; want %d, %v", c, day, second, got, ok, want, wantOK)
 		if c.every <= 400 && meetsSomeDay(c) != c.meets(unbounded()) {
 			t.Fatalf("%+v: meets() = %v", c, c.meets(unbounded()))
 		}

@@ -62,9 +62,8 @@ func TestAnEndIsInclusive(t *testing.T) {
 			[]string{"03-08T03:00:00-04:00", "03-08T03:15:00-04:00", "03-09T02:15:00-04:00"}},
 		{"", "FREQ=MONTHLY;BYDAY=FR;BYMONTHDAY=13;COUNT=2", "2026-01-01", "2025-01-01T00:00:00Z", []string{"02-13T00:00:00+00:00", "03-13T00:00:00+00:00"}},
 	} {
-		if got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)+5); fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("%s, %s:\ngot  %v\nwant %v", c.zone, c.rule, got, c.want)
-		}
+		got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)+5)
+		failIf(t, fmt.Sprint(got) != fmt.Sprint(c.want), "%s, %s:\ngot  %v\nwant %v", c.zone, c.rule, got, c.want)
 	}
 }
 
@@ -99,18 +98,14 @@ func TestFarFromItsStartAScheduleAnswersAtOnce(t *testing.T) {
 	} {
 		for _, zone := range []string{"", "America/New_York"} {
 			s, err := Parse(rule, zone, "2026-01-01")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, year := range []int{-290_000_000, -1, 1, 1970, 2025} {
-				if next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); !ok || next.Year() != 2026 && !strings.Contains(rule, "29") {
-					t.Errorf("%s: after the year %d: %s, %v", rule, year, next, ok)
-				}
+				next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
+				failIf(t, !ok || next.Year() != 2026 && !strings.Contains(rule, "29"), "%s: after the year %d: %s, %v", rule, year, next, ok)
 			}
 			for _, year := range []int{2300, 9000, 9999, 10_000, 290_000_000} {
-				if next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)); ok {
-					t.Errorf("%s: after the year %d: %s", rule, year, next)
-				}
+				next, ok := s.Next(time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC))
+				failIf(t, ok, "%s: after the year %d: %s", rule, year, next)
 			}
 		}
 	}
@@ -121,13 +116,10 @@ func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
 		"FREQ=DAILY;UNTIL=99991231T235959Z", "FREQ=SECONDLY;UNTIL=99991231T235959Z"} {
 		for _, zone := range []string{"", "Pacific/Kiritimati", "Pacific/Pago_Pago"} {
 			s, err := Parse(rule, zone, "2200-12-31")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			last := time.Unix(horizon-1, 0)
-			if next, ok := s.Next(last); ok {
-				t.Errorf("%s in %q: %s", rule, zone, next)
-			}
+			next, ok := s.Next(last)
+			failIf(t, ok, "%s in %q: %s", rule, zone, next)
 			if next, ok := s.Next(last.AddDate(0, -2, 0)); !ok && strings.Contains(rule, "DAILY") || ok && next.Year() >= horizonYear {
 				t.Errorf("%s in %q: %s, %v", rule, zone, next, ok)
 			}
@@ -138,9 +130,7 @@ func TestNothingIsPlannedPastTheHorizon(t *testing.T) {
 func TestAScheduleAndTheirCacheMayBeAskedByManyAtOnce(t *testing.T) {
 	const rule = "FREQ=DAILY;BYDAY=MO,TU;COUNT=500\nFREQ=MONTHLY;BYDAY=-1FR;UNTIL=20280101T000000Z\nRDATE:20260103T000000\nEXDATE:20260106T000000"
 	s, err := Parse(rule, "America/New_York", "2026-01-01")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	walk := func() (all []time.Time) {
 		for at, ok := s.Next(time.Unix(0, 0)); ok; at, ok = s.Next(at) {
 			all = append(all, at)
@@ -150,18 +140,16 @@ func TestAScheduleAndTheirCacheMayBeAskedByManyAtOnce(t *testing.T) {
 	want, group, c := walk(), sync.WaitGroup{}, Cache{}
 	for range 8 {
 		group.Go(func() {
-			if got := walk(); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Error("another walk gave another sequence")
-			}
+			got := walk()
+			failIf(t, fmt.Sprint(got) != fmt.Sprint(want), "another walk gave another sequence")
 			for i := range 200 {
 				s, err := c.Get(fmt.Sprintf("FREQ=DAILY;BYHOUR=%d", i%24), "Europe/Berlin", "2026-01-01")
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if _, ok := s.Next(time.Unix(0, 0)); !ok {
-					t.Error("no occurrence")
-				}
+				_, ok := s.Next(time.Unix(0, 0))
+				failIf(t, !ok, "no occurrence")
 			}
 		})
 	}
@@ -173,14 +161,12 @@ func TestTheDefaultStartIsMidnightOfTheDayInTheZone(t *testing.T) {
 	for zone, want := range map[string]string{
 		"": "2026-07-01T00:00:00", "UTC": "2026-07-01T00:00:00", "America/New_York": "2026-06-30T00:00:00", "Asia/Tokyo": "2026-07-01T00:00:00", "Pacific/Kiritimati": "2026-07-01T00:00:00",
 	} {
-		if got, err := Midnight(now, zone); err != nil || got != want {
-			t.Errorf("Midnight in %q = %q, %v, want %q", zone, got, err, want)
-		}
+		got, err := Midnight(now, zone)
+		failIf(t, err != nil || got != want, "Midnight in %q = %q, %v, want %q", zone, got, err, want)
 	}
 	for zone, at := range map[string]time.Time{"Nowhere": now, "Local": now, "": time.Unix(-1, 0)} {
-		if got, err := Midnight(at, zone); !errors.As(err, new(*document.Error)) || got != "" {
-			t.Errorf("Midnight in %q = %q, %v, want a refusal", zone, got, err)
-		}
+		got, err := Midnight(at, zone)
+		failIf(t, !errors.As(err, new(*document.Error)) || got != "", "Midnight in %q = %q, %v, want a refusal", zone, got, err)
 	}
 }
 
@@ -188,9 +174,8 @@ func TestADtstartHasOneCanonicalForm(t *testing.T) {
 	for text, want := range map[string]string{
 		"2026-01-31T06:07:08": "2026-01-31T06:07:08", "2026-01-31": "2026-01-31T00:00:00", "20260131T060708": "2026-01-31T06:07:08", "1970-01-01": "1970-01-01T00:00:00", "2200-12-31": "2200-12-31T00:00:00",
 	} {
-		if got, err := CanonicalDtstart(text); err != nil || got != want {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
+		got, err := CanonicalDtstart(text)
+		failIf(t, err != nil || got != want, "%q: %q, %v", text, got, err)
 	}
 }
 
@@ -201,13 +186,10 @@ func TestAPositionFromTheEndIsFoundHoweverFarAwayItIs(t *testing.T) {
 		days += "," + strconv.Itoa(33-n)
 		rule := "FREQ=MONTHLY;BYMONTH=1;BYMONTHDAY=" + days + ";BYSETPOS=-" + strconv.Itoa(n)
 		s, err := Parse(rule, "", "2026-01-01")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		next, _ := s.Next(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC))
-		if want := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC); !next.Equal(want) {
-			t.Errorf("%s: %s, want %s", rule, next, want)
-		}
+		want := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+		failIf(t, !next.Equal(want), "%s: %s, want %s", rule, next, want)
 	}
 }
 
@@ -215,24 +197,17 @@ func TestACachedScheduleIsCompiledOnceAndTheCacheIsBounded(t *testing.T) {
 	var c Cache
 	get := func(minute int) *Schedule {
 		s, err := c.Get("FREQ=DAILY", "", time.Unix(int64(minute)*60, 0).UTC().Format(dtstartLayout))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return s
 	}
 	first := get(0)
 	for i := range 5 * maxGeneration {
 		get(i)
-		if i%1000 == 0 && get(0) != first {
-			t.Fatalf("a schedule in use was compiled again after %d others", i)
-		}
+		stopIf(t, i%1000 == 0 && get(0) != first, "a schedule in use was compiled again after %d others", i)
 	}
-	if n := len(c.recent) + len(c.previous); n > 2*maxGeneration {
-		t.Errorf("the cache holds %d schedules", n)
-	}
-	if get(1) == nil || len(c.previous) == 0 {
-		t.Error("the cache has no second generation")
-	}
+	n := len(c.recent) + len(c.previous)
+	failIf(t, n > 2*maxGeneration, "the cache holds %d schedules", n)
+	failIf(t, get(1) == nil || len(c.previous) == 0, "the cache has no second generation")
 	if _, err := c.Get("FREQ=NEVER", "", "2026-01-01"); err == nil {
 		t.Error("a bad rule was cached as a good one")
 	}
@@ -309,9 +284,8 @@ func TestAHostileRuleIsRefusedWithItsReason(t *testing.T) {
 	} {
 		for rule := range strings.SplitSeq(c.rules, "|") {
 			_, err := Parse(rule, "", "2026-01-01")
-			if refusedField(err) != c.field || !strings.Contains(err.Error(), c.reason) {
-				t.Errorf("%.80q: got %v; want a refusal of %s with %q", rule, err, c.field, c.reason)
-			}
+			failIf(t, refusedField(err) != c.field || !strings.Contains(err.Error(), c.reason),
+				"%.80q: got %v; want a refusal of %s with %q", rule, err, c.field, c.reason)
 		}
 	}
 }
@@ -320,17 +294,15 @@ func TestTheZoneAndTheStartAreRefusedWithTheirName(t *testing.T) {
 	for _, zone := range []string{
 		"Local", "local", "localtime", "posixrules", "Mars/Olympus", "../../etc/passwd", "/etc/localtime", "America", " ", "Europe/Berlin ", "+02:00",
 	} {
-		if _, err := Parse("FREQ=DAILY", zone, "2026-01-01"); refusedField(err) != "timezone" {
-			t.Errorf("%q: got %v, want a refusal of timezone", zone, err)
-		}
+		_, err := Parse("FREQ=DAILY", zone, "2026-01-01")
+		failIf(t, refusedField(err) != "timezone", "%q: got %v, want a refusal of timezone", zone, err)
 	}
 	for _, dtstart := range []string{
 		"", "now", "2026-01-01T00:00:00Z", "2026-01-01T00:00:00+01:00", "2026-01-01T00:00:00.5", "2026-02-30", "1969-12-31T23:59:59", "2201-01-01", "0001-01-01",
 		"1700-01-01", "2026-01-01T24:00:00", "20260101T000000Z",
 	} {
-		if _, err := Parse("FREQ=DAILY", "", dtstart); refusedField(err) != "dtstart" {
-			t.Errorf("%q: got %v, want a refusal of dtstart", dtstart, err)
-		}
+		_, err := Parse("FREQ=DAILY", "", dtstart)
+		failIf(t, refusedField(err) != "dtstart", "%q: got %v, want a refusal of dtstart", dtstart, err)
 	}
 }
 

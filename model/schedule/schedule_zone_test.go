@@ -14,26 +14,18 @@ import (
 func occurrences(t testing.TB, rule, timezone, dtstart, after string, n int) []string {
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)
-	if err != nil {
-		t.Fatalf("%s: %v", rule, err)
-	}
+	stopIf(t, err != nil, "%s: %v", rule, err)
 	loc, err := time.LoadLocation(timezone)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, err := time.Parse(time.RFC3339, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var found []string
 	for range n {
 		next, ok := s.Next(at)
 		if !ok {
 			break
 		}
-		if !next.After(at) || next.Location() != time.UTC {
-			t.Fatalf("%s: Next(%s) = %s", rule, at, next)
-		}
+		stopIf(t, !next.After(at) || next.Location() != time.UTC, "%s: Next(%s) = %s", rule, at, next)
 		found = append(found, next.In(loc).Format("01-02T15:04:05-07:00"))
 		at = next
 	}
@@ -47,9 +39,8 @@ type zoneCase struct {
 
 func (c zoneCase) check(t *testing.T) {
 	t.Helper()
-	if got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)); !slices.Equal(got, c.want) {
-		t.Errorf("%s, %s from %s:\ngot  %v\nwant %v", c.zone, c.rule, c.dtstart, got, c.want)
-	}
+	got := occurrences(t, c.rule, c.zone, c.dtstart, c.after, len(c.want))
+	failIf(t, !slices.Equal(got, c.want), "%s, %s from %s:\ngot  %v\nwant %v", c.zone, c.rule, c.dtstart, got, c.want)
 }
 
 const (
@@ -121,9 +112,7 @@ func TestTheLastDayOfALeapYearFarAheadIsAnOrdinaryDay(t *testing.T) {
 	for _, zone := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"} {
 		for _, year := range []string{"2028", "2032", "2040", "2104"} {
 			got := occurrences(t, "FREQ=DAILY", zone, "2026-01-01T09:00:00", year+"-12-29T20:00:00Z", 3)
-			if got[0][:14] != "12-30T09:00:00" || got[1][:14] != "12-31T09:00:00" || got[2][:14] != "01-01T09:00:00" {
-				t.Errorf("%s, %s: %v", zone, year, got)
-			}
+			failIf(t, got[0][:14] != "12-30T09:00:00" || got[1][:14] != "12-31T09:00:00" || got[2][:14] != "01-01T09:00:00", "%s, %s: %v", zone, year, got)
 		}
 	}
 }
@@ -164,9 +153,7 @@ func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *te
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
 		loc, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		moved := changes(loc)
 		for range rounds {
 			compareAround(t, r, name, loc, moved[r.Intn(len(moved))])
@@ -198,9 +185,7 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 	}
 	want = sorted(want)
 	s, err := Parse(rule, name, dtstart.Format(dtstartLayout))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for after, i := change.Unix()-10*daySeconds, 0; i < len(want) && want[i] < change.Unix()+3*daySeconds; i++ {
 		// Every instant since the occurrence before has this one as its next.
 		for _, from := range []int64{after, after + r.Int63n(want[i]-after), want[i] - 1} {
@@ -216,13 +201,9 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 func notes(t *testing.T, rule, timezone, dtstart, after string, n int) (found []string) {
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, err := time.Parse(time.RFC3339, after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range n {
 		at, _ = s.Next(at)
 		found = append(found, at.Format("01-02T15:04Z ")+s.Note(at))
@@ -256,9 +237,8 @@ func TestAnOccurrenceBesideItsWallClockIsExplained(t *testing.T) {
 		{"Europe/Berlin", "RDATE:20261025T023000", "2026-01-01", "2026-01-01T00:00:00Z", []string{"10-25T00:30Z "}},
 		{"", daily0230, "2026-01-01", "2026-03-28T12:00:00Z", []string{"03-29T02:30Z "}},
 	} {
-		if got := notes(t, c.rule, c.zone, c.dtstart, c.after, len(c.want)); !slices.Equal(got, c.want) {
-			t.Errorf("%s, %s:\ngot  %q\nwant %q", c.zone, c.rule, got, c.want)
-		}
+		got := notes(t, c.rule, c.zone, c.dtstart, c.after, len(c.want))
+		failIf(t, !slices.Equal(got, c.want), "%s, %s:\ngot  %q\nwant %q", c.zone, c.rule, got, c.want)
 	}
 }
 
@@ -276,12 +256,9 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 		"second round":   {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
 	} {
 		s, err := Parse(test.rule, "Europe/Berlin", test.dtstart)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if note := s.Note(test.at); note != "" {
-			t.Errorf("%s: found %q", name, note)
-		}
+		must(t, err)
+		note := s.Note(test.at)
+		failIf(t, note != "", "%s: found %q", name, note)
 	}
 }
 
@@ -300,16 +277,11 @@ func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 		"FREQ=YEARLY;UNTIL=20290101T000000Z\nFREQ=DAILY;COUNT=2": "2028-01-01T05:00:00Z",
 	} {
 		s, err := Parse(rule, "America/New_York", "2026-01-01")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		last, ends := s.Ends()
-		if ends != (want != "") || ends && last.Format(time.RFC3339) != want {
-			t.Errorf("%s: found %s, %t, expected %q", rule, last, ends, want)
-		}
-		if next, more := s.Next(last); ends && more {
-			t.Errorf("%s: ends at %s, but then comes %s", rule, last, next)
-		}
+		failIf(t, ends != (want != "") || ends && last.Format(time.RFC3339) != want, "%s: found %s, %t, expected %q", rule, last, ends, want)
+		next, more := s.Next(last)
+		failIf(t, ends && more, "%s: ends at %s, but then comes %s", rule, last, next)
 	}
 }
 
@@ -317,13 +289,11 @@ func TestAWallClockHasOneInstant(t *testing.T) {
 	for wall, want := range map[string]string{
 		"2026-03-29T02:30:00": "2026-03-29T01:30:00Z", "2026-10-25T02:30:00": "2026-10-25T00:30:00Z", "2026-07-01": "2026-06-30T22:00:00Z", "20260701T120000": "2026-07-01T10:00:00Z",
 	} {
-		if at, err := Instant(wall, "Europe/Berlin"); err != nil || at.Format(time.RFC3339) != want {
-			t.Errorf("%s: found %s, %v, expected %s", wall, at, err, want)
-		}
+		at, err := Instant(wall, "Europe/Berlin")
+		failIf(t, err != nil || at.Format(time.RFC3339) != want, "%s: found %s, %v, expected %s", wall, at, err, want)
 	}
-	if at, err := Instant("2026-07-01", "Mars/Olympus"); err == nil {
-		t.Errorf("expected a refusal of the zone, found %s", at)
-	}
+	at, err := Instant("2026-07-01", "Mars/Olympus")
+	failIf(t, err == nil, "expected a refusal of the zone, found %s", at)
 	if at, err := Instant("tomorrow", ""); err == nil {
 		t.Errorf("expected a refusal of the time, found %s", at)
 	}
@@ -339,12 +309,10 @@ func TestAnHourlyRuleIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 	} {
 		for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe"} {
 			s, err := Parse(rule, zone, "2027-01-01")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := s.ClockChanges(after, 366); zone == "Europe/Berlin" && len(got) != want || want == 0 && len(got) > 0 {
-				t.Errorf("%s in %s: expected %d changes, found %v", rule, zone, want, got)
-			}
+			must(t, err)
+			got := s.ClockChanges(after, 366)
+			failIf(t, zone == "Europe/Berlin" && len(got) != want || want == 0 && len(got) > 0,
+				"%s in %s: expected %d changes, found %v", rule, zone, want, got)
 		}
 	}
 }

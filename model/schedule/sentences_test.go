@@ -58,14 +58,10 @@ func (m meaning) occurrences(t *testing.T) (all []string) {
 		start = "2027-01-01T00:00:00"
 	}
 	s, err := Parse(m.rule, zone, start)
-	if err != nil {
-		t.Fatalf("%s: %v", m.rule, err)
-	}
+	stopIf(t, err != nil, "%s: %v", m.rule, err)
 	for _, from := range []string{"2026-12-31", "2027-03-27", "2027-05-31", "2027-10-30", "2028-02-28", "2030-12-30"} {
 		after, err := time.Parse(time.DateOnly, from)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 60 {
 			next, ok := s.Next(after)
 			if !ok {
@@ -99,9 +95,7 @@ func misread(t *testing.T, sentence string, m meaning) (wrong string, refused bo
 
 func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
 	text, err := os.ReadFile("testdata/sentences.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	meant, read := 0, 0
 	for line := range strings.Lines(string(text)) {
 		sentence, said, ok := strings.Cut(strings.TrimSpace(line), " | ")
@@ -110,9 +104,7 @@ func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
 		}
 		m := readMeaning(t, said)
 		wrong, refused := misread(t, sentence, m)
-		if wrong != "" {
-			t.Errorf("%q %s", sentence, wrong)
-		}
+		failIf(t, wrong != "", "%q %s", sentence, wrong)
 		if m.refused {
 			continue
 		}
@@ -124,9 +116,7 @@ func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d sentences with one meaning are read", read, meant)
-	if 100*read < 85*meant {
-		t.Errorf("expected 85 %% of %d sentences to be read, found %d", meant, read)
-	}
+	failIf(t, 100*read < 85*meant, "expected 85 %% of %d sentences to be read, found %d", meant, read)
 }
 
 // The grammar of this file writes sentences together with their meaning. It does not know the parser.
@@ -254,9 +244,7 @@ func TestNoGeneratedSentenceIsMisread(t *testing.T) {
 		}
 		seen[sentence] = true
 		wrong, refused := misread(t, sentence, m)
-		if wrong != "" {
-			t.Errorf("%q %s", sentence, wrong)
-		}
+		failIf(t, wrong != "", "%q %s", sentence, wrong)
 		if !refused {
 			read++
 		} else if testing.Verbose() {
@@ -265,9 +253,7 @@ func TestNoGeneratedSentenceIsMisread(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d generated sentences are read", read, len(seen))
-	if 100*read < 95*len(seen) {
-		t.Errorf("expected 95 %% of %d sentences to be read, found %d", len(seen), read)
-	}
+	failIf(t, 100*read < 95*len(seen), "expected 95 %% of %d sentences to be read, found %d", len(seen), read)
 }
 
 // idle are the words that may come or go while the meaning stays: fillers, those of a subject, and those that say again what others say.

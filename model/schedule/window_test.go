@@ -15,9 +15,7 @@ const officeHours = "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15
 func windowOf(t testing.TB, rule, zone string) *Window {
 	t.Helper()
 	window, err := ParseWindow(rule, zone, Parse)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return window
 }
 
@@ -29,9 +27,8 @@ func opens(t *testing.T, rule, zone string, tests map[string]string) {
 	for at, want := range tests {
 		instant := parseLocal(t, at[len("Mon "):], zone)
 		opens, err := window.Open(instant)
-		if got := opens.In(instant.Location()).Format("Mon " + localLayout); err != nil || got != want {
-			t.Errorf("%s: at %s it opens %s, want %s", rule, at, got, want)
-		}
+		got := opens.In(instant.Location()).Format("Mon " + localLayout)
+		failIf(t, err != nil || got != want, "%s: at %s it opens %s, want %s", rule, at, got, want)
 	}
 }
 
@@ -68,9 +65,8 @@ func TestAWindowKnowsMilliseconds(t *testing.T) {
 		9*time.Hour - time.Millisecond:  9 * time.Hour,
 		9*time.Hour + time.Millisecond:  9*time.Hour + time.Millisecond,
 	} {
-		if got, _ := window.Open(day.Add(at)); got.Sub(day) != want {
-			t.Errorf("at %v it opens %v, want %v", at, got, want)
-		}
+		got, _ := window.Open(day.Add(at))
+		failIf(t, got.Sub(day) != want, "at %v it opens %v, want %v", at, got, want)
 	}
 }
 
@@ -119,9 +115,8 @@ func TestAWholeDayIsOpenInTheNightsInWhichTheClocksChange(t *testing.T) {
 func TestARetryIsNotLostToAWindowThatNeverOpensAgain(t *testing.T) {
 	window := windowOf(t, "FREQ=YEARLY;BYMONTH=6", "")
 	late := time.Date(2299, 12, 24, 0, 0, 0, 0, time.UTC)
-	if got, _ := window.Open(late); !got.Equal(late) {
-		t.Errorf("at %s it opens %s", late, got)
-	}
+	got, _ := window.Open(late)
+	failIf(t, !got.Equal(late), "at %s it opens %s", late, got)
 	if got, _ := (*Window)(nil).Open(late); !got.Equal(late) {
 		t.Errorf("no window opens %s", got)
 	}
@@ -162,9 +157,7 @@ func TestAWindowKeepsItsWallHoursWhereTheClocksSkipAPartOfThem(t *testing.T) {
 func scheduleOf(t testing.TB, rule, zone string) *Schedule {
 	t.Helper()
 	s, err := Parse(rule, zone, DefaultDtstart)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -254,15 +247,11 @@ func TestASpreadCostsFewEvaluations(t *testing.T) {
 		{"FREQ=MINUTELY;BYMONTH=1", document.MaxDuration, "2026-12-01T00:00:00Z"},
 	} {
 		after, err := time.Parse(time.RFC3339, test.after)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s := scheduleOf(t, test.rule, "Europe/Berlin")
 		one := steps(func(b *budget) { s.next(after.Unix(), b) })
 		all := steps(func(b *budget) { Spread{Schedule: s, Phase: 0.5, Length: test.length}.next(after, b) })
-		if all > 80*max(one, 1) {
-			t.Errorf("%s by %v: %d steps, one evaluation has %d", test.rule, test.length, all, one)
-		}
+		failIf(t, all > 80*max(one, 1), "%s by %v: %d steps, one evaluation has %d", test.rule, test.length, all, one)
 	}
 }
 
@@ -279,8 +268,7 @@ func TestAChosenShiftIsTheSameForEachOccurrenceAndReachesNoOtherOne(t *testing.T
 		{"FREQ=MINUTELY;INTERVAL=3", 180 * time.Second, "07:00:00", "07:03:00"}, // a whole distance: none
 	} {
 		s := Spread{Schedule: scheduleOf(t, test.rule, "UTC"), Phase: 0.5, Length: time.Minute, By: test.by}
-		if got, _, err := s.Evaluate(at(test.after)); err != nil || !got.Equal(at(test.want)) {
-			t.Errorf("%s by %v: after %s comes %s (%v), want %s", test.rule, test.by, test.after, got, err, test.want)
-		}
+		got, _, err := s.Evaluate(at(test.after))
+		failIf(t, err != nil || !got.Equal(at(test.want)), "%s by %v: after %s comes %s (%v), want %s", test.rule, test.by, test.after, got, err, test.want)
 	}
 }

@@ -5,16 +5,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/testkit"
 )
+
+var failIf = testkit.FailIf
 
 func TestAMistypedWordIsNearToTheOneThatWasMeantOrToNone(t *testing.T) {
 	known := []string{"max-queued", "queue", "quiet", "redis", "concurrency", "fetch"}
 	for mistyped, want := range map[string]string{
 		"max-queue": "max-queued", "quue": "queue", "redsi": "", "rediss": "redis", "conc": "concurrency", "fast": "", "x": "", "": "", "qu": "",
 	} {
-		if got := NearestWord(mistyped, known); got != want {
-			t.Errorf("%q: want %q, got %q", mistyped, want, got)
-		}
+		got := NearestWord(mistyped, known)
+		failIf(t, got != want, "%q: want %q, got %q", mistyped, want, got)
 	}
 }
 
@@ -24,18 +27,15 @@ func TestTheNearestSentenceNeedsTheFewestChanges(t *testing.T) {
 		"every 2 hours": "every 2 hours", "every twelve hours": "every 2 hours", "evry 2 hours": "every 2 hours",
 		"every day at 25:00": "every day at 6 AM and 4 PM", "Every WEEKDAY, at 9:00.": "every weekday at 8:00", "pannic": "panic", "`panic`!": "panic",
 	} {
-		if got := book.Nearest(text); got != want {
-			t.Errorf("%s: %q, want %q", text, got, want)
-		}
+		got := book.Nearest(text)
+		failIf(t, got != want, "%s: %q, want %q", text, got, want)
 	}
 	for _, text := range []string{"", " . ", strings.Repeat("x", 100_000), strings.Repeat("every ", 100_000), "\xff\xfe"} {
-		if got := book.Nearest(text); got == "" {
-			t.Errorf("%.20q: expected any sentence, found none", text)
-		}
+		got := book.Nearest(text)
+		failIf(t, got == "", "%.20q: expected any sentence, found none", text)
 	}
-	if got := NewPhrasebook(nil).Nearest("panic"); got != "" {
-		t.Errorf("no sentence is known, and %q is the nearest", got)
-	}
+	got := NewPhrasebook(nil).Nearest("panic")
+	failIf(t, got != "", "no sentence is known, and %q is the nearest", got)
 }
 
 func TestADurationMayHaveItsNumbersInWords(t *testing.T) {
@@ -45,17 +45,13 @@ func TestADurationMayHaveItsNumbersInWords(t *testing.T) {
 		"an hour and a half": 90 * time.Minute, "two days and a half": 60 * time.Hour, "thirty minutes": 30 * time.Minute, "1 hour, thirty minutes": 90 * time.Minute,
 		"1h30m": 90 * time.Minute, "PT5M": 5 * time.Minute, "1.5h": 90 * time.Minute, "90s": 90 * time.Second,
 	} {
-		if got, err := ParseDuration(text); err != nil || got != want {
-			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
-		}
-		if !pattern.MatchString(text) {
-			t.Errorf("%s: expected a match of the pattern, found none", text)
-		}
+		got, err := ParseDuration(text)
+		failIf(t, err != nil || got != want, "%s: %v, %v; want %v", text, got, err, want)
+		failIf(t, !pattern.MatchString(text), "%s: expected a match of the pattern, found none", text)
 	}
 	for _, text := range []string{"half", "half an", "half hour", "and a half", "hour and a half", "a fortnight", "twenty-one days"} {
-		if got, err := ParseDuration(text); err == nil {
-			t.Errorf("%s is read as %v", text, got)
-		}
+		got, err := ParseDuration(text)
+		failIf(t, err == nil, "%s is read as %v", text, got)
 	}
 }
 
@@ -68,15 +64,12 @@ func TestASubjectIsAKnownNounATextInQuotesOrADefinedName(t *testing.T) {
 		"nothing every 2 hours": "nothing every 2 hours", "06:00 daily": "06:00 daily", "the daily report": "the daily report", "less than daily": "less than daily",
 		"table 5 daily": "5 daily", "no model daily": "no model daily", "the": "the", "": "", "every 2 hours": "every 2 hours", `and "0"`: `and "0"`,
 	} {
-		if got := strings.Join(CutSubject(strings.Fields(sentence), "nightly imports", ""), " "); got != want {
-			t.Errorf("%q: %q is left, expected %q", sentence, got, want)
-		}
+		got := strings.Join(CutSubject(strings.Fields(sentence), "nightly imports", ""), " ")
+		failIf(t, got != want, "%q: %q is left, expected %q", sentence, got, want)
 	}
 	pattern := regexp.MustCompile(`(?i)^` + NounPattern + `$`)
 	for text, want := range map[string]bool{"the model": true, "Its banner": true, "big tables": true, "the dog": false, "no model": false, "": false} {
-		if pattern.MatchString(text) != want {
-			t.Errorf("%q: a match is %t", text, !want)
-		}
+		failIf(t, pattern.MatchString(text) != want, "%q: a match is %t", text, !want)
 	}
 }
 
@@ -86,39 +79,34 @@ func TestOrdinalsAreReadInWordsAndInDigits(t *testing.T) {
 		21: "twenty-first 21st Twenty first", 22: "twenty-second 22nd", 30: "thirtieth 30th", 99: "ninety-ninth 99th", 101: "101st", 111: "111th", 1000: "1000th",
 	} {
 		for _, word := range strings.Fields(strings.ReplaceAll(spellings, "Twenty first", "Twenty_first")) {
-			if got, ok := Ordinal(strings.ReplaceAll(word, "_", " ")); !ok || got != n {
-				t.Errorf("%s: %d, %v; want %d", word, got, ok, n)
-			}
+			got, ok := Ordinal(strings.ReplaceAll(word, "_", " "))
+			failIf(t, !ok || got != n, "%s: %d, %v; want %d", word, got, ok, n)
 		}
 		if again, ok := Ordinal(FormatOrdinal(n)); !ok || again != n {
 			t.Errorf("%d became %s and then %d", n, FormatOrdinal(n), again)
 		}
 	}
 	for _, word := range []string{"", "zeroth", "0th", "1th", "22st", "11st", "-1st", "sekond", "twenty-twentieth", "one", "half"} {
-		if n, ok := Ordinal(word); ok {
-			t.Errorf("%s is read as %d", word, n)
-		}
+		n, ok := Ordinal(word)
+		failIf(t, ok, "%s is read as %d", word, n)
 	}
 }
 
 func TestNumbersAreReadInWordsAndInDigits(t *testing.T) {
 	for word, want := range map[string]int{"a": 1, "an": 1, "zero": 0, "one": 1, "twelve": 12, "twenty": 20, "thirty": 30, "ninety": 90, "0": 0, "007": 7, "9999999": 9999999} {
-		if got, ok := Number(word); !ok || got != want {
-			t.Errorf("%s: %d, %v; want %d", word, got, ok, want)
-		}
+		got, ok := Number(word)
+		failIf(t, !ok || got != want, "%s: %d, %v; want %d", word, got, ok, want)
 	}
 	for _, word := range []string{"", "-1", "+1", "1.5", "1e3", "12345678", "Two", "first", "half"} {
-		if n, ok := Number(word); ok {
-			t.Errorf("%s is read as %d", word, n)
-		}
+		n, ok := Number(word)
+		failIf(t, ok, "%s is read as %d", word, n)
 	}
 }
 
 func TestAListIsWrittenWithOneAnd(t *testing.T) {
 	for want, items := range map[string][]string{"": nil, "a": {"a"}, "a and b": {"a", "b"}, "a, b and c": {"a", "b", "c"}} {
-		if got := List(items); got != want {
-			t.Errorf("%q became %q, want %q", items, got, want)
-		}
+		got := List(items)
+		failIf(t, got != want, "%q became %q, want %q", items, got, want)
 	}
 }
 
@@ -127,16 +115,14 @@ func TestASentenceIsCutIntoWordsWithoutItsMarks(t *testing.T) {
 		"Refresh twice per day, at 6 a.m. & 4 P.M.": "refresh twice per day at 6 am 4 pm",
 		" every\tday; at 6:00 !. ":                  "every day at 6:00", "": "", " . ": "", ",": "",
 	} {
-		if got := strings.Join(Cut(sentence), " "); got != want {
-			t.Errorf("%q became %q, want %q", sentence, got, want)
-		}
+		got := strings.Join(Cut(sentence), " ")
+		failIf(t, got != want, "%q became %q, want %q", sentence, got, want)
 	}
 }
 
 func TestOneIsCountedByAnotherName(t *testing.T) {
 	for n, want := range map[int]string{0: "0 retries", 1: "1 retry", 2: "2 retries"} {
-		if got := Count(n, "retry", "retries"); got != want {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
+		got := Count(n, "retry", "retries")
+		failIf(t, got != want, "%d: got %q, want %q", n, got, want)
 	}
 }

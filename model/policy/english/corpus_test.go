@@ -11,9 +11,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
+)
+
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 // entry is a text with the policy that it means.
@@ -27,18 +34,15 @@ type entry struct {
 func corpus(t *testing.T) (all []entry) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/corpus.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var read entry
 	for i, line := range strings.Split(string(text), "\n") {
 		meaning, ends := strings.CutPrefix(line, "= ")
 		switch {
 		case ends:
 			if meaning != "refused" {
-				if err := json.Unmarshal([]byte(meaning), &read.meaning); err != nil {
-					t.Fatalf("testdata/corpus.txt line %d: %v", i+1, err)
-				}
+				err := json.Unmarshal([]byte(meaning), &read.meaning)
+				stopIf(t, err != nil, "testdata/corpus.txt line %d: %v", i+1, err)
 			}
 			all, read = append(all, read), entry{}
 		case strings.HasPrefix(line, "#") || line == "" && read.text == "":
@@ -107,9 +111,7 @@ func TestNoPolicyWrittenByHandIsMisreadAndThreeOfFourAreRead(t *testing.T) {
 		}
 	}
 	t.Logf("of %d written by hand %d have a meaning; %d of them are read; %d are misread", len(entries), meant, read, misread)
-	if read*4 < meant*3 {
-		t.Errorf("expected three of four policies that everybody reads alike to be read, found %d of %d", read, meant)
-	}
+	failIf(t, read*4 < meant*3, "expected three of four policies that everybody reads alike to be read, found %d of %d", read, meant)
 }
 
 // fillers are the words that a sentence may have or not, without another meaning.
@@ -257,9 +259,7 @@ func FuzzParse(f *testing.F) {
 		}
 		if _, err := policy.Parse(doc); err != nil {
 			var refused *document.Error
-			if !errors.As(err, &refused) {
-				t.Fatalf("%q is refused without a field: %v", text, err)
-			}
+			stopIf(t, !errors.As(err, &refused), "%q is refused without a field: %v", text, err)
 			checkRefusal(t, text, &Error{Line: source.Line(refused.Field), FieldError: refused})
 			return
 		}
@@ -270,7 +270,6 @@ func FuzzParse(f *testing.F) {
 func checkRefusal(t *testing.T, text string, err error) {
 	t.Helper()
 	var refused *Error
-	if !errors.As(err, &refused) || refused.FieldError == nil || refused.Line < 0 || refused.Line > strings.Count(text, "\n")+1 {
-		t.Errorf("%q is refused without a place in it: %v", text, err)
-	}
+	failIf(t, !errors.As(err, &refused) || refused.FieldError == nil || refused.Line < 0 || refused.Line > strings.Count(text, "\n")+1,
+		"%q is refused without a place in it: %v", text, err)
 }

@@ -18,9 +18,8 @@ import (
 func decoded(t *testing.T, text string) map[string]any {
 	t.Helper()
 	doc := make(map[string]any)
-	if err := json.Unmarshal([]byte(text), &doc); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := json.Unmarshal([]byte(text), &doc)
+	stopIf(t, err != nil, "%s: %v", text, err)
 	return doc
 }
 
@@ -35,17 +34,14 @@ func TestWholePoliciesInEnglishAreRead(t *testing.T) {
 			`"alignment":"align_planned","on_exhausted":"next_planned","give_up_after":"1w","notify":["disabled"]}`,
 	} {
 		text, err := os.ReadFile("testdata/" + name + ".txt")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		doc, _, err := Parse(string(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if diff := cmp.Diff(want, canonical(t, doc)); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		diff := cmp.Diff(want, canonical(t, doc))
+		failIf(t, diff != "", "%s: -want +got\n%s", name, diff)
 	}
 }
 
@@ -172,9 +168,8 @@ func TestEverySentenceIsRead(t *testing.T) {
 		"Send an email to the customer saying that refresh has been disabled":              `{"notify":["disabled"]}`,
 	} {
 		doc, _, err := Parse(text)
-		if diff := cmp.Diff(decoded(t, want), doc); err != nil || diff != "" {
-			t.Errorf("%s: %v, -want +got\n%s", text, err, diff)
-		}
+		diff := cmp.Diff(decoded(t, want), doc)
+		failIf(t, err != nil || diff != "", "%s: %v, -want +got\n%s", text, err, diff)
 	}
 }
 
@@ -183,16 +178,13 @@ func TestTheExampleOfEachFormIsOfThatForm(t *testing.T) {
 		grammar := map[string][]compiled{"sentence": sentenceGrammar(), "action": actionGrammar()}[name]
 		for _, want := range forms {
 			read, err := readText(want.example)
-			if err != nil || len(read) != 1 {
-				t.Fatalf("%s: %d sentences, %v", want.example, len(read), err)
-			}
+			stopIf(t, err != nil || len(read) != 1, "%s: %d sentences, %v", want.example, len(read), err)
 			text := read[0].text
 			if _, action, found := strings.Cut(text, "failure, "); found && name == "action" {
 				text = action
 			}
-			if got, _ := match(grammar, text); got == nil || got.example != want.example {
-				t.Errorf("%s is read as %v", want.example, got)
-			}
+			got, _ := match(grammar, text)
+			failIf(t, got == nil || got.example != want.example, "%s is read as %v", want.example, got)
 		}
 	}
 }
@@ -202,12 +194,9 @@ func TestNoPatternFitsAWordThatItDoesNotName(t *testing.T) {
 	plain := regexp.MustCompile(`^(?:[a-z_:0-9' -]|,\??|\(\?:|\(|\|| ?\)\??|[a-z -]\?|\[sz\]|<[a-z, ]+>)*$`)
 	for _, f := range slices.Concat(sentences, actions, traits) {
 		for _, pattern := range betweenPatterns.Split(f.patterns, -1) {
-			if !plain.MatchString(pattern) {
-				t.Errorf("%s has more than words, alternatives and slots", pattern)
-			}
-			if left := slotPatterns.Replace(pattern); strings.Contains(left, "<") {
-				t.Errorf("%s has a slot that there is not: %s", pattern, left)
-			}
+			failIf(t, !plain.MatchString(pattern), "%s has more than words, alternatives and slots", pattern)
+			left := slotPatterns.Replace(pattern)
+			failIf(t, strings.Contains(left, "<"), "%s has a slot that there is not: %s", pattern, left)
 		}
 	}
 }
@@ -222,25 +211,21 @@ func TestTheFormOfATextDoesNotMatter(t *testing.T) {
 		"```\n+ Allow 1 hour:\n• On the first failure:\n   • Retry immediately\n• On the second failure:\n   1. Retry after 1 minute\n• Panic\n```",
 	} {
 		doc, _, err := Parse(text)
-		if diff := cmp.Diff(want, doc); err != nil || diff != "" {
-			t.Errorf("%s: %v, -want +got\n%s", text, err, diff)
-		}
+		diff := cmp.Diff(want, doc)
+		failIf(t, err != nil || diff != "", "%s: %v, -want +got\n%s", text, err, diff)
 	}
 }
 
 func TestAFieldLeadsBackToItsLine(t *testing.T) {
 	_, source, err := Parse("# heading\nRefresh by the rule FREQ=DAILY (Nowhere/Land)\n\nRetry policy:\n- On the second failure, retry after 1 minute\n" +
 		"- On the first failure, retry now\n- On \"Gone\" errors, never retry\n- Panic")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for field, want := range map[string]int{
 		"rrule": 2, "rrule line 2": 2, "rrule BYHOUR": 2, "timezone": 2, "retries": 6, "retries[0]": 6, "retries[1]": 5, "retries[1].delay": 5,
 		"delays_by_error.Gone": 7, "delays_by_error": 7, "on_exhausted": 8, "timeout": 0, "": 0,
 	} {
-		if got := source.Line(field); got != want {
-			t.Errorf("%s: line %d, want %d", field, got, want)
-		}
+		got := source.Line(field)
+		failIf(t, got != want, "%s: line %d, want %d", field, got, want)
 	}
 }
 
@@ -257,9 +242,8 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 		"Up to an age of 1 day, panic":               `line 1: expected a known sentence, found "Up to an age of 1 day, panic" ("panic" is not understood there); nearest: Up to an age of 1 day, retry after 5 minutes`,
 		"- Give up after 1 hour of \"unsuccessful\"": `line 1: expected a known sentence, found "Give up after 1 hour of \"unsuccessful\""; nearest: Give up after one week of unsuccessful attempts`,
 	} {
-		if _, _, err := Parse(text); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, _, err := Parse(text)
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 }
 
@@ -283,9 +267,8 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
 		"Count only A_B for the circuit\nCount only C_D for the circuit":          `line 2: expected one sentence about it, which is in line 1, found a second: "Count only C_D for the circuit"`,
 	} {
-		if _, _, err := Parse(text); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, _, err := Parse(text)
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 }
 
@@ -302,9 +285,8 @@ func TestTheFailuresFollowEachOtherAndTheLastIsTheOneAfterTheLastRetry(t *testin
 		"Retry up to 1 times with fixed delays\nOn the second failure, give up\nOn the third failure, panic": `line 3: expected nothing after the second failure, found the third`,
 		"Retry with fixed delays\nOn the fifth failure, give up":                                             `line 2: expected no number of a failure, because line 1 does not say how many retries there are, found "On the fifth failure, give up"`,
 	} {
-		if _, _, err := Parse(text); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, _, err := Parse(text)
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 }
 
@@ -331,12 +313,9 @@ func TestWhatStandsInASentenceIsRefusedWithItsLine(t *testing.T) {
 		"Refresh the model every 2 hoors": "line 1: rrule: expected",
 	} {
 		_, _, err := Parse(text)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80s:\n got %v\nwant %s", text, err, want)
-		}
-		if located := (*Error)(nil); !errors.As(err, &located) || !errors.As(err, new(*document.Error)) {
-			t.Errorf("%.80s: %T is no *Error with a *document.Error", text, err)
-		}
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "%.80s:\n got %v\nwant %s", text, err, want)
+		located := (*Error)(nil)
+		failIf(t, !errors.As(err, &located) || !errors.As(err, new(*document.Error)), "%.80s: %T is no *Error with a *document.Error", text, err)
 	}
 }
 
@@ -347,8 +326,7 @@ func TestAHostileTextIsRefusedSoon(t *testing.T) {
 		"Retry only on " + strings.Repeat("a, ", 20000) + "!!", strings.Repeat(`"" `, 20000), strings.Repeat("x", 65000), "Refresh " + strings.Repeat("every ", 10000),
 		strings.Repeat("- Reset attempt_no:\n", 1000), "Allow " + strings.Repeat("1 hour ", 9000), strings.Repeat("Panic. ", 9000) + "x",
 	} {
-		if doc, _, err := Parse(text); err == nil && len(text) > 20000 && !strings.HasPrefix(text, "- Reset") {
-			t.Errorf("%.40s… was accepted: %v", text, doc)
-		}
+		doc, _, err := Parse(text)
+		failIf(t, err == nil && len(text) > 20000 && !strings.HasPrefix(text, "- Reset"), "%.40s… was accepted: %v", text, doc)
 	}
 }

@@ -286,8 +286,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure
 `,
 	} {
-		if diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy)))); diff != "" {
-			t.Errorf("%s: -want +got\n%s", policy, diff)
-		}
+		diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy))))
+		failIf(t, diff != "", "%s: -want +got\n%s", policy, diff)
 	}
 }
