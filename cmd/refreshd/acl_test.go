@@ -18,9 +18,8 @@ func TestACLPrintsUsersAndNeverThePassword(t *testing.T) {
 	secret := file(t, "secret", "geheim\n")
 	for _, args := range [][]string{{"acl"}, {"acl", "--aclfile"}, {"acl", "-o", "json"}} {
 		text := c.do(append(args, "--password-file", secret)...)
-		if strings.Contains(text, "geheim") || strings.Contains(text, "CHANGE-ME") || strings.Count(text, "\n") != len(acl.Roles()) {
-			t.Errorf("%v: expected a line for each role, without the password, found\n%s", args, text)
-		}
+		failIf(t, strings.Contains(text, "geheim") || strings.Contains(text, "CHANGE-ME") || strings.Count(text, "\n") != len(acl.Roles()),
+			"%v: expected a line for each role, without the password, found\n%s", args, text)
 		expectContains(t, text, "#addb0f5e7826c857d7376d1bd9bc33c0c544790a2eac96144a8af22b1298c940") // sha256sum of "geheim"
 		expectContains(t, c.do(args...), ">CHANGE-ME")
 	}
@@ -81,9 +80,8 @@ func TestAWholeStoryRunsUnderTheUsersThatACLPrints(t *testing.T) {
 
 func (s stage) stop(daemon *background) {
 	s.t.Helper()
-	if code := daemon.stop(); code != exitDone {
-		s.t.Errorf("expected a daemon to end well, found %d: %s", code, daemon.stderr)
-	}
+	code := daemon.stop()
+	failIf(s.t, code != exitDone, "expected a daemon to end well, found %d: %s", code, daemon.stderr)
 }
 
 // attempts succeed, fail, are retried, run out of time and fail for good.
@@ -133,9 +131,7 @@ func (s stage) withoutPool() {
 	operator.do("model", "run", "hand", "--force")
 	for done := false; !done; {
 		taken, err := foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result()
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		must(s.t, err)
 		var uid, attempt string
 		_, _ = fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
 		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt
@@ -185,9 +181,8 @@ func (s stage) look() {
 		"hold --id h2 --reason x", "release h1", "limit set host=h --running 1", "limit rm host=x", "circuit open host=h", "circuit close host=x", "calendar rm nightly",
 		"model run -l uid=good", "model import -", "model put -", "model run good", "model rm good", "model disable good", "policy rm retrying", "circuit set queue --on", "circuit set queue --off", "circuit close queue", "circuit open queue", "doctor --repair",
 	} {
-		if code, stdout, stderr := viewer.run(strings.Fields(command)...); code == exitDone && command != "doctor --repair" {
-			s.t.Errorf("viewer: expected %s refused, found %s%s", command, stdout, stderr)
-		}
+		code, stdout, stderr := viewer.run(strings.Fields(command)...)
+		failIf(s.t, code == exitDone && command != "doctor --repair", "viewer: expected %s refused, found %s%s", command, stdout, stderr)
 	}
 	s.Forgive(s.t)
 }

@@ -20,21 +20,16 @@ type directory struct {
 func (d *directory) write(name, text string) {
 	d.t.Helper()
 	path := filepath.Join(d.path, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		d.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, os.MkdirAll(filepath.Dir(path), 0o700))
+	must(d.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // expect applies with flags and compares exit code and output.
 func (d *directory) expect(code int, want string, flags ...string) {
 	d.t.Helper()
 	got, stdout, stderr := d.run(append([]string{"apply", "-f", d.path, "--owner", "ann"}, flags...)...)
-	if diff := cmp.Diff(want, strings.ReplaceAll(stdout+stderr, d.path+"/", "")); got != code || diff != "" {
-		d.t.Errorf("expected exit code %d, found %d (-want +got):\n%s", code, got, diff)
-	}
+	diff := cmp.Diff(want, strings.ReplaceAll(stdout+stderr, d.path+"/", ""))
+	failIf(d.t, got != code || diff != "", "expected exit code %d, found %d (-want +got):\n%s", code, got, diff)
 }
 
 const fleetDocuments = `
@@ -59,19 +54,14 @@ func TestADirectoryIsPlannedAndThenApplied(t *testing.T) {
 		empty := server.Dump(t)
 		plan := "create   policy  nightly\ncreate   model   tbl_1\ncreate   model   tbl_2                             starts at once\ncreate   model   tbl_3\n"
 		d.expect(exitDiffer, plan+"ann: 1 policy to create, 0 to change; 3 models to create, 0 to change, 0 to delete; 0 unchanged; 1 model starts at once\n", "--plan")
-		if diff := cmp.Diff(empty, server.Dump(t)); diff != "" {
-			t.Errorf("expected a plan that changes nothing:\n%s", diff)
-		}
+		equal(t, empty, server.Dump(t))
 		d.expect(exitDone, plan+"ann: 1 policy created, 0 changed; 3 models created, 0 changed, 0 deleted; 0 unchanged; 1 model starts at once\n")
 		applied := server.Dump(t)
 		d.expect(exitDone, "ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 0 to delete; 4 unchanged\n", "--plan")
 		d.expect(exitDone, "ann: 0 policies created, 0 changed; 0 models created, 0 changed, 0 deleted; 4 unchanged\n", "--prune")
-		if diff := cmp.Diff(applied, server.Dump(t)); diff != "" {
-			t.Errorf("expected a second apply that changes nothing:\n%s", diff)
-		}
-		if got := d.object("model", "get", "tbl_1"); cmp.Diff(map[string]any{"owner": "ann", "tenant": "t1"}, got["labels"]) != "" || got["policy"] != "nightly" {
-			t.Errorf("found %v", got)
-		}
+		equal(t, applied, server.Dump(t))
+		got := d.object("model", "get", "tbl_1")
+		failIf(t, cmp.Diff(map[string]any{"owner": "ann", "tenant": "t1"}, got["labels"]) != "" || got["policy"] != "nightly", "found %v", got)
 
 		d.write("fleet.yaml", strings.NewReplacer("2h", "3h", "/a", "/b", "t1", "t2").Replace(fleetDocuments))
 		d.write("more/fleet.json", `[{"uid":"tbl_2"},{"kind":"model","uid":"tbl_3","rrule":"FREQ=HOURLY","timezone":"Europe/Berlin","policy":{"timeout":"2h"}}]`)
@@ -103,14 +93,11 @@ func TestWhatTheDirectoryHasNoLongerIsDeletedOnlyIfAskedForAndNeverTooMuch(t *te
 			"refreshd: max-delete: expected at most 1 models to delete, which is 5% of the 4 of ann, found 2\n"
 		d.expect(exitFailed, tooMuch, "--prune")
 		d.expect(exitFailed, tooMuch, "--prune", "--plan")
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, before, server.Dump(t))
 		d.expect(exitDiffer, deletes+"ann: 0 policies to create, 0 to change; 0 models to create, 0 to change, 2 to delete; 2 unchanged\n", "--prune", "--plan", "--max-delete", "2")
 		d.expect(exitDone, deletes+"ann: 0 policies created, 0 changed; 0 models created, 0 changed, 2 deleted; 2 unchanged\n", "--prune", "--max-delete", "50%")
-		if left := d.objects(d.do("model", "ls", "-o", "json")); len(left) != 4 {
-			t.Errorf("expected a, b and those of others left, found %v", left)
-		}
+		left := d.objects(d.do("model", "ls", "-o", "json"))
+		failIf(t, len(left) != 4, "expected a, b and those of others left, found %v", left)
 	})
 }
 
@@ -124,9 +111,7 @@ func TestWhatBelongsToOthersIsTakenOverOnlyIfAskedFor(t *testing.T) {
 			"ann: 0 policies to create, 0 to change; 1 model to create, 0 to change, 0 to delete; 0 unchanged; 2 refused; 1 model starts at once\n"+
 			"refreshd: fleet.yaml line 1: uid: expected a model of ann, or --adopt, found one of bob\n"+
 			"refreshd: fleet.yaml line 3: uid: expected a model of ann, or --adopt, found one of nobody\n")
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, before, server.Dump(t))
 		d.expect(exitDone, "change   model   bobs                              labels.owner: bob -> ann\n"+
 			"create   model   new                               starts at once\n"+
 			"change   model   nobodys                           labels.owner: - -> ann\n"+
@@ -152,12 +137,9 @@ func TestADocumentThatIsRefusedIsNamedAndNothingIsApplied(t *testing.T) {
 	} {
 		d.write("x.yaml", "uid: good\n---\n"+text)
 		told := strings.ReplaceAll(d.fail(exitFailed, "apply", "-f", d.path, "--owner", "ann"), d.path+"/", "")
-		if !strings.Contains(told, want) {
-			t.Errorf("%s: expected %s, found %s", text, want, told)
-		}
-		if dump := server.Dump(t); len(dump) > 0 {
-			t.Errorf("%s: expected nothing applied, found %v", text, dump)
-		}
+		failIf(t, !strings.Contains(told, want), "%s: expected %s, found %s", text, want, told)
+		dump := server.Dump(t)
+		failIf(t, len(dump) > 0, "%s: expected nothing applied, found %v", text, dump)
 	}
 }
 

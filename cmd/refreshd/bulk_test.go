@@ -36,12 +36,10 @@ func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
 		queue := c.withPoller(server)
 		c.fleet()
 		expectContains(t, c.do("model", "run", "-l", "tenant=t1", "--dry-run"), "10 models\nm01\nm04\n")
-		if trial := c.object("model", "rm", "-l", "", "--dry-run"); trial["models"] != 30.0 || len(trial["examples"].([]any)) != 10 {
-			t.Errorf("expected thirty models and ten examples, found %v", trial)
-		}
-		if runs := queue.Stats()["run"]; runs != 0 {
-			t.Errorf("expected a dry run to change nothing, found %d runs", runs)
-		}
+		trial := c.object("model", "rm", "-l", "", "--dry-run")
+		failIf(t, trial["models"] != 30.0 || len(trial["examples"].([]any)) != 10, "expected thirty models and ten examples, found %v", trial)
+		runs := queue.Stats()["run"]
+		failIf(t, runs != 0, "expected a dry run to change nothing, found %d runs", runs)
 
 		told := c.do("model", "run", "-l", "tenant=t1", "--by", "ann")
 		expectContains(t, told, "run-", " done: 10 models seen, 10 picked, 10 done\n")
@@ -132,9 +130,8 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 			}
 		}
 		for _, args := range [][]string{{"--prefix", "*"}, {"--prefix", "[m]"}, {"--prefix", "m", "--status", "disabled"}, {"--queue", "shop"}} { // a prefix is no pattern
-			if found := c.pages(args...); len(found) > 0 {
-				t.Errorf("%v: expected none, found %v", args, found)
-			}
+			found := c.pages(args...)
+			failIf(t, len(found) > 0, "%v: expected none, found %v", args, found)
 		}
 		if server.Mini == nil {
 			return
@@ -189,9 +186,8 @@ func TestModelsAreListed(t *testing.T) {
 			slices.Sort(uids)
 			return uids
 		}
-		if all := list(); len(all) != 452 || len(slices.Compact(all)) != 452 {
-			t.Errorf("expected 452 models, each once, found %d", len(all))
-		}
+		all := list()
+		failIf(t, len(all) != 452 || len(slices.Compact(all)) != 452, "expected 452 models, each once, found %d", len(all))
 		for name, test := range map[string]struct{ got, want []string }{
 			"by status":                 {list("--status", "disabled"), []string{"a"}},
 			"by prefix":                 {list("--prefix", "o"), []string{"once"}},
@@ -200,9 +196,8 @@ func TestModelsAreListed(t *testing.T) {
 			"by both":                   {list("--prefix", "o", "--status", "disabled"), nil},
 			"in a queue with no models": {list("--queue", "shop"), nil},
 		} {
-			if diff := cmp.Diff(test.want, test.got); diff != "" {
-				t.Errorf("%s: %s", name, diff)
-			}
+			diff := cmp.Diff(test.want, test.got)
+			failIf(t, diff != "", "%s: %s", name, diff)
 		}
 		if got := list("--limit", "250"); len(got) != 250 {
 			t.Errorf("expected 250 models, found %d", len(got))

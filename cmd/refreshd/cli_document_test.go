@@ -139,15 +139,9 @@ func TestThePageOfTheCommandLineIsWhatTheProgramSays(t *testing.T) {
 	d.all(a.rootCommand())
 	text := d.String()
 	if *updateCLI {
-		if err := os.WriteFile(cliPage, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(cliPage, []byte(text), 0o600))
 	}
 	page, err := os.ReadFile(cliPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(page) != text {
-		t.Errorf("%s is not what the program says: go test ./cmd/refreshd -run TestThePageOfTheCommandLine -update", cliPage)
-	}
+	must(t, err)
+	failIf(t, string(page) != text, "%s is not what the program says: go test ./cmd/refreshd -run TestThePageOfTheCommandLine -update", cliPage)
 }

@@ -18,19 +18,16 @@ func TestDoctorReportsRepairsAndExits(t *testing.T) {
 		server.Client(t).Set(t.Context(), "bigtables:payload:evil\x1b[2J", "{}", 0)
 		for range 2 {
 			code, stdout, stderr := c.run("doctor")
-			if code != exitFailed || stderr != "" || strings.Contains(stdout, "\x1b") {
-				t.Errorf("expected exit code 1 and plain words, found %d %q %q", code, stdout, stderr)
-			}
+			failIf(t, code != exitFailed || stderr != "" || strings.Contains(stdout, "\x1b"),
+				"expected exit code 1 and plain words, found %d %q %q", code, stdout, stderr)
 			expectContains(t, stdout, "error    due-wrong          tbl\n         expected in the due set at its refresh_at ", "\n         found it is not there\n         --repair writes ")
 		}
 		expectContains(t, c.do("doctor", "--repair"), "mended   due-wrong          tbl\n", "1 model, 0 errors, ", ", 2 mended\n")
 		report := c.object("doctor")
-		if report["errors"] != 0.0 || report["mended"] != 0.0 || report["complete"] != true || report["models"] != 1.0 {
-			t.Errorf("expected a healthy queue, found %v", report)
-		}
-		if _, list := report["findings"].([]any); !list {
-			t.Errorf("expected a list of findings, found %v", report["findings"])
-		}
+		failIf(t, report["errors"] != 0.0 || report["mended"] != 0.0 || report["complete"] != true || report["models"] != 1.0,
+			"expected a healthy queue, found %v", report)
+		_, list := report["findings"].([]any)
+		failIf(t, !list, "expected a list of findings, found %v", report["findings"])
 	})
 }
 
@@ -40,9 +37,7 @@ func TestDoctorReportsSomeOfManyAndCountsTheRest(t *testing.T) {
 		server.Client(t).Set(t.Context(), "bigtables:payload:"+uid, "{}", 0)
 	}
 	code, stdout, _ := at(t, server).run("doctor", "--limit", "1")
-	if code != exitFailed || strings.Count(stdout, "payload-orphan ") != 1 {
-		t.Errorf("expected one told, found %d\n%s", code, stdout)
-	}
+	failIf(t, code != exitFailed || strings.Count(stdout, "payload-orphan ") != 1, "expected one told, found %d\n%s", code, stdout)
 	expectContains(t, stdout, "and 2 more of payload-orphan\n", "3 errors")
 }
 
@@ -66,9 +61,8 @@ func TestDaemonsWarnOfTheirRedisAndRefuseItWhenTheyAreStrict(t *testing.T) {
 			for _, daemon := range []*background{lax, strict} {
 				daemon.ends(t)
 			}
-			if text := strict.stderr.String(); strings.Contains(text, `"warn"`) {
-				t.Errorf("expected no word about a lasting Redis, found %s", text)
-			}
+			text := strict.stderr.String()
+			failIf(t, strings.Contains(text, `"warn"`), "expected no word about a lasting Redis, found %s", text)
 		})
 	}
 }
@@ -80,9 +74,8 @@ func TestTheDoctorFailsOnWarningsIfItIsStrict(t *testing.T) {
 	server.Client(t).RPush(t.Context(), "bigtables:wake", "1", "1")
 	expectContains(t, c.do("doctor"), "0 errors, 1 warning, ")
 	for _, output := range []string{outputTable, outputJSON} {
-		if code, stdout, _ := c.run("doctor", "--strict", "-o", output); code != exitFailed {
-			t.Errorf("expected exit code 1, found %d\n%s", code, stdout)
-		}
+		code, stdout, _ := c.run("doctor", "--strict", "-o", output)
+		failIf(t, code != exitFailed, "expected exit code 1, found %d\n%s", code, stdout)
 	}
 	expectContains(t, c.do("doctor", "--strict", "--repair"), "0 warnings, 1 mended")
 }

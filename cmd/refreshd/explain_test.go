@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const explained = `
@@ -35,9 +33,7 @@ func failing(t *testing.T) *timedQueue {
 func story(t *testing.T, object map[string]any) (lines []string) {
 	t.Helper()
 	list, ok := object["story"].([]any)
-	if !ok {
-		t.Fatalf("expected a story, found %v", object)
-	}
+	stopIf(t, !ok, "expected a story, found %v", object)
 	for _, line := range list {
 		lines = append(lines, fmt.Sprint(line))
 	}
@@ -60,9 +56,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 		`fails by "timeout"; 0 other models fail by it: refreshd failures show f77d1bb58da8`,
 		"gives up at Mon 12 Jan 06:00:40 (in 6d 21h) if it does not succeed before",
 	}
-	if diff := cmp.Diff(want, lines); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, want, lines)
 	expectContains(t, policy, "policy inline-", ": timeout 1h, 3 retries, align_planned, then give_up, gives up after 1w without a success")
 	delete(got, "story")
 	at := func(at string, refresh any, why string, no float64) map[string]any {
@@ -79,9 +73,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3/3 +5m, before planned", 3),
 		},
 	}
-	if diff := cmp.Diff(wantJSON, got); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, wantJSON, got)
 }
 
 func TestWhatComesNextComesTrue(t *testing.T) {
@@ -97,9 +89,7 @@ func TestWhatComesNextComesTrue(t *testing.T) {
 			end(s)
 			got := s.object("model", "get", "a")
 			for _, field := range []string{"refresh_at", "refresh_why", "attempt_no"} {
-				if got[field] != foretold[field] {
-					t.Errorf("%s: expected %v, found %v", field, foretold[field], got[field])
-				}
+				failIf(t, got[field] != foretold[field], "%s: expected %v, found %v", field, foretold[field], got[field])
 			}
 		})
 	}
@@ -125,9 +115,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 	text := s.do("explain", "a")
 	expectContains(t, text, "failure 4 of 4 (no [2J feed) at 09:40; next: nothing (final: exhausted after 4)\n",
 		"disabled until the next update: Cannot refresh after 4 attempts", "next: nothing, until it is saved, enabled or run by hand\n")
-	if strings.ContainsAny(text, "\x1b") {
-		t.Errorf("expected no control characters, found %q", text)
-	}
+	failIf(t, strings.ContainsAny(text, "\x1b"), "expected no control characters, found %q", text)
 
 	expectContains(t, s.fail(exitFailed, "explain", "b"), "b: expected the uid of a stored model, found none of that name")
 	expectContains(t, s.fail(exitUsage, "explain"), "expected the uid of a model, found none")
@@ -157,13 +145,10 @@ func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
 		"  if it fails: refresh at 05:10 (in 10m), retry 1/5 +10m, none planned; jitter may move a delay by 20%\n")
 	s.dispatch("05:00:00")
 	foretold := s.object("explain", "a")["next"].(map[string]any)["failure"].(map[string]any)["refresh_at"]
-	if foretold == "2026-01-05T05:10:00.000Z" {
-		t.Error("expected the jitter of a running attempt to be known")
-	}
+	failIf(t, foretold == "2026-01-05T05:10:00.000Z", "expected the jitter of a running attempt to be known")
 	s.answer("05:00:00", "failure", "a")
-	if got := s.object("model", "get", "a")["refresh_at"]; got != foretold {
-		t.Errorf("expected %v, found %v", foretold, got)
-	}
+	got := s.object("model", "get", "a")["refresh_at"]
+	failIf(t, got != foretold, "expected %v, found %v", foretold, got)
 	lines := story(t, s.object("explain", "a"))
 	expectContains(t, lines[2], "failure 1 of 6 at 05:00; delay 10m, jitter ", ", with none planned; align_planned: 05:")
 }
@@ -178,18 +163,16 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	s.queue.Take()
 	s.round("04:00:02") // b is, two seconds after a was
 	for uid, want := range map[string]string{"b": "1st in line, 0.5 a second: about 2.0s", "c": "2nd in line, 0.5 a second: about 4.0s"} {
-		if lines := story(t, s.object("explain", uid)); !slices.Contains(lines, want) {
-			t.Errorf("want %q, got %q", want, lines)
-		}
+		lines := story(t, s.object("explain", uid))
+		failIf(t, !slices.Contains(lines, want), "want %q, got %q", want, lines)
 	}
 	s.put("uid: d\nrrule: FREQ=DAILY\n")
 	code, _, stderr := s.run("model", "run", "d")
 	if want := "d: 3rd in line, 0.5 a second: about 6.0s\n"; code != exitDone || stderr != want {
 		t.Errorf("want %q of a run, got %d, %q", want, code, stderr)
 	}
-	if lines := story(t, s.object("explain", "d")); !slices.Contains(lines, "3rd in line, 0.5 a second: about 6.0s") {
-		t.Errorf("want the place of a model that is to be started, got %q", lines)
-	}
+	lines := story(t, s.object("explain", "d"))
+	failIf(t, !slices.Contains(lines, "3rd in line, 0.5 a second: about 6.0s"), "want the place of a model that is to be started, got %q", lines)
 	if lines := story(t, s.object("explain", "a")); strings.Contains(strings.Join(lines, "\n"), "in line") {
 		t.Errorf("want no place in line of what was taken, got %q", lines)
 	}
@@ -200,9 +183,7 @@ func (s *timedQueue) told(uid string, want ...string) {
 	s.t.Helper()
 	lines := story(s.t, s.object("explain", uid))
 	for _, line := range want {
-		if !slices.Contains(lines, line) {
-			s.t.Errorf("%s: expected %q, found\n%s", uid, line, strings.Join(lines, "\n"))
-		}
+		failIf(s.t, !slices.Contains(lines, line), "%s: expected %q, found\n%s", uid, line, strings.Join(lines, "\n"))
 	}
 }
 
@@ -229,25 +210,22 @@ func TestAHeldModelIsExplainedWithWhoWantsItWhyAndUntilWhen(t *testing.T) {
 	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 07:00 (in 1h 40m); its answer is taken to come at once\n",
 		"  if it fails: refresh at 07:10 (in 1h 50m), ")
 	got := s.object("model", "get", "a")
-	if got["parked_by"] != "hold:h1" || got["parked_since"] != "2026-01-05T05:00:00.000Z" || got["status"] != "parked" {
-		t.Errorf("expected it parked, found %v", got)
-	}
+	failIf(t, got["parked_by"] != "hold:h1" || got["parked_since"] != "2026-01-05T05:00:00.000Z" || got["status"] != "parked",
+		"expected it parked, found %v", got)
 	next := s.object("explain", "a")["next"].(map[string]any)
-	if next["start_at"] != "2026-01-05T07:00:00.000Z" {
-		t.Errorf("expected the end of the hold, found %v", next)
-	}
+	failIf(t, next["start_at"] != "2026-01-05T07:00:00.000Z", "expected the end of the hold, found %v", next)
 	code, _, stderr := s.run("model", "run", "a")
-	if want := "a: it does not start yet: held by ann since "; code != exitDone || !strings.Contains(stderr, want) || !strings.Contains(stderr, "moving house") {
-		t.Errorf("expected %q, found %d, %q", want, code, stderr)
-	}
+	want := "a: it does not start yet: held by ann since "
+	failIf(t, code != exitDone || !strings.Contains(stderr, want) || !strings.Contains(stderr, "moving house"),
+		"expected %q, found %d, %q", want, code, stderr)
 	s.round("05:30:00")
 	s.do("release", "h1")
 	s.told("a", "hold:h1 is over: a dispatcher lets it go")
 	s.round("05:30:00")
 	s.dispatch("05:30:01")
-	if lines := strings.Join(story(t, s.object("explain", "a")), "\n"); strings.Contains(lines, "held") || !strings.Contains(lines, "attempt 1 runs") {
-		t.Errorf("expected it running and no more of a hold, found\n%s", lines)
-	}
+	lines := strings.Join(story(t, s.object("explain", "a")), "\n")
+	failIf(t, strings.Contains(lines, "held") || !strings.Contains(lines, "attempt 1 runs"),
+		"expected it running and no more of a hold, found\n%s", lines)
 }
 
 func TestAHoldWithoutAnEndForetellsNoTime(t *testing.T) {
@@ -258,9 +236,7 @@ func TestAHoldWithoutAnEndForetellsNoTime(t *testing.T) {
 	expectContains(t, s.do("explain", "a"), ", until it is released: maintenance (hold h1 of all models); it starts once then\n",
 		"next: an attempt starts when hold:h1 lets it go, nobody knows when; as if that were as soon as it can be:\n")
 	got := s.object("explain", "a")
-	if got["waits_for"] != "hold:h1" || got["next"].(map[string]any)["start_at"] != nil {
-		t.Errorf("expected no time foretold, found %v", got)
-	}
+	failIf(t, got["waits_for"] != "hold:h1" || got["next"].(map[string]any)["start_at"] != nil, "expected no time foretold, found %v", got)
 }
 
 func TestAModelThatACalendarWillStopIsToldSo(t *testing.T) {
@@ -273,9 +249,8 @@ func TestAModelThatACalendarWillStopIsToldSo(t *testing.T) {
 	s.told("a", "closed by the calendar nightly until 07:00 (in 1h); it starts once then")
 	s.round("07:00:00")
 	s.dispatch("07:00:00")
-	if started := s.object("model", "get", "a")["started_at"]; started != "2026-01-05T07:00:00.000Z" {
-		t.Errorf("expected the start that was foretold, found %v", started)
-	}
+	started := s.object("model", "get", "a")["started_at"]
+	failIf(t, started != "2026-01-05T07:00:00.000Z", "expected the start that was foretold, found %v", started)
 }
 
 func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
@@ -291,9 +266,8 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 	s.do("limit", "set", "tenant=t1", "--running", "1", "--for", "1h", "--by", "ann", "--reason", "slow")
 	s.told("c", "waits for limit tenant=t1 (1 of 1 run, set by ann since 05:00 (now) until 06:00 (in 1h): slow); 2nd of 2 that wait")
 	got := s.object("model", "get", "a")
-	if text := fmt.Sprint(got["counted_by"]); text != "[limit:host=h0 limit:tenant=t1 circuit:tenant=t1]" {
-		t.Errorf("expected what counts it, found %s", text)
-	}
+	text := fmt.Sprint(got["counted_by"])
+	failIf(t, text != "[limit:host=h0 limit:tenant=t1 circuit:tenant=t1]", "expected what counts it, found %s", text)
 	s.model("d", "t1", "h9")
 	s.told("d", "if it were due now, it would wait for limit tenant=t1 (1 of 1 run, set by ann since 05:00 (now) until 06:00 (in 1h): slow)")
 }

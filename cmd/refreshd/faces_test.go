@@ -48,14 +48,10 @@ func TestTheDashboardIsServedUntilItIsToldToEndAndAsksForItsTokenWhereverThatSta
 		}
 		expectContains(t, read(t, address+"login"), "<h1>Sign in</h1>")
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"q/bigtables/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _ = response.Body.Close(); response.StatusCode != http.StatusOK {
 			t.Errorf("%s: expected 200, found %s", flags, response.Status)
 		}
@@ -93,22 +89,17 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecoveryAndItsProgramFindsNoSecret
 	c := &console{t: t, env: map[string]string{"HOOK_KEY": secret}}
 	up := c.start("up", "-o", "json", "--tick", "20ms", "--models", models, "--routes", routes, "--dashboard-url", "https://refreshd.example.com/", "--exec", "sh", "--", "-c", `echo "$OWN ${HOOK_KEY:-nothing}" >&2; test -e `+well)
 	var hint struct{ Redis string }
-	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(up.line(t, "redis")), &hint))
 	up.line(t, `"uid":"a"`)
 	for _, want := range []string{"failing", "disabled"} {
 		if told := testkit.Await(t, got, want); told["event"] != want || told["uid"] != "a" || !strings.Contains(told["reason"], "found nothing") || told["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a" {
 			t.Errorf("told %v, want %s", told, want)
 		}
 	}
-	if err := os.WriteFile(well, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(well, nil, 0o600))
 	c.do("--redis", hint.Redis, "model", "enable", "a") // which starts a one-shot at once
-	if told := testkit.Await(t, got, "recovered"); told["event"] != "recovered" || told["uid"] != "a" {
-		t.Errorf("told %v, want the recovery", told)
-	}
+	told := testkit.Await(t, got, "recovered")
+	failIf(t, told["event"] != "recovered" || told["uid"] != "a", "told %v, want the recovery", told)
 	up.ends(t)
 }
 
@@ -130,9 +121,8 @@ func TestFeedsThatNeverEndHoldTheLimitOfTheirHostUntilTheyStall(t *testing.T) {
 		q.AwaitEvent(model.EventStarted, 2)
 		q.Command(`{"type":"put","uid":"honest","payload":{"input_url":"` + feeds.URL + `"}}`)
 		q.AwaitEvent(model.EventSuccess, 1)
-		if started := q.Stats()["started"]; started != 3 {
-			t.Errorf("expected two endless attempts and an honest one, found %d started", started)
-		}
+		started := q.Stats()["started"]
+		failIf(t, started != 3, "expected two endless attempts and an honest one, found %d started", started)
 		up.stop()
 		c.start("up", "--fetch", t.TempDir(), "--allow-private", "--stall", "50ms")
 		q.AwaitEvent(model.EventFailure, 4)

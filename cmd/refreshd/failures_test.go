@@ -56,18 +56,15 @@ MODELS  BY         SINCE                     LAST                      UIDS   RE
 1       tenant=t0  2026-01-05T06:03:00.000Z  2026-01-05T06:03:00.000Z  m2     1 by b9f5260d86bb: http_503: GET <url>: 503 Service Unavailable
 `,
 	} {
-		if got := s.do(strings.Fields(line)...); got != strings.TrimPrefix(want, "\n") {
-			t.Errorf("%s: expected%s, found\n%s", line, want, got)
-		}
+		got := s.do(strings.Fields(line)...)
+		failIf(t, got != strings.TrimPrefix(want, "\n"), "%s: expected%s, found\n%s", line, want, got)
 	}
 	expectContains(t, s.do("failures", "show", "b9f5260d86bb"), "http_503: GET <url>: 503 Service Unavailable", "3  that are failing", "m0 m1 m2")
 	expectContains(t, s.do("failures", "run", "--dry-run", "b9f5260d86bb"), "3 models\nm0\nm1\nm2\n")
 	expectContains(t, s.do("explain", "m0"), `fails by "http_503: GET <url>: 503 Service Unavailable"; 2 other models fail by it: refreshd failures show b9f5260d86bb`)
 	expectContains(t, s.do("stats"), "causes", "2, by which 4 models are failing: refreshd failures")
 	one := s.object("failures", "show", "b9f5260d86bb")
-	if one["models"] != 3.0 || one["failures"] != 3.0 || len(one["examples"].([]any)) != 3 {
-		t.Errorf("found %v", one)
-	}
+	failIf(t, one["models"] != 3.0 || one["failures"] != 3.0 || len(one["examples"].([]any)) != 3, "found %v", one)
 }
 
 func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
@@ -79,8 +76,7 @@ func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
 		client.HSet(t.Context(), queue.Store.Keys.Model("a"), "error", "0123456789ab", "failing_since", "2026-11-21T06:00:00.000Z")
 		client.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1795240800000, Member: "a"})
 		expectContains(t, c.do("failures", "run", "0123456789ab", "--rate", "10/s"), "1 picked, 1 done")
-		if runs := queue.Stats()["run"]; runs != 1 {
-			t.Errorf("expected one run, found %d", runs)
-		}
+		runs := queue.Stats()["run"]
+		failIf(t, runs != 1, "expected one run, found %d", runs)
 	})
 }

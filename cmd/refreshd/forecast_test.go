@@ -54,24 +54,19 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 		if f["models"] != 200.0 || f["disabled"] != 1.0 || load["peak"] != 199.0 || load["starts"] != 6*199.0 || load["minutes_over"] != 6.0 || load["backlog"] != 139.0 {
 			t.Errorf("found %v of %v models, %v disabled", load, f["models"], f["disabled"])
 		}
-		if peak := spread["peak"].(float64); peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199 {
-			t.Errorf("with a spread of six minutes: %v", spread)
-		}
-		if groups := fmt.Sprint(f["groups_at_peak"]); strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:host=h1 starts:10]") {
-			t.Errorf("groups at the peak: %s", groups)
-		}
+		peak := spread["peak"].(float64)
+		failIf(t, peak < 30 || peak > 70 || spread["starts"].(float64) < 5*199, "with a spread of six minutes: %v", spread)
+		groups := fmt.Sprint(f["groups_at_peak"])
+		failIf(t, strings.Count(groups, "name") != 5 || !strings.Contains(groups, "map[name:host=h1 starts:10]"), "groups at the peak: %s", groups)
 		minutes := 0.0
 		for _, starts := range f["starts_per_minute"].([]any) {
 			minutes += starts.(float64)
 		}
-		if minutes != load["starts"] {
-			t.Errorf("%v starts by minute, %v in all", minutes, load["starts"])
-		}
+		failIf(t, minutes != load["starts"], "%v starts by minute, %v in all", minutes, load["starts"])
 
 		picked := c.object("forecast", "-l", "tenant=t1", "--for", "2h", "--spread", "30m")
-		if picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m" {
-			t.Errorf("of a tenant: %v", picked)
-		}
+		failIf(t, picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m",
+			"of a tenant: %v", picked)
 		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
 			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
 		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
@@ -89,21 +84,14 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 			t.Errorf("the plan: %v", plan)
 		}
 		expectContains(t, c.do("level"), "120 may be moved", "before  peak 120", "after   peak 12", "--apply stores it")
-		if c.object("model", "get", "m001")["phase"] != "" {
-			t.Error("a plan has changed a model")
-		}
+		failIf(t, c.object("model", "get", "m001")["phase"] != "", "a plan has changed a model")
 
 		done := c.object("level", "--apply", "--by", "ops")
-		if done["changed"] != plan["moves"] || done["left"] != 0.0 {
-			t.Errorf("applied: %v", done)
-		}
-		if again := c.object("level", "--apply"); again["moves"] != 0.0 || again["changed"] != 0.0 {
-			t.Errorf("applied again: %v", again)
-		}
+		failIf(t, done["changed"] != plan["moves"] || done["left"] != 0.0, "applied: %v", done)
+		again := c.object("level", "--apply")
+		failIf(t, again["moves"] != 0.0 || again["changed"] != 0.0, "applied again: %v", again)
 		load := c.object("forecast", "--for", "6h")["load"].(map[string]any)
-		if load["peak"].(float64) > 12 {
-			t.Errorf("the forecast then: %v", load)
-		}
+		failIf(t, load["peak"].(float64) > 12, "the forecast then: %v", load)
 
 		uid := ""
 		for _, m := range c.objects(c.do("model", "ls", "-o", "json")) {
@@ -135,9 +123,8 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 		c := at(t, server)
 		d := divide(t, server, 4)
 		hourlyFleet(c, 20)
-		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 20.0 || load["starts"] != 120.0 {
-			t.Errorf("forecast: %v", load)
-		}
+		load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any)
+		failIf(t, load["peak"] != 20.0 || load["starts"] != 120.0, "forecast: %v", load)
 		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
 		plan := c.object("level")
 		eachModel := func(do func(q *fixture.Queue, record *store.Record, now time.Time)) {
@@ -151,9 +138,8 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 			run, _ := record.Run(true, now)
 			q.Commit(now, record.Decide(run, now), record.Decide(record.Start(now, "x"+record.UID), now))
 		})
-		if done := c.object("level", "--apply"); done["changed"] != 0.0 || done["left"] != plan["moves"] {
-			t.Errorf("while all run: %v", done)
-		}
+		done := c.object("level", "--apply")
+		failIf(t, done["changed"] != 0.0 || done["left"] != plan["moves"], "while all run: %v", done)
 		eachModel(func(q *fixture.Queue, record *store.Record, now time.Time) {
 			q.Commit(now, record.Decide(record.Succeed(now, nil), now))
 		})
@@ -168,13 +154,9 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 				}
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			failIf(t, err != nil, "%v", err)
 		}
-		if float64(journal) != plan["moves"] {
-			t.Errorf("%d entries in the journal, want %v", journal, plan["moves"])
-		}
+		failIf(t, float64(journal) != plan["moves"], "%d entries in the journal, want %v", journal, plan["moves"])
 	})
 }
 
@@ -183,13 +165,11 @@ func TestAQueueOfSeveralPartsIsForecastAndLevelledAsOne(t *testing.T) {
 		c := at(t, server)
 		c.do("queue", "create", "--parts", "4")
 		hourlyFleet(c, 120)
-		if load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any); load["peak"] != 120.0 || load["starts"] != 720.0 {
-			t.Errorf("forecast: %v", load)
-		}
+		load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any)
+		failIf(t, load["peak"] != 120.0 || load["starts"] != 720.0, "forecast: %v", load)
 		done := c.object("level", "--apply")
-		if after := done["after"].(map[string]any); after["peak"] != 12.0 || done["changed"] != done["moves"] || done["left"] != 0.0 {
-			t.Errorf("levelled: %v", done)
-		}
+		after := done["after"].(map[string]any)
+		failIf(t, after["peak"] != 12.0 || done["changed"] != done["moves"] || done["left"] != 0.0, "levelled: %v", done)
 		expectContains(t, c.fail(exitFailed, "level", "--apply", "--queue", "{bigtables:1}"), "queue: expected the whole of {bigtables}")
 	})
 }
@@ -206,8 +186,7 @@ func TestTheDrainIsMeasured(t *testing.T) {
 			q.Commit(now, record.Decide(record.Start(now, "x"+uid), now), record.Decide(record.Succeed(now, nil), now))
 		}
 		f := c.object("forecast")
-		if f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour" {
-			t.Errorf("by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
-		}
+		failIf(t, f["drain_per_minute"] != 2.0 || f["drain_source"] != "at least: the busiest minute of the last half hour",
+			"by the journal: %v, %v", f["drain_per_minute"], f["drain_source"])
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -24,9 +23,7 @@ func (c *console) aged(queue *fixture.Queue) (now time.Time) {
 	c.in += `{"uid":"unwatched","rrule":"FREQ=YEARLY"}`
 	c.do("model", "put", "-")
 	now, err := queue.Store.Now(c.t.Context())
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.age(queue, "old", "stale", now.Add(-30*time.Hour), now.Add(-4*time.Hour))
 	c.age(queue, "late", "late", now.Add(-25*time.Hour), now.Add(time.Hour))
 	c.age(queue, "new", "fresh", now.Add(-2*time.Hour), now.Add(22*time.Hour))
@@ -62,23 +59,19 @@ func TestFreshnessTellsTheShareAndWhichAreStaleForLongest(t *testing.T) {
 		expectContains(t, c.do("stats"), "1 model has never succeeded yet.  -> refreshd model ls -l status=never\n", "freshness", "25.00% of 4 watched models are fresh, 1 never succeeded yet, 1 late, 1 stale")
 		for selector, want := range map[string][4]float64{"tenant=t0": {2, 1, 0, 1}, "tenant=t1": {2, 0, 1, 0}, "": {4, 1, 1, 1}, "status=stale": {1, 0, 0, 1}, "status=never": {1, 0, 0, 0}, "uid=unwatched": {}} {
 			v := c.object("freshness", "-l", selector)
-			if got := [4]float64{v["watched"].(float64), v["fresh"].(float64), v["late"].(float64), v["stale"].(float64)}; got != want {
-				t.Errorf("%q: expected %v, found %v", selector, want, got)
-			}
+			got := [4]float64{v["watched"].(float64), v["fresh"].(float64), v["late"].(float64), v["stale"].(float64)}
+			failIf(t, got != want, "%q: expected %v, found %v", selector, want, got)
 		}
 		v := c.object("freshness", "--histogram")
-		if worst := v["worst"].([]any); len(worst) != 1 || worst[0].(map[string]any)["uid"] != "old" {
-			t.Errorf("expected old alone among the worst, found %v", worst)
-		}
+		worst := v["worst"].([]any)
+		failIf(t, len(worst) != 1 || worst[0].(map[string]any)["uid"] != "old", "expected old alone among the worst, found %v", worst)
 		got := map[string]float64{}
 		for _, bucket := range v["histogram"].([]any) {
 			if b := bucket.(map[string]any); b["models"] != 0.0 {
 				got[b["up_to"].(string)] = b["models"].(float64)
 			}
 		}
-		if diff := cmp.Diff(map[string]float64{"6h": 1, "2d": 2, "never": 1}, got); diff != "" {
-			t.Errorf("histogram: %s", diff)
-		}
+		equal(t, map[string]float64{"6h": 1, "2d": 2, "never": 1}, got)
 		for status, uid := range map[string]string{"stale": "old", "late": "late"} {
 			expectContains(t, c.do("model", "ls", "-l", "status="+status), uid)
 		}
@@ -103,9 +96,7 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 			if was != "" {
 				values = append(values, "freshness_was", was)
 			}
-			if err := queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: k.Journal, Values: values}).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, queue.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: k.Journal, Values: values}).Err())
 		}
 		tell(48*time.Hour, "gone", "create", "", "fresh")
 		tell(47*time.Hour, "new", "became_stale", "late", "stale")
@@ -129,14 +120,11 @@ func TestFreshnessOfThePastIsThatOfNowWithoutWhatTheJournalHasToldSince(t *testi
 			for _, one := range v["worst"].([]any) {
 				names = append(names, one.(map[string]any)["uid"])
 			}
-			if got := fmt.Sprint([]any{v["watched"], v["fresh"], v["late"], v["stale"]}, " ", names); got != want {
-				t.Errorf("%s ago: expected %s, found %s", ago, want, got)
-			}
+			got := fmt.Sprint([]any{v["watched"], v["fresh"], v["late"], v["stale"]}, " ", names)
+			failIf(t, got != want, "%s ago: expected %s, found %s", ago, want, got)
 		}
 		v := c.object("freshness", "-l", "tenant=t0", "--at", model.FormatTime(now.Add(-2*time.Hour-time.Minute)))
-		if v["watched"] != 2.0 || v["stale"] != 2.0 {
-			t.Errorf("expected the two models of the tenant stale, found %v", v)
-		}
+		failIf(t, v["watched"] != 2.0 || v["stale"] != 2.0, "expected the two models of the tenant stale, found %v", v)
 		expectContains(t, c.fail(exitFailed, "freshness", "--at", model.FormatTime(now.Add(-48*time.Hour-time.Minute))), "as far back as the journal reaches")
 		expectContains(t, c.fail(exitFailed, "freshness", "--at", model.FormatTime(now.Add(time.Hour))), "to now")
 		for _, args := range [][]string{{"--at", "yesterday"}, {"--at", "2026-01-01T00:00:00Z", "--histogram"}, {"--at", "2026-01-01T00:00:00Z", "-l", "status=late"}} {

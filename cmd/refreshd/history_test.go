@@ -30,14 +30,10 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 	s.dispatch("08:40:00")
 	s.do("model", "disable", "a", "--reason", "by\x1b[2J hand")
 	history := s.objects(s.do("model", "history", "a", "-o", "json"))
-	if len(history) != 5 {
-		t.Fatalf("expected five attempts, found %v", history)
-	}
+	stopIf(t, len(history) != 5, "expected five attempts, found %v", history)
 	fields := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
 		"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "wait_ms", "work_ms", "worker"}
-	if diff := cmp.Diff(fields, slices.Sorted(maps.Keys(history[0]))); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, fields, slices.Sorted(maps.Keys(history[0])))
 	for i, want := range []map[string]any{
 		{"outcome": "disable", "delay_ms": nil, "retry_at": nil, "refresh_at": nil, "refresh_why": "disabled by hand", "times": 1.0},
 		{"outcome": "success", "ignored": []any{"changed"}, "wait_ms": 1_200_000.0, "work_ms": 600_000.0, "worker": "w", "overlap": "", "delay_ms": nil},
@@ -47,9 +43,8 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 			"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "retries_exhausted": false},
 	} {
 		for field, value := range want {
-			if diff := cmp.Diff(value, history[i][field]); diff != "" {
-				t.Errorf("%d, %s: %s", i, field, diff)
-			}
+			diff := cmp.Diff(value, history[i][field])
+			failIf(t, diff != "", "%d, %s: %s", i, field, diff)
 		}
 	}
 	expectContains(t, s.do("model", "history", "a"), "ENDED AT", "Initial", "Retry #1", "superseded: disabled by hand", "success  20m0s  10m0s", fmt.Sprintf("timeout  %-5s  1h0m0s", "-"))
@@ -58,9 +53,8 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 func TestTheHistoryIsDrawn(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [0, 30m], on_exhausted: give_up}\n")
-	if got := s.do("model", "history", "a", "-o", "json"); got != "" {
-		t.Errorf("expected no attempts, found %s", got)
-	}
+	got := s.do("model", "history", "a", "-o", "json")
+	failIf(t, got != "", "expected no attempts, found %s", got)
 	expectContains(t, s.do("model", "history", "a", "-o", "mermaid"), "gantt")
 	s.dispatch("06:00:00")
 	s.answer("06:05:00", "failure", "a", `"reason":"HTTP <503>\u001b[2J"`)
@@ -81,9 +75,7 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 	six := time.Date(2026, 1, 5, 6, 0, 0, 0, time.UTC)
 	p, err := policy.Parse(map[string]any{"rrule": "FREQ=HOURLY", "timeout": "50m", "retries": []any{"20m"}, "on_exhausted": "give_up"})
 	m := model.Model{UID: "a", State: model.State{RefreshAt: six}}
-	if err != nil || m.Resolve(p, schedule.Parse) != nil {
-		t.Fatal(err)
-	}
+	stopIf(t, err != nil || m.Resolve(p, schedule.Parse) != nil, "%v", err)
 	m.State = m.Start(six, "a1").Next
 	failed := m.Fail(policy.Failure{Reason: "HTTP 503"}, six.Add(10*time.Minute))
 	m.State = failed.Next
@@ -101,13 +93,10 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
 	} {
 		var shown strings.Builder
-		if err := print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0]); err != nil {
-			t.Error(err)
-		}
+		err := print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0])
+		failIf(t, err != nil, "%v", err)
 		for field := range strings.SplitSeq(test.want+fmt.Sprintf(`,"retries_exhausted":%v`, name == "no retry"), `,"`) {
-			if !strings.Contains(shown.String(), strings.TrimPrefix(field, `"`)) {
-				t.Errorf("%s: expected %s in %s", name, field, shown.String())
-			}
+			failIf(t, !strings.Contains(shown.String(), strings.TrimPrefix(field, `"`)), "%s: expected %s in %s", name, field, shown.String())
 		}
 	}
 }
@@ -128,16 +117,12 @@ func TestTheHistoryTellsTheWaitInLineFromTheWork(t *testing.T) {
 			attempt := attempt
 			attempt.ProcessingAt = test.processing
 			var table strings.Builder
-			if err := (&app{stdout: &table, output: outputTable}).printAttempts([]model.Attempt{attempt}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, (&app{stdout: &table, output: outputTable}).printAttempts([]model.Attempt{attempt}))
 			if cells := strings.Join(strings.Fields(table.String()), " "); !strings.Contains(cells, strings.Join(test.cells, " ")) {
 				t.Errorf("expected %q, found\n%s", test.cells, table.String())
 			}
 			view := operate.NewAttempts([]model.Attempt{attempt})[0]
-			if diff := cmp.Diff([]*int64{test.wait, test.work}, []*int64{view.WaitMS, view.WorkMS}); diff != "" {
-				t.Error(diff)
-			}
+			equal(t, []*int64{test.wait, test.work}, []*int64{view.WaitMS, view.WorkMS})
 		})
 	}
 }

@@ -14,9 +14,8 @@ func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
 		c := at(t, server)
 		expectContains(t, c.do("hold", "--id", "night", "--reason", "backup", "--for", "2h", "--by", "ann"), "night", "all", "backup", "ann")
 		c.do("hold", "--id", "tenant", "-l", "tenant=t1", "--reason", "moves")
-		if listed := c.do("hold", "ls"); strings.Count(listed, "\n") != 3 {
-			t.Errorf("want a header and two holds, got\n%s", listed)
-		}
+		listed := c.do("hold", "ls")
+		failIf(t, strings.Count(listed, "\n") != 3, "want a header and two holds, got\n%s", listed)
 		expectContains(t, c.fail(1, "hold", "--id", "night", "-l", "tenant=t2", "--reason", "x"), "selector: expected that of the hold night as it is")
 		expectContains(t, c.do("release"), "released", "night")
 		c.do("hold", "--id", "feeds", "-l", "kind=feed", "--reason", "moves too")
@@ -33,13 +32,11 @@ func TestALimitIsSetListedAndForgotten(t *testing.T) {
 			"host=example.com", "1 running 6/m", "ann", "slow")
 		c.do("limit", "set", "{label.tenant}", "--running", "50")
 		views := c.objects(c.do("limit", "ls", "-o", "json"))
-		if len(views) != 2 || views[0]["key"] != "host=example.com" || views[0]["most"] != 1.0 || views[1]["key"] != "{label.tenant}" {
-			t.Errorf("the limits are %v", views)
-		}
+		failIf(t, len(views) != 2 || views[0]["key"] != "host=example.com" || views[0]["most"] != 1.0 || views[1]["key"] != "{label.tenant}",
+			"the limits are %v", views)
 		c.do("limit", "rm", "host=example.com")
-		if left := c.do("limit", "ls"); strings.Contains(left, "example.com") {
-			t.Errorf("expected it forgotten, found %s", left)
-		}
+		left := c.do("limit", "ls")
+		failIf(t, strings.Contains(left, "example.com"), "expected it forgotten, found %s", left)
 	})
 }
 
@@ -48,9 +45,9 @@ func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
 		c := at(t, server)
 		expectContains(t, c.do("circuit", "open", "host=example.com", "--by", "ann", "--probe", "1h", "--reason", "their\nproxy"), "host=example.com", "open", "by            ann\nreason        their proxy\n")
 		expectContains(t, c.do("circuit", "ls"), "ann  their proxy\n")
-		if views := c.objects(c.do("circuit", "ls", "-o", "json")); len(views) != 1 || views[0]["open"] != true || views[0]["opened"] != 1.0 || views[0]["reason"] != "their proxy" {
-			t.Errorf("the circuits are %v", views)
-		}
+		views := c.objects(c.do("circuit", "ls", "-o", "json"))
+		failIf(t, len(views) != 1 || views[0]["open"] != true || views[0]["opened"] != 1.0 || views[0]["reason"] != "their proxy",
+			"the circuits are %v", views)
 		c.do("circuit", "close", "host=example.com")
 	})
 }
@@ -62,9 +59,8 @@ func TestACalendarIsStoredListedAndForgotten(t *testing.T) {
 		expectContains(t, c.do("calendar", "ls"), "nightly: closed ", "new-year: closed ")
 		expectContains(t, c.fail(1, "calendar", "put", file(t, "bad.yaml", "name: x\nrrule: FREQ=DAILY\nfor: 2 fortnights\n")), "bad.yaml line 3: for: ")
 		c.do("calendar", "rm", "nightly")
-		if left := c.do("calendar", "ls"); strings.Contains(left, "nightly") {
-			t.Errorf("expected it forgotten, found %s", left)
-		}
+		left := c.do("calendar", "ls")
+		failIf(t, strings.Contains(left, "nightly"), "expected it forgotten, found %s", left)
 	})
 }
 
@@ -77,9 +73,8 @@ func TestTheCircuitOfTheQueueIsOffUntilItIsSwitchedOnAndTurnedByHand(t *testing.
 		}
 		expect := func(step string, args ...string) {
 			t.Helper()
-			if diff := cmp.Diff(want, c.object(append([]string{"circuit"}, args...)...)); diff != "" {
-				t.Errorf("%s: -want +got\n%s", step, diff)
-			}
+			diff := cmp.Diff(want, c.object(append([]string{"circuit"}, args...)...))
+			failIf(t, diff != "", "%s: -want +got\n%s", step, diff)
 		}
 		expect("before", "show", "queue")
 		want["on"], want["share"], want["window"] = true, 0.8, "10m"

@@ -12,6 +12,13 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) {
 	setLogGlobals()
 	store.LogTo(logRedis)
@@ -77,9 +84,9 @@ func (c *console) policy(text string, flags ...string) string {
 func (c *console) refuses(code int, complaints map[string]string) {
 	c.t.Helper()
 	for text, want := range complaints {
-		if got, _, stderr := c.run(line(text)...); got != code || !strings.Contains(stderr, want) {
-			c.t.Errorf("refreshd %s: expected exit code %d and %q, found %d and %q", text, code, want, got, stderr)
-		}
+		got, _, stderr := c.run(line(text)...)
+		failIf(c.t, got != code || !strings.Contains(stderr, want),
+			"refreshd %s: expected exit code %d and %q, found %d and %q", text, code, want, got, stderr)
 	}
 }
 
@@ -87,9 +94,7 @@ func (c *console) refuses(code int, complaints map[string]string) {
 func (c *console) do(args ...string) string {
 	c.t.Helper()
 	code, stdout, stderr := c.run(args...)
-	if code != exitDone {
-		c.t.Fatalf("refreshd %s: expected exit code 0, found %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
-	}
+	stopIf(c.t, code != exitDone, "refreshd %s: expected exit code 0, found %d\n%s%s", strings.Join(args, " "), code, stdout, stderr)
 	return stdout
 }
 
@@ -97,9 +102,7 @@ func (c *console) do(args ...string) string {
 func (c *console) fail(want int, args ...string) string {
 	c.t.Helper()
 	code, stdout, stderr := c.run(args...)
-	if code != want {
-		c.t.Fatalf("refreshd %s: expected exit code %d, found %d\n%s%s", strings.Join(args, " "), want, code, stdout, stderr)
-	}
+	stopIf(c.t, code != want, "refreshd %s: expected exit code %d, found %d\n%s%s", strings.Join(args, " "), want, code, stdout, stderr)
 	return stderr
 }
 
@@ -107,9 +110,8 @@ func (c *console) fail(want int, args ...string) string {
 func (c *console) object(args ...string) map[string]any {
 	c.t.Helper()
 	var object map[string]any
-	if text := c.do(append(args, "-o", "json")...); json.Unmarshal([]byte(text), &object) != nil {
-		c.t.Fatalf("refreshd %s: expected one JSON object, found %s", strings.Join(args, " "), text)
-	}
+	text := c.do(append(args, "-o", "json")...)
+	stopIf(c.t, json.Unmarshal([]byte(text), &object) != nil, "refreshd %s: expected one JSON object, found %s", strings.Join(args, " "), text)
 	return object
 }
 
@@ -118,9 +120,8 @@ func (c *console) objects(text string) (objects []map[string]any) {
 	c.t.Helper()
 	for line := range strings.Lines(text) {
 		var object map[string]any
-		if err := json.Unmarshal([]byte(line), &object); err != nil {
-			c.t.Fatalf("expected one object a line, found %q: %v", line, err)
-		}
+		err := json.Unmarshal([]byte(line), &object)
+		stopIf(c.t, err != nil, "expected one object a line, found %q: %v", line, err)
 		objects = append(objects, object)
 	}
 	return objects
@@ -129,18 +130,14 @@ func (c *console) objects(text string) (objects []map[string]any) {
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 	return path
 }
 
 func expectContains(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("expected %q in\n%s", want, text)
-		}
+		failIf(t, !strings.Contains(text, want), "expected %q in\n%s", want, text)
 	}
 }
 
@@ -151,15 +148,13 @@ func TestAPasswordIsNeverShown(t *testing.T) {
 	} {
 		c.env = map[string]string{"REDIS_URL": "redis://me:geheim@127.0.0.1:1/0"}
 		_, stdout, stderr := c.run(append(command, "--log-level", "trace")...)
-		if text := stdout + stderr; strings.Contains(text, "geheim") || text == "" {
-			t.Errorf("refreshd %s: expected words without the password, found %q", strings.Join(command, " "), text)
-		}
+		text := stdout + stderr
+		failIf(t, strings.Contains(text, "geheim") || text == "",
+			"refreshd %s: expected words without the password, found %q", strings.Join(command, " "), text)
 	}
 	told := c.fail(exitUsage, "worker", "--http", "http://127.0.0.1:1", "--http-header", "X: y", "--http-header", "geheim")
 	expectContains(t, told, `--http-header: expected one line "NAME: VALUE", found something else as number 2`)
-	if strings.Contains(told, "geheim") {
-		t.Errorf("expected the value of a header unsaid, found %s", told)
-	}
+	failIf(t, strings.Contains(told, "geheim"), "expected the value of a header unsaid, found %s", told)
 }
 
 func TestACancelledCommandEndsAndFails(t *testing.T) {
@@ -167,8 +162,7 @@ func TestACancelledCommandEndsAndFails(t *testing.T) {
 	cancel()
 	var out, err testkit.Buffer
 	c := at(t, testkit.Miniredis(t))
-	if code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.environ()); code != exitFailed {
-		t.Errorf("expected exit code 1, found %d", code)
-	}
+	code := run(ctx, []string{"stats"}, strings.NewReader(""), &out, &err, c.environ())
+	failIf(t, code != exitFailed, "expected exit code 1, found %d", code)
 	expectContains(t, err.String(), "context canceled")
 }

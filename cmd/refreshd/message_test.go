@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/poller"
@@ -41,18 +39,14 @@ func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing
 		poll(q)
 		expectContains(t, c.do("rejected", "ls"), "ID  ", "control", "late", "uid: expected a stored model", "gar [2Jbage")
 		all, about := c.ids(), c.ids("--uid", "late")
-		if len(all) != 3 || len(about) != 2 {
-			t.Fatalf("expected three messages, two of them about late, found %v and %v", all, about)
-		}
+		stopIf(t, len(all) != 3 || len(about) != 2, "expected three messages, two of them about late, found %v and %v", all, about)
 		c.put("uid: late\nrrule: FREQ=YEARLY\n")
 		expectContains(t, c.do("rejected", "requeue", about[1]), "1 message\n") // results stand before commands
 		poll(q)
-		if got := c.object("model", "get", "late")["refresh_why"]; got != "run by hand" {
-			t.Errorf("expected the run that was rejected, found %v", got)
-		}
-		if left := c.ids(); len(left) != 2 {
-			t.Errorf("expected two messages that are still rejected, found %v", left)
-		}
+		got := c.object("model", "get", "late")["refresh_why"]
+		failIf(t, got != "run by hand", "expected the run that was rejected, found %v", got)
+		left := c.ids()
+		failIf(t, len(left) != 2, "expected two messages that are still rejected, found %v", left)
 		expectContains(t, c.fail(exitFailed, "rejected", "requeue", about[1]), about[1]+": expected the ID of a rejected message, found none of that ID")
 		expectContains(t, c.do("rejected", "drop", "--all"), "2 messages\n")
 		if left := c.ids(); len(left) != 0 {
@@ -73,12 +67,9 @@ func TestAModelTellsOfTheNewestRejectedMessageAboutIt(t *testing.T) {
 		expectContains(t, c.do("model", "get", "a"), "rejected   ", "a message of a worker was rejected at ", told)
 		expectContains(t, c.do("explain", "a"), "a message of a worker was rejected at ", told)
 		rejected, _ := c.object("model", "get", "a")["rejected"].(map[string]any)
-		if diff := cmp.Diff([]any{c.ids()[1], "output", told}, []any{rejected["id"], rejected["source"], rejected["reason"]}); diff != "" {
-			t.Error(diff)
-		}
-		if other := c.do("explain", "b"); strings.Contains(other, "rejected") {
-			t.Errorf("expected nothing about another model, found %s", other)
-		}
+		equal(t, []any{c.ids()[1], "output", told}, []any{rejected["id"], rejected["source"], rejected["reason"]})
+		other := c.do("explain", "b")
+		failIf(t, strings.Contains(other, "rejected"), "expected nothing about another model, found %s", other)
 	})
 }
 
@@ -101,9 +92,7 @@ func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
 		for _, recipient := range []string{"ops", "owners ann@example.com", "owners bob@example.com"} {
 			channel, _, _ := strings.Cut(recipient, " ")
 			entry := `{"at":"2026-11-21T07:00:00.000Z","channel":"` + channel + `","recipient":"` + recipient + `","reason":"HTTP 503\u001b[2J","tries":15,"notices":["{\"event\":\"disabled\",\"uid\":\"m1\"}"]}`
-			if err := q.Redis.RPush(t.Context(), keys.Undelivered, entry).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, q.Redis.RPush(t.Context(), keys.Undelivered, entry).Err())
 		}
 		table := c.do("undelivered", "ls")
 		expectContains(t, table, "RECIPIENT", "owners ann@example.com", "15", "HTTP 503 [2J")
@@ -111,13 +100,11 @@ func TestWhatCouldNotBeDeliveredIsListedRequeuedAndDropped(t *testing.T) {
 		rows := strings.Split(strings.TrimSpace(table), "\n")
 		id := strings.Fields(rows[2])[0]
 		expectContains(t, c.do("undelivered", "requeue", id), "1 message\n")
-		if waits := q.List(keys.Notices("owners ann@example.com")); len(waits) != 1 || q.Scores(keys.Recipients("owners"))["owners ann@example.com"] == 0 {
-			t.Errorf("%v waits", waits)
-		}
+		waits := q.List(keys.Notices("owners ann@example.com"))
+		failIf(t, len(waits) != 1 || q.Scores(keys.Recipients("owners"))["owners ann@example.com"] == 0, "%v waits", waits)
 		expectContains(t, c.do("undelivered", "drop", "--all"), "2 messages\n")
-		if left := q.List(keys.Undelivered); len(left) != 0 {
-			t.Errorf("%v are left", left)
-		}
+		left := q.List(keys.Undelivered)
+		failIf(t, len(left) != 0, "%v are left", left)
 	})
 }
 

@@ -30,9 +30,7 @@ func missing(t *testing.T, server *testkit.Server, models string) *absent {
 func (a *absent) ago(length time.Duration) time.Time {
 	a.t.Helper()
 	now, err := a.Store.Now(a.t.Context())
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, err)
 	return now.Add(-length)
 }
 
@@ -46,9 +44,7 @@ func (a *absent) wait(uid string, length time.Duration) {
 // beat puts a member into a set with a time.
 func (a *absent) beat(set, name string, at time.Time) {
 	a.t.Helper()
-	if err := a.Redis.ZAdd(a.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: name}).Err(); err != nil {
-		a.t.Fatal(err)
-	}
+	must(a.t, a.Redis.ZAdd(a.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: name}).Err())
 }
 
 // expectMissing expects explain, get and doctor to name a party with the beginning of a clause.
@@ -58,23 +54,20 @@ func (a *absent) expectMissing(uid, party, clause string) {
 	expectContains(a.t, a.do("model", "get", uid), "; "+clause)
 	for _, command := range [][]string{{"explain", uid}, {"model", "get", uid}} {
 		found, _ := a.object(command...)["missing"].(map[string]any)
-		if reason := fmt.Sprint(found["reason"]); found["party"] != party || found["certain"] != true || !strings.HasPrefix(reason, clause) {
-			a.t.Errorf("%s: expected %s to be missing, found %v", command, party, found)
-		}
+		reason := fmt.Sprint(found["reason"])
+		failIf(a.t, found["party"] != party || found["certain"] != true || !strings.HasPrefix(reason, clause),
+			"%s: expected %s to be missing, found %v", command, party, found)
 	}
 	code, stdout, _ := a.run("doctor")
-	if code != exitFailed {
-		a.t.Errorf("doctor: expected exit code 1, found %d\n%s", code, stdout)
-	}
+	failIf(a.t, code != exitFailed, "doctor: expected exit code 1, found %d\n%s", code, stdout)
 	expectContains(a.t, stdout, "error    "+party+"-missing", "found "+clause)
 }
 
 // expectNobodyMissing expects explain and doctor to miss nobody.
 func (a *absent) expectNobodyMissing(uid string) {
 	a.t.Helper()
-	if found := a.object("explain", uid); found["missing"] != nil {
-		a.t.Errorf("expected nobody to be missing, found %v", found["missing"])
-	}
+	found := a.object("explain", uid)
+	failIf(a.t, found["missing"] != nil, "expected nobody to be missing, found %v", found["missing"])
 	expectContains(a.t, a.do("doctor"), "0 errors")
 }
 
@@ -106,12 +99,9 @@ func TestWhenNoWorkerTakesAnythingTheWorkerIsNamed(t *testing.T) {
 		a.expectMissing("second", "worker", "no worker has taken anything for 1m4")
 		text := a.do("explain", "second")
 		expectContains(t, text, "due: waits for room in the input list (1 in line, 0 in the hands of workers) since 2m")
-		if strings.Contains(text, "for a dispatcher") {
-			t.Errorf("expected no word of a dispatcher, found %s", text)
-		}
-		if _, taken := a.Take(); !taken {
-			t.Fatal("expected an attempt in line")
-		}
+		failIf(t, strings.Contains(text, "for a dispatcher"), "expected no word of a dispatcher, found %s", text)
+		_, taken := a.Take()
+		stopIf(t, !taken, "expected an attempt in line")
 		a.AwaitEvent("start", 2)
 		a.expectNobodyMissing("first") // a worker has it
 		a.expectNobodyMissing("second")
@@ -147,17 +137,14 @@ func TestStatsListWhoLives(t *testing.T) {
 		}
 		a.beat(a.Store.Keys.Pollers, "p0", a.ago(3*time.Minute)) // not adopted by p1 yet, or gone
 		expectContains(t, a.do("stats"), "pollers         1  p1 (")
-		if p1 := a.living()["pollers"][0]; p1["name"] != "p1" || p1["lives"] != true || p1["part"] != nil {
-			t.Errorf("expected p1 to live, found %v", p1)
-		}
+		p1 := a.living()["pollers"][0]
+		failIf(t, p1["name"] != "p1" || p1["lives"] != true || p1["part"] != nil, "expected p1 to live, found %v", p1)
 		for _, daemon := range daemons {
 			daemon.stop()
 		}
 		for party, members := range a.living() {
 			for _, member := range members {
-				if member["name"] != "p0" {
-					t.Errorf("expected no %s known when they have stopped, found %v", party, members)
-				}
+				failIf(t, member["name"] != "p0", "expected no %s known when they have stopped, found %v", party, members)
 			}
 		}
 	})
@@ -185,7 +172,6 @@ func TestStatsListTheMembersOfEachPart(t *testing.T) {
 	}
 	expectContains(t, d.do("stats"), "workers      2 in 2 of 3 parts  w0 (", ", w1 (1")
 	living := a.living()["workers"]
-	if len(living) != 2 || living[0]["part"] != "{bigtables:0}" || living[1]["part"] != "{bigtables:1}" {
-		t.Errorf("expected one in each of two parts, found %v", living)
-	}
+	failIf(t, len(living) != 2 || living[0]["part"] != "{bigtables:0}" || living[1]["part"] != "{bigtables:1}",
+		"expected one in each of two parts, found %v", living)
 }

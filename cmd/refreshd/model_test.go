@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
@@ -32,9 +30,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 		expectContains(t, c.do("model", "put", "-", "--verbose"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
 		got := c.object("model", "get", "daily")
 		for _, computed := range []string{"refresh_at", "planned_at", "rev"} {
-			if got[computed] == nil {
-				t.Errorf("expected %s, found nothing", computed)
-			}
+			failIf(t, got[computed] == nil, "expected %s, found nothing", computed)
 			delete(got, computed)
 		}
 		want := map[string]any{
@@ -54,12 +50,9 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 			"fault":   "", "rejected": nil, "labels": map[string]any{},
 			"missing": nil, "not_before": nil, "outdated": false, "phase": "", "parked_by": "", "parked_since": nil, "reserved": []any{}, "counted_by": []any{}, "refresh_for": "planned", "refresh_disabled_by": "", "refresh_disabled_who": "",
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if name := fmt.Sprint(got["policy"]); !strings.HasPrefix(name, "inline-") {
-			t.Errorf("expected a policy named by its content, found %s", name)
-		}
+		equal(t, want, got)
+		name := fmt.Sprint(got["policy"])
+		failIf(t, !strings.HasPrefix(name, "inline-"), "expected a policy named by its content, found %s", name)
 		expectContains(t, c.do("model", "get", "once"), "due: waits for a dispatcher", "saved: refresh now", "default {")
 	})
 }
@@ -70,9 +63,8 @@ func TestModelsAreSteered(t *testing.T) {
 		c.put(twoModels)
 		status := func(uid, want string) {
 			t.Helper()
-			if got := c.object("model", "get", uid)["status"]; got != want {
-				t.Errorf("expected %s to be %s, found %s", uid, want, got)
-			}
+			got := c.object("model", "get", uid)["status"]
+			failIf(t, got != want, "expected %s to be %s, found %s", uid, want, got)
 		}
 		expectContains(t, c.do("model", "disable", "daily", "--reason", "The owner is away"), "disabled   daily\n")
 		status("daily", "disabled")
@@ -96,14 +88,10 @@ func TestModelsAreSteered(t *testing.T) {
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
 	due, err := q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	uids := slices.Concat(due.Urgent, due.Due)
 	records, err := q.Store.Load(t.Context(), uids)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))
@@ -117,25 +105,23 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 		c.put("uid: a\n")
 		start(t, q)
 		for _, status := range []string{"queued", "processing"} {
-			if got := c.object("model", "get", "a")["status"]; got != status {
-				t.Errorf("expected %s, found %s", status, got)
-			}
+			got := c.object("model", "get", "a")["status"]
+			failIf(t, got != status, "expected %s, found %s", status, got)
 			expectContains(t, c.fail(exitFailed, "model", "run", "a"), "a: expected an idle model, found an attempt queued or running; --force supersedes it")
 			q.Take()
 		}
 		expectContains(t, c.do("model", "run", "a", "--force"), "run        a\n")
-		if got := c.object("model", "get", "a"); got["status"] != "due" || got["attempt_uid"] != "" || got["last_attempt_uid"] != "" {
-			t.Errorf("expected the attempt superseded, found %v", got)
-		}
+		got := c.object("model", "get", "a")
+		failIf(t, got["status"] != "due" || got["attempt_uid"] != "" || got["last_attempt_uid"] != "", "expected the attempt superseded, found %v", got)
 
 		c.put("- uid: b\n- uid: c\n- uid: d\n- uid: e\n") // what is queued is taken back by what supersedes it
 		start(t, q)
 		c.do("model", "run", "a", "b", "--force")
 		c.do("model", "disable", "c")
 		c.do("model", "rm", "d")
-		if left := q.List(q.Store.Keys.Input); len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-e"`) {
-			t.Errorf("expected only the attempt of e in the input list, found %v", left)
-		}
+		left := q.List(q.Store.Keys.Input)
+		failIf(t, len(left) != 1 || !strings.Contains(left[0], `"refresh_attempt_uid":"attempt-of-e"`),
+			"expected only the attempt of e in the input list, found %v", left)
 	})
 }
 
@@ -151,13 +137,9 @@ func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
 		expectContains(t, c.fail(exitUsage, "model", "run", "m1", "--by", strings.Repeat("x", 61)), "by: expected at most 60 bytes on one line, found ")
 		entries, _, err := fixture.New(t, server).Store.Report().Tail(t.Context(), store.TailStart)
 		me, failed := user.Current()
-		if err != nil || failed != nil || len(entries) != 5 {
-			t.Fatalf("expected five entries, found %+v, %v, %v", entries, err, failed)
-		}
+		stopIf(t, err != nil || failed != nil || len(entries) != 5, "expected five entries, found %+v, %v, %v", entries, err, failed)
 		for i, want := range []string{me.Username, "ann", "night shift", strings.Repeat("x", 60), "night shift"} {
-			if entries[i].By != want {
-				t.Errorf("%s: expected %q, found %q", entries[i].Event, want, entries[i].By)
-			}
+			failIf(t, entries[i].By != want, "%s: expected %q, found %q", entries[i].Event, want, entries[i].By)
 		}
 	})
 }
@@ -169,12 +151,10 @@ func TestAKeyOfAWrongTypeIsBrokenAndTellsWhatItIs(t *testing.T) {
 		redis.Set(t.Context(), "bigtables:model:text", "x", 0)
 		redis.RPush(t.Context(), "bigtables:model:list", "x")
 		expectContains(t, c.do("model", "ls", "--status", "broken"), "text", "list", "broken", "expected a hash, found a string", "expected a hash, found a list")
-		if listed := c.objects(c.do("model", "ls", "-o", "json", "--status", "finished")); len(listed) != 0 {
-			t.Errorf("want no finished model, got %v", listed)
-		}
-		if got := c.object("model", "get", "text"); got["status"] != "broken" || got["fault"] != "key: expected a hash, found a string" {
-			t.Errorf("want it broken, got %v", got)
-		}
+		listed := c.objects(c.do("model", "ls", "-o", "json", "--status", "finished"))
+		failIf(t, len(listed) != 0, "want no finished model, got %v", listed)
+		got := c.object("model", "get", "text")
+		failIf(t, got["status"] != "broken" || got["fault"] != "key: expected a hash, found a string", "want it broken, got %v", got)
 		expectContains(t, c.do("model", "get", "list"), "broken: its key holds something else than a model; refreshd doctor tells more")
 		expectContains(t, c.do("explain", "list"), "broken")
 		expectContains(t, c.fail(exitFailed, "model", "run", "list"), "bigtables:model:list holds a list, expected a hash")
@@ -186,9 +166,8 @@ func TestAKeyOfAWrongTypeIsBrokenAndTellsWhatItIs(t *testing.T) {
 		}
 		redis.HSet(t.Context(), "bigtables:model:once", "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
 		for _, command := range []string{"get once", "ls"} {
-			if text := c.do(line("model " + command)...); strings.ContainsAny(text, "\x1b\u202E") || strings.Contains(text, "y\nz") {
-				t.Errorf("expected no control characters, found %q", text)
-			}
+			text := c.do(line("model " + command)...)
+			failIf(t, strings.ContainsAny(text, "\x1b\u202E") || strings.Contains(text, "y\nz"), "expected no control characters, found %q", text)
 		}
 	})
 }

@@ -34,9 +34,8 @@ func TestHealthSaysWhetherADaemonIsWellAndWhyNot(t *testing.T) {
 	for _, url := range []string{address, "http://" + address, "http://" + address + "/livez", "http://" + address + "/readyz"} {
 		expectContains(t, c.do("health", url), "status  ok")
 	}
-	if report := c.object("health", address); report["status"] != "ok" || len(report["loops"].([]any)) != 1 {
-		t.Errorf("expected a loop that is well, found %v", report)
-	}
+	report := c.object("health", address)
+	failIf(t, report["status"] != "ok" || len(report["loops"].([]any)) != 1, "expected a loop that is well, found %v", report)
 	as := at(t, server)
 	as.env["REFRESHD_HEALTH"] = address // as the daemon may have it
 	as.do("health")
@@ -85,9 +84,8 @@ func TestTheAddressOfHealthMayBeShort(t *testing.T) {
 		"https://host:8080/readyz": "https://host:8080/readyz",
 		"http://host/":             "http://host/readyz",
 	} {
-		if got, err := healthURL(address); got != want || err != nil {
-			t.Errorf("%s: expected %s, found %s, %v", address, want, got, err)
-		}
+		got, err := healthURL(address)
+		failIf(t, got != want || err != nil, "%s: expected %s, found %s, %v", address, want, got, err)
 	}
 }
 
@@ -102,9 +100,7 @@ func scrape(t *testing.T, address string) string {
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil || reply.StatusCode != http.StatusOK {
-		t.Fatalf("scrape: %s: %v", reply.Status, err)
-	}
+	stopIf(t, err != nil || reply.StatusCode != http.StatusOK, "scrape: %s: %v", reply.Status, err)
 	return string(text)
 }
 
@@ -145,9 +141,8 @@ func TestADaemonTellsItsNumbersBeforeRedisAnswersAndAWorkerTellsOfItselfAlone(t 
 	address = testkit.FreeAddress(t)
 	at(t, testkit.Miniredis(t)).start("worker", "--exec", "true", "--health", address)
 	tells(t, address, `refreshd_worker_busy_slots{queue="bigtables"} 0`)
-	if text := scrape(t, address); strings.Contains(text, "refreshd_queue_up") {
-		t.Error("each of many workers would ask Redis for the same numbers")
-	}
+	text := scrape(t, address)
+	failIf(t, strings.Contains(text, "refreshd_queue_up"), "each of many workers would ask Redis for the same numbers")
 }
 
 // receiver is a collector of OpenTelemetry on loopback.
@@ -163,9 +158,8 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
 		var export collector.ExportTraceServiceRequest
-		if err := proto.Unmarshal(body, &export); err != nil {
-			t.Errorf("expected spans, found %v", err)
-		}
+		err := proto.Unmarshal(body, &export)
+		failIf(t, err != nil, "expected spans, found %v", err)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.paths = append(r.paths, request.Method+" "+request.URL.Path)
@@ -189,15 +183,11 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 	c := &console{t: t}
 	up := c.start("up", "-o", "json", "--models", file(t, "models.yaml", "uid: a\n"), "--http", service.URL, "--traces", r.URL)
 	var hint struct{ Redis string }
-	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(up.line(t, "redis")), &hint))
 	up.line(t, `"uid":"a","result":"created"`)
 	parent := testkit.Await(t, parents, "a request of the worker")
 	options, err := redis.ParseURL(hint.Redis)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
 	var attempt string
@@ -208,9 +198,8 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 	if code := up.stop(); code != exitDone { // it sends what it has
 		t.Fatalf("exit code %d\n%s", code, up.stderr)
 	}
-	if want := model.Traceparent(attempt, model.SpanRun); parent != want {
-		t.Errorf("the service was called within %q, want %q", parent, want)
-	}
+	want := model.Traceparent(attempt, model.SpanRun)
+	failIf(t, parent != want, "the service was called within %q, want %q", parent, want)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	names, parts := map[string]string{"": "nothing"}, map[string]string{}
@@ -223,12 +212,9 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 			t.Errorf("%s belongs to another trace or time: %v", span.Name, span)
 		}
 	}
-	if diff := cmp.Diff(map[string]string{"schedule": "nothing", "wait": "schedule", "run": "schedule", "apply": "run"}, parts); diff != "" || len(r.spans) != 4 {
-		t.Errorf("%d parts and what they are parts of (-want +got):\n%s", len(r.spans), diff)
-	}
-	if len(r.paths) == 0 || r.paths[0] != "POST /v1/traces" {
-		t.Errorf("asked for %v", r.paths)
-	}
+	diff := cmp.Diff(map[string]string{"schedule": "nothing", "wait": "schedule", "run": "schedule", "apply": "run"}, parts)
+	failIf(t, diff != "" || len(r.spans) != 4, "%d parts and what they are parts of (-want +got):\n%s", len(r.spans), diff)
+	failIf(t, len(r.paths) == 0 || r.paths[0] != "POST /v1/traces", "asked for %v", r.paths)
 }
 
 func TestWithoutACollectorNothingIsTraced(t *testing.T) {
@@ -237,9 +223,7 @@ func TestWithoutACollectorNothingIsTraced(t *testing.T) {
 	}
 	a := &app{}
 	done, err := a.openTraces(t.Context(), &loopFlags{})
-	if err != nil || a.traces != nil || a.storeConfig().Traces {
-		t.Errorf("found traces, %v", err)
-	}
+	failIf(t, err != nil || a.traces != nil || a.storeConfig().Traces, "found traces, %v", err)
 	done()
 	t.Setenv("OTEL_SDK_DISABLED", "true")
 	if _, err := a.openTraces(t.Context(), &loopFlags{traces: "http://127.0.0.1:4318"}); err != nil || a.traces != nil {

@@ -34,9 +34,7 @@ const (
 
 func expectEqualText(t *testing.T, want, got string) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, want, got)
 }
 
 func TestAPolicyIsTheSameInEachFormFromAFileFromStandardInputAndFromRedis(t *testing.T) {
@@ -49,9 +47,8 @@ func TestAPolicyIsTheSameInEachFormFromAFileFromStandardInputAndFromRedis(t *tes
 				expectEqualText(t, nightlyCanonical, c.do("policy", "get", from))
 				expectEqualText(t, told, c.do("policy", "put", from))
 				expectEqualText(t, nightlyCanonical, c.do("policy", "get", "nightly"))
-				if diff := cmp.Diff(before, server.Dump(t)); diff != "" && told != "created    nightly\n" {
-					t.Error(diff)
-				}
+				diff := cmp.Diff(before, server.Dump(t))
+				failIf(t, diff != "" && told != "created    nightly\n", "%v", diff)
 				told = "unchanged  nightly\n"
 			}
 		}
@@ -103,9 +100,8 @@ func TestAPolicyThatIsRefusedIsNamedWithItsPlaceAndNoneOfItsFileIsStored(t *test
 				expectContains(t, c.fail(exitFailed, append([]string{"policy"}, args...)...), want)
 			}
 		}
-		if dump := server.Dump(t); len(dump) > 0 {
-			t.Errorf("expected nothing stored, found %v", dump)
-		}
+		dump := server.Dump(t)
+		failIf(t, len(dump) > 0, "expected nothing stored, found %v", dump)
 	}
 	for text, want := range map[string]string{
 		"\n# nothing\n": "standard input: expected a policy, found nothing", `[{"name":"a"},{"name":"b"`: "standard input line 1: ",
@@ -153,15 +149,12 @@ func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
 				anew, text, starts = 1, "1 planned anew, the first at "+at, []any{at}
 			}
 			want := map[string]any{"models": 4.0, "changed": float64(changed), "due_at_once": 1.0, "running": 1.0, "disabled": 1.0, "replanned": anew, "first_starts": starts}
-			if diff := cmp.Diff(want, c.object("policy", "put", "-", "--plan")["plan"]); diff != "" {
-				t.Errorf("%s: -want +got\n%s", change, diff)
-			}
+			diff := cmp.Diff(want, c.object("policy", "put", "-", "--plan")["plan"])
+			failIf(t, diff != "", "%s: -want +got\n%s", change, diff)
 			expectContains(t, c.do("policy", "put", "-", "--plan"), "planned    nightly\n"+
 				fmt.Sprintf("4 models use it, %d would decide otherwise; 1 due at once, 1 running, 1 disabled; %s; the others decide at their next refresh\n", changed, text))
 		}
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Errorf("expected nothing stored: %s", diff)
-		}
+		equal(t, before, server.Dump(t))
 	})
 }
 
@@ -193,14 +186,12 @@ func TestAPlanNamesTheFirstStartsAndStatsTellHowFarTheyAre(t *testing.T) {
 		if plan["replanned"] != 5.0 || len(starts) != 3 || !slices.IsSortedFunc(starts, func(a, b any) int { return strings.Compare(a.(string), b.(string)) }) {
 			t.Errorf("expected five models planned anew, and the first three of their starts, found %v", plan)
 		}
-		if stats := c.do("stats"); strings.Contains(stats, "replanning") {
-			t.Errorf("expected nothing planned anew yet, found %s", stats)
-		}
+		stats := c.do("stats")
+		failIf(t, strings.Contains(stats, "replanning"), "expected nothing planned anew yet, found %s", stats)
 		c.do("policy", "put", "-")
 		expectContains(t, c.do("stats"), "feeds: 0 models seen, 0 changed, since 20")
-		if walks := c.object("stats")["replanning"].([]any); len(walks) != 1 || walks[0].(map[string]any)["policy"] != "feeds" {
-			t.Errorf("expected the walk of feeds, found %v", walks)
-		}
+		walks := c.object("stats")["replanning"].([]any)
+		failIf(t, len(walks) != 1 || walks[0].(map[string]any)["policy"] != "feeds", "expected the walk of feeds, found %v", walks)
 	})
 }
 
@@ -218,9 +209,7 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 	want := map[string]any{"plan": nil, "differences": []any{
 		map[string]any{"field": "jitter", "old": 0.5, "new": 0.0}, map[string]any{"field": "timeout", "old": "40m", "new": "30m"},
 	}}
-	if diff := cmp.Diff(want, c.object("policy", "diff", path, "nightly")); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, want, c.object("policy", "diff", path, "nightly"))
 }
 
 func TestAPolicyInUseIsNotRemoved(t *testing.T) {
@@ -230,13 +219,10 @@ func TestAPolicyInUseIsNotRemoved(t *testing.T) {
 		before := server.Dump(t)
 		expectContains(t, c.fail(exitFailed, "policy", "rm", "nightly"), "nightly: expected a policy that no model uses, found 4; --force removes it all the same")
 		expectContains(t, c.fail(exitFailed, "policy", "rm", "default"), "default: expected a policy that no model uses, found 1")
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, before, server.Dump(t))
 		expectEqualText(t, "removed    nightly\n", c.do("policy", "rm", "nightly", "--force"))
-		if fault := c.object("model", "get", "waits")["fault"]; fault != `policy: expected the name of a stored policy, found "nightly"` {
-			t.Errorf("expected a fault that names the policy, found %v", fault)
-		}
+		fault := c.object("model", "get", "waits")["fault"]
+		failIf(t, fault != `policy: expected the name of a stored policy, found "nightly"`, "expected a fault that names the policy, found %v", fault)
 		expectEqualText(t, "created    nightly\n", c.policy(nightlyYAML))
 		c.do("model", "rm", "waits", "due", "runs", "rests")
 		expectEqualText(t, "removed    nightly\n", c.do("policy", "rm", "nightly"))
@@ -251,9 +237,8 @@ func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	c.put("uid: a\n")
 	expectContains(t, c.policy("name: default\ntimeout: 1h\n", "--plan"), "1 model uses it, 1 would decide otherwise; 1 due at once")
 	expectEqualText(t, "updated    default\n", c.do("policy", "put", "-"))
-	if timeout := c.object("model", "get", "a")["policy_definition"].(map[string]any)["timeout"]; timeout != "1h" {
-		t.Errorf("expected the stored default policy in force, found %v", timeout)
-	}
+	timeout := c.object("model", "get", "a")["policy_definition"].(map[string]any)["timeout"]
+	failIf(t, timeout != "1h", "expected the stored default policy in force, found %v", timeout)
 	expectEqualText(t, "removed    default\n", c.do("policy", "rm", "default", "--force"))
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))
 }
@@ -300,19 +285,13 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		decoder, count := json.NewDecoder(strings.NewReader(c.do(strings.Fields("policy -o json "+command)...))), 0
 		for ; decoder.More(); count++ {
 			var object map[string]any
-			if err := decoder.Decode(&object); err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Fields(fields), slices.Sorted(maps.Keys(object))); diff != "" {
-				t.Errorf("%s: -want +got\n%s", command, diff)
-			}
-			if warnings, found := object["warnings"]; found && warnings == nil {
-				t.Errorf("%s: expected a list of warnings, found null", command)
-			}
+			must(t, decoder.Decode(&object))
+			diff := cmp.Diff(strings.Fields(fields), slices.Sorted(maps.Keys(object)))
+			failIf(t, diff != "", "%s: -want +got\n%s", command, diff)
+			warnings, found := object["warnings"]
+			failIf(t, found && warnings == nil, "%s: expected a list of warnings, found null", command)
 		}
-		if count == 0 {
-			t.Errorf("%s: expected objects, found none", command)
-		}
+		failIf(t, count == 0, "%s: expected objects, found none", command)
 		c.policy(nightlyYAML + "---\nname: other\n")
 	}
 }
@@ -325,9 +304,8 @@ func TestAStoredPolicyThatCannotBeReadIsListedAsSuchAndCanBeReplaced(t *testing.
 		expectContains(t, c.do("policy", "ls"), "broken   cannot be read", "newer    cannot be read", "nightly  30m")
 		for i, object := range c.objects(c.do("policy", "ls", "-o", "json")) {
 			name := []string{"broken", "default", "newer", "nightly"}[i]
-			if readable := name == "nightly" || name == "default"; object["name"] != name || object["readable"] != readable || (object["policy"] != nil) != readable {
-				t.Errorf("expected %s, found %v", name, object)
-			}
+			readable := name == "nightly" || name == "default"
+			failIf(t, object["name"] != name || object["readable"] != readable || (object["policy"] != nil) != readable, "expected %s, found %v", name, object)
 		}
 		expectContains(t, c.fail(exitFailed, "policy", "get", "broken"), "stored policy broken: expected JSON: ")
 		expectContains(t, c.fail(exitFailed, "policy", "english", "newer"), "stored policy newer: colour: expected one of name")
@@ -343,18 +321,15 @@ func TestACheckWarnsAndFailsOnlyWhenAsked(t *testing.T) {
 	path := file(t, "policy.yaml", "name: tight\nrrule: FREQ=HOURLY;INTERVAL=2\ntimeout: 2h\nretries: [0s]\n---\nname: open\n")
 	warned := "policy.yaml line 3: timeout: 2h is not shorter than the interval of 2h"
 	code, stdout, stderr := c.run("policy", "check", path)
-	if code != exitDone {
-		t.Errorf("expected exit code 0, found %d", code)
-	}
+	failIf(t, code != exitDone, "expected exit code 0, found %d", code)
 	expectEqualText(t, "ok         tight\nok         open\n", stdout)
 	expectContains(t, stderr, "warning: ", warned, "policy.yaml line 6: timeout: is missing: 10m, that of the policy default\n")
 	expectContains(t, c.fail(exitFailed, "policy", "check", path, "--strict"), warned)
 
 	_, stdout, stderr = c.run("policy", "put", path, "-o", "json")
 	expectContains(t, stderr, warned)
-	if told := c.objects(stdout)[0]["warnings"].([]any); len(told) != 1 || !strings.Contains(told[0].(string), warned) {
-		t.Errorf("expected the warning in the outcome, found %v", told)
-	}
+	told := c.objects(stdout)[0]["warnings"].([]any)
+	failIf(t, len(told) != 1 || !strings.Contains(told[0].(string), warned), "expected the warning in the outcome, found %v", told)
 	for _, good := range []string{nightlyYAML, `{"name":"a","maxRetries":3,"timeout":"1m"}`} { // a default that another name of document 004 brings is not missing
 		c.in = good
 		c.do("policy", "check", "-", "--strict")
@@ -379,9 +354,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 	}
 	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", "expr", evil} {
 		text, err := json.Marshal(map[string]any{field: evil})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c.in = string(text)
 		see("put", "-")
 	}

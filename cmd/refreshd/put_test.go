@@ -24,9 +24,7 @@ func TestASecondSaveChangesNothing(t *testing.T) {
 		c.put(twoModels)
 		before := server.Dump(t)
 		expectContains(t, c.do("model", "put", "-"), "2 models: 0 created, 0 updated, 2 unchanged, 0 refused\n")
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, before, server.Dump(t))
 		c.in = strings.Replace(twoModels, "feed.csv", "other.csv", 1)
 		expectContains(t, c.do("model", "put", "-", "--verbose"), "updated    daily\n", "unchanged  once\n")
 	})
@@ -38,9 +36,8 @@ func TestAFileCutOffInTheMiddleSavesNothing(t *testing.T) {
 	for _, text := range []string{"uid: a\n---\nuid: \"b\n", `[{"uid":"a"},{"uid":"b"`} {
 		c.in = text
 		c.fail(exitFailed, "model", "put", "-")
-		if dump := server.Dump(t); len(dump) > 0 {
-			t.Errorf("expected nothing saved, found %v", dump)
-		}
+		dump := server.Dump(t)
+		failIf(t, len(dump) > 0, "expected nothing saved, found %v", dump)
 	}
 }
 
@@ -65,18 +62,15 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 		_ = send.Close()
 	}()
 	rest, err := io.ReadAll(told)
-	if code := <-ended; code != exitDone || err != nil {
-		t.Fatalf("expected exit code 0, found %d, %v", code, err)
-	}
+	code := <-ended
+	stopIf(t, code != exitDone || err != nil, "expected exit code 0, found %d, %v", code, err)
 	expectContains(t, string(rest), "created    last\n", fmt.Sprintf("%d models: %[1]d created", operate.BatchSize+1))
 }
 
 func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	policy, err := policy.Parse(map[string]any{"timeout": "7m"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := file(t, "models.yaml", "uid: a\npolicy: {timeout: 7m}\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n"+
 		"---\nuid: d\npolicy: "+policy.ContentName()+"\n---\nuid: [e]\n---\nuid: f\npayload:\n  x: 1\n  reply_to: 2\n")
 	for _, test := range []struct {
@@ -87,9 +81,7 @@ func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 		{[]string{"--verbose"}, "unchanged  a\nunchanged  d\n6 models: 0 created, 0 updated, 2 unchanged, 4 refused\n"},
 	} {
 		code, stdout, stderr := c.run(append([]string{"model", "put", path}, test.flags...)...)
-		if code != exitFailed {
-			t.Errorf("expected exit code 1, found %d", code)
-		}
+		failIf(t, code != exitFailed, "expected exit code 1, found %d", code)
 		expectEqualText(t, test.want, stdout)
 		expectContains(t, stderr, "models.yaml line 5: rrule FREQ: expected", "models.yaml line 13: uid: expected a text, found a list",
 			`models.yaml line 8: policy: expected a policy, or the name of a stored one (default), found "nightly"`, "line 18: payload.reply_to: expected a name other than big_table_uid,")
@@ -102,9 +94,7 @@ func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	if a, d := c.object("model", "get", "a"), c.object("model", "get", "d"); a["policy"] != d["policy"] {
 		t.Errorf("expected one policy, found %v and %v", a["policy"], d["policy"])
 	}
-	if diff := cmp.Diff([]string{"a unchanged", "b refused", "c refused", "d unchanged", " refused", "f refused"}, results); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, []string{"a unchanged", "b refused", "c refused", "d unchanged", " refused", "f refused"}, results)
 }
 
 // tight is a policy whose timeout is the interval of the rule that it is used with.
@@ -120,13 +110,9 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicyInTheOutcomeOfTheFirst(t *testing.
 		told[object["uid"].(string)] = object["warnings"]
 	}
 	warning := path + " line 1: dtstart: is missing, and the rule depends on it: it counts from midnight of the day on which the model is created"
-	if diff := cmp.Diff(map[string]any{"a": []any{warning}, "b": nil, "c": nil, "d": nil}, told); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, map[string]any{"a": []any{warning}, "b": nil, "c": nil, "d": nil}, told)
 	expectContains(t, stderr, "warning: "+warning+" (2 models)\n", "models.yaml line 13: dtstart: expected a wall clock time")
-	if strings.Count(stderr, "warning: ") != 1 {
-		t.Errorf("expected one warning, found\n%s", stderr)
-	}
+	failIf(t, strings.Count(stderr, "warning: ") != 1, "expected one warning, found\n%s", stderr)
 }
 
 func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
@@ -135,15 +121,13 @@ func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 		"uid: a\nrrule: FREQ=DAILY;INTERVAL=2\npolicy: unknown\n", "uid: a b\nrrule: FREQ=DAILY;INTERVAL=2\n", "uid: a\ndtstart: 2026-01-01T00:00:00\n" + tight,
 	} {
 		c.in = text
-		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") || stderr == "" {
-			t.Errorf("%q: expected a refusal without a warning, found %q", text, stderr)
-		}
+		_, _, stderr := c.run("model", "put", "-")
+		failIf(t, strings.Contains(stderr, "warning") || stderr == "", "%q: expected a refusal without a warning, found %q", text, stderr)
 	}
 	c.in = "uid: a\nrrule: FREQ=DAILY;INTERVAL=2\n"
 	for i, want := range []bool{true, false} {
-		if _, _, stderr := c.run("model", "put", "-"); strings.Contains(stderr, "warning") != want {
-			t.Errorf("save %d: expected a warning: %v, found %q", i+1, want, stderr)
-		}
+		_, _, stderr := c.run("model", "put", "-")
+		failIf(t, strings.Contains(stderr, "warning") != want, "save %d: expected a warning: %v, found %q", i+1, want, stderr)
 	}
 }
 
@@ -167,9 +151,8 @@ func TestWhatIsShownOfAModelCanBeSavedAgain(t *testing.T) {
 			c.do("model", "rm", uid) // and with the last model its own policy
 			c.in = shown
 			expectContains(t, c.do("model", "put", "-", "--verbose"), "created    "+uid+"\n")
-			if diff := cmp.Diff(before["policy_definition"], c.object("model", "get", uid)["policy_definition"]); diff != "" {
-				t.Errorf("%s (-shown +saved):\n%s", uid, diff)
-			}
+			diff := cmp.Diff(before["policy_definition"], c.object("model", "get", uid)["policy_definition"])
+			failIf(t, diff != "", "%s (-shown +saved):\n%s", uid, diff)
 		}
 		c.in = c.do("model", "ls", "-o", "json")
 		expectContains(t, c.do("model", "put", "-"), "4 models: 0 created, 0 updated, 4 unchanged, 0 refused\n")
@@ -196,15 +179,12 @@ func TestAnEditOfWhatIsShownIsSavedAndAHandWrittenDocumentMayNotSayWhatIsOnlySho
 func TestPutKnowsEachFieldThatGetAndListShow(t *testing.T) {
 	shown := append(fieldsOf(reflect.TypeFor[operate.SoleModel]()), fieldsOf(reflect.TypeFor[operate.ListedModel]())...)
 	for _, field := range definitions.Shown {
-		if !slices.Contains(shown, field) {
-			t.Errorf("expected %s among what is shown, found it only among what put ignores", field)
-		}
+		failIf(t, !slices.Contains(shown, field), "expected %s among what is shown, found it only among what put ignores", field)
 	}
 	for _, field := range shown {
 		_, err := model.ParseDefinition(map[string]any{"uid": "a", field: nil})
-		if defines := err == nil || field == "uid"; defines == slices.Contains(definitions.Shown, field) {
-			t.Errorf("%s: expected a field of the definition, or one that put ignores", field)
-		}
+		defines := err == nil || field == "uid"
+		failIf(t, defines == slices.Contains(definitions.Shown, field), "%s: expected a field of the definition, or one that put ignores", field)
 	}
 }
 
@@ -231,15 +211,11 @@ func TestASaveWarnsOnceOfEachScheduleAndPolicy(t *testing.T) {
 	text.WriteString("---\nuid: other\nrrule: FREQ=HOURLY;INTERVAL=1\n" + tight)
 	_, _, stderr := c.run("model", "put", file(t, "models.yaml", text.String()))
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
-	if len(lines) != 2 {
-		t.Fatalf("expected 2 warnings, found %d\n%s", len(lines), stderr)
-	}
+	stopIf(t, len(lines) != 2, "expected 2 warnings, found %d\n%s", len(lines), stderr)
 	expectContains(t, lines[0], "warning: ", "models.yaml line 4: policy.timeout: 2h is not shorter than the interval of 2h: ",
 		fmt.Sprintf(" (%d models)", 2*operate.BatchSize+1))
 	expectContains(t, lines[1], fmt.Sprintf("models.yaml line %d: ", 4*(2*operate.BatchSize+2)), "policy.timeout: 2h is not shorter than the interval of 1h: ")
-	if strings.Contains(lines[1], " models)") {
-		t.Errorf("expected no count of one model, found %s", lines[1])
-	}
+	failIf(t, strings.Contains(lines[1], " models)"), "expected no count of one model, found %s", lines[1])
 }
 
 func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
@@ -251,7 +227,6 @@ func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
 	_, stdout, _ = c.run("model", "put", "-", "--verbose")
 	expectEqualText(t, "unchanged  a\nunchanged  d\n3 models: 0 created, 0 updated, 2 unchanged, 1 refused\n", stdout)
 	_, stdout, _ = c.run("model", "put", "-", "-o", "json")
-	if told := c.objects(stdout); len(told) != 3 {
-		t.Errorf("expected an object for each model, found %s", stdout)
-	}
+	told := c.objects(stdout)
+	failIf(t, len(told) != 3, "expected an object for each model, found %s", stdout)
 }

@@ -121,9 +121,7 @@ func TestEveryCommandSaysTheSameHoweverManyPartsTheQueueHas(t *testing.T) {
 		said[i] = append(said[i], fmt.Sprint(codes, report["models"], report["complete"]))
 	}
 	for i, one := range said[0] {
-		if diff := cmp.Diff(one, said[1][i]); diff != "" {
-			t.Errorf("one part, and four:\n%s", diff)
-		}
+		equal(t, one, said[1][i])
 	}
 }
 
@@ -135,9 +133,7 @@ func TestAQueueIsCreatedOnceAndShown(t *testing.T) {
 	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
 	expectEqualText(t, "bigtables: 8 parts, {bigtables:0} to {bigtables:7}\n"+wire, c.do("queue", "create", "--parts", "8"))
 	want := map[string]any{"queue": "bigtables", "parts": 8.0, "model_name": "big_table_uid", "attempt_name": "refresh_attempt_uid", "payload": "top", "new_error_above": 50.0}
-	if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, want, c.object("queue", "show"))
 	expectEqualText(t, "{bigtables:3}: 1 part, {bigtables:3}\n"+wire, c.do("queue", "show", "--queue", "{bigtables:3}"))
 	expectContains(t, c.fail(exitFailed, "queue", "create", "--parts", "9"), "parts: expected the 8 that it was created with")
 	c.in = "uid: a\n"
@@ -152,23 +148,16 @@ func TestEachModelLivesInItsPart(t *testing.T) {
 	d.put(sixteen())
 	for i, part := range d.Parts {
 		listed := d.objects(d.do("model", "ls", "-o", "json", "--queue", part.Keys.Queue))
-		if len(listed) == 0 {
-			t.Errorf("expected models in part %d, found none", i)
-		}
+		failIf(t, len(listed) == 0, "expected models in part %d, found none", i)
 		for _, m := range listed {
-			if d.Of(fmt.Sprint(m["uid"])) != part {
-				t.Errorf("part %d has %s", i, m["uid"])
-			}
+			failIf(t, d.Of(fmt.Sprint(m["uid"])) != part, "part %d has %s", i, m["uid"])
 		}
 	}
-	if got := len(d.objects(d.do("model", "ls", "-o", "json", "--limit", "7"))); got != 7 {
-		t.Errorf("expected 7 of all parts, found %d", got)
-	}
+	got := len(d.objects(d.do("model", "ls", "-o", "json", "--limit", "7")))
+	failIf(t, got != 7, "expected 7 of all parts, found %d", got)
 	expectContains(t, d.do("stats"), "parts           4\n", "counted create  16\n")
 	d.do("circuit", "set", "queue", "--on")
-	if err := server.Client(t).HSet(t.Context(), d.Parts[2].Keys.QueueCircuit, "opened_at", "2026-01-05T06:00:00.000Z").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client(t).HSet(t.Context(), d.Parts[2].Keys.QueueCircuit, "opened_at", "2026-01-05T06:00:00.000Z").Err())
 	expectContains(t, d.do("circuit", "show", "queue"), "open since 2026-01-05T06:00:00.000Z", "4, 1 of them open\n")
 	d.do("circuit", "close", "queue")
 	expectContains(t, d.do("circuit", "show", "queue"), "closed", "4, 0 of them open\n")
@@ -188,9 +177,7 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommitsInTheirOrder(t *testing.T) 
 	d.in = "uid: first"
 	d.do("model", "put", "-") // from here on Redis knows the scripts
 	d.in = text.String()
-	if err := server.Client(t).ConfigResetStat(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, server.Client(t).ConfigResetStat(t.Context()).Err())
 	got := d.do("model", "put", "-", "--verbose", "--format", "jsonl")
 	expectEqualText(t, want.String()+fmt.Sprintf("%d models: %[1]d created, 0 updated, 0 unchanged, 0 refused\n", documents), got)
 	info := server.Client(t).Info(t.Context(), "commandstats").Val()
@@ -207,18 +194,16 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommitsInTheirOrder(t *testing.T) 
 	d.in = lines.String()
 	d.do("model", "put", "-", "--format", "jsonl")
 	for uid := range 10 {
-		if got := d.object("model", "get", fmt.Sprint("m", uid))["payload"]; cmp.Diff(map[string]any{"n": float64(last - 10 + uid)}, got) != "" {
-			t.Errorf("m%d: found %v", uid, got)
-		}
+		got := d.object("model", "get", fmt.Sprint("m", uid))["payload"]
+		failIf(t, cmp.Diff(map[string]any{"n": float64(last - 10 + uid)}, got) != "", "m%d: found %v", uid, got)
 	}
 }
 
 func TestAPolicyThatReachedSomePartsOnlyReachesTheOthersWhenItIsPutAgain(t *testing.T) {
 	d := divide(t, testkit.Miniredis(t), 3)
 	d.policy(nightlyYAML)
-	if _, err := d.Parts[2].Fleet().RemovePolicy(t.Context(), "nightly"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := d.Parts[2].Fleet().RemovePolicy(t.Context(), "nightly")
+	stopIf(t, err != nil, "%v", err)
 	expectEqualText(t, "updated    nightly\n", d.do("policy", "put", "-"))
 	expectEqualText(t, nightlyCanonical, d.do("policy", "get", "nightly", "--queue", "{bigtables:2}"))
 	expectEqualText(t, "unchanged  nightly\n", d.do("policy", "put", "-"))
@@ -258,9 +243,7 @@ func TestAQueueOfSeveralPartsRunsUnderTheUsersThatACLPrints(t *testing.T) {
 	application := s.Client(t, acl.Application)
 	for i := range 9 { // each to a part that need not be its own
 		command := fmt.Sprintf(`{"type":"put","uid":"m%d","refresh":"now","policy":{"timeout":"1m"}}`, i)
-		if err := application.RPush(t.Context(), fmt.Sprintf("{bigtables:%d}-control", i%3), command).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, application.RPush(t.Context(), fmt.Sprintf("{bigtables:%d}-control", i%3), command).Err())
 	}
 	s.await(acl.Viewer, `"start": 9`, "stats", "-o", "json") // a worker may not load the scripts
 	defer s.stop(s.as(acl.Worker).start("worker", "--exec", "true", "--grace", "0"))

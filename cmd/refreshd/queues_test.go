@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
@@ -71,9 +69,8 @@ func TestOneProcessOfEachDaemonServesSeveralQueuesAndTheirFilesAndRequestsDoNotM
 				if queue != "a" {
 					want = strings.NewReplacer("a same", queue+" same", "/a", "/"+queue).Replace(want)
 				}
-				if got := strings.TrimSpace(test.came(queue)); got != want {
-					t.Errorf("%v: expected %s, found %s", test.flags, want, got)
-				}
+				got := strings.TrimSpace(test.came(queue))
+				failIf(t, got != want, "%v: expected %s, found %s", test.flags, want, got)
 			}
 			daemons["worker"].ends(t)
 		}
@@ -87,9 +84,7 @@ func TestOneProcessOfEachDaemonServesSeveralQueuesAndTheirFilesAndRequestsDoNotM
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Error(err)
-	}
+	failIf(t, err != nil, "%v", err)
 	return string(text)
 }
 
@@ -100,9 +95,7 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 	redis, admin, c := server.Client(t), at(t, server), at(t, server)
 	allow := func(rules ...any) {
 		t.Helper()
-		if err := redis.Do(t.Context(), append([]any{"ACL", "SETUSER", "half", "on", ">secret"}, rules...)...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, redis.Do(t.Context(), append([]any{"ACL", "SETUSER", "half", "on", ">secret"}, rules...)...).Err())
 	}
 	allow("+@all", "~a*", "~b*", "~{a}*", "~{b}*")
 	admin.save("c", "m", `{}`)
@@ -115,14 +108,12 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 
 	code, told, why := admin.run("health", address, "-o", "json")
 	var report health.Report
-	if err := json.Unmarshal([]byte(told), &report); err != nil || code != exitFailed {
-		t.Fatalf("expected a process that is not ready, found %d, %v, %s", code, err, told)
-	}
+	err := json.Unmarshal([]byte(told), &report)
+	stopIf(t, err != nil || code != exitFailed, "expected a process that is not ready, found %d, %v, %s", code, err, told)
 	expectContains(t, why, "dispatcher b: ", "opening c: ")
 	for _, loop := range report.Loops {
-		if well := strings.HasSuffix(loop.Loop, " a"); well && !loop.Ready {
-			t.Errorf("expected the loops of a to be ready, found %+v", loop)
-		}
+		well := strings.HasSuffix(loop.Loop, " a")
+		failIf(t, well && !loop.Ready, "expected the loops of a to be ready, found %+v", loop)
 	}
 	admin.do("health", address+"/livez") // the others would pay for a restart
 
@@ -175,14 +166,11 @@ func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
 			for queue, other := range map[string]string{"a": "b", "b": "a"} {
 				page := read(t, address+"q/"+queue+"/models")
 				expectContains(t, page, `uid=of-`+queue+`"`, `<a href="/q/`+queue+`/" aria-current="true">`, `<a href="/q/`+other+`/">`)
-				if strings.Contains(page, "of-"+other) {
-					t.Errorf("%s: expected the models of %s alone, found\n%s", command, queue, page)
-				}
+				failIf(t, strings.Contains(page, "of-"+other), "%s: expected the models of %s alone, found\n%s", command, queue, page)
 			}
 			served.ends(t)
-			if n := strings.Count(served.stderr.String(), "the dashboard is served"); n != 1 {
-				t.Errorf("%s: expected one dashboard, found %d", command, n)
-			}
+			n := strings.Count(served.stderr.String(), "the dashboard is served")
+			failIf(t, n != 1, "%s: expected one dashboard, found %d", command, n)
 		}
 	})
 }
@@ -192,9 +180,8 @@ func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
 		c, redis := at(t, server), server.Client(t)
 		c.save("bigtables", "m", `{}`)
 		expectContains(t, c.do("doctor"), "layout 1 of the keys, of 1 that this binary knows\n")
-		if report := c.object("doctor"); report["layout"] != 1.0 {
-			t.Errorf("expected layout 1, found %v", report)
-		}
+		report := c.object("doctor")
+		failIf(t, report["layout"] != 1.0, "expected layout 1, found %v", report)
 		redis.HSet(t.Context(), "{bigtables}:settings", "layout", 2)
 		before := server.Dump(t)
 		c.in = `{"uid":"n","payload":{}}`
@@ -203,9 +190,7 @@ func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
 		} {
 			expectContains(t, c.fail(exitUsage, command...), "{bigtables}:settings layout: expected at most 1, found 2: a newer release stores this queue; upgrade this binary")
 		}
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Errorf("expected the keys as they were (-want +got):\n%s", diff)
-		}
+		equal(t, before, server.Dump(t))
 		redis.HSet(t.Context(), "{b}:settings", "parts", "many")
 		expectContains(t, c.fail(exitUsage, "dispatcher", "--queue", "a,b", "--strict"), "{b}:settings parts: expected 1 to 1024")
 		// Beside a queue that it may serve, it waits for somebody to mend this one.

@@ -20,9 +20,8 @@ func TestWhoeverSavesAPolicyInEnglishIsShownHowItWasRead(t *testing.T) {
 		expectContains(t, stderr, "read as: "+text+`: This policy is called "nightly". Refresh the model every day at 06:00 in the time zone Europe/Berlin. Allow 2 hours to complete. `)
 		read := c.object("policy", command, text, "-o", "json")["read_as"].(map[string]any)
 		expectContains(t, read["sentence"].(string), "Refresh the model every day at 06:00")
-		if next := read["next"].([]any); len(next) != 3 || read["timezone"] != "Europe/Berlin" {
-			t.Errorf("expected three times in Berlin, found %v", read)
-		}
+		next := read["next"].([]any)
+		failIf(t, len(next) != 3 || read["timezone"] != "Europe/Berlin", "expected three times in Berlin, found %v", read)
 	}
 	for given, want := range map[string]string{
 		"name: a\nrrule: daily at 6am\ntimezone: Europe/Berlin\ntimeout: 1h\n": "every day at 06:00 (Europe/Berlin); next: ",
@@ -32,15 +31,13 @@ func TestWhoeverSavesAPolicyInEnglishIsShownHowItWasRead(t *testing.T) {
 		c.in = given
 		_, _, stderr := c.run("policy", "check", "-")
 		expectContains(t, stderr, "read as: ", want)
-		if strings.Contains(stderr, "; next") != strings.Contains(given, "rrule") {
-			t.Errorf("%s: expected next times of a rule alone, found %s", given, stderr)
-		}
+		failIf(t, strings.Contains(stderr, "; next") != strings.Contains(given, "rrule"),
+			"%s: expected next times of a rule alone, found %s", given, stderr)
 	}
 	c.policy(nightlyEnglish) // a rule that is written as it is stored is not told of
 	for _, from := range []string{file(t, "policy.yaml", nightlyYAML), "nightly"} {
-		if _, stdout, stderr := c.run("policy", "check", from, "-o", "json"); strings.Contains(stdout+stderr, "read") {
-			t.Errorf("%s: expected nothing of how it was read, found %s%s", from, stdout, stderr)
-		}
+		_, stdout, stderr := c.run("policy", "check", from, "-o", "json")
+		failIf(t, strings.Contains(stdout+stderr, "read"), "%s: expected nothing of how it was read, found %s%s", from, stdout, stderr)
 	}
 }
 
@@ -56,15 +53,12 @@ func TestWhoeverSavesModelsIsShownOnceHowEachRuleInEnglishWasRead(t *testing.T) 
 	_, stdout, stderr := c.run("model", "put", path, "-o", "json")
 	lines := slices.DeleteFunc(strings.SplitAfter(stderr, "\n"), func(line string) bool { return !strings.HasPrefix(line, "read as: ") })
 	threeTimes := regexp.MustCompile(`every day at 06:00 \(Europe/Berlin\); next: (\w{3} \d{4}-\d\d-\d\d 06:00(, | and |\n)){3}`)
-	if len(lines) != 3 || !threeTimes.MatchString(lines[0]) {
-		t.Fatalf("expected one line of each rule in each zone, found %d\n%s", len(lines), stderr)
-	}
+	stopIf(t, len(lines) != 3 || !threeTimes.MatchString(lines[0]), "expected one line of each rule in each zone, found %d\n%s", len(lines), stderr)
 	expectContains(t, lines[0], "read as: "+path+" line 4: ")
 	expectContains(t, lines[1], "every day at 06:00 (UTC); next: ")
 	expectContains(t, lines[2], "every day at 07:00 (UTC); next: ")
-	if told := strings.Count(stdout, `"read_as":{"sentence":"every day at 0`); told != 3 {
-		t.Errorf("expected it of the first model of each rule, found %d", told)
-	}
+	told := strings.Count(stdout, `"read_as":{"sentence":"every day at 0`)
+	failIf(t, told != 3, "expected it of the first model of each rule, found %d", told)
 	c.in = ""
 	for i := range 200 {
 		c.in += fmt.Sprintf("{\"uid\":\"m%d\",\"rrule\":\"every %d minutes\"}\n", i, i+1)

@@ -52,9 +52,8 @@ TIME                       DAY  NOTE
 2026-07-01T14:00:00-04:00  Wed
 `},
 	} {
-		if got := c.do(append([]string{"schedule", "next"}, test.args...)...); got != test.want {
-			t.Errorf("%s: found\n%s\nexpected\n%s", name, got, test.want)
-		}
+		got := c.do(append([]string{"schedule", "next"}, test.args...)...)
+		failIf(t, got != test.want, "%s: found\n%s\nexpected\n%s", name, got, test.want)
 	}
 }
 
@@ -66,14 +65,12 @@ func TestOccurrencesAreAnArrayOfTimesInUTCTenOfThemFromNowOn(t *testing.T) {
 		before := time.Now()
 		var times []string
 		err := json.Unmarshal([]byte((&console{t: t}).do(line("schedule next -o json "+flags)...)), &times)
-		if got := fmt.Sprint(times); err != nil || times == nil || want != "" && got != want {
-			t.Errorf("%s: expected %s, found %s, %v", flags, want, got, err)
-		}
+		got := fmt.Sprint(times)
+		failIf(t, err != nil || times == nil || want != "" && got != want, "%s: expected %s, found %s, %v", flags, want, got, err)
 		if want == "" {
 			first, err := time.Parse(time.RFC3339, times[0])
-			if err != nil || len(times) != 10 || first.Before(before) || first.After(time.Now().Add(time.Minute)) {
-				t.Errorf("expected ten minutes from now on, found %v, %v", times, err)
-			}
+			failIf(t, err != nil || len(times) != 10 || first.Before(before) || first.After(time.Now().Add(time.Minute)),
+				"expected ten minutes from now on, found %v, %v", times, err)
 		}
 	}
 }

@@ -32,9 +32,8 @@ func TestAFlagGoesBeforeTheEnvironmentAndThatBeforeTheFile(t *testing.T) {
 	} {
 		c := at(t, server)
 		maps.Copy(c.env, test.env)
-		if got := c.object(append([]string{"stats"}, test.args...)...)["queue"]; got != test.want {
-			t.Errorf("%s: expected queue %s, found %s", name, test.want, got)
-		}
+		got := c.object(append([]string{"stats"}, test.args...)...)["queue"]
+		failIf(t, got != test.want, "%s: expected queue %s, found %s", name, test.want, got)
 	}
 	c := nowhere(t)
 	c.env["REFRESHD_REDIS"] = server.URL // which goes before the shared one
@@ -63,9 +62,7 @@ func TestAMistypedVariableIsToldWithTheNearestAndHarmsNothing(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	c.env["REFRESHD_MAX_QUEUE"], c.env["REFRESHD_COLOUR"] = "5", "red"
 	code, _, stderr := c.run("stats")
-	if code != exitDone {
-		t.Fatalf("expected exit code 0, found %d\n%s", code, stderr)
-	}
+	stopIf(t, code != exitDone, "expected exit code 0, found %d\n%s", code, stderr)
 	expectContains(t, stderr, `"variable":"REFRESHD_MAX_QUEUE","nearest":"REFRESHD_MAX_QUEUED"`, `"variable":"REFRESHD_COLOUR","time"`)
 }
 
@@ -77,9 +74,8 @@ func TestWhatKubernetesAndWorkersPutIntoAnEnvironmentIsNoMistake(t *testing.T) {
 	}
 	c.env["REFRESHD_PORT"] = "tcp://10.0.0.1:6379"
 	for _, command := range [][]string{{"stats"}, {"up", "--redis", c.env["REDIS_URL"], "--for", "1ms", "--log-level", "warn"}} {
-		if code, _, stderr := c.run(command...); code != exitDone || strings.Contains(stderr, "REFRESHD_") {
-			t.Errorf("refreshd %s: expected no word of it, found %d %s", command, code, stderr)
-		}
+		code, _, stderr := c.run(command...)
+		failIf(t, code != exitDone || strings.Contains(stderr, "REFRESHD_"), "refreshd %s: expected no word of it, found %d %s", command, code, stderr)
 	}
 }
 
@@ -124,16 +120,14 @@ func TestVersionSaysSoWhereTheBuildWasNotToldTheCommit(t *testing.T) {
 func TestTheProgramBringsAuthoritiesOfTLSAlong(t *testing.T) {
 	const again = "AUTHORITIES_OF_THE_PROGRAM"
 	if os.Getenv(again) != "" {
-		if pool, err := x509.SystemCertPool(); err != nil || pool.Equal(x509.NewCertPool()) {
-			t.Fatalf("expected authorities, found none: %v", err)
-		}
+		pool, err := x509.SystemCertPool()
+		stopIf(t, err != nil || pool.Equal(x509.NewCertPool()), "expected authorities, found none: %v", err)
 		return
 	}
 	alone := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	alone.Env = append(os.Environ(), again+"=1", "SSL_CERT_FILE=/nonexistent", "SSL_CERT_DIR=/nonexistent")
-	if told, err := alone.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, told)
-	}
+	told, err := alone.CombinedOutput()
+	failIf(t, err != nil, "%v\n%s", err, told)
 }
 
 func TestASchemeThatDoesNotFitTheServerIsNamed(t *testing.T) {
@@ -177,9 +171,8 @@ func TestAShellIsOfferedTheValuesThatThereAre(t *testing.T) {
 			"simulate --policy ni":         "nightly",
 			"model get --queue other tbl_": "",
 		} {
-			if got := c.offered(strings.Split(line, " ")...); got != want {
-				t.Errorf("%s: want %q, got %q", line, want, got)
-			}
+			got := c.offered(strings.Split(line, " ")...)
+			failIf(t, got != want, "%s: want %q, got %q", line, want, got)
 		}
 	})
 }
@@ -190,9 +183,8 @@ func TestOfManyModelsAShellIsOfferedAScreenfulAndNothingWhenRedisIsAway(t *testi
 		c.in += fmt.Sprintf("{\"uid\":\"m%03d\"}\n", i)
 	}
 	c.do("model", "put", "-", "--format", "jsonl")
-	if got := strings.Fields(c.offered("model", "get", "")); len(got) != mostOffered {
-		t.Errorf("want %d uids, got %d", mostOffered, len(got))
-	}
+	got := strings.Fields(c.offered("model", "get", ""))
+	failIf(t, len(got) != mostOffered, "want %d uids, got %d", mostOffered, len(got))
 	if got := nowhere(t).do("__complete", "model", "get", ""); got != ":4\n" {
 		t.Errorf("want nothing offered, got %q", got)
 	}

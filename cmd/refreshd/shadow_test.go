@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -18,9 +16,7 @@ var exported = []string{"shadow", "../../examples/adopt/cron.csv", "-f", "../../
 func (c *console) differs(args ...string) string {
 	c.t.Helper()
 	code, stdout, stderr := c.run(args...)
-	if code != exitDiffer || stderr != "" {
-		c.t.Fatalf("expected exit code %d and no complaint, found %d\n%s", exitDiffer, code, stderr)
-	}
+	stopIf(c.t, code != exitDiffer || stderr != "", "expected exit code %d and no complaint, found %d\n%s", exitDiffer, code, stderr)
 	return stdout
 }
 
@@ -37,9 +33,7 @@ func TestTheExportOfAnOldCronIsComparedWithoutRedis(t *testing.T) {
 	} {
 		expectContains(t, text, line)
 	}
-	if strings.Contains(text, "tbl_3") {
-		t.Errorf("expected a model that agrees to be left out, found it in\n%s", text)
-	}
+	failIf(t, strings.Contains(text, "tbl_3"), "expected a model that agrees to be left out, found it in\n%s", text)
 }
 
 func TestAShadowTellsEachDifferenceAndTheSumInJSON(t *testing.T) {
@@ -54,9 +48,7 @@ func TestAShadowTellsEachDifferenceAndTheSumInJSON(t *testing.T) {
 		}
 	}
 	want := []string{"difference missed tbl_2 <nil>", "difference earlier tbl_1 <nil>", "model <nil> tbl_1 <nil>", "model <nil> tbl_2 <nil>", "summary <nil> <nil> 2"}
-	if diff := cmp.Diff(want, kinds); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, want, kinds)
 }
 
 func TestAShadowThatAgreesEndsWell(t *testing.T) {
@@ -77,9 +69,7 @@ func TestAShadowOfAQueueWritesNothing(t *testing.T) {
 		text := c.differs("shadow", "-", "--within", "2m")
 		expectContains(t, text, "3 runs of 1 model")
 		expectContains(t, text, "unknown")
-		if diff := cmp.Diff(before, server.Dump(t)); diff != "" {
-			t.Errorf("expected nothing to be written (-before +after)\n%s", diff)
-		}
+		equal(t, before, server.Dump(t))
 	})
 }
 

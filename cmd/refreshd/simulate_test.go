@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -46,12 +44,8 @@ func TestASimulationNeedsNoRedis(t *testing.T) {
 		"2026-01-05T05:00:00.000Z start 1 2026-01-05T06:00:00.000Z", "2026-01-05T06:00:00.000Z timeout 1 2026-01-05T06:00:00.000Z",
 	}
 	got, summary := told(c, "--policy", policy, "--start", "2026-01-05", "--outcomes", "-")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-	if summary["attempts"] != 2.0 || summary["timeouts"] != 1.0 {
-		t.Errorf("expected two attempts and a timeout, found %v", summary)
-	}
+	equal(t, want, got)
+	failIf(t, summary["attempts"] != 2.0 || summary["timeouts"] != 1.0, "expected two attempts and a timeout, found %v", summary)
 }
 
 func TestASimulationPrintsEveryFormat(t *testing.T) {
@@ -89,9 +83,8 @@ func TestAStoredPolicyIsSimulatedByItsName(t *testing.T) {
 	for name, text := range map[string]string{"twice-daily": "", "-": "uid: a\npolicy: twice-daily\n"} {
 		c.in = text
 		events, _ := told(c, "--policy", name, "--start", "2026-01-05T12:00:00Z", "--outcomes", outcomes)
-		if want := "2026-01-05T12:01:00.000Z success 1 2026-01-05T15:00:00.000Z"; len(events) != 2 || events[1] != want {
-			t.Errorf("expected %s, found %v", want, events)
-		}
+		want := "2026-01-05T12:01:00.000Z success 1 2026-01-05T15:00:00.000Z"
+		failIf(t, len(events) != 2 || events[1] != want, "expected %s, found %v", want, events)
 	}
 }
 
@@ -101,9 +94,8 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	args := []string{"--policy", usual, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
 	both := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
 	expectContains(t, both, "twice-daily  hasty", "retries that helped")
-	if again := c.do(append([]string{"simulate", "--against", hasty}, args...)...); again != both {
-		t.Error("expected the same seed to tell the same")
-	}
+	again := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
+	failIf(t, again != both, "expected the same seed to tell the same")
 	alone, _ := told(c, args...)
 	var compared []string
 	for _, object := range c.objects(c.do(append([]string{"simulate", "-o", "json", "--against", hasty}, args...)...)) {
@@ -111,9 +103,8 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 			compared = append(compared, fmt.Sprint(object["at"], object["event"]))
 		}
 	}
-	if len(alone) == 0 || len(alone) != len(compared) {
-		t.Errorf("expected policies that differ in what was not needed to run alike, found %d and %d events", len(alone), len(compared))
-	}
+	failIf(t, len(alone) == 0 || len(alone) != len(compared),
+		"expected policies that differ in what was not needed to run alike, found %d and %d events", len(alone), len(compared))
 	same := c.do(append([]string{"simulate", "--against", usual}, args...)...)
 	expectContains(t, same, usual) // equal names would tell nothing
 }
@@ -140,22 +131,17 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsPlace(t *testing.T) {
 		"nothing":           {"", "lost", "expected one policy or model, found 0"},
 		"an outcome":        {"timeout: 1h", "lost\nfailed 3m\n", "o line 2: expected \"success 2m\""},
 	} {
-		if told := nowhere(t).fail(exitFailed, "simulate", "--policy", file(t, "p", test.policy), "--outcomes", file(t, "o", test.outcomes)); !strings.Contains(told, test.want) {
-			t.Errorf("%s: expected %s, found %s", name, test.want, told)
-		}
+		told := nowhere(t).fail(exitFailed, "simulate", "--policy", file(t, "p", test.policy), "--outcomes", file(t, "o", test.outcomes))
+		failIf(t, !strings.Contains(told, test.want), "%s: expected %s, found %s", name, test.want, told)
 	}
 }
 
 // TestThePictureOfTheREADMEIsWhatItsCommandPrints runs the command that README.md shows above docs/twice-daily.svg.
 func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
 	want, err := os.ReadFile("../../docs/twice-daily.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := &console{t: t}
 	got := c.do("simulate", "--policy", "../../examples/policies/twice-daily.txt", "--outcomes", "../../examples/policies/bad-afternoon.txt",
 		"--start", "2026-01-05T14:05:00+01:00", "-o", "svg")
-	if got != string(want) {
-		t.Error("docs/twice-daily.svg is not what the command prints: print it anew, and look at it")
-	}
+	failIf(t, got != string(want), "docs/twice-daily.svg is not what the command prints: print it anew, and look at it")
 }

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
@@ -22,9 +20,8 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		c.do("model", "enable", "once")
 		c.do("model", "disable", "daily")
 		q.Say("{}", "{}", "{}")
-		if _, err := q.Store.Claim(t.Context(), "me", 2, time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		_, err := q.Store.Claim(t.Context(), "me", 2, time.Minute)
+		stopIf(t, err != nil, "%v", err)
 		q.Command("{}")
 		got := c.object("stats")
 		if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["at"])); err != nil {
@@ -47,9 +44,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 			},
 			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, want, got)
 		expectContains(t, c.do("stats"), "claimed", "counted create", "3")
 	})
 }
@@ -76,9 +71,7 @@ func TestTheRetrySuccessRateIsTheShareOfCyclesThatARetrySaved(t *testing.T) {
 			got[name] = value
 		}
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	equal(t, want, got)
 	expectContains(t, s.do("stats"), "retries", "7, 2 of 4 cycles that needed one were saved (50%)")
 }
 
@@ -94,9 +87,7 @@ func TestAQueueInWhichNothingWasEverStoredIsTold(t *testing.T) {
 			}
 			_, stdout, stderr := c.run(append(words, "--queue", "bigtable")...)
 			expectContains(t, stderr, "refreshd: queue bigtable: nothing was ever stored in it; others here: bigtables\n")
-			if strings.Contains(stdout, "nothing was") {
-				t.Errorf("%s: expected it on stderr only, found %s", command, stdout)
-			}
+			failIf(t, strings.Contains(stdout, "nothing was"), "%s: expected it on stderr only, found %s", command, stdout)
 		}
 		server.Flush(t)
 		_, _, stderr := c.run("stats")

@@ -41,9 +41,7 @@ func (s *timedQueue) set(clock string) {
 		clock = "2026-01-05T" + clock + "Z"
 	}
 	now, err := time.Parse(time.RFC3339, clock)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.queue.Server.Mini.SetTime(now)
 }
 
@@ -51,9 +49,8 @@ func (s *timedQueue) set(clock string) {
 func (s *timedQueue) round(clock string) {
 	s.t.Helper()
 	s.set(clock)
-	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.dispatcher.RunOnce(s.t.Context())
+	stopIf(s.t, err != nil, "%v", err)
 }
 
 // dispatch lets the dispatcher look at a time, and a worker take what it hands out.
@@ -70,7 +67,6 @@ func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
 	s.queue.Say(fixture.Result(kind, uid, s.queue.Attempt(uid), fields...))
-	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.poller.RunOnce(s.t.Context())
+	stopIf(s.t, err != nil, "%v", err)
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
@@ -32,27 +30,21 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 			"1 calendar: 1 created, 0 replaced, 0 unchanged, 0 refused; 1 limit: 1 created, 0 replaced, 0 unchanged, 0 refused; ", " models/s\n")
 		q := fixture.Live(t, server)
 		q.AwaitEvent(model.EventSuccess, 1)
-		if stats := q.Stats(); stats["import"] != 3 || stats["start"] != 1 || stats["success"] != 1 {
-			t.Errorf("expected three imported and the due one started once, found %v", stats)
-		}
+		stats := q.Stats()
+		failIf(t, stats["import"] != 3 || stats["start"] != 1 || stats["success"] != 1,
+			"expected three imported and the due one started once, found %v", stats)
 		moved := here.objects(here.do("model", "export", "--state", "-l", "uid!=due"))
-		if diff := cmp.Diff(old.objects(old.do("model", "export", "--state", "-l", "uid!=due")), moved); diff != "" {
-			t.Errorf("(-old +new):\n%s", diff)
-		}
+		equal(t, old.objects(old.do("model", "export", "--state", "-l", "uid!=due")), moved)
 		got := here.object("model", "get", "stopped")
-		if got["refresh_disabled_user_friendly_reason"] != "has not paid" || got["refresh_disabled_by"] != "hand" {
-			t.Errorf("expected a model that is disabled by hand, found %v", got)
-		}
+		failIf(t, got["refresh_disabled_user_friendly_reason"] != "has not paid" || got["refresh_disabled_by"] != "hand",
+			"expected a model that is disabled by hand, found %v", got)
 		code, stdout, stderr := here.run("model", "import", "-", "-o", "json") // what was refreshed since is another model now
-		if code != exitFailed || !strings.Contains(stderr, "standard input line 5: uid: expected a model that is not stored yet") {
-			t.Errorf("expected one refused, found code %d, %s", code, stderr)
-		}
+		failIf(t, code != exitFailed || !strings.Contains(stderr, "standard input line 5: uid: expected a model that is not stored yet"),
+			"expected one refused, found code %d, %s", code, stderr)
 		told = here.objects(stdout)[0]["error"].(string)
 		expectContains(t, told, "standard input line 5: uid: ")
 		summary := here.objects(stdout)[1]["models"]
-		if diff := cmp.Diff(map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, summary); diff != "" {
-			t.Error(diff)
-		}
+		equal(t, map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, summary)
 	})
 }
 
@@ -65,9 +57,7 @@ func TestAModelThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
 		client.LPush(t.Context(), "bigtables:model:b", "x")
 		client.HSet(t.Context(), "bigtables:model:c", "refresh_at", "soon")
 		code, stdout, stderr := c.run("model", "export", "--state")
-		if code != exitFailed || strings.Contains(stdout, `"uid":"b"`) {
-			t.Errorf("expected exit code 1 and no line of b, found %d and\n%s", code, stdout)
-		}
+		failIf(t, code != exitFailed || strings.Contains(stdout, `"uid":"b"`), "expected exit code 1 and no line of b, found %d and\n%s", code, stdout)
 		expectContains(t, stdout, `"uid":"a"`, `"uid":"c"`)
 		expectContains(t, stderr, "b: WRONGTYPE", `c: refresh_at: expected an RFC 3339 time, found "soon"`)
 		expectContains(t, c.fail(exitUsage, "model", "export", "-l", "status=busy"), "status: expected one of")

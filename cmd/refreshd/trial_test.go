@@ -30,9 +30,8 @@ func TestBenchMeasuresAndLeavesNothingBehind(t *testing.T) {
 		report.StartLateness == nil || report.ApplyLateness == nil || report.StartLateness.P50 > report.StartLateness.Max:
 		t.Errorf("expected every number, found %s", p.Output())
 	}
-	if left := server.Dump(t); len(left) != 1 {
-		t.Errorf("expected the other data alone, found %v", left)
-	}
+	left := server.Dump(t)
+	failIf(t, len(left) != 1, "expected the other data alone, found %v", left)
 	p = testkit.Refreshd(t, "bench", "--models", "20", "--paced", "0")
 	if code := p.Wait(); code != exitDone || !strings.Contains(p.Output(), "its numbers are no measurement") || !strings.Contains(p.Output(), "cycles a second") {
 		t.Errorf("expected a warning and a report, found %d: %s", code, p.Output())
@@ -53,17 +52,16 @@ func TestConformanceTellsWhatFailsAndLeavesNothingBehind(t *testing.T) {
 	hasty := []string{"--redis", server.URL, "--scenario", "success", "--", "sh", "-c", "echo 'no \x1b[31mredis' >&2; exit 3"}
 	code, stdout, stderr := c.run(append([]string{"conformance", "-o", "json"}, hasty...)...)
 	var report conformance.Report
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil || code != exitFailed || report.Holds || len(report.Checks) != 3 {
-		t.Errorf("expected a report and a failure, found %v, %d, %s", err, code, stdout)
-	}
+	err := json.Unmarshal([]byte(stdout), &report)
+	failIf(t, err != nil || code != exitFailed || report.Holds || len(report.Checks) != 3,
+		"expected a report and a failure, found %v, %d, %s", err, code, stdout)
 	expectContains(t, stderr, "[success] no  [31mredis\n")
 	if long.Enabled() {
 		_, stdout, _ := c.run(append([]string{"conformance"}, hasty...)...)
 		expectContains(t, stdout, "a result is answered as success (found: nothing within the time; the worker has ended: exit status 3)", "not yet a worker of refreshd")
 	}
-	if left := server.Dump(t); len(left) > 0 {
-		t.Errorf("expected an empty Redis, found %v", left)
-	}
+	left := server.Dump(t)
+	failIf(t, len(left) > 0, "expected an empty Redis, found %v", left)
 }
 
 func TestDemoNeverTouchesAnotherRedisAndFailsWhenTheAudienceDidNotSeeEverything(t *testing.T) {
@@ -71,7 +69,6 @@ func TestDemoNeverTouchesAnotherRedisAndFailsWhenTheAudienceDidNotSeeEverything(
 	code, stdout, stderr := nowhere(t).run("demo", "--for", "1ms", "--queue", "other", "-o", "json")
 	expectContains(t, stderr, "before everything was seen: 0 of")
 	first, _, _ := strings.Cut(stdout, "\n")
-	if code != exitFailed || !strings.Contains(first, "other:model:") {
-		t.Errorf("expected a failure, and first the commands of the queue other, found %d, %s", code, first)
-	}
+	failIf(t, code != exitFailed || !strings.Contains(first, "other:model:"),
+		"expected a failure, and first the commands of the queue other, found %d, %s", code, first)
 }

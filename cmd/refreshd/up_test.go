@@ -88,9 +88,7 @@ func (b *background) line(t *testing.T, text string) string {
 		if strings.Contains(line, text) {
 			return line
 		}
-		if err != nil {
-			t.Fatalf("expected a line with %q, found the end: %v\n%s", text, err, b.stderr)
-		}
+		stopIf(t, err != nil, "expected a line with %q, found the end: %v\n%s", text, err, b.stderr)
 	}
 }
 
@@ -102,17 +100,15 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	c := &console{t: t}
 	up := c.start("up", "-o", "json", "--models", models, "--http", service.URL)
 	var hint struct{ Redis, Port, Queue, Dashboard string }
-	if err := json.Unmarshal([]byte(up.line(t, "redis")), &hint); err != nil || !strings.HasSuffix(hint.Redis, ":"+hint.Port) || hint.Queue != "bigtables" {
-		t.Fatalf("expected where its Redis is, found %+v, %v", hint, err)
-	}
+	err := json.Unmarshal([]byte(up.line(t, "redis")), &hint)
+	stopIf(t, err != nil || !strings.HasSuffix(hint.Redis, ":"+hint.Port) || hint.Queue != "bigtables",
+		"expected where its Redis is, found %+v, %v", hint, err)
 	up.line(t, `"uid":"a","result":"created"`)
 	up.line(t, `"uid":"b","result":"refused"`)
-	if page := read(t, hint.Dashboard); !strings.Contains(page, "<h1>Overview</h1>") {
-		t.Errorf("expected the dashboard at %s, found %s", hint.Dashboard, page)
-	}
-	if payload := <-service.asked; payload != `{"n":1}` {
-		t.Errorf("expected the payload of a, found %s", payload)
-	}
+	page := read(t, hint.Dashboard)
+	failIf(t, !strings.Contains(page, "<h1>Overview</h1>"), "expected the dashboard at %s, found %s", hint.Dashboard, page)
+	payload := <-service.asked
+	failIf(t, payload != `{"n":1}`, "expected the payload of a, found %s", payload)
 	q := fixture.Live(t, &testkit.Server{Addrs: []string{strings.TrimPrefix(hint.Redis, "redis://")}})
 	q.AwaitEvent(model.EventSuccess, 1)
 	up.ends(t)
@@ -123,14 +119,10 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 func read(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v: %s", address, response.Status, err, page)
-	}
+	stopIf(t, err != nil || response.StatusCode != http.StatusOK, "%s: %s, %v: %s", address, response.Status, err, page)
 	return string(page)
 }
 
@@ -145,25 +137,22 @@ func TestUpAppliesWhatItsWorkerHandsBackAtTheEnd(t *testing.T) {
 		testkit.Await(t, service.asked, "a request of the worker")
 		up.ends(t)
 		for _, uid := range []string{"a", "b"} {
-			if got := c.object("model", "get", uid); got["status"] != "due" || got["refresh_why"] != "interrupted: again at once" {
-				t.Errorf("expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
-			}
+			got := c.object("model", "get", uid)
+			failIf(t, got["status"] != "due" || got["refresh_why"] != "interrupted: again at once",
+				"expected %s to be due again, found %v: %v", uid, got["status"], got["refresh_why"])
 		}
-		if left := q.List(q.Store.Keys.Output); len(left) > 0 {
-			t.Errorf("expected every message applied, found %v", left)
-		}
-		if pollers := q.Scores(q.Store.Keys.Pollers); len(pollers) > 0 {
-			t.Errorf("expected the poller to have resigned, found %v", pollers)
-		}
+		left := q.List(q.Store.Keys.Output)
+		failIf(t, len(left) > 0, "expected every message applied, found %v", left)
+		pollers := q.Scores(q.Store.Keys.Pollers)
+		failIf(t, len(pollers) > 0, "expected the poller to have resigned, found %v", pollers)
 	})
 }
 
 // ends stops a command, which must end well.
 func (b *background) ends(t *testing.T) {
 	t.Helper()
-	if code := b.stop(); code != exitDone {
-		t.Errorf("expected exit code 0, found %d\n%s", code, b.stderr)
-	}
+	code := b.stop()
+	failIf(t, code != exitDone, "expected exit code 0, found %d\n%s", code, b.stderr)
 }
 
 // awaitLog waits for a line of the log.
@@ -186,31 +175,21 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 		q := fixture.Live(t, server)
 		a := &app{}
 		build, err := a.prepareDaemons(t.Context(), &upFlags{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		client := server.Client(t)
 		queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		daemons, err := build(queue)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		q.Command(`{"type":"put","uid":"a"}`)
 		q.Say(slices.Repeat([]string{"garbage"}, 250)...)
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if err := daemons.drain(ended); err != nil {
-			t.Fatal(err)
-		}
-		if stats := q.Stats(); stats["create"] != 1 || stats["malformed"] != 250 {
-			t.Errorf("expected everything applied, found %v", stats)
-		}
-		if pollers := q.Scores(q.Store.Keys.Pollers); len(pollers) > 0 {
-			t.Errorf("expected the poller to have resigned, found %v", pollers)
-		}
+		must(t, daemons.drain(ended))
+		stats := q.Stats()
+		failIf(t, stats["create"] != 1 || stats["malformed"] != 250, "expected everything applied, found %v", stats)
+		pollers := q.Scores(q.Store.Keys.Pollers)
+		failIf(t, len(pollers) > 0, "expected the poller to have resigned, found %v", pollers)
 	})
 }
 
@@ -220,13 +199,10 @@ func TestNoGraceIsNotTheDefaultGrace(t *testing.T) {
 		flags := pflag.NewFlagSet("worker", pflag.ContinueOnError)
 		loop.bindLife(flags)
 		if text != "" {
-			if err := flags.Set("grace", text); err != nil {
-				t.Fatal(err)
-			}
+			must(t, flags.Set("grace", text))
 		}
-		if got := (worker.Config{Grace: loop.workerGrace()}).WithDefaults().Grace; got != want {
-			t.Errorf("--grace %q: expected %s, found %s", text, want, got)
-		}
+		got := (worker.Config{Grace: loop.workerGrace()}).WithDefaults().Grace
+		failIf(t, got != want, "--grace %q: expected %s, found %s", text, want, got)
 	}
 }
 
@@ -239,9 +215,7 @@ func TestDaemonsOfSeparateProcessesRefreshTogether(t *testing.T) {
 		c.put("uid: a\npayload: {n: 1}\n")
 		q.AwaitEvent(model.EventSuccess, 1)
 		got := c.object("model", "get", "a")
-		if got["status"] != "finished" || got["last_success_at"] == nil {
-			t.Errorf("expected a refreshed model, found %v", got)
-		}
+		failIf(t, got["status"] != "finished" || got["last_success_at"] == nil, "expected a refreshed model, found %v", got)
 		for name, daemon := range map[string]*background{"dispatcher": dispatcher, "poller": poller, "worker": worker} {
 			daemon.ends(t)
 			expectContains(t, daemon.stderr.String(), fmt.Sprintf(`"part":%q`, name), `"message":"started"`, `"message":"stopped"`)
@@ -281,7 +255,6 @@ func TestUpAppliesResultsWhileItsWorkerIsStillStopping(t *testing.T) {
 	service.release <- struct{}{}
 	q.AwaitEvent(model.EventSuccess, 1) // of one, while the other is still being worked on
 	close(service.release)
-	if code := up.stop(); code != exitDone {
-		t.Fatalf("expected exit code 0, found %d\n%s", code, up.stderr)
-	}
+	code := up.stop()
+	stopIf(t, code != exitDone, "expected exit code 0, found %d\n%s", code, up.stderr)
 }

@@ -42,18 +42,15 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	if err == nil {
 		n.poller, err = poller.New(n.part, poller.Config{Owner: "p1"})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
 // round lets the poller and then the dispatcher work.
 func (n *named) round() {
 	n.t.Helper()
-	if _, err := n.poller.RunOnce(n.t.Context()); err != nil {
-		n.t.Fatal(err)
-	}
+	_, err := n.poller.RunOnce(n.t.Context())
+	stopIf(n.t, err != nil, "%v", err)
 	if _, err := n.dispatcher.RunOnce(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
@@ -73,9 +70,8 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		}
 		n.queue.Command(put("http://1"))
 		n.round()
-		if diff := cmp.Diff([]string{entry("http://1")}, n.input()); diff != "" {
-			t.Fatal(diff)
-		}
+		diff := cmp.Diff([]string{entry("http://1")}, n.input())
+		stopIf(t, diff != "", "%v", diff)
 		n.queue.Command(put("http://2")) // it takes the place of what stands there
 		n.round()
 		if diff := cmp.Diff([]string{entry("http://2")}, n.input()); diff != "" {
@@ -85,18 +81,16 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		attempt := n.queue.Attempt("b")
 		n.queue.Say(fmt.Sprintf(`{"type":"started","uid":"b","attempt_uid":%q,"worker":"w"}`, attempt))
 		n.round()
-		if worker := n.queue.Model("b")["worker"]; worker != "w" {
-			t.Errorf("expected the short names understood, found worker %q", worker)
-		}
+		worker := n.queue.Model("b")["worker"]
+		failIf(t, worker != "w", "expected the short names understood, found worker %q", worker)
 		n.queue.Say(
 			fmt.Sprintf(`{"type":"success","banner_uid":"b","request_attempt_uid":"another","refresh_attempt_uid":%q}`, attempt),
 			`{"type":"success","banner_uid":"nobody","attempt_uid":"x"}`,
 			fmt.Sprintf(`{"type":"success","banner_uid":"b","refresh_attempt_uid":%q}`, attempt))
 		n.round()
 		stats := n.queue.Stats()
-		if got := [3]int{stats["no_uid"], stats["unknown_model"], stats["success"]}; got != [3]int{1, 1, 1} {
-			t.Errorf("expected a contradiction, an unknown model and a success, found %v", stats)
-		}
+		got := [3]int{stats["no_uid"], stats["unknown_model"], stats["success"]}
+		failIf(t, got != [3]int{1, 1, 1}, "expected a contradiction, an unknown model and a success, found %v", stats)
 		n.queue.Command(`{"type":"run","uid":"b"}`)
 		n.round()
 		n.queue.Clock.Turn(2 * time.Minute) // its attempt is taken back where nobody has taken it
@@ -114,12 +108,9 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		c.do("queue", "set", "--model-name", "banner_uid")
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
 		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
-		if diff := cmp.Diff(want, c.object("queue", "show")); diff != "" {
-			t.Error(diff)
-		}
-		if _, err := q.Store.Claim(t.Context(), "p1", 1, time.Second); err != nil {
-			t.Fatal(err)
-		}
+		equal(t, want, c.object("queue", "show"))
+		_, err := q.Store.Claim(t.Context(), "p1", 1, time.Second)
+		stopIf(t, err != nil, "%v", err)
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, redis.Z{Score: 1, Member: "m"})
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is
@@ -162,9 +153,7 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 				return context.Cause(ctx)
 			}
 		}, worker.Config{Name: "w", FenceEvery: 10 * time.Millisecond})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		ended := make(chan error, 1)
@@ -185,16 +174,11 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		}
 		close(finish)
 		stop()
-		if err := testkit.Await(t, ended, "the end of the pool"); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]string{fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, n.queue.Attempt("b"))}, n.queue.List(n.part.Keys.Output)); diff != "" {
-			t.Error(diff)
-		}
+		must(t, testkit.Await(t, ended, "the end of the pool"))
+		equal(t, []string{fmt.Sprintf(`{"type":"success","banner_uid":"b","try":%q}`, n.queue.Attempt("b"))}, n.queue.List(n.part.Keys.Output))
 		n.round()
-		if stats := n.queue.Stats(); stats["success"] != 1 || stats["late"] != 0 || stats["timeout"] != 0 {
-			t.Errorf("expected a success in time, found %v", stats)
-		}
+		stats := n.queue.Stats()
+		failIf(t, stats["success"] != 1 || stats["late"] != 0 || stats["timeout"] != 0, "expected a success in time, found %v", stats)
 	})
 }
 
@@ -203,9 +187,8 @@ func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
 		n := openNamed(t, server, "--model-name", "banner_uid", "--attempt-name", "try")
 		n.queue.Command(`{"type":"put","uid":"b","payload":{"refresh_attempt_uid":"mine"},"policy":{"timeout":"1m"}}`)
 		n.round()
-		if list := n.input(); len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`) {
-			t.Fatalf("expected an attempt, found %q", list)
-		}
+		list := n.input()
+		stopIf(t, len(list) != 1 || !strings.HasPrefix(list[0], `{"banner_uid":"b","try":`), "expected an attempt, found %q", list)
 		n.queue.Clock.Turn(2 * time.Minute)
 		n.round()
 		n.queue.Command(`{"type":"run","uid":"b","force":true}`)

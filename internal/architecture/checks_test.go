@@ -5,6 +5,15 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 // TestEachCheckFindsItsFault gives each check of this package a small tree with a few faults, beside places that have none.
@@ -51,8 +60,6 @@ func TestEachCheckFindsItsFault(t *testing.T) {
 		missing := slices.DeleteFunc(slices.Clone(check.want), func(text string) bool {
 			return slices.ContainsFunc(check.got, func(place string) bool { return strings.Contains(place, text) })
 		})
-		if len(missing) > 0 || len(check.got) != len(check.want) {
-			t.Errorf("%s: expected %q, found %q", name, check.want, check.got)
-		}
+		failIf(t, len(missing) > 0 || len(check.got) != len(check.want), "%s: expected %q, found %q", name, check.want, check.got)
 	}
 }

@@ -30,14 +30,10 @@ type service struct {
 func readCompose(t *testing.T) map[string]service {
 	t.Helper()
 	text, err := os.ReadFile("../../docker-compose.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var compose struct{ Services map[string]service }
 	filled := strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")
-	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal([]byte(filled), &compose))
 	return compose.Services
 }
 
@@ -45,15 +41,12 @@ func readCompose(t *testing.T) map[string]service {
 func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
 	command := readCompose(t)["redis"].Command[1:]
 	password := slices.Index(command, "--requirepass")
-	if password < 0 || command[password+1] != "geheim" {
-		t.Fatalf("want Redis to ask for a password, got %q", command)
-	}
+	stopIf(t, password < 0 || command[password+1] != "geheim", "want Redis to ask for a password, got %q", command)
 	s := testkit.Redis(t, slices.Delete(command, password, password+2)...) // its server is asked without one
 	client := s.Client(t)
 	for option, want := range map[string]string{"appendonly": "yes", "maxmemory-policy": "noeviction"} {
-		if got := client.ConfigGet(t.Context(), option).Val()[option]; got != want {
-			t.Errorf("%s = %q, want %q", option, got, want)
-		}
+		got := client.ConfigGet(t.Context(), option).Val()[option]
+		failIf(t, got != want, "%s = %q, want %q", option, got, want)
 	}
 }
 
@@ -61,52 +54,41 @@ func TestComposeRedisKeepsWhatItWasTold(t *testing.T) {
 // people more runs under a profile.
 func TestComposeRunsDaemonsThatAreAskedForTheirHealth(t *testing.T) {
 	daemons, services := 0, readCompose(t)
-	if exec.Command(testkit.Binary(t), "poller", "--no-such-flag", "--help").Run() == nil {
-		t.Error("an unknown flag was accepted with --help, so no test of a command line shows anything")
-	}
+	failIf(t, exec.Command(testkit.Binary(t), "poller", "--no-such-flag", "--help").Run() == nil,
+		"an unknown flag was accepted with --help, so no test of a command line shows anything")
 	for name, s := range services {
-		if got := s.Deploy.Replicas; got != 2 && (name == "dispatcher" || name == "poller") {
-			t.Errorf("%s: %d replicas, want 2", name, got)
-		}
+		got := s.Deploy.Replicas
+		failIf(t, got != 2 && (name == "dispatcher" || name == "poller"), "%s: %d replicas, want 2", name, got)
 		extra := slices.Contains([]string{"dashboard", "notifier", "prometheus", "grafana"}, name)
-		if slices.Equal(s.Profiles, []string{"observe"}) != extra {
-			t.Errorf("%s: profiles %q", name, s.Profiles)
-		}
+		failIf(t, slices.Equal(s.Profiles, []string{"observe"}) != extra, "%s: profiles %q", name, s.Profiles)
 		for _, volume := range s.Volumes {
 			from, _, _ := strings.Cut(volume, ":")
-			if _, err := os.Stat(filepath.Join("../..", from)); strings.HasPrefix(from, ".") && err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
+			_, err := os.Stat(filepath.Join("../..", from))
+			failIf(t, strings.HasPrefix(from, ".") && err != nil, "%s: %v", name, err)
 		}
 		if s.Image != "refreshd" {
 			continue
 		}
 		daemons++
 		expectAccepted(t, name, s.Command)
-		if s.Environment["REDIS_URL"] != "redis://:geheim@redis:6379" {
-			t.Errorf("%s: want Redis with its password, got %q", name, s.Environment["REDIS_URL"])
-		}
+		failIf(t, s.Environment["REDIS_URL"] != "redis://:geheim@redis:6379", "%s: want Redis with its password, got %q", name, s.Environment["REDIS_URL"])
 		if test := s.Healthcheck.Test; strings.Join(test[:3], " ") != "CMD /refreshd health" || s.Environment["REFRESHD_HEALTH"] == "" {
 			t.Errorf("%s: want its health asked for by refreshd health where REFRESHD_HEALTH says, got %q and %q", name, test, s.Environment)
 		} else {
 			expectAccepted(t, name, test[2:])
 		}
 	}
-	if daemons != 5 || len(services["redis"].Healthcheck.Test) == 0 {
-		t.Errorf("want dispatcher, poller, worker, dashboard and notifier, and Redis asked too, got %d daemons", daemons)
-	}
+	failIf(t, daemons != 5 || len(services["redis"].Healthcheck.Test) == 0,
+		"want dispatcher, poller, worker, dashboard and notifier, and Redis asked too, got %d daemons", daemons)
 }
 
 // TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes starts it with each for a moment, and without a Redis.
 func TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes(t *testing.T) {
 	inside := filepath.Join(t.TempDir(), "routes.yaml")
-	if err := os.WriteFile(inside, []byte(fmt.Sprint(at(readManifest(t)[0], "data/routes.yaml"))), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(inside, []byte(fmt.Sprint(at(readManifest(t)[0], "data/routes.yaml"))), 0o600))
 	for _, routes := range []string{"../../deploy/routes.yaml", inside} {
-		if told, err := exec.Command(testkit.Binary(t), "notifier", "--redis", "redis://127.0.0.1:1", "--routes", routes, "--for", "1ms").CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", routes, err, told)
-		}
+		told, err := exec.Command(testkit.Binary(t), "notifier", "--redis", "redis://127.0.0.1:1", "--routes", routes, "--for", "1ms").CombinedOutput()
+		failIf(t, err != nil, "%s: %v\n%s", routes, err, told)
 	}
 }
 
@@ -114,7 +96,6 @@ func TestTheNotifierReadsTheRoutesOfComposeAndOfKubernetes(t *testing.T) {
 // helps.
 func expectAccepted(t *testing.T, who string, command []string) {
 	t.Helper()
-	if out, err := exec.Command(testkit.Binary(t), slices.Concat(command, []string{"--help"})...).CombinedOutput(); err != nil || !strings.Contains(string(out), "refreshd "+command[0]) {
-		t.Errorf("%s: refreshd %q: %v\n%s", who, command, err, out)
-	}
+	out, err := exec.Command(testkit.Binary(t), slices.Concat(command, []string{"--help"})...).CombinedOutput()
+	failIf(t, err != nil || !strings.Contains(string(out), "refreshd "+command[0]), "%s: refreshd %q: %v\n%s", who, command, err, out)
 }

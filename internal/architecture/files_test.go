@@ -50,9 +50,7 @@ func readTree(t *testing.T, tree fs.FS) (files []file) {
 		files = append(files, f)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -60,9 +58,7 @@ func readTree(t *testing.T, tree fs.FS) (files []file) {
 func document(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

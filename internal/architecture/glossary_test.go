@@ -16,9 +16,7 @@ import (
 
 func TestEachWordStandsInTheGlossaryOnce(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var others strings.Builder
 	for _, page := range pages {
 		if name := filepath.Base(page); name != "glossary.md" {

@@ -25,26 +25,20 @@ import (
 func TestAnImageKnowsItsVersion(t *testing.T) {
 	long.Only(t)
 	ignored, err := os.ReadFile("../../.dockerignore")
-	if err != nil || strings.Contains(string(ignored), ".git") {
-		t.Errorf("want .git sent to the build, so that it knows the commit, got %s (%v)", ignored, err)
-	}
+	failIf(t, err != nil || strings.Contains(string(ignored), ".git"),
+		"want .git sent to the build, so that it knows the commit, got %s (%v)", ignored, err)
 	text, err := os.ReadFile("../../Dockerfile")
 	build := buildCommand.FindStringSubmatch(string(text))
-	if err != nil || build == nil {
-		t.Fatalf("want a Dockerfile that builds the program, got %v\n%s", err, text)
-	}
+	stopIf(t, err != nil || build == nil, "want a Dockerfile that builds the program, got %v\n%s", err, text)
 	checkout, program := cloneOf(t), filepath.Join(t.TempDir(), "refreshd")
 	versionOf := func(version string) string {
 		execute(t, checkout, []string{"GOFLAGS=-buildvcs=auto", "VERSION=" + version}, strings.Replace(build[1], "/out/refreshd", program, 1))
 		return execute(t, checkout, nil, program+" --version")
 	}
 	commit := strings.TrimSpace(execute(t, checkout, nil, "git rev-parse HEAD"))
-	if told := versionOf(""); !strings.HasSuffix(told, ", commit "+commit[:12]+"\n") {
-		t.Errorf("in a checkout: want the commit %s, got %s", commit, told)
-	}
-	if err := os.WriteFile(filepath.Join(checkout, ".git", "HEAD"), []byte("gitdir: elsewhere"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	told := versionOf("")
+	failIf(t, !strings.HasSuffix(told, ", commit "+commit[:12]+"\n"), "in a checkout: want the commit %s, got %s", commit, told)
+	must(t, os.WriteFile(filepath.Join(checkout, ".git", "HEAD"), []byte("gitdir: elsewhere"), 0o600))
 	if told := versionOf("v1.2.3"); !strings.Contains(told, "refreshd v1.2.3,") {
 		t.Errorf("without a commit: want the version that was given, got %s", told)
 	}
@@ -67,26 +61,21 @@ func execute(t *testing.T, dir string, environ []string, command string) string 
 	var refused strings.Builder
 	shell.Stderr = &refused
 	out, err := shell.Output()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s%s", command, err, out, refused.String())
-	}
+	stopIf(t, err != nil, "%s: %v\n%s%s", command, err, out, refused.String())
 	return string(out)
 }
 
 func TestAReleaseNeedsAVersionAndAnEmptyDirectory(t *testing.T) {
 	full := t.TempDir()
-	if err := os.WriteFile(filepath.Join(full, "refreshd"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(full, "refreshd"), nil, 0o600))
 	for want, args := range map[string][]string{
 		`expected a version such as v1.2.3, found ""`:               nil,
 		`expected a version such as v1.2.3, found "1.2"`:            {"1.2"},
 		`expected a version such as v1.2.3, found "v1.2.3; rm -rf"`: {"v1.2.3; rm -rf"},
 		`expected an empty directory`:                               {"v1.2.3", full},
 	} {
-		if told, err := exec.Command("../../deploy/release.sh", args...).CombinedOutput(); err == nil || !strings.Contains(string(told), want) {
-			t.Errorf("%q: expected %s, found %v, %s", args, want, err, told)
-		}
+		told, err := exec.Command("../../deploy/release.sh", args...).CombinedOutput()
+		failIf(t, err == nil || !strings.Contains(string(told), want), "%q: expected %s, found %v, %s", args, want, err, told)
 	}
 }
 
@@ -102,22 +91,17 @@ func TestAReleaseHasTheSameBytesWhoeverBuildsIt(t *testing.T) {
 		execute(t, cloneOf(t), []string{"PLATFORMS=linux/amd64"}, "deploy/release.sh v1.2.3 "+dist)
 		built = append(built, filesOf(t, dist))
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(built[0])), []string{"SHA256SUMS", "refreshd-v1.2.3-linux-amd64", "refreshd-v1.2.3-linux-amd64.cdx.json"}); diff != "" {
-		t.Fatal(diff)
-	}
+	diff := cmp.Diff(slices.Sorted(maps.Keys(built[0])), []string{"SHA256SUMS", "refreshd-v1.2.3-linux-amd64", "refreshd-v1.2.3-linux-amd64.cdx.json"})
+	stopIf(t, diff != "", "%v", diff)
 	for name := range built[0] {
-		if built[0][name] != built[1][name] {
-			t.Errorf("%s: expected the same bytes, found others", name)
-		}
+		failIf(t, built[0][name] != built[1][name], "%s: expected the same bytes, found others", name)
 	}
 	execute(t, dist, nil, "sha256sum -c --quiet SHA256SUMS")
-	if parts := parse(t, built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"]); at(parts, "bomFormat") != "CycloneDX" || len(list(parts, "components")) < 10 {
-		t.Errorf("expected what the program consists of, found %+v", parts)
-	}
+	parts := parse(t, built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"])
+	failIf(t, at(parts, "bomFormat") != "CycloneDX" || len(list(parts, "components")) < 10, "expected what the program consists of, found %+v", parts)
 	binary := filepath.Join(dist, "refreshd-v1.2.3-linux-amd64")
-	if told := execute(t, ".", nil, binary+" --version"); !released.MatchString(told) {
-		t.Errorf("expected version and commit, found %s", told)
-	}
+	told := execute(t, ".", nil, binary+" --version")
+	failIf(t, !released.MatchString(told), "expected version and commit, found %s", told)
 	if told, err := exec.Command("ldd", binary).CombinedOutput(); err == nil {
 		t.Errorf("expected a static program, found %s", told)
 	}
@@ -127,36 +111,27 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 	long.Only(t)
 	dir := t.TempDir()
 	for _, arch := range []string{"amd64", "arm64"} {
-		if err := os.WriteFile(filepath.Join(dir, "refreshd-"+arch), []byte("the program for "+arch), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "refreshd-"+arch), []byte("the program for "+arch), 0o600))
 	}
 	write := func(to string) map[string]string {
 		execute(t, "../../deploy/image", []string{"GOFLAGS=-mod=readonly -trimpath"},
 			"go run . -version v1.2.3 -revision abc -created 1790000000 -binaries "+dir+"/refreshd-ARCH -o "+filepath.Join(dir, to))
 		file, err := os.Open(filepath.Join(dir, to))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = file.Close() }()
 		files, _ := untar(t, file)
 		return files
 	}
 	files := write("image.tar")
-	if diff := cmp.Diff(files, write("again.tar")); diff != "" {
-		t.Errorf("expected the same image, found (-first +second):\n%s", diff)
-	}
+	equal(t, files, write("again.tar"))
 	blob := func(digest any) string {
 		return files["blobs/"+strings.Replace(fmt.Sprint(digest), ":", "/", 1)]
 	}
 	top := parse(t, files["index.json"])
-	if len(list(top, "manifests")) != 1 || at(top, "manifests/0/annotations/org.opencontainers.image.ref.name") != "v1.2.3" {
-		t.Fatalf("expected one image of many platforms by its version, found %s", files["index.json"])
-	}
+	stopIf(t, len(list(top, "manifests")) != 1 || at(top, "manifests/0/annotations/org.opencontainers.image.ref.name") != "v1.2.3",
+		"expected one image of many platforms by its version, found %s", files["index.json"])
 	platforms := list(parse(t, blob(at(top, "manifests/0/digest"))), "manifests")
-	if len(platforms) != 2 {
-		t.Fatalf("expected two platforms, found %+v", platforms)
-	}
+	stopIf(t, len(platforms) != 2, "expected two platforms, found %+v", platforms)
 	for _, m := range platforms {
 		arch, manifest := fmt.Sprint(at(m, "platform/architecture")), parse(t, blob(at(m, "digest")))
 		const label = "config/Labels/org.opencontainers.image."
@@ -165,21 +140,18 @@ func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
 			"config/Env": "[REFRESHD_HEALTH=127.0.0.1:8080]", "config/Healthcheck/Test": "[CMD /refreshd health /livez]", label + "version": "v1.2.3", label + "revision": "abc", label + "licenses": "MIT",
 		})
 		zipped, err := gzip.NewReader(strings.NewReader(blob(at(manifest, "layers/0/digest"))))
-		if layers := len(list(manifest, "layers")); err != nil || layers != 1 {
-			t.Fatalf("expected one layer, found %d, %v", layers, err)
-		}
+		layers := len(list(manifest, "layers"))
+		stopIf(t, err != nil || layers != 1, "expected one layer, found %d, %v", layers, err)
 		inside, modes := untar(t, zipped)
-		if inside["refreshd"] != "the program for "+arch || modes["refreshd"] != "-rwxr-xr-x 0" || modes["data/"] != "drwxr-xr-x 65532" || len(modes) != 2 {
-			t.Errorf("expected the program and a directory of nobody, found %v", modes)
-		}
+		failIf(t, inside["refreshd"] != "the program for "+arch || modes["refreshd"] != "-rwxr-xr-x 0" || modes["data/"] != "drwxr-xr-x 65532" || len(modes) != 2,
+			"expected the program and a directory of nobody, found %v", modes)
 	}
 }
 
 func parse(t *testing.T, text string) (value any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%v in %s", err, text)
-	}
+	err := json.Unmarshal([]byte(text), &value)
+	stopIf(t, err != nil, "%v in %s", err, text)
 	return value
 }
 
@@ -192,9 +164,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 		text, failed := os.ReadFile(filepath.Join(dir, entry.Name()))
 		files[entry.Name()], err = string(text), errors.Join(err, failed)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 

@@ -130,13 +130,9 @@ func TestTravel(t *testing.T) {
 	q := fixture.New(t, testkit.Miniredis(t))
 	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
 	p, err := poller.New(q.Store, poller.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d, err := dispatcher.New(q.Store, dispatcher.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
 	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
 	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
@@ -162,13 +158,10 @@ func TestTravel(t *testing.T) {
 		},
 	}
 	for _, step := range steps[:stage+1] {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, step())
 	}
-	if got := q.Model("tbl_1")["refresh_why"]; stage == len(stages) && !strings.HasPrefix(got, "retry 1/2") {
-		t.Errorf("refresh_why %q, want a retry", got)
-	}
+	got := q.Model("tbl_1")["refresh_why"]
+	failIf(t, stage == len(stages) && !strings.HasPrefix(got, "retry 1/2"), "refresh_why %q, want a retry", got)
 }
 
 // TestAJourneyIsShort follows what each stage runs more often than the one before it, and compares that with the page.
@@ -177,9 +170,8 @@ func TestAJourneyIsShort(t *testing.T) {
 	page := document(t, "architecture.md")
 	code, binary := readCode(t), filepath.Join(t.TempDir(), "travel.test")
 	packages := module + strings.Join(counted, ","+module)
-	if out, err := exec.Command("go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o="+binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
+	out, err := exec.Command("go", "test", "-c", "-covermode=count", "-coverpkg="+packages, "-o="+binary, ".").CombinedOutput()
+	stopIf(t, err != nil, "build: %v\n%s", err, out)
 	before := travel(t, binary, 0)
 	for i, stage := range stages {
 		after := travel(t, binary, i+1)
@@ -200,9 +192,7 @@ func travel(t *testing.T, binary string, stage int) string {
 		t.Fatalf("travel: %v\n%s", err, out)
 	}
 	text, err := os.ReadFile(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(text)
 }
 

@@ -42,15 +42,11 @@ func readCode(t *testing.T) code {
 	list := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", "./dispatcher", "./poller")
 	list.Dir = "../.."
 	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exports := map[string]string{}
 	for decoder := json.NewDecoder(strings.NewReader(string(out))); decoder.More(); {
 		var listed struct{ ImportPath, Export string }
-		if err := decoder.Decode(&listed); err != nil {
-			t.Fatal(err)
-		}
+		must(t, decoder.Decode(&listed))
 		exports[listed.ImportPath] = listed.Export
 	}
 	config := types.Config{Importer: importer.ForCompiler(positions, "gc", func(name string) (io.ReadCloser, error) { return os.Open(exports[name]) })}
@@ -63,9 +59,8 @@ func readCode(t *testing.T) code {
 			}
 		}
 		info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}
-		if _, err := config.Check(module+folder, positions, sources, info); err != nil {
-			t.Fatal(err)
-		}
+		_, err := config.Check(module+folder, positions, sources, info)
+		stopIf(t, err != nil, "%v", err)
 		for _, source := range sources {
 			for _, d := range (file{syntax: source}).functions() {
 				f := &function{source.Name.Name + "." + nameOf(d), positions.Position(d.Pos()).Filename, d.Body, info}

@@ -25,9 +25,7 @@ const manifest = "../../deploy/kubernetes/refreshd.yaml"
 func readManifest(t *testing.T) (objects []any) {
 	t.Helper()
 	file, err := os.Open(manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = file.Close() }()
 	documents := yaml.NewDecoder(file)
 	for {
@@ -70,9 +68,8 @@ func list(value any, path string) []any {
 func expectAt(t *testing.T, where string, value any, want map[string]string) {
 	t.Helper()
 	for path, text := range want {
-		if got := fmt.Sprint(at(value, path)); got != text {
-			t.Errorf("%s: %s: want %s, got %s", where, path, text, got)
-		}
+		got := fmt.Sprint(at(value, path))
+		failIf(t, got != text, "%s: %s: want %s, got %s", where, path, text, got)
 	}
 }
 
@@ -98,9 +95,8 @@ func TestKubernetesRunsEachDaemonWithProbesAndWithoutRights(t *testing.T) {
 		if daemon == "dashboard" { // whose sessions are its own
 			want = 1
 		}
-		if replicas[name] != want || kept[name] != (want > 1) {
-			t.Errorf("%s: want %d, and one kept where there are two, got %d and %v", name, want, replicas[name], kept[name])
-		}
+		failIf(t, replicas[name] != want || kept[name] != (want > 1),
+			"%s: want %d, and one kept where there are two, got %d and %v", name, want, replicas[name], kept[name])
 	}
 }
 
@@ -112,9 +108,7 @@ func TestKubernetesLetsNobodyInButForHealth(t *testing.T) {
 		}
 	}
 	for _, daemon := range daemonsToDeploy {
-		if !slices.Contains(closed, any("refreshd-"+daemon)) {
-			t.Errorf("%s: want a policy that opens its health alone, found one for %q", daemon, closed)
-		}
+		failIf(t, !slices.Contains(closed, any("refreshd-"+daemon)), "%s: want a policy that opens its health alone, found one for %q", daemon, closed)
 	}
 }
 
@@ -126,9 +120,8 @@ func expectContained(t *testing.T, c any) {
 	for _, variable := range list(c, "env") {
 		told = told || at(variable, "name") == "REFRESHD_HEALTH" && at(variable, "value") == ":8080"
 	}
-	if !told || at(c, "resources/limits/memory") == nil || at(c, "resources/requests/cpu") == nil {
-		t.Errorf("%s: want it to tell its health on 8080, and resources, got %v", name, c)
-	}
+	failIf(t, !told || at(c, "resources/limits/memory") == nil || at(c, "resources/requests/cpu") == nil,
+		"%s: want it to tell its health on 8080, and resources, got %v", name, c)
 	expectAt(t, name, c, map[string]string{
 		"args/0": name, "ports/0/name": "health", "livenessProbe/httpGet/path": "/livez", "readinessProbe/httpGet/path": "/readyz",
 		"livenessProbe/httpGet/port": "health", "readinessProbe/httpGet/port": "health",
@@ -143,9 +136,8 @@ func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
 		"go run . <../refreshd.yaml": "12 objects\n",
 		"sed 's/readOnlyRootFilesystem/readonlyRootFilesystem/' ../refreshd.yaml | go run . 2>&1 | grep -c 'unknown field'": "1\n",
 	} {
-		if told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath"}, command); told != want {
-			t.Errorf("%s: want %s, got %s", command, want, told)
-		}
+		told := execute(t, "../../deploy/kubernetes/check", []string{"GOFLAGS=-mod=readonly -trimpath"}, command)
+		failIf(t, told != want, "%s: want %s, got %s", command, want, told)
 	}
 }
 
@@ -157,9 +149,7 @@ func systemdUnits(t *testing.T) map[string]string {
 	t.Helper()
 	units := filesOf(t, "../../deploy/systemd")
 	for _, daemon := range daemonsToDeploy {
-		if units["refreshd-"+daemon+".service"] == "" {
-			t.Errorf("want a unit for the %s, got none", daemon)
-		}
+		failIf(t, units["refreshd-"+daemon+".service"] == "", "want a unit for the %s, got none", daemon)
 	}
 	return units
 }
@@ -176,9 +166,7 @@ func TestSystemdRunsCommandsThatAreAccepted(t *testing.T) {
 			continue
 		}
 		command := strings.Fields(line)
-		if name != "refreshd-"+command[0]+".service" {
-			t.Errorf("%s runs a %s", name, command[0])
-		}
+		failIf(t, name != "refreshd-"+command[0]+".service", "%s runs a %s", name, command[0])
 		expectAccepted(t, name, command)
 		if name == "refreshd-dashboard.service" && (!strings.Contains(line, " --token-file %d/token") || !strings.Contains(unit, "\nLoadCredential=token:/")) {
 			t.Errorf("%s: want a token that it does not begin without, got %q", name, line)
@@ -195,9 +183,7 @@ func TestSystemdKeepsADaemonFromAllThatItDoesNotNeed(t *testing.T) {
 	dir := t.TempDir()
 	for name, unit := range systemdUnits(t) {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(strings.ReplaceAll(unit, unitProgram, testkit.Binary(t))), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(strings.ReplaceAll(unit, unitProgram, testkit.Binary(t))), 0o600))
 		// Nothing that it depends on is looked at: what is installed here says nothing about the units.
 		if told, err := exec.Command("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", path).CombinedOutput(); err != nil || strings.Contains(string(told), name) {
 			t.Errorf("%s: %v\n%s", name, err, told)

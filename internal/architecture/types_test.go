@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 var (
@@ -25,9 +23,7 @@ func TestTheTypesOfTheNodeClientAreThoseOfItsExports(t *testing.T) {
 	dir := filepath.Join("..", "..", "clients", "node")
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	var published struct {
@@ -48,13 +44,10 @@ func TestTheTypesOfTheNodeClientAreThoseOfItsExports(t *testing.T) {
 	for _, class := range typedClass.FindAllStringSubmatch(types, -1) {
 		typed = append(typed, class[1])
 		for _, member := range typedMember.FindAllStringSubmatch(class[2], -1) {
-			if !slices.Contains(has[class[1]], member[1]) && member[1] != "constructor" {
-				t.Errorf("%s.%s: expected it in %s, found %s", class[1], member[1], published.Main, strings.Join(has[class[1]], ", "))
-			}
+			failIf(t, !slices.Contains(has[class[1]], member[1]) && member[1] != "constructor",
+				"%s.%s: expected it in %s, found %s", class[1], member[1], published.Main, strings.Join(has[class[1]], ", "))
 		}
 	}
 	slices.Sort(typed)
-	if diff := cmp.Diff(strings.Split(nodeExports.FindStringSubmatch(code)[1], ", "), typed); diff != "" {
-		t.Errorf("(-exported +typed):\n%s", diff)
-	}
+	equal(t, strings.Split(nodeExports.FindStringSubmatch(code)[1], ", "), typed)
 }

@@ -9,7 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
 )
 
 var (
@@ -20,9 +27,7 @@ var (
 func hold(t *testing.T, id, selector string, until time.Time, parked int64) store.HoldSum {
 	t.Helper()
 	picks, err := model.ParseSelector(selector)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
@@ -92,9 +97,8 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		for _, one := range queue.Findings() {
 			got = append(got, one.Code+": "+one.Text)
 		}
-		if diff := cmp.Diff(want[name], got); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		diff := cmp.Diff(want[name], got)
+		failIf(t, diff != "", "%s: -want +got\n%s", name, diff)
 	}
 }
 
@@ -113,30 +117,21 @@ func TestManyHoldsAndCircuitsAreSummedUpAndNothingThatStopsAllIsHidden(t *testin
 		codes[one.Code]++
 		text += one.Text + "\n"
 	}
-	if diff := cmp.Diff(map[string]int{"held": 6, "all-held": 1, "circuit-open": 6, "queue-circuit-open": 1}, codes); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	equal(t, map[string]int{"held": 6, "all-held": 1, "circuit-open": 6, "queue-circuit-open": 1}, codes)
 	for _, more := range []string{"3 more holds keep", "3 more circuits are open"} {
-		if !strings.Contains(text, more) {
-			t.Errorf("expected %q, found %s", more, text)
-		}
+		failIf(t, !strings.Contains(text, more), "expected %q, found %s", more, text)
 	}
 }
 
 // The runbook is entered by what is seen: each code of a finding begins a row of it.
 func TestTheRunbookHasARowForEachFinding(t *testing.T) {
 	runbook, err := os.ReadFile("../../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, queue := range situations(t) {
 		for _, one := range queue.Findings() {
-			if !strings.Contains(string(runbook), "\n| `"+one.Code+"` ") {
-				t.Errorf("%s: expected a row of the runbook that begins with `%s`, found none", name, one.Code)
-			}
-			if one.Command == "" {
-				t.Errorf("%s: expected a command that shows more, found none", name)
-			}
+			failIf(t, !strings.Contains(string(runbook), "\n| `"+one.Code+"` "),
+				"%s: expected a row of the runbook that begins with `%s`, found none", name, one.Code)
+			failIf(t, one.Command == "", "%s: expected a command that shows more, found none", name)
 		}
 	}
 }

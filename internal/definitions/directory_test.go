@@ -12,7 +12,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
+)
+
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
 )
 
 // folder writes files by their paths, and returns the directory that they stand in.
@@ -21,12 +29,8 @@ func folder(t *testing.T, files map[string]string) string {
 	root := t.TempDir()
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	return root
 }
@@ -54,20 +58,12 @@ func TestADirectoryIsReadWithThoseBelowIt(t *testing.T) {
 		".hidden.yaml":   "not read either: [",
 		".git/conf.yaml": "nor this: [",
 	})
-	if err := os.Symlink("a.yaml", filepath.Join(root, "b", "no-suffix")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("a.yaml", filepath.Join(root, "b", "no-suffix")))
 	d, err := ReadDirectory(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	models, policies, refused := told(d)
-	if diff := cmp.Diff([][]string{{"a", "c", "d"}, {"nightly", "export"}, nil}, [][]string{models, policies, refused}); diff != "" {
-		t.Error(diff)
-	}
-	if d.Models[1].Definition.Payload != `{"n":1e3}` {
-		t.Errorf("expected the digits that were written, found %s", d.Models[1].Definition.Payload)
-	}
+	equal(t, [][]string{{"a", "c", "d"}, {"nightly", "export"}, nil}, [][]string{models, policies, refused})
+	failIf(t, d.Models[1].Definition.Payload != `{"n":1e3}`, "expected the digits that were written, found %s", d.Models[1].Definition.Payload)
 }
 
 func TestALinkMayStandForAFileOfTheDirectoryAndForNoOther(t *testing.T) {
@@ -75,9 +71,8 @@ func TestALinkMayStandForAFileOfTheDirectoryAndForNoOther(t *testing.T) {
 	root := folder(t, map[string]string{"..data/a.yaml": "uid: a\n", "z.yaml": "uid: z\n"})
 	link(t, filepath.Join("..data", "a.yaml"), filepath.Join(root, "a.yaml")) // as a mounted ConfigMap has it
 	d, err := ReadDirectory(root)
-	if models, _, _ := told(d); err != nil || !cmp.Equal([]string{"a", "z"}, models) {
-		t.Errorf("expected models a and z, found %q, %v", models, err)
-	}
+	models, _, _ := told(d)
+	failIf(t, err != nil || !cmp.Equal([]string{"a", "z"}, models), "expected models a and z, found %q, %v", models, err)
 	for name, to := range map[string]string{
 		"absolute": filepath.Join(outside, "secret.yaml"),
 		"relative": filepath.Join("..", filepath.Base(outside), "secret.yaml"),
@@ -85,32 +80,26 @@ func TestALinkMayStandForAFileOfTheDirectoryAndForNoOther(t *testing.T) {
 		at := filepath.Join(root, "link.yaml")
 		link(t, to, at)
 		d, err := ReadDirectory(root)
-		if models, _, _ := told(d); err == nil || !strings.Contains(err.Error(), at) || strings.Contains(strings.Join(models, " "), "outside") {
-			t.Errorf("%s: expected an error that names the link, found %q, %v", name, models, err)
-		}
-		if err := os.Remove(at); err != nil {
-			t.Fatal(err)
-		}
+		models, _, _ := told(d)
+		failIf(t, err == nil || !strings.Contains(err.Error(), at) || strings.Contains(strings.Join(models, " "), "outside"),
+			"%s: expected an error that names the link, found %q, %v", name, models, err)
+		must(t, os.Remove(at))
 	}
 }
 
 func link(t *testing.T, to, at string) {
 	t.Helper()
-	if err := os.Symlink(to, at); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(to, at))
 }
 
 func TestAPipeIsRefusedAndNotWaitedFor(t *testing.T) {
 	root := folder(t, map[string]string{"a.yaml": "uid: a\n"})
 	at := filepath.Join(root, "pipe.yaml")
-	if err := syscall.Mkfifo(at, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(at, 0o600))
 	for _, path := range []string{root, at} {
-		if _, err := ReadDirectory(path); err == nil || !strings.Contains(err.Error(), "pipe.yaml: expected a regular file") {
-			t.Errorf("%s: expected a refusal of the pipe, found %v", path, err)
-		}
+		_, err := ReadDirectory(path)
+		failIf(t, err == nil || !strings.Contains(err.Error(), "pipe.yaml: expected a regular file"),
+			"%s: expected a refusal of the pipe, found %v", path, err)
 	}
 }
 
@@ -128,9 +117,8 @@ func TestTheSizeOfFilesAndDocumentsIsBounded(t *testing.T) {
 		}
 		d, err := ReadDirectory(folder(t, map[string]string{name: text}))
 		models, _, refused := told(d)
-		if err != nil || !cmp.Equal([]string{"b"}, models) || len(refused) != 1 || !strings.Contains(refused[0], "at most 4 MiB") {
-			t.Errorf("%s: expected the large document alone to be refused, found %q, %.200q, %v", name, models, refused, err)
-		}
+		failIf(t, err != nil || !cmp.Equal([]string{"b"}, models) || len(refused) != 1 || !strings.Contains(refused[0], "at most 4 MiB"),
+			"%s: expected the large document alone to be refused, found %q, %.200q, %v", name, models, refused, err)
 	}
 	line := folder(t, map[string]string{"large.jsonl": `{"uid":"a","payload":{"text":"` + filler + `"}}` + "\n"})
 	if _, err := ReadDirectory(line); err == nil || !strings.Contains(err.Error(), "line 1: read a line of at most 4 MiB") {
@@ -140,9 +128,7 @@ func TestTheSizeOfFilesAndDocumentsIsBounded(t *testing.T) {
 		return
 	}
 	large := filepath.Join(folder(t, map[string]string{"large.yaml": "uid: a\n"}), "large.yaml")
-	if err := os.Truncate(large, maxFile+1); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(large, maxFile+1))
 	if _, err := ReadDirectory(filepath.Dir(large)); err == nil || !strings.Contains(err.Error(), "expected at most 64 MiB") {
 		t.Errorf("expected a file of at most 64 MiB, found %v", err)
 	}
@@ -173,25 +159,19 @@ func TestAnErrorRepeatsNothingOfAFileThatIsNoDefinition(t *testing.T) {
 		if err != nil {
 			said = append(said, err.Error())
 		}
-		if len(said) == 0 || strings.Contains(strings.Join(said, "\n"), secret) {
-			t.Errorf("%s: expected a refusal without the secret, found %q", name, said)
-		}
+		failIf(t, len(said) == 0 || strings.Contains(strings.Join(said, "\n"), secret), "%s: expected a refusal without the secret, found %q", name, said)
 		got, _ := read(t, name, text)
-		if len(got) == 0 || strings.Contains(strings.Join(got, "\n"), secret) {
-			t.Errorf("%s, as models: expected a refusal without the secret, found %q", name, got)
-		}
+		failIf(t, len(got) == 0 || strings.Contains(strings.Join(got, "\n"), secret),
+			"%s, as models: expected a refusal without the secret, found %q", name, got)
 	}
 }
 
 func TestAFileNamedJSONIsReadAsJSON(t *testing.T) {
 	d, err := ReadDirectory(folder(t, map[string]string{"a.json": `{"uid":"a","payload":{"b":no}}`}))
-	if err == nil || !strings.Contains(err.Error(), "a.json line 1: expected JSON") {
-		t.Errorf("expected JSON, found %v, %v", d.Models, err)
-	}
+	failIf(t, err == nil || !strings.Contains(err.Error(), "a.json line 1: expected JSON"), "expected JSON, found %v, %v", d.Models, err)
 	for _, text := range []string{`{"name":"a","timeout":1h}`, "name: a\ntimeout: 1h\n"} {
-		if _, err := ReadPolicies("p.json", strings.NewReader(text)); err == nil {
-			t.Errorf("%s: expected JSON, found a policy", text)
-		}
+		_, err := ReadPolicies("p.json", strings.NewReader(text))
+		failIf(t, err == nil, "%s: expected JSON, found a policy", text)
 	}
 }
 
@@ -253,16 +233,11 @@ func TestADirectoryIsReadWholeOrNotAtAll(t *testing.T) {
 		left := n
 		err := d.readTree(failing{files, &left}, "dir", make(map[string]string))
 		if left > 0 {
-			if models, _, _ := told(d); err != nil || len(models) != 4 {
-				t.Fatalf("expected all models, found %q, %v", models, err)
-			}
-			if n < 15 {
-				t.Errorf("expected more calls than %d", n)
-			}
+			models, _, _ := told(d)
+			stopIf(t, err != nil || len(models) != 4, "expected all models, found %q, %v", models, err)
+			failIf(t, n < 15, "expected more calls than %d", n)
 			return
 		}
-		if !errors.Is(err, errDisk) {
-			t.Errorf("call %d failed: expected that to be told, found %v", n, err)
-		}
+		failIf(t, !errors.Is(err, errDisk), "call %d failed: expected that to be told, found %v", n, err)
 	}
 }

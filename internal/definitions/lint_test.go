@@ -35,9 +35,8 @@ func TestAPolicyThatSaysEmailAndNotToWhomIsWarnedOf(t *testing.T) {
 		for _, w := range warnings {
 			told = append(told, doc.Position(w.Field)+": "+w.String())
 		}
-		if got := strings.Join(told, "; "); want == "" && got != "" || !strings.HasPrefix(got, want) {
-			t.Errorf("%s: got %q, want %q", text, got, want)
-		}
+		got := strings.Join(told, "; ")
+		failIf(t, want == "" && got != "" || !strings.HasPrefix(got, want), "%s: got %q, want %q", text, got, want)
 	}
 }
 
@@ -60,9 +59,8 @@ func TestAPolicyThatLeavesItsEndOpenIsToldWhichItGets(t *testing.T) {
 				told += w.Text
 			}
 		}
-		if want == "" && told != "" || want != "" && (p.OnExhausted != want || !strings.HasPrefix(told, "is missing: "+string(want))) {
-			t.Errorf("%s: it ends in %s, told %q, want %q", text, p.OnExhausted, told, want)
-		}
+		failIf(t, want == "" && told != "" || want != "" && (p.OnExhausted != want || !strings.HasPrefix(told, "is missing: "+string(want))),
+			"%s: it ends in %s, told %q, want %q", text, p.OnExhausted, told, want)
 	}
 }
 
@@ -72,17 +70,13 @@ func TestAnAnnotationAloneIsAPolicy(t *testing.T) {
 		t.Fatal(docs, err)
 	}
 	p, err := policy.Parse(docs[0].Value)
-	if err != nil || p.MaxRetries() != 10 || p.OnExhausted != policy.GiveUp {
-		t.Errorf("read as %+v, %v", p, err)
-	}
+	failIf(t, err != nil || p.MaxRetries() != 10 || p.OnExhausted != policy.GiveUp, "read as %+v, %v", p, err)
 	for _, text := range []string{"//ftl:retry", "//ftl:retry soon", "//ftl:retry 10 5s 10m 1h", "//ftl:retry 10 5s\nretries: [0]"} {
 		docs, err := ReadPolicies("retry.txt", strings.NewReader(text))
 		if err == nil {
 			_, err = policy.Parse(docs[0].Value)
 		}
-		if err == nil {
-			t.Errorf("%s: want it refused", text)
-		}
+		failIf(t, err == nil, "%s: want it refused", text)
 	}
 }
 
@@ -101,9 +95,7 @@ func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 	} {
 		_, p, _ := lintText(t, "p.json", text)
 		var canonical, again strings.Builder
-		if err := WriteYAML(&canonical, p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, WriteYAML(&canonical, p))
 		_, back, _ := lintText(t, "p.yaml", canonical.String())
 		if err := WriteYAML(&again, back); err != nil || canonical.String() != again.String() || !back.Equal(p) {
 			t.Errorf("expected the same policy, found %v\n%s\nfor\n%s", err, again.String(), canonical.String())

@@ -56,9 +56,8 @@ func TestModelsAreReadFromEveryFormat(t *testing.T) {
 		"a word as a uid in YAML":   {"m.yaml", "uid: true\n", []string{"true"}},
 	} {
 		got, _ := read(t, test.name, test.text)
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(test.want, got)
+		failIf(t, diff != "", "%s: %s", name, diff)
 	}
 }
 
@@ -95,9 +94,7 @@ func TestAnErrorNamesTheLineAndTheField(t *testing.T) {
 			[]string{`m.yaml line 2: policy: expected a policy, or the name of a stored one, found "my policy"`}},
 	} {
 		got, _ := read(t, test.name, test.text)
-		if !slices.EqualFunc(got, test.want, strings.HasPrefix) {
-			t.Errorf("%s: expected %q, found %q", name, test.want, got)
-		}
+		failIf(t, !slices.EqualFunc(got, test.want, strings.HasPrefix), "%s: expected %q, found %q", name, test.want, got)
 	}
 }
 
@@ -119,24 +116,18 @@ payload:
   day: 2026-01-01
   list: [1, {a: yes}]
 `)
-	if len(definitions) != 1 {
-		t.Fatal("expected one definition")
-	}
+	stopIf(t, len(definitions) != 1, "expected one definition")
 	d := definitions[0]
 	const payload = `{"big":12345678901234567890123,"bool":true,"day":"2026-01-01","float":1.50,"hex":31,"int":7,` +
 		`"list":[1,{"a":"yes"}],"none":null,"text":"7"}`
-	if d.UID != "2026-01-01" || d.Dtstart != "2026-01-01T00:00:00" || d.Payload != payload {
-		t.Errorf("found %+v", d)
-	}
+	failIf(t, d.UID != "2026-01-01" || d.Dtstart != "2026-01-01T00:00:00" || d.Payload != payload, "found %+v", d)
 	const policy = `{"timeout":"1m30s","retries":["0s","1m"],"alignment":"align_planned","on_exhausted":"give_up"}`
-	if text, err := d.Inline.MarshalJSON(); err != nil || string(text) != policy {
-		t.Errorf("found policy %s, %v", text, err)
-	}
+	text, err := d.Inline.MarshalJSON()
+	failIf(t, err != nil || string(text) != policy, "found policy %s, %v", text, err)
 	for _, name := range []string{"m.json", "m.jsonl"} { // numbers keep their digits there too
 		_, definitions := read(t, name, `{"uid":"a","payload":{"big":12345678901234567890,"exact":1.10}}`)
-		if got := definitions[0].Payload; got != `{"big":12345678901234567890,"exact":1.10}` {
-			t.Errorf("found %s", got)
-		}
+		got := definitions[0].Payload
+		failIf(t, got != `{"big":12345678901234567890,"exact":1.10}`, "found %s", got)
 	}
 }
 
@@ -157,12 +148,9 @@ func TestAnchorsAndMergeKeysSaveWriting(t *testing.T) {
   policy: {<<: *policy, retries: [soon]}
 `)
 	want := []string{"a", "b", "c", `m.yaml line 14: policy.retries[0]: expected a duration`}
-	if !slices.EqualFunc(got, want, strings.HasPrefix) {
-		t.Fatalf("expected %q, found %q", want, got)
-	}
-	if definitions[1].Payload != `{"x":1,"y":3}` || definitions[1].PolicyName != definitions[0].PolicyName {
-		t.Errorf("expected the override and the merged policy, found %+v", definitions[1])
-	}
+	stopIf(t, !slices.EqualFunc(got, want, strings.HasPrefix), "expected %q, found %q", want, got)
+	failIf(t, definitions[1].Payload != `{"x":1,"y":3}` || definitions[1].PolicyName != definitions[0].PolicyName,
+		"expected the override and the merged policy, found %+v", definitions[1])
 }
 
 const manyValues = "expected at most 100000 values and 10 for each byte of the file, 100 deep, with aliases written out, found more"
@@ -180,9 +168,8 @@ func TestAliasesCannotMakeMuchOfLittle(t *testing.T) {
 		"deep nesting":            "uid: a\npayload: {x: " + strings.Repeat("[", 200) + strings.Repeat("]", 200) + "}\n",
 	} {
 		got, _ := read(t, "m.yaml", text)
-		if len(got) != 1 || !strings.Contains(got[0], manyValues) && !strings.Contains(got[0], "expected merge keys that end") {
-			t.Errorf("%s: expected a refusal, found %q", name, got)
-		}
+		failIf(t, len(got) != 1 || !strings.Contains(got[0], manyValues) && !strings.Contains(got[0], "expected merge keys that end"),
+			"%s: expected a refusal, found %q", name, got)
 	}
 }
 
@@ -190,9 +177,8 @@ func TestManyDocumentsCannotShareALargeAnchor(t *testing.T) {
 	large := "- uid: a\n  payload: {x: &x [" + strings.Repeat("1,", 20_000) + "1]}\n"
 	small := "- {uid: b, payload: {y: *x}}\n"
 	got, _ := read(t, "m.yaml", large+strings.Repeat(small, 1000))
-	if len(got) != 1001 || got[20] != "b" || got[100] == "b" || !strings.Contains(got[1000], manyValues) {
-		t.Errorf("expected the last documents refused, found %d: %.200q", len(got), got)
-	}
+	failIf(t, len(got) != 1001 || got[20] != "b" || got[100] == "b" || !strings.Contains(got[1000], manyValues),
+		"expected the last documents refused, found %d: %.200q", len(got), got)
 }
 
 func TestLongNamesDoNotFillTheMemory(t *testing.T) {
@@ -200,15 +186,11 @@ func TestLongNamesDoNotFillTheMemory(t *testing.T) {
 	text := "uid: a\npayload:\n  ? " + long + "\n  : ? " + long + "\n    : [[" + strings.Repeat("{x: 1},", 20_000) + "]]\n  v: .inf\n" +
 		"---\nuid: b\npayload:\n  ? " + long + "\n  : 7\n"
 	told, definitions := read(t, "m.yaml", text)
-	if len(told) != 2 || !strings.HasPrefix(told[0], "m.yaml line 6: payload.v: expected") || told[1] != "b" {
-		t.Fatalf("found %.200q", told)
-	}
-	if definition := definitions[0]; definition.Payload != `{"`+long+`":7}` {
-		t.Errorf("expected the number kept, found %.50q", definition.Payload)
-	}
-	if path := below(below("payload", "."+long), "[0]"); path != "payload[0]" {
-		t.Errorf("expected the long name left out, found %.50q", path)
-	}
+	stopIf(t, len(told) != 2 || !strings.HasPrefix(told[0], "m.yaml line 6: payload.v: expected") || told[1] != "b", "found %.200q", told)
+	definition := definitions[0]
+	failIf(t, definition.Payload != `{"`+long+`":7}`, "expected the number kept, found %.50q", definition.Payload)
+	path := below(below("payload", "."+long), "[0]")
+	failIf(t, path != "payload[0]", "expected the long name left out, found %.50q", path)
 }
 
 func FuzzReadModels(f *testing.F) {

@@ -13,14 +13,18 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func start(t *testing.T, port int) *embedded.Server {
 	t.Helper()
 	server, err := embedded.Start(port)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(server.Close)
 	return server
 }
@@ -28,9 +32,7 @@ func start(t *testing.T, port int) *embedded.Server {
 func connect(t *testing.T, server *embedded.Server) *redis.Client {
 	t.Helper()
 	options, err := redis.ParseURL(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
@@ -41,34 +43,26 @@ func TestItListensOnTheLoopbackInterfaceOnly(t *testing.T) {
 	if want := "redis://127.0.0.1:" + server.Port(); server.URL() != want {
 		t.Errorf("expected %s, found %s", want, server.URL())
 	}
-	if err := connect(t, server).Ping(t.Context()).Err(); err != nil {
-		t.Error(err)
-	}
+	err := connect(t, server).Ping(t.Context()).Err()
+	failIf(t, err != nil, "%v", err)
 }
 
 func TestItsKeysExpireByTheClock(t *testing.T) {
 	client := connect(t, start(t, 0))
-	if err := client.Set(t.Context(), "k", "v", time.Millisecond).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Set(t.Context(), "k", "v", time.Millisecond).Err())
 	for client.Exists(t.Context(), "k").Val() == 1 {
-		if t.Context().Err() != nil {
-			t.Fatal("expected the key to expire")
-		}
+		stopIf(t, t.Context().Err() != nil, "expected the key to expire")
 	}
 }
 
 func TestAPortThatCannotBeHadIsRefused(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close() //nolint:errcheck // a listener of a test
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	number, _ := strconv.Atoi(port)
 	for port, want := range map[int]string{number: "address already in use", -1: "expected 0 to 65535, found -1", 65536: "found 65536"} {
-		if _, err := embedded.Start(port); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("port %d: expected %q, found %v", port, want, err)
-		}
+		_, err := embedded.Start(port)
+		failIf(t, err == nil || !strings.Contains(err.Error(), want), "port %d: expected %q, found %v", port, want, err)
 	}
 }

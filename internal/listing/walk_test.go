@@ -17,17 +17,21 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 	for _, page := range []Page{{Place: store.WalkBegins, UID: "a"}, {Sort: SortDue, Score: 12, UID: "a"}, {Part: 3, Place: "17"}, {Sort: SortFailing, Score: -1, UID: `a"b`}} {
-		if got, err := ReadPage(page.String(), page.Sort); err != nil || got != page {
-			t.Errorf("expected %v, found %v, %v", page, got, err)
-		}
+		got, err := ReadPage(page.String(), page.Sort)
+		failIf(t, err != nil || got != page, "expected %v, found %v, %v", page, got, err)
 	}
-	if got, err := ReadPage("", SortDue); err != nil || got != (Page{Sort: SortDue, Place: store.WalkBegins}) {
-		t.Errorf("expected the beginning, found %v, %v", got, err)
-	}
+	got, err := ReadPage("", SortDue)
+	failIf(t, err != nil || got != (Page{Sort: SortDue, Place: store.WalkBegins}), "expected the beginning, found %v, %v", got, err)
 	for name, test := range map[string]struct{ text, sort string }{
 		"no base64":        {"###", ""},
 		"no JSON":          {"bm8", ""},
@@ -37,9 +41,8 @@ func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 		"of another order": {Page{Sort: SortDue, UID: "a"}.String(), SortFailing},
 		"of no order":      {Page{Place: store.WalkBegins, UID: "a"}.String(), SortDue},
 	} {
-		if got, err := ReadPage(test.text, test.sort); err == nil || !strings.Contains(err.Error(), "--after") {
-			t.Errorf("%s: expected it refused, found %v, %v", name, got, err)
-		}
+		got, err := ReadPage(test.text, test.sort)
+		failIf(t, err == nil || !strings.Contains(err.Error(), "--after"), "%s: expected it refused, found %v, %v", name, got, err)
 	}
 }
 
@@ -48,9 +51,7 @@ func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 	t.Helper()
 	q := fixture.New(t, server)
 	p, err := poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range models {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}}`, i, i%3))
 	}
@@ -77,9 +78,7 @@ func list(t *testing.T, queue *store.Queue, which Which, most int) (uids []strin
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, enough) {
-		t.Fatal(err)
-	}
+	stopIf(t, err != nil && !errors.Is(err, enough), "%v", err)
 	return uids, last
 }
 
@@ -89,14 +88,11 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 		queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
 			picks, err := model.ParseSelector(selector)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, sort := range []string{"", SortDue} {
 				want, _ := list(t, queue, Which{Picks: picks, Sort: sort, From: begins(sort)}, 0)
-				if counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}; len(want) != counts[selector] {
-					t.Errorf("%q %q: expected %d, found %q", selector, sort, counts[selector], want)
-				}
+				counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}
+				failIf(t, len(want) != counts[selector], "%q %q: expected %d, found %q", selector, sort, counts[selector], want)
 				for _, size := range []int{1, 7, 30} {
 					var got []string
 					for from := begins(sort); ; {
@@ -114,9 +110,8 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 						slices.Sort(got)
 						want = slices.Sorted(slices.Values(want))
 					}
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("%q %q, pages of %d: -want +got\n%s", selector, sort, size, diff)
-					}
+					diff := cmp.Diff(want, got)
+					failIf(t, diff != "", "%q %q, pages of %d: -want +got\n%s", selector, sort, size, diff)
 				}
 			}
 		}
@@ -139,8 +134,6 @@ func TestAnErrorOfTheVisitEndsTheWalkAndSoDoesTheEndOfTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		visits := 0
 		err := Walk(ctx, queue, Which{Sort: sort, From: begins(sort)}, func([]Listed, Page) error { visits++; cancel(); return nil })
-		if !errors.Is(err, context.Canceled) || visits != 1 {
-			t.Errorf("%q: expected the end of the context, found %v after %d visits", sort, err, visits)
-		}
+		failIf(t, !errors.Is(err, context.Canceled) || visits != 1, "%q: expected the end of the context, found %v after %d visits", sort, err, visits)
 	}
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
+var failIf = testkit.FailIf
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // story is a queue whose daemons write into one log.
@@ -151,9 +153,8 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		}
 		testkit.Equal(t, journal, told) // a line for each entry
 		for i, want := range map[int]line{1: first, 2: lost, 4: begun, 5: final, 8: recovered, 11: withdrawn} {
-			if diff := cmp.Diff(want, lines[i]); diff != "" {
-				t.Errorf("line %d: %s", i, diff)
-			}
+			diff := cmp.Diff(want, lines[i])
+			failIf(t, diff != "", "line %d: %s", i, diff)
 		}
 	})
 }
@@ -189,9 +190,7 @@ func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
 				"reason": `uid: expected a stored model, found "nobody"`},
 		}
 		testkit.Equal(t, want, s.lines())
-		if strings.Contains(s.text.String(), "\x1b") {
-			t.Errorf("expected no control characters, found %q", s.text.String())
-		}
+		failIf(t, strings.Contains(s.text.String(), "\x1b"), "expected no control characters, found %q", s.text.String())
 	})
 }
 
@@ -219,12 +218,9 @@ func TestAMassFailureIsToldInFewLines(t *testing.T) {
 					counts = append(counts, line["like_this"])
 				}
 			}
-			if diff := cmp.Diff([]any{1.0, 2.0, 4.0, 8.0, 16.0, 32.0}, counts); diff != "" {
-				t.Errorf("%s, after %s: %s", level, after, diff)
-			}
-			if level == zerolog.DebugLevel && ended != lines {
-				t.Errorf("expected all of %d told at debug level, found %d", lines, ended)
-			}
+			diff := cmp.Diff([]any{1.0, 2.0, 4.0, 8.0, 16.0, 32.0}, counts)
+			failIf(t, diff != "", "%s, after %s: %s", level, after, diff)
+			failIf(t, level == zerolog.DebugLevel && ended != lines, "expected all of %d told at debug level, found %d", lines, ended)
 		}
 	}
 }
@@ -238,9 +234,8 @@ func TestWhatHappensNowAndThenIsToldEachTime(t *testing.T) {
 	for i := range times {
 		book.Rejected(logbook.Rejection{Counter: "malformed", Reason: "no JSON"}, fixture.Start.Add(time.Duration(i)*thirty))
 	}
-	if told := strings.Count(text.String(), "no JSON"); told != times {
-		t.Errorf("expected %d lines, found %d", times, told)
-	}
+	told := strings.Count(text.String(), "no JSON")
+	failIf(t, told != times, "expected %d lines, found %d", times, told)
 }
 
 func TestWhatIsNotToldCostsNothing(t *testing.T) {
@@ -249,7 +244,6 @@ func TestWhatIsNotToldCostsNothing(t *testing.T) {
 	m := model.Model{UID: "a"}
 	record := store.Record{Model: m}
 	transition := record.Decide(m.Start(fixture.Start, "a1"), fixture.Start)
-	if allocations := testing.AllocsPerRun(100, func() { book.Applied(transition, fixture.Start) }); allocations != 0 {
-		t.Errorf("expected none, found %g allocations", allocations)
-	}
+	allocations := testing.AllocsPerRun(100, func() { book.Applied(transition, fixture.Start) })
+	failIf(t, allocations != 0, "expected none, found %g allocations", allocations)
 }

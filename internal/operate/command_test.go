@@ -14,6 +14,12 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // bundle is a queue of two parts with the models m0 to m4.
@@ -30,21 +36,15 @@ func open(t *testing.T, server *testkit.Server) *bundle {
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	clients := &store.Clients{Read: client, Write: client, Block: client}
-	if err := store.Create(t.Context(), clients, store.Config{}, 2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Create(t.Context(), clients, store.Config{}, 2))
 	queue, err := store.Open(t.Context(), clients, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f := &bundle{queue, t, client}
 	var puts []*Request
 	for i := range 5 {
 		puts = append(puts, put(t, fmt.Sprint("m", i), 1))
 	}
-	if err := Execute(t.Context(), queue, puts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Execute(t.Context(), queue, puts))
 	return f
 }
 
@@ -52,9 +52,7 @@ func open(t *testing.T, server *testkit.Server) *bundle {
 func put(t *testing.T, uid string, n int) *Request {
 	t.Helper()
 	d, err := model.ParseDefinition(map[string]any{"uid": uid, "rrule": "FREQ=YEARLY", "dtstart": "2026-01-01T00:00:00", "payload": map[string]any{"n": n}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Request{Command: model.Command{Type: model.CommandPut, UID: uid, Definition: d}}
 }
 
@@ -77,9 +75,7 @@ func (f *bundle) models() map[string]string {
 	all := map[string]string{}
 	for _, uid := range []string{"m0", "m1", "m2", "m3", "m4", "new1", "new2", "new3", "new4"} {
 		records, err := f.Of(uid).Load(f.t.Context(), []string{uid})
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		if r := records[uid]; r.Exists {
 			all[uid] = fmt.Sprint(r.Payload, " ", r.Trigger, " ", r.Disabled)
 		}
@@ -97,23 +93,16 @@ func TestEachCommandTellsWhatBecameOfIt(t *testing.T) {
 	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
 		f, requests := open(t, server), work(t)
 		requests = append(requests, ask(model.CommandRun, "nobody"), put(t, "broken", 1))
-		if err := f.client.Set(t.Context(), f.Of("broken").Keys.Model("broken"), "x", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := Execute(t.Context(), f.Queue, requests); err != nil {
-			t.Fatal(err)
-		}
+		must(t, f.client.Set(t.Context(), f.Of("broken").Keys.Model("broken"), "x", 0).Err())
+		must(t, Execute(t.Context(), f.Queue, requests))
 		var results []string
 		for _, r := range requests {
 			results = append(results, r.Result)
-			if (r.Result == ResultRefused) != (r.Refused != nil) {
-				t.Errorf("%s %s: found %v", r.Command.UID, r.Result, r.Refused)
-			}
+			failIf(t, (r.Result == ResultRefused) != (r.Refused != nil), "%s %s: found %v", r.Command.UID, r.Result, r.Refused)
 		}
 		want := []string{"updated", "run", "disabled", "removed", "unchanged", "created", "created", "created", "created", "refused", "refused"}
-		if diff := cmp.Diff(want, results) + cmp.Diff(after, f.models()); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		diff := cmp.Diff(want, results) + cmp.Diff(after, f.models())
+		failIf(t, diff != "", "-want +got:\n%s", diff)
 	})
 }
 
@@ -126,20 +115,13 @@ func TestCommandsOfWhichACallFailsAreToldAndCanBeRepeated(t *testing.T) {
 		err := Execute(t.Context(), f.Queue, work(t))
 		struck := fault.Struck()
 		fault.Arm(0)
-		if struck != errors.Is(err, testkit.ErrFault) || !struck && err != nil {
-			t.Fatalf("call %d failed: %v, told: %v", n, struck, err)
-		}
+		stopIf(t, struck != errors.Is(err, testkit.ErrFault) || !struck && err != nil, "call %d failed: %v, told: %v", n, struck, err)
 		for uid, found := range f.models() {
-			if found != before[uid] && found != after[uid] {
-				t.Errorf("call %d: %s is neither as it was nor as it was asked for: %s", n, uid, found)
-			}
+			failIf(t, found != before[uid] && found != after[uid], "call %d: %s is neither as it was nor as it was asked for: %s", n, uid, found)
 		}
-		if err := Execute(t.Context(), f.Queue, work(t)); err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(after, f.models()); diff != "" {
-			t.Errorf("call %d, asked again (-want +got):\n%s", n, diff)
-		}
+		must(t, Execute(t.Context(), f.Queue, work(t)))
+		diff := cmp.Diff(after, f.models())
+		failIf(t, diff != "", "call %d, asked again (-want +got):\n%s", n, diff)
 		if !struck {
 			if n < 7 { // of each part the clock, the models and the commit
 				t.Errorf("expected at least 6 calls, found %d", n-1)
@@ -170,25 +152,20 @@ func TestWhatChangedMeanwhileIsDecidedAgainSoManyTimes(t *testing.T) {
 		payload := 10
 		part := &restless{Executor: f.Of("m0"), left: changes, change: func() {
 			payload++
-			if err := execute(t.Context(), f.Of("m0"), []*Request{put(t, "m0", payload)}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, execute(t.Context(), f.Of("m0"), []*Request{put(t, "m0", payload)}))
 		}}
 		// The second one changes nothing only if the first one was carried out, and the last one stands alone.
 		requests := []*Request{put(t, "m0", 2), put(t, "m0", 2)}
-		if err := execute(t.Context(), part, requests); err != nil {
-			t.Fatal(err)
-		}
+		must(t, execute(t.Context(), part, requests))
 		for i, want := range []string{ResultUpdated, ResultUnchanged} {
 			if refused {
 				want = ResultRefused
 			}
-			if r := requests[i]; r.Result != want || (r.Refused != nil) != refused {
-				t.Errorf("%d changes, request %d: expected %s, found %s, %v", changes, i, want, r.Result, r.Refused)
-			}
+			r := requests[i]
+			failIf(t, r.Result != want || (r.Refused != nil) != refused,
+				"%d changes, request %d: expected %s, found %s, %v", changes, i, want, r.Result, r.Refused)
 		}
-		if got := f.models()["m0"]; (got == after["m0"]) == refused {
-			t.Errorf("%d changes: found %s", changes, got)
-		}
+		got := f.models()["m0"]
+		failIf(t, (got == after["m0"]) == refused, "%d changes: found %s", changes, got)
 	}
 }

@@ -28,13 +28,10 @@ func TestTenExamplesOfAFailureAreReadAlsoFromAQueueOfSeveralParts(t *testing.T) 
 		f.client.ZIncrBy(ctx, keys.Errors, 1, id)
 		f.client.HSet(ctx, keys.Error(id), "signature", "HTTP 500", "failures", "1")
 	}
-	if len(failed) != 2 {
-		t.Fatalf("want failures in both parts, got %v", failed)
-	}
+	stopIf(t, len(failed) != 2, "want failures in both parts, got %v", failed)
 	found, err := Operator{Queue: f.Queue}.Failure(ctx, id)
-	if err != nil || len(found.Examples) != maxExamples || found.Models != 40 {
-		t.Errorf("want ten examples of 40 models, got %d of %d, %v", len(found.Examples), found.Models, err)
-	}
+	failIf(t, err != nil || len(found.Examples) != maxExamples || found.Models != 40,
+		"want ten examples of 40 models, got %d of %d, %v", len(found.Examples), found.Models, err)
 }
 
 func TestAPolicyThatCannotBeCompletedIsNoPolicy(t *testing.T) {
@@ -45,9 +42,8 @@ func TestAPolicyThatCannotBeCompletedIsNoPolicy(t *testing.T) {
 	}
 	text = strings.Replace(text, "2h", "30m", 1)
 	found, err := in.Policies(t.Context(), "-")
-	if err != nil || len(found) != 1 || found[0].Policy.Timeout != policy.Default().Timeout {
-		t.Errorf("want one completed by the default, got %v, %v", found, err)
-	}
+	failIf(t, err != nil || len(found) != 1 || found[0].Policy.Timeout != policy.Default().Timeout,
+		"want one completed by the default, got %v, %v", found, err)
 }
 
 func TestWhoAwaitsABulkIsToldThatItCannotBeRead(t *testing.T) {
@@ -57,7 +53,5 @@ func TestWhoAwaitsABulkIsToldThatItCannotBeRead(t *testing.T) {
 	f.client.ZAdd(ctx, f.Parts[0].Keys.Bulks, redis.Z{Score: 1, Member: "b1"})
 	f.client.HSet(ctx, f.Parts[0].Keys.Bulk("b1"), "since", "1", "action", "dance")
 	_, err := Operator{Queue: f.Queue}.AwaitBulk(ctx, "b1", func(Bulk) {}, func(string) {})
-	if err == nil || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("want the problem told at once, got %v", err)
-	}
+	failIf(t, err == nil || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded), "want the problem told at once, got %v", err)
 }

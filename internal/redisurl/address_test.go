@@ -7,8 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
 )
+
+var failIf = testkit.FailIf
 
 func TestEveryFormOfAddressIsUnderstood(t *testing.T) {
 	tests := map[string]Address{
@@ -119,21 +122,17 @@ func TestEveryOtherAddressIsRefusedWithWhatWasExpected(t *testing.T) {
 	}
 	for text, want := range tests {
 		_, err := Parse(text)
-		if err == nil || err.Error() != "redis address: expected "+want {
-			t.Errorf("%q:\n got %v\nwant redis address: expected %s", text, err, want)
-		}
-		if field := (*document.Error)(nil); !errors.As(err, &field) {
-			t.Errorf("%q: expected a *document.Error, found %T", text, err)
-		}
+		failIf(t, err == nil || err.Error() != "redis address: expected "+want, "%q:\n got %v\nwant redis address: expected %s", text, err, want)
+		field := (*document.Error)(nil)
+		failIf(t, !errors.As(err, &field), "%q: expected a *document.Error, found %T", text, err)
 	}
 }
 
 func TestNoErrorShowsAPieceOfASentinelPassword(t *testing.T) {
 	for _, rest := range []string{"&hunter2", "&hunter2=1", "&hunter2=%zz", "&hunter2&hunter2", "#hunter2", "@hunter2", "%hunter2"} {
 		_, err := Parse("redis-sentinel://h/m?sentinel_password=hunter2" + rest)
-		if err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("sentinel_password=hunter2%s: got %v, want an error without the password", rest, err)
-		}
+		failIf(t, err == nil || strings.Contains(err.Error(), "hunter2"),
+			"sentinel_password=hunter2%s: got %v, want an error without the password", rest, err)
 	}
 }
 
@@ -154,9 +153,8 @@ func TestRedactedAddressKeepsAllButThePasswords(t *testing.T) {
 		"secret":                  "***",
 	}
 	for text, want := range tests {
-		if got := Redacted(text); got != want {
-			t.Errorf("Redacted(%q): expected %q, found %q", text, got, want)
-		}
+		got := Redacted(text)
+		failIf(t, got != want, "Redacted(%q): expected %q, found %q", text, got, want)
 	}
 }
 
@@ -176,16 +174,11 @@ func FuzzParse(f *testing.F) {
 		}
 		text := before + ":" + marker + middle + marker + "@" + after
 		_, err := Parse(text)
-		if err != nil && strings.Contains(strings.ToLower(err.Error()), marker) {
-			t.Errorf("%q: the error shows the Password: %v", text, err)
-		}
+		failIf(t, err != nil && strings.Contains(strings.ToLower(err.Error()), marker), "%q: the error shows the Password: %v", text, err)
 		redacted := Redacted(text)
-		if strings.Contains(strings.ToLower(redacted), marker) {
-			t.Errorf("%q: Redacted shows the Password: %s", text, redacted)
-		}
-		if again := Redacted(redacted); again != redacted {
-			t.Errorf("%q: Redacted gives %q, and of that %q", text, redacted, again)
-		}
+		failIf(t, strings.Contains(strings.ToLower(redacted), marker), "%q: Redacted shows the Password: %s", text, redacted)
+		again := Redacted(redacted)
+		failIf(t, again != redacted, "%q: Redacted gives %q, and of that %q", text, redacted, again)
 	})
 }
 
@@ -195,8 +188,7 @@ func TestTheCounterpartOfAnAddressSpeaksTheOtherWay(t *testing.T) {
 		"redis-cluster://h": "rediss-cluster://", "rediss-sentinel://h/m": "redis-sentinel://",
 	} {
 		a, err := Parse(text)
-		if got := a.Counterpart(); err != nil || got != want {
-			t.Errorf("%s: want %s, got %s (%v)", text, want, got, err)
-		}
+		got := a.Counterpart()
+		failIf(t, err != nil || got != want, "%s: want %s, got %s (%v)", text, want, got, err)
 	}
 }

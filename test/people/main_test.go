@@ -12,6 +12,12 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // desk is where a person sits: a directory, and programs.
@@ -63,9 +69,7 @@ func (d *desk) prints(text, program string, args ...string) {
 // write writes a file into the directory.
 func (d *desk) write(name, text string) {
 	d.t.Helper()
-	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600); err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))
 }
 
 // serve answers HTTP on loopback until the test ends.

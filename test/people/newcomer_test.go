@@ -120,9 +120,7 @@ func requireMail(t *testing.T, office *post.Office, n int, texts ...string) {
 	letter := office.Letters()[n-1]
 	plain := letter.Parts(t)["text/plain"]
 	for _, text := range texts {
-		if letter.To != "owner@example.com" || !strings.Contains(plain, text) {
-			t.Errorf("want %q told to the owner, got to %s\n%s", text, letter.To, plain)
-		}
+		failIf(t, letter.To != "owner@example.com" || !strings.Contains(plain, text), "want %q told to the owner, got to %s\n%s", text, letter.To, plain)
 	}
 }
 
@@ -134,9 +132,7 @@ func clone(t *testing.T, to string) {
 	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
 	names, err := list.Output()
-	if err != nil {
-		t.Fatalf("list the files of the repository: %v", err)
-	}
+	stopIf(t, err != nil, "list the files of the repository: %v", err)
 	for name := range bytes.SplitSeq(bytes.Trim(names, "\x00"), []byte{0}) {
 		path := filepath.Join(to, string(name))
 		text, err := os.ReadFile(filepath.Join(root, string(name)))

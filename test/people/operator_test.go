@@ -111,9 +111,7 @@ routes:
 	// One host goes out: one alert, one notice, and its cause on the dashboard.
 	world.turn(true)
 	notice := testkit.Await(t, pager, "the notice")
-	if !strings.Contains(notice, "circuit_opened") || !strings.Contains(notice, "host="+badHost) {
-		t.Errorf("the notice says %s", notice)
-	}
+	failIf(t, !strings.Contains(notice, "circuit_opened") || !strings.Contains(notice, "host="+badHost), "the notice says %s", notice)
 	prometheus.await(t, "RefreshdOutage")
 	tab.Go("http://" + browsed)
 	tab.Follow("Failures")
@@ -141,9 +139,8 @@ routes:
 	testkit.Eventually(t, "nothing fails", func() bool { return me.run(me.refreshd, "-o", "json", "failures") == "" })
 	prometheus.await(t)
 	me.run(me.refreshd, "doctor")
-	if more := len(pager); more > 0 {
-		t.Errorf("%d more notices: %s", more, <-pager)
-	}
+	more := len(pager)
+	failIf(t, more > 0, "%d more notices: %s", more, <-pager)
 	if all := prometheus.fired(t); !slices.Equal(all, []string{"RefreshdOutage"}) {
 		t.Errorf("the alerts were %s, want RefreshdOutage alone", all)
 	}

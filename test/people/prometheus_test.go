@@ -25,15 +25,11 @@ func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 	t.Helper()
 	dir := t.TempDir()
 	alerts, err := os.ReadFile("../../deploy/prometheus/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [alerts.yaml]\nscrape_configs:\n- job_name: refreshd\n  static_configs: [{targets: [\"" +
 		strings.Join(daemons, `", "`) + "\"]}]\n"
 	for name, text := range map[string]string{"alerts.yaml": lasting.ReplaceAllString(string(alerts), "$1 2s"), "prometheus.yml": config} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	p := &prometheusServer{testkit.FreeAddress(t)}
 	testkit.Start(t, "prometheus", "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
@@ -53,9 +49,7 @@ func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 func (p *prometheusServer) names(t *testing.T, expression string) []string {
 	t.Helper()
 	response, err := http.Get(fmt.Sprintf("http://%s/api/v1/query?query=%s", p.address, url.QueryEscape(expression)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	var found struct {
 		Data struct {
@@ -64,9 +58,7 @@ func (p *prometheusServer) names(t *testing.T, expression string) []string {
 			} `json:"result"`
 		} `json:"data"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&found); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.NewDecoder(response.Body).Decode(&found))
 	names := []string{}
 	for _, series := range found.Data.Result {
 		names = append(names, series.Metric["alertname"])

@@ -28,9 +28,7 @@ func (q *policyQueue) outcome(uid string) model.Event {
 		return ""
 	}
 	last, err := model.ParseAttempt(history[0])
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	return last.Outcome
 }
 
@@ -50,15 +48,14 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 		// While it waits in line, the attempt itself gets the new address, in its place.
 		attempt := q.Attempt("queued")
 		put("queued", "/good")
-		if input := q.List(q.Store.Keys.Input); len(input) != 3 || !strings.Contains(input[1], `"url":"/good"`) || !strings.Contains(input[1], attempt) {
-			t.Fatalf("expected attempt %s second of three, with the new address, found %q", attempt, input)
-		}
+		input := q.List(q.Store.Keys.Input)
+		stopIf(t, len(input) != 3 || !strings.Contains(input[1], `"url":"/good"`) || !strings.Contains(input[1], attempt),
+			"expected attempt %s second of three, with the new address, found %q", attempt, input)
 		q.take("first")
 		q.take("queued")
 		q.say("success", "queued")
-		if got := q.outcome("queued"); got != model.EventSuccess {
-			t.Errorf("queued: expected a success, found %s", got)
-		}
+		got := q.outcome("queued")
+		failIf(t, got != model.EventSuccess, "queued: expected a success, found %s", got)
 
 		// Once a worker has it, another attempt follows, and this one is nobody's fault.
 		q.take("processing")
@@ -71,9 +68,9 @@ func TestAnOwnerIsNotToldOffForTheAddressThatHeHasReplaced(t *testing.T) {
 		q.take("processing")
 		q.say("success", "processing")
 		q.is("processing", map[string]string{"attempt_no": "", "last_success_at": model.FormatTime(q.Clock.Now())})
-		if stats := q.Stats(); stats["outdated"] != 1 || stats["failure"] != 0 || stats["success"] != 2 {
-			t.Errorf("expected two successes, one outdated attempt and no failure, found %v", stats)
-		}
+		stats := q.Stats()
+		failIf(t, stats["outdated"] != 1 || stats["failure"] != 0 || stats["success"] != 2,
+			"expected two successes, one outdated attempt and no failure, found %v", stats)
 	})
 }
 
@@ -128,9 +125,8 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 		q.work()
 		q.is("feed", stopped)
 		q.idle()
-		if rejected := q.List(q.Store.Keys.Rejected); len(rejected) != 1 || !strings.Contains(rejected[0], "disabled by hand") {
-			t.Errorf("expected the run refused, found %q", rejected)
-		}
+		rejected := q.List(q.Store.Keys.Rejected)
+		failIf(t, len(rejected) != 1 || !strings.Contains(rejected[0], "disabled by hand"), "expected the run refused, found %q", rejected)
 
 		q.Command(`{"type":"enable","uid":"feed"}`)
 		q.work()
@@ -138,9 +134,7 @@ func TestWhatAHandHasStoppedSurvivesTheNightlyImport(t *testing.T) {
 		q.Clock.Turn(time.Hour)
 		q.work()
 		input := q.List(q.Store.Keys.Input)
-		if len(input) != 1 || !strings.Contains(input[0], `"price":4`) {
-			t.Errorf("expected an attempt with what was imported last, found %q", input)
-		}
+		failIf(t, len(input) != 1 || !strings.Contains(input[0], `"price":4`), "expected an attempt with what was imported last, found %q", input)
 	})
 }
 
@@ -171,9 +165,8 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 		q.Take()
 		q.work()
 		input := q.List(q.Store.Keys.Input)
-		if len(input) != 20 || !strings.Contains(input[18], `"mine_0"`) || !strings.Contains(input[19], `"due_`) {
-			t.Fatalf("expected mine_0 and then one that was due behind the eighteen before, found %q", input[max(0, len(input)-2):])
-		}
+		stopIf(t, len(input) != 20 || !strings.Contains(input[18], `"mine_0"`) || !strings.Contains(input[19], `"due_`),
+			"expected mine_0 and then one that was due behind the eighteen before, found %q", input[max(0, len(input)-2):])
 
 		// All are free: hands get half of them, and the schedule the other half.
 		for i := 1; i < 30; i++ {
@@ -186,9 +179,8 @@ func TestARunAtOnceIsStartedBeforeABacklogOfThousands(t *testing.T) {
 		q.work()
 		input = q.List(q.Store.Keys.Input)
 		for i, entry := range input {
-			if mine := strings.Contains(entry, `"mine_`); mine != (i < 10) {
-				t.Fatalf("expected ten by hand and then ten that were due, found %q", input)
-			}
+			mine := strings.Contains(entry, `"mine_`)
+			stopIf(t, mine != (i < 10), "expected ten by hand and then ten that were due, found %q", input)
 		}
 	})
 }
@@ -254,8 +246,6 @@ func TestAMissedRefreshIsNotOfferedForDaysWhileWorkersAreAway(t *testing.T) {
 		for _, told := range q.told(q.Store.Keys.Journal) {
 			starts[told]++
 		}
-		if starts["start skips"] != 5 || starts["start runs"] < 40 {
-			t.Errorf("expected 5 offers within two hours, and others all day long, found %v", starts)
-		}
+		failIf(t, starts["start skips"] != 5 || starts["start runs"] < 40, "expected 5 offers within two hours, and others all day long, found %v", starts)
 	})
 }

@@ -15,13 +15,9 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	q.t.Helper()
 	now := q.Clock.Now()
 	records, err := q.Store.Load(q.t.Context(), uids)
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	gates, err := q.Store.Blockers(q.t.Context())
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
@@ -80,9 +76,7 @@ func (q *policyQueue) fleetOf() (uids []string) {
 func (q *policyQueue) level(uids []string) {
 	now := q.Clock.Now()
 	records, err := q.Store.Load(q.t.Context(), uids)
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	for i, uid := range uids {
 		if decision, outcome := records[uid].Level(time.Duration(i%2*i)*13*time.Second, now); outcome == model.Applied {
 			q.Commit(now, records[uid].Decide(decision, now))
@@ -98,9 +92,7 @@ func (q *policyQueue) hold(selector string, length, within time.Duration) {
 	if err == nil {
 		err = q.Store.Fleet().PutHold(q.t.Context(), &model.Hold{ID: "h1", Selector: picks, Since: now, Until: now.Add(length), Within: within})
 	}
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 }
 
 func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) {

@@ -37,13 +37,9 @@ func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *
 	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick}
 	c.ctx, c.stop = context.WithCancel(t.Context())
 	d, err := dispatcher.New(c.Store, dispatcher.Config{Tick: c.tick, FullTick: min(20*time.Millisecond, tick)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := poller.New(c.Store, poller.Config{Tick: c.tick})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c.running.Go(func() { _ = p.Run(c.ctx) })
 	c.running.Go(func() { _ = d.Run(c.ctx) })
 	return c
@@ -61,9 +57,7 @@ func (c *crowd) save(models int) {
 	for i := range commands {
 		commands[i] = fmt.Sprintf(`{"type":"put","uid":"m%05d","policy":{"timeout":%q,"retries":[],"on_exhausted":"give_up"}}`, i, c.timeout)
 	}
-	if err := c.Redis.RPush(c.ctx, c.Store.Keys.Control, commands...).Err(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, c.Redis.RPush(c.ctx, c.Store.Keys.Control, commands...).Err())
 }
 
 // hire starts workers that know no more than two lists.
@@ -89,9 +83,7 @@ func (c *crowd) hire(workers int) {
 func (c *crowd) pop() (entry string, ok bool) {
 	raw, err := c.Redis.LPop(c.ctx, c.Store.Keys.Input).Result()
 	if err != nil {
-		if !errors.Is(err, redis.Nil) && c.ctx.Err() == nil {
-			c.t.Error(err)
-		}
+		failIf(c.t, !errors.Is(err, redis.Nil) && c.ctx.Err() == nil, "%v", err)
 		return "", false
 	}
 	return raw, true
@@ -145,9 +137,9 @@ func TestNoHealthyModelFailsByWaitingInLineForWorkersThatOnlyKnowTwoLists(t *tes
 	everyClock(t, func(c *crowd) {
 		c.hire(lineWorkers)
 		c.save(healthyModels)
-		if stats := c.counters(healthyModels); stats["success"] != healthyModels || stats["failure"]+stats["timeout"]+stats["retry"]+stats["stale"] > 0 {
-			c.t.Errorf("want %d successes, each in the first attempt, and nothing else, got %v", healthyModels, stats)
-		}
+		stats := c.counters(healthyModels)
+		failIf(c.t, stats["success"] != healthyModels || stats["failure"]+stats["timeout"]+stats["retry"]+stats["stale"] > 0,
+			"want %d successes, each in the first attempt, and nothing else, got %v", healthyModels, stats)
 	})
 }
 
@@ -163,19 +155,17 @@ func TestAWorkerThatDiesAfterTakingFromALongLineIsFoundLostATickAfterItsFullTime
 			raw, ok := c.pop()
 			entry, _ := model.Wire{}.ParseEntry(raw)
 			now, err := c.Store.Now(c.ctx)
-			if !ok || err != nil {
-				c.t.Fatalf("want an attempt that waits, got %v", err)
-			}
+			stopIf(c.t, !ok || err != nil, "want an attempt that waits, got %v", err)
 			taken[entry.UID] = now
 		}
-		if stats := c.counters(healthyModels); stats["success"] != healthyModels-deaths || stats["timeout"] != deaths {
-			c.t.Errorf("want %d successes and %d timeouts, got %v", healthyModels-deaths, deaths, stats)
-		}
+		stats := c.counters(healthyModels)
+		failIf(c.t, stats["success"] != healthyModels-deaths || stats["timeout"] != deaths,
+			"want %d successes and %d timeouts, got %v", healthyModels-deaths, deaths, stats)
 		for uid, at := range taken {
 			found, err := time.Parse(model.TimeLayout, c.Model(uid)["final_failure_at"])
-			if late := found.Sub(at); err != nil || late < c.timeout-2*time.Millisecond || late > c.timeout+c.tick {
-				c.t.Errorf("%s: want it found lost %s to %s after it was taken, got %s, %v", uid, c.timeout, c.timeout+c.tick, late, err)
-			}
+			late := found.Sub(at)
+			failIf(c.t, err != nil || late < c.timeout-2*time.Millisecond || late > c.timeout+c.tick,
+				"%s: want it found lost %s to %s after it was taken, got %s, %v", uid, c.timeout, c.timeout+c.tick, late, err)
 		}
 	})
 }

@@ -48,32 +48,24 @@ func (q *policyQueue) redispatch(config dispatcher.Config) {
 func (q *policyQueue) put(text string) {
 	q.t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, json.Unmarshal([]byte(text), &value))
 	policy, err := policy.Parse(value)
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	policy.Name = "shared"
-	if err := q.Store.Fleet().PutPolicy(q.t.Context(), policy); err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, q.Store.Fleet().PutPolicy(q.t.Context(), policy))
 }
 
 // dispatch and poll let a loop look once.
 func (q *policyQueue) dispatch() {
 	q.t.Helper()
-	if _, err := q.dispatcher.RunOnce(q.t.Context()); err != nil {
-		q.t.Fatal(err)
-	}
+	_, err := q.dispatcher.RunOnce(q.t.Context())
+	stopIf(q.t, err != nil, "%v", err)
 }
 
 func (q *policyQueue) poll() {
 	q.t.Helper()
-	if _, err := q.poller.RunOnce(q.t.Context()); err != nil {
-		q.t.Fatal(err)
-	}
+	_, err := q.poller.RunOnce(q.t.Context())
+	stopIf(q.t, err != nil, "%v", err)
 }
 
 // work lets both loops look until nothing is left to do now.
@@ -96,9 +88,7 @@ func (q *policyQueue) say(kind, uid string, fields ...string) {
 func (q *policyQueue) told(key string) (events []string) {
 	q.t.Helper()
 	entries, err := q.Redis.XRange(q.t.Context(), key, "-", "+").Result()
-	if err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, err)
 	for _, entry := range entries {
 		events = append(events, fmt.Sprint(entry.Values["event"], " ", entry.Values["uid"]))
 	}
@@ -109,9 +99,7 @@ func (q *policyQueue) told(key string) (events []string) {
 func (q *policyQueue) take(uid string) {
 	q.t.Helper()
 	entry, found := q.Take()
-	if !found || entry.UID != uid {
-		q.t.Fatalf("expected an attempt of %s, found %+v", uid, entry)
-	}
+	stopIf(q.t, !found || entry.UID != uid, "expected an attempt of %s, found %+v", uid, entry)
 }
 
 // is compares some fields of a model.
@@ -119,9 +107,7 @@ func (q *policyQueue) is(uid string, want map[string]string) {
 	q.t.Helper()
 	hash := q.Model(uid)
 	for name, value := range want {
-		if hash[name] != value {
-			q.t.Errorf("%s %s: expected %q, found %q", uid, name, value, hash[name])
-		}
+		failIf(q.t, hash[name] != value, "%s %s: expected %q, found %q", uid, name, value, hash[name])
 	}
 }
 
@@ -175,9 +161,8 @@ func TestATimeoutIsJudgedByThePolicyThatIsInForceThen(t *testing.T) {
 		q.is("lost", map[string]string{"refresh_at": "2026-11-21T07:30:00.000Z", "attempt_no": "1"})
 
 		// A removed policy leaves the default one in force, and nobody is lost.
-		if removed, err := q.Store.Fleet().RemovePolicy(t.Context(), "shared"); !removed || err != nil {
-			t.Fatalf("expected it removed, found %v, %v", removed, err)
-		}
+		removed, err := q.Store.Fleet().RemovePolicy(t.Context(), "shared")
+		stopIf(t, !removed || err != nil, "expected it removed, found %v, %v", removed, err)
 		q.Clock.Turn(20 * time.Minute)
 		q.work()
 		q.take("lost")

@@ -40,17 +40,14 @@ func (q *policyQueue) round(after time.Duration, outcome string) {
 // breaks switches the circuit of the queue on.
 func (q *policyQueue) breaks(window time.Duration) {
 	q.t.Helper()
-	if err := q.Store.Fleet().SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"); err != nil {
-		q.t.Fatal(err)
-	}
+	must(q.t, q.Store.Fleet().SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"))
 }
 
 // expectIncidents wants that the outbox tells of the circuit of the queue, and of nothing else.
 func (q *policyQueue) expectIncidents(want ...string) {
 	q.t.Helper()
-	if got := q.told(q.Store.Keys.Outbox); !slices.Equal(got, want) {
-		q.t.Fatalf("want the incidents %v and no disabled model, got %v", want, got)
-	}
+	got := q.told(q.Store.Keys.Outbox)
+	stopIf(q.t, !slices.Equal(got, want), "want the incidents %v and no disabled model, got %v", want, got)
 }
 
 const opened, closed = "circuit_opened <nil>", "circuit_closed <nil>"
@@ -66,9 +63,8 @@ func TestInAMassFailureNobodyIsDisabledAndOneIncidentIsTold(t *testing.T) {
 		q.round(8*time.Minute, "success")
 		q.round(time.Second, "success")
 		q.expectIncidents(opened, closed)
-		if stats := q.Stats(); stats["held"] < feeds || stats["final_failure"] != 0 {
-			t.Errorf("want %d final failures held and none done, got %v", feeds, stats)
-		}
+		stats := q.Stats()
+		failIf(t, stats["held"] < feeds || stats["final_failure"] != 0, "want %d final failures held and none done, got %v", feeds, stats)
 	})
 }
 
@@ -87,9 +83,9 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		q.breaks(time.Hour)
 		q.round(0, "failure")
 		q.round(time.Second, "failure")
-		if status, err := q.Store.Fleet().QueueCircuit(t.Context()); err != nil || !status.Open || status.Failures != feeds || status.Opened != 1 {
-			t.Fatalf("want an open circuit with %d failures, got %+v, %v", feeds, status, err)
-		}
+		status, err := q.Store.Fleet().QueueCircuit(t.Context())
+		stopIf(t, err != nil || !status.Open || status.Failures != feeds || status.Opened != 1,
+			"want an open circuit with %d failures, got %+v, %v", feeds, status, err)
 		if _, err := q.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -102,18 +98,16 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 
 func TestWhatSucceedsGoesOnWhileTheCircuitOfTheQueueIsOpen(t *testing.T) {
 	onFleet(t, func(t *testing.T, q *policyQueue) {
-		if _, err := q.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := q.Store.Fleet().OpenCircuit(t.Context(), model.QueueCircuitKey, "ann", "", q.Clock.Now().Add(time.Hour), q.Clock.Now())
+		stopIf(t, err != nil, "%v", err)
 		q.round(0, "success")
 		for i := range feeds {
 			q.Command(fmt.Sprintf(`{"type":"run","uid":"feed_%d"}`, i))
 		}
 		q.poll()
 		q.round(time.Second, "success")
-		if stats := q.Stats(); stats["success"] != 2*feeds || stats["parked"] != 0 {
-			t.Errorf("want all refreshed twice and none parked, got %v", stats)
-		}
+		stats := q.Stats()
+		failIf(t, stats["success"] != 2*feeds || stats["parked"] != 0, "want all refreshed twice and none parked, got %v", stats)
 		q.expectIncidents(opened) // it is open still
 	})
 }

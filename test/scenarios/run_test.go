@@ -32,9 +32,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 		q.is("table", map[string]string{"refresh_for": "run"})
 
 		records, err := q.Store.Load(t.Context(), []string{"table"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if place, err := q.Store.Report().QueuePosition(t.Context(), records["table"]); place.No != 1 || err != nil {
 			t.Errorf("expected the first place in line, found %+v, %v", place, err)
 		}
@@ -44,8 +42,7 @@ func TestARunStartsBeforeAThousandModelsThatApplicationsWantAtOnce(t *testing.T)
 			t.Errorf("expected %d due since %s, found %d since %s, %v", feeds+1, model.FormatTime(oldest), stats.Due, model.FormatTime(stats.OldestDue), err)
 		}
 		q.dispatch()
-		if entry, _ := q.Take(); entry.UID != "table" {
-			t.Errorf("expected the run first, found %+v", entry)
-		}
+		entry, _ := q.Take()
+		failIf(t, entry.UID != "table", "expected the run first, found %+v", entry)
 	})
 }

@@ -20,6 +20,12 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 // step is one line of a story: when, what happens, and what the model is then. Times are RFC 3339, empty means absent.
@@ -87,9 +93,7 @@ func (s *story) store(role acl.Role) *store.Store {
 	}
 	store, err := store.New(&store.Clients{Read: client, Write: client, Block: client},
 		store.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	return store
 }
 
@@ -116,9 +120,8 @@ func (s *story) take(i int, step step) {
 	for j := range got {
 		got[j] = cmp.Or(got[j], any(""))
 	}
-	if diff := gocmp.Diff(want, got); err != nil || diff != "" {
-		s.t.Fatalf("step %d, %s %s: %v, -want +got\n%s", i+1, step.at, step.do, err, diff)
-	}
+	diff := gocmp.Diff(want, got)
+	stopIf(s.t, err != nil || diff != "", "step %d, %s %s: %v, -want +got\n%s", i+1, step.at, step.do, err, diff)
 }
 
 func (s *story) stay() {
@@ -126,9 +129,8 @@ func (s *story) stay() {
 	before := s.dump()
 	s.dispatch()
 	s.poll()
-	if diff := gocmp.Diff(before, s.dump()); diff != "" {
-		s.t.Fatalf("at %s something happened:\n%s", s.now, diff)
-	}
+	diff := gocmp.Diff(before, s.dump())
+	stopIf(s.t, diff != "", "at %s something happened:\n%s", s.now, diff)
 }
 
 // dump is everything but signs of life.
@@ -166,43 +168,34 @@ func (s *story) act(verb, extra string, step step) {
 
 func (s *story) dispatch() {
 	s.t.Helper()
-	if _, err := s.dispatcher.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.dispatcher.RunOnce(s.t.Context())
+	stopIf(s.t, err != nil, "%v", err)
 }
 
 func (s *story) poll() {
 	s.t.Helper()
-	if _, err := s.poller.RunOnce(s.t.Context()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err := s.poller.RunOnce(s.t.Context())
+	stopIf(s.t, err != nil, "%v", err)
 }
 
 func (s *story) push(key string, fields ...string) {
 	s.t.Helper()
 	message := "{" + strings.TrimRight(strings.Join(fields, ","), ",") + "}"
-	if err := s.redis.RPush(s.t.Context(), key, message).Err(); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, s.redis.RPush(s.t.Context(), key, message).Err())
 }
 
 // work takes the attempt from the input list, as a worker does, and reads what it says.
 func (s *story) work(step step) {
 	s.t.Helper()
 	raw, err := s.redis.LPop(s.t.Context(), "bigtables-input").Result()
-	if err != nil {
-		s.t.Fatalf("%s: no attempt was handed out: %v", step.at, err)
-	}
+	stopIf(s.t, err != nil, "%s: no attempt was handed out: %v", step.at, err)
 	var entry map[string]any
-	if err := json.Unmarshal([]byte(raw), &entry); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, json.Unmarshal([]byte(raw), &entry))
 	delete(entry, "planned_at")
 	want := map[string]any{"big_table_uid": "tbl_1", "refresh_attempt_uid": fmt.Sprintf("a%d", s.starts), "attempt_no": float64(step.no),
 		"deadline_at": text(step.deadline), "input_url": s.url()}
-	if diff := gocmp.Diff(want, entry); diff != "" {
-		s.t.Fatalf("%s: the worker took, -want +got\n%s", step.at, diff)
-	}
+	diff := gocmp.Diff(want, entry)
+	stopIf(s.t, diff != "", "%s: the worker took, -want +got\n%s", step.at, diff)
 }
 
 // url is what was saved last.
@@ -212,9 +205,7 @@ func (s *story) url() string {
 		URL string `json:"input_url"`
 	}
 	raw, err := s.redis.Get(s.t.Context(), "bigtables:payload:tbl_1").Result()
-	if err != nil || json.Unmarshal([]byte(raw), &payload) != nil {
-		s.t.Fatalf("payload %q: %v", raw, err)
-	}
+	stopIf(s.t, err != nil || json.Unmarshal([]byte(raw), &payload) != nil, "payload %q: %v", raw, err)
 	return payload.URL
 }
 
@@ -243,9 +234,8 @@ type remains struct {
 func (s *story) compare(left remains) {
 	s.t.Helper()
 	counters, err := s.redis.HGetAll(s.t.Context(), "bigtables:stats").Result()
-	if diff := gocmp.Diff(left.counters, counters); err != nil || diff != "" {
-		s.t.Errorf("counters: %v, -want +got\n%s", err, diff)
-	}
+	diff := gocmp.Diff(left.counters, counters)
+	failIf(s.t, err != nil || diff != "", "counters: %v, -want +got\n%s", err, diff)
 	notices, err := s.redis.XRange(s.t.Context(), "bigtables:outbox", "-", "+").Result()
 	var outbox []string
 	for _, n := range notices {

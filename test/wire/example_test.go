@@ -10,6 +10,12 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
+var (
+	must   = testkit.Must
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 // play lets the example work on a feed of 2,500 rows with a Redis that only answers, once for each case: a fence, a deadline, and what Redis
 // refuses by. It prints the types of what the worker says, a line for each case.
 const play = `
@@ -68,9 +74,7 @@ func expectSaid(t *testing.T, cases [][]string) {
 	t.Helper()
 	testkit.RequireProgram(t, "python3", "python3")
 	example, err := filepath.Abs("../../examples/pythonworker")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	given := make([][]string, len(cases))
 	for i := range cases {
 		given[i] = cases[i][1:]
@@ -78,12 +82,8 @@ func expectSaid(t *testing.T, cases [][]string) {
 	text, _ := json.Marshal(given)
 	said, err := exec.CommandContext(t.Context(), "python3", "-c", play, example, string(text)).Output()
 	lines := strings.Split(string(said), "\n")
-	if err != nil || len(lines) != len(cases)+1 {
-		t.Fatalf("the example ended with %v, and said %q", err, said)
-	}
+	stopIf(t, err != nil || len(lines) != len(cases)+1, "the example ended with %v, and said %q", err, said)
 	for i, c := range cases {
-		if lines[i] != c[0] {
-			t.Errorf("%q: said %q, want %q", given[i], lines[i], c[0])
-		}
+		failIf(t, lines[i] != c[0], "%q: said %q, want %q", given[i], lines[i], c[0])
 	}
 }

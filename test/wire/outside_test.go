@@ -78,9 +78,7 @@ func (o *outside) length(name string) (length int) {
 func (o *outside) redisCLI(login []string, words ...string) string {
 	o.t.Helper()
 	output, err := exec.Command("redis-cli", append(login, words...)...).CombinedOutput()
-	if err != nil {
-		o.t.Fatalf("redis-cli %s: %v\n%s", strings.Join(words, " "), err, output)
-	}
+	stopIf(o.t, err != nil, "redis-cli %s: %v\n%s", strings.Join(words, " "), err, output)
 	return strings.TrimSuffix(string(output), "\n")
 }
 
@@ -143,9 +141,7 @@ func (o *outside) answer(list, message string) {
 func (o *outside) json(value any) string {
 	o.t.Helper()
 	text, err := json.Marshal(value)
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	return string(text)
 }
 
@@ -193,9 +189,7 @@ func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 func workInPython(o *outside) {
 	testkit.RequireProgram(o.t, "python3", "python3")
 	script, err := filepath.Abs("testdata/planned.py")
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	testkit.Start(o.t, "python3", append([]string{script, "127.0.0.1", port(o.server.Addr)}, o.queues()...)...)
 }
 
@@ -253,8 +247,6 @@ func (o *outside) find(pattern string) (found string) {
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
 	record, err := model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0"))
-	if err != nil {
-		o.t.Fatal(err)
-	}
+	must(o.t, err)
 	return record.RefreshAt.Sub(record.EndedAt)
 }

@@ -29,9 +29,8 @@ func onCluster(t *testing.T) place {
 	long.Only(t)
 	p := place{server: testkit.ReplicatedCluster(t), parts: 8}
 	create := testkit.Refreshd(t, append([]string{"queue", "create", "--parts", fmt.Sprint(p.parts)}, p.flags()...)...)
-	if code := create.Wait(); code != 0 {
-		t.Fatalf("create a queue of %d parts: want exit code 0, got %d", p.parts, code)
-	}
+	code := create.Wait()
+	stopIf(t, code != 0, "create a queue of %d parts: want exit code 0, got %d", p.parts, code)
 	return p
 }
 

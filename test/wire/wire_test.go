@@ -23,9 +23,7 @@ func TestASuccessWithStatusAndProgress(t *testing.T) {
 		for field, want := range map[string]string{
 			"user_friendly_status": "half of it", "progress": "50", "refresh_why": "finished: one-shot", "attempt_no": "", "attempt_uid": "", "refresh_at": "",
 		} {
-			if tbl[field] != want {
-				t.Errorf("%s: want %q, got %q", field, want, tbl[field])
-			}
+			failIf(t, tbl[field] != want, "%s: want %q, got %q", field, want, tbl[field])
 		}
 		o.count(map[string]string{"start": "1", "started": "1", "status": "1", "success": "1", "success_unchanged": "1"})
 	})
@@ -47,9 +45,8 @@ func TestWhatIsNotForTheCurrentAttemptChangesNothing(t *testing.T) {
 			"malformed": "1", "stale": "1", "unknown_model": "1", "unknown_type": "1", "duplicate": "1",
 			"start": "2", "failure": "1", "success": "1",
 		})
-		if rejected := o.length("bigtables:rejected"); rejected != 3 {
-			t.Errorf("want garbage, unknown model and unknown type kept, got %d", rejected)
-		}
+		rejected := o.length("bigtables:rejected")
+		failIf(t, rejected != 3, "want garbage, unknown model and unknown type kept, got %d", rejected)
 	})
 }
 
@@ -59,15 +56,12 @@ func TestWithoutAnyWorkerNobodyIsDisabledAndNothingCounted(t *testing.T) {
 		o.put("tbl", "50ms", plan{})
 		testkit.Eventually(t, "20 attempts are withdrawn", func() bool { return number(o.hash("bigtables:stats")["withdrawn"]) >= 20 })
 		tbl := o.await("bigtables:model:tbl", "attempt_uid", "*")
-		if tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "" {
-			t.Errorf("want a healthy model in its first attempt, got %v", tbl)
-		}
-		if stats := o.hash("bigtables:stats"); stats["timeout"]+stats["retry"]+stats["failure"] != "" {
-			t.Errorf("want nothing counted as a failure, got %v", stats)
-		}
-		if queued := o.length("bigtables-input"); queued > 1 {
-			t.Errorf("want at most one entry in the input list, got %d", queued)
-		}
+		failIf(t, tbl["attempt_no"] != "1" || tbl["refresh_disabled_until_update"] != "" || tbl["failing_since"] != "",
+			"want a healthy model in its first attempt, got %v", tbl)
+		stats := o.hash("bigtables:stats")
+		failIf(t, stats["timeout"]+stats["retry"]+stats["failure"] != "", "want nothing counted as a failure, got %v", stats)
+		queued := o.length("bigtables-input")
+		failIf(t, queued > 1, "want at most one entry in the input list, got %d", queued)
 	})
 }
 
@@ -79,9 +73,8 @@ func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
 		o.put("banner", "1m", plan{fail, fail, fail, last})
 
 		o.await("bigtables:model:banner", "refresh_why", "retry 2/3 +1m, none planned") // the first retry was at once
-		if delay := o.lastDelay("banner"); delay != time.Minute {
-			t.Errorf("second failure: want a retry after 1m, got %s", delay)
-		}
+		delay := o.lastDelay("banner")
+		failIf(t, delay != time.Minute, "second failure: want a retry after 1m, got %s", delay)
 		o.command(say{"type": "run", "uid": "banner"})
 		o.await("bigtables:model:banner", "refresh_why", "retry 3/3 +5m, none planned")
 		if delay := o.lastDelay("banner"); delay != 5*time.Minute {
@@ -89,13 +82,12 @@ func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
 		}
 		o.command(say{"type": "run", "uid": "banner"})
 		banner := o.await("bigtables:model:banner", "refresh_disabled_until_update", "1")
-		if banner["refresh_disabled_user_friendly_reason"] != "thumbnail creation failed" || banner["refresh_at"] != "" || banner["attempt_no"] != "4" {
-			t.Errorf("want it disabled after 4 attempts with the worker's words, got %v", banner)
-		}
+		failIf(t, banner["refresh_disabled_user_friendly_reason"] != "thumbnail creation failed" || banner["refresh_at"] != "" || banner["attempt_no"] != "4",
+			"want it disabled after 4 attempts with the worker's words, got %v", banner)
 		o.count(map[string]string{"start": "4", "retry": "3", "failure": "4", "exhausted": "1", "final_failure": "1"})
-		if outbox := o.cli("XRANGE", "bigtables:outbox", "-", "+"); !strings.Contains(outbox, "disabled") || !strings.Contains(outbox, "thumbnail creation failed") {
-			t.Errorf("want a notification with the reason, got %s", outbox)
-		}
+		outbox := o.cli("XRANGE", "bigtables:outbox", "-", "+")
+		failIf(t, !strings.Contains(outbox, "disabled") || !strings.Contains(outbox, "thumbnail creation failed"),
+			"want a notification with the reason, got %s", outbox)
 	})
 }
 
@@ -109,20 +101,18 @@ func TestAnApplicationSteersAModelWithCommands(t *testing.T) {
 		o.command(say{"type": "run", "uid": "tbl"})
 		o.count(map[string]string{"busy": "1"})
 		o.command(say{"type": "disable", "uid": "tbl", "reason": "not paid"})
-		if tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1"); tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "" {
-			t.Errorf("want it disabled without an attempt, got %v", tbl)
-		}
+		tbl := o.await("bigtables:model:tbl", "refresh_disabled_until_update", "1")
+		failIf(t, tbl["refresh_disabled_user_friendly_reason"] != "not paid" || tbl["attempt_uid"] != "",
+			"want it disabled without an attempt, got %v", tbl)
 		o.command(say{"type": "enable", "uid": "tbl"})
 		o.await("bigtables:model:tbl", "refresh_why", "planned")
 		o.command(say{"type": "remove", "uid": "tbl"})
 		o.count(map[string]string{"remove": "1"})
-		if left := o.find("bigtables:*:tbl"); left != "" {
-			t.Errorf("want every key of the model gone, got %s", left)
-		}
+		left := o.find("bigtables:*:tbl")
+		failIf(t, left != "", "want every key of the model gone, got %s", left)
 		o.command(say{"type": "put", "uid": "tbl", "colour": "red"})
 		o.count(map[string]string{"malformed": "1"})
-		if rejected := o.cli("LINDEX", "bigtables:rejected", "-1"); !strings.Contains(rejected, "colour: expected one of uid, ") {
-			t.Errorf("want the unknown field named, got %s", rejected)
-		}
+		rejected := o.cli("LINDEX", "bigtables:rejected", "-1")
+		failIf(t, !strings.Contains(rejected, "colour: expected one of uid, "), "want the unknown field named, got %s", rejected)
 	})
 }

@@ -52,9 +52,8 @@ func TestAScriptMayDoNoMoreThanItsUser(t *testing.T) {
 		stopIf(t, err != nil, "%s: %v", role, err)
 		for _, try := range tries[role] {
 			digest := admin.ScriptLoad(t.Context(), try[1]).Val()
-			if err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err(); err == nil || errors.Is(err, redis.Nil) || !store.Refused(err) {
-				t.Errorf("%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
-			}
+			err := client.EvalSha(t.Context(), digest, []string{try[0]}).Err()
+			failIf(t, err == nil || errors.Is(err, redis.Nil) || !store.Refused(err), "%s: expected %s refused on %s, found %v", role, try[1], try[0], err)
 		}
 	}
 	equal(t, before, users.Server.Dump(t))

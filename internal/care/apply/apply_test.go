@@ -98,9 +98,8 @@ func TestAModelThatHasChangedSinceItWasPlannedIsRefusedAndTheOthersAreNot(t *tes
 		b.carryOut(plan)
 		for _, step := range plan.Steps {
 			refused := step.Name != "a"
-			if refused == step.Applied || refused != strings.Contains(step.Error, "expected the model "+step.Name+" as it was planned, found it changed since") {
-				t.Errorf("%s %s: found %s, applied %v", step.Action, step.Name, step.Error, step.Applied)
-			}
+			failIf(t, refused == step.Applied || refused != strings.Contains(step.Error, "expected the model "+step.Name+" as it was planned, found it changed since"),
+				"%s %s: found %s, applied %v", step.Action, step.Name, step.Error, step.Applied)
 		}
 		if a, other, c, d := b.record("a"), b.record("b"), b.record("c"), b.record("d"); a.Payload != `{"n":2}` || other.Payload != `{"n":1}` || !c.Exists || d.Payload != "{}" {
 			t.Errorf("found %s, %s, %v, %s", a.Payload, other.Payload, c.Exists, d.Payload)

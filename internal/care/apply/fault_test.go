@@ -42,9 +42,8 @@ func TestAnApplyOfWhichACallFailsIsToldAndCanBeRepeated(t *testing.T) {
 		stopIf(t, !a.Exists || !other.Exists, "call %d: deleted what the directory has", n)
 		must(t, b.try())
 		for uid, payload := range map[string]string{"a": `{"n":2}`, "b": `{"n":2}`, "c": "", "d": `{"n":2}`} {
-			if found := b.record(uid); found.Exists != (payload != "") || found.Payload != payload {
-				t.Errorf("call %d: %s: expected %s, found %s", n, uid, payload, found.Payload)
-			}
+			found := b.record(uid)
+			failIf(t, found.Exists != (payload != "") || found.Payload != payload, "call %d: %s: expected %s, found %s", n, uid, payload, found.Payload)
 		}
 		stored, err := b.queue.Parts[0].Policies(t.Context(), []string{"default", "nightly"})
 		failIf(t, err != nil || len(stored) != 2 || stored["nightly"].Timeout != stored["default"].Timeout,

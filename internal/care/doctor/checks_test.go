@@ -83,9 +83,8 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 			q.Intercept(refusing{answer: answer})
 			report := q.check(Options{Repair: true})
 			left := strings.Count(report.String(), string(answer)+"; repaired false")
-			if left != 2 || report.Counts["repair-refused"].Found != 1 || !strings.HasPrefix(report.Findings[len(report.Findings)-1].Code, "repair-refused") {
-				t.Errorf("expected two left because of %s, and that at the end, found\n%s", answer, report)
-			}
+			failIf(t, left != 2 || report.Counts["repair-refused"].Found != 1 || !strings.HasPrefix(report.Findings[len(report.Findings)-1].Code, "repair-refused"),
+				"expected two left because of %s, and that at the end, found\n%s", answer, report)
 		}
 	})
 }

@@ -227,9 +227,9 @@ func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
 		q.ok(err)
 		q.ok(q.Store.Fleet().PutHold(t.Context(), &model.Hold{ID: "h2", Selector: picks, Since: now}))
 		want := "warning all-held h1: expected models that may start, found all of them held by ann since "
-		if report := q.check(Options{}); !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0 {
-			t.Errorf("want %s in\n%s", want, report)
-		}
+		report := q.check(Options{})
+		failIf(t, !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0,
+			"want %s in\n%s", want, report)
 		q.Clock.Turn(2 * time.Hour)
 		if report := q.check(Options{}); report.Counts["all-held"].Found != 0 {
 			t.Errorf("expected no word of a hold that has ended, found\n%s", report)

@@ -85,9 +85,9 @@ func TestPartsThatAreAlikeAreHealthyAndEachIsCheckedAndRepairedOnce(t *testing.T
 			q.ok(q.Redis.Set(t.Context(), part.Keys.Payload("ghost"), "{}", 0).Err())
 		}
 		report, err := Check(t.Context(), q.all, Options{Repair: true})
-		if server := report.Counts["persistence"].Found + report.Counts["server-silent"].Found; err != nil || server != q.servers || report.Counts["payload-orphan"].Repaired != 3 {
-			t.Errorf("expected one word about each server and one repaired in each part, found %v\n%s", err, report)
-		}
+		server := report.Counts["persistence"].Found + report.Counts["server-silent"].Found
+		failIf(t, err != nil || server != q.servers || report.Counts["payload-orphan"].Repaired != 3,
+			"expected one word about each server and one repaired in each part, found %v\n%s", err, report)
 		healthy(t, q.check(Options{}))
 	})
 }
@@ -128,9 +128,9 @@ func TestAPolicyThatDiffersBecomesThatOfTheFirstPart(t *testing.T) {
 		failIf(t, report.Repaired() != 3, "expected three mended, found\n%s", report)
 		tells(t, report, "left: the first part has none; by hand")
 		stored, err := third.Policies(t.Context(), []string{"new", "removed", "same"})
-		if _, kept := stored["removed"]; err != nil || !kept || stored["new"].Timeout != 5*minute || stored["same"].Timeout != 5*minute {
-			t.Errorf("expected what the first part has, and nothing removed, found %v, %v", stored, err)
-		}
+		_, kept := stored["removed"]
+		failIf(t, err != nil || !kept || stored["new"].Timeout != 5*minute || stored["same"].Timeout != 5*minute,
+			"expected what the first part has, and nothing removed, found %v, %v", stored, err)
 		q.ok(first.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
 		q.ok(second.Fleet().PutPolicy(t.Context(), aPolicy(t, "removed", "5m")))
 		healthy(t, q.check(Options{}))

@@ -40,9 +40,9 @@ func TestWhatRedisTellsOfItselfIsChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := newChecker(q.Store, Options{})
 			c.server(test.server)
-			if codes := strings.Join(c.report.Codes(), " "); codes != test.code || c.report.Counts[test.code].Severity != test.severity {
-				t.Errorf("expected %q %q, found\n%s", test.severity, test.code, c.report)
-			}
+			codes := strings.Join(c.report.Codes(), " ")
+			failIf(t, codes != test.code || c.report.Counts[test.code].Severity != test.severity,
+				"expected %q %q, found\n%s", test.severity, test.code, c.report)
 		})
 	}
 }
@@ -60,9 +60,8 @@ func TestAFindingOfPersistenceSaysWhatWouldBeLostAndWhatCannotBeSeen(t *testing.
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			report, err := (&queue{fixture.New(t, testkit.Redis(t, test.args...)), t}).preflight(Options{Now: time.Now})
-			if err != nil || report.Counts["persistence"].Severity != test.severity || !strings.Contains(report.String(), test.want) || len(report.Counts) > 1 {
-				t.Errorf("expected %q with %q, found %v\n%s", test.severity, test.want, err, report)
-			}
+			failIf(t, err != nil || report.Counts["persistence"].Severity != test.severity || !strings.Contains(report.String(), test.want) || len(report.Counts) > 1,
+				"expected %q with %q, found %v\n%s", test.severity, test.want, err, report)
 		})
 	}
 }

@@ -73,9 +73,9 @@ func TestAParkedModelWaitsForItsTimeWhereItIsImported(t *testing.T) {
 	line := newModelLine(&store.Export{Record: &store.Record{Model: m}}, nil, true)
 	failIf(t, line.LeftBehind == "", "expected the line to say what stays behind")
 	to.must(lines)
-	if hash := to.hash("m1"); hash["parked_by"] != "" || hash["parked_since"] != "" || hash["refresh_at"] != "2026-11-21T06:00:00.000Z" {
-		t.Errorf("expected a model that waits for its time, found %v", hash)
-	}
+	hash := to.hash("m1")
+	failIf(t, hash["parked_by"] != "" || hash["parked_since"] != "" || hash["refresh_at"] != "2026-11-21T06:00:00.000Z",
+		"expected a model that waits for its time, found %v", hash)
 	indexes := to.indexes()
 	failIf(t, len(indexes["due"]) != 1 || len(indexes["parked"]) > 0, "expected it due, found %v", indexes)
 }

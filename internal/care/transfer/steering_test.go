@@ -55,18 +55,16 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "host=example.com", Running: 2, Since: now}),
 			to.Fleet().PutLimit(t.Context(), &model.Limit{Name: "{host(input_url)}", Running: 2, Since: now.Add(-time.Hour), Until: now}), // it has ended
 		} {
-			if put != nil {
-				t.Fatal(put)
-			}
+			must(t, put)
 		}
 		i, refused := to.read(steering, false)
 		want := []string{
 			"fleet.jsonl line 2: calendar: expected the calendar nightly as it is here, or --replace, found another one",
 			"fleet.jsonl line 3: limit: expected the limit host=example.com as it is here, or --replace, found another one",
 		}
-		if diff := cmp.Diff(want, refused); diff != "" || i.Calendars != (Count{Created: 1, Refused: 1}) || i.Limits != (Count{Created: 1, Refused: 1}) {
-			t.Errorf("%+v %+v (-want +got):\n%s", i.Calendars, i.Limits, diff)
-		}
+		diff := cmp.Diff(want, refused)
+		failIf(t, diff != "" || i.Calendars != (Count{Created: 1, Refused: 1}) || i.Limits != (Count{Created: 1, Refused: 1}),
+			"%+v %+v (-want +got):\n%s", i.Calendars, i.Limits, diff)
 		if i, refused := to.read(steering, true); len(refused) > 0 || i.Calendars != (Count{Replaced: 1, Unchanged: 1}) || i.Limits != (Count{Replaced: 1, Unchanged: 1}) {
 			t.Errorf("expected them replaced, found %+v %+v, %q", i.Calendars, i.Limits, refused)
 		}
@@ -92,7 +90,7 @@ func TestACalendarOrLimitThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing
 	e := Export{Queue: from.Queue, State: true, Fault: func(text string) { faults[text] = true }}
 	err := e.Write(t.Context(), &out)
 	failIf(t, err != nil || out.String() != steering, "expected the others, found %v\n%s", err, out.String())
-	if got := strings.Join(slices.Sorted(maps.Keys(faults)), "; "); len(faults) != 2 || !strings.HasPrefix(got, "calendar odd: ") || !strings.Contains(got, "; limit host=odd: ") {
-		t.Errorf("expected both named, found %s", got)
-	}
+	got := strings.Join(slices.Sorted(maps.Keys(faults)), "; ")
+	failIf(t, len(faults) != 2 || !strings.HasPrefix(got, "calendar odd: ") || !strings.Contains(got, "; limit host=odd: "),
+		"expected both named, found %s", got)
 }

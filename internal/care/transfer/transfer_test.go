@@ -140,9 +140,9 @@ func full(t *testing.T) model.Model {
 	fill(t, reflect.ValueOf(&m.State).Elem())
 	all := reflect.ValueOf(m)
 	for i := range all.NumField() {
-		if name := all.Type().Field(i).Name; all.Field(i).IsZero() && !slices.Contains(inForce, name) {
-			t.Fatalf("%s: expected a value of every field: teach export, import and this test of it", name)
-		}
+		name := all.Type().Field(i).Name
+		stopIf(t, all.Field(i).IsZero() && !slices.Contains(inForce, name),
+			"%s: expected a value of every field: teach export, import and this test of it", name)
 	}
 	return m
 }
@@ -203,9 +203,8 @@ func TestAnExportOfAnImportIsTheSameToTheByteAndAnImportRepeatedChangesNothing(t
 		for name, parts := range map[string][2]int{"one": {1, 1}, "divided": {1, 3}, "joined": {2, 1}} {
 			from, to := open(t, server, name+"-from", parts[0]).settle().steer(), open(t, server, name+"-to", parts[1])
 			lines, alone := from.export(true), from.export(false)
-			if !strings.HasPrefix(lines, steering+`{"kind":"policy"`) || strings.Contains(lines, "moves house") || strings.Contains(alone, `nightly","rrule`) {
-				t.Errorf("%s: expected calendars and limits with a state alone, before the policies, and no hold, found\n%s\n%s", name, lines, alone)
-			}
+			failIf(t, !strings.HasPrefix(lines, steering+`{"kind":"policy"`) || strings.Contains(lines, "moves house") || strings.Contains(alone, `nightly","rrule`),
+				"%s: expected calendars and limits with a state alone, before the policies, and no hold, found\n%s\n%s", name, lines, alone)
 			var before map[string]testkit.Value
 			for _, want := range []Import{
 				{Models: Count{Created: 4}, Policies: Count{Created: 1, Unchanged: 1}, Calendars: Count{Created: 2}, Limits: Count{Created: 2}},
@@ -266,9 +265,9 @@ func TestDefinitionsAloneMakeModelsThatBeginAnew(t *testing.T) {
 	if len(refused) != 1 || !strings.Contains(refused[0], `fleet.jsonl line 4: policy: expected a policy, or the name of a stored one (default), found "nightly"`) {
 		t.Errorf("expected the model without its policy refused, found %q", refused)
 	}
-	if hash := to.hash("m1"); hash["attempt_no"] != "" || hash["refresh_at"] != "2026-11-21T15:00:00.000Z" || hash["label:tenant"] != "t1" {
-		t.Errorf("expected a model that begins anew, found %v", hash)
-	}
+	hash := to.hash("m1")
+	failIf(t, hash["attempt_no"] != "" || hash["refresh_at"] != "2026-11-21T15:00:00.000Z" || hash["label:tenant"] != "t1",
+		"expected a model that begins anew, found %v", hash)
 }
 
 func TestASelectorPicksWhatIsExportedAndItsPolicies(t *testing.T) {

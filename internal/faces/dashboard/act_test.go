@@ -18,9 +18,8 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 
 	expect(t, d.submit("steering", "hold/put", "selector", "tenant=t1", "reason", "moves house", "end", "2h"), "keeps tenant=t1 from starting")
 	holds, err := fleet.Holds(t.Context())
-	if err != nil || len(holds) != 1 || holds[0].By != "ann" || holds[0].Reason != "moves house" || !holds[0].Until.Equal(d.Clock.Now().Add(2*time.Hour)) {
-		t.Fatalf("expected a hold of two hours by ann, found %+v, %v", holds, err)
-	}
+	stopIf(t, err != nil || len(holds) != 1 || holds[0].By != "ann" || holds[0].Reason != "moves house" || !holds[0].Until.Equal(d.Clock.Now().Add(2*time.Hour)),
+		"expected a hold of two hours by ann, found %+v, %v", holds, err)
 	expect(t, d.submit("steering", "hold/release"), "is released")
 	if holds, err := fleet.Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
 		t.Errorf("expected no hold, found %+v, %v", holds, err)
@@ -54,9 +53,8 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	d.Clock.Turn(time.Minute)
 	expect(t, d.submit("rejected", "rejected/requeue"), "is requeued")
 	d.apply()
-	if after := d.List(d.Store.Keys.Rejected); len(before) != 1 || len(after) != 1 || after[0] == before[0] {
-		t.Errorf("expected the one message rejected again, found %q after %q", after, before)
-	}
+	after := d.List(d.Store.Keys.Rejected)
+	failIf(t, len(before) != 1 || len(after) != 1 || after[0] == before[0], "expected the one message rejected again, found %q after %q", after, before)
 }
 
 func TestThePlaygroundTellsHowARuleWasReadAndItsNextThreeTimes(t *testing.T) {
@@ -69,8 +67,7 @@ func TestThePlaygroundTellsHowARuleWasReadAndItsNextThreeTimes(t *testing.T) {
 		page := d.page(home + "playground?text=" + url.QueryEscape(text))
 		_, said, _ := strings.Cut(page, `<p class="hint">Read as`)
 		said, _, _ = strings.Cut("Read as"+said, ".</p>")
-		if want == "" && strings.Contains(page, "Read as") || want != "" && (!strings.HasPrefix(said, want) || strings.Count(said, " 06:00") != 4) {
-			t.Errorf("%s: expected %q and three times, found %q", text, want, said)
-		}
+		failIf(t, want == "" && strings.Contains(page, "Read as") || want != "" && (!strings.HasPrefix(said, want) || strings.Count(said, " 06:00") != 4),
+			"%s: expected %q and three times, found %q", text, want, said)
 	}
 }

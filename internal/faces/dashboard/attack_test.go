@@ -44,9 +44,8 @@ func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
 		shown += tab.Text() + browser.Eval[string](tab, "[...document.querySelectorAll('input, textarea')].map(i => i.value).join('\\n')")
 	}
 	for _, field := range []string{"payload", "label", "reason", "status", "worker", "disabled", "hold", "circuit", "raw", "models?l=", "steering?key="} {
-		if !strings.Contains(shown, "javascript:"+field) && !strings.Contains(shown, attack(field)[:20]) {
-			t.Errorf("expected to see the attack in %s as a text", field)
-		}
+		failIf(t, !strings.Contains(shown, "javascript:"+field) && !strings.Contains(shown, attack(field)[:20]),
+			"expected to see the attack in %s as a text", field)
 	}
 
 	// As somebody types.
@@ -98,16 +97,12 @@ func (f *fleet) hostile() {
 	f.work()
 	now := f.Clock.Now()
 	selector, err := model.ParseSelector("tenant=t2")
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	for _, err := range []error{
 		f.queue.Fleet().PutHold(ctx, &model.Hold{ID: "h1", Selector: selector, Since: now, Reason: attack("hold"), By: attack("by")}),
 		f.queue.Fleet().PutLimit(ctx, &model.Limit{Name: "host=example.com", Running: 1, Since: now, Until: now.Add(time.Hour), Reason: attack("limit"), By: attack("by")}),
 	} {
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 	}
 	if _, err := f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour); err != nil {
 		f.t.Fatal(err)
@@ -139,11 +134,9 @@ func TestRawBytesAreShownSoThatNothingHides(t *testing.T) {
 		if len(raw) == 12 {
 			most = 10
 		}
-		if got := visible(raw, most); got != want {
-			t.Errorf("%q: expected %q, found %q", raw, want, got)
-		}
+		got := visible(raw, most)
+		failIf(t, got != want, "%q: expected %q, found %q", raw, want, got)
 	}
-	if got := visible(string(slices.Repeat([]byte{0xff}, 3)), 2); got != `\xff\xff… and 1 bytes more` {
-		t.Error(got)
-	}
+	got := visible(string(slices.Repeat([]byte{0xff}, 3)), 2)
+	failIf(t, got != `\xff\xff… and 1 bytes more`, "%v", got)
 }

@@ -19,9 +19,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 		`"uid":"held","refresh":"now"`)
 	p := policy.Default()
 	p.Name = "p"
-	if err := q.Store.Fleet().PutPolicy(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, q.Store.Fleet().PutPolicy(t.Context(), p))
 	d.press(home+"hold/put", "id", "h1", "selector", "uid=held", "reason", "why")
 	d.press(home+"circuit/open", "key", "host=a")
 	d.press(home+"limit/set", "key", "host=a", "running", "3")
@@ -39,16 +37,12 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 			status, text := d.status(home + path)
 			struck = fault.Struck()
 			fault.Arm(0)
-			if struck != (status == 503 && strings.Contains(text, testkit.ErrFault.Error())) {
-				t.Errorf("%s: expected an error page if call %d fails (%v), found %d", path, n, struck, status)
-			}
-			if n == 1 && !struck && !strings.HasPrefix(path, "playground") {
-				t.Errorf("%s: expected calls of Redis, found none", path)
-			}
+			failIf(t, struck != (status == 503 && strings.Contains(text, testkit.ErrFault.Error())),
+				"%s: expected an error page if call %d fails (%v), found %d", path, n, struck, status)
+			failIf(t, n == 1 && !struck && !strings.HasPrefix(path, "playground"), "%s: expected calls of Redis, found none", path)
 		}
-		if again := d.page(home + path); len(again) != len(whole) {
-			t.Errorf("%s: expected the page as it was", path)
-		}
+		again := d.page(home + path)
+		failIf(t, len(again) != len(whole), "%s: expected the page as it was", path)
 	}
 }
 
@@ -77,9 +71,8 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 			told := d.flashOf(home+action.path, action.fields...)
 			struck = fault.Struck()
 			fault.Arm(0)
-			if failed := strings.Contains(told, testkit.ErrFault.Error()); failed != struck {
-				t.Errorf("%s, call %d: expected a failure: %t, found %s", action.path, n, struck, told)
-			}
+			failed := strings.Contains(told, testkit.ErrFault.Error())
+			failIf(t, failed != struck, "%s, call %d: expected a failure: %t, found %s", action.path, n, struck, told)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/operate"
@@ -52,9 +51,7 @@ func TestAPolicyIsShownAsItWouldWork(t *testing.T) {
 	tab.AwaitText("your text line 2: colour: expected")
 	tab.Fill("text", "- Refresh every hour\n- Allow 10 minutes for a response\n")
 	tab.Await("document.querySelector('#playground-result img') && document.querySelector('#playground-result').innerText.includes('FREQ=HOURLY') || document.querySelector('#playground-result').innerText.includes('hour')")
-	if diff := cmp.Diff(before["bigtables:policies"], f.Server.Dump(t)["bigtables:policies"]); diff != "" {
-		t.Errorf("expected that nothing is stored (-before +after):\n%s", diff)
-	}
+	equal(t, before["bigtables:policies"], f.Server.Dump(t)["bigtables:policies"])
 }
 
 func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
@@ -68,9 +65,8 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 		for range 60 {
 			tab.Keys("\t")
 			if browser.Eval[bool](tab, `[document.activeElement.innerText, document.activeElement.id].includes(`+browser.Quote(name)+`)`) {
-				if outline := browser.Eval[string](tab, "getComputedStyle(document.activeElement).outlineStyle"); outline == "none" {
-					t.Errorf("%s: expected a mark that it has the focus, found none", name)
-				}
+				outline := browser.Eval[string](tab, "getComputedStyle(document.activeElement).outlineStyle")
+				failIf(t, outline == "none", "%s: expected a mark that it has the focus, found none", name)
 				return
 			}
 		}
@@ -88,9 +84,7 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	focus("Hold")
 	tab.KeysFollow("\r")
 	holds, err := f.queue.Fleet().Holds(t.Context())
-	if err != nil || len(holds) != 1 || holds[0].Reason != "by keys" {
-		t.Errorf("expected a hold, found %+v, %v", holds, err)
-	}
+	failIf(t, err != nil || len(holds) != 1 || holds[0].Reason != "by keys", "expected a hold, found %+v, %v", holds, err)
 }
 
 func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
@@ -107,9 +101,7 @@ func TestWhatChangesInRedisShowsOnAnOpenPage(t *testing.T) {
 	tab.AwaitText("4 of 7 files")
 	f.Say(fixture.Result("failure", "tbl_1", f.Attempt("tbl_1"), `"reason":"HTTP 504"`))
 	tab.AwaitText("HTTP 504")
-	if !browser.Eval[bool](tab, "window.same") {
-		t.Error("expected the same page, found that it was loaded anew")
-	}
+	failIf(t, !browser.Eval[bool](tab, "window.same"), "expected the same page, found that it was loaded anew")
 }
 
 func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
@@ -121,9 +113,8 @@ func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 	browser.Eval[bool](tab, `window.came = 0; source.addEventListener("fragment", () => came++); document.querySelectorAll("details").forEach((d) => { d.open = true; }); document.getElementById("rate-0").focus(); document.getElementById("rate-0").value = "1/s"; true`)
 	f.fail("tbl_2", oneFeed, `"reason":"HTTP 503"`)
 	tab.Await(`came > 0`)
-	if !browser.Eval[bool](tab, `document.activeElement.id == "rate-0" && document.activeElement.value == "1/s"`) {
-		t.Error("expected what was typed, found it replaced")
-	}
+	failIf(t, !browser.Eval[bool](tab, `document.activeElement.id == "rate-0" && document.activeElement.value == "1/s"`),
+		"expected what was typed, found it replaced")
 	browser.Eval[bool](tab, `document.activeElement.blur(); true`)
 	f.fail("tbl_3", oneFeed, `"reason":"HTTP 503"`)
 	tab.AwaitText("3 models")
@@ -140,9 +131,7 @@ func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 		browser.Eval[bool](tab, `Object.defineProperty(document, "hidden", {value: `+hidden+`, configurable: true}); document.dispatchEvent(new Event("visibilitychange"))`)
 	}
 	show("true")
-	if browser.Eval[bool](tab, `source !== null`) {
-		t.Error("expected no stream of a page that is hidden")
-	}
+	failIf(t, browser.Eval[bool](tab, `source !== null`), "expected no stream of a page that is hidden")
 	show("false")
 	f.Command(`{"type":"disable","uid":"tbl_1","reason":"has not paid"}`)
 	tab.AwaitText("has not paid")
@@ -170,9 +159,7 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 			t.Fatalf("page %d: expected at most 6000 commands, found %d", pages, n)
 		}
 	}
-	if len(seen) != many {
-		t.Errorf("expected %d models on %d pages, found %d", many, pages, len(seen))
-	}
+	failIf(t, len(seen) != many, "expected %d models on %d pages, found %d", many, pages, len(seen))
 	for _, path := range everyPage {
 		counted.n.Store(0)
 		f.status(home + path)

@@ -47,9 +47,7 @@ func (f *fleet) url(path string) string {
 func (f *fleet) policies(yaml string) {
 	f.t.Helper()
 	docs, err := definitions.ReadPolicies("policies", strings.NewReader(yaml))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	sources, err := definitions.Drafts(docs, "policies", false)
 	if err == nil {
 		err = definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil })
@@ -59,9 +57,7 @@ func (f *fleet) policies(yaml string) {
 			err = f.queue.Fleet().PutPolicy(f.t.Context(), sources[i].Policy)
 		}
 	}
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 }
 
 // work lets the daemons do all that is to be done now.
@@ -69,13 +65,9 @@ func (f *fleet) work() {
 	f.t.Helper()
 	for range 200 {
 		polled, err := f.poller.RunOnce(f.t.Context())
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		dispatched, err := f.dispatcher.RunOnce(f.t.Context())
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		must(f.t, err)
 		if polled.Claimed == 0 && dispatched.Started == 0 {
 			return
 		}
@@ -100,9 +92,7 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 	}
 	f.work()
 	f.Clock.Turn(by)
-	if err := takeSample(f.t.Context(), f.dashboard.sites.list[0]); err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, takeSample(f.t.Context(), f.dashboard.sites.list[0]))
 }
 
 // fail saves a model, runs it, and lets its attempt fail.

@@ -24,9 +24,8 @@ func TestEachAnswerForbidsScriptsOfOthersFramesAndGuesses(t *testing.T) {
 			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
 		} {
-			if got := response.Header.Get(name); got != want {
-				t.Errorf("%s: expected %s %q, found %q", path, name, want, got)
-			}
+			got := response.Header.Get(name)
+			failIf(t, got != want, "%s: expected %s %q, found %q", path, name, want, got)
 		}
 		expectNone(t, text, "<style", " style=", "onclick", "http://", "https://")
 	}
@@ -40,17 +39,15 @@ func TestADashboardAnswersToItsOwnNamesOnly(t *testing.T) {
 	} {
 		request := d.request("GET", home, nil)
 		request.Host = host
-		if response, _ := d.ask(request); response.StatusCode != want {
-			t.Errorf("%s: expected %d, found %s", host, want, response.Status)
-		}
+		response, _ := d.ask(request)
+		failIf(t, response.StatusCode != want, "%s: expected %d, found %s", host, want, response.Status)
 	}
 	beyond := sit(t, testkit.Miniredis(t), func(c *Config) { c.Listen, c.Token = "0.0.0.0:8090", secret }) // which takes any name, unless some are given
 	for _, want := range []int{200, 421} {
 		request := beyond.request("GET", "/login", nil)
 		request.Host = "any.example.com"
-		if response, _ := beyond.ask(request); response.StatusCode != want {
-			t.Errorf("expected %d, found %s", want, response.Status)
-		}
+		response, _ := beyond.ask(request)
+		failIf(t, response.StatusCode != want, "expected %d, found %s", want, response.Status)
 		beyond.dashboard.config.Hosts = []string{"dash.example.com"}
 	}
 }
@@ -73,9 +70,8 @@ func TestSettingsThatExposeADashboardAreRefused(t *testing.T) {
 	} {
 		test.config.Clock = time.Now
 		err := test.config.WithDefaults().Validate()
-		if got := fmt.Sprint(err); (err == nil) != (test.want == "") || !strings.Contains(got, test.want) {
-			t.Errorf("%s: expected %q, found %q", name, test.want, got)
-		}
+		got := fmt.Sprint(err)
+		failIf(t, (err == nil) != (test.want == "") || !strings.Contains(got, test.want), "%s: expected %q, found %q", name, test.want, got)
 	}
 }
 
@@ -98,16 +94,14 @@ func TestAFormOfAnotherSiteOrAnOlderOneDoesNothing(t *testing.T) {
 		if test.header != "" {
 			request.Header.Set(test.header, test.value)
 		}
-		if response, text := d.ask(request); response.StatusCode != test.status || !strings.Contains(text, test.want) {
-			t.Errorf("%s: expected %d, found %s %s", name, test.status, response.Status, text)
-		}
+		response, text := d.ask(request)
+		failIf(t, response.StatusCode != test.status || !strings.Contains(text, test.want),
+			"%s: expected %d, found %s %s", name, test.status, response.Status, text)
 	}
 	if status, _ := d.status(home + "model/disable?uid=a&csrf=" + d.dashboard.csrf); status != 404 {
 		t.Errorf("expected no action by a link, found %d", status)
 	}
-	if d.Model("a")["refresh_disabled_until_update"] != "" {
-		t.Error("expected a model that nobody has disabled")
-	}
+	failIf(t, d.Model("a")["refresh_disabled_until_update"] != "", "expected a model that nobody has disabled")
 }
 
 func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
@@ -121,9 +115,8 @@ func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
 		expectNone(t, page, "Run now", `method="post"`)
 	}
 	for _, action := range actions {
-		if response, text := d.post(home+action.path, "uid", "a"); response.StatusCode != 403 || !strings.Contains(text, "--read-only") {
-			t.Errorf("%s: expected 403, found %s %s", action.path, response.Status, text)
-		}
+		response, text := d.post(home+action.path, "uid", "a")
+		failIf(t, response.StatusCode != 403 || !strings.Contains(text, "--read-only"), "%s: expected 403, found %s %s", action.path, response.Status, text)
 	}
 }
 
@@ -131,9 +124,8 @@ func TestWithoutTheTokenNothingIsShown(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), withToken)
 	for _, path := range []string{"/", home, home + "models", home + "model/past.svg?uid=a", home + "live/", "/q/other/"} {
 		response, _ := d.ask(d.request("GET", path, nil))
-		if response.StatusCode != 303 || response.Header.Get("Location") != "/login" {
-			t.Errorf("%s: expected the way to sign in, found %s", path, response.Status)
-		}
+		failIf(t, response.StatusCode != 303 || response.Header.Get("Location") != "/login",
+			"%s: expected the way to sign in, found %s", path, response.Status)
 		request := d.request("GET", path, nil)
 		request.Header.Set("Accept", "application/json")
 		if response, _ := d.ask(request); response.StatusCode != 401 || response.Header.Get("WWW-Authenticate") != "Bearer" {
@@ -173,14 +165,12 @@ func TestTheTokenOpensASessionThatEnds(t *testing.T) {
 	}
 	expect(t, text, "This is not the token")
 	cookie := d.signIn()
-	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, secret) || cookie.Secure {
-		t.Errorf("expected a cookie that no script reads and no other site sends, found %v", cookie)
-	}
+	failIf(t, !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, secret) || cookie.Secure,
+		"expected a cookie that no script reads and no other site sends, found %v", cookie)
 	expect(t, d.page(home), "Sign out")
 	d.Clock.Turn(sessionTime)
-	if status, _ := d.status(home); status != 303 {
-		t.Errorf("expected the end of the session, found %d", status)
-	}
+	status, _ := d.status(home)
+	failIf(t, status != 303, "expected the end of the session, found %d", status)
 	forged := d.request("GET", home, nil)
 	forged.AddCookie(&http.Cookie{Name: sessionCookie, Value: "99999999999.x"})
 	if response, _ := d.ask(forged); response.StatusCode != 303 {
@@ -200,13 +190,10 @@ func TestAProgramBringsTheTokenWithEachRequestAndNeedsNoForm(t *testing.T) {
 		request := d.request("POST", home+"model/disable", url.Values{"uid": {"a"}})
 		request.Header.Set("Accept", "*/*")
 		request.Header.Set("Authorization", "Bearer "+token)
-		if response, _ := d.ask(request); response.StatusCode != want {
-			t.Errorf("%q: expected %d, found %s", token, want, response.Status)
-		}
+		response, _ := d.ask(request)
+		failIf(t, response.StatusCode != want, "%q: expected %d, found %s", token, want, response.Status)
 	}
-	if d.Model("a")["refresh_disabled_until_update"] == "" {
-		t.Error("expected a disabled model")
-	}
+	failIf(t, d.Model("a")["refresh_disabled_until_update"] == "", "expected a disabled model")
 }
 
 func TestWrongTokensOfEachClientAreBounded(t *testing.T) {
@@ -215,16 +202,14 @@ func TestWrongTokensOfEachClientAreBounded(t *testing.T) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	for range maxTries {
-		if got := d.try("wrong", "192.0.2.1"); got != 403 {
-			t.Fatalf("expected 403, found %d", got)
-		}
+		got := d.try("wrong", "192.0.2.1")
+		stopIf(t, got != 403, "expected 403, found %d", got)
 	}
 	if one, other := d.try("wrong", "192.0.2.1"), d.try("wrong", "192.0.2.2"); one != 429 || other != 403 {
 		t.Errorf("expected the one client refused alone, found %d and %d", one, other)
 	}
-	if got := d.try(secret, "192.0.2.1"); got != 303 {
-		t.Errorf("expected the right one taken at once, found %d", got)
-	}
+	got := d.try(secret, "192.0.2.1")
+	failIf(t, got != 303, "expected the right one taken at once, found %d", got)
 	d.Clock.Turn(tryWindow)
 	if got := d.try("wrong", "192.0.2.1"); got != 403 {
 		t.Errorf("expected it compared after a while, found %d", got)
@@ -250,9 +235,8 @@ func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
 		{"10.0.0.1:99", []string{"nonsense"}, "nonsense"},
 	} {
 		d := auth{proxies: proxies}
-		if got := d.client(&http.Request{RemoteAddr: test.remote, Header: http.Header{"X-Forwarded-For": test.forwarded}}); got != test.want {
-			t.Errorf("%s, forwarded for %q: expected %s, found %s", test.remote, test.forwarded, test.want, got)
-		}
+		got := d.client(&http.Request{RemoteAddr: test.remote, Header: http.Header{"X-Forwarded-For": test.forwarded}})
+		failIf(t, got != test.want, "%s, forwarded for %q: expected %s, found %s", test.remote, test.forwarded, test.want, got)
 	}
 }
 
@@ -266,26 +250,22 @@ func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
 		response, _ := d.ask(request)
 		return response.StatusCode
 	}
-	if got := status(own); got != 303 {
-		t.Errorf("expected the kept cookie refused, found %d", got)
-	}
+	got := status(own)
+	failIf(t, got != 303, "expected the kept cookie refused, found %d", got)
 	if got := status(other); got != 200 {
 		t.Errorf("expected the other one signed in, found %d", got)
 	}
 	d.Clock.Turn(sessionTime)
 	d.dashboard.auth.end(d.dashboard.auth.session())
-	if left := len(d.dashboard.auth.ended); left != 1 {
-		t.Errorf("expected what is over forgotten, found %d", left)
-	}
+	left := len(d.dashboard.auth.ended)
+	failIf(t, left != 1, "expected what is over forgotten, found %d", left)
 }
 
 func TestWhatIsNotThereIsAPage(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	for _, path := range []string{"/nowhere", home + "nowhere", "/q/other/", "/q/other/models", "/q/%3Cb%3E/"} {
 		status, text := d.status(path)
-		if status != 404 {
-			t.Errorf("%s: expected 404, found %d", path, status)
-		}
+		failIf(t, status != 404, "%s: expected 404, found %d", path, status)
 		expect(t, text, "<h1>Not found</h1>", `<a href="`+home+`">bigtables</a>`, "There is no such page")
 		expectNone(t, text, "<b>")
 	}

@@ -31,12 +31,9 @@ func (d *visitor) view(path string) *viewing {
 	ctx, cancel := context.WithCancel(d.t.Context())
 	request := d.request("GET", path, nil).WithContext(ctx)
 	response, err := d.browser.Do(request)
-	if err != nil {
-		d.t.Fatal(err)
-	}
-	if response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream" {
-		d.t.Fatalf("%s: expected a stream, found %s", path, response.Status)
-	}
+	must(d.t, err)
+	stopIf(d.t, response.StatusCode != 200 || response.Header.Get("Content-Type") != "text/event-stream",
+		"%s: expected a stream, found %s", path, response.Status)
 	v := &viewing{t: d.t, events: make(chan fragment)}
 	ended := make(chan struct{})
 	go func() {
@@ -87,9 +84,8 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 		v.await("model-past", "503")
 		d.put(`"uid":"b"`) // which is not of this page
 		d.Clock.Turn(time.Minute)
-		if one := testkit.Await(t, v.events, "the next change"); one.ID == "model-past" {
-			t.Errorf("expected what differs alone, found %v", one)
-		}
+		one := testkit.Await(t, v.events, "the next change")
+		failIf(t, one.ID == "model-past", "expected what differs alone, found %v", one)
 	})
 }
 
@@ -106,18 +102,14 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 	}
 	first := s.join(t.Context(), "one", "/a", read)
 	second := s.join(t.Context(), "one", "/a", func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
-	if first != second {
-		t.Error("expected both to look at the same")
-	}
+	failIf(t, first != second, "expected both to look at the same")
 	testkit.Await(t, seen, "a reading")
 	s.leave("one", "/a", first)
 	testkit.Await(t, seen, "a reading for the other")
 	s.leave("one", "/a", second)
 	s.running.Wait()
 	goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	if len(s.readers) != 0 || s.open != 0 {
-		t.Errorf("expected nothing open, found %d, %d", len(s.readers), s.open)
-	}
+	failIf(t, len(s.readers) != 0 || s.open != 0, "expected nothing open, found %d, %d", len(s.readers), s.open)
 }
 
 func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
@@ -138,9 +130,7 @@ func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 	answers <- nil
 	testkit.Await(t, next, "the fragments")
 	changed, last, _ := s.since(one, 0)
-	if len(changed) != 1 || last != 1 {
-		t.Errorf("expected one fragment, found %v", changed)
-	}
+	failIf(t, len(changed) != 1 || last != 1, "expected one fragment, found %v", changed)
 	answers <- nil
 	answers <- nil // so that the one before is published
 	if changed, _, _ = s.since(one, last); changed != nil {
@@ -172,9 +162,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		response, err := d.browser.Do(d.request("GET", home+"live/", nil).WithContext(ctx))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer response.Body.Close()
 		return response.StatusCode == 200
 	})
@@ -183,17 +171,13 @@ func TestOpenPagesAreBounded(t *testing.T) {
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	q := fixture.Live(t, testkit.Miniredis(t))
 	queue, err := store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sampled := make(chan error, 1000)
 	d, err := Open([]*store.Queue{queue}, Config{
 		Listen: "127.0.0.1:0", Clock: time.Now, Sample: time.Millisecond, Grace: time.Minute,
 		Observe: func() func(error) { return func(err error) { sampled <- err } },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
@@ -203,9 +187,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	response, err := client.Get(d.URL() + "q/bigtables/live/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -220,9 +202,8 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expectNone(t, d.page(home), `aria-label="Queues"`)
 	sampled := showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now})
-	if err := testkit.Await(t, sampled, "a sample"); err != nil {
-		t.Error(err)
-	}
+	err := testkit.Await(t, sampled, "a sample")
+	failIf(t, err != nil, "%v", err)
 	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
 	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
 	d.put(`"uid":"a"`)
@@ -236,9 +217,7 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config store.Config) <-chan error {
 	t.Helper()
 	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sampled := make(chan error, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -6,4 +6,11 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }

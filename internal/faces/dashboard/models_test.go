@@ -57,13 +57,9 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 			pages := d.walk(home + path)
 			all := slices.Concat(pages...)
 			slices.Sort(all)
-			if len(all) != want || len(slices.Compact(all)) != want {
-				t.Errorf("%s: expected %d models, each once, found %d", path, want, len(all))
-			}
+			failIf(t, len(all) != want || len(slices.Compact(all)) != want, "%s: expected %d models, each once, found %d", path, want, len(all))
 			for _, page := range pages {
-				if len(page) > maxRows {
-					t.Errorf("%s: expected at most %d on a page, found %d", path, maxRows, len(page))
-				}
+				failIf(t, len(page) > maxRows, "%s: expected at most %d on a page, found %d", path, maxRows, len(page))
 			}
 		}
 		expect(t, d.page(home+"models?l=tenant%3Dt1"), `value="tenant=t1"`, `href="/q/bigtables/models?l=tenant%3Dt1">tenant=t1</a>`, "scheduled: starts in 23h")
@@ -74,9 +70,7 @@ func TestAListTellsWhatIsWrongWithItsSelectorOrCursor(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	for query, want := range map[string]string{"l=status%3Dfialing": "did you mean failing?", "sort=age": "sort: expected due or failing", "after=x": "--after: expected a cursor"} {
 		status, page := d.status(home + "models?" + query)
-		if status != 400 {
-			t.Errorf("%s: expected 400, found %d", query, status)
-		}
+		failIf(t, status != 400, "%s: expected 400, found %d", query, status)
 		expect(t, page, want, "<h1>Models</h1>", `role="alert"`)
 	}
 }
@@ -112,9 +106,8 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 func TestEachModelHasAPageWhateverItsUIDAndNoOther(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	for path, want := range map[string]int{"model?uid=gone": 404, "model": 400, "model?uid=a+b": 400, "model/past.svg?uid=gone": 404} {
-		if status, _ := d.status(home + path); status != want {
-			t.Errorf("%s: expected %d, found %d", path, want, status)
-		}
+		status, _ := d.status(home + path)
+		failIf(t, status != want, "%s: expected %d, found %d", path, want, status)
 	}
 	for _, uid := range []string{"a/../b", "a//b", "a/.", "a=b+c", "t:1@x~y"} {
 		d.put(fmt.Sprintf(`"uid":%q`, uid))
@@ -133,9 +126,8 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		before := d.Attempt("a")
 		d.submit(page, "model/run", "force", "yes")
 		d.start()
-		if after := d.Attempt("a"); after == before || after == "" {
-			t.Errorf("expected another attempt, found %q after %q", after, before)
-		}
+		after := d.Attempt("a")
+		failIf(t, after == before || after == "", "expected another attempt, found %q after %q", after, before)
 		expect(t, d.submit(page, "model/disable", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by ann, until it is enabled: moved &lt;b&gt;")
 		expect(t, d.submit(page, "model/enable"), "a is enabled. Now it is scheduled: starts in")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
@@ -163,9 +155,8 @@ func TestWhatBecameOfAnActionIsToldOnceOnAPageOfItsQueue(t *testing.T) {
 		home + "models?l=a%3Db": home + "models?l=a%3Db&flash=", "https://example.com/": home + "?flash=", "//example.com/q/bigtables/": home + "?flash=", "/q/bigtables": home + "?flash=",
 	} {
 		response, _ := d.post(home+"model/release", "id", "x", "back", back)
-		if got := response.Header.Get("Location"); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: expected %s, found %s", back, want, got)
-		}
+		got := response.Header.Get("Location")
+		failIf(t, !strings.HasPrefix(got, want), "%s: expected %s, found %s", back, want, got)
 	}
 }
 
@@ -173,9 +164,8 @@ func TestAPastAttemptTellsTheWaitInLineFromTheWork(t *testing.T) {
 	started := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	for begun, want := range map[time.Time]string{{}: "– 1h0m0s", started.Add(40 * time.Minute): "40m0s 20m0s"} {
 		row := rowOf(&model.Attempt{StartedAt: started, ProcessingAt: begun, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess}, time.UTC)
-		if got := row.Wait + " " + row.Took; got != want {
-			t.Errorf("begun at %s: expected %s, found %s", begun, want, got)
-		}
+		got := row.Wait + " " + row.Took
+		failIf(t, got != want, "begun at %s: expected %s, found %s", begun, want, got)
 	}
 }
 
@@ -185,14 +175,12 @@ func TestAPageTellsItsTimesInOneZoneAndNamesIt(t *testing.T) {
 	named := regexp.MustCompile(`<p class="soft">[^<]* ([A-Za-z/]+)\.</p>`)
 	for path, zone := range map[string]string{"model?uid=tokyo": "Asia/Tokyo", "models": "UTC", "": "UTC"} {
 		page := d.page(home + path)
-		if found := named.FindAllStringSubmatch(page, -1); len(found) == 0 || found[len(found)-1][1] != zone {
-			t.Errorf("%q: expected the zone %s named at the end, found %q", path, zone, found)
-		}
+		found := named.FindAllStringSubmatch(page, -1)
+		failIf(t, len(found) == 0 || found[len(found)-1][1] != zone, "%q: expected the zone %s named at the end, found %q", path, zone, found)
 		if path != "" {
 			expect(t, page, map[string]string{"UTC": "21:00:00", "Asia/Tokyo": "Sun 22 Nov 06:00"}[zone])
 		}
 	}
-	if plots := regexp.MustCompile(`<div class="plot"><span class="most">[^<]+</span><span class="none">0</span>`); !plots.MatchString(d.page(home)) {
-		t.Error("expected a graph with its axes")
-	}
+	plots := regexp.MustCompile(`<div class="plot"><span class="most">[^<]+</span><span class="none">0</span>`)
+	failIf(t, !plots.MatchString(d.page(home)), "expected a graph with its axes")
 }

@@ -14,15 +14,11 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","refresh":"now","policy":{"timeout":"1h","retries":["1h"],"fresh_within":"2h"}`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c"`)
-		if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 		d.start()
 		d.answer("failure", "a", `"reason":"503 Service Unavailable"`, `"error_type":"http_503"`)
 		d.Clock.Turn(time.Minute)
-		if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
-			t.Fatal(err)
-		}
+		must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 		page := d.page(home)
 		expect(t, page, "<h1>Overview</h1>", `sort=failing">1</a>`, "http_503: 503 Service Unavailable", `models?l=error%3D`,
 			"Starts: 0 in the last full minute, 2 in the last hour.", "in the last hour: 0 succeeded, 1 failed, 0 timed out.", ">poller-1</td>")
@@ -48,9 +44,8 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `UTC, until it is released: deploy &lt;b&gt; (hold h1 of all models); 0 models wait for it.</a>`,
 				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it.</a>`,
 				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled.</a>`)
-			if first := strings.Index(page, "What is stopped"); first < 0 || first > strings.Index(page, "As of ") {
-				t.Error("expected the page to begin with it")
-			}
+			first := strings.Index(page, "What is stopped")
+			failIf(t, first < 0 || first > strings.Index(page, "As of "), "expected the page to begin with it")
 			expect(t, d.page(home+"steering"), "host=a.example <span", "down", `href="/q/bigtables/steering?keys=all">All keys`)
 			expect(t, d.page(home+"steering?keys=all"), `href="/q/bigtables/steering">Only what models wait for`)
 			d.Clock.Turn(10 * time.Minute)
@@ -67,9 +62,8 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d.start()
 		d.answer("success", "a")
 		expect(t, d.page(home), "Nothing is stopped.")
-		if gates := d.Scores(d.Store.Keys.Gates); len(gates) > 0 {
-			t.Errorf("expected no gate that is looked at for ever, found %v", gates)
-		}
+		gates := d.Scores(d.Store.Keys.Gates)
+		failIf(t, len(gates) > 0, "expected no gate that is looked at for ever, found %v", gates)
 	})
 }
 
@@ -83,9 +77,8 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 		d.Clock.Turn(2 * time.Minute)
 		d.put(`"uid":"c","refresh":"now"`)
 		expect(t, d.page(home), "No dispatcher lives.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
-		if _, err := d.dispatcher.RunOnce(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := d.dispatcher.RunOnce(t.Context())
+		stopIf(t, err != nil, "%v", err)
 		d.Clock.Turn(2 * time.Minute)
 		expect(t, d.page(home), `<th scope="row">worker</th><td class="number">–</td>`) // somebody holds two
 		d.answer("success", "a")
@@ -123,9 +116,8 @@ func TestRatesAreDifferencesOfSamplesInTheirMinutes(t *testing.T) {
 		for minute, count := range test.want {
 			want[minute] = count
 		}
-		if diff := cmp.Diff(want, rates(test.samples, now)[0]); diff != "" {
-			t.Errorf("%s: -want +got\n%s", name, diff)
-		}
+		diff := cmp.Diff(want, rates(test.samples, now)[0])
+		failIf(t, diff != "", "%s: -want +got\n%s", name, diff)
 	}
 }
 
@@ -135,9 +127,8 @@ func TestSamplesOfAnHourAreKept(t *testing.T) {
 	for i := range 200 {
 		s.add(sample{at: start.Add(time.Duration(i) * time.Minute)})
 	}
-	if all := s.all(); len(all) != 61 || !all[0].at.Equal(start.Add(139*time.Minute)) {
-		t.Errorf("expected those of the last hour, found %d from %s", len(all), all[0].at)
-	}
+	all := s.all()
+	failIf(t, len(all) != 61 || !all[0].at.Equal(start.Add(139*time.Minute)), "expected those of the last hour, found %d from %s", len(all), all[0].at)
 	s.add(sample{at: start})
 	if all := s.all(); len(all) != 1 {
 		t.Errorf("expected only the sample behind a clock that was set back, found %d", len(all))
@@ -152,9 +143,8 @@ func TestBarsStandOnTheBaseAndAreScaledTogether(t *testing.T) {
 	}
 	var g graph
 	g.stack([]string{"success", "failure"}, low, high)
-	if diff := cmp.Diff(want, g.Bars); diff != "" || g.Most != "4" {
-		t.Errorf("expected 4 at the top, found %s; -want +got\n%s", g.Most, diff)
-	}
+	diff := cmp.Diff(want, g.Bars)
+	failIf(t, diff != "" || g.Most != "4", "expected 4 at the top, found %s; -want +got\n%s", g.Most, diff)
 }
 
 func TestALineHasAPointForEachMinuteThatIsKnown(t *testing.T) {
@@ -162,7 +152,5 @@ func TestALineHasAPointForEachMinuteThatIsKnown(t *testing.T) {
 	points, most := line([]sample{
 		{at: now.Add(-time.Hour), line: 9}, {at: now.Add(-59 * time.Minute), line: 1}, {at: now.Add(-time.Second), line: 8}, {at: now, line: 2}, {at: now.Add(time.Minute), line: 9},
 	}, now, func(s sample) float64 { return float64(s.line) })
-	if points != "5,87.8 595,2" || most != 8 {
-		t.Errorf("expected the greatest of each minute, found %q and %g", points, most)
-	}
+	failIf(t, points != "5,87.8 595,2" || most != 8, "expected the greatest of each minute, found %q and %g", points, most)
 }

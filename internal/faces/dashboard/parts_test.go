@@ -18,9 +18,7 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.New(t, server)
 		clients := &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}
-		if err := store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Create(t.Context(), clients, store.Config{Queue: "{bigtables}"}, 3))
 		d := sitAt(t, q, "{bigtables}", q.Redis, nil)
 		queue := d.dashboard.sites.list[0].queue
 		var models strings.Builder
@@ -33,9 +31,7 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 		for _, order := range []string{"", "?sort=due"} {
 			all := slices.Concat(d.walk(base + "models" + order)...)
 			slices.Sort(all)
-			if len(slices.Compact(all)) != 60 {
-				t.Errorf("expected each model once, found %d", len(all))
-			}
+			failIf(t, len(slices.Compact(all)) != 60, "expected each model once, found %d", len(all))
 		}
 		for _, uid := range []string{"m00", "m01", "m02", "m03"} {
 			expect(t, d.press(base+"model/disable", "uid", uid), uid+" is disabled until somebody enables it.")
@@ -54,7 +50,5 @@ func put(t *testing.T, queue *store.Queue, models string) {
 	if err == nil {
 		err = operate.Execute(t.Context(), queue, requests)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

@@ -18,9 +18,8 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	for _, path := range []string{"", "models", "models?sort=due", "models?sort=failing", "models?l=tenant%3Dt1", "model?uid=a", "model/past.svg?uid=a", "model/next.svg?uid=a"} {
 		d.page(home + path)
 	}
-	if err := takeSample(t.Context(), d.dashboard.sites.list[0]); err != nil {
-		t.Error(err)
-	}
+	err := takeSample(t.Context(), d.dashboard.sites.list[0])
+	failIf(t, err != nil, "%v", err)
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {
 		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. One of the role operator may")
@@ -43,8 +42,6 @@ func TestWithoutRedisThePageSaysSo(t *testing.T) {
 	d := sit(t, server, nil)
 	server.Kill(t)
 	status, page := d.status(home)
-	if status != 503 {
-		t.Errorf("expected 503, found %d", status)
-	}
+	failIf(t, status != 503, "expected 503, found %d", status)
 	expect(t, page, "<h1>Overview</h1>", `role="alert"`, "Try again")
 }

@@ -57,9 +57,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 	d.dashboard, errs[1] = build([]*store.Queue{d.queue}, config)
 	d.dispatcher, errs[2] = dispatcher.New(q.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
 	d.poller, errs[3] = poller.New(q.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})
-	if err := errors.Join(errs[:]...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(errs[:]...))
 	d.server = httptest.NewServer(d.dashboard.Handler())
 	jar, _ := cookiejar.New(nil) // which never fails
 	d.browser = &http.Client{Jar: jar, Transport: &http.Transport{}}
@@ -78,23 +76,17 @@ func (d *visitor) ask(request *http.Request) (*http.Response, string) {
 	once := *d.browser
 	once.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := once.Do(request)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	return response, string(text)
 }
 
 func (d *visitor) request(method, path string, fields url.Values) *http.Request {
 	d.t.Helper()
 	request, err := http.NewRequestWithContext(d.t.Context(), method, d.server.URL+path, strings.NewReader(fields.Encode()))
-	if err != nil {
-		d.t.Fatal(err)
-	}
+	must(d.t, err)
 	if method == http.MethodPost {
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
@@ -106,9 +98,7 @@ func (d *visitor) request(method, path string, fields url.Values) *http.Request 
 func (d *visitor) page(path string) string {
 	d.t.Helper()
 	status, text := d.status(path)
-	if status != http.StatusOK {
-		d.t.Fatalf("%s: expected 200, found %d\n%s", path, status, text)
-	}
+	stopIf(d.t, status != http.StatusOK, "%s: expected 200, found %d\n%s", path, status, text)
 	return text
 }
 
@@ -133,9 +123,7 @@ func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 func (d *visitor) press(path string, fields ...string) string {
 	d.t.Helper()
 	response, text := d.post(path, fields...)
-	if response.StatusCode != http.StatusSeeOther {
-		d.t.Fatalf("%s: expected a way to go on, found %s\n%s", path, response.Status, text)
-	}
+	stopIf(d.t, response.StatusCode != http.StatusSeeOther, "%s: expected a way to go on, found %s\n%s", path, response.Status, text)
 	return d.page(response.Header.Get("Location"))
 }
 
@@ -179,9 +167,7 @@ func (d *visitor) apply() {
 	d.t.Helper()
 	for {
 		round, err := d.poller.RunOnce(d.t.Context())
-		if err != nil {
-			d.t.Fatal(err)
-		}
+		must(d.t, err)
 		if round.Claimed == 0 {
 			return
 		}
@@ -191,9 +177,8 @@ func (d *visitor) apply() {
 // start lets the dispatcher look, and a worker take what it hands out.
 func (d *visitor) start() {
 	d.t.Helper()
-	if _, err := d.dispatcher.RunOnce(d.t.Context()); err != nil {
-		d.t.Fatal(err)
-	}
+	_, err := d.dispatcher.RunOnce(d.t.Context())
+	stopIf(d.t, err != nil, "%v", err)
 	for more := true; more; {
 		_, more = d.Take()
 	}
@@ -209,18 +194,14 @@ func (d *visitor) answer(kind, uid string, fields ...string) {
 func expect(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("expected %q, found\n%s", want, text)
-		}
+		failIf(t, !strings.Contains(text, want), "expected %q, found\n%s", want, text)
 	}
 }
 
 func expectNone(t *testing.T, text string, wants ...string) {
 	t.Helper()
 	for _, want := range wants {
-		if strings.Contains(text, want) {
-			t.Errorf("expected no %q, found\n%s", want, text)
-		}
+		failIf(t, strings.Contains(text, want), "expected no %q, found\n%s", want, text)
 	}
 }
 

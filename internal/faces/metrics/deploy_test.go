@@ -14,7 +14,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
@@ -31,9 +30,8 @@ func promtool(t *testing.T, args ...string) {
 	testkit.RequireProgram(t, "promtool", "prometheus")
 	command := exec.Command("promtool", args...)
 	command.Dir = deploy + "prometheus"
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, output)
-	}
+	output, err := command.CombinedOutput()
+	failIf(t, err != nil, "promtool %s: %v\n%s", strings.Join(args, " "), err, output)
 }
 
 func TestPromtoolAcceptsTheAlertsAndTheConfiguration(t *testing.T) {
@@ -58,9 +56,7 @@ type alert struct {
 func alerts(t *testing.T) (all []alert) {
 	t.Helper()
 	var file struct{ Groups []struct{ Rules []alert } }
-	if err := yaml.Unmarshal(read(t, deploy+"prometheus/alerts.yaml"), &file); err != nil {
-		t.Fatal(err)
-	}
+	must(t, yaml.Unmarshal(read(t, deploy+"prometheus/alerts.yaml"), &file))
 	for _, group := range file.Groups {
 		all = append(all, group.Rules...)
 	}
@@ -70,9 +66,7 @@ func alerts(t *testing.T) (all []alert) {
 func read(t *testing.T, file string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -87,13 +81,10 @@ func TestEachAlertHasItsSectionInOperations(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(section, -1) {
 		headings = append(headings, found[1])
 	}
-	if diff := cmp.Diff(want, headings); diff != "" {
-		t.Errorf("sections of docs/operations.md, in the order of the alerts (-want +got):\n%s", diff)
-	}
+	equal(t, want, headings)
 	for i, name := range want {
-		if anchor := "docs/operations.md#" + strings.ToLower(name); runbooks[i] != anchor {
-			t.Errorf("%s: expected the runbook %s, found %s", name, anchor, runbooks[i])
-		}
+		anchor := "docs/operations.md#" + strings.ToLower(name)
+		failIf(t, runbooks[i] != anchor, "%s: expected the runbook %s, found %s", name, anchor, runbooks[i])
 	}
 }
 
@@ -102,9 +93,7 @@ func expressions(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	files, err := filepath.Glob(deploy + "grafana/dashboards/*.json")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("expected dashboards, found %v, %v", files, err)
-	}
+	stopIf(t, err != nil || len(files) == 0, "expected dashboards, found %v, %v", files, err)
 	values := strings.NewReplacer("$__rate_interval", "1m", "$queue", "bigtables")
 	for _, file := range files {
 		var board struct {
@@ -116,9 +105,8 @@ func expressions(t *testing.T) map[string]string {
 				List []struct{ Query struct{ Query string } }
 			}
 		}
-		if err := json.Unmarshal(read(t, file), &board); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		err := json.Unmarshal(read(t, file), &board)
+		stopIf(t, err != nil, "%s: %v", file, err)
 		for _, panel := range board.Panels {
 			for _, target := range panel.Targets {
 				all[filepath.Base(file)+": "+panel.Title+" "+target.RefID] = values.Replace(target.Expr)
@@ -144,13 +132,9 @@ func TestPromtoolAcceptsEachExpressionOfTheDashboards(t *testing.T) {
 		rules = append(rules, record{fmt.Sprintf("x:%d", i), all[where]})
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "rules.yaml")
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
 }
 
@@ -188,17 +172,13 @@ func TestTheNumbersOfAStoryAreThoseOfAlertsDashboardsAndThePage(t *testing.T) {
 	const begin, end = "<!-- generated: metrics -->\n", "<!-- end -->"
 	before, rest, _ := strings.Cut(string(read(t, page)), begin)
 	_, after, found := strings.Cut(rest, end)
-	if !found {
-		t.Fatalf("%s: expected a table between %q and %q", page, begin, end)
-	}
+	stopIf(t, !found, "%s: expected a table between %q and %q", page, begin, end)
 	golden(t, page, before+begin+table(families)+end+after)
 
 	reply := httptest.NewRecorder()
 	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	problems, err := promlint.New(reply.Body).Lint()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, problem := range problems { // the conventions of Prometheus
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}

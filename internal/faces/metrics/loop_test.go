@@ -44,9 +44,7 @@ func TestWhatWasRefusedIsCountedOnceWhenItIsApplied(t *testing.T) {
 		"refreshd_attempt_seconds{outcome=success,queue=q} sum":             60,
 	}
 	got := values(scrape(t, m), "refreshd_build_info", "refreshd_commit_items")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	equal(t, want, got)
 }
 
 func TestAStartIsLateAndAnAttemptIsWaitedForByItsOwnTimes(t *testing.T) {
@@ -64,9 +62,8 @@ func TestAStartIsLateAndAnAttemptIsWaitedForByItsOwnTimes(t *testing.T) {
 		m := metrics.New(metrics.Build{}, time.Now)
 		item := store.Item{Transition: (&store.Record{}).Decide(test.decision, fixture.Start)}
 		m.Loop("q", "loop").Committed(store.Batch{Now: fixture.Start, Items: []store.Item{item}}, []store.Code{store.CodeApplied})
-		if diff := cmp.Diff(test.want, values(scrape(t, m), "refreshd_build_info", "refreshd_commit_items")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", test.decision.Event, diff)
-		}
+		diff := cmp.Diff(test.want, values(scrape(t, m), "refreshd_build_info", "refreshd_commit_items"))
+		failIf(t, diff != "", "%s (-want +got):\n%s", test.decision.Event, diff)
 	}
 }
 
@@ -74,12 +71,10 @@ func TestTheMeasuredWorkOfAHandlerEndsAsTheHandlerDoes(t *testing.T) {
 	t.Parallel()
 	m, failed := metrics.New(metrics.Build{}, time.Now), errors.New("no such feed")
 	handler := m.Work("q", func(context.Context, *worker.Attempt) error { return failed })
-	if err := handler(t.Context(), &worker.Attempt{}); !errors.Is(err, failed) {
-		t.Errorf("expected %v, found %v", failed, err)
-	}
-	if got := values(scrape(t, m)); got["refreshd_worker_run_seconds{queue=q} count"] != 1 {
-		t.Errorf("expected one run to be measured, found %v", got)
-	}
+	err := handler(t.Context(), &worker.Attempt{})
+	failIf(t, !errors.Is(err, failed), "expected %v, found %v", failed, err)
+	got := values(scrape(t, m))
+	failIf(t, got["refreshd_worker_run_seconds{queue=q} count"] != 1, "expected one run to be measured, found %v", got)
 }
 
 // Numbers of some parts alone would pass for those of the queue.
@@ -93,9 +88,7 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 			if err == nil {
 				_, err = part.Report().Stats(t.Context()) // there is a connection
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if name == "b" {
 				client.AddHook(fault)
 			}
@@ -111,9 +104,7 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 				t.Fatalf("call %d failed: %v; found up %g and numbers: %v", n, fault.Struck(), up, told)
 			}
 			if !fault.Struck() {
-				if n < 5 {
-					t.Errorf("expected at least 4 calls, found %d", n-1)
-				}
+				failIf(t, n < 5, "expected at least 4 calls, found %d", n-1)
 				return
 			}
 		}
@@ -123,32 +114,22 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 func TestAProcessTellsItsNumbersWhileRedisIsAwayOrHangs(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	for _, address := range []string{testkit.FreeAddress(t), listener.Addr().String()} { // the listener takes connections, and reads nothing
 		clients := fixture.Connect(t, "redis://"+address)
 		queue, err := store.New(clients, store.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m := metrics.New(metrics.Build{}, time.Now)
 		m.Watch(clients)
 		m.Queue(&store.Queue{Name: "bigtables", Parts: []*store.Store{queue}})
 		m.Loop("bigtables", "dispatcher").Begin()(nil)
 		families := scrape(t, m)
-		if up := families["refreshd_queue_up"]; up == nil || up.Metric[0].GetGauge().GetValue() != 0 {
-			t.Errorf("expected that the numbers of the queue are absent, found %v", up)
-		}
-		if families["refreshd_queue_models"] != nil {
-			t.Error("nobody has told how many models there are")
-		}
-		if families["refreshd_round_seconds"] == nil || families["go_goroutines"] == nil {
-			t.Error("the process does not tell its own numbers")
-		}
-		if faults := values(scrape(t, m))["refreshd_redis_errors_total{kind=unreachable}"]; faults == 0 {
-			t.Error("the calls that failed are not counted")
-		}
+		up := families["refreshd_queue_up"]
+		failIf(t, up == nil || up.Metric[0].GetGauge().GetValue() != 0, "expected that the numbers of the queue are absent, found %v", up)
+		failIf(t, families["refreshd_queue_models"] != nil, "nobody has told how many models there are")
+		failIf(t, families["refreshd_round_seconds"] == nil || families["go_goroutines"] == nil, "the process does not tell its own numbers")
+		faults := values(scrape(t, m))["refreshd_redis_errors_total{kind=unreachable}"]
+		failIf(t, faults == 0, "the calls that failed are not counted")
 	}
 }

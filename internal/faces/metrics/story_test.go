@@ -28,6 +28,13 @@ import (
 	"github.com/refreshd/refreshd/worker"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 // story is a queue with a dispatcher and a poller that are measured, on a clock to turn.
 type story struct {
 	*fixture.Queue
@@ -57,17 +64,13 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	s.Watch(&store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis})
 	name := queue.Store.Keys.Queue
 	whole, err := store.Open(t.Context(), &store.Clients{Read: queue.Redis, Write: queue.Redis, Block: queue.Redis}, store.Config{Clock: queue.Clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.Metrics.Queue(whole)
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
 	s.dispatcher, err = dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s.poller, err = poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,9 +112,7 @@ func scrape(t *testing.T, m *metrics.Metrics) map[string]*dto.MetricFamily {
 	m.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(reply.Body)
-	if err != nil || reply.Code != http.StatusOK {
-		t.Fatalf("scrape: status %d: %v", reply.Code, err)
-	}
+	stopIf(t, err != nil || reply.Code != http.StatusOK, "scrape: status %d: %v", reply.Code, err)
 	return families
 }
 
@@ -153,9 +154,7 @@ func (s *story) tell() {
 	if err == nil {
 		err = s.Store.Fleet().PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	if _, err := s.poller.RunOnce(s.t.Context()); err != nil { // they are saved, and due
 		s.t.Fatal(err)
 	}
@@ -200,17 +199,12 @@ func TestTheNumbersTellTheStory(t *testing.T) {
 func golden(t *testing.T, file, got string) {
 	t.Helper()
 	if os.Getenv("REFRESHD_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	must(t, err)
+	diff := cmp.Diff(string(want), got)
+	failIf(t, diff != "", "%s (-want +got):\n%s", file, diff)
 }
 
 // serve lets a worker with one slot do nothing for an attempt.
@@ -219,13 +213,9 @@ func (s *story) serve() {
 	name := s.Store.Keys.Queue
 	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
 	pool, err := worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1})
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, err)
 	s.Pool(name, pool, 1)
-	if err := handler(s.t.Context(), &worker.Attempt{}); err != nil {
-		s.t.Fatal(err)
-	}
+	must(s.t, handler(s.t.Context(), &worker.Attempt{}))
 }
 
 func TestNobodyOutsideMakesUpLabels(t *testing.T) {
@@ -254,14 +244,11 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 		// Nothing of it was seen before: messages that are rejected for their types, and a failure of a one-shot.
 		for name := range after {
 			for _, word := range []string{"evil", "type1", "made_up", "kind1", "worker1", "h1", "u1"} {
-				if strings.Contains(name, word) {
-					t.Errorf("a label that somebody made up: %s", name)
-				}
+				failIf(t, strings.Contains(name, word), "a label that somebody made up: %s", name)
 			}
 		}
-		if more := len(after) - len(before); more > 20 {
-			t.Errorf("%d series more, for 50 of everything", more)
-		}
+		more := len(after) - len(before)
+		failIf(t, more > 20, "%d series more, for 50 of everything", more)
 	})
 }
 
@@ -290,7 +277,5 @@ func TestTheStartOfAModelThatWaitedForAnotherOfItsHostIsNotLate(t *testing.T) {
 	s.work()
 	got := values(s.scrape())
 	started, late := got["refreshd_transitions_total{event=start,loop=dispatcher,queue=bigtables}"], got["refreshd_start_lateness_seconds{queue=bigtables} sum"]
-	if started != 2 || late != 0 {
-		t.Errorf("expected two starts that are not late, found %g, late by %g s", started, late)
-	}
+	failIf(t, started != 2 || late != 0, "expected two starts that are not late, found %g, late by %g s", started, late)
 }

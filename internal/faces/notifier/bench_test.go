@@ -23,6 +23,13 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
+var (
+	must   = testkit.Must
+	equal  = testkit.Equal
+	failIf = testkit.FailIf
+	stopIf = testkit.StopIf
+)
+
 func TestMain(m *testing.M) { testkit.Main(m) }
 
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -50,15 +57,11 @@ func setup(t *testing.T, server *testkit.Server, routes string) *bench {
 func (b *bench) another(routes string) *Notifier {
 	b.t.Helper()
 	read, err := Read("routes.yaml", strings.NewReader(routes), secrets)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.t.Cleanup(read.Close)
 	log := zerolog.New(&b.log)
 	n, err := New(b.Store, read, Config{Log: &log, Adopt: time.Millisecond})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return n
 }
 
@@ -66,9 +69,7 @@ func (b *bench) another(routes string) *Notifier {
 func (b *bench) tell(entries ...[]string) {
 	b.t.Helper()
 	for _, fields := range entries {
-		if err := b.Redis.XAdd(b.t.Context(), &redis.XAddArgs{Stream: b.Store.Keys.Outbox, Values: fields}).Err(); err != nil {
-			b.t.Fatal(err)
-		}
+		must(b.t, b.Redis.XAdd(b.t.Context(), &redis.XAddArgs{Stream: b.Store.Keys.Outbox, Values: fields}).Err())
 	}
 }
 
@@ -106,9 +107,8 @@ func (b *bench) after(wait time.Duration) {
 // unread is how many entries no notifier has acknowledged.
 func (b *bench) unread() int {
 	b.t.Helper()
-	if _, err := b.Store.TrimOutbox(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
+	_, err := b.Store.TrimOutbox(b.t.Context())
+	stopIf(b.t, err != nil, "%v", err)
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 
@@ -116,17 +116,11 @@ func (b *bench) unread() int {
 func (b *bench) save(uid, fields string) {
 	b.t.Helper()
 	var value any
-	if err := json.Unmarshal([]byte(`{"uid":"`+uid+`",`+fields+`}`), &value); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, json.Unmarshal([]byte(`{"uid":"`+uid+`",`+fields+`}`), &value))
 	definition, err := model.ParseDefinition(value)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	records, err := b.Store.Load(b.t.Context(), []string{uid})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	p := policy.Default()
 	if definition.Inline != nil {
 		definition.Complete(p)
@@ -134,9 +128,7 @@ func (b *bench) save(uid, fields string) {
 	}
 	now := b.Clock.Now()
 	decision, _, err := records[uid].Put(definition, p, false, now)
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	b.Commit(now, records[uid].Decide(decision, now))
 }
 
@@ -184,8 +176,6 @@ func (h *hook) all() []received {
 func (b *bench) undelivered() []store.Undelivered {
 	b.t.Helper()
 	all, err := b.Store.Outbox().Undelivered(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, err)
 	return all
 }

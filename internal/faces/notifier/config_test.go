@@ -19,9 +19,8 @@ func TestAnErrorInAFileOfRoutesNamesLineAndFieldAndNoSecret(t *testing.T) {
 	check := func(text, want string) {
 		t.Helper()
 		_, err := Read("routes.yaml", strings.NewReader(text), secrets)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") || !strings.HasPrefix(err.Error(), "routes.yaml") {
-			t.Errorf("%s\n got %v\nwant %s", text, err, want)
-		}
+		failIf(t, err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") || !strings.HasPrefix(err.Error(), "routes.yaml"),
+			"%s\n got %v\nwant %s", text, err, want)
 	}
 	for text, want := range map[string]string{
 		"": "expected one document, found 0", "[]": "expected one document, found 0",
@@ -66,23 +65,15 @@ func TestAnErrorInAFileOfRoutesNamesLineAndFieldAndNoSecret(t *testing.T) {
 // The example of docs/notifier.md stands between its first two fences of YAML.
 func TestTheExampleOfTheDocumentIsReadWhole(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/notifier.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, found := strings.Cut(string(text), "```yaml\n")
 	example, _, ends := strings.Cut(rest, "```")
-	if !found || !ends {
-		t.Fatal("there is no example")
-	}
+	stopIf(t, !found || !ends, "there is no example")
 	password := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(password, []byte("p4ss\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(password, []byte("p4ss\n"), 0o600))
 	example = strings.NewReplacer("/run/secrets/smtp", password, "OPS_WEBHOOK_SECRET", "SECRET").Replace(example)
 	routes, err := Read("docs/notifier.md", strings.NewReader(example), secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer routes.Close()
 	told := map[string]bool{}
 	for _, r := range routes.routes {
@@ -90,7 +81,6 @@ func TestTheExampleOfTheDocumentIsReadWhole(t *testing.T) {
 			told[event] = true
 		}
 	}
-	if len(routes.channels) != 4 || len(told) != len(events) {
-		t.Errorf("want each kind of channel and each event shown, got %d and %v", len(routes.channels), told)
-	}
+	failIf(t, len(routes.channels) != 4 || len(told) != len(events),
+		"want each kind of channel and each event shown, got %d and %v", len(routes.channels), told)
 }

@@ -29,9 +29,7 @@ routes:
 func subject(t *testing.T, l post.Letter) string {
 	t.Helper()
 	text, err := new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -55,9 +53,8 @@ func TestAMailGoesToWhomPayloadLabelOrPolicyNameAndToNobodyWithoutAValidAddress(
 				for _, l := range p.Letters() {
 					told = append(told, l.To)
 				}
-				if got := sorted(told); got != want {
-					t.Errorf("told %s, want %s", got, want)
-				}
+				got := sorted(told)
+				failIf(t, got != want, "told %s, want %s", got, want)
 				nobody := 5 - strings.Count(want, "@")
 				if to == "ops@example.com" {
 					nobody = 0
@@ -78,23 +75,18 @@ func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
 	b.round(b.Notifier)
 	b.after(5 * time.Second)
 	letters := p.Letters()
-	if len(letters) != 1 {
-		t.Fatalf("got %d letters; %s", len(letters), b.log.String())
-	}
+	stopIf(t, len(letters) != 1, "got %d letters; %s", len(letters), b.log.String())
 	m := letters[0].Parse(t)
 	if letters[0].To != "ops@example.com" || letters[0].From != "refreshd@example.com" || m.Header.Get("Bcc") != "" || m.Header.Get("Auto-Submitted") != "auto-generated" {
 		t.Errorf("sent %+v", m.Header)
 	}
-	if got := subject(t, letters[0]); got != "refreshd bigtables: m1  Bcc: evil@example.com is disabled" {
-		t.Errorf("subject %q", got)
-	}
+	got := subject(t, letters[0])
+	failIf(t, got != "refreshd bigtables: m1  Bcc: evil@example.com is disabled", "subject %q", got)
 	parts := letters[0].Parts(t)
-	if html := parts["text/html"]; strings.Contains(html, "<script>") || !strings.Contains(html, "&lt;script&gt;") {
-		t.Errorf("HTML: %s", html)
-	}
-	if text := parts["text/plain"]; !strings.Contains(text, "gone  Bcc: evil@example.com    <script>") || strings.Contains(text, "\u202e") {
-		t.Errorf("text: %q", text)
-	}
+	html := parts["text/html"]
+	failIf(t, strings.Contains(html, "<script>") || !strings.Contains(html, "&lt;script&gt;"), "HTML: %s", html)
+	text := parts["text/plain"]
+	failIf(t, !strings.Contains(text, "gone  Bcc: evil@example.com    <script>") || strings.Contains(text, "\u202e"), "text: %q", text)
 }
 
 func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
@@ -112,13 +104,11 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 			b.round(b.Notifier)
 			b.after(5 * time.Second)
 			b.after(time.Minute)
-			if got := fmt.Sprintf("%d letters, %d kept", len(p.Letters()), len(b.undelivered())); got != test.want {
-				t.Errorf("got %s, want %s; %s", got, test.want, b.log.String())
-			}
+			got := fmt.Sprintf("%d letters, %d kept", len(p.Letters()), len(b.undelivered()))
+			failIf(t, got != test.want, "got %s, want %s; %s", got, test.want, b.log.String())
 			for _, l := range p.Letters() {
-				if got := subject(t, l); got != "refreshd bigtables: 2 notices, 1 disabled, 1 stale" {
-					t.Errorf("subject %q", got)
-				}
+				got := subject(t, l)
+				failIf(t, got != "refreshd bigtables: 2 notices, 1 disabled, 1 stale", "subject %q", got)
 			}
 		})
 	}
@@ -128,9 +118,7 @@ func TestAMailGoesByTLSWithAPassword(t *testing.T) {
 	ca := testkit.NewAuthority(t)
 	ca.Issue(t, "server", "127.0.0.1")
 	pair, err := tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := post.Open(t, func(s *smtp.Server) {
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	})
@@ -149,29 +137,19 @@ routes:
 	stranger := b.another(fmt.Sprintf(routes, p.Address, ""))
 	b.tell(disabled("m1", "gone"))
 	b.round(stranger)
-	if len(p.Letters()) != 1 || len(b.undelivered()) != 1 {
-		t.Error("a server that nobody vouches for was believed")
-	}
+	failIf(t, len(p.Letters()) != 1 || len(b.undelivered()) != 1, "a server that nobody vouches for was believed")
 }
 
 func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"subject.txt": "{{.Count}} of us", "html.html": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	own, err := readTemplates(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	subject, text, html, err := own.render(message{notices: []Notice{{"event": "disabled", "uid": "m1"}}})
-	if subject != "1 of us" || !strings.Contains(text, "m1") || html != "" || err != nil {
-		t.Errorf("%q %q %q %v", subject, text, html, err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "text.txt"), []byte("{{.Nothing}}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	failIf(t, subject != "1 of us" || !strings.Contains(text, "m1") || html != "" || err != nil, "%q %q %q %v", subject, text, html, err)
+	must(t, os.WriteFile(filepath.Join(dir, "text.txt"), []byte("{{.Nothing}}"), 0o600))
 	if _, err := readTemplates(dir); err == nil {
 		t.Error("a template that cannot be rendered was taken")
 	}
@@ -179,9 +157,7 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 
 func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	testkit.Run(t, func(context.Context) error {
 		conn, err := listener.Accept()
@@ -200,7 +176,6 @@ func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
 	b.tell(disabled("m1", "gone"))
 	b.round(b.Notifier)
 	b.after(5 * time.Second)
-	if stats := b.Stats(); stats["notices_tries_failed"] != 1 || stats["notices_undelivered"] != 0 {
-		t.Errorf("want one try that is followed by another, got %v", stats)
-	}
+	stats := b.Stats()
+	failIf(t, stats["notices_tries_failed"] != 1 || stats["notices_undelivered"] != 0, "want one try that is followed by another, got %v", stats)
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
@@ -30,9 +28,8 @@ func TestAWebhookWithoutADigestGetsSeveralNoticesAtOnceAndThoseOfAModelInOrder(t
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
 			var message struct{ Data map[string]string }
-			if err := json.Unmarshal(body, &message); err != nil {
-				t.Error(err)
-			}
+			err := json.Unmarshal(body, &message)
+			failIf(t, err != nil, "%v", err)
 			mu.Lock()
 			uid := message.Data["uid"]
 			order[uid] = append(order[uid], message.Data["reason"])
@@ -55,9 +52,7 @@ func TestAWebhookWithoutADigestGetsSeveralNoticesAtOnceAndThoseOfAModelInOrder(t
 		b.round(b.Notifier)
 		mu.Lock()
 		defer mu.Unlock()
-		if diff := cmp.Diff(want, order); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		equal(t, want, order)
 	})
 }
 
@@ -71,9 +66,8 @@ func TestAWebhookThatAsksToBeLeftAloneIsToldNothingOfOtherModelsEither(t *testin
 		b.tell(disabled(fmt.Sprint("m", m), "gone"))
 	}
 	b.after(10*time.Minute - time.Millisecond)
-	if got := len(h.all()); got != 1 {
-		t.Errorf("expected no word before it may be told again, found %d", got)
-	}
+	got := len(h.all())
+	failIf(t, got != 1, "expected no word before it may be told again, found %d", got)
 	b.after(time.Millisecond)
 	if got := len(h.all()); got != 14 {
 		t.Errorf("expected a second try and 12 more, found %d", got)
@@ -83,23 +77,16 @@ func TestAWebhookThatAsksToBeLeftAloneIsToldNothingOfOtherModelsEither(t *testin
 func TestANoticeLinksToItsModelAndAMailNamesItsQueue(t *testing.T) {
 	const dashboard = "https://refreshd.example.com/q/bigtables"
 	about := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "disabled", "uid": "a/b?c&d"}})
-	if about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d" {
-		t.Errorf("found the link %s", about["link"])
-	}
-	if other := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}}); other["link"] != "" {
-		t.Errorf("found a link of no model: %s", other["link"])
-	}
+	failIf(t, about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d", "found the link %s", about["link"])
+	other := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}})
+	failIf(t, other["link"] != "", "found a link of no model: %s", other["link"])
 	own, err := readTemplates("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	subject, text, html, err := own.render(message{notices: []Notice{about}})
 	if err != nil || !strings.Contains(subject, "bigtables") || !strings.Contains(text, about["link"]) || !strings.Contains(html, `href="`+about["link"]+`"`) {
 		t.Errorf("found %q, %q, %q, %v", subject, text, html, err)
 	}
 	for _, part := range []string{text, html} {
-		if !strings.Contains(part, "Queue bigtables") {
-			t.Errorf("expected the queue, found %s", part)
-		}
+		failIf(t, !strings.Contains(part, "Queue bigtables"), "expected the queue, found %s", part)
 	}
 }

@@ -17,22 +17,15 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	users := fixture.UsersOn(t, server, "bigtables")
 	b := setup(t, server, "channels:\n  all: {list: all}\nroutes:\n- {events: [disabled], models: status!=broken, channels: [all]}")
 	b.save("m1", `"payload":{"owner":"a@example.com"}`)
-	if err := b.Store.Clients.LoadScripts(t.Context(), b.Store.Keys.Due); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Store.Clients.LoadScripts(t.Context(), b.Store.Keys.Due))
 	b.tell(disabled("m1", "gone"))
 	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox
-	if err := foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err())
 	n, err := New(users.Store(t, acl.Notifier), b.routes, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 2 { // the first call makes the group
-		if _, err := n.Route(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		_, err := n.Route(t.Context())
+		stopIf(t, err != nil, "%v", err)
 	}
 	if _, err := n.Deliver(t.Context(), "all"); err != nil {
 		t.Fatal(err)
@@ -48,18 +41,13 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	if n := b.unread(); n != 1 {
 		t.Errorf("%d entries are left for the foreign program, want one", n)
 	}
-	if err := foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err())
 	if _, err := users.Store(t, acl.Dispatcher).TrimOutbox(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := b.Redis.XLen(t.Context(), key).Val(); left != 0 {
-		t.Errorf("%d entries are left", left)
-	}
-	if err := b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err(); err != nil {
-		t.Fatal(err)
-	}
+	left := b.Redis.XLen(t.Context(), key).Val()
+	failIf(t, left != 0, "%d entries are left", left)
+	must(t, b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err())
 	operator := users.Store(t, acl.Operator)
 	all, err := operator.Outbox().Undelivered(t.Context())
 	if err != nil || len(all) != 1 {

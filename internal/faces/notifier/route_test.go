@@ -34,14 +34,11 @@ routes:
 			var told []string
 			for _, text := range b.List(b.Store.Keys.Told(name)) {
 				var n Notice
-				if err := json.Unmarshal([]byte(text), &n); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(text), &n))
 				told = append(told, n["event"]+" "+n["uid"])
 			}
-			if got := strings.Join(told, ", "); got != want {
-				t.Errorf("%s: told %s, want %s", name, got, want)
-			}
+			got := strings.Join(told, ", ")
+			failIf(t, got != want, "%s: told %s, want %s", name, got, want)
 		}
 		if n := b.unread(); n != 0 {
 			t.Errorf("%d entries stand in the outbox", n)
@@ -74,9 +71,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 			t.Fatal(taken, err)
 		}
 		b.round(b.Notifier)
-		if len(h.all()) != 0 {
-			t.Fatal("it was taken from one that may live")
-		}
+		stopIf(t, len(h.all()) != 0, "it was taken from one that may live")
 		b.after(time.Minute)
 		if len(h.all()) != 2 {
 			t.Errorf("got %d messages, want both", len(h.all()))
@@ -86,9 +81,8 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 
 func (b *bench) route(n *Notifier) {
 	b.t.Helper()
-	if _, err := n.Route(b.t.Context()); err != nil {
-		b.t.Fatal(err)
-	}
+	_, err := n.Route(b.t.Context())
+	stopIf(b.t, err != nil, "%v", err)
 }
 
 func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
@@ -99,17 +93,13 @@ func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {
 			waiting[i] = "{}"
 		}
 		line := b.Store.Keys.Notices("ops")
-		if err := b.Redis.RPush(t.Context(), line, waiting...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, b.Redis.RPush(t.Context(), line, waiting...).Err())
 		b.tell(disabled("m1", "the last that has room"), disabled("m2", "too many"))
 		testkit.Eventually(t, "both entries are routed", func() bool { b.route(b.Notifier); return b.unread() == 0 })
 		last, err := b.Redis.LRange(t.Context(), line, -1, -1).Result()
-		if err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`) {
-			t.Errorf("expected 10000 notices up to that of m1, found %v, %v", last, err)
-		}
-		if dropped := b.Stats()["notices_dropped"]; dropped != 1 {
-			t.Errorf("expected one dropped, found %d", dropped)
-		}
+		failIf(t, err != nil || b.Redis.LLen(t.Context(), line).Val() != 10_000 || !strings.Contains(last[0], `"m1"`),
+			"expected 10000 notices up to that of m1, found %v, %v", last, err)
+		dropped := b.Stats()["notices_dropped"]
+		failIf(t, dropped != 1, "expected one dropped, found %d", dropped)
 	})
 }

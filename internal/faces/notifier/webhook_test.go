@@ -17,13 +17,9 @@ import (
 // The test vector of the libraries of Standard Webhooks.
 func TestASignatureIsThatOfStandardWebhooks(t *testing.T) {
 	secret, err := parseSecret(testSecret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", time.Unix(1614265330, 0), []byte(`{"test": 2432232314}`))
-	if got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" {
-		t.Error(got)
-	}
+	failIf(t, got != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", "%v", got)
 }
 
 const hookRoutes = `
@@ -49,9 +45,8 @@ func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
 		b.after(time.Second)
 		b.after(5 * time.Minute)
 		got := h.all()
-		if len(got) != 4 || got[0].id != got[1].id || got[1].id != got[2].id || got[2].id == got[3].id {
-			t.Fatalf("want three tries of one id and one of another, got %+v", got)
-		}
+		stopIf(t, len(got) != 4 || got[0].id != got[1].id || got[1].id != got[2].id || got[2].id == got[3].id,
+			"want three tries of one id and one of another, got %+v", got)
 		secret, _ := parseSecret(testSecret)
 		for i, r := range got {
 			var at int64
@@ -63,25 +58,19 @@ func TestAWebhookGetsEachNoticeSignedInOrderUntilItTakesIt(t *testing.T) {
 				Type, Timestamp string
 				Data            map[string]string
 			}
-			if err := json.Unmarshal(r.body, &body); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(r.body, &body))
 			want := []string{"disabled", "disabled", "disabled", "circuit_opened"}[i]
 			if body.Type != want || body.Data["event"] != want || body.Timestamp != "2026-11-21T07:00:00.000Z" || !strings.HasPrefix(body.Data["id"], "bigtables/") {
 				t.Errorf("got %s", r.body)
 			}
 		}
-		if stats := b.Stats(); stats["notices_told"] != 2 || stats["notices_tries_failed"] != 2 {
-			t.Errorf("counted %v", stats)
-		}
-		if n := b.unread(); n != 0 {
-			t.Errorf("%d entries stand in the outbox", n)
-		}
+		stats := b.Stats()
+		failIf(t, stats["notices_told"] != 2 || stats["notices_tries_failed"] != 2, "counted %v", stats)
+		n := b.unread()
+		failIf(t, n != 0, "%d entries stand in the outbox", n)
 		b.after(time.Hour)
 		for _, key := range []string{b.Store.Keys.Recipients("ops"), b.Store.Keys.Notices("ops"), b.Store.Keys.Deliveries} {
-			if b.Redis.Exists(t.Context(), key).Val() != 0 {
-				t.Errorf("%s is left", key)
-			}
+			failIf(t, b.Redis.Exists(t.Context(), key).Val() != 0, "%s is left", key)
 		}
 	})
 }
@@ -97,9 +86,7 @@ func TestWhatAnswersMean(t *testing.T) {
 				got = "final"
 			}
 		}
-		if got != want {
-			t.Errorf("%d: %s, want %s", status, got, want)
-		}
+		failIf(t, got != want, "%d: %s, want %s", status, got, want)
 	}
 }
 
@@ -129,14 +116,12 @@ func TestAWebhookIsLeftAloneForAsLongAsItAsks(t *testing.T) {
 			b.round(b.Notifier)
 			if test.want > 0 {
 				b.after(test.want - time.Millisecond)
-				if got := h.all(); len(got) != 1 {
-					t.Errorf("%d: want no word before %s, got %d", i, test.want, len(got))
-				}
+				got := h.all()
+				failIf(t, len(got) != 1, "%d: want no word before %s, got %d", i, test.want, len(got))
 				b.after(time.Millisecond)
 			}
-			if got := h.all(); len(got) < 2 {
-				t.Errorf("%d: want the next message after %s, got none", i, test.want)
-			}
+			got := h.all()
+			failIf(t, len(got) < 2, "%d: want the next message after %s, got none", i, test.want)
 			b.Redis.FlushAll(t.Context())
 		}
 	})
@@ -172,9 +157,7 @@ routes:
 		kept := b.undelivered()
 		for _, one := range kept {
 			told = append(told, fmt.Sprintf("%s %d %s", one.Recipient, one.Tries, one.Reason))
-			if strings.Contains(one.Reason, "s3cret") || one.At == "" {
-				t.Errorf("kept %+v", one)
-			}
+			failIf(t, strings.Contains(one.Reason, "s3cret") || one.At == "", "kept %+v", one)
 		}
 		if text := strings.Join(told, "; "); !strings.Contains(text, "redirect 1 HTTP 307") || !strings.Contains(text, "silent 2 context deadline exceeded") ||
 			!strings.Contains(text, "refused 2 dial tcp") || len(told) != 3 {
@@ -182,16 +165,14 @@ routes:
 		}
 		n := b.another(fmt.Sprintf(hookRoutes, well.URL)) // the same name is another place now
 		kept[0].Channel, kept[0].Recipient = "ops", "ops"
-		if moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 1 {
-			t.Fatalf("requeued %d, %v", moved, err)
-		}
+		moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1])
+		stopIf(t, err != nil || moved != 1, "requeued %d, %v", moved, err)
 		if moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 0 {
 			t.Errorf("requeued %d again, %v", moved, err)
 		}
 		b.round(n)
-		if got := well.all(); len(got) != 2 || got[0].id != got[1].id {
-			t.Errorf("want the requeued message under its id, got %+v", got)
-		}
+		got := well.all()
+		failIf(t, len(got) != 2 || got[0].id != got[1].id, "want the requeued message under its id, got %+v", got)
 		if dropped, err := b.Store.Outbox().DropUndelivered(t.Context(), kept); err != nil || dropped != 2 || len(b.undelivered()) != 0 {
 			t.Errorf("dropped %d, %v", dropped, err)
 		}
@@ -211,9 +192,7 @@ routes:
 			b.tell(disabled(fmt.Sprintf("m%d", i), "the host is down"))
 		}
 		b.round(b.Notifier)
-		if len(h.all()) != 0 {
-			t.Fatal("it did not wait for others to come along")
-		}
+		stopIf(t, len(h.all()) != 0, "it did not wait for others to come along")
 		b.after(5 * time.Second) // 500
 		b.tell(disabled("late", "the host is down"))
 		b.round(b.Notifier)
@@ -229,9 +208,8 @@ routes:
 			}
 			return sizes
 		}
-		if got := fmt.Sprint(sizes()); got != "[300 300]" || h.all()[0].id != h.all()[1].id {
-			t.Fatalf("want the same message twice, got %s", got)
-		}
+		got := fmt.Sprint(sizes())
+		stopIf(t, got != "[300 300]" || h.all()[0].id != h.all()[1].id, "want the same message twice, got %s", got)
 		b.after(8 * time.Minute)
 		if got := fmt.Sprint(sizes()); got != "[300 300]" {
 			t.Fatalf("want no message within ten minutes, got %s", got)
@@ -272,8 +250,6 @@ func TestWhatARecipientIsToldNext(t *testing.T) {
 		if !until.IsZero() {
 			wait = until.Sub(now)
 		}
-		if after != test.after || wait != test.until {
-			t.Errorf("%s: got %+v, in %s, want %+v, in %s", name, after, wait, test.after, test.until)
-		}
+		failIf(t, after != test.after || wait != test.until, "%s: got %+v, in %s, want %+v, in %s", name, after, wait, test.after, test.until)
 	}
 }

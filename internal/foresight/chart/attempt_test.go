@@ -109,7 +109,6 @@ func TestARetryThatWaitedIsDrawnForAsLongAsItsTimeout(t *testing.T) {
 	s := eventsFrom("2026-03-02T14:00:00Z")
 	s.start(time.Hour).after(time.Minute).fail(Failure, 79*time.Minute, "retry 1/6 +30m, planned first: overlaps", "HTTP 503").gaveWay(30 * time.Minute)
 	s.start(time.Hour).after(time.Minute).succeed(time.Time{})
-	if picture := render(t, SVG, []Chart{{Events: s.events}}); !strings.Contains(picture, ">would run 14:31 – 15:31<") {
-		t.Errorf("expected the hour from 14:31 on in\n%s", picture)
-	}
+	picture := render(t, SVG, []Chart{{Events: s.events}})
+	failIf(t, !strings.Contains(picture, ">would run 14:31 – 15:31<"), "expected the hour from 14:31 on in\n%s", picture)
 }

@@ -168,18 +168,11 @@ func TestALongRunStaysReadable(t *testing.T) {
 	picture, diagram := render(t, SVG, []Chart{chart, chart}), render(t, Mermaid, []Chart{chart, chart})
 	checkSVG(t, picture)
 	checkMermaid(t, diagram)
-	if !strings.Contains(picture, "rows are left out") {
-		t.Error("expected the picture to say how many rows are left out")
-	}
-	if !strings.Contains(diagram, "section 1850 more attempts are left out") {
-		t.Error("expected the diagram to say how many attempts are left out")
-	}
-	if len(diagram) > 50_000 {
-		t.Errorf("expected at most 50000 characters, which is what mermaid reads, found %d", len(diagram))
-	}
-	if rows := len(windowsOf(read(chart), schemes[1])); rows != maxWindows {
-		t.Errorf("got %d rows, want %d", rows, maxWindows)
-	}
+	failIf(t, !strings.Contains(picture, "rows are left out"), "expected the picture to say how many rows are left out")
+	failIf(t, !strings.Contains(diagram, "section 1850 more attempts are left out"), "expected the diagram to say how many attempts are left out")
+	failIf(t, len(diagram) > 50_000, "expected at most 50000 characters, which is what mermaid reads, found %d", len(diagram))
+	rows := len(windowsOf(read(chart), schemes[1]))
+	failIf(t, rows != maxWindows, "got %d rows, want %d", rows, maxWindows)
 }
 
 func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
@@ -187,13 +180,10 @@ func TestAnAttemptOfASecondInADayCanBeSeen(t *testing.T) {
 		after(23 * time.Hour).start(time.Minute).after(time.Second).succeed(time.Time{}).events}
 	bars := regexp.MustCompile(`class="success" x="\S+" y="\S+" width="(\S+)"`).FindAllStringSubmatch(render(t, SVG, []Chart{chart}), 2)
 	for _, bar := range bars {
-		if width, _ := strconv.ParseFloat(bar[1], 64); width < float64(stairMin) {
-			t.Errorf("got a bar of %v pixels, want at least %v", width, stairMin)
-		}
+		width, _ := strconv.ParseFloat(bar[1], 64)
+		failIf(t, width < float64(stairMin), "got a bar of %v pixels, want at least %v", width, stairMin)
 	}
-	if len(bars) != 2 {
-		t.Errorf("got %d bars, want 2", len(bars))
-	}
+	failIf(t, len(bars) != 2, "got %d bars, want 2", len(bars))
 }
 
 func TestAttemptsInOneRowDoNotCoverEachOther(t *testing.T) {
@@ -228,18 +218,16 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 		for _, tick := range (axis{period: period{instant(test.from), instant(test.to)}, zone: berlin}).ticks() {
 			labels = append(labels, tick.label)
 		}
-		if got := strings.Join(labels, " "); got != test.want {
-			t.Errorf("%s to %s: got %s, want %s", test.from, test.to, got, test.want)
-		}
+		got := strings.Join(labels, " ")
+		failIf(t, got != test.want, "%s to %s: got %s, want %s", test.from, test.to, got, test.want)
 	}
 }
 
 func TestBarsOfMermaidHaveALengthBecauseWallClocksTurnBack(t *testing.T) {
 	chart := Chart{Location: zone(t, "Europe/Berlin"), Events: eventsFrom("2026-10-25T00:50:00Z").start(time.Hour).after(20 * time.Minute).succeed(time.Time{}).events}
 	diagram := render(t, Mermaid, []Chart{chart})
-	if want := "⚙️ Refresh : done, 2026-10-25T02:50:00, 20m\n"; !strings.Contains(diagram, want) {
-		t.Errorf("expected %q in\n%s", want, diagram)
-	}
+	want := "⚙️ Refresh : done, 2026-10-25T02:50:00, 20m\n"
+	failIf(t, !strings.Contains(diagram, want), "expected %q in\n%s", want, diagram)
 }
 
 func TestAWriterThatFailsIsReported(t *testing.T) {

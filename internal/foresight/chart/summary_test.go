@@ -73,8 +73,6 @@ func TestASummaryInJSONSaysNullForNever(t *testing.T) {
 	}
 	for _, test := range tests {
 		got, err := json.Marshal(test.sum)
-		if err != nil || string(got) != test.want {
-			t.Errorf("got %s, %v, want %s", got, err, test.want)
-		}
+		failIf(t, err != nil || string(got) != test.want, "got %s, %v, want %s", got, err, test.want)
 	}
 }
