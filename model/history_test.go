@@ -67,13 +67,11 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 			a.EndedAt, a.Duration, a.Why = clock("05:00"), 0, "finished: one-shot" // the clock was set back
 		}),
 	} {
-		if written := want.Entry(); written != text {
-			t.Errorf("written\n got %s\nwant %s", written, text)
-		}
+		written := want.Entry()
+		failIf(t, written != text, "written\n got %s\nwant %s", written, text)
 		read, err := ParseAttempt(text)
-		if diff := cmp.Diff(want, read); err != nil || diff != "" {
-			t.Errorf("%s: %v (-want +got)\n%s", text, err, diff)
-		}
+		diff := cmp.Diff(want, read)
+		failIf(t, err != nil || diff != "", "%s: %v (-want +got)\n%s", text, err, diff)
 	}
 }
 
@@ -104,13 +102,11 @@ func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
 }
 
 func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
-	if read, err := ParseAttempt(`{"no":3,"at":"soon","why":"x","colour":"red"}`); err != nil || read.AttemptNo != 3 || read.Why != "x" {
-		t.Errorf("%v: read %+v", err, read)
-	}
+	read, err := ParseAttempt(`{"no":3,"at":"soon","why":"x","colour":"red"}`)
+	failIf(t, err != nil || read.AttemptNo != 3 || read.Why != "x", "%v: read %+v", err, read)
 	for _, text := range []string{`"no object"`, `{"no":"3"}`, `{"took":"long"}`, `{"next":[]}`, ``} {
-		if _, err := ParseAttempt(text); err == nil {
-			t.Errorf("%s: expected an error", text)
-		}
+		_, err := ParseAttempt(text)
+		failIf(t, err == nil, "%s: expected an error", text)
 	}
 }
 
@@ -121,29 +117,20 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 		DeadlineAt: clock("07:00:30"), // an hour after the work began
 		RetryAt:    clock("06:10"), PlannedAt: clock("16:00"), Overlap: policy.Before,
 		RefreshAt: clock("06:10"), Why: "retry 1/6 at once, before planned"}
-	if diff := cmp.Diff(want, *s.decision.Ended); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
-	if s.m.LastAttemptUID != "a1" {
-		t.Errorf("last attempt %q, want a1", s.m.LastAttemptUID)
-	}
+	equal(t, want, *s.decision.Ended)
+	failIf(t, s.m.LastAttemptUID != "a1", "last attempt %q, want a1", s.m.LastAttemptUID)
 }
 
 func TestTextsInTheRecordOfAnAttemptAreFitToBeShown(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	s := tell(t, daily, `06:00 start | 06:01 started "worker":"`+long+`" | 06:10 failure "reason":"a\nb`+long+`","error_type":"`+long+`"`)
-	if e := s.decision.Ended; !fit(e.Reason, 500) || !fit(e.ErrorType, 500) || !fit(e.Worker, 60) || !strings.HasPrefix(e.Reason, "a bxxx") {
-		t.Errorf("found %+v", e)
-	}
+	e := s.decision.Ended
+	failIf(t, !fit(e.Reason, 500) || !fit(e.ErrorType, 500) || !fit(e.Worker, 60) || !strings.HasPrefix(e.Reason, "a bxxx"), "found %+v", e)
 }
 
 func TestTheRecordOfTheLastAttemptHasNoNextTime(t *testing.T) {
 	s := tell(t, banner, `00:00 start | 00:00:10 success "changed":false`)
-	if !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed {
-		t.Errorf("found %+v", s.decision.Ended)
-	}
+	failIf(t, !s.decision.Ended.RefreshAt.IsZero() || s.decision.Ended.Changed == nil || *s.decision.Ended.Changed, "found %+v", s.decision.Ended)
 	s = tell(t, banner, `00:00 start | 00:00:10 failure "retryable":false`)
-	if !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final {
-		t.Errorf("found %+v", s.decision.Ended)
-	}
+	failIf(t, !s.decision.Ended.RefreshAt.IsZero() || !s.decision.Ended.Final, "found %+v", s.decision.Ended)
 }

@@ -62,8 +62,6 @@ func pictureOf(t *testing.T, tab *browser.Tab, height int64) []byte {
 		r, err := cdp.Call(ctx, target, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{Format: cdppage.CaptureScreenshotFormatPng})
 		return r.Data, err
 	}))
-	if err != nil {
-		t.Fatal(fmt.Errorf("take a picture: %w", err))
-	}
+	stopIf(t, err != nil, "%v", fmt.Errorf("take a picture: %w", err))
 	return shot
 }

@@ -42,12 +42,10 @@ func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
 		look(t, tab)
 		tab.Size(390, 800)
 		fits(t, tab)
-		if cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()"); cut != "" {
-			t.Errorf("%q: expected the whole menu on a phone, found %s cut off", path, cut)
-		}
-		if hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length"); hidden != 0 {
-			t.Errorf("%q: expected each long box at its top", path)
-		}
+		cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()")
+		failIf(t, cut != "", "%q: expected the whole menu on a phone, found %s cut off", path, cut)
+		hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length")
+		failIf(t, hidden != 0, "%q: expected each long box at its top", path)
 		tab.Size(1280, 800)
 	}
 }
@@ -59,9 +57,7 @@ func TestEveryPageIsListedHere(t *testing.T) {
 		seen[path] = true
 	}
 	for _, page := range pages {
-		if !seen[page.path] {
-			t.Errorf("expected the page %q among those that are looked at", page.path)
-		}
+		failIf(t, !seen[page.path], "expected the page %q among those that are looked at", page.path)
 	}
 }
 
@@ -104,25 +100,18 @@ func TestEachPictureOfTheDocumentsCanBeTaken(t *testing.T) {
 		tab.Go(f.url(shot.path))
 		tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
 		taken, err := shrink(pictureOf(t, tab, shot.height))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		picture, err := png.Decode(bytes.NewReader(taken))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		colours := map[any]bool{}
 		for x := range picture.Bounds().Dx() {
 			colours[picture.At(x, picture.Bounds().Dy()/2)] = true
 			colours[picture.At(x, 30)] = true
 		}
-		if len(colours) < 5 || len(taken) > largestPicture {
-			t.Errorf("%s: expected a picture of some colours and at most %d KiB, found %d colours and %d KiB", shot.name, largestPicture>>10, len(colours), len(taken)>>10)
-		}
+		failIf(t, len(colours) < 5 || len(taken) > largestPicture,
+			"%s: expected a picture of some colours and at most %d KiB, found %d colours and %d KiB", shot.name, largestPicture>>10, len(colours), len(taken)>>10)
 		if *update {
-			if err := os.WriteFile(filepath.Join("../../../docs/screenshots", shot.name+".png"), taken, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join("../../../docs/screenshots", shot.name+".png"), taken, 0o644))
 		}
 	}
 }
