@@ -168,9 +168,9 @@ func TestAReasonTellsNoAddressOfThisMachineOrItsNetwork(t *testing.T) {
 func TestAFileThatCannotBeWrittenIsToldWithoutItsPath(t *testing.T) {
 	d := &download{ctx: t.Context()}
 	err := d.failure(&os.PathError{Op: "open", Path: "/srv/secret/feed", Err: syscall.ENOSPC})
-	if got := said(t, err); got.Reason != "the file cannot be written" || got.ErrorType != "disk" || !strings.Contains(err.Error(), "/srv/secret/feed") {
-		t.Errorf("told %+v of %v", got, err)
-	}
+	got := said(t, err)
+	failIf(t, got.Reason != "the file cannot be written" || got.ErrorType != "disk" || !strings.Contains(err.Error(), "/srv/secret/feed"),
+		"told %+v of %v", got, err)
 }
 
 // FuzzInputURL checks that an accepted address can be asked for as it stands, that its secrets are not shown, and that a refusal is
@@ -191,17 +191,17 @@ func FuzzInputURL(f *testing.F) {
 		}
 		parsed, err := inputURL(payload)
 		if err != nil {
-			if said := said(t, err); said.Retryable == nil || *said.Retryable || said.ErrorType != "input_url" || said.UserFriendlyReason == "" {
-				t.Fatalf("%q is refused with %+v", address, said)
-			}
+			said := said(t, err)
+			stopIf(t, said.Retryable == nil || *said.Retryable || said.ErrorType != "input_url" || said.UserFriendlyReason == "",
+				"%q is refused with %+v", address, said)
 			return
 		}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, parsed.String(), nil)
 		stopIf(t, err != nil || request.URL.Scheme != "http" && request.URL.Scheme != "https" || request.URL.Hostname() == "",
 			"%q is accepted and cannot be asked for: %v", address, err)
-		if again := request.URL; again.Scheme != parsed.Scheme || again.Hostname() != parsed.Hostname() || again.Port() != parsed.Port() {
-			t.Fatalf("%q is checked as %s and asked for as %s", address, parsed.Host, again.Host)
-		}
+		again := request.URL
+		stopIf(t, again.Scheme != parsed.Scheme || again.Hostname() != parsed.Hostname() || again.Port() != parsed.Port(),
+			"%q is checked as %s and asked for as %s", address, parsed.Host, again.Host)
 		text := shown(parsed)
 		if public, err := url.Parse(text); err != nil || public.User != nil || strings.ContainsAny(text, "?#") || strings.ContainsFunc(text, unicode.IsControl) {
 			t.Fatalf("%q is shown as %q, %v", address, text, err)
