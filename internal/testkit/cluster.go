@@ -17,8 +17,8 @@ const clusterSize = 3
 const hashSlots = 16384
 
 // startNodes starts as many nodes and makes a cluster of them: the first are masters, the others replicas of one master each.
-func startNodes(count int, args ...string) (*backend, error) {
-	b := &backend{}
+func startNodes(count int, args ...string) (*Server, error) {
+	s := &Server{}
 	for range count {
 		n, err := onFreePorts(func() (*node, error) {
 			bus, err := freePort() // of the cluster bus: the default, port + 10000, may be taken or above 65535
@@ -28,27 +28,27 @@ func startNodes(count int, args ...string) (*backend, error) {
 			return tryNode(append([]string{"--cluster-enabled", "yes", "--cluster-port", bus}, args...))
 		})
 		if err != nil {
-			b.stop()
+			s.stop()
 			return nil, err
 		}
-		b.nodes = append(b.nodes, n)
+		s.nodes = append(s.nodes, n)
 	}
-	if err := b.join(); err != nil {
-		b.stop()
+	if err := s.join(); err != nil {
+		s.stop()
 		return nil, err
 	}
-	return b.ready()
+	return s.ready()
 }
 
 // join introduces every node to the first, deals out the slots and lets the replicas follow, as redis-cli --cluster create does.
-func (b *backend) join() error {
-	known := b.nodes[0]
+func (s *Server) join() error {
+	known := s.nodes[0]
 	bus := known.args[slices.Index(known.args, "--cluster-port")+1]
 	host, port, err := net.SplitHostPort(known.addr)
 	if err != nil {
 		return err
 	}
-	for i, n := range b.nodes {
+	for i, n := range s.nodes {
 		err := withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 			err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err()
 			if i < clusterSize {
@@ -61,8 +61,8 @@ func (b *backend) join() error {
 			return fmt.Errorf("join node %s to the cluster: %w", n.addr, err)
 		}
 	}
-	for i, replica := range b.nodes[clusterSize:] {
-		master := b.nodes[i]
+	for i, replica := range s.nodes[clusterSize:] {
+		master := s.nodes[i]
 		var id string
 		err := withNode(master.addr, func(ctx context.Context, client *redis.Client) (err error) {
 			id, err = client.Do(ctx, "CLUSTER", "MYID").Text()
@@ -79,22 +79,22 @@ func (b *backend) join() error {
 			return fmt.Errorf("let %s follow %s: %w", replica.addr, master.addr, err)
 		}
 	}
-	return b.awaitCluster()
+	return s.awaitCluster()
 }
 
 // awaitCluster waits until every node knows all others and serves, and every replica follows; for a single server it returns at once.
-func (b *backend) awaitCluster() error {
-	if len(b.nodes) == 1 {
+func (s *Server) awaitCluster() error {
+	if len(s.nodes) == 1 {
 		return nil
 	}
-	return b.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
-		return clusterServes(ctx, client) && b.isComplete(ctx, client)
+	return s.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+		return clusterServes(ctx, client) && s.isComplete(ctx, client)
 	})
 }
 
 // awaitNodes waits until a condition holds for every living node, one after the other.
-func (b *backend) awaitNodes(holds func(context.Context, *redis.Client) bool) error {
-	for _, n := range b.living() {
+func (s *Server) awaitNodes(holds func(context.Context, *redis.Client) bool) error {
+	for _, n := range s.living() {
 		err := withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 			return poll(ctx, n.exited, func() bool { return holds(ctx, client) })
 		})
@@ -105,8 +105,8 @@ func (b *backend) awaitNodes(holds func(context.Context, *redis.Client) bool) er
 	return nil
 }
 
-func (b *backend) living() []*node {
-	return slices.DeleteFunc(slices.Clone(b.nodes), (*node).isDead)
+func (s *Server) living() []*node {
+	return slices.DeleteFunc(slices.Clone(s.nodes), (*node).isDead)
 }
 
 func clusterServes(ctx context.Context, client *redis.Client) bool {
@@ -116,10 +116,10 @@ func clusterServes(ctx context.Context, client *redis.Client) bool {
 }
 
 // isComplete tells whether a node knows those that live as masters and replicas in good health, and has its own replicas, or its master.
-func (b *backend) isComplete(ctx context.Context, client *redis.Client) bool {
+func (s *Server) isComplete(ctx context.Context, client *redis.Client) bool {
 	nodes, err := client.ClusterNodes(ctx).Result()
-	if err != nil || strings.Count(nodes, "\n") != len(b.nodes) ||
-		strings.Count(nodes, "master ") != clusterSize || strings.Count(nodes, "slave ") != len(b.living())-clusterSize {
+	if err != nil || strings.Count(nodes, "\n") != len(s.nodes) ||
+		strings.Count(nodes, "master ") != clusterSize || strings.Count(nodes, "slave ") != len(s.living())-clusterSize {
 		return false
 	}
 	info, err := client.Info(ctx, "replication").Result()

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -21,8 +20,7 @@ type node struct {
 	dir  string
 	args []string
 
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when cmd has been waited for
+	*Process // nil: it was never started
 }
 
 // errExited means that a server ended before it answered, most often because another process took the port meanwhile.
@@ -78,21 +76,13 @@ func freePort() (string, error) {
 }
 
 // start runs the server and returns when it answers.
-func (n *node) start() error {
-	log, err := os.OpenFile(n.logPath(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+func (n *node) start() (err error) {
+	command := exec.Command("redis-server", n.args...)
+	command.SysProcAttr = dieWithParent()
+	command.WaitDelay = time.Second // a child that saves may hold its output open
+	if n.Process, err = launch(command); err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }()
-	n.cmd = exec.Command("redis-server", n.args...)
-	n.cmd.Stdout, n.cmd.Stderr = log, log
-	n.cmd.SysProcAttr = dieWithParent()
-	if err := n.cmd.Start(); err != nil {
-		return fmt.Errorf("start redis-server: %w", err)
-	}
-	cmd, exited := n.cmd, make(chan struct{})
-	n.exited = exited
-	go func() { _ = cmd.Wait(); close(exited) }()
 	ctx, cancel := context.WithTimeout(context.Background(), Limit)
 	defer cancel()
 	if err := poll(ctx, n.exited, n.answers); err != nil {
@@ -115,7 +105,7 @@ func (n *node) answers() bool {
 		if err != nil {
 			return err
 		}
-		if !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", n.cmd.Process.Pid)) {
+		if !strings.Contains(info, fmt.Sprintf("\r\nprocess_id:%d\r\n", n.command.Process.Pid)) {
 			return errors.New("another server answered")
 		}
 		return client.Ping(ctx).Err() // INFO is answered while the data are still being loaded, PING is not
@@ -139,15 +129,6 @@ func poll(ctx context.Context, exited <-chan struct{}, ready func() bool) error 
 	return nil
 }
 
-// kill ends the process and waits for it; it may be called again.
-func (n *node) kill() {
-	if n.exited == nil {
-		return
-	}
-	_ = n.cmd.Process.Kill()
-	<-n.exited
-}
-
 func (n *node) isDead() bool {
 	select {
 	case <-n.exited:
@@ -158,17 +139,14 @@ func (n *node) isDead() bool {
 }
 
 func (n *node) stop() {
-	n.kill()
+	if n.Process != nil {
+		n.Kill()
+	}
 	_ = os.RemoveAll(n.dir)
 }
 
-func (n *node) logPath() string { return filepath.Join(n.dir, "redis.log") }
-
 func (n *node) logTail() string {
 	const most = 1000
-	log, err := os.ReadFile(n.logPath())
-	if err != nil {
-		return ""
-	}
-	return "\nits log ends with:\n" + string(log[max(0, len(log)-most):])
+	log := n.output.String()
+	return "\nits log ends with:\n" + log[max(0, len(log)-most):]
 }

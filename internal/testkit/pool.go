@@ -17,27 +17,27 @@ import (
 	"go.uber.org/goleak"
 )
 
-// pool holds the idle backends of one kind.
+// pool holds the idle servers of one kind.
 type pool struct {
-	start func() (*backend, error)
-	lent  chan struct{} // holds one for each backend that a test has; its room is how many tests may have one at once
+	start func() (*Server, error)
+	lent  chan struct{} // holds one for each server that a test has; its room is how many tests may have one at once
 
 	mu   sync.Mutex
-	idle []*backend // guarded by mu
+	idle []*Server // guarded by mu
 }
 
 var (
-	singles  = &pool{start: func() (*backend, error) { return startSingle() }, lent: make(chan struct{}, 100)}
-	clusters = &pool{start: func() (*backend, error) { return startNodes(clusterSize, "--cluster-node-timeout", "5000") },
+	singles  = &pool{start: func() (*Server, error) { return startSingle() }, lent: make(chan struct{}, 100)}
+	clusters = &pool{start: func() (*Server, error) { return startNodes(clusterSize, "--cluster-node-timeout", "5000") },
 		lent: make(chan struct{}, 2)} // a start costs three processes and seconds
 
 	// replicated clusters soon take a silent node for dead, and go on with the slots of the others meanwhile.
-	replicated = &pool{start: func() (*backend, error) {
+	replicated = &pool{start: func() (*Server, error) {
 		return startNodes(2*clusterSize, "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0")
 	}, lent: make(chan struct{}, 2)}
 )
 
-// kept is whether somebody will stop the idle backends: Main, which writes it before the first test.
+// kept is whether somebody will stop the idle servers: Main, which writes it before the first test.
 var kept bool
 
 var (
@@ -85,80 +85,64 @@ func run(m *testing.M, options ...goleak.Option) int {
 // redialing is a goroutine of go-redis that sleeps a second after refused connections, even when its client is closed.
 var redialing = goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
 
-// lend takes an idle backend or starts one, and takes it back when the test ends.
+// lend takes an idle server or starts one, and takes it back when the test ends.
 func lend(t testing.TB, p *pool) *Server {
 	t.Helper()
 	p.lent <- struct{}{}
 	t.Cleanup(func() { <-p.lent })
-	b := p.pop()
-	for b != nil && !b.reset() {
-		b.stop()
-		b = p.pop()
+	s := p.pop()
+	for s != nil && !s.reset() {
+		s.stop()
+		s = p.pop()
 	}
-	if b == nil {
+	if s == nil {
 		var err error
-		b, err = p.start()
+		s, err = p.start()
 		Must(t, err)
 	}
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if kept {
-			p.idle = append(p.idle, b)
+			p.idle = append(p.idle, s)
 		} else {
-			b.stop()
+			s.stop()
 		}
 	})
-	return b.server()
-}
-
-func (b *backend) server() *Server {
-	var addrs []string
-	for _, n := range b.nodes {
-		addrs = append(addrs, n.addr)
-	}
-	s := newServer(addrs)
-	s.backend = b
 	return s
 }
 
-func (p *pool) pop() *backend {
+func (p *pool) pop() *Server {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.idle) == 0 {
 		return nil
 	}
-	b := p.idle[len(p.idle)-1]
+	s := p.idle[len(p.idle)-1]
 	p.idle = p.idle[:len(p.idle)-1]
-	return b
+	return s
 }
 
-// backend is what runs behind one Server: a single redis-server, or the nodes of a cluster.
-type backend struct {
-	nodes  []*node
-	config []map[string]string // of each node, as it was when the backend had started
-}
-
-func startSingle(args ...string) (*backend, error) {
+func startSingle(args ...string) (*Server, error) {
 	n, err := onFreePorts(func() (*node, error) { return tryNode(args) })
 	if err != nil {
 		return nil, err
 	}
-	b := &backend{nodes: []*node{n}}
-	return b.ready()
+	return (&Server{nodes: []*node{n}}).ready()
 }
 
-// ready notes the configuration that a later reset compares with.
-func (b *backend) ready() (*backend, error) {
-	for _, n := range b.nodes {
+// ready notes where the server is, and the configuration that a later reset compares with.
+func (s *Server) ready() (*Server, error) {
+	var addrs []string
+	for _, n := range s.nodes {
 		config, err := n.readConfig()
 		if err != nil {
-			b.stop()
+			s.stop()
 			return nil, err
 		}
-		b.config = append(b.config, config)
+		s.config, addrs = append(s.config, config), append(addrs, n.addr)
 	}
-	return b, nil
+	return s.at(addrs), nil
 }
 
 func (n *node) readConfig() (config map[string]string, err error) {
@@ -174,10 +158,10 @@ func (n *node) readConfig() (config map[string]string, err error) {
 	return config, err
 }
 
-// reset makes the backend as good as new for the next test, and says no when it cannot: a test may have killed a node,
+// reset makes the server as good as new for the next test, and says no when it cannot: a test may have killed a node,
 // paused it, changed its configuration or moved a slot.
-func (b *backend) reset() bool {
-	for i, n := range b.nodes {
+func (s *Server) reset() bool {
+	for i, n := range s.nodes {
 		// Keys, scripts and the connections that an earlier test left open go. A replica follows its master.
 		if withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 			err := errors.Join(client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
@@ -190,15 +174,15 @@ func (b *backend) reset() bool {
 			return false
 		}
 		config, err := n.readConfig()
-		if err != nil || !maps.Equal(config, b.config[i]) {
+		if err != nil || !maps.Equal(config, s.config[i]) {
 			return false
 		}
 	}
-	return b.awaitCluster() == nil
+	return s.awaitCluster() == nil
 }
 
-func (b *backend) stop() {
-	for _, n := range b.nodes {
+func (s *Server) stop() {
+	for _, n := range s.nodes {
 		n.stop()
 	}
 }

@@ -63,13 +63,8 @@ func Start(t testing.TB, program string, args ...string) *Process {
 // StartCommand starts a program with a directory and an environment of its own, likewise.
 func StartCommand(t testing.TB, command *exec.Cmd) *Process {
 	t.Helper()
-	p := &Process{command: command, printed: make(chan struct{}, 1), exited: make(chan struct{})}
-	p.output.Written = func() { backoff.Signal(p.printed) }
-	command.Stdout, command.Stderr = &p.output, &p.output
-	if err := command.Start(); err != nil {
-		t.Fatalf("start %s: %v", command.Path, err)
-	}
-	go func() { _ = command.Wait(); close(p.exited) }()
+	p, err := launch(command)
+	Must(t, err)
 	t.Cleanup(func() {
 		p.Kill()
 		if t.Failed() {
@@ -77,6 +72,17 @@ func StartCommand(t testing.TB, command *exec.Cmd) *Process {
 		}
 	})
 	return p
+}
+
+func launch(command *exec.Cmd) (*Process, error) {
+	p := &Process{command: command, printed: make(chan struct{}, 1), exited: make(chan struct{})}
+	p.output.Written = func() { backoff.Signal(p.printed) }
+	command.Stdout, command.Stderr = &p.output, &p.output
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", command.Path, err)
+	}
+	go func() { _ = command.Wait(); close(p.exited) }()
+	return p, nil
 }
 
 // AwaitOutput waits until the process has printed text. One that listens to signals says that it has started only then: a signal

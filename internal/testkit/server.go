@@ -24,7 +24,8 @@ type Server struct {
 	URL   string               // redis://host:port; of a cluster with the other nodes as ?addr=
 	Mini  *miniredis.Miniredis // to set its clock or to inject faults; nil when the server is a real one
 
-	backend *backend // nil for miniredis
+	nodes  []*node             // that it consists of; none: it is a miniredis
+	config []map[string]string // of each, as it was when it had started
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
@@ -65,9 +66,7 @@ func Miniredis(t testing.TB) *Server {
 	}
 	t.Cleanup(mini.Close)
 	t.Cleanup(embedded.Age(mini, 100*time.Millisecond))
-	s := newServer([]string{mini.Addr()})
-	s.Mini = mini
-	return s
+	return (&Server{Mini: mini}).at([]string{mini.Addr()})
 }
 
 // Redis lends an empty redis-server that writes nothing to disk. With extra arguments, such as "--appendonly", "yes",
@@ -80,7 +79,7 @@ func Redis(t testing.TB, args ...string) *Server {
 		b, err := startSingle(args...)
 		Must(t, err)
 		t.Cleanup(b.stop)
-		return b.server()
+		return b
 	}
 	return lend(t, singles)
 }
@@ -100,12 +99,12 @@ func ReplicatedCluster(t testing.TB) *Server {
 	return lend(t, replicated)
 }
 
-func newServer(addrs []string) *Server {
-	url := "redis://" + addrs[0]
+func (s *Server) at(addrs []string) *Server {
+	s.Addr, s.Addrs, s.URL = addrs[0], addrs, "redis://"+addrs[0]
 	if len(addrs) > 1 {
-		url += "?addr=" + strings.Join(addrs[1:], "&addr=")
+		s.URL += "?addr=" + strings.Join(addrs[1:], "&addr=")
 	}
-	return &Server{Addr: addrs[0], Addrs: addrs, URL: url}
+	return s
 }
 
 // IsCluster tells whether the server is a cluster, where all keys of a script must share one hash tag.
@@ -150,8 +149,8 @@ func (s *Server) Flush(t testing.TB) {
 // Kill ends the server as kill -9 would, every node of a cluster, and returns when it is gone.
 func (s *Server) Kill(t testing.TB) {
 	t.Helper()
-	for _, n := range s.nodes(t) {
-		n.kill()
+	for _, n := range s.processes(t) {
+		n.Kill()
 	}
 }
 
@@ -159,38 +158,38 @@ func (s *Server) Kill(t testing.TB) {
 // still knows depends on how it was started: with "--appendonly", "yes", "--appendfsync", "always", everything.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
-	for _, n := range s.nodes(t) {
+	for _, n := range s.processes(t) {
 		if err := n.start(); err != nil {
 			t.Fatalf("restart redis-server: %v", err)
 		}
 	}
-	if err := s.backend.awaitCluster(); err != nil {
+	if err := s.awaitCluster(); err != nil {
 		t.Fatalf("restart redis-server: %v", err)
 	}
 }
 
-func (s *Server) nodes(t testing.TB) []*node {
+func (s *Server) processes(t testing.TB) []*node {
 	t.Helper()
-	if s.backend == nil {
+	if len(s.nodes) == 0 {
 		t.Fatal("expected a real redis-server to kill or restart, found miniredis: use Redis(t)")
 	}
-	return s.backend.nodes
+	return s.nodes
 }
 
 // KillNode ends a node of a cluster as kill -9 would.
-func (s *Server) KillNode(t testing.TB, address string) { t.Helper(); s.node(t, address).kill() }
+func (s *Server) KillNode(t testing.TB, address string) { t.Helper(); s.node(t, address).Kill() }
 
 // RestartNode starts a killed node of a cluster again, and returns when it has found its place: that of a replica if another was
 // promoted meanwhile.
 func (s *Server) RestartNode(t testing.TB, address string) {
 	t.Helper()
 	Must(t, s.node(t, address).start())
-	Must(t, s.backend.awaitCluster())
+	Must(t, s.awaitCluster())
 }
 
 func (s *Server) node(t testing.TB, address string) *node {
 	t.Helper()
-	nodes := s.nodes(t)
+	nodes := s.processes(t)
 	i := slices.IndexFunc(nodes, func(n *node) bool { return n.addr == address })
 	if i < 0 {
 		t.Fatalf("expected a node of the cluster, found %s", address)
@@ -201,7 +200,7 @@ func (s *Server) node(t testing.TB, address string) *node {
 // AwaitNodes waits until a condition holds for every living node of a cluster, and it serves.
 func (s *Server) AwaitNodes(t testing.TB, holds func(context.Context, *redis.Client) bool) {
 	t.Helper()
-	Must(t, s.backend.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
+	Must(t, s.awaitNodes(func(ctx context.Context, client *redis.Client) bool {
 		return holds(ctx, client) && clusterServes(ctx, client)
 	}))
 }
@@ -209,18 +208,18 @@ func (s *Server) AwaitNodes(t testing.TB, holds func(context.Context, *redis.Cli
 // On calls do with a plain client of a node of a cluster; "": of any that lives.
 func (s *Server) On(t testing.TB, address string, do func(context.Context, *redis.Client) error) {
 	t.Helper()
-	living := s.living()
+	living := s.livingAddrs()
 	if len(living) == 0 {
 		t.Fatal("expected a node that lives, found none")
 	}
 	Must(t, withNode(cmp.Or(address, living[0]), do))
 }
 
-func (s *Server) living() (addrs []string) {
-	if s.backend == nil {
+func (s *Server) livingAddrs() (addrs []string) {
+	if !s.IsCluster() {
 		return s.Addrs
 	}
-	for _, n := range s.backend.living() {
+	for _, n := range s.living() {
 		addrs = append(addrs, n.addr)
 	}
 	return addrs
@@ -229,7 +228,7 @@ func (s *Server) living() (addrs []string) {
 // eachNode calls do with a plain client of each node that has keys of its own, one after the other.
 func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *redis.Client) error) {
 	t.Helper()
-	for _, addr := range s.living() {
+	for _, addr := range s.livingAddrs() {
 		err := withNode(addr, func(ctx context.Context, client *redis.Client) error {
 			if s.IsCluster() && isReplica(ctx, client) {
 				return nil
