@@ -28,7 +28,6 @@ var (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// bundle is a dispatcher with everything it touches.
 type bundle struct {
 	*fixture.Queue
 	t testing.TB
@@ -105,13 +104,11 @@ func (b *bundle) round(d *dispatcher.Dispatcher) dispatcher.Round {
 	return round
 }
 
-// both runs a test on miniredis and on Redis.
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Helper()
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })
 }
 
-// onBoth is both with a dispatcher.
 func onBoth(t *testing.T, test func(t *testing.T, b *bundle, d *dispatcher.Dispatcher)) {
 	t.Helper()
 	both(t, func(t *testing.T, b *bundle) { test(t, b, b.dispatcher(b.Store, dispatcher.Config{})) })

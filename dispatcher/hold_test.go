@@ -29,7 +29,6 @@ func (b *bundle) release(id string, within time.Duration) {
 	must(b.t, testkit.Only(b.Store.Fleet().ReleaseHold(context.Background(), id, within, b.now())))
 }
 
-// sets are the sets in which a model stands.
 func (b *bundle) sets(uid string) (in []string) {
 	b.t.Helper()
 	k := b.Store.Keys

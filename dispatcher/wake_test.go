@@ -68,7 +68,6 @@ func (b *bundle) expect(want dispatcher.Round, got dispatcher.Round, fields ...s
 	}
 }
 
-// last is the newest entry of a stream.
 func (b *bundle) last(stream string) map[string]any {
 	b.t.Helper()
 	entries, err := b.Redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()

@@ -297,7 +297,6 @@ func yearlyModel(uid, tenant string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"rrule":"FREQ=YEARLY","labels":{"tenant":%q},"policy":{"timeout":"1m","retries":["30s"],"on_exhausted":"give_up"}}`, uid, tenant)
 }
 
-// fleet saves so many models of a tenant.
 func (b *bundle) fleet(n int, tenant string) (uids []string) {
 	b.t.Helper()
 	for i := range n {
@@ -308,7 +307,6 @@ func (b *bundle) fleet(n int, tenant string) (uids []string) {
 	return uids
 }
 
-// begin begins a bulk of this part.
 func (b *bundle) begin(id string, action model.BulkAction, selector, rate string) {
 	b.t.Helper()
 	wish := model.Bulk{Action: action, By: "ops"}
@@ -322,7 +320,6 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 	must(b.t, err)
 }
 
-// bulk reads a bulk that is there.
 func (b *bundle) bulk(id string) store.Bulk {
 	b.t.Helper()
 	bulk, found, err := b.Store.Fleet().ReadBulk(b.t.Context(), id)
@@ -345,7 +342,6 @@ func (b *bundle) finish(p *poller.Poller, id string) store.Bulk {
 	return store.Bulk{}
 }
 
-// expectBulk compares the counts of a bulk.
 func (b *bundle) expectBulk(bulk store.Bulk, picked, done int64, others map[model.Outcome]int64) {
 	b.t.Helper()
 	got := fmt.Sprint(bulk.Picked, bulk.Done, bulk.Others)

@@ -207,7 +207,6 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 	}
 }
 
-// cannotResign is a store of which one call fails.
 type cannotResign struct{ *store.Store }
 
 func (cannotResign) Resign(context.Context, string) error { return errRedis }

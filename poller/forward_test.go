@@ -47,7 +47,6 @@ func onPair(t *testing.T, test func(t *testing.T, p *pair)) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, newPair(t, server)) })
 }
 
-// in names models of a part.
 func (p *pair) in(part, count int) (uids []string) {
 	for i := 0; len(uids) < count; i++ {
 		if uid := fmt.Sprint("m", i); store.PartOf(uid, len(p.parts)) == part {

@@ -95,7 +95,6 @@ func (b *bundle) result(kind, uid string, fields ...string) string {
 	return fixture.Result(kind, uid, b.Attempt(uid), fields...)
 }
 
-// both runs a test on miniredis and on Redis.
 func both(t *testing.T, test func(t *testing.T, b *bundle)) {
 	t.Helper()
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, setup(t, server)) })

@@ -105,7 +105,6 @@ func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
 	})
 }
 
-// refusing lets commands about the queue fail.
 type refusing struct {
 	*store.Store
 	err error

@@ -68,7 +68,6 @@ func newBench(t testing.TB, server *testkit.Server, tune ...func(*Config)) *benc
 	return b
 }
 
-// fresh is a new bench on the emptied server.
 func (b *bench) fresh(t testing.TB) *bench {
 	t.Helper()
 	b.server.Flush(t)
@@ -140,7 +139,6 @@ func (b *bench) write(key string, value any) error {
 	}
 }
 
-// state reads every key that the server holds.
 func (b *bench) state() keys {
 	b.t.Helper()
 	all := keys{}
@@ -188,7 +186,6 @@ func (b *bench) unchanged(act func()) {
 	failIf(b.t, diff != "", "state (-before +after):\n%s", diff)
 }
 
-// load reads one model.
 func (b *bench) load(uid string) *Record {
 	b.t.Helper()
 	records, err := b.Load(context.Background(), []string{uid})
@@ -199,7 +196,6 @@ func (b *bench) load(uid string) *Record {
 // roomy is a high-water mark that no test reaches by accident.
 const roomy = 1_000_000
 
-// apply runs transitions for the poller p1.
 func (b *bench) apply(transitions ...*Transition) []Code {
 	b.t.Helper()
 	items := make([]Item, len(transitions))
@@ -209,7 +205,6 @@ func (b *bench) apply(transitions ...*Transition) []Code {
 	return b.commit(items...)
 }
 
-// commit commits items of the poller p1.
 func (b *bench) commit(items ...Item) []Code {
 	b.t.Helper()
 	return b.commitUpTo(roomy, items...)
@@ -222,7 +217,6 @@ func (b *bench) commitUpTo(maxQueued int, items ...Item) []Code {
 	return codes
 }
 
-// mustApply runs transitions that none may refuse.
 func (b *bench) mustApply(transitions ...*Transition) {
 	b.t.Helper()
 	for i, code := range b.apply(transitions...) {

@@ -28,7 +28,6 @@ func imported(b *bench, r *Record) *Transition {
 	return r.Decide(decision, b.now)
 }
 
-// commandCases are what people and applications ask for.
 var commandCases = []eventCase{
 	{
 		name: "create", answers: "canswer",
@@ -158,7 +157,6 @@ var commandCases = []eventCase{
 	},
 }
 
-// watched is a policy that promises freshness.
 var watched = keys{":policies": hash{"p": `{"timeout":"10m","retries":[0,"1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned","fresh_within":"1h","warn_within":"30m"}`}}
 
 // freshnessCases are how fresh a model is, and what the doctor repairs.

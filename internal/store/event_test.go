@@ -78,7 +78,6 @@ type eventCase struct {
 	answers string // a claimed message; empty: none
 }
 
-// eventCases have one transition of each kind.
 var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCases, freshnessCases)
 
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that

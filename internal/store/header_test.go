@@ -27,7 +27,6 @@ type header struct {
 	more  bool             // any number may follow
 }
 
-// headers are those of all scripts, by their digests.
 var headers = readHeaders()
 
 func readHeaders() map[string]header {

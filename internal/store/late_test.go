@@ -97,7 +97,6 @@ func (l *lateness) keep(t *testing.T, call func() error) {
 	l.keeping = false
 }
 
-// deliver sends what was kept.
 func (l *lateness) deliver(t *testing.T) {
 	t.Helper()
 	for _, deliver := range l.kept {

@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// testLease is the lease of pollers in tests.
 const testLease = 10 * time.Second
 
 func (b *bench) claim(owner string, limit int) []string {
@@ -304,7 +303,6 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 	}
 }
 
-// bytesOf is how much stands in a list.
 func bytesOf(entries []string) (sum int) {
 	for _, entry := range entries {
 		sum += len(entry)

@@ -15,7 +15,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// named parses a policy.
 func named(t testing.TB, text string) policy.Policy {
 	t.Helper()
 	var value any

@@ -69,7 +69,6 @@ func TestTheCircuitOfAQueueIsOpenedByAShareOfFailuresAndHoldsWhatFailsThen(t *te
 	})
 }
 
-// merged are the fields of several hashes.
 func merged(hashes ...hash) hash {
 	all := hash{}
 	for _, fields := range hashes {

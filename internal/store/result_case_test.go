@@ -10,7 +10,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// resultCases are how an attempt goes and ends.
 var resultCases = []eventCase{
 	{
 		name: "success", answers: "oanswer",
@@ -273,7 +272,6 @@ var http503Hash = hash{
 	"first_at": "2026-11-21T06:00:00.000Z", "last_at": "2026-11-21T06:00:00.000Z", "failures": "1", "began": "1",
 }
 
-// newError is what the operators are told of it.
 var newError = map[string]any{
 	"event": "new_error", "at": "2026-11-21T06:00:00.000Z", "error": http503, "signature": "http: 503", "models": "51", "reason": "503",
 }
@@ -320,7 +318,6 @@ func counting(counts scores, others scores) scores {
 	return counts
 }
 
-// failureCases are failures by fingerprint, and who is told.
 var failureCases = []eventCase{
 	{
 		name: "failure by the same fingerprint as before", answers: "oanswer", act: fail503,

@@ -148,7 +148,6 @@ func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {
 	})
 }
 
-// ruled stores a policy with a rule.
 func (b *bench) ruled(t *testing.T, name, rule string) {
 	t.Helper()
 	p := policy.Default()

@@ -25,7 +25,6 @@ var (
 	seedFlag  = flag.Uint64("seed", 0, "what the plan of the chaos drill is made from; 0: anything")
 )
 
-// strike is one fault of the chaos drill.
 type strike struct {
 	fault  string
 	target int           // which daemon, for those that hit one
@@ -152,7 +151,6 @@ func TestNothingIsLostDoubledStuckOrOutOfOrderInChaos(t *testing.T) {
 	}
 }
 
-// conclude ends everything in good order, and audits.
 func (c *chaos) conclude() {
 	c.t.Helper()
 	c.auditCommands()
@@ -183,7 +181,6 @@ type ledger struct {
 	attempts map[string]*worked // guarded by mu; by attempt uid
 }
 
-// worked is what the workers know of one attempt.
 type worked struct {
 	uid      string
 	version  int       // of the payload

@@ -33,7 +33,6 @@ type spread struct {
 	log     spreadLog
 }
 
-// spreadLog is what the workers know.
 type spreadLog struct {
 	mu     sync.Mutex
 	popped map[string]time.Time // guarded by mu: when a worker first had an attempt
@@ -100,7 +99,6 @@ func (s *spread) put(uid string, version int) []byte {
 	return command
 }
 
-// counted sums a counter over all parts.
 func (s *spread) counted(name string) (sum int64, err error) {
 	for _, part := range s.queue.Parts {
 		stats, err := part.Report().Stats(s.ctx)

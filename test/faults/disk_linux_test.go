@@ -73,7 +73,6 @@ func (d *drill) newFeed() *httptest.Server {
 	return service
 }
 
-// checkFiles checks that every file is whole.
 func (d *drill) checkFiles(dir string) {
 	d.t.Helper()
 	for _, uid := range d.uids {

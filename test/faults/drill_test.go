@@ -184,7 +184,6 @@ func (d *drill) progress(count int) {
 	})
 }
 
-// counter reads one of the counters of the queue.
 func (d *drill) counter(name string) int64 {
 	d.t.Helper()
 	stats, err := d.store.Report().Stats(d.ctx)
@@ -240,7 +239,6 @@ func (d *drill) unscheduled() policy.Policy {
 	return once
 }
 
-// drain waits until nothing is left to do.
 func (d *drill) drain() {
 	d.t.Helper()
 	d.until("an empty queue", func() (bool, error) {
@@ -258,7 +256,6 @@ func (d *drill) conclude(fault func()) *tally {
 	return d.audit()
 }
 
-// examine lets the doctor look for broken invariants.
 func (d *drill) examine() {
 	d.t.Helper()
 	report, err := doctor.Check(d.ctx, &store.Queue{Parts: []*store.Store{d.store}}, doctor.Options{})
@@ -267,7 +264,6 @@ func (d *drill) examine() {
 		"want %d models and no broken invariant, got %d and %+v", len(d.uids), report.Models, report.Findings)
 }
 
-// daemonGroup is daemons that end together.
 type daemonGroup struct {
 	t       testing.TB
 	ctx     context.Context

@@ -60,10 +60,8 @@ func newFleetOn(t testing.TB, server *testkit.Server) *fleet {
 	return f
 }
 
-// over ends the daemons in this process.
 func (f *fleet) over() { f.stop(); f.daemon.Wait() }
 
-// put saves due one-shots.
 func (f *fleet) put(count int) {
 	f.t.Helper()
 	uids := make([]string, count)
@@ -99,7 +97,6 @@ func (f *fleet) save(p policy.Policy, url string, uids []string) {
 	}
 }
 
-// run starts a daemon that ends with the fleet.
 func (f *fleet) run(daemon func(context.Context) error) {
 	f.daemon.Go(func() {
 		err := daemon(f.ctx)
@@ -118,13 +115,11 @@ func (f *fleet) runDaemons(config dispatcher.Config) {
 	f.run(p.Run)
 }
 
-// start starts a program of refreshd.
 func (f *fleet) start(command string, args ...string) *testkit.Process {
 	f.t.Helper()
 	return testkit.Refreshd(f.t, append([]string{command, "--redis", f.Server.URL}, args...)...)
 }
 
-// poller starts a poller process by name.
 func (f *fleet) poller(owner string) *testkit.Process {
 	f.t.Helper()
 	return f.start("poller", "--owner", owner, "--lease", "1s", "--tick", "100ms")
@@ -216,7 +211,6 @@ func newService(t *testing.T, unanswered int) *service {
 	return s
 }
 
-// await waits until workers have asked so often.
 func (s *service) await(times int) {
 	s.t.Helper()
 	for range times {

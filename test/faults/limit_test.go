@@ -276,7 +276,6 @@ func TestAHostThatNeverAnswersHoldsUpNoOther(t *testing.T) {
 	c.finish()
 }
 
-// await waits until so many models are refreshed.
 func (c *crowd) await(count int) {
 	c.t.Helper()
 	testkit.Eventually(c.t, fmt.Sprintf("%d models refreshed", count), func() bool {

@@ -43,7 +43,6 @@ type weather struct {
 	dark          bool          // new connections are accepted, and nothing arrives
 }
 
-// line is one connection through the link.
 type line struct {
 	link           *link
 	client, server *net.TCPConn
@@ -51,7 +50,6 @@ type line struct {
 	closing        sync.Once
 }
 
-// piece is some bytes on their way.
 type piece struct {
 	bytes []byte
 	due   time.Time
@@ -69,7 +67,6 @@ func newLink(t *testing.T, target string) *link {
 
 func (l *link) URL() string { return "redis://" + l.listener.Addr().String() }
 
-// change sets the weather of all connections.
 func (l *link) change(w weather) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,7 +170,6 @@ func (n *line) write(to *net.TCPConn, pieces <-chan piece) {
 	}
 }
 
-// end closes both sides; linger 0 closes with RST.
 func (n *line) end(linger int) {
 	n.closing.Do(func() {
 		for _, side := range []*net.TCPConn{n.client, n.server} {
@@ -253,7 +249,6 @@ func (w *witness) expectSilence(during time.Duration) {
 	}
 }
 
-// info reads one number that Redis tells of itself.
 func (d *drill) info(section, name string) int {
 	d.t.Helper()
 	text, err := d.admin.Info(d.ctx, section).Result()
@@ -288,7 +283,6 @@ func (d *drill) killClients() {
 	d.struck += int(killed)
 }
 
-// connections are the ids of those that Redis knows.
 func (d *drill) connections() map[string]bool {
 	d.t.Helper()
 	list, err := d.admin.ClientList(d.ctx).Result()

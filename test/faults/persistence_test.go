@@ -73,7 +73,6 @@ func (d *drill) appendFile(server *testkit.Server) *file {
 	return &file{path: paths[0]}
 }
 
-// follow notes the size until ctx ends.
 func (f *file) follow(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

@@ -146,7 +146,6 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	failIf(t, kept != 1000, "want the last 1000 kept, got %d", kept)
 }
 
-// usedMemory is what Redis holds, in bytes.
 func (f *fleet) usedMemory() int {
 	f.t.Helper()
 	return numberIn(f.t, f.Redis.Info(f.ctx, "memory").Val(), "used_memory")

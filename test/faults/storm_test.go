@@ -36,7 +36,6 @@ func newStorm(models int, seed uint64) *storm {
 	return s
 }
 
-// put renders the next version of a model.
 func (s *storm) put(uid, policy string) any {
 	s.versions++
 	s.last[uid] = s.versions

@@ -34,7 +34,6 @@ type tally struct {
 	last time.Time // when the last success was applied
 }
 
-// ending is how and when an attempt ended.
 type ending struct {
 	event model.Event
 	at    time.Time
@@ -46,7 +45,6 @@ func newTally() *tally {
 	}
 }
 
-// isEnd reports whether an event ends an attempt.
 var isEnd = map[model.Event]bool{
 	model.EventSuccess: true, model.EventFailure: true, model.EventTimeout: true, model.EventWithdrawn: true,
 	model.EventQueueTimeout: true, model.EventPostponed: true, model.EventInterrupted: true, model.EventOutdated: true,
@@ -72,7 +70,6 @@ func (d *drill) read(y *tally) {
 	}
 }
 
-// count reads the journal and the counters.
 func (d *drill) count() *tally {
 	d.t.Helper()
 	y := newTally()
@@ -97,7 +94,6 @@ func (d *drill) sum(y *tally) {
 	y.results = y.events[model.EventSuccess] + y.events[model.EventFailure] + y.outdated
 }
 
-// note counts one entry.
 func (y *tally) note(entry redis.XMessage) {
 	event := model.Event(fmt.Sprint(entry.Values["event"]))
 	attempt := fmt.Sprint(entry.Values["attempt_uid"])
@@ -198,7 +194,6 @@ type workerRecord struct {
 	ends    []end          // guarded by mu: of the acknowledged, those that end an attempt
 }
 
-// end is an acknowledged result.
 type end struct {
 	attemptUID string
 	at         time.Time
@@ -210,7 +205,6 @@ func (r *workerRecord) ran(attemptUID string) {
 	r.runs[attemptUID]++
 }
 
-// total is how often work was done.
 func (r *workerRecord) total() (total int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

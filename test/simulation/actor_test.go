@@ -31,7 +31,6 @@ type actor struct {
 
 type actorKey struct{}
 
-// role is what an actor does.
 type role interface {
 	// round does a round of work, with errors that a daemon would log and wait out.
 	round(ctx context.Context) error
@@ -137,7 +136,6 @@ func newPoller(q queue, owner string, batch int) (role, error) {
 	return pollerRole{p, q, owner}, err
 }
 
-// delayed is a request whose caller has given up.
 type delayed struct {
 	pipeline [][]any
 	began    moment // of its caller's round
@@ -152,7 +150,6 @@ func (w *world) delay(a *actor, c *call) {
 	w.delayed = append(w.delayed, late)
 }
 
-// deliver executes a delayed request.
 func (w *world) deliver() {
 	at := w.rng.IntN(len(w.delayed))
 	pipeline, began := w.delayed[at].pipeline, w.delayed[at].began
@@ -207,7 +204,6 @@ func (w *world) step() {
 	w.bury(a)
 }
 
-// works reports whether an actor is a worker.
 func works(a *actor) bool {
 	switch a.role.(type) {
 	case *workerRole, *poolRole:
@@ -217,7 +213,6 @@ func works(a *actor) bool {
 	}
 }
 
-// pick chooses who has the baton next.
 func (w *world) pick() *actor {
 	if victim := w.victim(); victim != nil && w.rng.IntN(3) > 0 {
 		victim.until = 0

@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// checkModels compares every model with what it must be.
 func (p *replay) checkModels() {
 	uids := maps.Clone(p.before.payloads)
 	for _, others := range []map[string]map[string]string{p.before.models, p.after.models} {
@@ -263,7 +262,6 @@ type record struct {
 	Outcome                                   model.Event
 }
 
-// historyCap is how many attempts a history keeps.
 const historyCap = 3
 
 // deferred are the events that end an attempt which does not count.
@@ -317,7 +315,6 @@ func (p *replay) checkHistories() {
 	}
 }
 
-// attempt is what became of one attempt.
 type attempt struct {
 	model  string
 	gone   bool   // its entry stands nowhere any more: a foreign worker has it, or it was answered or dropped

@@ -88,7 +88,6 @@ func (w *world) outlive() {
 	}
 }
 
-// dispatch lets each dispatcher do a round.
 func (w *world) dispatch() {
 	for _, a := range slices.Clone(w.actors) {
 		if _, dispatches := a.role.(dispatcherRole); !dispatches {

@@ -66,7 +66,6 @@ func (o *oracle) sortOut(d *deed, handled []string) (rest []string, c named) {
 	return rest, c
 }
 
-// repeats counts the commands that did nothing.
 func (c *named) repeats() (n int) {
 	for _, again := range c.again {
 		n += again
@@ -121,7 +120,6 @@ func subject(message string) string {
 	return command.UID
 }
 
-// push notes messages that have reached Redis.
 func (l lanes) push(messages []string) {
 	for _, message := range messages {
 		if uid := subject(message); uid != "" {
@@ -278,7 +276,6 @@ func (p *replay) checkCompared() {
 	failIf(is != was && after != before+1, "what operators set was changed, and %d changes were counted behind %d", after, before)
 }
 
-// set is what operators set.
 func (s *snapshot) set() string {
 	return fmt.Sprint(s.holds, s.limits, s.calendars, s.policies, s.openBulks)
 }

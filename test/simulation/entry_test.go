@@ -10,7 +10,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// enter replays one entry of the journal.
 func (p *replay) enter(entry map[string]string) {
 	uid, event, at := entry["uid"], model.Event(entry["event"]), instant(entry["at"])
 	if aboutQueueCircuit(entry) {

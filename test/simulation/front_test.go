@@ -19,7 +19,6 @@ type note struct {
 	since  int // in Unix ms
 }
 
-// frontsOf reads noted fronts.
 func frontsOf(lines []string) (fronts []model.HeadSample) {
 	for _, line := range lines {
 		words := append(strings.Fields(line), "")
@@ -124,7 +123,6 @@ func (unseeing) InputPart(context.Context, int64, int64) ([]store.InputEntry, er
 
 func (unseeing) TrimOutbox(context.Context) (int, error) { return 0, nil }
 
-// queueCircuitOf reads the circuit of the queue.
 func queueCircuitOf(hash map[string]string) model.QueueCircuit {
 	on := hash["on"] == "1"
 	share, _ := strconv.ParseFloat(hash["share"], 64)

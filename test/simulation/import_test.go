@@ -62,7 +62,6 @@ func (o *operatorRole) move(ctx context.Context) error {
 	return o.pack(ctx, o.uids[o.rng.IntN(len(o.uids))])
 }
 
-// pack exports a model.
 func (o *operatorRole) pack(ctx context.Context, uid string) error {
 	exports, err := o.mover().Export(ctx, []string{uid})
 	if err != nil || len(exports) == 0 {
@@ -90,7 +89,6 @@ func (o *operatorRole) pack(ctx context.Context, uid string) error {
 	return nil
 }
 
-// unpack reads what was written of a model.
 func unpack(definition map[string]any, state map[string]string) (moved model.Moved, err error) {
 	text, err := json.Marshal(map[string]any{"definition": definition, "state": state})
 	if err != nil {

@@ -113,7 +113,6 @@ const (
 	manyErrors = 1000
 )
 
-// most is how many signatures are kept apart.
 func (d *deed) most() int {
 	if d.few {
 		return fewErrors

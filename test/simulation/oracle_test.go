@@ -91,7 +91,6 @@ func (o *oracle) replay(d *deed, consumed []string) (p *replay) {
 	return p
 }
 
-// checkStanding checks the invariants that hold at every instant.
 func (o *oracle) checkStanding(s *snapshot) {
 	for owner := range s.claimed {
 		if _, known := s.pollers[owner]; !known && owner != store.CommandOwner { // the lane is everybody's who finds it without a holder
@@ -214,7 +213,6 @@ func (o *oracle) checkQuiet(s *snapshot) {
 // flaw is a broken promise. It ends what looks for one.
 type flaw struct{ error }
 
-// fail tells of a broken promise.
 func fail(format string, args ...any) { panic(flaw{fmt.Errorf(format, args...)}) }
 
 // failIf tells of a promise that is broken when something is wrong.

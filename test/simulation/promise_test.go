@@ -81,7 +81,6 @@ func (p *replay) checkStopped() {
 	}
 }
 
-// sight is what was there when a dispatcher looked.
 type sight struct {
 	*snapshot
 	now     time.Time
@@ -103,7 +102,6 @@ func (s *sight) due() (urgent, others []string) {
 	return urgent, others
 }
 
-// count is how many models are due.
 func (s *sight) count() (n int) {
 	for uid, hash := range s.models {
 		if parse(uid, hash, "").Due(s.now) {

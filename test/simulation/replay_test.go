@@ -59,7 +59,6 @@ type replay struct {
 	widths  []int // of how many
 }
 
-// choose picks one of n candidates.
 func (p *replay) choose(n int) int {
 	at := len(p.widths)
 	if at == len(p.choices) {
@@ -162,7 +161,6 @@ func (p *replay) model(uid string) *model.Model {
 	return m
 }
 
-// policy reads a stored policy.
 func (p *replay) policy(name string) policy.Policy {
 	if name == "" {
 		return policy.Default()
@@ -174,7 +172,6 @@ func (p *replay) policy(name string) policy.Policy {
 	return p.compiled(text)
 }
 
-// compiled reads the text of a policy.
 func (p *replay) compiled(text string) policy.Policy {
 	if policy, cached := p.policies[text]; cached {
 		return policy
@@ -220,7 +217,6 @@ type deed struct {
 	believed  func(*model.Model)       // what a planted bug says of models; nil: nothing
 }
 
-// moment is where the round of a process began.
 type moment struct {
 	since         int                            // in which step
 	clock         []time.Time                    // what the clock has shown since, in order

@@ -35,7 +35,6 @@ type place struct {
 	ticks   int      // minutes that may still pass
 }
 
-// processes are two dispatchers, two pollers and two workers.
 const processes = "ddppww"
 
 // move is one way on from a place: a process comes to its next call, dies, or the clock turns.
@@ -57,7 +56,6 @@ func (m move) String() string {
 
 var scopeUIDs = []string{"m1", "m2"}
 
-// scope plays moves on one server.
 type scope struct {
 	server    *server
 	schedules *schedule.Cache
@@ -110,7 +108,6 @@ func (s *scope) open() (*place, error) {
 	return p, nil
 }
 
-// push lets a command arrive.
 func (g *ground) push(text string) {
 	g.redis.control = append(g.redis.control, text)
 	g.oracle.pushed++
@@ -131,7 +128,6 @@ func (s *scope) later() (*place, error) {
 	return p, err
 }
 
-// moves lists the ways on.
 func (p *place) moves() (all []move) {
 	for i := range processes {
 		all = append(all, move{process: i})
@@ -145,7 +141,6 @@ func (p *place) moves() (all []move) {
 	return all
 }
 
-// play makes a move and checks it.
 func (s *scope) play(from *place, m move) (*place, error) {
 	to := *from
 	to.tapes, to.owners = slices.Clone(from.tapes), slices.Clone(from.owners)
@@ -266,7 +261,6 @@ func (s *snapshot) forget() {
 	s.journal, s.outbox, s.rejected = nil, nil, nil
 }
 
-// restore makes Redis hold what a place says.
 func (s *scope) restore(p *place) {
 	m, k, r := s.server.mini, s.server.store.Keys, p.redis
 	m.FlushAll()
@@ -316,7 +310,6 @@ func (o *oracle) clone() *oracle {
 	return &c
 }
 
-// seal computes the sum of a ground.
 func (g *ground) seal() {
 	h := fnv.New128a()
 	r := g.redis

@@ -20,7 +20,6 @@ import (
 	"github.com/refreshd/refreshd/scripts"
 )
 
-// queueName is the queue of every simulation.
 const queueName = "q"
 
 // server is a miniredis with the clients of one program. It is used by one world after another.

@@ -23,10 +23,8 @@ var (
 // lastHold is the hold that ends no more.
 const lastHold = "h4"
 
-// calendarName is the calendar that policies name.
 const calendarName = "c1"
 
-// gateNames are all gates that there may be.
 var gateNames = func() (gates []model.Blocker) {
 	for _, name := range append(slices.Clip(holdNames), lastHold) {
 		gates = append(gates, model.NewBlocker(model.BlockerHold, name))
@@ -143,7 +141,6 @@ func (s *steered) stops() *model.Blockers {
 // calendars that were read, by their texts: to read one looks far ahead.
 var calendars sync.Map
 
-// circuit reads the circuit of a key.
 func (s *steered) circuit(name string) circuit {
 	hash := s.circuits[name]
 	return circuit{hash["recent"], instant(hash["opened_at"]), instant(hash["probe_at"]), hash["probe"]}

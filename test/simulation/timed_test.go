@@ -43,7 +43,6 @@ var timedSaves = []string{
 	`"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"1m","retries":["2m","1h"],"alignment":"until_success"}`,
 }
 
-// timedCommand saves such a model.
 func timedCommand(rng *rand.Rand, uid string) string {
 	return fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":%d},%s}`, uid, rng.IntN(3), timedSaves[rng.IntN(len(timedSaves))])
 }
@@ -122,7 +121,6 @@ func shared(n int) policy.Policy {
 	return p
 }
 
-// sharingCommands save a model that uses it.
 var sharingCommands = []string{
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":"shared"}`,
 	`{"type":"put","uid":%q,"payload":{"n":%d},"policy":"shared","refresh":"now"}`,

@@ -136,7 +136,6 @@ func (c *call) String() string {
 // answers reports whether a worker pool tells how attempts have ended.
 func (c *call) answers() bool { return strings.Contains(c.String(), " 2 "+queueName+"-output ") }
 
-// writes reports whether the call may change anything.
 func (c *call) writes() bool {
 	return slices.ContainsFunc(c.commands, func(command redis.Cmder) bool { return !slices.Contains(reads, command.Name()) })
 }
@@ -208,7 +207,6 @@ func play(old tape, round func(context.Context, *player), step func(*call) error
 	return p.tape
 }
 
-// draw returns the next uid of an attempt.
 func (p *player) draw(next func() string) string {
 	if p.drawn == len(p.tape.uids) {
 		p.tape.uids = append(p.tape.uids, next())

@@ -22,7 +22,6 @@ type workerRole struct {
 	outbox   []string
 }
 
-// work is an attempt in hand.
 type work struct {
 	UID        string `json:"big_table_uid"`
 	AttemptUID string `json:"refresh_attempt_uid"`

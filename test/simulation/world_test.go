@@ -188,7 +188,6 @@ func (w *world) newPool() string {
 	return w.pools[len(w.pools)-1]
 }
 
-// close ends every actor.
 func (w *world) close() {
 	for _, a := range w.actors {
 		if !a.ended {
@@ -197,7 +196,6 @@ func (w *world) close() {
 	}
 }
 
-// note adds a line to the trace.
 func (w *world) note(format string, values ...any) {
 	if w.lines == nil {
 		return

@@ -92,7 +92,6 @@ func TestABodyThatIsCutOffInItsMiddleLeavesTheOldFileWhole(t *testing.T) {
 	}
 }
 
-// cutting breaks the connection after so many bytes.
 type cutting struct {
 	http.ResponseWriter
 	left int

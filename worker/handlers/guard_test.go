@@ -209,7 +209,6 @@ func FuzzInputURL(f *testing.F) {
 	})
 }
 
-// said is what the poller understands of an error.
 func said(t *testing.T, err error) model.Message {
 	t.Helper()
 	_, end := try(t.Context(), t, func(context.Context, *worker.Attempt) error { return err }, example())

@@ -13,7 +13,6 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// serve serves one page at each path.
 func serve(t *testing.T, policy string, pages map[string]string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
