@@ -203,8 +203,7 @@ func TestAnAttemptThatIsNeverBegunIsAFailureInTheEnd(t *testing.T) {
 			b.expect(dispatcher.Round{NotBegun: 1}, b.round(d))
 		}
 		b.expect(dispatcher.Round{}, b.round(d), "attempt_no 1", "refresh_at 2026-11-21T07:16:00.000Z", "deferrals ")
-		stats := b.Stats()
-		failIf(t, stats["queue_timeout"] != 10 || stats["failure"] != 1, "want 10 not begun and one failure, got %v", stats)
+		b.ExpectStats("want 10 not begun and one failure", map[string]int{"queue_timeout": 10, "failure": 1})
 	})
 }
 

@@ -39,8 +39,7 @@ func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
 		}
 		for _, step := range steps {
 			before := b.Stats()[step.counter]
-			b.Command(step.command)
-			b.round()
+			b.obey(step.command)
 			after := b.Stats()[step.counter]
 			failIf(t, after != before+1, "%s: want %s counted once, got %d after %d", step.command, step.counter, after, before)
 			got := b.Model("a")[step.field]
@@ -53,11 +52,9 @@ func TestARunIsRefusedWhileAnAttemptIsInFlightAndForceSupersedesIt(t *testing.T)
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		first := b.Attempt("a")
-		b.Command(`{"type":"run","uid":"a"}`)
-		b.round()
+		b.obey(`{"type":"run","uid":"a"}`)
 		stopIf(t, b.Attempt("a") != first || b.Stats()["busy"] != 1, "want the running attempt left alone, got %v", b.Stats())
-		b.Command(`{"type":"run","uid":"a","force":true}`)
-		b.round()
+		b.obey(`{"type":"run","uid":"a","force":true}`)
 		entries := b.List(b.Store.Keys.Input)
 		failIf(t, len(entries) != 0, "want the queued attempt taken back, got %q", entries)
 		b.dispatch()
@@ -70,8 +67,7 @@ func TestASaveGoesIntoTheQueuedEntryInItsPlace(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c")
 		before := b.List(b.Store.Keys.Input)
-		b.Command(strings.Replace(put("b"), "http://feed", "http://new", 1))
-		b.round()
+		b.obey(strings.Replace(put("b"), "http://feed", "http://new", 1))
 		want := slices.Clone(before)
 		want[1] = strings.Replace(before[1], "http://feed", "http://new", 1)
 		equal(t, want, b.List(b.Store.Keys.Input))
@@ -84,13 +80,11 @@ func TestAttemptsThatDoNotCountPushNoFailureOutOfTheHistory(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		failed := b.Attempt("a")
-		b.Say(b.result("failure", "a", `"reason":"HTTP 503"`))
-		b.round()
+		b.hear(b.result("failure", "a", `"reason":"HTTP 503"`))
 		for i := range 10 {
 			b.Clock.Turn(time.Second)
 			b.dispatch()
-			b.Say(b.result([]string{"interrupted", "postponed"}[i%2], "a", `"retry_after":0`))
-			b.round()
+			b.hear(b.result([]string{"interrupted", "postponed"}[i%2], "a", `"retry_after":0`))
 		}
 		history := b.List(b.Store.Keys.History("a"))
 		if len(history) != 2 || !strings.Contains(history[0], `"is":"postponed"`) || !strings.Contains(history[0], `"times":10`) ||
@@ -98,11 +92,9 @@ func TestAttemptsThatDoNotCountPushNoFailureOutOfTheHistory(t *testing.T) {
 			t.Errorf("want the last of ten that do not count before the failure, got\n%s", strings.Join(history, "\n"))
 		}
 		b.dispatch()
-		b.Command(`{"type":"run","uid":"a","force":true}`)
-		b.round()
+		b.obey(`{"type":"run","uid":"a","force":true}`)
 		b.dispatch()
-		b.Say(b.result("interrupted", "a"))
-		b.round()
+		b.hear(b.result("interrupted", "a"))
 		if history := b.List(b.Store.Keys.History("a")); len(history) != 4 || strings.Contains(history[0], `"times"`) {
 			t.Errorf("want a run by hand to end the row, got\n%s", strings.Join(history, "\n"))
 		}
@@ -176,12 +168,10 @@ func TestASaveDuringAnAttemptStartsASecondOneWhenItEnds(t *testing.T) {
 			for range b.List(b.Store.Keys.Input) {
 				b.Take()
 			}
-			b.Command(strings.Replace(put(end), "http://feed", "http://new", 1))
-			b.round()
+			b.obey(strings.Replace(put(end), "http://feed", "http://new", 1))
 			hash := b.Model(end)
 			stopIf(t, hash["again"] == "" || hash["outdated"] == "", "%s: want the attempt marked again and outdated, got %v", end, hash)
-			b.Say(b.result(end, end))
-			b.round()
+			b.hear(b.result(end, end))
 			if hash := b.Model(end); hash["refresh_at"] != "2026-11-21T07:00:00.000Z" || hash["again"] != "" || hash["attempt_no"] != "" {
 				t.Errorf("%s: want a new cycle due at once, got %v", end, hash)
 			}
@@ -196,18 +186,13 @@ func TestASuccessAfterADisableOrAForcedRunIsStaleAndOnlyWhatWasAnsweredIsADuplic
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("stopped", "forced")
 		answers := []string{b.result("success", "stopped"), b.result("success", "forced")}
-		b.Command(`{"type":"disable","uid":"stopped"}`, `{"type":"run","uid":"forced","force":true}`)
-		b.round()
-		b.Say(answers...)
-		b.round()
-		stats := b.Stats()
-		failIf(t, stats["stale"] != 2 || stats["duplicate"] != 0, "want 2 stale results and no duplicate, got %v", stats)
+		b.obey(`{"type":"disable","uid":"stopped"}`, `{"type":"run","uid":"forced","force":true}`)
+		b.hear(answers...)
+		b.ExpectStats("want 2 stale results and no duplicate", map[string]int{"stale": 2, "duplicate": 0})
 		b.dispatch()
 		answer := b.result("success", "forced")
-		b.Say(answer, answer, answers[1])
-		b.round()
-		stats = b.Stats()
-		failIf(t, stats["success"] != 1 || stats["stale"] != 3 || stats["duplicate"] != 1, "want 1 success, 3 stale and 1 duplicate, got %v", stats)
+		b.hear(answer, answer, answers[1])
+		b.ExpectStats("want 1 success, 3 stale and 1 duplicate", map[string]int{"success": 1, "stale": 3, "duplicate": 1})
 	})
 }
 

@@ -55,9 +55,7 @@ func TestACrashBeforeApplyingReplaysTheBatch(t *testing.T) {
 		left := len(b.List(b.Store.Keys.Claimed("p1")))
 		stopIf(t, left != 3, "want 3 messages still claimed, got %d", left)
 		b.roundOf(p)
-		stats := b.Stats()
-		failIf(t, stats["success"] != 1 || stats["failure"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 0,
-			"want each message applied once, got %v", stats)
+		b.ExpectStats("want each message applied once", map[string]int{"success": 1, "failure": 1, "malformed": 1, "duplicate": 0})
 	})
 }
 
@@ -91,8 +89,7 @@ func TestAMessageIsDecidedAgainWhenItsModelChangedMeanwhile(t *testing.T) {
 		equal(t, poller.Round{Claimed: 4, Applied: 3, Settled: 1}, round)
 		hash := b.Model("a")
 		failIf(t, hash["refresh_why"] != "saved while running: again" || hash["last_success_at"] == "", "want the success on top of the save, got %v", hash)
-		stats := b.Stats()
-		failIf(t, stats["duplicate"] != 1 || stats["success"] != 2, "want 2 successes and 1 duplicate, got %v", stats)
+		b.ExpectStats("want 2 successes and 1 duplicate", map[string]int{"duplicate": 1, "success": 2})
 	})
 }
 
@@ -111,8 +108,7 @@ func TestTheClaimedMessagesOfADeadPollerAreAdopted(t *testing.T) {
 		b.Clock.Turn(3 * time.Second)
 		b.roundOf(adopter) // adopts
 		b.roundOf(adopter) // applies
-		stats := b.Stats()
-		failIf(t, stats["success"] != 2 || stats["malformed"] != 1, "want every message applied once, got %v", stats)
+		b.ExpectStats("want every message applied once", map[string]int{"success": 2, "malformed": 1})
 		owners := b.Scores(b.Store.Keys.Pollers)
 		failIf(t, owners["dead"] != 0 || owners["adopter"] == 0, "want only the adopter known, got %v", owners)
 	})
@@ -250,9 +246,7 @@ func TestAPollerThatWasOnlyPausedAppliesNothingThatAnotherAdopted(t *testing.T) 
 		}
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{Owner: "paused"}))
 		failIf(t, round.Applied+round.Settled+round.Left != 0, "want nothing done by the paused poller, got %+v", round)
-		if stats := b.Stats(); stats["failure"] != 1 || stats["malformed"] != 1 || stats["start"] != 2 {
-			t.Errorf("want one failure, one rejected message and two starts, got %v", stats)
-		}
+		b.ExpectStats("want one failure, one rejected message and two starts", map[string]int{"failure": 1, "malformed": 1, "start": 2})
 	})
 }
 
@@ -269,9 +263,7 @@ func TestAForcedRunSupersedesAnAttemptThatIsTakenInTheLastMoment(t *testing.T) {
 		round := b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: take}, poller.Config{}))
 		failIf(t, round.Applied != 1 || round.Left != 0 || b.Attempt("a") != "" || b.Stats()["run"] != 1,
 			"want the run applied at once, got %+v and %v", round, b.Model("a"))
-		b.Say(fixture.Result("success", "a", first))
-		b.round()
-		stats := b.Stats()
-		failIf(t, stats["success"] != 0, "want the superseded attempt to count for nothing, got %v", stats)
+		b.hear(fixture.Result("success", "a", first))
+		b.ExpectStats("want the superseded attempt to count for nothing", map[string]int{"success": 0})
 	})
 }

@@ -55,6 +55,11 @@ func (b *bundle) round() poller.Round {
 	return b.roundOf(b.poller(b.Store, poller.Config{}))
 }
 
+// obey pushes commands and does a round, as hear does with what workers say.
+func (b *bundle) obey(commands ...string) { b.t.Helper(); b.Command(commands...); b.round() }
+
+func (b *bundle) hear(messages ...string) { b.t.Helper(); b.Say(messages...); b.round() }
+
 func (b *bundle) roundOf(p *poller.Poller) poller.Round {
 	b.t.Helper()
 	round, err := p.RunOnce(context.Background())
@@ -136,8 +141,7 @@ func TestEachKindOfMessageIsCountedByItsOwnNameAndTheRestProceeds(t *testing.T) 
 func TestARejectedMessageKeepsItsReasonAndItsBytes(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Say("\xff\xfe", `{"type":"success","big_table_uid":"b"}`)
-		b.Command(`{"type":"put","uid":"x","polcy":{}}`)
-		b.round()
+		b.obey(`{"type":"put","uid":"x","polcy":{}}`)
 		want := []string{
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","reason":"expected a JSON object in UTF-8, found \"\\xff\\xfe\"","raw_base64":"//4="}`,
 			`{"at":"2026-11-21T07:00:00.000Z","source":"output","uid":"b","reason":"refresh_attempt_uid: expected the uid of the attempt, found nothing","raw":"{\"type\":\"success\",\"big_table_uid\":\"b\"}"}`,
@@ -151,10 +155,8 @@ func TestAResultAfterTheDeadlineButBeforeAnybodyNoticedCountsAndIsCalledLate(t *
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Clock.Turn(2 * time.Minute)
-		b.Say(b.result("success", "a"))
-		b.round()
-		stats := b.Stats()
-		failIf(t, stats["late"] != 1 || stats["success"] != 1, "want one late success, got %v", stats)
+		b.hear(b.result("success", "a"))
+		b.ExpectStats("want one late success", map[string]int{"late": 1, "success": 1})
 	})
 }
 
@@ -173,8 +175,7 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 		hash := b.Model("a")
 		failIf(t, hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once, none planned",
 			"want the failure after both statuses, got %v", hash)
-		stats := b.Stats()
-		failIf(t, stats["duplicate"] != 1 || stats["success"] != 0, "want the late success counted as duplicate, got %v", stats)
+		b.ExpectStats("want the late success counted as duplicate", map[string]int{"duplicate": 1, "success": 0})
 		history := b.List(b.Store.Keys.History("a"))
 		failIf(t, len(history) != 1 || !strings.Contains(history[0], `"worker":"w1"`) || !strings.Contains(history[0], `"reason":"lost the connection"`),
 			"want one record with worker and reason, got %q", history)
@@ -204,8 +205,7 @@ func TestABrokenModelKeyHarmsOnlyItsOwnMessage(t *testing.T) {
 		b.running("good")
 		b.Redis.Set(context.Background(), b.Store.Keys.Model("bad"), "text", 0)
 		b.Command(put("bad"))
-		b.Say(fixture.Result("success", "bad", "x"), b.result("success", "good"))
-		b.round()
+		b.hear(fixture.Result("success", "bad", "x"), b.result("success", "good"))
 		stats := b.Stats()
 		failIf(t, stats["success"] != 1 || len(b.List(b.Store.Keys.Claimed("p1"))) != 0,
 			"want the good model's success and an empty claimed list, got %v", stats)
@@ -257,11 +257,9 @@ func TestStartedMovesTheDeadlineOnce(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
 		b.Clock.Turn(50 * time.Second)
-		b.Say(b.result("started", "a"))
-		b.round()
+		b.hear(b.result("started", "a"))
 		b.Clock.Turn(5 * time.Second)
-		b.Say(b.result("started", "a"))
-		b.round()
+		b.hear(b.result("started", "a"))
 		got := b.Model("a")["deadline_at"]
 		failIf(t, got != "2026-11-21T07:01:50.000Z", "want the deadline a minute after the first started, got %s", got)
 		score := b.Scores(b.Store.Keys.Running)["a"]

@@ -17,41 +17,35 @@ const holdAll = `{"type":"hold","id":"h1","reason":"maintenance","by":"ann"}`
 
 func TestAHoldOnTheWireStopsWhatIsDueUntilARelease(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		b.Command(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
-		b.round()
+		b.obey(asking(`{"type":"hold","id":"h1","selector":"uid=a*","reason":"moves house","for":"2h","within":"0s","by":"ann"}`, here), put("a1"), put("b1"))
 		b.dispatch()
 		parked := b.Scores(b.Store.Keys.Parked)
 		failIf(t, len(parked) != 1 || b.Model("a1")["parked_by"] != "hold:h1" || b.Attempt("b1") == "", "want a1 parked and b1 started, got %v", parked)
 		got, want := b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `{"selector":"uid=a*","since":"2026-11-21T07:00:00.000Z","until":"2026-11-21T09:00:00.000Z","reason":"moves house","by":"ann"}`
 		failIf(t, got != want, "want %s, got %s", want, got)
 		release := asking(`{"type":"release","id":"h1"}`, here)
-		b.Command(release, release)
-		b.round()
+		b.obey(release, release)
 		b.Clock.Turn(time.Second)
 		b.dispatch()
 		b.dispatch()
 		failIf(t, b.Attempt("a1") == "", "want a1 started behind the release, got %v", b.Model("a1"))
 		b.expectReplies(here, `{"type":"hold","outcome":"applied"}`, `{"type":"release","outcome":"applied"}`, `{"type":"release","outcome":"unchanged"}`)
-		stats := b.Stats()
-		failIf(t, stats["hold"] != 1 || stats["release"] != 1 || stats["unchanged"] != 1, "want each counted by its type, got %v", stats)
+		b.ExpectStats("want each counted by its type", map[string]int{"hold": 1, "release": 1, "unchanged": 1})
 	})
 }
 
 func TestARequeueOnTheWireBringsBackWhatWasRejected(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Command(`{"type":"run","uid":"a"}`, `{"type":"run","uid":"b"}`)
-		b.Say("garbage")
-		b.round()
-		b.Command(put("a", `"refresh":"planned"`, `"rrule":"FREQ=DAILY;BYHOUR=8"`), asking(`{"type":"requeue","uid":"a"}`, here), asking(`{"type":"requeue","uid":"a"}`, here))
-		b.round()
+		b.hear("garbage")
+		b.obey(put("a", `"refresh":"planned"`, `"rrule":"FREQ=DAILY;BYHOUR=8"`), asking(`{"type":"requeue","uid":"a"}`, here), asking(`{"type":"requeue","uid":"a"}`, here))
 		b.round()
 		stats := b.Stats()
 		failIf(t, stats["run"] != 1 || stats["requeue"] != 1 || stats["unchanged"] != 1, "want the run of a carried out, got %v", stats)
 		left := b.List(b.Store.Keys.Rejected)
 		failIf(t, len(left) != 2, "want those of others left, got %q", left)
 		b.expectReplies(here, `{"uid":"a","type":"requeue","outcome":"applied"}`, `{"uid":"a","type":"requeue","outcome":"unchanged"}`)
-		b.Command(put("b"), `{"type":"requeue"}`)
-		b.round()
+		b.obey(put("b"), `{"type":"requeue"}`)
 		b.round()
 		if stats, left := b.Stats(), b.List(b.Store.Keys.Rejected); stats["run"] != 2 || stats["malformed"] != 2 || len(left) != 1 {
 			t.Errorf("want all tried again, and garbage rejected again, got %v and %q", stats, left)
@@ -78,8 +72,7 @@ func TestACommandAboutTheQueueThatCannotBeUsedIsRejectedWithItsReason(t *testing
 			`{"type":"requeue","id":"x"}`:                "id: expected one of uid",
 		}
 		for command, reason := range wrong {
-			b.Command(command)
-			b.round()
+			b.obey(command)
 			kept := b.List(b.Store.Keys.Rejected)
 			last := kept[len(kept)-1]
 			failIf(t, !strings.Contains(last, reason) || !strings.Contains(last, `"source":"control"`), "%s: want %q, got %s", command, reason, last)
@@ -93,8 +86,7 @@ func TestACommandAboutTheQueueThatIsPushedAgainHoldsNothingAnew(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		id := func(command, id string) string { return asking(command, here, `"command_id":"`+id+`"`) }
 		hold, release := id(holdAll, "c1"), id(`{"type":"release","id":"h1"}`, "c2")
-		b.Command(hold, release, hold)
-		b.round()
+		b.obey(hold, release, hold)
 		b.Command(hold)
 		b.round()
 		if got := b.Stats(); got["duplicate"] != 2 || !strings.Contains(b.Redis.HGetAll(b.t.Context(), b.Store.Keys.Holds).Val()["h1"], `"until"`) {
@@ -169,11 +161,9 @@ func TestAHoldOnTheWireHoldsEachPartOfAQueue(t *testing.T) {
 
 func TestAReleaseOnTheWireMaySayThatAllStartsAtOnce(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		b.Command(`{"type":"hold","id":"h1","reason":"moves house","within":"24h"}`, put("a1"))
-		b.round()
+		b.obey(`{"type":"hold","id":"h1","reason":"moves house","within":"24h"}`, put("a1"))
 		b.dispatch()
-		b.Command(`{"type":"release","id":"h1","within":"0s"}`)
-		b.round()
+		b.obey(`{"type":"release","id":"h1","within":"0s"}`)
 		b.Clock.Turn(time.Second)
 		b.dispatch()
 		b.dispatch()

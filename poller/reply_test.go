@@ -52,16 +52,13 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 	stories := map[string]func(*bundle){
 		"in one batch": func(b *bundle) { b.Command(run, run); b.round(); b.dispatch() },
 		"in two batches": func(b *bundle) {
-			b.Command(run)
-			b.round()
+			b.obey(run)
 			b.dispatch()
-			b.Command(run)
-			b.round()
+			b.obey(run)
 			b.dispatch()
 		},
 		"by two pollers": func(b *bundle) {
-			b.Command(run)
-			b.round()
+			b.obey(run)
 			b.dispatch()
 			b.Clock.Turn(time.Minute / 2) // the lane goes to another
 			b.Command(run)
@@ -71,8 +68,7 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 		"with a crash between":      func(b *bundle) { breaks(b, &stored{Store: b.Store, crash: true}) },
 		"with a lost reply between": func(b *bundle) { breaks(b, &stored{Store: b.Store, lost: true}) },
 		"ten times, between other commands": func(b *bundle) {
-			b.Command(run, run, run, run, `{"type":"put","uid":"b"}`, run, run, run, run, run, `{"type":"remove","uid":"b"}`, run)
-			b.round()
+			b.obey(run, run, run, run, `{"type":"put","uid":"b"}`, run, run, run, run, run, `{"type":"remove","uid":"b"}`, run)
 			b.dispatch()
 		},
 	}
@@ -93,8 +89,7 @@ func TestTheSameCommandTwiceStartsOneAttempt(t *testing.T) {
 func TestACommandThatWasRefusedIsNotRejectedTwice(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for range 2 {
-			b.Command(`{"type":"run","uid":"nobody","command_id":"c1"}`, `{"type":"put","uid":"a","polcy":{},"command_id":"c2"}`)
-			b.round()
+			b.obey(`{"type":"run","uid":"nobody","command_id":"c1"}`, `{"type":"put","uid":"a","polcy":{},"command_id":"c2"}`)
 		}
 		stats := b.Stats()
 		failIf(t, stats["unknown_model"] != 1 || stats["malformed"] != 1 || stats["duplicate"] != 2 || len(b.List(b.Store.Keys.Rejected)) != 2,
@@ -117,8 +112,7 @@ func TestWhoAsksIsToldWhatBecameOfACommand(t *testing.T) {
 		)
 		b.round()
 		b.dispatch()
-		b.Command(asking(`{"type":"run","uid":"a"}`, here, `"command_id":"c2"`))
-		b.round()
+		b.obey(asking(`{"type":"run","uid":"a"}`, here, `"command_id":"c2"`))
 		b.expectReplies(here,
 			`{"command_id":"c1","uid":"a","type":"put","outcome":"applied"}`,
 			`{"uid":"a","type":"put","outcome":"unchanged"}`,
@@ -162,8 +156,7 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 			"bigtables:reply:x:y", "bigtables:reply:" + strings.Repeat("x", 101), "bigtables:reply:x\n", "x",
 		} {
 			server.Flush(t)
-			b.Command(asking(put("a"), key, `"command_id":"c1"`))
-			b.round()
+			b.obey(asking(put("a"), key, `"command_id":"c1"`))
 			stats := b.Stats()
 			failIf(t, len(stats) != 1 || stats["malformed"] != 1, "%q: want the command refused, got %v", key, stats)
 			if rejected := b.List(b.Store.Keys.Rejected); len(rejected) != 1 || !strings.Contains(rejected[0], `"reason":"reply_to: expected bigtables:reply:NAME with 1-100 letters, digits or _.- as NAME, found `) {
@@ -174,8 +167,7 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 		}
 		server.Flush(t)
 		name := "bigtables:reply:" + strings.Repeat("x", 97) + "_.-"
-		b.Command(asking(put("a"), name))
-		b.round()
+		b.obey(asking(put("a"), name))
 		b.expectReplies(name, `{"uid":"a","type":"put","outcome":"applied"}`)
 	})
 }
@@ -183,8 +175,7 @@ func TestAReplyGoesToAReplyListOfTheQueueAndNowhereElse(t *testing.T) {
 func TestAReplyThatFindsNoListIsLostAndTheCommandIsNot(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Redis.Set(t.Context(), here, "text", 0)
-		b.Command(asking(put("a"), here), put("b"))
-		b.round()
+		b.obey(asking(put("a"), here), put("b"))
 		stats := b.Stats()
 		failIf(t, stats["create"] != 2 || b.Redis.Get(t.Context(), here).Val() != "text", "want both carried out and the key as it was, got %v", stats)
 	})
@@ -249,18 +240,13 @@ func TestACommandThatIsForwardedIsKnownByItsIdWhereItIsCarriedOut(t *testing.T) 
 func TestAnIdIsForgottenAfterADay(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a")
-		b.Command(runOf("a", "c1"), runOf("a", "old"))
-		b.round()
+		b.obey(runOf("a", "c1"), runOf("a", "old"))
 		b.Clock.Turn(24*time.Hour - time.Millisecond)
-		b.Command(runOf("a", "c1"))
-		b.round()
-		stats := b.Stats()
-		failIf(t, stats["run"] != 2 || stats["duplicate"] != 1, "want a duplicate within the day, got %v", stats)
+		b.obey(runOf("a", "c1"))
+		b.ExpectStats("want a duplicate within the day", map[string]int{"run": 2, "duplicate": 1})
 		b.Clock.Turn(time.Millisecond)
-		b.Command(runOf("a", "c1"))
-		b.round()
-		stats = b.Stats()
-		failIf(t, stats["run"] != 3 || stats["duplicate"] != 1, "want it carried out behind the day, got %v", stats)
+		b.obey(runOf("a", "c1"))
+		b.ExpectStats("want it carried out behind the day", map[string]int{"run": 3, "duplicate": 1})
 		ids := b.Scores(b.Store.Keys.Commands)
 		failIf(t, len(ids) != 1 || ids["c1"] != b.Clock.Now().UnixMilli(), "want the old id gone and the new one noted, got %v", ids)
 	})
@@ -276,8 +262,6 @@ func TestACommandWhoseModelChangedMeanwhileIsNoDuplicateOfItself(t *testing.T) {
 			b.roundOf(b.poller(b.Store, poller.Config{Owner: "p2"}))
 		}
 		b.roundOf(b.poller(&stored{Store: b.Store, meanwhile: meanwhile}, poller.Config{}))
-		if stats := b.Stats(); stats["run"] != 1 || stats["duplicate"] != 0 || stats["failure"] != 1 {
-			t.Errorf("want the command carried out on top of the failure, got %v", stats)
-		}
+		b.ExpectStats("want the command carried out on top of the failure", map[string]int{"run": 1, "duplicate": 0, "failure": 1})
 	})
 }
