@@ -29,14 +29,7 @@ func zscore(uid string, at time.Time) redis.Z {
 // start runs a dispatcher on the clock of Redis and returns what ends it.
 func (b *bundle) start(config dispatcher.Config) (stop func()) {
 	b.t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	d := b.dispatcher(b.Store, config)
-	var running sync.WaitGroup
-	running.Go(func() {
-		err := d.Run(ctx)
-		failIf(b.t, err != nil, "%v", err)
-	})
-	return func() { cancel(); running.Wait() }
+	return testkit.Background(b.t, b.dispatcher(b.Store, config).Run)
 }
 
 // awaitEntry blocks as a worker does until an attempt arrives.
@@ -122,13 +115,9 @@ func TestAnOutageIsOneFaultInTheLogAndNoProgressAndNoEnd(t *testing.T) {
 	log := zerolog.New(&text)
 	store := &away{Store: b.Store, left: 300, met: func() { now = now.Add(time.Second) }, back: make(chan struct{})}
 	d := b.dispatcher(store, dispatcher.Config{Tick: 10 * time.Millisecond, Backoff: time.Millisecond, Log: &log, Clock: clock, Observe: progress.Begin})
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- d.Run(ctx) }()
+	stop := testkit.Background(t, d.Run)
 	testkit.Await(t, store.back, "the end of the outage")
 	stop()
-	err := testkit.Await(t, ended, "the end of the daemon")
-	failIf(t, err != nil, "%v", err)
 	lines := strings.Split(strings.TrimSpace(text.String()), "\n")
 	failIf(t, len(lines) != 10 || !strings.Contains(lines[9], `"failures":300,"lasted_ms":299000,"message":"dispatcher: round works again"`),
 		"want 9 lines about 300 failures and one about their end, got\n%s", text.String())

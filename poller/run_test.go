@@ -21,13 +21,7 @@ func (b *bundle) start(config poller.Config) (stop func()) {
 	b.t.Helper()
 	p, err := poller.New(b.Store, config)
 	must(b.t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
-		err := p.Run(ctx)
-		failIf(b.t, err != nil, "%v", err)
-	})
-	return func() { cancel(); running.Wait() }
+	return testkit.Background(b.t, p.Run)
 }
 
 // awaitWake blocks as a dispatcher does until a model is due at once.

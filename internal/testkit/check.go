@@ -1,6 +1,8 @@
 package testkit
 
 import (
+	"context"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,4 +41,18 @@ func StopIf(t testing.TB, wrong bool, format string, args ...any) {
 	if wrong {
 		t.Fatalf(format, args...)
 	}
+}
+
+// Background runs a daemon. stop ends it, and fails the test with its error.
+func Background(t testing.TB, run func(context.Context) error) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
 }

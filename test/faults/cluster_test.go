@@ -25,12 +25,12 @@ const (
 
 // spread is a queue of several parts on a Redis Cluster, under load. Each part is a drill with the models that live there.
 type spread struct {
-	*drill  // that of the first part, for what all share
-	server  *testkit.Server
-	queue   *store.Queue
-	parts   []*drill
-	workers sync.WaitGroup
-	log     spreadLog
+	*drill // that of the first part, for what all share
+	server *testkit.Server
+	queue  *store.Queue
+	parts  []*drill
+	crew   *daemonGroup // workers
+	log    spreadLog
 }
 
 type spreadLog struct {
@@ -54,7 +54,8 @@ func newSpread(t *testing.T) *spread {
 	s := &spread{server: server, log: spreadLog{popped: map[string]time.Time{}, acked: map[string]time.Time{}}}
 	clients := fixture.Connect(t, address)
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
-	t.Cleanup(func() { stop(); s.workers.Wait() })
+	s.crew = newDaemonGroup(ctx, t)
+	t.Cleanup(func() { stop(); s.crew.stop() })
 	config := store.Config{Queue: "bigtables"}
 	err := store.Create(ctx, clients, config, spreadParts)
 	if err == nil {
@@ -127,12 +128,12 @@ func (s *spread) progress(count int64) {
 }
 
 // work runs a foreign worker for each input list, which answers as the entries tell, and a pool of our own for all.
-func (s *spread) work(ctx context.Context) {
+func (s *spread) work() {
 	queues := make([]worker.Queue, spreadParts)
 	for i, part := range s.queue.Parts {
 		queues[i] = part.Pool()
-		s.workers.Go(func() {
-			err := serve(ctx, s.clients.Block, part.Keys.Input, 50, func(e entry) {
+		s.crew.run(func(ctx context.Context) error {
+			return serve(ctx, s.clients.Block, part.Keys.Input, 50, func(e entry) {
 				failIf(s.t, e.ReplyTo == "", "want an entry that says where to answer, got %+v", e)
 				s.log.note(s.log.popped, e.AttemptUID)
 				push(ctx, s.clients.Write, e.ReplyTo, model.EventSuccess, e, func(_ time.Time, err error) {
@@ -141,7 +142,6 @@ func (s *spread) work(ctx context.Context) {
 					}
 				})
 			})
-			failIf(s.t, err != nil, "%v", err)
 		})
 	}
 	pool, err := worker.NewForParts(queues, func(_ context.Context, a *worker.Attempt) error {
@@ -149,10 +149,7 @@ func (s *spread) work(ctx context.Context) {
 		return nil
 	}, worker.Config{Concurrency: 50, MaxBackoff: time.Second})
 	s.check("open a worker pool", err)
-	s.workers.Go(func() {
-		err := pool.Run(ctx)
-		failIf(s.t, err != nil, "%v", err)
-	})
+	s.crew.run(pool.Run)
 }
 
 // failover kills the master of a part, and saves some of its models meanwhile, by lists of other masters. It returns them, and between which
@@ -274,17 +271,14 @@ func TestAQueueOfEightPartsOutlivesAKilledMasterAndMovingSlots(t *testing.T) {
 			daemons = append(daemons, testkit.Refreshd(t, name, "--redis", s.address, "--queue", "bigtables"))
 		}
 	}
-	working, stop := context.WithCancel(s.ctx)
-	defer stop()
-	s.work(working)
+	s.work()
 	s.save()
 	s.progress(500)
 	early, from, to := s.failover(0)
 	saved := s.moveAll(4)
 	s.settleAll()
 	stopAll(t, daemons...)
-	stop()
-	s.workers.Wait()
+	s.crew.stop()
 	s.expectVersion(early, 3)
 	s.expectVersion(saved, 4)
 	s.auditAll(from, to)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -41,10 +40,7 @@ var models = long.Or(400, 5_000)
 // fleet is a queue full of due models and whatever works on it.
 type fleet struct {
 	*fixture.Queue
-	t      testing.TB
-	ctx    context.Context
-	stop   context.CancelFunc
-	daemon sync.WaitGroup
+	*daemonGroup
 }
 
 func newFleet(t testing.TB, args ...string) *fleet {
@@ -54,13 +50,11 @@ func newFleet(t testing.TB, args ...string) *fleet {
 
 func newFleetOn(t testing.TB, server *testkit.Server) *fleet {
 	t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), testkit.Limit)
-	f := &fleet{Queue: fixture.Live(t, server), t: t, ctx: ctx, stop: stop}
-	t.Cleanup(f.over)
+	ctx, end := context.WithTimeout(context.Background(), testkit.Limit)
+	f := &fleet{fixture.Live(t, server), newDaemonGroup(ctx, t)}
+	t.Cleanup(func() { end(); f.stop() })
 	return f
 }
-
-func (f *fleet) over() { f.stop(); f.daemon.Wait() }
 
 func (f *fleet) put(count int) {
 	f.t.Helper()
@@ -95,13 +89,6 @@ func (f *fleet) save(p policy.Policy, url string, uids []string) {
 		}
 		f.Commit(now, transitions...)
 	}
-}
-
-func (f *fleet) run(daemon func(context.Context) error) {
-	f.daemon.Go(func() {
-		err := daemon(f.ctx)
-		failIf(f.t, err != nil, "%v", err)
-	})
 }
 
 // runDaemons starts a dispatcher and a poller in this process.
@@ -150,7 +137,7 @@ func (f *fleet) work(context.Context) error {
 func (f *fleet) check() (again int) {
 	f.t.Helper()
 	events := f.AwaitEvent(model.EventSuccess, models)
-	f.over()
+	f.stop()
 	// The journal tells nothing of so many models that are created at once.
 	if diff := cmp.Diff(map[string]int{"start": models, "success": models}, events); diff != "" {
 		f.t.Errorf("journal:\n%s", diff)

@@ -313,7 +313,7 @@ func crowded(b *testing.B, count, each, running int) (perOp float64) {
 		b.StartTimer()
 		c.exhaust("")
 		b.StopTimer()
-		c.over()
+		c.stop()
 		b.StartTimer()
 	}
 	perOp = b.Elapsed().Seconds() / float64(b.N)
@@ -329,7 +329,7 @@ func BenchmarkFreedPlace(b *testing.B) {
 			for b.Loop() {
 				c := newCrowd(b, 10, 100, perHost, time.Minute)
 				c.exhaust(slow)
-				c.over()
+				c.stop()
 				delete(c.unused, "h000") // whether slow or not, so that both tell of the same hosts
 				unused = slices.Concat(unused, slices.Concat(slices.Collect(maps.Values(c.unused))...))
 			}
