@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -123,6 +124,9 @@ func ParseAttempt(text string) (Attempt, error) {
 	var e attemptEntry
 	if err := json.Unmarshal([]byte(text), &e); err != nil {
 		return Attempt{}, err
+	}
+	if e.At == "" {
+		return Attempt{}, document.Refuse("at", "when the attempt ended", "nothing")
 	}
 	at := readTime(e.At)
 	a := Attempt{

@@ -104,7 +104,7 @@ func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
 func TestAnEntryOfTheHistoryThatIsHalfBrokenIsReadAsFarAsItGoes(t *testing.T) {
 	read, err := ParseAttempt(`{"no":3,"at":"soon","why":"x","colour":"red"}`)
 	failIf(t, err != nil || read.AttemptNo != 3 || read.Why != "x", "%v: read %+v", err, read)
-	for _, text := range []string{`"no object"`, `{"no":"3"}`, `{"took":"long"}`, `{"next":[]}`, ``} {
+	for _, text := range []string{`{"attempt_no":3,"ended_at":"2026-01-05T06:10:00Z","why":"of before"}`, `"no object"`, `{"no":"3"}`, `{"took":"long"}`, `{"next":[]}`, ``} {
 		_, err := ParseAttempt(text)
 		failIf(t, err == nil, "%s: expected an error", text)
 	}
