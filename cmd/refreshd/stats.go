@@ -39,7 +39,7 @@ func statsCommand(a *app) *cobra.Command {
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
-	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", v.Causes, words.Count(int(v.Failing), "model is failing", "models are failing")))
+	causes := mark(v.Failing > 0, fmt.Sprintf("%d, by which %s: refreshd failures", len(v.Errors), words.Count(int(v.Failing), "model is failing", "models are failing")))
 	pairs := [][2]any{
 		{"queue", v.Queue}, {"parts", mark(v.Parts != 0, strconv.Itoa(v.Parts))}, {"at", v.At},
 		{"due", fmt.Sprint(v.Due, "  to be started now")}, {"urgent", fmt.Sprint(v.Urgent, "  of them, asked for at once and started first")}, {"waiting", fmt.Sprint(v.Waiting, "  for their time")},

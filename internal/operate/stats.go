@@ -18,23 +18,9 @@ type Stats struct {
 	// Findings are what is stopped or wrong, the most important first.
 	Findings []attention.Finding `json:"findings"`
 
-	Queue    string           `json:"queue"`
-	Parts    int              `json:"parts,omitempty"` // of a queue that has several
-	At       time.Time        `json:"at"`
-	Due      int64            `json:"due"`
-	Urgent   int64            `json:"urgent"` // of those that are due
-	Waiting  int64            `json:"waiting"`
-	Running  int64            `json:"running"`
-	Input    int64            `json:"input"`
-	Output   int64            `json:"output"`
-	Control  int64            `json:"control"`
-	Claimed  int64            `json:"claimed"`
-	Failing  int64            `json:"failing"`
-	Causes   int              `json:"causes"` // signatures by which models are failing
-	Rejected int64            `json:"rejected"`
-	Journal  int64            `json:"journal"`
-	Outbox   int64            `json:"outbox"`
-	Counters map[string]int64 `json:"counters"`
+	Queue string `json:"queue"`
+	Parts int    `json:"parts,omitempty"` // of a queue that has several
+	store.Stats
 	// Freshness is how many models keep what their policies promise.
 	Freshness FreshnessShare `json:"freshness"`
 	// Replanning are the policies whose models are being planned anew, as they have changed.
@@ -78,10 +64,7 @@ func (o Operator) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	v := Stats{
-		Findings: s.Findings(), Queue: o.Queue.Name, At: s.At, Due: s.Due, Urgent: s.Urgent, Waiting: s.Waiting, Running: s.Running,
-		Input: s.Input, Output: s.Output, Control: s.Control, Claimed: s.Claimed,
-		Failing: s.Failing, Causes: len(s.Errors), Rejected: s.Rejected, Journal: s.Journal, Outbox: s.Outbox, Counters: s.Counters,
-		RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
+		Findings: s.Findings(), Queue: o.Queue.Name, Stats: s.Stats, RetryStats: NewRetryStats(s.Retries()), Freshness: newFreshnessShare(s.Freshness),
 	}
 	if len(o.Queue.Parts) > 1 {
 		v.Parts = len(o.Queue.Parts)

@@ -19,13 +19,24 @@ import (
 // Stats is what a queue, or a part of it, holds at one instant, and what it has counted since it began. How much is read for it does not grow with the
 // models.
 type Stats struct {
-	At time.Time
+	At time.Time `json:"at"`
 
-	Due      int64 // idle models whose refresh_at has come, the urgent ones included
-	Urgent   int64 // those of them that somebody wants to be started at once
-	Waiting  int64 // idle models whose refresh_at lies ahead
-	Running  int64 // models with an attempt queued or in the hands of a worker
-	Failing  int64 // models that have failed since their last success
+	Due      int64  `json:"due"`      // idle models whose refresh_at has come, the urgent ones included
+	Urgent   int64  `json:"urgent"`   // those of them that somebody wants to be started at once
+	Waiting  int64  `json:"waiting"`  // idle models whose refresh_at lies ahead
+	Running  int64  `json:"running"`  // models with an attempt queued or in the hands of a worker
+	Input    int64  `json:"input"`    // attempts that no worker has taken
+	Output   int64  `json:"output"`   // messages of workers that no poller has taken
+	Control  int64  `json:"control"`  // messages of applications that no poller has taken
+	Claimed  int64  `json:"claimed"`  // messages that pollers have taken and not yet applied
+	Failing  int64  `json:"failing"`  // models that have failed since their last success
+	Errors   Causes `json:"causes"`   // of those
+	Rejected int64  `json:"rejected"` // unusable messages kept
+	Journal  int64  `json:"journal"`  // transitions kept
+	Outbox   int64  `json:"outbox"`   // notifications not yet delivered
+	// Counters are the fields of <queue>:stats. A field that is no number is left out.
+	Counters map[string]int64 `json:"counters"`
+
 	Disabled int64
 	Parked   int64
 	// ParkedBy is how many of the parked wait for gates of each kind; the rest of Parked waits for gates beyond the first 1,000.
@@ -34,16 +45,6 @@ type Stats struct {
 	OldestDue time.Time
 	// Freshness counts the models of which a policy promises some.
 	Freshness FreshnessCounts
-	// Errors counts the failing models of each failure group, by its id.
-	Errors map[string]int64
-
-	Input    int64 // attempts that no worker has taken
-	Output   int64 // messages of workers that no poller has taken
-	Control  int64 // messages of applications that no poller has taken
-	Claimed  int64 // messages that pollers have taken and not yet applied
-	Rejected int64 // unusable messages kept
-	Journal  int64 // transitions kept
-	Outbox   int64 // notifications not yet delivered
 	// OldestNotice is when the oldest notification of the outbox is; zero: there is none.
 	OldestNotice time.Time
 
@@ -52,10 +53,13 @@ type Stats struct {
 	QueueCircuitOpen bool
 	// Living is how many of each role have given a heartbeat that is not too old whatever their settings.
 	Living map[model.Role]int64
-
-	// Counters are the fields of <queue>:stats. A field that is no number is left out.
-	Counters map[string]int64
 }
+
+// Causes counts the failing models of each failure group, by its id.
+type Causes map[string]int64
+
+// MarshalJSON tells how many there are: each by itself is told of elsewhere.
+func (c Causes) MarshalJSON() ([]byte, error) { return json.Marshal(len(c)) }
 
 // Retries are the counts by which retries are judged: those that have ended, those of them that succeeded, and cycles that needed one.
 func (s *Stats) Retries() (total, successful, cycles int64) {
@@ -97,7 +101,7 @@ func (s Report) Stats(ctx context.Context) (stats Stats, err error) {
 	}
 	stats.Journal = journal.Val()
 	stats.QueueCircuitOpen = slices.ContainsFunc(circuit.Val(), func(at any) bool { return Text(at) != "" })
-	stats.Errors = make(map[string]int64, len(groups.Val()))
+	stats.Errors = make(Causes, len(groups.Val()))
 	for _, group := range groups.Val() {
 		stats.Errors[Text(group.Member)] = int64(group.Score)
 	}
@@ -202,7 +206,7 @@ func (q QueueReport) Stats(ctx context.Context) (sum Stats, err error) {
 func (s *Stats) Add(more *Stats) {
 	if s.Counters == nil {
 		*s = Stats{
-			ParkedBy: map[string]int64{}, Freshness: FreshnessCounts{}, Errors: map[string]int64{}, Counters: map[string]int64{}, Living: maps.Clone(more.Living),
+			ParkedBy: map[string]int64{}, Freshness: FreshnessCounts{}, Errors: Causes{}, Counters: map[string]int64{}, Living: maps.Clone(more.Living),
 		}
 	}
 	if more.At.After(s.At) {
