@@ -224,14 +224,13 @@ type count[T int | int64] struct {
 
 func (c count[T]) Set(text string) error {
 	number, err := strconv.ParseInt(text, 0, strconv.IntSize)
-	if err != nil {
-		return err
+	if err == nil && number < 1 {
+		err = strconv.ErrRange
 	}
-	if number < 1 {
-		return fmt.Errorf("expected %s, found %s", c.wants, text)
+	if err == nil {
+		*c.value = T(number)
 	}
-	*c.value = T(number)
-	return nil
+	return err
 }
 
 // String is "0" for none, which the help text then leaves out as a default.

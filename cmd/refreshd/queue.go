@@ -79,7 +79,6 @@ Results may always call them uid and attempt_uid, or big_table_uid and refresh_a
 	flags.StringVar(&r.AttemptName, "attempt-name", "", "`NAME` of the field with the uid of the attempt")
 	flags.StringVar(&r.Payload, "payload", "", "`PLACE` of the payload: top or nested")
 	flags.BoolVar(&r.Force, "force", false, "also while the queue is used")
-	_ = command.RegisterFlagCompletionFunc("payload", cobra.FixedCompletions(operate.PayloadPlaces, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 

@@ -78,21 +78,19 @@ const (
 // offerValues lets shells complete the values of a command and of those below it: of flags that know a few, and the uids and policies that are
 // stored.
 func (a *app) offerValues(command *cobra.Command) {
-	for flag, values := range map[string][]string{
-		"status": statuses, "role": roleNames(), "format": definitions.Formats, "log-level": logLevels,
+	known := func(values []string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+	}
+	policyOrFile := a.offer(operate.PoliciesLike, cobra.ShellCompDirectiveDefault)
+	for flag, offer := range map[string]cobra.CompletionFunc{
+		"status": known(statuses), "role": known(roleNames()), "format": known(definitions.Formats), "log-level": known(logLevels), "payload": known(operate.PayloadPlaces),
+		"output": func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return outputsOf(command), cobra.ShellCompDirectiveNoFileComp
+		},
+		"policy": policyOrFile, "against": policyOrFile,
 	} {
 		if command.Flags().Lookup(flag) != nil || command.PersistentFlags().Lookup(flag) != nil {
-			_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-		}
-	}
-	if command.PersistentFlags().Lookup("output") != nil {
-		_ = command.RegisterFlagCompletionFunc("output", func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-			return outputsOf(command), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-	for _, flag := range []string{"policy", "against"} {
-		if command.Flags().Lookup(flag) != nil {
-			_ = command.RegisterFlagCompletionFunc(flag, a.offer(operate.PoliciesLike, cobra.ShellCompDirectiveDefault)) // or a file
+			_ = command.RegisterFlagCompletionFunc(flag, offer) // the flag is there
 		}
 	}
 	_, arguments, _ := strings.Cut(command.Use, " ")

@@ -84,9 +84,11 @@ func (o Operator) putPolicy(ctx context.Context, source definitions.Source, plan
 	}
 	p, before, everywhere := source.Policy, false, true // an earlier put may have ended halfway
 	err = o.Queue.Each(func(part *store.Store) error {
-		stored, err := readPolicy(ctx, part, p.Name)
-		before = before || stored != nil && part == o.Queue.Parts[0]
-		everywhere = everywhere && stored != nil && stored.Equal(p)
+		found, err := part.Policies(ctx, []string{p.Name})
+		stored, is := found[p.Name]
+		stored.Name = p.Name
+		before = before || is && part == o.Queue.Parts[0]
+		everywhere = everywhere && is && stored.Equal(p)
 		return err
 	})
 	if err != nil {
@@ -109,21 +111,6 @@ func (o Operator) putPolicy(ctx context.Context, source definitions.Source, plan
 	return result, o.Queue.Fleet().PutPolicy(ctx, p)
 }
 
-// readPolicy reads a policy that may be stored; nil: it is not, or it cannot be read, which is as good to a put.
-func readPolicy(ctx context.Context, part *store.Store, name string) (*policy.Policy, error) {
-	text, stored, err := part.Report().PolicyText(ctx, name)
-	var value any
-	if err != nil || !stored || json.Unmarshal([]byte(text), &value) != nil {
-		return nil, err
-	}
-	p, err := policy.ParseStored(value)
-	if err != nil {
-		return nil, nil
-	}
-	p.Name = name
-	return &p, nil
-}
-
 // StoredPolicy is a stored policy in a list.
 type StoredPolicy struct {
 	Name     string         `json:"name"`
@@ -134,13 +121,17 @@ type StoredPolicy struct {
 // Policies lists the stored policies.
 func (o Operator) Policies(ctx context.Context) ([]StoredPolicy, error) {
 	names, err := o.Queue.Parts[0].Report().PolicyNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := o.Queue.Parts[0].Policies(ctx, names)
 	policies := make([]StoredPolicy, len(names))
 	for i, name := range names {
-		p, err := readPolicy(ctx, o.Queue.Parts[0], name)
-		if err != nil {
-			return nil, err
+		policies[i].Name = name
+		if p, readable := found[name]; readable {
+			p.Name = name
+			policies[i] = StoredPolicy{name, true, &p}
 		}
-		policies[i] = StoredPolicy{name, p != nil, p}
 	}
 	return policies, err
 }
@@ -320,16 +311,16 @@ func (in Inputs) stored(ctx context.Context, name string) (doc definitions.Docum
 	return doc, err
 }
 
-func (in Inputs) storedPolicy(ctx context.Context, name string) (policy.Policy, error) {
+func (in Inputs) storedPolicy(ctx context.Context, name string) (p policy.Policy, err error) {
 	doc, err := in.stored(ctx, name)
 	if err != nil {
-		return policy.Policy{}, err
+		return p, err
 	}
-	sources, err := definitions.Drafts([]definitions.Document{doc}, name, true)
-	if err != nil {
-		return policy.Policy{}, err
+	if p, err = policy.ParseStored(doc.Value); err != nil {
+		err = doc.At(err)
 	}
-	return sources[0].Policy, nil
+	p.Name = name
+	return p, err
 }
 
 // drafts reads policies that are yet to be completed, unless they are stored.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -24,21 +25,17 @@ type policies struct {
 }
 
 type policyRow struct {
-	Name, Timeout, Retries, Rule string
-	Readable                     bool
-	Models                       int
+	operate.StoredPolicy
+
+	Timeout, Retries, Rule string
+	Models                 int
 }
 
 // maxCounted bounds the models that are looked at to count those of each policy.
 const maxCounted = 2000
 
 func readPolicies(ctx context.Context, req *request) (any, error) {
-	store := req.queue.Parts[0]
-	names, err := store.Report().PolicyNames(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stored, err := store.Policies(ctx, names)
+	stored, err := req.operator.Policies(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +49,10 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 			page.Inline += count
 		}
 	}
-	for _, name := range names {
-		row := policyRow{Name: name, Models: uses[name]}
-		if p, readable := stored[name]; readable {
-			row.Readable = true
-			row.Timeout, row.Retries, row.Rule = definitions.Brief(p)
+	for _, one := range stored {
+		row := policyRow{StoredPolicy: one, Models: uses[one.Name]}
+		if one.Readable {
+			row.Timeout, row.Retries, row.Rule = definitions.Brief(*one.Policy)
 		}
 		page.Policies = append(page.Policies, row)
 	}
