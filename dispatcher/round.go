@@ -298,7 +298,7 @@ func (w *work) starts(record *store.Record, decision model.Decision) *store.Tran
 
 // changeFreshness decides about a model whose freshness is to change, whatever it does.
 func (d *Dispatcher) changeFreshness(record *store.Record, now time.Time) *store.Transition {
-	switch at := record.FreshnessAt(); {
+	switch at := record.Scores().Ages; {
 	case !record.Exists:
 		return record.Remove()
 	case at.IsZero() || at.After(now):

@@ -27,33 +27,6 @@ func (f Freshness) Kept() bool { return f == Fresh || f == FreshnessNever }
 // Watched reports whether the policy of the model promised something when it was decided about last.
 func (s *State) Watched() bool { return s.Freshness != "" }
 
-// FreshnessAt is when the freshness of the model changes next; zero: nothing of that is ahead.
-func (s *State) FreshnessAt() time.Time {
-	if s.Freshness == FreshnessStale {
-		return time.Time{}
-	}
-	return s.StaleAt
-}
-
-// LateUntil is when a late model becomes stale; Never: it is not late, but has never succeeded; zero: neither.
-func (s *State) LateUntil() time.Time {
-	switch s.Freshness {
-	case FreshnessLate:
-		return s.StaleAt
-	case FreshnessNever:
-		return Never
-	}
-	return time.Time{}
-}
-
-// StaleSince is since when a model is stale; zero: it is not.
-func (s *State) StaleSince() time.Time {
-	if s.Freshness != FreshnessStale {
-		return time.Time{}
-	}
-	return s.StaleAt
-}
-
 // freshFrom is the last success, or when the model began to be watched.
 func (s *State) freshFrom() time.Time {
 	if s.LastSuccessAt.IsZero() {

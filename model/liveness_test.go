@@ -43,7 +43,7 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller lives", "poller"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Liveness{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.DueAt(), OldestDeadline: test.model.DeadlineAt}
+			s := Liveness{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.Scores().Due, OldestDeadline: test.model.DeadlineAt}
 			for role, seconds := range map[Role]int{RoleDispatcher: test.dispatcher, RolePoller: test.poller, RoleWorker: test.pool} {
 				if seconds != unknown {
 					s.Heartbeat(role, ago(seconds))

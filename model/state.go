@@ -98,35 +98,42 @@ func (s *State) Waiting() bool { return !s.Disabled && s.AttemptUID == "" && !s.
 // Parked reports whether the model waits for a blocker instead of its time.
 func (s *State) Parked() bool { return s.Waiting() && s.ParkedBy != "" }
 
-// DueAt is the score in the due set: when the next attempt starts; zero: the model does not stand there.
-func (s *State) DueAt() time.Time {
-	if s.Waiting() && s.ParkedBy == "" && !s.Trigger.ByHand() {
-		return s.RefreshAt
-	}
-	return time.Time{}
-}
-
-// ParkedAt is the score among the parked, likewise.
-func (s *State) ParkedAt() time.Time {
-	if s.Waiting() && s.ParkedBy != "" {
-		return s.RefreshAt
-	}
-	return time.Time{}
-}
-
 // RunAhead is by how much the score of a run is below its refresh_at: negative until the year 2070, and so before whatever else is urgent.
 const RunAhead = 100 * 365 * 24 * time.Hour
 
-// UrgentAt is the score in the urgent set, likewise. Who was run stands before the others.
-func (s *State) UrgentAt() time.Time {
+// Scores are the times at which a model stands in the sorted sets of its queue; zero: it does not stand there.
+type Scores struct {
+	Due, Urgent, Parked time.Time // when it starts or would; in one of them at most
+	Disabled            time.Time // when it was disabled
+	Ages                time.Time // when its freshness changes next
+	Late                time.Time // when it becomes stale; Never: it has never succeeded, and is not late
+	Stale               time.Time // since when it is stale
+}
+
+// Scores are those of a model in this state.
+func (s *State) Scores() (at Scores) {
 	switch {
-	case !s.Urgent():
-		return time.Time{}
-	case s.Trigger == TriggerRun:
-		return s.RefreshAt.Add(-RunAhead)
+	case s.Disabled: // a release before this one noted when of failures alone
+		at.Disabled = cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
+	case !s.Waiting():
+	case s.Parked():
+		at.Parked = s.RefreshAt
+	case s.Trigger == TriggerRun: // who was run stands before the others
+		at.Urgent = s.RefreshAt.Add(-RunAhead)
+	case s.Urgent():
+		at.Urgent = s.RefreshAt
 	default:
-		return s.RefreshAt
+		at.Due = s.RefreshAt
 	}
+	switch at.Ages = s.StaleAt; s.Freshness {
+	case FreshnessLate:
+		at.Late = s.StaleAt
+	case FreshnessNever:
+		at.Late = Never
+	case FreshnessStale:
+		at.Ages, at.Stale = time.Time{}, s.StaleAt
+	}
+	return at
 }
 
 // Due reports whether an attempt is to be started at now.
@@ -167,14 +174,6 @@ func (s *State) Status(now time.Time, queued bool) Status {
 	default:
 		return StatusScheduled
 	}
-}
-
-// DisabledSince is when the model was disabled; zero: it is enabled. A release before this one noted it of failures alone.
-func (s *State) DisabledSince() time.Time {
-	if !s.Disabled {
-		return time.Time{}
-	}
-	return cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
 }
 
 func (s *State) endAttempt() {

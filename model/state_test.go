@@ -52,8 +52,8 @@ func TestAWaitingModelStandsInOneIndexAndARunBeforeWhatElseIsUrgent(t *testing.T
 		{State{RefreshAt: monday, Trigger: TriggerRun, ParkedBy: "hold:h"}, time.Time{}, time.Time{}, monday},
 		{State{RefreshAt: monday, AttemptUID: "a1"}, time.Time{}, time.Time{}, time.Time{}},
 	} {
-		if due, urgent, parked := test.state.DueAt(), test.state.UrgentAt(), test.state.ParkedAt(); due != test.due || urgent != test.urgent || parked != test.parked {
-			t.Errorf("%+v: due %s, urgent %s, parked %s", test.state, due, urgent, parked)
+		if got, want := test.state.Scores(), (Scores{Due: test.due, Urgent: test.urgent, Parked: test.parked}); got != want {
+			t.Errorf("%+v: %+v, want %+v", test.state, got, want)
 		}
 	}
 }

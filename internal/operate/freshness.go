@@ -139,7 +139,7 @@ func (s *survey) walk(ctx context.Context) error {
 }
 
 func (s *survey) note(one explain.Shown) {
-	since := one.Record.StaleSince()
+	since := one.Record.Scores().Stale
 	if since.IsZero() {
 		return
 	}

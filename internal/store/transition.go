@@ -79,6 +79,7 @@ func (t *Transition) Attempt(now time.Time) model.Attempt {
 // encode encodes the transition for commit.lua; the journal may be told of a create or not.
 func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Config, k *Keys, tellsCreates bool) {
 	next, event := &t.decision.Next, t.decision.Event
+	scores := next.Scores()
 	e.values = append(e.values, t.uid)
 	item.message(e)
 	e.addAny("rev", t.rev)
@@ -88,8 +89,8 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.flag("must", event == model.EventWithdrawn || t.decision.MustBeQueued)
 	e.addList("policy", t.policy...)
 	e.addList("unknown", t.others...)
-	e.add("due", Millis(next.DueAt()))
-	e.add("urgent", Millis(next.UrgentAt()))
+	e.add("due", Millis(scores.Due))
+	e.add("urgent", Millis(scores.Urgent))
 	e.add("running", Millis(next.DeadlineAt))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
@@ -164,8 +165,9 @@ type indexed struct {
 }
 
 func indexedAs(s *model.State) indexed {
+	at := s.Scores()
 	return indexed{
-		score(s.FailingSince), score(s.DisabledSince()), score(s.ParkedAt()), score(s.FreshnessAt()), score(s.LateUntil()), score(s.StaleSince()), score(s.DeadlineAt),
+		score(s.FailingSince), score(at.Disabled), score(at.Parked), score(at.Ages), score(at.Late), score(at.Stale), score(s.DeadlineAt),
 		s.ParkedBy, s.Counted, s.FingerprintID,
 	}
 }

@@ -18,12 +18,12 @@ type timeSet struct {
 }
 
 var timeSets = []timeSet{
-	{"due", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Due, m.Record.DueAt() }},
-	{"urgent", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Urgent, m.Record.UrgentAt() }},
+	{"due", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Due, m.Record.Scores().Due }},
+	{"urgent", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Urgent, m.Record.Scores().Urgent }},
 	{"running", "deadline_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Running, m.Record.DeadlineAt }},
-	{"stale_at", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Ages, m.Record.FreshnessAt() }},
-	{"late", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Late, m.Record.LateUntil() }},
-	{"stale", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Stale, m.Record.StaleSince() }},
+	{"stale_at", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Ages, m.Record.Scores().Ages }},
+	{"late", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Late, m.Record.Scores().Late }},
+	{"stale", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Stale, m.Record.Scores().Stale }},
 }
 
 func (s timeSet) key(k *store.Keys) string {

@@ -30,9 +30,10 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 		}
 	}
 	add(store.KeyFailing, "", m.FailingSince)
-	add(store.KeyDisabled, "", m.DisabledSince())
-	add(store.KeyParked, "", m.ParkedAt())
-	add(store.KeyGate, string(m.ParkedBy), m.ParkedAt())
+	scores := m.Scores()
+	add(store.KeyDisabled, "", scores.Disabled)
+	add(store.KeyParked, "", scores.Parked)
+	add(store.KeyGate, string(m.ParkedBy), scores.Parked)
 	for _, name := range model.CountedBy(m.Counted, model.BlockerLimit) {
 		add(store.KeyLimit, name, m.DeadlineAt)
 	}

@@ -44,14 +44,6 @@ type Membership struct {
 // At reports whether the uid stands in the set with exactly this time.
 func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
 
-// inspectionReplies are the replies about one model.
-type inspectionReplies struct {
-	hash    *redis.MapStringStringCmd
-	payload *redis.StringCmd
-	scores  []*redis.FloatCmd // due, urgent, running, ages, late and stale
-	history *redis.IntCmd
-}
-
 // Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
 // InspectAtomically.
 func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
@@ -77,11 +69,11 @@ func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...st
 		if err != nil {
 			return nil, err
 		}
-		asked := make([][]store.Index, len(chunk))
+		asked := make(map[string][]store.Index, len(chunk))
 		for i, m := range before {
-			asked[i] = beside
+			asked[chunk[i]] = slices.Clone(beside)
 			for _, standing := range indexesOf(&m.Record.Model) {
-				asked[i] = append(slices.Clip(asked[i]), standing.Index)
+				asked[chunk[i]] = append(asked[chunk[i]], standing.Index)
 			}
 		}
 		inspections, err := s.inspect(ctx, chunk, s.Clients.Read.TxPipeline(), asked)
@@ -94,56 +86,55 @@ func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...st
 }
 
 // inspect reads models, and in the same pipeline their places in the indexes that are asked for of each; nil: in none.
-func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked [][]store.Index) ([]*Inspection, error) {
+func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, asked map[string][]store.Index) ([]*Inspection, error) {
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	k, replies, places := s.Keys, make([]inspectionReplies, len(uids)), make([][]redis.Cmder, len(uids))
-	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-	for i, uid := range uids {
-		replies[i] = inspectionReplies{
-			pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)),
-			store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) }), pipe.Exists(ctx, k.History(uid)),
-		}
-		if asked != nil {
-			places[i] = store.SendEach(asked[i], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
-		}
-	}
+	reads := store.SendEach(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	inspections := make([]*Inspection, len(uids))
-	for i, uid := range uids {
-		hash, err := replies[i].hash.Result()
-		m := &Inspection{Record: store.NewRecord(uid, hash)}
-		if err != nil {
+	inspections := store.SendEach(reads, func(read func() *Inspection) *Inspection { return read() })
+	return inspections, s.resolveInspections(ctx, inspections)
+}
+
+// sendInspection asks for all of a model; read makes an inspection of the replies.
+func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
+	k, m := s.Keys, &Inspection{}
+	hash, payload, history := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)), pipe.Exists(ctx, k.History(uid))
+	sets, members := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}, []*Membership{&m.Due, &m.Urgent, &m.Running, &m.Ages, &m.Late, &m.Stale}
+	scores := store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
+	places := store.SendEach(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
+	return func() *Inspection {
+		fields, err := hash.Result()
+		if m.Record = store.NewRecord(uid, fields); err != nil {
 			m.Record.Broken, m.Record.Exists = true, true
 		}
 		m.Field, m.Record.Fault = m.Record.Fault, ""
 		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
-		for set, to := range []*Membership{&m.Due, &m.Urgent, &m.Running, &m.Ages, &m.Late, &m.Stale} {
-			*to = newMembership(replies[i].scores[set])
+		for i, score := range scores {
+			*members[i] = newMembership(score)
 		}
-		if m.Record.Payload, err = replies[i].payload.Result(); err != nil && !store.Missing(err) {
+		if m.Record.Payload, err = payload.Result(); err != nil && !store.Missing(err) {
 			m.PayloadBroken = err.Error()
 		}
-		m.Payload, m.History = !store.Missing(err), replies[i].history.Val() > 0
-		if inspections[i] = m; asked == nil {
-			continue
+		m.Payload, m.History = !store.Missing(err), history.Val() > 0
+		if asked == nil {
+			return m
 		}
 		m.Indexes = indexesOf(&m.Record.Model)
 		for at := range m.Indexes { // one that it has joined since it was asked for is not known
 			m.Indexes[at].Is.Unknown = true
 		}
-		for at, index := range asked[i] {
+		for at, index := range asked[uid] {
 			if found, says := place(m.Indexes, index); says {
-				found.Is = readIndex(places[i][at])
+				found.Is = readIndex(places[at])
 			} else {
-				m.Indexes = append(m.Indexes, IndexMembership{Index: index, Is: readIndex(places[i][at])})
+				m.Indexes = append(m.Indexes, IndexMembership{Index: index, Is: readIndex(places[at])})
 			}
 		}
+		return m
 	}
-	return inspections, s.resolveInspections(ctx, inspections)
 }
 
 func newMembership(reply *redis.FloatCmd) Membership {
