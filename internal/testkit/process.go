@@ -103,7 +103,7 @@ func (p *Process) AwaitOutput(t testing.TB, text string) {
 }
 
 // Kill ends the process as kill -9 does, and returns when it is gone.
-func (p *Process) Kill() { p.signal(syscall.SIGKILL); <-p.exited }
+func (p *Process) Kill() { p.Signal(syscall.SIGKILL); <-p.exited }
 
 // Stop asks the process to end and returns its exit code.
 func (p *Process) Stop() int {
@@ -112,7 +112,7 @@ func (p *Process) Stop() int {
 }
 
 // Ask asks the process to end and does not wait for it.
-func (p *Process) Ask() { p.signal(syscall.SIGTERM) }
+func (p *Process) Ask() { p.Signal(syscall.SIGTERM) }
 
 // Wait waits for the end of the process and returns its exit code.
 func (p *Process) Wait() int {
@@ -129,30 +129,8 @@ func (p *Process) Busy() time.Duration {
 	return p.command.ProcessState.UserTime() + p.command.ProcessState.SystemTime()
 }
 
-// Freeze stops the process where it stands, as SIGSTOP does.
-func (p *Process) Freeze() { p.signal(syscall.SIGSTOP) }
-
-// IsFrozen reports whether the process stands still, and whether the system tells.
-func (p *Process) IsFrozen() (frozen, told bool) {
-	stat, err := os.ReadFile(p.File("stat"))
-	_, rest, _ := strings.Cut(string(stat), ") ") // the name of the program stands in front, in brackets
-	return strings.HasPrefix(rest, "T"), err == nil
-}
-
-// Thaw lets a frozen process go on.
-func (p *Process) Thaw() { p.signal(syscall.SIGCONT) }
-
-func (p *Process) signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
-
-// Memory is the most that a running process has held in memory, in bytes; 0 where the system does not tell. The resource usage
-// of a process that has ended would tell that of the test, from which it was started, if that is more.
-func (p *Process) Memory() int64 {
-	status, _ := os.ReadFile(p.File("status"))
-	_, rest, _ := strings.Cut(string(status), "VmHWM:")
-	var kilobytes int64
-	_, _ = fmt.Sscan(rest, &kilobytes)
-	return kilobytes << 10
-}
+// Signal sends the process a signal.
+func (p *Process) Signal(signal syscall.Signal) { _ = p.command.Process.Signal(signal) }
 
 // File is the path of what the system tells about a running process under a name, on Linux.
 func (p *Process) File(name string) string {

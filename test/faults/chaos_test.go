@@ -112,13 +112,13 @@ func (c *chaos) strike(s strike) {
 func (c *chaos) freeze(i int, length time.Duration) {
 	c.t.Helper()
 	process := c.processes[i]
-	process.Freeze()
+	freeze(process)
 	testkit.Eventually(c.t, "the process stands still", func() bool {
-		frozen, told := process.IsFrozen()
+		frozen, told := isFrozen(process)
 		return frozen || !told
 	})
 	rest(c.ctx, length)
-	process.Thaw()
+	thaw(process)
 }
 
 // TestNothingIsLostDoubledStuckOrOutOfOrderInChaos lasts for as long as -chaos says, a minute with the long tests.

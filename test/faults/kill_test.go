@@ -25,13 +25,13 @@ import (
 func (f *fleet) freezeHolding(p *testkit.Process, owner string) int64 {
 	f.t.Helper()
 	for f.ctx.Err() == nil {
-		p.Freeze()
+		freeze(p)
 		held, err := f.Redis.LLen(f.ctx, f.Store.Keys.Claimed(owner)).Result()
 		must(f.t, err)
 		if held > 0 {
 			return held
 		}
-		p.Thaw()
+		thaw(p)
 		rest(f.ctx, time.Millisecond) // in which it goes on
 	}
 	f.t.Fatalf("%s never held a message", owner)
@@ -52,10 +52,10 @@ func TestKillingPollersThatHoldABatchAndDispatchersLosesAndDoublesNothing(t *tes
 		owner := fmt.Sprint("victim-", i)
 		victim := f.poller(owner)
 		f.AwaitEvent(model.EventSuccess, (i+1)*models/10)
-		survivor.Freeze() // or it may leave nothing to hold
+		freeze(survivor) // or it may leave nothing to hold
 		held += f.freezeHolding(victim, owner)
 		victim.Kill()
-		survivor.Thaw()
+		thaw(survivor)
 		doomed.Kill()
 		doomed = f.start("dispatcher")
 	}

@@ -235,7 +235,7 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 	for wave := 1; wave < waves; wave += 2 {
 		testkit.Await(t, c.taken, "attempts taken late")
 		for _, d := range dispatchers {
-			d.Freeze()
+			freeze(d)
 		}
 		c.saveEach(wave*perHost, (wave+1)*perHost)
 		testkit.Eventually(t, "all deadlines passed", func() bool {
@@ -244,7 +244,7 @@ func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *t
 			return err == nil && running == late
 		})
 		for _, d := range dispatchers {
-			d.Thaw()
+			thaw(d)
 		}
 		c.await((wave + 1) * c.count * perHost)
 		select {

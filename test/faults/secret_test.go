@@ -135,7 +135,7 @@ func TestGarbageAndMessagesOf100MBNeitherStopTheQueueNorGrowMemory(t *testing.T)
 	testkit.Eventually(t, "everything is rejected", func() bool { return f.Stats()["malformed"] == 2*garbage })
 	all := time.Since(began)
 	testkit.Eventually(t, "redis holds less than 100 MB", func() bool { return f.usedMemory() < 100<<20 })
-	stats, memory, held := f.Stats(), f.usedMemory(), poller.Memory()
+	stats, memory, held := f.Stats(), f.usedMemory(), memoryOf(poller)
 	poller.Stop()
 	dispatcher.Stop()
 	t.Logf("%d messages of 100 MB and %d of garbage were rejected within %s, a result behind them counted after %s; the poller held at most %d MB, redis holds %d MB",
