@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,11 +32,9 @@ type Queue struct {
 	poller     *poller.Poller
 	pool       *worker.ManualPool
 	due        *watched
-	waiting    int // entries of the input list that the worker has not looked at, at most
-	attempts   int // that were started
-
-	mu      sync.Mutex
-	handler worker.Handler // guarded by mu; nil: no worker runs
+	waiting    int          // entries of the input list that the worker has not looked at, at most
+	attempts   int          // that were started
+	handler    atomic.Value // of worker.Handler; nil: no worker runs
 }
 
 // pollBatch is how many messages the poller takes at a time.
@@ -101,15 +99,12 @@ func (w *watched) ReadDue(ctx context.Context, asked store.DueRequest) (store.Du
 // Handle lets workers run: each attempt that starts from now on is given to handler. Nil: no worker takes anything, as before the first call.
 // What is at work goes on.
 func (q *Queue) Handle(handler worker.Handler) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.handler = handler
+	q.handler.Store(handler)
 }
 
 func (q *Queue) handling() worker.Handler {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.handler
+	handler, _ := q.handler.Load().(worker.Handler)
+	return handler
 }
 
 // Now is the virtual clock.

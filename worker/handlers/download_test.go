@@ -252,13 +252,13 @@ func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
 	defer p.end()
 	p.respond(http.NoBody)
 	for _, bytes := range []int{6000, 9000, 6000} {
-		p.add(bytes / 2)
-		p.add(bytes / 2)
+		p.came.Add(int64(bytes / 2))
+		p.came.Add(int64(bytes / 2))
 		if p.tick(p.turn); p.ctx.Err() != nil {
 			t.Fatalf("%d bytes in a minute: %v, want 100 a second to be enough", bytes, context.Cause(p.ctx))
 		}
 	}
-	p.add(5999)
+	p.came.Add(5999)
 	p.tick(p.turn)
 	no := model.Message{Type: model.MessageFailure, Failure: policy.Failure{
 		Reason:    "expected at least 100 bytes a second within 1m, found 100.0",

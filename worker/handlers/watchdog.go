@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -21,10 +22,11 @@ type watchdog struct {
 	period time.Duration
 	least  int64 // bytes a second
 
+	came atomic.Int64 // bytes of the body in this period
+
 	mu    sync.Mutex
 	timer *time.Timer // guarded by mu
 	turn  int         // guarded by mu: of the timer; one that fired in an earlier turn has nothing to say
-	came  int64       // guarded by mu: bytes of the body in this period
 }
 
 func newWatchdog(ctx context.Context, period time.Duration, least int64) *watchdog {
@@ -68,17 +70,11 @@ func (w *watchdog) respond(body io.ReadCloser) io.ReadCloser {
 
 func (w *watchdog) Read(to []byte) (int, error) {
 	n, err := w.ReadCloser.Read(to)
-	w.add(n)
+	w.came.Add(int64(n))
 	if err != nil {
 		w.rest()
 	}
 	return n, err
-}
-
-func (w *watchdog) add(bytes int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.came += int64(bytes)
 }
 
 func (w *watchdog) tick(turn int) {
@@ -87,20 +83,21 @@ func (w *watchdog) tick(turn int) {
 	if turn != w.turn {
 		return
 	}
-	period, rate := document.FormatDuration(w.period), float64(w.came)/w.period.Seconds()
+	came := w.came.Load()
+	period, rate := document.FormatDuration(w.period), float64(came)/w.period.Seconds()
 	switch {
 	case w.ReadCloser == nil:
 		err := fmt.Errorf("expected a response within %s, found none", period)
 		w.cancel(worker.UserFriendly(worker.ErrorType(err, "stalled"), "The server of the feed did not answer within "+period+"."))
-	case w.came == 0:
+	case came == 0:
 		err := fmt.Errorf("expected more of the body within %s, found nothing", period)
 		w.cancel(worker.UserFriendly(worker.ErrorType(err, "stalled"), "The server of the feed sent nothing for "+period+"."))
 	case rate < float64(w.least):
 		err := fmt.Errorf("expected at least %d bytes a second within %s, found %.1f", w.least, period, rate)
-		text := fmt.Sprintf("The server of the feed is too slow: it sent %s in %s.", size(w.came), period)
+		text := fmt.Sprintf("The server of the feed is too slow: it sent %s in %s.", size(came), period)
 		w.cancel(worker.UserFriendly(worker.ErrorType(err, "too_slow"), text))
 	default:
-		w.came = 0
+		w.came.Add(-came)
 		w.begin()
 	}
 }

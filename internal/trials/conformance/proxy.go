@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -23,14 +24,15 @@ type proxy struct {
 	copying  sync.WaitGroup
 	begun    chan struct{} // closed by the first command
 
-	mu         sync.Mutex
-	open       map[net.Conn]bool // guarded by mu
-	losing     bool              // guarded by mu: the next result is lost
-	outage     chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
-	commands   int               // guarded by mu
-	roundTrips int               // guarded by mu: requests that followed a reply, or were the first
-	said       map[saying]int    // guarded by mu: how often the worker has said it
-	refusing   refusal           // guarded by mu; empty: nothing is refused
+	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
+	commands   atomic.Int64
+	roundTrips atomic.Int64            // requests that followed a reply, or were the first
+	refusing   atomic.Pointer[refusal] // nil: nothing is refused
+
+	mu     sync.Mutex
+	open   map[net.Conn]bool // guarded by mu
+	outage chan struct{}     // guarded by mu: new connections wait until it is closed; nil: there is none
+	said   map[saying]int    // guarded by mu: how often the worker has said it
 }
 
 func newProxy(redis string) (*proxy, error) {
@@ -111,6 +113,7 @@ func (p *proxy) enter(conn net.Conn) {
 
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
 func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string) {
+	refusing := cmp.Or(p.refusing.Load(), &refusal{})
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
@@ -123,21 +126,21 @@ func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string
 		}
 		said := saying{message.AttemptUID, message.Type}
 		p.said[said]++
-		if p.said[said] <= p.refusing.times {
-			refused = p.refusing.text
+		if p.said[said] <= refusing.times {
+			refused = refusing.text
 		}
 		if said.kind == model.MessageSuccess || said.kind == model.MessageFailure {
-			lose, p.losing = p.losing, false
+			lose = p.losing.Swap(false)
 		}
 	}
-	if p.refusing.all && !slices.Contains(greetings, strings.ToLower(words[0])) {
-		refused = p.refusing.text
+	if refusing.all && !slices.Contains(greetings, strings.ToLower(words[0])) {
+		refused = refusing.text
 	}
-	if p.commands++; p.commands == 1 {
+	if p.commands.Add(1) == 1 {
 		close(p.begun)
 	}
 	if roundTrip {
-		p.roundTrips++
+		p.roundTrips.Add(1)
 	}
 	return lose, refused
 }
@@ -157,24 +160,7 @@ type refusal struct {
 // greetings are refused never: with them a connection begins.
 var greetings = []string{"hello", "auth", "client", "quit"}
 
-func (p *proxy) refuse(r refusal) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.refusing = r
-}
-
-// loseResult lets the connection on which the next result comes break before Redis is told.
-func (p *proxy) loseResult() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.losing = true
-}
-
-func (p *proxy) counted() (commands, roundTrips int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.commands, p.roundTrips
-}
+func (p *proxy) refuse(r refusal) { p.refusing.Store(&r) }
 
 // heard is how often the worker has said one of these things of an attempt.
 func (p *proxy) heard(attemptUID string, kinds ...model.MessageType) (times int) {

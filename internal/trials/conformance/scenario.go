@@ -146,7 +146,7 @@ const outage = 600 * time.Millisecond
 // playReconnect breaks the connection on which a result comes, and then all of them, as a restart of Redis does, while the worker works and
 // while it waits.
 func playReconnect(ctx context.Context, s *stage) {
-	s.proxy.loseResult()
+	s.proxy.losing.Store(true)
 	s.put(ctx, "a", succeed)
 	s.should("a result that Redis did not take is pushed again", s.until(ctx, "a", model.EventSuccess), silence)
 	s.put(ctx, "b", work{"do": "succeed", "after_ms": 300})
@@ -218,7 +218,7 @@ func playFlood(ctx context.Context, s *stage) {
 	if !all {
 		return
 	}
-	commands, rounds := s.proxy.counted()
+	commands, rounds := s.proxy.commands.Load(), s.proxy.roundTrips.Load()
 	took := s.seen[len(s.seen)-1].At.Sub(s.first(model.EventStart).At)
 	s.cost = &Cost{
 		Attempts: n, Commands: float64(commands) / float64(n), RoundTrips: float64(rounds) / float64(n),

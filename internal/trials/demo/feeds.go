@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,14 +16,11 @@ type feeds struct {
 	pace    time.Duration // between two chunks of the slow feed
 	banner  chan struct{} // closed: the banner may be served; until then it hangs
 	stopped chan struct{} // sent to when the slow feed has stopped halfway
-
-	mu   sync.Mutex
-	hits map[string]int // guarded by mu: requests so far, by model
 }
 
 func newFeeds(pace time.Duration) *feeds {
 	f := &feeds{
-		ServeMux: http.NewServeMux(), pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1), hits: make(map[string]int),
+		ServeMux: http.NewServeMux(), pace: pace, banner: make(chan struct{}), stopped: make(chan struct{}, 1),
 	}
 	for uid, serve := range map[string]func(http.ResponseWriter, *http.Request, int){
 		uidSteady: f.steady, uidHangs: f.hang, uidSlow: f.slow,
@@ -58,13 +55,8 @@ func newFeeds(pace time.Duration) *feeds {
 			}
 		},
 	} {
-		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) {
-			f.mu.Lock()
-			f.hits[uid]++
-			hit := f.hits[uid]
-			f.mu.Unlock()
-			serve(w, r, hit)
-		})
+		var hits atomic.Int64 // so far
+		f.HandleFunc("GET "+path(uid), func(w http.ResponseWriter, r *http.Request) { serve(w, r, int(hits.Add(1))) })
 	}
 	return f
 }
