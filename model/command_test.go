@@ -195,7 +195,8 @@ func TestABulkRunStartsWhatWasNotStartedSinceItBegan(t *testing.T) {
 		change func(*Model)
 		want   Outcome
 	}{
-		"it waits": {func(*Model) {}, Applied}, "it never ran": {func(m *Model) { m.Ticket = 0 }, Applied},
+		"it waits":                        {func(*Model) {}, Applied},
+		"it never ran":                    {func(m *Model) { m.Ticket = 0 }, Applied},
 		"it is due":                       {func(m *Model) { m.RefreshAt = before }, Applied},
 		"a hand has asked before":         {func(m *Model) { m.RefreshAt, m.Trigger = before, TriggerHand }, Applied},
 		"a hand has asked since":          {func(m *Model) { m.RefreshAt, m.Trigger = began, TriggerHand }, Already},

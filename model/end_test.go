@@ -10,11 +10,13 @@ import (
 
 func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
 	runStories(t, []storyTest{
-		{banner, "00:00 start | 00:00:30 success", "#0, next never: finished: one-shot"},
 		{daily, "06:00 start | 06:10 success", "#0, next 16:00: planned"},
 		{daily, "16:00 start | 16:10 success", "#0, next 06:00+1: planned"},
 		{daily, "06:00 start | 06:10 failure | 06:10 start | 06:20 success", "#0, next 16:00: planned"},
+
+		// Not after the deadline: timeout 1 h, 10 minutes of work, every 30 minutes
 		{halfHour, "00:30 start | 00:40 success", "#0, next 01:00: planned"},
+
 		// Strictly after now: an occurrence at now is consumed, as are those that passed meanwhile
 		{daily, "15:30 run | 15:30 start | 16:00 success", "#0, next 06:00+1: planned"},
 
@@ -22,6 +24,7 @@ func TestASuccessIsFollowedByTheNextPlannedRefreshAfterNow(t *testing.T) {
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5","dtstart":"2026-01-05",` + oneThenGo, "20:00 run | 20:00 start | 20:07 success", "#0, next 01:00+1: planned"},
 
 		// Nothing is left
+		{banner, "00:00 start | 00:00:30 success", "#0, next never: finished: one-shot"},
 		{lastDay, "16:00 start | 16:30 success", "#0, next never: finished: no planned refresh left"},
 	})
 }
@@ -64,16 +67,16 @@ func TestAnAttemptThatNoWorkerTookIsNotCounted(t *testing.T) {
 func TestASaveDuringAnAttemptIsFollowedByAnotherInWhateverWayItEnds(t *testing.T) {
 	const saved = `00:00 start | 00:00:05 taken | 00:00:20 put "payload":{"size":2} | `
 	runStories(t, []storyTest{
+		{banner, saved, "#1 a1 until 00:01 again outdated, next 00:01: saved while running: again"},
+
+		{banner, saved + "00:00:30 success", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 failure "retryable":false`, "#0, next 00:00:30: saved while running: again"},
+		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:00:30 interrupted", "#0, next 00:00:30: saved while running: again"},
 		{banner, saved + "00:01 timeout", "#0, next 00:01: saved while running: again"},
 		{banner, saved + `00:00:30 run "force":true`, "#0, next 00:00:30: run by hand"},
 		{banner, saved + `00:00:30 disable`, "#0 disabled (): disabled by hand"},
-		{banner, saved + "00:00:30 success", "#0, next 00:00:30: saved while running: again"},
-		{banner, saved, "#1 a1 until 00:01 again outdated, next 00:01: saved while running: again"},
-
-		{banner, saved + "00:00:30 failure", "#0, next 00:00:30: saved while running: again"},
-		{banner, saved + `00:00:30 failure "retryable":false`, "#0, next 00:00:30: saved while running: again"},
-		{banner, saved + `00:00:30 postponed "retry_after":3600`, "#0, next 00:00:30: saved while running: again"},
 
 		// The second thumbnail is the last
 		{banner, saved + "00:00:30 success | 00:00:30 start | 00:00:40 success", "#0, next never: finished: one-shot"},
@@ -159,10 +162,12 @@ const (
 func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
+		// A retry that would come later, or exactly then
 		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 +30m, none planned"},
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:30 failure", "#1, next 01:00: gives up then: no success for 1h"},
 		{anHour, `00:00 wake | 00:01 failure "retry_after":"2h"`, "#1, next 01:00: gives up then: no success for 1h"},
+
 		// Then it is disabled without an attempt
 		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
 
@@ -170,11 +175,13 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 		{mondays + threeDays, hopeless, "#0, next 06:00+3: gives up then: no success for 3d"},
 		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): final: no success for 3d"},
 		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: exhausted after 2, planned"},
+
+		// A failure in the window's last moment, and behind it
 		{anHour, "00:00 wake | 00:59:59.999 failure", "#1, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1h"},
-		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:41 failure | 01:00 enable", "#2, next 01:00: gives up then: no success for 1h"},
 
 		// While an attempt runs the deadline wakes it
+		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:41 failure | 01:00 enable", "#2, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: if lost: final: no success for 1h"},
 	})
 }
@@ -186,6 +193,7 @@ func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
 	runStories(t, []storyTest{
 		{weekly, failed, "#0, next 06:00+7: gives up then: no success for 1w"},
 		{weekly, failed + " | 06:00+7 wake", "#0 disabled (Cannot refresh: no success for 1w): final: no success for 1w"},
+
 		// Saved, or disabled and enabled, at an instant that puts the end of the new window on the next planned refresh
 		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: if lost: final: no success for 1w"},
 		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: if lost: retry 1/1 +1m, before planned"},
@@ -254,12 +262,16 @@ func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
 		{anHour, given + `09:00 put "payload":{"size":2} | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
 		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+
+		// An update within the window
 		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 +30m, none planned"},
 
 		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
-		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
-		{anHour, "00:00 wake | 00:30 failure | 00:50 run | 00:50 wake | 00:51 failure", "#2, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+
+		// A run within the window is an attempt like any other
+		{anHour, "00:00 wake | 00:30 failure | 00:50 run | 00:50 wake | 00:51 failure", "#2, next 01:00: gives up then: no success for 1h"},
 	})
 }
 

@@ -42,27 +42,31 @@ func TestARetryRunsOnlyIfItEndsBeforeThePlannedRefreshBegins(t *testing.T) {
 	const policy = `"policy":{"timeout":"1h","retries":["10m"],"on_exhausted":"give_up"}`
 	const delayed = atSixAnd16 + policy
 	runStories(t, []storyTest{
-		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m, before planned"},
 		// Around the end of the retry, with a delay of 10 minutes and an hour to run
+		{delayed, "14:00 run | 14:00 start | 14:49:59.999 failure", "#1, next 14:59:59.999: retry 1/1 +10m, before planned"},
 		{delayed, "14:00 run | 14:00 start | 14:50 failure", "#1, next 15:00: retry 1/1 +10m, before planned"}, // ends at 16:00 exactly
 		{delayed, "14:00 run | 14:00 start | 14:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps start"},
-		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: same"},
-		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps end"},
-		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m, before planned"},
 
 		// Around the start of the retry
+		{delayed, "15:00 run | 15:00 start | 15:50 failure", "#1, next 16:00: retry 1/1 +10m, planned first: same"},
+		{delayed, "15:00 run | 15:00 start | 15:50:00.001 failure", "#1, next 16:00: retry 1/1 +10m, planned first: overlaps end"},
+
+		// The planned refresh passed while the attempt ran: the next one counts
+		{delayed, "15:30 run | 15:30 start | 16:00 failure", "#1, next 16:10: retry 1/1 +10m, before planned"},
 
 		// Daily at 14:00, limit 2 h, retry due at 13:30: it waits, and 14:00 is the retry
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
 			"12:00 run | 12:00 start | 13:00 failure", "#1, next 14:00: retry 1/2 +30m, planned first: overlaps start"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=14","dtstart":"2026-01-01","policy":{"timeout":"2h","retries":["30m","30m"]}`,
 			"12:00 run | 12:00 start | 13:00 failure | 14:00 start", "#2 a2 until 16:00, next 16:30: if lost: retry 2/2 +30m, before planned"},
+
+		// With a timeout as long as the interval every retry waits for planned
 		{`"rrule":"FREQ=HOURLY","dtstart":"2026-01-05","policy":{"timeout":"1h","retries":[0]}`,
 			"01:00 start | 01:00:01 failure", "#1, next 02:00: retry 1/1 at once, planned first: overlaps start"},
-		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m, none planned"},
-		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once, none planned"},
 
 		// None planned: the retry runs after its delay
+		{policy, "00:00 start | 00:01 failure", "#1, next 00:11: retry 1/1 +10m, none planned"},
+		{lastDay, "16:00 start | 16:10 failure", "#1, next 16:10: retry 1/6 at once, none planned"},
 	})
 }
 
@@ -71,9 +75,7 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 	runStories(t, []storyTest{
 		{atSixAnd16 + giveUp, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted after 2"},
 		{giveUp, "00:00 start | 00:10 failure | 00:10 start | 01:10 timeout", "#2 disabled (Cannot refresh after 2 attempts: timeout): final: exhausted after 2"},
-		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
-		{atSixAnd16 + `"policy":{"retries":[]}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
-		{atSixAnd16 + `"policy":{"retries":"none","on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
+
 		// The reset happens with the last failure, a lost result or not, so the planned refresh is attempt 1
 		{atSixAnd16 + oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
 		{atSixAnd16 + oneThenGo, "06:00 start | 07:00 timeout | 07:00 start | 08:00 timeout | 16:00 start", "#1 a3 until 17:00, next 17:00: if lost: retry 1/1 at once, before planned"},
@@ -82,7 +84,12 @@ func TestExhaustionFollowsThePolicy(t *testing.T) {
 		{atSixAnd16 + `"policy":{"timeout":"1m"}`, "06:00 start | 06:01 failure", "#1, next 06:01: retry 1/3 at once, before planned"},
 		{atSixAnd16 + `"policy":{"retries":[0]}`, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure", "#0, next 16:00: exhausted after 2, planned"},
 
+		// None planned: waiting for it would be for ever
+		{oneThenGo, "00:00 start | 00:10 failure | 00:10 start | 00:20 failure", "#2 disabled (Cannot refresh after 2 attempts): final: exhausted, none planned"},
+
 		// One failure does not disable a recurring model without retries, unless its policy says so
+		{atSixAnd16 + `"policy":{"retries":[]}`, "06:00 start | 06:01 failure", "#0, next 16:00: exhausted after 1, planned"},
+		{atSixAnd16 + `"policy":{"retries":"none","on_exhausted":"give_up"}`, "06:00 start | 06:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
 	})
 }
 
@@ -97,19 +104,23 @@ func TestAFailureThatIsNotRetryableIsFinal(t *testing.T) {
 func TestAWorkersRetryAfterIsTheLeastDelay(t *testing.T) {
 	const minute = atSixAnd16 + `"policy":{"timeout":"1h","retries":["1m","1m"],"on_exhausted":"give_up"}`
 	runStories(t, []storyTest{
+		// Against a delay of one minute
 		{minute, `06:00 start | 06:10 failure "retry_after":59`, "#1, next 06:11: retry 1/2 +1m, before planned"},
-		{banner, `00:00 start | 00:00:01 failure "retry_after":31536000`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
-		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 		{minute, `06:00 start | 06:10 failure "retry_after":60`, "#1, next 06:11: retry 1/2 +1m, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":61`, "#1, next 06:11:01: retry 1/2 +1m1s as asked, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":90.5`, "#1, next 06:11:30.5: retry 1/2 +1m30s500ms as asked, before planned"},
+
 		// An instant, as Retry-After may name one
 		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:30:00Z"`, "#1, next 06:30: retry 1/2 +20m as asked, before planned"},
 		{minute, `06:00 start | 06:10 failure "retry_after":"2026-01-05T06:00:00Z"`, "#1, next 06:11: retry 1/2 +1m, before planned"},
-		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m as asked, before planned"},
 
 		// The schedule is asked with the longer delay
+		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"30m"`, "#1, next 15:00: retry 1/2 +30m as asked, before planned"},
 		{minute, `14:00 run | 14:00 start | 14:30 failure "retry_after":"31m"`, "#1, next 16:00: retry 1/2 +31m as asked, planned first: overlaps start"},
+
+		// Far away, and after the last retry
+		{banner, `00:00 start | 00:00:01 failure "retry_after":31536000`, "#1, next 00:00:01+365: retry 1/3 +365d as asked, none planned"},
+		{minute, `06:00 start | 06:10 failure | 06:11 start | 06:12 failure | 06:13 start | 06:14 failure "retry_after":3600`, "#3 disabled (Cannot refresh after 3 attempts): final: exhausted after 3"},
 	})
 }
 
@@ -119,9 +130,6 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 		return `"rrule":"FREQ=HOURLY","dtstart":"2026-01-01","policy":{"timeout":"10m",` + policy + `}`
 	}
 	runStories(t, []storyTest{
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "refresh":"now"`, "#1, next 06:10: saved: refresh now"},
-		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 run`, "#1, next 06:10: run by hand"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, planned first: same"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":"110m"`, "#1, next 07:55: retry 1/1 +1h50m as asked, planned first: same"},
 		{hourly(`"retries":["1m"],"alignment":"until_success"`), `06:00 start | 06:05 failure "retry_after":7200`, "#1, next 08:05: retry 1/1 +2h as asked, retry first: same"},
@@ -135,7 +143,12 @@ func TestWhoAskedForTwoHoursGetsTwoHours(t *testing.T) {
 
 		// A save is no hand that wants it now
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 postponed "retry_after":7200 | 06:10 put "dtstart":"2026-01-02"`, "#0, next 08:05: planned, moved as asked"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 put "refresh":"now"`, "#1, next 06:10: saved: refresh now"},
+		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 run`, "#1, next 06:10: run by hand"},
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 06:10 disable | 06:20 enable`, "#0, next 07:00: planned"},
+
+		// It is over with the next start
 		{hourly(`"retries":["1m"]`), `06:00 start | 06:05 failure "retry_after":7200 | 08:05 start | 08:10 success`, "#0, next 09:00: planned"},
 	})
 }
@@ -147,7 +160,6 @@ func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
 	}
 	const failed = `05:58 run | 05:58 start | 05:59:30 failure "retry_after":60`
 	runStories(t, []storyTest{
-		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:30 wake", "#2 a2 until 06:11:30, next 06:00+1: if lost: exhausted after 2, planned"},
 		{daily(`"retries":["6h"]`), failed, "#1, next 06:00:30: retry 1/1 +6h, planned first: after, moved as asked"},
 		{daily(`"retries":["10s"],"retry_window":"FREQ=DAILY;BYHOUR=22"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked in window, planned first: after, m…"},
 		{daily(`"retries":["10s"],"alignment":"planned_only"`), failed, "#1, next 06:00:30: retry 1/1 +1m as asked, planned first: same"},
@@ -166,6 +178,7 @@ func TestAPlannedRefreshIsNeverDroppedBecauseAWorkerHasMovedIt(t *testing.T) {
 		{daily(`"retries":["6h"],"give_up_after":"2m"`), failed, "#1, next 06:00: gives up then: no success for 2m"},
 
 		// What was missed is skipped, in line too
+		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:30 wake", "#2 a2 until 06:11:30, next 06:00+1: if lost: exhausted after 2, planned"},
 		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:01:31 wake", "#1, next 06:00+1: misfire: skipped, late by 1m1s"},
 		{daily(`"retries":["6h"],"misfire":"skip"`), failed + " | 06:00:30 wake | 06:10:30 withdraw | 06:10:30 wake", "#1, next 06:00+1: misfire: skipped, late by 10m"},
 		{daily(`"retries":["6h"],"alignment":"until_success","misfire":"skip"`), failed + " | 13:00 wake", "#2 a2 until 13:10, next 06:00+1: if lost: exhausted after 2, planned"},
@@ -280,17 +293,17 @@ func TestTheErrorClassDecidesWhetherAFailureIsRetried(t *testing.T) {
 	for _, test := range []struct{ policy, fields, want string }{
 		{`{"retries":["1m"]}`, `"error_type":"Gone"`, retry},
 		{`{"retries":["1m"]}`, ``, retry},
-		{optIn, `"error_type":"NetworkError"`, retry},
-		{optIn, `"error_type":"networkerror"`, final(`retried only on other errors than "networkerror"`)},
 
 		// Opt-in: a wrapped error of the right class only
+		{optIn, `"error_type":"NetworkError"`, retry},
+		{optIn, `"error_type":"networkerror"`, final(`retried only on other errors than "networkerror"`)},
 		{optIn, `"error_type":"Gone"`, final(`retried only on other errors than "Gone"`)},
 		{`{"retries":["1m"],"retry_on":[]}`, `"error_type":"Gone"`, final(`retried only on other errors than "Gone"`)},
+
+		// Opt-out
 		{optOut, `"error_type":"NetworkError"`, retry},
 		{optOut, `"error_type":"Gone"`, final("never retry Gone")},
 		{optOut, `"error_type":"ValidationError"`, final("never retry ValidationError")},
-
-		// Opt-out
 		{optOut, `"error_type":"permanent"`, retry}, // a word of policies, not of workers
 
 		// The result's own word goes before all of it

@@ -30,10 +30,10 @@ func TestAModelThatWaitsForAPlannedRefreshIsPlannedAnewByAChangedRule(t *testing
 		// What was over under the old rule begins again under the new one
 		{everyHour, "00:30 policy " + noRule + " | 09:30 policy " + hourly, "#0, next 10:00: planned"},
 		{thumbnail, "00:00 start | 00:01 success | 09:30 policy " + hourly, "#0, next 10:00: planned"},
-		{yearly + `,"timezone":"Asia/Kolkata"`, "09:10 policy " + hourly, "#0, next 09:30: planned"},
-		{yearly + `,"dtstart":"20260101T001500"`, "09:10 policy " + hourly, "#0, next 09:15: planned"},
 
 		// Its own timezone and dtstart hold for the rule of the policy
+		{yearly + `,"timezone":"Asia/Kolkata"`, "09:10 policy " + hourly, "#0, next 09:30: planned"},
+		{yearly + `,"dtstart":"20260101T001500"`, "09:10 policy " + hourly, "#0, next 09:15: planned"},
 	})
 }
 
@@ -90,9 +90,9 @@ func TestAPhaseMovesThePlannedRefreshThatAModelWaitsForAndAllBehindIt(t *testing
 		{everyHour, "00:30 level 3m20s", "#0, next 01:03:20: planned"},
 		{everyHour, "00:30 level 3m20s | 01:03:20 start | 01:05 success", "#0, next 02:03:20: planned"},
 		{everyHour, "00:30 level 10m | 00:40 level 1m", "#0, next 01:01: planned"},
-		{everyHour, "00:30 level 10m | 01:05 level 1m", "#0, next 01:10: planned"},
 
 		// Its own time would be in the past: the next one is the first that moves
+		{everyHour, "00:30 level 10m | 01:05 level 1m", "#0, next 01:10: planned"},
 		{everyHour, "00:30 level 10m | 01:05 level 1m | 01:10 start | 01:11 success", "#0, next 02:01: planned"},
 
 		// A save that changes the rule keeps it, and so does a failure, a stop and a changed policy
@@ -175,8 +175,8 @@ func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
 
 func TestTheOwnRuleOfAModelWinsAsAWhole(t *testing.T) {
 	runStories(t, []storyTest{
-		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, "", "#0, next 07:00: planned"},
 		// Not the zone of the policy either
+		{`"rrule":"FREQ=DAILY;BYHOUR=7",` + nightly, "", "#0, next 07:00: planned"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=7","timezone":"America/New_York",` + nightly, "", "#0, next 12:00: planned"},
 		// … nor its dtstart: the model's is midnight of the day on which it was created
 		{`"rrule":"FREQ=HOURLY;INTERVAL=5",` + strings.Replace(nightly, `"rrule"`, `"dtstart":"2026-01-01T01:00:00","rrule"`, 1), "", "#0, next 05:00: planned"},

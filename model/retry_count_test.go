@@ -61,9 +61,9 @@ func TestBeyondTheLastRowAModelIsExhausted(t *testing.T) {
 	const table = `"policy":{"timeout":"1h","retries":{"by_age":[{"up_to":"1h","delay":"10m"},{"up_to":"2h","delay":"next"}]},"on_exhausted":"give_up"}`
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
 	runStories(t, []storyTest{
+		// The age counts from the first start of a model that never succeeded
 		{table, "00:00 wake | 00:30 failure", "#1, next 00:40: retry 1 +10m, none planned"},
 		{table, "00:00 wake | 01:00 failure", "#1, next 01:10: retry 1 +10m, none planned"},
-		// The age counts from the first start of a model that never succeeded
 		{table, "00:00 wake | 01:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: none planned to wait for"},
 		{hourly + table, "01:00 wake | 02:30 failure", "#1, next 03:00: retry 1 when planned"},
 		{hourly + table, "01:00 wake | 03:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
@@ -113,11 +113,13 @@ func TestPostponedAndInterruptedAttemptsAreNotCounted(t *testing.T) {
 		{daily, `06:00 start | 06:10 interrupted`, "#0 deferred 1, next 06:10: interrupted: again at once"},
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:11 interrupted`, "#1 deferred 1, next 06:11: interrupted: again at once"},
 		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 postponed "retry_after":60`, "#0 deferred 2, next 06:12: postponed by the worker +1m"},
-		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 success`, "#0, next 16:00: planned"},
-		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1/6 at once, before planned"},
 
 		// What ends the row
+		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 success`, "#0, next 16:00: planned"},
+		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:10 interrupted | 06:11 put "payload":{"size":2}`, "#0, next 06:10: saved while due"},
+
+		// What does not: nobody took it
 		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 07:10 withdraw`, "#0 deferred 1, next 07:10: withdrawn: no worker took it"},
 	})
 }

@@ -16,10 +16,12 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 	const toTheLast = "06:00 start | 06:00 failure | 06:00 start | 06:00 failure | 06:01 start | 06:01 failure | 06:06 start | 06:06 failure | " +
 		"06:21 start | 06:21 failure | 06:51 start | 06:51 failure | 07:51 start"
 	runStories(t, []storyTest{
+		// What a timeout at the deadline would decide
 		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once, before planned"},
 		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
-		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: if lost: retry 1/6 at once, before planned"},
+
 		// Joined with the schedule
+		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: if lost: retry 1/6 at once, before planned"},
 		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 		{daily, "15:30 run | 15:30 start", "#1 a1 until 16:30, next 16:30: if lost: retry 1/6 at once, before planned"},
 
@@ -27,12 +29,12 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 		{daily, toTheLast, "#7 a7 until 08:51, next never: if lost: final: exhausted after 7"},
 		{lenient, toTheLast, "#7 a7 until 08:51, next 16:00: if lost: exhausted after 7, planned"},
 		{banner, "00:00 start", "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
-		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps start"},
-		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: if lost: retry 1/6 at once, before planned"},
 
 		// Timeout longer than the interval: refreshes do not overlap each other
+		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps start"},
 
 		// A missed time starts once, and everything counts from now
+		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: if lost: retry 1/6 at once, before planned"},
 	})
 }
 
@@ -70,17 +72,19 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 		none  = twice + `"policy":{"timeout":"none","retries":["5m","5m"],"on_exhausted":"give_up"}`
 	)
 	runStories(t, []storyTest{
-		{none, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
 		// Two variables: no deadline but the next planned time
+		{none, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
 		{none, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1/2 at once: no answer until planned"},
 		{none, "06:00 wake | 16:00 timeout | 16:00 wake", "#2 a2 until 06:00+1, next 06:00+1: if lost: retry 2/2 at once: no answer until planned"},
 		{none, "06:00 wake | 16:00 timeout | 16:00 wake | 06:00+1 timeout | 06:00+1 wake", "#3 a3 until 16:00+1, next never: if lost: final: exhausted after 3"},
 		{none, "06:00 wake | 07:00 failure", "#1, next 07:05: retry 1/2 +5m, before planned"},
 		{none, "06:00 wake | 15:00 started", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
+
+		// Nobody noticed the planned time until later
 		{none, "06:00 wake | 18:00 timeout", "#1, next 18:00: retry 1/2 at once: no answer until planned"},
-		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: exhausted after 1, planned now"},
 
 		// No retry is left: the planned refresh runs all the same, or the model gives up
+		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: exhausted after 1, planned now"},
 		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: exhausted after 1, planned now"},
 		{twice + `"policy":{"timeout":"none","retries":[],"on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: exhausted after 1"},
 		{twice + `"policy":{"timeout":"none","retries":["5m"],"never_retry":["timeout"]}`, "06:00 wake | 16:00 timeout",
@@ -125,11 +129,15 @@ func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
 
 		// Late, but nobody had noticed: the work has begun after all
 		{queued, "00:00 wake | 00:11 started", "#1 a1 until 01:11, next 01:12: if lost: retry 1/1 +1m, none planned"},
+
+		// Workers that never say so may end in time
 		{queued, "00:00 wake | 00:09 success", "#0, next never: finished: one-shot"},
+
+		// Without a queue timeout `started` moves the deadline as well
 		{strings.Replace(queued, `"queue_timeout":"10m",`, "", 1), "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
-		{`"policy":{"timeout":"none","queue_timeout":"10m"}`, "00:00 wake", "#1 a1 until 00:10, next 00:10: if not begun: again, not counted"},
 
 		// Work without a timeout
+		{`"policy":{"timeout":"none","queue_timeout":"10m"}`, "00:00 wake", "#1 a1 until 00:10, next 00:10: if not begun: again, not counted"},
 		{atSixteen + `"policy":{"timeout":"none","queue_timeout":"10m","retries":["1m"]}`, "06:00 run | 06:00 wake | 06:09 started",
 			"#1 a1 until 16:00, next 16:00: if lost: retry 1/1 at once: no answer until planned"},
 	})
@@ -145,12 +153,16 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 		{at(6, ""), "06:00 wake | 06:10 failure", "#1, next 09:00: retry 1/1 +10m in window, before planned"},
 		{at(6, ""), "17:00 run | 17:00 wake | 17:10 failure", "#1, next 06:00+1: retry 1/1 +10m in window, planned first: after"},
 		{at(6, `,"alignment":"until_success"`), "17:00+4 run | 17:00+4 wake | 17:10+4 failure", "#1, next 09:00+7: retry 1/1 +10m in window, retry first: after"},
+
+		// The planned refresh itself, and a wait for it, need no window
 		{at(6, ""), "06:00 wake | 06:10 success", "#0, next 06:00+1: planned"},
 		{`"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"retries":["next"],"retry_window":"` + officeHours + `"}`, "06:00 wake | 06:01 failure", "#1, next 06:00+1: retry 1/1 when planned"},
-		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: after"},
-		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1/1 +10m in window, before planned"},
 
 		// A wish of the worker is moved too
+		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: after"},
+
+		// In the zone of the model
+		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1/1 +10m in window, before planned"},
 		// … or of the policy, for a one-shot
 		{`"policy":{"retries":["10m"],"timezone":"America/New_York","retry_window":"` + officeHours + `"}`, "00:00 wake | 00:05 failure", "#1, next 14:00: retry 1/1 +10m in window, none planned"},
 	})
@@ -219,6 +231,8 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 		{`"policy":{"timeout":"1h","retries":[],"misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
 		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
 		{misfiring("skip"), `07:00 put "refresh":"now" | 09:00 wake`, late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
+
+		// A retry, a postponed and an interrupted attempt
 		{misfiring("skip"), "06:00 wake | 06:10 failure | 09:00 wake", "#2 a2 until 10:00, next 10:05: if lost: retry 2/2 +5m, before planned"},
 		{misfiring("skip"), `06:00 wake | 06:10 postponed "retry_after":600 | 09:00 wake`, "#1 a2 until 10:00 deferred 1, next 10:05: if lost: retry 1/2 +5m, before planned"},
 

@@ -284,9 +284,10 @@ func TestTheSameInputGivesTheSameDecision(t *testing.T) {
 		message := Message{Type: MessageFailure, AttemptUID: w.m.AttemptUID, Failure: policy.Failure{ErrorType: rapid.SampledFrom([]string{"", "A", "C"}).Draw(r, "type")}}
 		end := w.m.DeadlineAt
 		for name, decide := range map[string]func(Model) any{
-			"failure": func(m Model) any { d, o := m.Handle(message, end); return []any{d, o} },
-			"timeout": func(m Model) any { return m.Expire(end) }, "withdraw": func(m Model) any { return m.Withdraw(end) },
-			"start": func(m Model) any { return m.Start(end, "again") },
+			"failure":  func(m Model) any { d, o := m.Handle(message, end); return []any{d, o} },
+			"timeout":  func(m Model) any { return m.Expire(end) },
+			"withdraw": func(m Model) any { return m.Withdraw(end) },
+			"start":    func(m Model) any { return m.Start(end, "again") },
 		} {
 			before := w.m
 			if first, second := decide(w.m), decide(w.m); !reflect.DeepEqual(first, second) || before.State != w.m.State {

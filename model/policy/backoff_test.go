@@ -63,21 +63,22 @@ func TestTheShortFormOfABackoffIsReadToTheLetter(t *testing.T) {
 func TestABadBackoffIsRefusedWithTheField(t *testing.T) {
 	const ftl = `retries: expected "[<count>] <min> [<max>]" such as "10 5s 10m", or a list, found `
 	refusals(t, map[string]string{
-		`{"retries":""}`: ftl + `""`, `{"retries":"0s"}`: ftl + `"0s"`,
-		`{"retries":"3 5s 10m 1h"}`:  ftl + `"3 5s 10m 1h"`,
-		`{"retries":"10m 5s"}`:       ftl + `"10m 5s"`,    // max below min
-		`{"retries":"5 minutes"}`:    ftl + `"5 minutes"`, // not five retries
-		`{"retries":"5s soon"}`:      ftl + `"5s soon"`,
-		`{"retries":"-1 5s"}`:        `retries: expected a count from 0 to 1000, found "-1 5s"`,
-		`{"retries":"1e999 5s 10m"}`: ftl + `"1e999 5s 10m"`,
-		`{"retries":{}}`:             "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
+		`{"retries":""}`:              ftl + `""`,
+		`{"retries":"10m 5s"}`:        ftl + `"10m 5s"`, // max below min
+		`{"retries":"0s"}`:            ftl + `"0s"`,
+		`{"retries":"3 5s 10m 1h"}`:   ftl + `"3 5s 10m 1h"`,
+		`{"retries":"5 minutes"}`:     ftl + `"5 minutes"`, // not five retries
+		`{"retries":"5s soon"}`:       ftl + `"5s soon"`,
+		`{"retries":"-1 5s"}`:         `retries: expected a count from 0 to 1000, found "-1 5s"`,
+		`{"retries":"1e999 5s 10m"}`:  ftl + `"1e999 5s 10m"`,
+		`{"retries":{}}`:              "retries: expected " + wantRetries + ", found an object without strategy, by_age or expr",
+		`{"retries":{"strategy":""}}`: `retries.strategy: expected fixed or linear or exponential or fibonacci, found ""`,
 
-		`{"retries":{"strategy":""}}`:                                    `retries.strategy: expected fixed or linear or exponential or fibonacci, found ""`,
-		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
 		`{"retries":{"strategy":"quadratic"}}`:                           `retries.strategy: expected fixed or linear or exponential or fibonacci, found "quadratic"`,
 		`{"retries":{"strategy":"fixed","base":0}}`:                      `retries.base: expected a duration above zero, such as "1m", found 0`,
 		`{"retries":{"strategy":"fixed","base":null}}`:                   `retries.base: expected a duration above zero, such as "1m", found nothing`,
 		`{"retries":{"strategy":"fixed","cap":"59s"}}`:                   `retries.cap: expected at least the base of 1m, found "59s"`,
+		`{"retries":{"strategy":"fixed","cap":true}}`:                    "retries.cap: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":true}}`:                  "retries.count: expected a text or a number, found true",
 		`{"retries":{"strategy":"fixed","count":-1}}`:                    "retries.count: expected a whole number from 0 to 1000, or unlimited, found -1",
 		`{"retries":{"strategy":"fixed","factor":2}}`:                    `retries.factor: expected strategy exponential with it, found "fixed"`,

@@ -45,7 +45,8 @@ func TestAnExpressionKnowsTheOccasion(t *testing.T) {
 		`reason matches "^HTTP 5\\d\\d" ? 31 : false`:          "31s",
 		`queue_depth > 1000 ? "15m" : "1m"`:                    "15m", // retry by queue size
 		`seconds_since_success > 86400 ? "1h" : "1m"`:          "1h",
-		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s", `len(reason) + k`: "24s",
+		`seconds_since_success == 129600.5 ? 1 : 2`:            "1s",
+		`len(reason) + k`: "24s",
 	} {
 		delay, retry, err := inExpression(t, text).Delay(input)
 		if err != nil || !retry || formatDelay(delay) != want {

@@ -123,10 +123,14 @@ func TestACalendarIsClosedFromEachOccurrenceForItsLength(t *testing.T) {
 
 func TestPeriodsThatTouchOrOverlapAreOne(t *testing.T) {
 	closes(t, `{"name":"weekend","rrule":"FREQ=WEEKLY;BYDAY=SA,SU","for":"24h"}`, map[string]string{ // they touch
-		"2026-06-12 23:59:59": "", "2026-06-13 00:00:00": "2026-06-15 00:00:00 +0000", "2026-06-15 00:00:00": "",
+		"2026-06-12 23:59:59": "",
+		"2026-06-13 00:00:00": "2026-06-15 00:00:00 +0000",
+		"2026-06-15 00:00:00": "",
 	})
 	closes(t, `{"name":"a","rrule":"RDATE:20261224T120000,20261225T000000,20261226T000000,20261227T000001","for":"1d"}`, map[string]string{ // they overlap, and one comes a second late
-		"2026-12-24 12:00:00": "2026-12-27 00:00:00 +0000", "2026-12-27 00:00:00": "", "2026-12-27 00:00:01": "2026-12-28 00:00:01 +0000",
+		"2026-12-24 12:00:00": "2026-12-27 00:00:00 +0000",
+		"2026-12-27 00:00:00": "",
+		"2026-12-27 00:00:01": "2026-12-28 00:00:01 +0000",
 	})
 	closes(t, `{"name":"a","rrule":"RRULE:FREQ=WEEKLY;BYDAY=SU;BYHOUR=2;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=MONTHLY;BYMONTHDAY=14;BYHOUR=3;BYMINUTE=0;BYSECOND=0","for":"2h"}`,
 		map[string]string{"2026-06-14 02:30:00": "2026-06-14 05:00:00 +0000", "2026-06-21 02:30:00": "2026-06-21 04:00:00 +0000", "2026-07-14 04:30:00": "2026-07-14 05:00:00 +0000"})
