@@ -125,9 +125,8 @@ func TestSlotsAreReadAsTheyWereWritten(t *testing.T) {
 func TestTheEndOfALineIsRememberedWhileSomebodyHoldsASlot(t *testing.T) {
 	got := (Slots{second(11), second(11)}).Last()
 	failIf(t, got != second(11), "nobody holds one: forgotten %s", got)
-	if got := (Slots{second(12), second(11)}).Last(); got != second(12).Add(lineKept) {
-		t.Errorf("somebody holds one: forgotten %s", got)
-	}
+	got = (Slots{second(12), second(11)}).Last()
+	failIf(t, got != second(12).Add(lineKept), "somebody holds one: forgotten %s", got)
 }
 
 // startsOfAKey lets models of a key with a rate become due, and a dispatcher run at some instants only. It returns when they started, by uid.

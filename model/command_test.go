@@ -225,9 +225,8 @@ func TestABulkPicksOnlyWhatItsSelectorDoes(t *testing.T) {
 		_, outcome, picked := bulk.Decide(&m, m.Status(now, false), now)
 		failIf(t, picked || outcome == Applied, "%s: picked %v, %q", action, picked, outcome)
 		bulk.Selector = Selector{}
-		if _, outcome, picked := bulk.Decide(&m, StatusBroken, now); !picked || outcome != Broken {
-			t.Errorf("%s of what is no model: picked %v, %q", action, picked, outcome)
-		}
+		_, outcome, picked = bulk.Decide(&m, StatusBroken, now)
+		failIf(t, !picked || outcome != Broken, "%s of what is no model: picked %v, %q", action, picked, outcome)
 	}
 	err := (&Bulk{Action: "polish"}).Validate()
 	failIf(t, err == nil, "an unknown action is accepted")

@@ -226,9 +226,8 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		failIf(t, refusedField(err) != test.field || errors.As(err, &refused) && refused.Want != "a name other than "+test.want,
 			"%+v %s: %v", test.wire, test.payload, err)
 		m.Payload = d.Payload // saved before the queue had these names
-		if _, _, err := m.Put(d, policy.Default(), true, monday); err != nil {
-			t.Errorf("%s: what is stored may be saved again, %v", test.payload, err)
-		}
+		_, _, err = m.Put(d, policy.Default(), true, monday)
+		failIf(t, err != nil, "%s: what is stored may be saved again, %v", test.payload, err)
 		text := startedOn(test.wire, d.Payload)
 		failIf(t, !json.Valid([]byte(text)), "found %s", text)
 	}

@@ -213,9 +213,8 @@ func TestAFinalFailureTellsTheOwnerAndStopsTheModel(t *testing.T) {
 	failIf(t, !d.Final || d.Exhausted || d.Notice != policy.NoticeDisabled || !d.Next.FinalFailureAt.Equal(clock("06:20")), "found %+v", d)
 	failIf(t, !s.m.FailingSince.Equal(clock("06:10")), "failing since %s, want the first failure at 06:10", clockText(s.m.FailingSince))
 	s = tell(t, atSixAnd16+oneThenGo, "06:00 start | 06:10 failure | 06:10 start | 06:20 failure")
-	if d := s.decision; d.Final || !d.Exhausted || d.Notice != policy.NoticeNone {
-		t.Errorf("waiting for the planned refresh alarms nobody, found %+v", d)
-	}
+	d = s.decision
+	failIf(t, d.Final || !d.Exhausted || d.Notice != policy.NoticeNone, "waiting for the planned refresh alarms nobody, found %+v", d)
 }
 
 func TestTheOwnerIsToldOfTheFailureThatThePolicyNamesOnceInACycle(t *testing.T) {

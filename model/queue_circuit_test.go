@@ -96,9 +96,8 @@ func TestAnOpenCircuitOfTheQueueLetsNoGiveUpWindowEnd(t *testing.T) {
 	decision := s.m.StartOrSkip(clock("14:00"), "a2")
 	failIf(t, decision.Event != EventStart, "want a start while it is open, got %s", decision.Event)
 	s.m.QueueCircuit.Open = false
-	if decision := s.m.StartOrSkip(clock("14:00"), "a2"); decision.Event != EventGiveUp {
-		t.Errorf("want the end of the window when it is closed, got %s", decision.Event)
-	}
+	decision = s.m.StartOrSkip(clock("14:00"), "a2")
+	failIf(t, decision.Event != EventGiveUp, "want the end of the window when it is closed, got %s", decision.Event)
 }
 
 func TestAFailureThatTheCircuitOfTheQueueHoldsBackWaitsAsLongAsItsWorkerAsked(t *testing.T) {

@@ -173,9 +173,8 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	}
 	lines := story(t, s.object("explain", "d"))
 	failIf(t, !slices.Contains(lines, "3rd in line, 0.5 a second: about 6.0s"), "want the place of a model that is to be started, got %q", lines)
-	if lines := story(t, s.object("explain", "a")); strings.Contains(strings.Join(lines, "\n"), "in line") {
-		t.Errorf("want no place in line of what was taken, got %q", lines)
-	}
+	lines = story(t, s.object("explain", "a"))
+	failIf(t, strings.Contains(strings.Join(lines, "\n"), "in line"), "want no place in line of what was taken, got %q", lines)
 }
 
 // told wants lines in the story of a model.

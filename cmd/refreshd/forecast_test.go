@@ -112,9 +112,9 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 		}
 
 		cleared := c.object("level", "--clear", "-l", "uid="+uid)
-		if got := c.object("model", "get", uid); cleared["changed"] != 1.0 || got["phase"] != "" || !strings.HasSuffix(fmt.Sprint(got["refresh_at"]), fmt.Sprintf(":%02d:07.000Z", minute)) {
-			t.Errorf("cleared: %v, %v", cleared, got["refresh_at"])
-		}
+		got = c.object("model", "get", uid)
+		failIf(t, cleared["changed"] != 1.0 || got["phase"] != "" || !strings.HasSuffix(fmt.Sprint(got["refresh_at"]), fmt.Sprintf(":%02d:07.000Z", minute)),
+			"cleared: %v, %v", cleared, got["refresh_at"])
 	})
 }
 
@@ -143,9 +143,8 @@ func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *tes
 		eachModel(func(q *fixture.Queue, record *store.Record, now time.Time) {
 			q.Commit(now, record.Decide(record.Succeed(now, nil), now))
 		})
-		if done := c.object("level", "--apply"); done["changed"] != plan["moves"] || done["left"] != 0.0 {
-			t.Errorf("when they have ended: %v", done)
-		}
+		done = c.object("level", "--apply")
+		failIf(t, done["changed"] != plan["moves"] || done["left"] != 0.0, "when they have ended: %v", done)
 		journal := 0
 		for _, part := range d.Parts {
 			err := part.Report().EachEntry(t.Context(), time.UnixMilli(1), func(entry model.JournalEntry) error {

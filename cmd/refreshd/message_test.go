@@ -49,9 +49,8 @@ func TestARejectedMessageIsListedAndHandledAgainOnceItsReasonIsMended(t *testing
 		failIf(t, len(left) != 2, "expected two messages that are still rejected, found %v", left)
 		expectContains(t, c.fail(exitFailed, "rejected", "requeue", about[1]), about[1]+": expected the ID of a rejected message, found none of that ID")
 		expectContains(t, c.do("rejected", "drop", "--all"), "2 messages\n")
-		if left := c.ids(); len(left) != 0 {
-			t.Errorf("expected none left, found %v", left)
-		}
+		left = c.ids()
+		failIf(t, len(left) != 0, "expected none left, found %v", left)
 	})
 }
 

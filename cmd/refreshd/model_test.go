@@ -161,9 +161,8 @@ func TestAKeyOfAWrongTypeIsBrokenAndTellsWhatItIs(t *testing.T) {
 
 		redis.HSet(t.Context(), "bigtables:model:daily", "rrule", "FREQ=NEVER", "rev", "x")
 		redis.Set(t.Context(), "bigtables:payload:daily", "{", 0)
-		if got := c.object("model", "get", "daily"); !strings.Contains(fmt.Sprint(got["fault"]), "FREQ") || got["payload"] != nil {
-			t.Errorf("expected the fault told and no payload, found %v", got)
-		}
+		got = c.object("model", "get", "daily")
+		failIf(t, !strings.Contains(fmt.Sprint(got["fault"]), "FREQ") || got["payload"] != nil, "expected the fault told and no payload, found %v", got)
 		redis.HSet(t.Context(), "bigtables:model:once", "refresh_why", "x\x1b[2Jy\nz", "user_friendly_status", "\u202Ework")
 		for _, command := range []string{"get once", "ls"} {
 			text := c.do(line("model " + command)...)

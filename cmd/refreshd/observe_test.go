@@ -226,7 +226,6 @@ func TestWithoutACollectorNothingIsTraced(t *testing.T) {
 	failIf(t, err != nil || a.traces != nil || a.storeConfig().Traces, "found traces, %v", err)
 	done()
 	t.Setenv("OTEL_SDK_DISABLED", "true")
-	if _, err := a.openTraces(t.Context(), &loopFlags{traces: "http://127.0.0.1:4318"}); err != nil || a.traces != nil {
-		t.Errorf("found traces that are switched off, %v", err)
-	}
+	_, err = a.openTraces(t.Context(), &loopFlags{traces: "http://127.0.0.1:4318"})
+	failIf(t, err != nil || a.traces != nil, "found traces that are switched off, %v", err)
 }

@@ -183,9 +183,8 @@ func TestManyDocumentsOfManyPartsAreSavedByFewCommitsInTheirOrder(t *testing.T) 
 	info := server.Client(t).Info(t.Context(), "commandstats").Val()
 	_, calls, _ := strings.Cut(info, "cmdstat_evalsha:calls=")
 	calls, _, _ = strings.Cut(calls, ",")
-	if commits, err := strconv.Atoi(calls); err != nil || commits < 8 || commits > 20 {
-		t.Errorf("expected 8 to 20 commits, found %s, %v", calls, err)
-	}
+	commits, err := strconv.Atoi(calls)
+	failIf(t, err != nil || commits < 8 || commits > 20, "expected 8 to 20 commits, found %s, %v", calls, err)
 	var lines strings.Builder
 	const last = 20 * operate.BatchSize
 	for n := range last { // one model again and again ends as its last document

@@ -63,7 +63,6 @@ func TestWhoeverSavesModelsIsShownOnceHowEachRuleInEnglishWasRead(t *testing.T) 
 	for i := range 200 {
 		c.in += fmt.Sprintf("{\"uid\":\"m%d\",\"rrule\":\"every %d minutes\"}\n", i, i+1)
 	}
-	if _, _, stderr := c.run("model", "put", "-"); strings.Count(stderr, "read as: ") != 100 {
-		t.Errorf("expected the first 100 rules told, found %s", stderr)
-	}
+	_, _, stderr = c.run("model", "put", "-")
+	failIf(t, strings.Count(stderr, "read as: ") != 100, "expected the first 100 rules told, found %s", stderr)
 }

@@ -24,9 +24,8 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 		stopIf(t, err != nil, "%v", err)
 		q.Command("{}")
 		got := c.object("stats")
-		if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["at"])); err != nil {
-			t.Error(err)
-		}
+		_, err = time.Parse(time.RFC3339, fmt.Sprint(got["at"]))
+		failIf(t, err != nil, "%v", err)
 		living, _ := got["living"].(map[string]any)
 		if pollers, _ := living["pollers"].([]any); len(pollers) != 1 { // that of the claim
 			t.Errorf("expected a poller that lives, found %v", living)

@@ -51,9 +51,8 @@ func (n *named) round() {
 	n.t.Helper()
 	_, err := n.poller.RunOnce(n.t.Context())
 	stopIf(n.t, err != nil, "%v", err)
-	if _, err := n.dispatcher.RunOnce(n.t.Context()); err != nil {
-		n.t.Fatal(err)
-	}
+	_, err = n.dispatcher.RunOnce(n.t.Context())
+	stopIf(n.t, err != nil, "%v", err)
 }
 
 func (n *named) input() []string { return n.queue.List(n.part.Keys.Input) }
@@ -74,9 +73,8 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		stopIf(t, diff != "", "%v", diff)
 		n.queue.Command(put("http://2")) // it takes the place of what stands there
 		n.round()
-		if diff := cmp.Diff([]string{entry("http://2")}, n.input()); diff != "" {
-			t.Fatal(diff)
-		}
+		diff = cmp.Diff([]string{entry("http://2")}, n.input())
+		stopIf(t, diff != "", "%v", diff)
 		n.queue.Redis.LPop(t.Context(), n.part.Keys.Input)
 		attempt := n.queue.Attempt("b")
 		n.queue.Say(fmt.Sprintf(`{"type":"started","uid":"b","attempt_uid":%q,"worker":"w"}`, attempt))

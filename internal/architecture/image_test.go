@@ -39,9 +39,8 @@ func TestAnImageKnowsItsVersion(t *testing.T) {
 	told := versionOf("")
 	failIf(t, !strings.HasSuffix(told, ", commit "+commit[:12]+"\n"), "in a checkout: want the commit %s, got %s", commit, told)
 	must(t, os.WriteFile(filepath.Join(checkout, ".git", "HEAD"), []byte("gitdir: elsewhere"), 0o600))
-	if told := versionOf("v1.2.3"); !strings.Contains(told, "refreshd v1.2.3,") {
-		t.Errorf("without a commit: want the version that was given, got %s", told)
-	}
+	told = versionOf("v1.2.3")
+	failIf(t, !strings.Contains(told, "refreshd v1.2.3,"), "without a commit: want the version that was given, got %s", told)
 }
 
 var buildCommand = regexp.MustCompile(`(?s)RUN (git rev-parse .*?\./cmd/refreshd)\n`)

@@ -194,8 +194,7 @@ func TestSystemdKeepsADaemonFromAllThatItDoesNotNeed(t *testing.T) {
 			t.Errorf("%s: want its exposure, got %v\n%s", name, err, told)
 			continue
 		}
-		if level, err := strconv.ParseFloat(string(found[1]), 64); err != nil || level > 1.5 {
-			t.Errorf("%s: want an exposure of at most 1.5, got %s\n%s", name, found[1], told)
-		}
+		level, err := strconv.ParseFloat(string(found[1]), 64)
+		failIf(t, err != nil || level > 1.5, "%s: want an exposure of at most 1.5, got %s\n%s", name, found[1], told)
 	}
 }

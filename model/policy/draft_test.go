@@ -128,9 +128,8 @@ func TestAWarningIsCheckedAgainstTheFreshnessThatTheDefaultGives(t *testing.T) {
 	} {
 		draft, err := Read(jsonOf(t, text))
 		must(t, err)
-		if _, err := draft.Complete(policyOf(t, ofTheHouse)); err == nil || err.Error() != want {
-			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
-		}
+		_, err = draft.Complete(policyOf(t, ofTheHouse))
+		failIf(t, err == nil || err.Error() != want, "%s:\n got %v\nwant %s", text, err, want)
 	}
 	const alone = `{"warn_within":"1h"}`
 	if _, err := ParseStored(jsonOf(t, alone)); refusedField(err) != "fresh_within" {

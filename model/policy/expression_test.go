@@ -231,9 +231,9 @@ func TestAnAlignmentByExpressionIsStoredAndWarnedOf(t *testing.T) {
 	text, err := json.Marshal(p)
 	const want = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":{"expr":"retry_at + timeout \u003e planned_at + 5m ? planned_at : retry_at"},"on_exhausted":"next_planned"}`
 	failIf(t, string(text) != want || err != nil, "got %s, %v", text, err)
-	if again, err := ParseStored(jsonOf(t, string(text))); err != nil || !again.Equal(p) || again.Alignment != AlignPlanned || again.AlignmentName() != "aligned by expression" {
-		t.Errorf("became %+v, %v", again, err)
-	}
+	again, err := ParseStored(jsonOf(t, string(text)))
+	failIf(t, err != nil || !again.Equal(p) || again.Alignment != AlignPlanned || again.AlignmentName() != "aligned by expression",
+		"became %+v, %v", again, err)
 	got := linted(t, fieldsOf{"timeout": "1m", "alignment": fieldsOf{"expr": "retry_at > planned_at ? now - 1h : now"}})
 	failIf(t, len(got) != 1 || !strings.HasPrefix(got[0], "alignment.expr: fails for a retry in 2h, planned in 1h: expected a time from now"),
 		"warned of %q", got)

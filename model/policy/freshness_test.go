@@ -156,14 +156,11 @@ func TestAPolicyIsAtMost16KiBUnlessItIsStoredAlready(t *testing.T) {
 	failIf(t, err != nil, "expected the largest policy to be read, found %v", err)
 	large := sized(t, maxPolicyBytes+1)
 	const want = "expected at most 16384 bytes of JSON, found 16385"
-	if _, err := Parse(large); err == nil || err.Error() != want {
-		t.Errorf("expected %q, found %v", want, err)
-	}
-	if _, err := ParseStored(large); err != nil {
-		t.Errorf("expected a stored policy to stay readable, found %v", err)
-	}
+	_, err = Parse(large)
+	failIf(t, err == nil || err.Error() != want, "expected %q, found %v", want, err)
+	_, err = ParseStored(large)
+	failIf(t, err != nil, "expected a stored policy to stay readable, found %v", err)
 	p := policyOfValue(t, large)
-	if err := p.CheckSize(); err == nil || err.Error() != want {
-		t.Errorf("expected %q, found %v", want, err)
-	}
+	err = p.CheckSize()
+	failIf(t, err == nil || err.Error() != want, "expected %q, found %v", want, err)
 }

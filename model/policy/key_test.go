@@ -84,9 +84,8 @@ func TestAKeyOfAModelNamesWhatItCountsBy(t *testing.T) {
 	}
 	got := keyOf(t, "{policy}").Of("{}", nil, "")
 	failIf(t, got != "", "no policy gives %q", got)
-	if got := keyOf(t, "{label.x}").Of("{}", nil, ""); got != "" {
-		t.Errorf("no labels give %q", got)
-	}
+	got = keyOf(t, "{label.x}").Of("{}", nil, "")
+	failIf(t, got != "", "no labels give %q", got)
 }
 
 // sumOf is what stands behind the ~ of a value that is no plain one.

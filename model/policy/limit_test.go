@@ -31,9 +31,8 @@ func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
 		if err != nil || rate != want.rate || rate.String() != want.form || rate.Interval() != want.interval {
 			t.Errorf("%q is read as %+v, written %s, every %s: %v", text, rate, rate, rate.Interval(), err)
 		}
-		if again, err := ParseRate(rate.String()); err != nil || again != rate {
-			t.Errorf("%s is read back as %+v, %v", rate, again, err)
-		}
+		again, err := ParseRate(rate.String())
+		failIf(t, err != nil || again != rate, "%s is read back as %+v, %v", rate, again, err)
 	}
 	failIf(t, (Rate{}).Interval() != 0 || (Rate{}).String() != "", "no rate has an interval or a text")
 }

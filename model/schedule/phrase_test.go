@@ -60,9 +60,8 @@ func TestEnglishBecomesTheRuleThatItSays(t *testing.T) {
 	} {
 		got, err := RuleText(text)
 		failIf(t, got != want || err != nil, "%s:\ngot  %s, %v\nwant %s", text, got, err, want)
-		if _, err := Parse(got, "", "2001-01-01"); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		_, err = Parse(got, "", "2001-01-01")
+		failIf(t, err != nil, "%s: %v", text, err)
 	}
 }
 

@@ -110,16 +110,13 @@ func TestASearchThatIsCutShortIsAnErrorAndNotTheEnd(t *testing.T) {
 	_, found, err := s.Evaluate(at)
 	refused := (*document.Error)(nil)
 	failIf(t, found || !errors.As(err, &refused) || refused.Found != "more steps after 2026-06-01T12:00:00Z", "got %v, %v", found, err)
-	if next, found := s.Next(at); !found || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)) {
-		t.Errorf("Next = %s, %v, want a day later", next, found)
-	}
-	if _, found, err := (Spread{Schedule: s, Phase: 0.5, Length: time.Hour}).Evaluate(at); found || err == nil {
-		t.Errorf("spread: got %v, %v", found, err)
-	}
+	next, found := s.Next(at)
+	failIf(t, !found || !next.Equal(time.Date(2026, 6, 2, 12, 0, 0, 0, time.UTC)), "Next = %s, %v, want a day later", next, found)
+	_, found, err = (Spread{Schedule: s, Phase: 0.5, Length: time.Hour}).Evaluate(at)
+	failIf(t, found || err == nil, "spread: got %v, %v", found, err)
 	window := &Window{s, time.Hour, s.zone}
-	if opens, err := window.Open(at); err == nil || !strings.HasPrefix(err.Error(), "retry_window: ") || !opens.Equal(at) {
-		t.Errorf("window: got %s, %v", opens, err)
-	}
+	opens, err := window.Open(at)
+	failIf(t, err == nil || !strings.HasPrefix(err.Error(), "retry_window: ") || !opens.Equal(at), "window: got %s, %v", opens, err)
 }
 
 func TestALineThatHasEndedIsNotSearchedAgain(t *testing.T) {

@@ -21,17 +21,16 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	stopIf(t, err != nil || len(holds) != 1 || holds[0].By != "ann" || holds[0].Reason != "moves house" || !holds[0].Until.Equal(d.Clock.Now().Add(2*time.Hour)),
 		"expected a hold of two hours by ann, found %+v, %v", holds, err)
 	expect(t, d.submit("steering", "hold/release"), "is released")
-	if holds, err := fleet.Holds(t.Context()); err != nil || len(holds) != 0 && !holds[0].Released {
-		t.Errorf("expected no hold, found %+v, %v", holds, err)
-	}
+	holds, err = fleet.Holds(t.Context())
+	failIf(t, err != nil || len(holds) != 0 && !holds[0].Released, "expected no hold, found %+v, %v", holds, err)
 	expect(t, d.submit("steering", "hold/put", "reason", "all"), "expected one such as tenant=t1, or the mark that all models are meant")
 	expect(t, d.submit("steering", "hold/put", "reason", "all", "all", "yes", "cancel", "yes"), "keeps all models from starting. The bulk")
 
 	const key = "host=example.com"
 	expect(t, d.submit("steering", "circuit/open", "key", key, "reason", "their proxy", "probe", "5m"), "The circuit "+key+" is open, for 5m at least.")
-	if circuits, err := fleet.Circuits(t.Context(), key); err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy" {
-		t.Errorf("expected an open circuit, found %+v, %v", circuits, err)
-	}
+	circuits, err := fleet.Circuits(t.Context(), key)
+	failIf(t, err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy",
+		"expected an open circuit, found %+v, %v", circuits, err)
 	expect(t, d.submit("steering?key=host%3Dexample.com", "circuit/close"), "its models start again")
 	if circuits, err := fleet.Circuits(t.Context(), key); err != nil || circuits[0].Open() {
 		t.Errorf("expected a closed circuit, found %+v, %v", circuits, err)

@@ -104,12 +104,10 @@ func (f *fleet) hostile() {
 	} {
 		must(f.t, err)
 	}
-	if _, err := f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour); err != nil {
-		f.t.Fatal(err)
-	}
-	if _, err := f.queue.Fleet().BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")}); err != nil {
-		f.t.Fatal(err)
-	}
+	_, err = f.queue.Fleet().OpenCircuit(ctx, "host=example.com", attack("by"), attack("circuit"), time.Hour)
+	stopIf(f.t, err != nil, "%v", err)
+	_, err = f.queue.Fleet().BeginNewBulk(ctx, model.Bulk{Action: model.BulkRun, Selector: selector, By: attack("by"), Reason: attack("bulk")})
+	stopIf(f.t, err != nil, "%v", err)
 	// What only somebody could write who may write to Redis as he likes.
 	f.Redis.HSet(ctx, f.Store.Keys.Policies, attack("policy name"), attack("policy text"))
 	f.Redis.HSet(ctx, f.Store.Keys.Calendars, "nightly", `{"rrule":"FREQ=DAILY","for":"2h","reason":`+quoted(attack("calendar"))+`}`)

@@ -128,9 +128,8 @@ func TestWithoutTheTokenNothingIsShown(t *testing.T) {
 			"%s: expected the way to sign in, found %s", path, response.Status)
 		request := d.request("GET", path, nil)
 		request.Header.Set("Accept", "application/json")
-		if response, _ := d.ask(request); response.StatusCode != 401 || response.Header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s: expected 401, found %s", path, response.Status)
-		}
+		response, _ = d.ask(request)
+		failIf(t, response.StatusCode != 401 || response.Header.Get("WWW-Authenticate") != "Bearer", "%s: expected 401, found %s", path, response.Status)
 	}
 	if response, _ := d.ask(d.request("POST", home+"model/run", url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}})); response.StatusCode != 401 {
 		t.Errorf("expected 401, found %s", response.Status)
@@ -173,14 +172,12 @@ func TestTheTokenOpensASessionThatEnds(t *testing.T) {
 	failIf(t, status != 303, "expected the end of the session, found %d", status)
 	forged := d.request("GET", home, nil)
 	forged.AddCookie(&http.Cookie{Name: sessionCookie, Value: "99999999999.x"})
-	if response, _ := d.ask(forged); response.StatusCode != 303 {
-		t.Errorf("expected a forged session refused, found %s", response.Status)
-	}
+	response, _ = d.ask(forged)
+	failIf(t, response.StatusCode != 303, "expected a forged session refused, found %s", response.Status)
 	behindTLS := d.request("POST", "/login", url.Values{"token": {secret}})
 	behindTLS.Header.Set("X-Forwarded-Proto", "https")
-	if response, _ := d.ask(behindTLS); !response.Cookies()[0].Secure {
-		t.Error("expected a cookie for TLS alone behind a proxy that speaks it")
-	}
+	response, _ = d.ask(behindTLS)
+	failIf(t, !response.Cookies()[0].Secure, "expected a cookie for TLS alone behind a proxy that speaks it")
 }
 
 func TestAProgramBringsTheTokenWithEachRequestAndNeedsNoForm(t *testing.T) {
@@ -211,9 +208,8 @@ func TestWrongTokensOfEachClientAreBounded(t *testing.T) {
 	got := d.try(secret, "192.0.2.1")
 	failIf(t, got != 303, "expected the right one taken at once, found %d", got)
 	d.Clock.Turn(tryWindow)
-	if got := d.try("wrong", "192.0.2.1"); got != 403 {
-		t.Errorf("expected it compared after a while, found %d", got)
-	}
+	got = d.try("wrong", "192.0.2.1")
+	failIf(t, got != 403, "expected it compared after a while, found %d", got)
 }
 
 func TestTheClientIsTheLastAddressThatNoTrustedProxyHas(t *testing.T) {
@@ -252,9 +248,8 @@ func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
 	}
 	got := status(own)
 	failIf(t, got != 303, "expected the kept cookie refused, found %d", got)
-	if got := status(other); got != 200 {
-		t.Errorf("expected the other one signed in, found %d", got)
-	}
+	got = status(other)
+	failIf(t, got != 200, "expected the other one signed in, found %d", got)
 	d.Clock.Turn(sessionTime)
 	d.dashboard.auth.end(d.dashboard.auth.session())
 	left := len(d.dashboard.auth.ended)

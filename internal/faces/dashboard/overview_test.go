@@ -130,9 +130,8 @@ func TestSamplesOfAnHourAreKept(t *testing.T) {
 	all := s.all()
 	failIf(t, len(all) != 61 || !all[0].at.Equal(start.Add(139*time.Minute)), "expected those of the last hour, found %d from %s", len(all), all[0].at)
 	s.add(sample{at: start})
-	if all := s.all(); len(all) != 1 {
-		t.Errorf("expected only the sample behind a clock that was set back, found %d", len(all))
-	}
+	all = s.all()
+	failIf(t, len(all) != 1, "expected only the sample behind a clock that was set back, found %d", len(all))
 }
 
 func TestBarsStandOnTheBaseAndAreScaledTogether(t *testing.T) {

@@ -167,15 +167,13 @@ routes:
 		kept[0].Channel, kept[0].Recipient = "ops", "ops"
 		moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1])
 		stopIf(t, err != nil || moved != 1, "requeued %d, %v", moved, err)
-		if moved, err := b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1]); err != nil || moved != 0 {
-			t.Errorf("requeued %d again, %v", moved, err)
-		}
+		moved, err = b.Store.Outbox().RequeueUndelivered(t.Context(), kept[:1])
+		failIf(t, err != nil || moved != 0, "requeued %d again, %v", moved, err)
 		b.round(n)
 		got := well.all()
 		failIf(t, len(got) != 2 || got[0].id != got[1].id, "want the requeued message under its id, got %+v", got)
-		if dropped, err := b.Store.Outbox().DropUndelivered(t.Context(), kept); err != nil || dropped != 2 || len(b.undelivered()) != 0 {
-			t.Errorf("dropped %d, %v", dropped, err)
-		}
+		dropped, err := b.Store.Outbox().DropUndelivered(t.Context(), kept)
+		failIf(t, err != nil || dropped != 2 || len(b.undelivered()) != 0, "dropped %d, %v", dropped, err)
 	})
 }
 
@@ -211,14 +209,12 @@ routes:
 		got := fmt.Sprint(sizes())
 		stopIf(t, got != "[300 300]" || h.all()[0].id != h.all()[1].id, "want the same message twice, got %s", got)
 		b.after(8 * time.Minute)
-		if got := fmt.Sprint(sizes()); got != "[300 300]" {
-			t.Fatalf("want no message within ten minutes, got %s", got)
-		}
+		got = fmt.Sprint(sizes())
+		stopIf(t, got != "[300 300]", "want no message within ten minutes, got %s", got)
 		b.Clock.Set(fixture.Start.Add(5*time.Second + 10*time.Minute))
 		b.round(b.Notifier)
-		if got := fmt.Sprint(sizes()); got != "[300 300 0]" {
-			t.Errorf("want the one that came late by itself, got %s", got)
-		}
+		got = fmt.Sprint(sizes())
+		failIf(t, got != "[300 300 0]", "want the one that came late by itself, got %s", got)
 	})
 }
 
