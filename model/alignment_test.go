@@ -94,6 +94,7 @@ func TestARetryThatEndsExactlyAtPlannedMayRun(t *testing.T) {
 
 		// Only the starts count when nobody knows how long an attempt takes
 		{strings.Replace(atSixteen+joining(policy.AlignPlanned, "1h59m59s"), `"1h"`, `"none"`, 1), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
+		{strings.Replace(atSixteen+joining(policy.AlignPlanned, "2h"), `"1h"`, `"none"`, 1), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
 		{strings.Replace(atSixteen+joining(policy.AlignPlanned, "2h1s"), `"1h"`, `"none"`, 1), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
 
 		// The other border: planned would have ended when the retry starts
@@ -137,18 +138,5 @@ func TestTheWordNextWaitsForThePlannedRefresh(t *testing.T) {
 		{sixDaily + untilNext, "06:00 wake | 06:10 failure", "#1, next 06:00+1: retry 1/3 when planned"},
 		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure", "#2, next 06:11+1: retry 2/3 +1m, before planned"},
 		{sixDaily + untilNext, "06:00 wake | 06:10 failure | 06:00+1 wake | 06:10+1 failure | 06:11+1 wake | 06:12+1 failure", "#3, next 06:00+2: retry 3/3 when planned"},
-	})
-}
-
-// Only the starts count when nobody knows how long an attempt takes.
-func TestWithoutTimeoutOnlyTheStartsAreCompared(t *testing.T) {
-	at := func(alignment policy.Alignment, delay string) string {
-		return fmt.Sprintf(`%s"policy":{"timeout":"none","retries":[%q],"alignment":%q}`, atSixteen, delay, alignment)
-	}
-	last := "13:50 run | 13:50 wake | 14:00 failure"
-	runStories(t, []storyTest{
-		{at(policy.AlignPlanned, "1h59m59s"), last, "#1, next 15:59:59: retry 1/1 +1h59m59s, before planned"},
-		{at(policy.AlignPlanned, "2h"), last, "#1, next 16:00: retry 1/1 +2h, planned first: same"},
-		{at(policy.AlignPlanned, "2h1s"), last, "#1, next 16:00: retry 1/1 +2h1s, planned first: after"},
 	})
 }

@@ -36,9 +36,9 @@ func TestWhatWasParkedDoesNotCountTowardsGivingUpWhoeverEndsIt(t *testing.T) {
 			AttemptNo: 1, FailingSince: began, TryingSince: began, RefreshAt: parked, Trigger: TriggerRetry, ParkedBy: "hold:h1", ParkedSince: parked,
 		}}
 		next := end(&m).Next
-		if tried := now.Sub(next.TryingSince); next.Parked() || tried > 10*time.Minute {
-			t.Errorf("%s: parked %t, and it has tried for %s, want 10m at most of the 40m, 30m of which it was parked", name, next.Parked(), tried)
-		}
+		tried := now.Sub(next.TryingSince)
+		failIf(t, next.Parked() || tried > 10*time.Minute,
+			"%s: parked %t, and it has tried for %s, want 10m at most of the 40m, 30m of which it was parked", name, next.Parked(), tried)
 	}
 }
 

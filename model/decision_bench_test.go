@@ -7,7 +7,6 @@ import (
 	"github.com/refreshd/refreshd/model/schedule"
 )
 
-// failingAt is a model under a policy whose attempt number k runs.
 func failingAt(t testing.TB, policy, dtstart string, k int) *Model {
 	t.Helper()
 	m := &Model{UID: "tbl_1", Rule: "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0;BYSECOND=0", Timezone: "Europe/Berlin", Dtstart: dtstart}
@@ -23,7 +22,6 @@ const (
 		"never_retry":"permanent","delays_by_error":{"RateLimited":"1h"},"retry_window":"FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR;BYHOUR=9,10,11,12,13,14,15,16","misfire":"skip","spread":"10m"}`
 )
 
-// progressive becomes slower over a year.
 const progressive = `"retries":{"by_age":["1d: 5m","7d: 1h","14d: 12h","30d: 24h","180d: 96h","360d: 192h"]}`
 
 var benchmarked = map[string]string{

@@ -170,13 +170,13 @@ func TestANewPayloadIsTheCureOfAFailingModelAndStartsAtOnce(t *testing.T) {
 	runStories(t, []storyTest{
 		{daily, failing + `06:20 put "payload":{"size":2}`, "#0, next 06:20: saved: refresh now"},
 		{daily, disabled + `09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
-		{daily, failing + `06:20 put "policy":"fast" | 06:21 put "payload":{"size":2}`, "#0, next 06:21: saved: refresh now"},
-		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
-		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 
 		// Another save in between changes nothing of that
+		{daily, failing + `06:20 put "policy":"fast" | 06:21 put "payload":{"size":2}`, "#0, next 06:21: saved: refresh now"},
 
 		// It is one only of what fails
+		{daily, `06:00 start | 06:10 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
+		{daily, failing + `06:21 start | 06:30 success | 09:00 put "payload":{"size":2}`, "#0, next 16:00: planned"},
 		{daily, failing + `06:20 put "policy":"fast"`, "#0, next 16:00: planned"},
 	})
 	s := tell(t, daily, disabled+`09:00 put "payload":{"size":2}`)

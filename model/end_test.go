@@ -242,11 +242,12 @@ func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 
 func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 	runStories(t, []storyTest{
-		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
 		// Never started: nothing counts, however long nobody came for it
+		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
 
 		// A start that was promised before the end is made, however late it is
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
 
 		// The first start fixes the end, no later one moves it
 		{anHour, "05:00 wake | 05:10 failure | 05:40 wake | 05:45 failure", "#2, next 06:00: gives up then: no success for 1h"},
@@ -282,6 +283,8 @@ func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
 		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: if lost: final: no success for 3d"},
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
+		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
+		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
 		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
 		{mondays + threeDays, `06:00 wake | 06:10 failure | 06:10 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
 	})
@@ -320,22 +323,6 @@ func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
 	s.expect("#1, next 19:14:05.007+9: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
 	failIf(t, len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…"),
 		"%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
-}
-
-func TestAHealthyModelMayBeIdleForLongerThanTheWindow(t *testing.T) {
-	runStories(t, []storyTest{
-		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
-		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
-		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
-	})
-}
-
-// That a start which was promised before the end comes late is our doing.
-func TestAPromisedStartRunsHoweverLate(t *testing.T) {
-	runStories(t, []storyTest{
-		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
-		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
-	})
 }
 
 func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {

@@ -50,13 +50,10 @@ func TestAnEntryNamesATraceOnlyIfItsAttemptIsTraced(t *testing.T) {
 	m.Traces = true
 	traced := m.Start(time.Unix(1795244400, 0), "a1")
 	m.State, m.Traces = traced.Next, false
-	if m.Entry() != traced.Message {
-		t.Errorf("who does not trace takes back %s, which was pushed as %s", m.Entry(), traced.Message)
-	}
+	failIf(t, m.Entry() != traced.Message, "who does not trace takes back %s, which was pushed as %s", m.Entry(), traced.Message)
 	entry, err := Wire{}.ParseEntry(traced.Message)
-	if err != nil || entry.Traceparent != "00-"+TraceID("a1")+"-"+SpanID("a1", SpanSchedule)+"-01" || string(entry.Payload()) != `{"n":1}` {
-		t.Errorf("read as %+v with %s (%v)", entry, entry.Payload(), err)
-	}
+	failIf(t, err != nil || entry.Traceparent != "00-"+TraceID("a1")+"-"+SpanID("a1", SpanSchedule)+"-01" || string(entry.Payload()) != `{"n":1}`,
+		"read as %+v with %s (%v)", entry, entry.Payload(), err)
 	ended := m.Succeed(time.Unix(1795244460, 0), nil)
 	failIf(t, ended.Next.Traced, "the next attempt may not be traced")
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// withOpenCircuit tells a story while the circuit of the queue is open.
 func withOpenCircuit(t *testing.T, definition, steps string) *story {
 	t.Helper()
 	s := tell(t, definition, "")

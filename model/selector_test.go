@@ -63,9 +63,7 @@ func TestASelectorHasOneCanonicalTextThatIsReadBackUnchanged(t *testing.T) {
 		s := selectorOf(t, text)
 		got := s.String()
 		failIf(t, got != want || selectorOf(t, got).String() != got, "%q is %q, want %q", text, got, want)
-		if s.All() != (want == "") {
-			t.Errorf("%q: picks all: %v", text, s.All())
-		}
+		failIf(t, s.All() != (want == ""), "%q: picks all: %v", text, s.All())
 	}
 }
 

@@ -53,9 +53,9 @@ func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 		{daily, `06:00 start | 06:20 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
 		{daily, `06:00 start | 06:20 started | 06:30 failure | 06:30 start | 06:31 started`, "#2 a2 until 07:31, next 07:32: if lost: retry 2/6 +1m, before planned"},
-		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once, before planned"},
 
 		// Nobody has noticed that the deadline passed: the work begins after all
+		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once, before planned"},
 
 		// The expectation moves with the deadline, joined with the schedule again
 		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},

@@ -218,7 +218,6 @@ func anyPolicy(c *Command) Policies {
 	return Policies{ByName: map[string]policy.Policy{c.Definition.PolicyName: policy.Default()}}
 }
 
-// objectOf joins JSON fields to one object.
 func objectOf(fields []string) string {
 	text := strings.Join(fields, ",")
 	return "{" + strings.Trim(strings.ReplaceAll(text, ",,", ","), ",") + "}"

@@ -197,7 +197,6 @@ var schedules = []string{
 	`"rrule":"FREQ=WEEKLY;BYDAY=MO;BYHOUR=6","timezone":"Europe/Berlin","dtstart":"2026-01-01",`, `"rrule":"FREQ=DAILY;UNTIL=20260109T000000Z","dtstart":"2026-01-01",`,
 }
 
-// walk is a random walk under a random policy.
 func walk(t *testing.T, r *rapid.T) *walker {
 	policy := drawPolicy(r)
 	schedule := rapid.SampledFrom(schedules).Draw(r, "schedule")

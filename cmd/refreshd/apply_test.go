@@ -24,7 +24,6 @@ func (d *directory) write(name, text string) {
 	must(d.t, os.WriteFile(path, []byte(text), 0o600))
 }
 
-// expect applies with flags and compares exit code and output.
 func (d *directory) expect(code int, want string, flags ...string) {
 	d.t.Helper()
 	got, stdout, stderr := d.run(append([]string{"apply", "-f", d.path, "--owner", "ann"}, flags...)...)

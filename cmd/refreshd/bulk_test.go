@@ -78,7 +78,6 @@ func TestABulkMayBeLeftAndCancelled(t *testing.T) {
 	})
 }
 
-// pages lists models page by page.
 func (c *console) pages(args ...string) (uids []string) {
 	args = append([]string{"model", "ls", "-o", "json", "--limit", "7"}, args...)
 	for line := args; ; {
@@ -129,10 +128,6 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 				t.Errorf("%v: expected each model once, found %v", args, found)
 			}
 		}
-		for _, args := range [][]string{{"--prefix", "*"}, {"--prefix", "[m]"}, {"--prefix", "m", "--status", "disabled"}, {"--queue", "shop"}} { // a prefix is no pattern
-			found := c.pages(args...)
-			failIf(t, len(found) > 0, "%v: expected none, found %v", args, found)
-		}
 		if server.Mini == nil {
 			return
 		}
@@ -140,9 +135,9 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 		queue.Redis.ZAdd(t.Context(), queue.Store.Keys.Failing, redis.Z{Score: 1, Member: "m07"})
 		for _, args := range [][]string{{"-l", "status=failing"}, {"--sort", "failing"}} {
 			before := server.Mini.CommandCount()
-			if found := c.pages(args...); !slices.Equal(found, []string{"m07"}) || server.Mini.CommandCount()-before > 40 {
-				t.Errorf("%v: expected m07 by a few commands, found %v by %d", args, found, server.Mini.CommandCount()-before)
-			}
+			found := c.pages(args...)
+			failIf(t, !slices.Equal(found, []string{"m07"}) || server.Mini.CommandCount()-before > 40,
+				"%v: expected m07 by a few commands, found %v by %d", args, found, server.Mini.CommandCount()-before)
 		}
 	})
 }

@@ -26,7 +26,6 @@ before the environment, and that before the file. Exit codes: 0 done, 1 failed, 
 
 `
 
-// cliDocument writes the commands in the order of their groups.
 type cliDocument struct{ strings.Builder }
 
 func (d *cliDocument) line(format string, values ...any) { fmt.Fprintf(d, format+"\n", values...) }
@@ -95,7 +94,6 @@ func (d *cliDocument) command(command *cobra.Command, level string) {
 	}
 }
 
-// fallbackOf is a default in the words of a flag.
 var fallbackOf = regexp.MustCompile(` \(default ([^()]*)\)$`)
 
 var marks = regexp.MustCompile(`[<>|*]`)

@@ -177,7 +177,6 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	failIf(t, strings.Contains(strings.Join(lines, "\n"), "in line"), "want no place in line of what was taken, got %q", lines)
 }
 
-// told wants lines in the story of a model.
 func (s *timedQueue) told(uid string, want ...string) {
 	s.t.Helper()
 	lines := story(s.t, s.object("explain", uid))

@@ -66,7 +66,6 @@ func line(text string) []string {
 	return args
 }
 
-// put saves models.
 func (c *console) put(models string) {
 	c.t.Helper()
 	c.in = models

@@ -22,7 +22,6 @@ func poll(q *fixture.Queue) {
 	}
 }
 
-// ids lists the rejected messages.
 func (c *console) ids(args ...string) (ids []string) {
 	c.t.Helper()
 	for _, object := range c.objects(c.do(append([]string{"rejected", "ls", "-o", "json"}, args...)...)) {

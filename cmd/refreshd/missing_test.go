@@ -34,14 +34,12 @@ func (a *absent) ago(length time.Duration) time.Time {
 	return now.Add(-length)
 }
 
-// wait makes a model due for so long.
 func (a *absent) wait(uid string, length time.Duration) {
 	at := a.ago(length)
 	a.Redis.HSet(a.t.Context(), a.Store.Keys.Model(uid), "refresh_at", model.FormatTime(at))
 	a.beat(a.Store.Keys.Due, uid, at)
 }
 
-// beat puts a member into a set with a time.
 func (a *absent) beat(set, name string, at time.Time) {
 	a.t.Helper()
 	must(a.t, a.Redis.ZAdd(a.t.Context(), set, redis.Z{Score: float64(at.UnixMilli()), Member: name}).Err())
@@ -63,7 +61,6 @@ func (a *absent) expectMissing(uid, party, clause string) {
 	expectContains(a.t, stdout, "error    "+party+"-missing", "found "+clause)
 }
 
-// expectNobodyMissing expects explain and doctor to miss nobody.
 func (a *absent) expectNobodyMissing(uid string) {
 	a.t.Helper()
 	found := a.object("explain", uid)
@@ -150,7 +147,6 @@ func TestStatsListWhoLives(t *testing.T) {
 	})
 }
 
-// living is who lives according to stats.
 func (a *absent) living() map[string][]map[string]any {
 	a.t.Helper()
 	found, _ := a.object("stats")["living"].(map[string]any)

@@ -84,7 +84,6 @@ func TestModelsAreSteered(t *testing.T) {
 	})
 }
 
-// start lets a dispatcher do one round.
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
 	due, err := q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100})

@@ -145,7 +145,6 @@ func TestADaemonTellsItsNumbersBeforeRedisAnswersAndAWorkerTellsOfItselfAlone(t 
 	failIf(t, strings.Contains(text, "refreshd_queue_up"), "each of many workers would ask Redis for the same numbers")
 }
 
-// receiver is a collector of OpenTelemetry on loopback.
 type receiver struct {
 	*httptest.Server
 	mu    sync.Mutex

@@ -20,14 +20,12 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// divided is a queue of some parts with a console on it.
 type divided struct {
 	*console
 	*store.Queue
 	server *testkit.Server
 }
 
-// divide creates the queue bigtables with so many parts.
 func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	t.Helper()
 	d := &divided{console: at(t, server), server: server}

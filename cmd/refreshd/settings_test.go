@@ -102,9 +102,8 @@ func TestVersionTellsTheCommitAndWhetherItWasChangedWhereTheBuildKnows(t *testin
 			"(devel), go1.26.1, commit unknown"},
 		"no module": {&debug.BuildInfo{GoVersion: "go1.26.1"}, "", versionView{"(devel)", "go1.26.1", "", false}, "(devel), go1.26.1, commit unknown"},
 	} {
-		if v := versionOf(test.info, test.release); v != test.want || v.line() != test.line {
-			t.Errorf("%s: expected %+v, %s, found %+v, %s", name, test.want, test.line, v, v.line())
-		}
+		v := versionOf(test.info, test.release)
+		failIf(t, v != test.want || v.line() != test.line, "%s: expected %+v, %s, found %+v, %s", name, test.want, test.line, v, v.line())
 	}
 }
 

@@ -45,7 +45,6 @@ func (s *timedQueue) set(clock string) {
 	s.queue.Server.Mini.SetTime(now)
 }
 
-// round lets the dispatcher look at a time.
 func (s *timedQueue) round(clock string) {
 	s.t.Helper()
 	s.set(clock)
@@ -62,7 +61,6 @@ func (s *timedQueue) dispatch(clock string) {
 	}
 }
 
-// answer is what the worker says of the running attempt of a model.
 func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)

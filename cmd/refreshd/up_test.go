@@ -115,7 +115,6 @@ func TestUpRefreshesModelsOnARedisOfItsOwn(t *testing.T) {
 	expectContains(t, up.stderr.String(), "models.yaml line 5: rrule FREQ: expected", `"part":"up"`, `"part":"poller"`, `"message":"stopped"`)
 }
 
-// read reads a page.
 func read(t *testing.T, address string) string {
 	t.Helper()
 	response, err := http.Get(address)
@@ -155,7 +154,6 @@ func (b *background) ends(t *testing.T) {
 	failIf(t, code != exitDone, "expected exit code 0, found %d\n%s", code, b.stderr)
 }
 
-// awaitLog waits for a line of the log.
 func awaitLog(t *testing.T, b *background, text string) {
 	t.Helper()
 	for !strings.Contains(b.stderr.String(), text) {

@@ -46,7 +46,6 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 	return n
 }
 
-// round lets the poller and then the dispatcher work.
 func (n *named) round() {
 	n.t.Helper()
 	_, err := n.poller.RunOnce(n.t.Context())
@@ -93,9 +92,8 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		n.round()
 		n.queue.Clock.Turn(2 * time.Minute) // its attempt is taken back where nobody has taken it
 		n.round()
-		if left := n.input(); len(left) != 0 || n.queue.Stats()["withdrawn"] != 1 {
-			t.Errorf("expected it taken back, found %q, %v", left, n.queue.Stats())
-		}
+		left := n.input()
+		failIf(t, len(left) != 0 || n.queue.Stats()["withdrawn"] != 1, "expected it taken back, found %q, %v", left, n.queue.Stats())
 		expectContains(t, n.do("rejected", "ls"), "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another", `banner_uid: expected a stored model, found "nobody"`)
 	})
 }
@@ -122,7 +120,6 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 	})
 }
 
-// watched signals each look of a pool at its fences.
 type watched struct {
 	store.Pool
 	looked chan struct{}
@@ -167,9 +164,9 @@ func TestAPoolWorksUntilTheDeadlineThatStartedHasMoved(t *testing.T) {
 		for range 3 {                        // the first may have begun before that
 			testkit.Await(t, queue.looked, "a look at the deadline")
 		}
-		if want := old.Add(50 * time.Second); !attempt.Deadline().Equal(want) || !attempt.DeadlineAt.Equal(old) {
-			t.Errorf("expected the deadline moved from %s to %s, found %s and %s", old, want, attempt.DeadlineAt, attempt.Deadline())
-		}
+		want := old.Add(50 * time.Second)
+		failIf(t, !attempt.Deadline().Equal(want) || !attempt.DeadlineAt.Equal(old),
+			"expected the deadline moved from %s to %s, found %s and %s", old, want, attempt.DeadlineAt, attempt.Deadline())
 		close(finish)
 		stop()
 		must(t, testkit.Await(t, ended, "the end of the pool"))
@@ -191,8 +188,8 @@ func TestAnAttemptOfAQueueWithNamesOfItsOwnIsTakenBack(t *testing.T) {
 		n.round()
 		n.queue.Command(`{"type":"run","uid":"b","force":true}`)
 		n.round()
-		if stats := n.queue.Stats(); len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0 {
-			t.Errorf("expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
-		}
+		stats := n.queue.Stats()
+		failIf(t, len(n.input()) != 1 || stats["withdrawn"] != 1 || stats["timeout"] != 0,
+			"expected one attempt withdrawn, one superseded and one queued, found %v and %q", stats, n.input())
 	})
 }

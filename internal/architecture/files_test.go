@@ -14,7 +14,6 @@ import (
 	"testing"
 )
 
-// file is one source of the repository.
 type file struct {
 	path   string
 	text   string
@@ -34,7 +33,6 @@ func repository(t *testing.T) []file {
 	return repositoryRead
 }
 
-// readTree reads the Go and Lua sources below tree.
 func readTree(t *testing.T, tree fs.FS) (files []file) {
 	t.Helper()
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -54,7 +52,6 @@ func readTree(t *testing.T, tree fs.FS) (files []file) {
 	return files
 }
 
-// document reads a page below docs.
 func document(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/" + name)
@@ -74,7 +71,6 @@ func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
 func (f file) isLua() bool { return path.Ext(f.path) == ".lua" }
 
-// inspect calls visit for each node of a Go file.
 func (f file) inspect(visit func(ast.Node)) {
 	ast.Inspect(f.syntax, func(n ast.Node) bool {
 		visit(n)
@@ -82,7 +78,6 @@ func (f file) inspect(visit func(ast.Node)) {
 	})
 }
 
-// functions are the functions and methods of a Go file.
 func (f file) functions() (all []*ast.FuncDecl) {
 	if f.syntax == nil {
 		return nil

@@ -45,7 +45,6 @@ func TestAnImageKnowsItsVersion(t *testing.T) {
 
 var buildCommand = regexp.MustCompile(`(?s)RUN (git rev-parse .*?\./cmd/refreshd)\n`)
 
-// cloneOf is a clone of this repository.
 func cloneOf(t *testing.T) (checkout string) {
 	t.Helper()
 	checkout = filepath.Join(t.TempDir(), "checkout")
@@ -154,7 +153,6 @@ func parse(t *testing.T, text string) (value any) {
 	return value
 }
 
-// filesOf are the files of a directory.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -98,7 +98,6 @@ func namesOf(files []file) map[string]bool {
 	return names
 }
 
-// nameOf is "Function" or "Type.Method".
 func nameOf(function *ast.FuncDecl) string {
 	if function.Recv == nil {
 		return function.Name.Name

@@ -23,14 +23,12 @@ const module = "github.com/refreshd/refreshd/"
 // counted are the packages in which a journey is followed; what they call in others only answers.
 var counted = []string{"dispatcher", "poller", "internal/store", "model"}
 
-// function is one function of the counted packages.
 type function struct {
 	name, file string
 	body       *ast.BlockStmt
 	info       *types.Info
 }
 
-// code is the counted packages with their types.
 type code struct {
 	functions map[string]*function   // by the full name that go/types gives them
 	methods   map[string][]*function // by their bare name, for calls through an interface

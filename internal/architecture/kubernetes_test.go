@@ -58,7 +58,6 @@ func at(value any, path string) any {
 	return value
 }
 
-// list is the list at a path.
 func list(value any, path string) []any {
 	all, _ := at(value, path).([]any)
 	return all
@@ -141,7 +140,6 @@ func TestKubernetesKnowsEveryFieldOfTheManifest(t *testing.T) {
 	}
 }
 
-// unitProgram is where the units of systemd expect the program.
 const unitProgram = "/usr/local/bin/refreshd"
 
 // systemdUnits are the units of deploy/systemd, by the names of their files.

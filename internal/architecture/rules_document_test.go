@@ -146,7 +146,6 @@ func TestEachFaultHasItsNumbersInTheDocument(t *testing.T) {
 	requireProofs(t)
 }
 
-// quoted is the name of a test in a document.
 var quoted = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
 
 // unnumbered returns one line for each test of package faults that ends in numbers and is not in the document, and for each name in
@@ -170,7 +169,6 @@ func unnumbered(document string, tests map[string]*ast.FuncDecl) (places []strin
 	return places
 }
 
-// concludes reports whether a test logs the numbers of a drill.
 func concludes(test *ast.FuncDecl) (found bool) {
 	ast.Inspect(test.Body, func(n ast.Node) bool {
 		selector, ok := n.(*ast.SelectorExpr)

@@ -104,7 +104,6 @@ func domainStartsNoGoroutine(files []file) (places []string) {
 	return places
 }
 
-// emptyNames say nothing of what a package holds.
 var emptyNames = []string{"util", "utils", "common", "helper", "helpers", "types", "misc", "base", "shared"}
 
 func packagesHaveNouns(files []file) (places []string) {

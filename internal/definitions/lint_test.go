@@ -97,8 +97,8 @@ func TestTheCanonicalYAMLOfAPolicyIsReadBackToTheSamePolicy(t *testing.T) {
 		var canonical, again strings.Builder
 		must(t, WriteYAML(&canonical, p))
 		_, back, _ := lintText(t, "p.yaml", canonical.String())
-		if err := WriteYAML(&again, back); err != nil || canonical.String() != again.String() || !back.Equal(p) {
-			t.Errorf("expected the same policy, found %v\n%s\nfor\n%s", err, again.String(), canonical.String())
-		}
+		err := WriteYAML(&again, back)
+		failIf(t, err != nil || canonical.String() != again.String() || !back.Equal(p),
+			"expected the same policy, found %v\n%s\nfor\n%s", err, again.String(), canonical.String())
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// problem is what is told of a refused model.
 func problem(m Model) string { return Document{Position: m.Position}.At(m.Err).Error() }
 
 // read returns what a file holds: the uid of each good document, and the problem of each bad one.

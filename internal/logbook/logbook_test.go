@@ -25,7 +25,6 @@ var failIf = testkit.FailIf
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// story is a queue whose daemons write into one log.
 type story struct {
 	*fixture.Queue
 	t          *testing.T
@@ -71,7 +70,6 @@ func (s *story) answer(after time.Duration, kind, uid string, fields ...string) 
 	s.apply(after)
 }
 
-// lines are the lines of the log so far.
 func (s *story) lines() (lines []map[string]any) {
 	s.t.Helper()
 	for line := range strings.Lines(s.text.String()) {

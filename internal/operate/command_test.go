@@ -48,7 +48,6 @@ func open(t *testing.T, server *testkit.Server) *bundle {
 	return f
 }
 
-// put asks for a model with a payload.
 func put(t *testing.T, uid string, n int) *Request {
 	t.Helper()
 	d, err := model.ParseDefinition(map[string]any{"uid": uid, "rrule": "FREQ=YEARLY", "dtstart": "2026-01-01T00:00:00", "payload": map[string]any{"n": n}})
@@ -60,7 +59,6 @@ func ask(kind model.CommandType, uid string) *Request {
 	return &Request{Command: model.Command{Type: kind, UID: uid}}
 }
 
-// work asks for one of each.
 func work(t *testing.T) []*Request {
 	t.Helper()
 	return []*Request{
@@ -69,7 +67,6 @@ func work(t *testing.T) []*Request {
 	}
 }
 
-// models are the models by what work makes of them.
 func (f *bundle) models() map[string]string {
 	f.t.Helper()
 	all := map[string]string{}

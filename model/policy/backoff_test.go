@@ -116,7 +116,6 @@ func TestFailureZeroIsNone(t *testing.T) {
 	}
 }
 
-// progressive becomes slower over a year.
 const progressive = `"retries":{"by_age":["1d: 5m","7d: 1h","14d: 12h","30d: 24h","180d: 96h","360d: 192h"]}`
 
 const day = 24 * time.Hour

@@ -27,9 +27,8 @@ func TestACircuitIsReadAndReadBack(t *testing.T) {
 		failIf(t, diff != "", "%s: -want +got\n%s", text, diff)
 		p := Default()
 		p.Circuit = got
-		if again := policyOf(t, p.canonical()); !again.Equal(p) {
-			t.Errorf("%s is read back as %s", p.canonical(), again.canonical())
-		}
+		again := policyOf(t, p.canonical())
+		failIf(t, !again.Equal(p), "%s is read back as %s", p.canonical(), again.canonical())
 	}
 	failIf(t, policyOf(t, `{"circuit":"none"}`).Circuit != nil || policyOf(t, `{"circuit":null}`).Circuit != nil, "none is a circuit")
 	if !policyOf(t, `{"circuit_breaker":{"key":"{a}","open_after":"1 of 2"}}`).Equal(policyOf(t, `{"circuit":{"key":"{a}","open_after":"1 of 2","probe":"5m"}}`)) {

@@ -88,9 +88,8 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 func TestThePolicyDefaultIsCompletedWithTheBuiltInOne(t *testing.T) {
 	want := Default()
 	want.Name, want.Timeout = DefaultName, time.Hour
-	if got := completed(t, `{"name":"default","timeout":"1h"}`); got.canonical() != want.canonical() {
-		t.Errorf("got %s", got.canonical())
-	}
+	got := completed(t, `{"name":"default","timeout":"1h"}`)
+	failIf(t, got.canonical() != want.canonical(), "got %s", got.canonical())
 }
 
 func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
@@ -101,9 +100,8 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 		}
 		whole, err := json.Marshal(p.Explicit())
 		must(t, err)
-		if again := completed(t, string(whole)); again.canonical() != p.canonical() {
-			t.Errorf("%s is read as %s", whole, again.canonical())
-		}
+		again := completed(t, string(whole))
+		failIf(t, again.canonical() != p.canonical(), "%s is read as %s", whole, again.canonical())
 	}
 	const want = `{"timeout":"10m","queue_timeout":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
@@ -230,9 +228,8 @@ func TestAStrategyMayBeNoneSimpleOrHaveACurvature(t *testing.T) {
 		if strings.Contains(text, "simple") {
 			want.Jitter, want.OnExhausted = 0, GiveUp
 		}
-		if got := policyOf(t, `{"retries":`+text+`}`); got.canonical() != want.canonical() {
-			t.Errorf("%s:\n got %s\nwant %s", text, got.canonical(), want.canonical())
-		}
+		got := policyOf(t, `{"retries":`+text+`}`)
+		failIf(t, got.canonical() != want.canonical(), "%s:\n got %s\nwant %s", text, got.canonical(), want.canonical())
 	}
 	refusals(t, map[string]string{
 		`{"retries":{"strategy":"none","count":3}}`:                   "retries.count: expected one of strategy, found an unknown field",
@@ -266,9 +263,8 @@ func TestAPolicyInAShapeOfTheSourcesGivesUpAfterItsListUnlessItSaysOtherwise(t *
 	} {
 		p := policyOf(t, text)
 		failIf(t, p.OnExhausted != want, "%s: %s, want %s", text, p.OnExhausted, want)
-		if again := policyOf(t, p.canonical()); !again.Equal(p) {
-			t.Errorf("%s: what is stored is read as %s", text, again.canonical())
-		}
+		again := policyOf(t, p.canonical())
+		failIf(t, !again.Equal(p), "%s: what is stored is read as %s", text, again.canonical())
 	}
 	if got, want := policyOf(t, `{"retries":"//ftl:retry 10 5s"}`), policyOf(t, `{"retries":"10 5s"}`); !got.Equal(want) {
 		t.Errorf("with its annotation: %s, want %s", got.canonical(), want.canonical())

@@ -40,9 +40,8 @@ func TestAPolicyNamesTheCalendarsThatItIsClosedOn(t *testing.T) {
 	} {
 		p := policyOf(t, `{"closed":`+text+`}`)
 		failIf(t, !slices.Equal(p.Closed, want), "%s: %q, want %q", text, p.Closed, want)
-		if again := policyOf(t, p.canonical()); !again.Equal(p) {
-			t.Errorf("%s is read back as %s", p.canonical(), again.canonical())
-		}
+		again := policyOf(t, p.canonical())
+		failIf(t, !again.Equal(p), "%s is read back as %s", p.canonical(), again.canonical())
 	}
 	const want = "expected the name of a calendar: 1-50 letters, digits or _.- (first a letter or digit), found "
 	refusals(t, map[string]string{

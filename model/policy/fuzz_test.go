@@ -14,9 +14,7 @@ import (
 // FuzzParse: what is refused is refused with a field, and what is accepted is read back from its canonical text.
 func FuzzParse(f *testing.F) {
 	seeds, err := os.ReadFile("testdata/policies.jsonl")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for text := range strings.Lines(string(seeds)) {
 		f.Add(text)
 	}
@@ -34,9 +32,8 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := ParseStored(jsonOf(t, p.canonical()))
-		if err != nil || again.canonical() != p.canonical() || !again.Equal(p) {
-			t.Fatalf("%s\n became %s\n    then %s, %v", text, p.canonical(), again.canonical(), err)
-		}
+		stopIf(t, err != nil || again.canonical() != p.canonical() || !again.Equal(p),
+			"%s\n became %s\n    then %s, %v", text, p.canonical(), again.canonical(), err)
 	})
 }
 

@@ -32,9 +32,8 @@ func TestAKeyIsReadAndWrittenInItsCanonicalForm(t *testing.T) {
 		"{host}":                 {Key{KeyField, "host"}, "{host}", "host"}, "{policy}": {Key{Kind: KeyPolicy}, "{policy}", "policy"},
 	} {
 		key := keyOf(t, text)
-		if key != want.key || key.String() != want.form || key.Name() != want.name {
-			t.Errorf("%q is read as %+v, written %s, called %s", text, key, key, key.Name())
-		}
+		failIf(t, key != want.key || key.String() != want.form || key.Name() != want.name,
+			"%q is read as %+v, written %s, called %s", text, key, key, key.Name())
 		again := keyOf(t, key.String())
 		failIf(t, again != key, "%s is read back as %+v", key, again)
 	}

@@ -28,9 +28,8 @@ func TestARateIsReadAndWrittenInItsShortestForm(t *testing.T) {
 		"1/1h and 30m": {Rate{1, 90 * time.Minute}, "1/1h30m", 90 * time.Minute},
 	} {
 		rate, err := ParseRate(text)
-		if err != nil || rate != want.rate || rate.String() != want.form || rate.Interval() != want.interval {
-			t.Errorf("%q is read as %+v, written %s, every %s: %v", text, rate, rate, rate.Interval(), err)
-		}
+		failIf(t, err != nil || rate != want.rate || rate.String() != want.form || rate.Interval() != want.interval,
+			"%q is read as %+v, written %s, every %s: %v", text, rate, rate, rate.Interval(), err)
 		again, err := ParseRate(rate.String())
 		failIf(t, err != nil || again != rate, "%s is read back as %+v, %v", rate, again, err)
 	}
@@ -55,9 +54,8 @@ func TestLimitsAreReadAndReadBack(t *testing.T) {
 	const canonical = `{"timeout":"10m","retries":["0s","1m","5m"],"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}]}`
 	failIf(t, string(text) != canonical, "\n got %s\nwant %s", text, canonical)
-	if again := policyOf(t, string(text)); !again.Equal(p) {
-		t.Errorf("%s is read back as %s", text, again.canonical())
-	}
+	again := policyOf(t, string(text))
+	failIf(t, !again.Equal(p), "%s is read back as %s", text, again.canonical())
 }
 
 func TestABadLimitIsRefusedWithTheField(t *testing.T) {

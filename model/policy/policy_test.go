@@ -91,9 +91,8 @@ func TestEqualPoliciesHaveEqualNamesHoweverTheyAreWritten(t *testing.T) {
 	}
 	first, _ := Parse(jsonOf(t, spellings[0]))
 	second, _ := Parse(jsonOf(t, spellings[1]))
-	if first.ContentName() != second.ContentName() || !first.Equal(second) {
-		t.Errorf("%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
-	}
+	failIf(t, first.ContentName() != second.ContentName() || !first.Equal(second),
+		"%s and %s: %s and %s", spellings[0], spellings[1], first.ContentName(), second.ContentName())
 	for _, other := range []string{
 		`{"timeout":"1h","retries":[0,"2m"]}`, `{"timeout":"2h","retries":[0,"1m"]}`, `{"timeout":"1h","retries":[0,"1m"],"on_exhausted":"give_up"}`,
 		`{"timeout":"1h","retries":[0]}`,
@@ -144,7 +143,6 @@ func jsonOf(t testing.TB, text string) any {
 	return value
 }
 
-// refusals checks what bad policies are refused with.
 func refusals(t *testing.T, wants map[string]string) {
 	t.Helper()
 	for text, want := range wants {
@@ -162,7 +160,6 @@ func refusedField(err error) string {
 	return refused.Field
 }
 
-// wantDuration is what a refused duration is told to be.
 const wantDuration = `a duration such as "90s", "1h30m", "PT5M" or "10 minutes"`
 
 // delaysOf asks a policy for the delays after the failures from 1 to n; "-" where there is no retry.

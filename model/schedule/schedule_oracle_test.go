@@ -203,9 +203,7 @@ func BenchmarkNext(b *testing.B) {
 		for _, zone := range []string{"UTC", "America/New_York"} {
 			b.Run(strings.ReplaceAll(rule, "FREQ=", "")+"/"+zone, func(b *testing.B) {
 				s, err := Parse(rule, zone, "2016-03-01T00:00:00")
-				if err != nil {
-					b.Fatal(err)
-				}
+				must(b, err)
 				after := time.Date(2026, 3, 1, 12, 34, 56, 0, time.UTC)
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {

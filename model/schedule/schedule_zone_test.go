@@ -197,7 +197,6 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 	}
 }
 
-// notes walks a schedule and gives each occurrence with its note.
 func notes(t *testing.T, rule, timezone, dtstart, after string, n int) (found []string) {
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)

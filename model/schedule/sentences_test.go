@@ -172,7 +172,6 @@ func saidDays(r *rand.Rand) said {
 	)
 }
 
-// saidClock is a time of day in one of its spellings.
 func saidClock(r *rand.Rand, hour, minute int) string {
 	half, twelve := "AM", hour
 	if hour >= 12 {
@@ -191,7 +190,6 @@ func saidClock(r *rand.Rand, hour, minute int) string {
 	}
 }
 
-// generated writes one sentence and its meaning.
 func generated(r *rand.Rand) (sentence string, m meaning) {
 	hour, minute := r.Intn(23), r.Intn(60)
 	days := saidDays(r)

@@ -207,7 +207,6 @@ func begun(s *Schedule, by time.Time) time.Time {
 	return at
 }
 
-// runs is when an occurrence runs.
 func (s Spread) runs(at time.Time) time.Time {
 	next, found := s.Schedule.Next(at)
 	return s.Shifted(at, next, found)

@@ -13,12 +13,10 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// update writes what commands print below them into the pages.
 var update = flag.Bool("update", false, "write what commands print into the pages")
 
 const root = "../.."
 
-// block is a fenced or indented block of a page.
 type block struct {
 	line     int // of its first line of text, from 1
 	fence    string
@@ -40,7 +38,6 @@ var (
 	list   = regexp.MustCompile(`^\s*([*-]|\d+\.) `)
 )
 
-// read returns the lines of a page and its blocks.
 func read(t testing.TB, page string) (lines []string, blocks []*block) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, page))

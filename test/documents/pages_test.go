@@ -16,7 +16,6 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-// pages are README.md and all of docs.
 func pages(t testing.TB) []string {
 	t.Helper()
 	found := must(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
@@ -27,7 +26,6 @@ func pages(t testing.TB) []string {
 	return pages
 }
 
-// shells are the fences of command blocks.
 var shells = []string{"sh", "bash", "shell", "console", "zsh"}
 
 // command is how a block of commands begins, fenced or not.

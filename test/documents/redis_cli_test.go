@@ -94,7 +94,6 @@ func (k *kitchen) take(uid string) (attempt string) {
 	return ""
 }
 
-// say lets a worker take an attempt and answer it.
 func (k *kitchen) say(kind, uid string, fields ...string) {
 	k.t.Helper()
 	k.Say(fixture.Result(kind, uid, k.take(uid), fields...))

@@ -76,7 +76,6 @@ func must[T any](value T, err error) func(testing.TB) T {
 
 var portOf = regexp.MustCompile(`(127\.0\.0\.1:|localhost:|-p |--port )(\d{4,5})\b`)
 
-// elsewhere moves the ports of a text to free ones.
 func (s *session) elsewhere(text string) string {
 	return portOf.ReplaceAllStringFunc(text, func(found string) string {
 		parts := portOf.FindStringSubmatch(found)
@@ -93,7 +92,6 @@ const (
 	markNotRun = "not run: "
 )
 
-// add adds a block to the script.
 func (s *session) add(b *block) {
 	fmt.Fprintf(&s.script, "printf '%%s' %q >.at\n", fmt.Sprint("line ", b.line))
 	text := s.elsewhere(strings.Join(b.lines, "\n"))
@@ -114,7 +112,6 @@ func (s *session) add(b *block) {
 	}
 }
 
-// run runs the script and compares what it printed.
 func (s *session) run() {
 	s.t.Helper()
 	shell := exec.Command("bash", "-e", "-c", s.script.String())

@@ -66,7 +66,6 @@ func (d *desk) prints(text, program string, args ...string) {
 	})
 }
 
-// write writes a file into the directory.
 func (d *desk) write(name, text string) {
 	d.t.Helper()
 	must(d.t, os.WriteFile(filepath.Join(d.dir, name), []byte(text), 0o600))

@@ -17,7 +17,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/post"
 )
 
-// ownWorker is what a newcomer writes with the client for Python.
 const ownWorker = `import urllib.error
 import urllib.request
 

@@ -15,12 +15,10 @@ import (
 // idle expects that no attempt waits for a worker.
 func (q *policyQueue) idle() {
 	q.t.Helper()
-	if entry, found := q.Take(); found {
-		q.t.Fatalf("%s: expected no attempt, found %+v", q.Clock.Now(), entry)
-	}
+	entry, found := q.Take()
+	stopIf(q.t, found, "%s: expected no attempt, found %+v", q.Clock.Now(), entry)
 }
 
-// outcome is how the last attempt of a model ended.
 func (q *policyQueue) outcome(uid string) model.Event {
 	q.t.Helper()
 	history := q.List(q.Store.Keys.History(uid))

@@ -72,7 +72,6 @@ func (q *policyQueue) fleetOf() (uids []string) {
 	return uids
 }
 
-// level gives every other model a phase of its own.
 func (q *policyQueue) level(uids []string) {
 	now := q.Clock.Now()
 	records, err := q.Store.Load(q.t.Context(), uids)
@@ -102,9 +101,7 @@ func TestAForecastAgreesWithWhatTheDispatcherStartsMinuteByMinute(t *testing.T) 
 		q.hold("uid=m1*", 100*time.Minute, 20*time.Minute)
 		const ahead = 5 * time.Hour
 		told := q.forecastOf(uids, ahead)
-		if told.Total() < 200 {
-			t.Fatalf("expected many starts, found %d", told.Total())
-		}
+		stopIf(t, told.Total() < 200, "expected many starts, found %d", told.Total())
 
 		end := q.Clock.Now().Add(ahead)
 		started := make([]int, len(told.PerMinute))

@@ -32,7 +32,6 @@ type crowd struct {
 	ctx     context.Context
 }
 
-// gather starts a dispatcher and a poller.
 func gather(t *testing.T, q *fixture.Queue, timeout, work, tick time.Duration) *crowd {
 	c := &crowd{Queue: q, t: t, timeout: timeout, work: work, tick: tick}
 	c.ctx, c.stop = context.WithCancel(t.Context())

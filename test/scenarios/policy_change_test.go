@@ -35,7 +35,6 @@ func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	})
 }
 
-// redispatch puts another dispatcher in place.
 func (q *policyQueue) redispatch(config dispatcher.Config) {
 	q.t.Helper()
 	var err error
@@ -102,7 +101,6 @@ func (q *policyQueue) take(uid string) {
 	stopIf(q.t, !found || entry.UID != uid, "expected an attempt of %s, found %+v", uid, entry)
 }
 
-// is compares some fields of a model.
 func (q *policyQueue) is(uid string, want map[string]string) {
 	q.t.Helper()
 	hash := q.Model(uid)

@@ -37,7 +37,6 @@ func (q *policyQueue) round(after time.Duration, outcome string) {
 	q.dispatch()
 }
 
-// breaks switches the circuit of the queue on.
 func (q *policyQueue) breaks(window time.Duration) {
 	q.t.Helper()
 	must(q.t, q.Store.Fleet().SetQueueCircuit(q.t.Context(), model.QueueCircuit{On: true, Share: 0.5, Window: window, Min: 10}, "ann"))
@@ -86,13 +85,11 @@ func TestACircuitOfTheQueueClosedByHandForgetsWhatItCounted(t *testing.T) {
 		status, err := q.Store.Fleet().QueueCircuit(t.Context())
 		stopIf(t, err != nil || !status.Open || status.Failures != feeds || status.Opened != 1,
 			"want an open circuit with %d failures, got %+v, %v", feeds, status, err)
-		if _, err := q.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now()); err != nil {
-			t.Fatal(err)
-		}
+		_, err = q.Store.Fleet().CloseCircuit(t.Context(), model.QueueCircuitKey, "ann", q.Clock.Now())
+		stopIf(t, err != nil, "%v", err)
 		q.round(2*time.Second, "success") // nothing is due: only the circuit is measured
-		if status, err := q.Store.Fleet().QueueCircuit(t.Context()); err != nil || status.Open || status.Failures != 0 {
-			t.Errorf("want a closed circuit that has counted nothing, got %+v, %v", status, err)
-		}
+		status, err = q.Store.Fleet().QueueCircuit(t.Context())
+		failIf(t, err != nil || status.Open || status.Failures != 0, "want a closed circuit that has counted nothing, got %+v, %v", status, err)
 	})
 }
 

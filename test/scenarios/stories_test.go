@@ -226,7 +226,6 @@ func TestABigTableIsGivenUpOnlyAfterAWeekWithoutASuccess(t *testing.T) {
 		outbox: []string{"disabled 2026-01-12T05:00:00.000Z #0: Cannot refresh: no success for 1w"}})
 }
 
-// on dates a cycle.
 func on(today, next string, cycle []step) []step {
 	dates := strings.NewReplacer("TODAY ", today, "NEXT ", next)
 	dated := make([]step, len(cycle))

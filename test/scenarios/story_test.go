@@ -47,7 +47,6 @@ type step struct {
 	reason   string // refresh_disabled_user_friendly_reason; not empty: the model is disabled
 }
 
-// story runs steps on one queue with one model.
 type story struct {
 	t          *testing.T
 	redis      redis.UniversalClient
@@ -133,7 +132,6 @@ func (s *story) stay() {
 	stopIf(s.t, diff != "", "at %s something happened:\n%s", s.now, diff)
 }
 
-// dump is everything but signs of life.
 func (s *story) dump() map[string]testkit.Value {
 	s.t.Helper()
 	all := s.server.Dump(s.t)
@@ -242,7 +240,6 @@ func (s *story) compare(left remains) {
 		line := fmt.Sprintf("%s %s #%s: %v", n.Values["event"], n.Values["at"], n.Values["attempt_no"], n.Values["reason"])
 		outbox = append(outbox, strings.TrimSuffix(line, ": <nil>"))
 	}
-	if diff := gocmp.Diff(left.outbox, outbox); err != nil || diff != "" {
-		s.t.Errorf("outbox: %v, -want +got\n%s", err, diff)
-	}
+	diff = gocmp.Diff(left.outbox, outbox)
+	failIf(s.t, err != nil || diff != "", "outbox: %v, -want +got\n%s", err, diff)
 }

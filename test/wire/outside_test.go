@@ -232,7 +232,6 @@ func (o *outside) workOnce(queue string) {
 
 func number(text string) int { n, _ := strconv.Atoi(text); return n }
 
-// find searches every node for keys.
 func (o *outside) find(pattern string) (found string) {
 	o.t.Helper()
 	for _, address := range o.server.Addrs {

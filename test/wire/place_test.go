@@ -34,7 +34,6 @@ func onCluster(t *testing.T) place {
 	return p
 }
 
-// flags tell refreshd where the queue is.
 func (p place) flags() []string {
 	if p.parts == 0 {
 		return []string{"--redis", p.server.URL}

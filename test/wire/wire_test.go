@@ -8,7 +8,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-// say is one message of a plan.
 type say = map[string]any
 
 func TestASuccessWithStatusAndProgress(t *testing.T) {

@@ -25,7 +25,6 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return server.URL
 }
 
-// ownClient returns a client whose connections end with the test.
 func ownClient(t *testing.T) *http.Client {
 	t.Helper()
 	transport := &http.Transport{}

@@ -41,7 +41,6 @@ func (q *queue) dispatch() {
 	}
 }
 
-// save saves a one-shot under the policy of the fleet.
 func (q *queue) save(uid, tenant, host string) {
 	q.t.Helper()
 	q.put(`{"type":"put","uid":"` + uid + `","policy":"p","labels":{"tenant":"` + tenant + `","kind":"feed"},"payload":{"input_url":"http://` + host + `/x"}}`)
@@ -231,8 +230,7 @@ func TestAHoldOfTheWholeQueueIsAWarningUntilItEnds(t *testing.T) {
 		failIf(t, !strings.Contains(report.String(), want) || report.Counts["all-held"].Found != 1 || report.Total(Error) != 0,
 			"want %s in\n%s", want, report)
 		q.Clock.Turn(2 * time.Hour)
-		if report := q.check(Options{}); report.Counts["all-held"].Found != 0 {
-			t.Errorf("expected no word of a hold that has ended, found\n%s", report)
-		}
+		report = q.check(Options{})
+		failIf(t, report.Counts["all-held"].Found != 0, "expected no word of a hold that has ended, found\n%s", report)
 	})
 }

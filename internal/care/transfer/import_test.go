@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// run starts an attempt of a model and returns its entry in the input list.
 func (q *queue) run(uid, attempt string) string {
 	q.t.Helper()
 	part := q.Of(uid)

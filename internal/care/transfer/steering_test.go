@@ -65,9 +65,9 @@ func TestACalendarOrLimitThatDiffersIsReplacedOnlyIfAskedFor(t *testing.T) {
 		diff := cmp.Diff(want, refused)
 		failIf(t, diff != "" || i.Calendars != (Count{Created: 1, Refused: 1}) || i.Limits != (Count{Created: 1, Refused: 1}),
 			"%+v %+v (-want +got):\n%s", i.Calendars, i.Limits, diff)
-		if i, refused := to.read(steering, true); len(refused) > 0 || i.Calendars != (Count{Replaced: 1, Unchanged: 1}) || i.Limits != (Count{Replaced: 1, Unchanged: 1}) {
-			t.Errorf("expected them replaced, found %+v %+v, %q", i.Calendars, i.Limits, refused)
-		}
+		i, refused = to.read(steering, true)
+		failIf(t, len(refused) > 0 || i.Calendars != (Count{Replaced: 1, Unchanged: 1}) || i.Limits != (Count{Replaced: 1, Unchanged: 1}),
+			"expected them replaced, found %+v %+v, %q", i.Calendars, i.Limits, refused)
 		got := to.export(true)
 		failIf(t, got != steering, "expected what was imported, found\n%s", got)
 	})

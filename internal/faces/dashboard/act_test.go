@@ -32,9 +32,8 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 	failIf(t, err != nil || !circuits[0].Open() || circuits[0].By != "ann" || circuits[0].Reason != "their proxy",
 		"expected an open circuit, found %+v, %v", circuits, err)
 	expect(t, d.submit("steering?key=host%3Dexample.com", "circuit/close"), "its models start again")
-	if circuits, err := fleet.Circuits(t.Context(), key); err != nil || circuits[0].Open() {
-		t.Errorf("expected a closed circuit, found %+v, %v", circuits, err)
-	}
+	circuits, err = fleet.Circuits(t.Context(), key)
+	failIf(t, err != nil || circuits[0].Open(), "expected a closed circuit, found %+v, %v", circuits, err)
 	expect(t, d.submit("steering", "limit/set", "key", key, "running", "2"), "The limit of "+key+" is set.", "at most 2 at a time")
 	expect(t, d.submit("steering?key=host%3Dexample.com", "limit/rm"), "is forgotten")
 	expectNone(t, d.page(home+"steering"), "at most 2 at a time")

@@ -169,7 +169,6 @@ func TestAQueueOfManyModelsIsPagedThroughWithBoundedCommands(t *testing.T) {
 	}
 }
 
-// fill saves so many models.
 func (f *fleet) fill(many int) {
 	f.t.Helper()
 	for from := 0; from < many; from += operate.BatchSize {

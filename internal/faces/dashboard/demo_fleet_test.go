@@ -80,7 +80,6 @@ func (f *fleet) demo() {
 	}
 }
 
-// steer is what operators have done in the demo.
 func (f *fleet) steer() {
 	f.t.Helper()
 	now, ctx := f.Clock.Now(), f.t.Context()

@@ -31,19 +31,16 @@ func newFleet(t *testing.T, config Config) *fleet {
 	return &fleet{visitor: sitAt(t, q, "", client, func(c *Config) { *c = config }), client: client}
 }
 
-// live lets the daemons run by themselves from now on.
 func (f *fleet) live() {
 	f.t.Helper()
 	testkit.Run(f.t, f.dispatcher.Run)
 	testkit.Run(f.t, f.poller.Run)
 }
 
-// url is the address of a page.
 func (f *fleet) url(path string) string {
 	return f.server.URL + home + path
 }
 
-// policies stores policies of YAML.
 func (f *fleet) policies(yaml string) {
 	f.t.Helper()
 	docs, err := definitions.ReadPolicies("policies", strings.NewReader(yaml))

@@ -142,9 +142,7 @@ func TestWithoutTheTokenNothingIsShown(t *testing.T) {
 func (d *visitor) signIn() *http.Cookie {
 	d.t.Helper()
 	response, _ := d.post("/login", "token", secret)
-	if response.StatusCode != 303 || len(response.Cookies()) != 1 {
-		d.t.Fatalf("expected a session, found %s %v", response.Status, response.Cookies())
-	}
+	stopIf(d.t, response.StatusCode != 303 || len(response.Cookies()) != 1, "expected a session, found %s %v", response.Status, response.Cookies())
 	return response.Cookies()[0]
 }
 
@@ -159,9 +157,7 @@ func (d *visitor) try(token, client string) int {
 func TestTheTokenOpensASessionThatEnds(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), withToken)
 	response, text := d.post("/login", "token", "another token")
-	if response.StatusCode != 403 || len(response.Cookies()) > 0 {
-		t.Errorf("expected no session, found %s %v", response.Status, response.Cookies())
-	}
+	failIf(t, response.StatusCode != 403 || len(response.Cookies()) > 0, "expected no session, found %s %v", response.Status, response.Cookies())
 	expect(t, text, "This is not the token")
 	cookie := d.signIn()
 	failIf(t, !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || strings.Contains(cookie.Value, secret) || cookie.Secure,

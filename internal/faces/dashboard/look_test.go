@@ -25,12 +25,9 @@ func accessible(t *testing.T, tab *browser.Tab) {
 	}
 	found := browser.Eval[[]string](tab, `axe.run({resultTypes: ['violations']}).then(r => r.violations.flatMap(v => v.nodes.map(n =>
 		v.id + ': ' + n.target.join(' ') + ': ' + n.failureSummary.replace(/\s+/g, ' ') + ' in ' + n.html)))`, chromedp.EvalAwaitPromise)
-	if len(found) > 0 {
-		t.Errorf("%s: axe-core finds\n%s", tab.Address(), strings.Join(found, "\n"))
-	}
+	failIf(t, len(found) > 0, "%s: axe-core finds\n%s", tab.Address(), strings.Join(found, "\n"))
 }
 
-// fits fails the test when the page scrolls sideways.
 func fits(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	if wide := browser.Eval[string](tab, `((most) => document.documentElement.scrollWidth <= most ? '' : [...document.body.querySelectorAll('*')].filter(e =>

@@ -184,7 +184,6 @@ func (d *visitor) start() {
 	}
 }
 
-// answer is what a worker says of the running attempt of a model.
 func (d *visitor) answer(kind, uid string, fields ...string) {
 	d.t.Helper()
 	d.Say(fixture.Result(kind, uid, d.Attempt(uid), fields...))

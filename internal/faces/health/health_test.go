@@ -25,7 +25,6 @@ func newProcess(t *testing.T) *process {
 	return p
 }
 
-// ask returns the status and the report of a path.
 func (p *process) ask(path string) (int, Report) {
 	p.t.Helper()
 	reply := httptest.NewRecorder()

@@ -24,7 +24,6 @@ import (
 
 const deploy = "../../../deploy/"
 
-// promtool runs promtool in the directory of the alerts.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	testkit.RequireProgram(t, "promtool", "prometheus")
@@ -46,7 +45,6 @@ func TestAnOutageOfOneHostIsOneAlertAndEachSymptomHasItsOwn(t *testing.T) {
 	promtool(t, "test", "rules", "alerts_test.yaml")
 }
 
-// alert is a rule of deploy/prometheus/alerts.yaml.
 type alert struct {
 	Alert       string
 	Expr        string
@@ -196,7 +194,6 @@ func expectLabel(t *testing.T, where string, family *dto.MetricFamily, name, val
 	}
 }
 
-// table is a row for each metric of ours.
 func table(families map[string]*dto.MetricFamily) string {
 	text := "| metric | type | labels | tells |\n|---|---|---|---|\n"
 	for _, name := range slices.Sorted(maps.Keys(families)) {

@@ -100,9 +100,8 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 			fault.Arm(n)
 			families := scrape(t, m)
 			up := families["refreshd_queue_up"].Metric[0].GetGauge().GetValue()
-			if told := families["refreshd_queue_models"] != nil; told == fault.Struck() || told != (up == 1) {
-				t.Fatalf("call %d failed: %v; found up %g and numbers: %v", n, fault.Struck(), up, told)
-			}
+			told := families["refreshd_queue_models"] != nil
+			stopIf(t, told == fault.Struck() || told != (up == 1), "call %d failed: %v; found up %g and numbers: %v", n, fault.Struck(), up, told)
 			if !fault.Struck() {
 				failIf(t, n < 5, "expected at least 4 calls, found %d", n-1)
 				return

@@ -45,7 +45,6 @@ type story struct {
 	rounds     [2]*metrics.Loop
 }
 
-// measured is a store whose commits a loop counts.
 type measured struct {
 	*store.Store
 	loop *metrics.Loop
@@ -173,9 +172,8 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	if _, err := s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now()); err != nil {
-		s.t.Fatal(err)
-	}
+	_, err = s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())
+	stopIf(s.t, err != nil, "%v", err)
 	s.Clock.Turn(2 * time.Hour)
 	s.work()
 	s.Clock.Turn(7 * time.Second)
@@ -252,7 +250,6 @@ func TestNobodyOutsideMakesUpLabels(t *testing.T) {
 	})
 }
 
-// series are the names and labels of all numbers but the buckets.
 func series(families map[string]*dto.MetricFamily) map[string]bool {
 	all := map[string]bool{}
 	for name, family := range families {

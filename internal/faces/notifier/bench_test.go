@@ -53,7 +53,6 @@ func setup(t *testing.T, server *testkit.Server, routes string) *bench {
 	return b
 }
 
-// another is a second notifier of the queue.
 func (b *bench) another(routes string) *Notifier {
 	b.t.Helper()
 	read, err := Read("routes.yaml", strings.NewReader(routes), secrets)
@@ -112,7 +111,6 @@ func (b *bench) unread() int {
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 
-// save saves a model with labels and a payload under a policy.
 func (b *bench) save(uid, fields string) {
 	b.t.Helper()
 	var value any

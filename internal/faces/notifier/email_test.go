@@ -131,9 +131,8 @@ routes:
 	b := setup(t, testkit.Miniredis(t), fmt.Sprintf(routes, p.Address, "ca: "+ca.File("ca.crt")+","))
 	b.tell(disabled("m1", "gone"))
 	b.round(b.Notifier)
-	if len(p.Letters()) != 1 || strings.Join(p.Users(), " ") != "ann:p4ss" {
-		t.Errorf("got %d letters of %v; %s", len(p.Letters()), p.Users(), b.log.String())
-	}
+	failIf(t, len(p.Letters()) != 1 || strings.Join(p.Users(), " ") != "ann:p4ss",
+		"got %d letters of %v; %s", len(p.Letters()), p.Users(), b.log.String())
 	stranger := b.another(fmt.Sprintf(routes, p.Address, ""))
 	b.tell(disabled("m1", "gone"))
 	b.round(stranger)

@@ -73,9 +73,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 		b.round(b.Notifier)
 		stopIf(t, len(h.all()) != 0, "it was taken from one that may live")
 		b.after(time.Minute)
-		if len(h.all()) != 2 {
-			t.Errorf("got %d messages, want both", len(h.all()))
-		}
+		failIf(t, len(h.all()) != 2, "got %d messages, want both", len(h.all()))
 	})
 }
 

@@ -150,9 +150,8 @@ routes:
 		b.tell(disabled("m1", "gone"))
 		b.round(b.Notifier)
 		b.after(time.Minute)
-		if len(well.all()) != 1 || len(away.all()) != 0 {
-			t.Errorf("the well one was told %d times, where the redirection leads %d times", len(well.all()), len(away.all()))
-		}
+		failIf(t, len(well.all()) != 1 || len(away.all()) != 0,
+			"the well one was told %d times, where the redirection leads %d times", len(well.all()), len(away.all()))
 		var told []string
 		kept := b.undelivered()
 		for _, one := range kept {

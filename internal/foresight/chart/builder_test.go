@@ -66,7 +66,6 @@ func (s *builder) succeed(next time.Time) *builder {
 	return s.add(Event{Kind: Success, AttemptNo: no, RefreshAt: next, Why: "planned"})
 }
 
-// fail ends the attempt and goes to the next start.
 func (s *builder) fail(kind Kind, wait time.Duration, why, reason string) *builder {
 	s.add(Event{Kind: kind, AttemptNo: s.no, RefreshAt: s.now.Add(wait), Why: why, Reason: reason})
 	return s.after(wait)

@@ -28,7 +28,6 @@ var servers = map[string]func(testing.TB) *testkit.Server{
 	"miniredis":    testkit.Miniredis,
 }
 
-// queue is an idle queue with one dispatcher.
 type queue struct {
 	*fixture.Queue
 	b *testing.B

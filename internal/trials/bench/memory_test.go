@@ -45,7 +45,6 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// each decides about all models and commits.
 func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.Decision, now time.Time) {
 	t.Helper()
 	ctx := context.Background()

@@ -19,7 +19,6 @@ import (
 	"github.com/refreshd/refreshd/poller"
 )
 
-// told is what the applications of clients/ are told.
 const told = `put: applied
 put again: unchanged
 run: applied

@@ -51,10 +51,8 @@ func (b *bench) hand(uid string, fields ...any) {
 	must(b.t, b.client.RPush(b.t.Context(), "q-input", `{"big_table_uid":"`+uid+`","refresh_attempt_uid":"of-`+uid+`"}`).Err())
 }
 
-// word is what the worker says.
 type word struct{ Type, UID, Reason, Status string }
 
-// next waits for what the worker says next.
 func (b *bench) next() (said word) {
 	b.t.Helper()
 	reply, err := b.client.BLPop(b.t.Context(), testkit.Limit, "q-output").Result()
@@ -143,7 +141,6 @@ func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
 		"expected the environment of the worker without its password, found %v, %s", err, environment)
 }
 
-// commandLines are the arguments of all processes.
 func commandLines(t *testing.T) (lines []string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -44,7 +44,6 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// todo is what the payload of a model asks for.
 type todo struct {
 	Do                 string `json:"do"`
 	AfterMS            int    `json:"after_ms"`

@@ -221,14 +221,10 @@ func FuzzAWord(f *testing.F) {
 // model accept is printed so that it reads back.
 func FuzzParse(f *testing.F) {
 	sources, err := filepath.Glob("testdata/*.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	for _, source := range sources {
 		text, err := os.ReadFile(source)
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		f.Add(string(text))
 	}
 	for _, form := range slices.Concat(sentences, actions) {

@@ -39,7 +39,6 @@ func completed(t reporter, doc map[string]any, usual policy.Policy) string {
 	return string(text)
 }
 
-// printed is what Print says of a policy in canonical text.
 func printed(t reporter, text string) string {
 	t.Helper()
 	doc := make(map[string]any)
@@ -130,7 +129,6 @@ func someKey() *rapid.Generator[string] {
 	return rapid.SampledFrom([]string{"{host(input_url)}", "{host(_)}", "{label.tenant}", "{label.a.b-c_d}", "{input_format}", "{for-each}", "{policy}"})
 }
 
-// someLimits draws limits with keys of different names.
 func someLimits(t *rapid.T) []any {
 	limits := []any{}
 	for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"{host(a)}", "{label.tenant}", "{kind}", "{policy}", "{B}"}), 0, 4, rapid.ID).Draw(t, "keys") {
