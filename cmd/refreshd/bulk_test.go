@@ -31,8 +31,7 @@ func (c *console) fleet() {
 }
 
 func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := c.withPoller(server)
 		c.fleet()
 		expectContains(t, c.do("model", "run", "-l", "tenant=t1", "--dry-run"), "10 models\nm01\nm04\n")
@@ -62,8 +61,7 @@ func TestOneCommandSteersAllModelsThatASelectorPicks(t *testing.T) {
 }
 
 func TestABulkMayBeLeftAndCancelled(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := c.withPoller(server)
 		c.fleet()
 		left := c.start("model", "run", "-l", "tenant=t1", "--rate", "1/m")
@@ -143,8 +141,7 @@ func TestAListIsReadPageByPageAndInOrder(t *testing.T) {
 }
 
 func TestAListTellsWhyModelsFailOrAreDisabled(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := c.withPoller(server)
 		c.put("{\"uid\":\"a\",\"policy\":{\"retries\":[\"1h\"],\"on_exhausted\":\"give_up\"}}\n{\"uid\":\"b\"}\n")
 		c.do("model", "disable", "b", "--reason", "Not paid")

@@ -10,8 +10,7 @@ import (
 )
 
 func TestDoctorReportsRepairsAndExits(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.put(`{"uid":"tbl","rrule":"FREQ=HOURLY"}`)
 		expectContains(t, c.do("doctor"), "bigtables: 1 model, 0 errors, ")
 		server.Client(t).ZRem(t.Context(), "bigtables:due", "tbl")

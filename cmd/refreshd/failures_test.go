@@ -68,8 +68,7 @@ MODELS  BY         SINCE                     LAST                      UIDS   RE
 }
 
 func TestAllThatFailByOneCauseAreRunByOneCommand(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		queue := c.withPoller(server)
 		c.put(`{"uid":"a","refresh":"planned","rrule":"FREQ=YEARLY"}` + "\n" + `{"uid":"b","rrule":"FREQ=YEARLY"}` + "\n")
 		client := server.Client(t)

@@ -75,8 +75,7 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 }
 
 func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		minute := hourlyFleet(c, 120)
 		plan := c.object("level", "--within", "10m", "--plan", "--drain", "30/m")
 		before, after := plan["before"].(map[string]any), plan["after"].(map[string]any)
@@ -119,8 +118,7 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 }
 
 func TestAModelThatRunsIsLeftAndLevelledLaterAndAQueueOfSeveralPartsAsOne(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		d := divide(t, server, 4)
 		hourlyFleet(c, 20)
 		load := c.object("forecast", "--for", "6h", "--drain", "1/s")["load"].(map[string]any)

@@ -10,8 +10,7 @@ import (
 )
 
 func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		expectContains(t, c.do("hold", "--id", "night", "--reason", "backup", "--for", "2h", "--by", "ann"), "night", "all", "backup", "ann")
 		c.do("hold", "--id", "tenant", "-l", "tenant=t1", "--reason", "moves")
 		listed := c.do("hold", "ls")
@@ -26,8 +25,7 @@ func TestAHoldIsListedUntilItIsReleased(t *testing.T) {
 }
 
 func TestALimitIsSetListedAndForgotten(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		expectContains(t, c.do("limit", "set", "host=example.com", "--running", "1", "--rate", "6/m", "--for", "1h", "--by", "ann", "--reason", "slow"),
 			"host=example.com", "1 running 6/m", "ann", "slow")
 		c.do("limit", "set", "{label.tenant}", "--running", "50")
@@ -41,8 +39,7 @@ func TestALimitIsSetListedAndForgotten(t *testing.T) {
 }
 
 func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		expectContains(t, c.do("circuit", "open", "host=example.com", "--by", "ann", "--probe", "1h", "--reason", "their\nproxy"), "host=example.com", "open", "by            ann\nreason        their proxy\n")
 		expectContains(t, c.do("circuit", "ls"), "ann  their proxy\n")
 		views := c.objects(c.do("circuit", "ls", "-o", "json"))
@@ -53,8 +50,7 @@ func TestACircuitIsOpenedAndClosedByHand(t *testing.T) {
 }
 
 func TestACalendarIsStoredListedAndForgotten(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.do("calendar", "put", file(t, "c.yaml", "name: nightly\nrrule: FREQ=DAILY;BYHOUR=2\nfor: 2h\n---\nname: new-year\nrrule: FREQ=YEARLY\nfor: 1d\n"))
 		expectContains(t, c.do("calendar", "ls"), "nightly: closed ", "new-year: closed ")
 		expectContains(t, c.fail(1, "calendar", "put", file(t, "bad.yaml", "name: x\nrrule: FREQ=DAILY\nfor: 2 fortnights\n")), "bad.yaml line 3: for: ")
@@ -65,8 +61,7 @@ func TestACalendarIsStoredListedAndForgotten(t *testing.T) {
 }
 
 func TestTheCircuitOfTheQueueIsOffUntilItIsSwitchedOnAndTurnedByHand(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		want := map[string]any{
 			"key": "queue", "open": false, "opened_at": nil, "probe_at": nil, "probe": "", "recent": "", "opened": 0.0, "by": "", "reason": "", "parked": 0.0,
 			"on": false, "share": 0.5, "window": "5m", "min": 20.0, "successes": 0.0, "failures": 0.0,

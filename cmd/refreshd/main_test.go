@@ -42,6 +42,12 @@ func at(t *testing.T, server *testkit.Server) *console {
 	return &console{t: t, env: map[string]string{"REDIS_URL": server.URL}}
 }
 
+// onEach runs a test with a console at each server.
+func onEach(t *testing.T, test func(t *testing.T, c *console, server *testkit.Server)) {
+	t.Helper()
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) { test(t, at(t, server), server) })
+}
+
 func (c *console) environ() (environ []string) {
 	for name, text := range c.env {
 		environ = append(environ, name+"="+text)

@@ -24,8 +24,7 @@ uid: once
 `
 
 func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.in = twoModels
 		expectContains(t, c.do("model", "put", "-", "--verbose"), "created    daily\n", "created    once\n", "2 models: 2 created, 0 updated, 0 unchanged, 0 refused\n")
 		got := c.object("model", "get", "daily")
@@ -58,8 +57,7 @@ func TestASavedModelIsReadBackWithAllFields(t *testing.T) {
 }
 
 func TestModelsAreSteered(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.put(twoModels)
 		status := func(uid, want string) {
 			t.Helper()
@@ -125,8 +123,7 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 }
 
 func TestTheJournalNamesWhoUsedTheCommandLine(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.put("uid: m1")
 		c.do("model", "run", "m1", "--by", "ann")
 		c.env["REFRESHD_BY"] = "night shift"

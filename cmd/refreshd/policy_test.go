@@ -129,8 +129,7 @@ func users(c *console, server *testkit.Server) {
 }
 
 func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		users(c, server)
 		before := server.Dump(t)
 		for change, changed := range map[string]int{
@@ -170,8 +169,7 @@ func tomorrow(t *testing.T, server *testkit.Server, hour int) string {
 }
 
 func TestAPlanNamesTheFirstStartsAndStatsTellHowFarTheyAre(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.policy("name: feeds\nrrule: FREQ=YEARLY\n")
 		models := ""
 		for _, zone := range []string{"UTC", "Asia/Tokyo", "Asia/Dhaka", "Africa/Cairo", "Africa/Lagos"} {
@@ -213,8 +211,7 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 }
 
 func TestAPolicyInUseIsNotRemoved(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		users(c, server)
 		before := server.Dump(t)
 		expectContains(t, c.fail(exitFailed, "policy", "rm", "nightly"), "nightly: expected a policy that no model uses, found 4; --force removes it all the same")
@@ -244,8 +241,7 @@ func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 }
 
 func TestAPartialPolicyKeepsWhatTheStoredDefaultSays(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.policy("name: default\ntimeout: 7m\nretries: [3m]\ngive_up_after: 1w\n")
 		c.in = "name: quick\ntimeout: 1m\n"
 		_, _, stderr := c.run("policy", "put", "-")
@@ -297,8 +293,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 }
 
 func TestAStoredPolicyThatCannotBeReadIsListedAsSuchAndCanBeReplaced(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.policy(nightlyYAML)
 		server.Client(t).HSet(t.Context(), "bigtables:policies", "broken", "{", "newer", `{"timeout":"1h","colour":"red"}`)
 		expectContains(t, c.do("policy", "ls"), "broken   cannot be read", "newer    cannot be read", "nightly  30m")

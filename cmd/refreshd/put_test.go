@@ -19,8 +19,7 @@ import (
 )
 
 func TestASecondSaveChangesNothing(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.put(twoModels)
 		before := server.Dump(t)
 		expectContains(t, c.do("model", "put", "-"), "2 models: 0 created, 0 updated, 2 unchanged, 0 refused\n")
@@ -135,8 +134,7 @@ func TestARefusedOrUnchangedModelIsNotWarnedOf(t *testing.T) {
 const namedModels = twoModels + "---\nuid: named\nrrule: FREQ=DAILY\npolicy: nightly\n---\nuid: explicit\nrrule: FREQ=DAILY\npolicy: default\nlabels: {tenant: t1}\n"
 
 func TestWhatIsShownOfAModelCanBeSavedAgain(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.policy("name: nightly\ntimeout: 2h\n")
 		c.policy("name: default\nqueue_timeout: 5m\n") // which completes what leaves something out
 		c.put(namedModels)

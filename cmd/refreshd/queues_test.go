@@ -155,8 +155,7 @@ func TestACommandAboutOneQueueRefusesSeveral(t *testing.T) {
 }
 
 func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.save("a", "of-a", `{}`)
 		c.save("b", "of-b", `{}`)
 		for _, command := range []string{"dashboard --listen 127.0.0.1:0", "up --dashboard " + testkit.FreeAddress(t)} {

@@ -148,8 +148,7 @@ func (c *console) offered(line ...string) string {
 }
 
 func TestAShellIsOfferedTheValuesThatThereAre(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, _ *testkit.Server) {
 		c.put("{uid: tbl_1}\n---\n{uid: tbl_2}\n---\n{uid: banner}\n")
 		c.policy("name: nightly\ntimeout: 5m\n")
 		c.policy("name: weekly\ntimeout: 5m\n")

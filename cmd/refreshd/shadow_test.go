@@ -59,8 +59,7 @@ func TestAShadowThatAgreesEndsWell(t *testing.T) {
 }
 
 func TestAShadowOfAQueueWritesNothing(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.do("model", "put", file(t, "m.yaml", "uid: tbl_1\nrrule: FREQ=HOURLY\ntimezone: UTC\ndtstart: 2026-01-01T00:00:00\n"))
 		before := server.Dump(t)
 		c.in = "OK\n" + `1791180000.5 [0 127.0.0.1:1] "RPUSH" "bigtables-input" "{\"big_table_uid\":\"tbl_1\",\"refresh_attempt_uid\":\"a\"}"` + "\n" +

@@ -75,8 +75,7 @@ func TestTheRetrySuccessRateIsTheShareOfCyclesThatARetrySaved(t *testing.T) {
 }
 
 func TestAQueueInWhichNothingWasEverStoredIsTold(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.in = `{"uid":"a","payload":{}}`
 		c.do("model", "put", "-") // where to begin is no question
 		for _, command := range []string{"model ls", "stats", "doctor", "policy ls", "model get a", "explain a", "history a", "model run a"} {

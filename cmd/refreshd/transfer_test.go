@@ -49,8 +49,7 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 }
 
 func TestAModelThatCannotBeReadIsNamedByTheExportAndLeftOut(t *testing.T) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-		c := at(t, server)
+	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		c.put("uid: a\n---\nuid: b\n---\nuid: c\n")
 		client := server.Client(t)
 		client.Del(t.Context(), "bigtables:model:b")
