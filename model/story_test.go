@@ -195,8 +195,7 @@ func (s *story) command(now time.Time, kind, extra string) {
 func (s *story) changePolicy(now time.Time, fields string) {
 	s.t.Helper()
 	var value any
-	err := json.Unmarshal([]byte("{"+fields+"}"), &value)
-	must(s.t, err)
+	must(s.t, json.Unmarshal([]byte("{"+fields+"}"), &value))
 	changed, err := policy.Parse(value)
 	if err == nil {
 		err = s.m.Resolve(changed, schedule.Parse)

@@ -130,8 +130,7 @@ func (s stage) withoutPool() {
 	operator.put(`{"uid":"hand","policy":{"timeout":"1m"}}`)
 	operator.do("model", "run", "hand", "--force")
 	for done := false; !done; {
-		taken, err := foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result()
-		must(s.t, err)
+		taken := testkit.Got(foreign.BLPop(s.t.Context(), 0, "bigtables-input").Result())(s.t)
 		var uid, attempt string
 		_, _ = fmt.Sscanf(taken[1], `{"big_table_uid":%q,"refresh_attempt_uid":%q`, &uid, &attempt)
 		done = uid == "hand" && foreign.HGet(s.t.Context(), "bigtables:model:hand", "attempt_uid").Val() == attempt

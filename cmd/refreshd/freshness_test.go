@@ -22,8 +22,7 @@ func (c *console) aged(queue *fixture.Queue) (now time.Time) {
 	}
 	c.in += `{"uid":"unwatched","rrule":"FREQ=YEARLY"}`
 	c.do("model", "put", "-")
-	now, err := queue.Store.Now(c.t.Context())
-	must(c.t, err)
+	now = testkit.Got(queue.Store.Now(c.t.Context()))(c.t)
 	c.age(queue, "old", "stale", now.Add(-30*time.Hour), now.Add(-4*time.Hour))
 	c.age(queue, "late", "late", now.Add(-25*time.Hour), now.Add(time.Hour))
 	c.age(queue, "new", "fresh", now.Add(-2*time.Hour), now.Add(22*time.Hour))

@@ -93,8 +93,7 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
 	} {
 		var shown strings.Builder
-		err := print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0])
-		failIf(t, err != nil, "%v", err)
+		must(t, print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0]))
 		for field := range strings.SplitSeq(test.want+fmt.Sprintf(`,"retries_exhausted":%v`, name == "no retry"), `,"`) {
 			failIf(t, !strings.Contains(shown.String(), strings.TrimPrefix(field, `"`)), "%s: expected %s in %s", name, field, shown.String())
 		}

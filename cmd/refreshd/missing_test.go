@@ -29,8 +29,7 @@ func missing(t *testing.T, server *testkit.Server, models string) *absent {
 // ago is an instant on the clock of Redis.
 func (a *absent) ago(length time.Duration) time.Time {
 	a.t.Helper()
-	now, err := a.Store.Now(a.t.Context())
-	must(a.t, err)
+	now := testkit.Got(a.Store.Now(a.t.Context()))(a.t)
 	return now.Add(-length)
 }
 

@@ -84,11 +84,9 @@ func TestModelsAreSteered(t *testing.T) {
 
 func start(t *testing.T, q *fixture.Queue) {
 	t.Helper()
-	due, err := q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100})
-	must(t, err)
+	due := testkit.Got(q.Store.ReadDue(t.Context(), store.DueRequest{Limit: 100}))(t)
 	uids := slices.Concat(due.Urgent, due.Due)
-	records, err := q.Store.Load(t.Context(), uids)
-	must(t, err)
+	records := testkit.Got(q.Store.Load(t.Context(), uids))(t)
 	var transitions []*store.Transition
 	for _, uid := range uids {
 		transitions = append(transitions, records[uid].Decide(records[uid].Start(due.Now, "attempt-of-"+uid), due.Now))

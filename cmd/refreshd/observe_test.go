@@ -185,8 +185,7 @@ func TestARefreshIsOneTraceOfFourParts(t *testing.T) {
 	must(t, json.Unmarshal([]byte(up.line(t, "redis")), &hint))
 	up.line(t, `"uid":"a","result":"created"`)
 	parent := testkit.Await(t, parents, "a request of the worker")
-	options, err := redis.ParseURL(hint.Redis)
-	must(t, err)
+	options := testkit.Got(redis.ParseURL(hint.Redis))(t)
 	client := redis.NewClient(options)
 	defer func() { _ = client.Close() }()
 	var attempt string

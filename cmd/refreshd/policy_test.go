@@ -348,8 +348,7 @@ func TestWhatAPolicySaysDoesNotReachTheTerminalAsControlCharacters(t *testing.T)
 		return stdout
 	}
 	for _, field := range []string{"name", "rrule", "timezone", "timeout", "retries", "alignment", "misfire", "disabled_reason", "expr", evil} {
-		text, err := json.Marshal(map[string]any{field: evil})
-		must(t, err)
+		text := testkit.Got(json.Marshal(map[string]any{field: evil}))(t)
 		c.in = string(text)
 		see("put", "-")
 	}

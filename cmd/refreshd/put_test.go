@@ -68,8 +68,7 @@ func TestJSONLinesAreSavedWhileTheyAreRead(t *testing.T) {
 
 func TestABadDocumentHarmsItselfOnlyAndTheRestIsSummedUp(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
-	policy, err := policy.Parse(map[string]any{"timeout": "7m"})
-	must(t, err)
+	policy := testkit.Got(policy.Parse(map[string]any{"timeout": "7m"}))(t)
 	path := file(t, "models.yaml", "uid: a\npolicy: {timeout: 7m}\n---\nuid: b\nrrule: FREQ=NEVER\n---\nuid: c\npolicy: nightly\n"+
 		"---\nuid: d\npolicy: "+policy.ContentName()+"\n---\nuid: [e]\n---\nuid: f\npayload:\n  x: 1\n  reply_to: 2\n")
 	for _, test := range []struct {

@@ -138,8 +138,7 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsPlace(t *testing.T) {
 
 // TestThePictureOfTheREADMEIsWhatItsCommandPrints runs the command that README.md shows above docs/twice-daily.svg.
 func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
-	want, err := os.ReadFile("../../docs/twice-daily.svg")
-	must(t, err)
+	want := testkit.Got(os.ReadFile("../../docs/twice-daily.svg"))(t)
 	c := &console{t: t}
 	got := c.do("simulate", "--policy", "../../examples/policies/twice-daily.txt", "--outcomes", "../../examples/policies/bad-afternoon.txt",
 		"--start", "2026-01-05T14:05:00+01:00", "-o", "svg")

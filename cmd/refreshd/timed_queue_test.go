@@ -40,16 +40,14 @@ func (s *timedQueue) set(clock string) {
 	if len(clock) <= len(time.TimeOnly) {
 		clock = "2026-01-05T" + clock + "Z"
 	}
-	now, err := time.Parse(time.RFC3339, clock)
-	must(s.t, err)
+	now := testkit.Got(time.Parse(time.RFC3339, clock))(s.t)
 	s.queue.Server.Mini.SetTime(now)
 }
 
 func (s *timedQueue) round(clock string) {
 	s.t.Helper()
 	s.set(clock)
-	_, err := s.dispatcher.RunOnce(s.t.Context())
-	stopIf(s.t, err != nil, "%v", err)
+	must(s.t, testkit.Only(s.dispatcher.RunOnce(s.t.Context())))
 }
 
 // dispatch lets the dispatcher look at a time, and a worker take what it hands out.
@@ -65,6 +63,5 @@ func (s *timedQueue) answer(clock, kind, uid string, fields ...string) {
 	s.t.Helper()
 	s.set(clock)
 	s.queue.Say(fixture.Result(kind, uid, s.queue.Attempt(uid), fields...))
-	_, err := s.poller.RunOnce(s.t.Context())
-	stopIf(s.t, err != nil, "%v", err)
+	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
 }

@@ -172,13 +172,10 @@ func TestWhatIsSaidAtTheVeryEndIsApplied(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := fixture.Live(t, server)
 		a := &app{}
-		build, err := a.prepareDaemons(t.Context(), &upFlags{}, nil)
-		must(t, err)
+		build := testkit.Got(a.prepareDaemons(t.Context(), &upFlags{}, nil))(t)
 		client := server.Client(t)
-		queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
-		must(t, err)
-		daemons, err := build(queue)
-		must(t, err)
+		queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
+		daemons := testkit.Got(build(queue))(t)
 		q.Command(`{"type":"put","uid":"a"}`)
 		q.Say(slices.Repeat([]string{"garbage"}, 250)...)
 		ended, end := context.WithCancel(t.Context())

@@ -48,10 +48,8 @@ func openNamed(t *testing.T, server *testkit.Server, flags ...string) *named {
 
 func (n *named) round() {
 	n.t.Helper()
-	_, err := n.poller.RunOnce(n.t.Context())
-	stopIf(n.t, err != nil, "%v", err)
-	_, err = n.dispatcher.RunOnce(n.t.Context())
-	stopIf(n.t, err != nil, "%v", err)
+	must(n.t, testkit.Only(n.poller.RunOnce(n.t.Context())))
+	must(n.t, testkit.Only(n.dispatcher.RunOnce(n.t.Context())))
 }
 
 func (n *named) input() []string { return n.queue.List(n.part.Keys.Input) }
@@ -105,8 +103,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		expectContains(t, c.do("queue", "set", "--payload", "nested"), "bigtables: 1 part, bigtables\nmodel: banner_uid, attempt: refresh_attempt_uid, payload: nested\n")
 		want := map[string]any{"queue": "bigtables", "parts": 1.0, "model_name": "banner_uid", "attempt_name": "refresh_attempt_uid", "payload": "nested", "new_error_above": 50.0}
 		equal(t, want, c.object("queue", "show"))
-		_, err := q.Store.Claim(t.Context(), "p1", 1, time.Second)
-		stopIf(t, err != nil, "%v", err)
+		must(t, testkit.Only(q.Store.Claim(t.Context(), "p1", 1, time.Second)))
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Running, redis.Z{Score: 1, Member: "m"})
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is

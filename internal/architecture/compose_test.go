@@ -29,8 +29,7 @@ type service struct {
 
 func readCompose(t *testing.T) map[string]service {
 	t.Helper()
-	text, err := os.ReadFile("../../docker-compose.yml")
-	must(t, err)
+	text := testkit.Got(os.ReadFile("../../docker-compose.yml"))(t)
 	var compose struct{ Services map[string]service }
 	filled := strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")
 	must(t, yaml.Unmarshal([]byte(filled), &compose))

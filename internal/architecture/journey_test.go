@@ -128,10 +128,8 @@ func TestTravel(t *testing.T) {
 	}
 	q := fixture.New(t, testkit.Miniredis(t))
 	q.Redis.HSet(t.Context(), q.Store.Keys.Policies, "nightly", `{"name":"nightly","timeout":"10m","retries":["1m","5m"],"jitter":0.2}`)
-	p, err := poller.New(q.Store, poller.Config{})
-	must(t, err)
-	d, err := dispatcher.New(q.Store, dispatcher.Config{})
-	must(t, err)
+	p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{}))(t)
 	dispatch := func() error { _, err := d.RunOnce(t.Context()); return err }
 	poll := func() error { _, err := p.RunOnce(t.Context()); return err }
 	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
@@ -190,8 +188,7 @@ func travel(t *testing.T, binary string, stage int) string {
 	if out, err := test.CombinedOutput(); err != nil {
 		t.Fatalf("travel: %v\n%s", err, out)
 	}
-	text, err := os.ReadFile(profile)
-	must(t, err)
+	text := testkit.Got(os.ReadFile(profile))(t)
 	return string(text)
 }
 

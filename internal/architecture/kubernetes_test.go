@@ -24,8 +24,7 @@ const manifest = "../../deploy/kubernetes/refreshd.yaml"
 // readManifest returns the objects of the manifest, to be asked by at.
 func readManifest(t *testing.T) (objects []any) {
 	t.Helper()
-	file, err := os.Open(manifest)
-	must(t, err)
+	file := testkit.Got(os.Open(manifest))(t)
 	defer func() { _ = file.Close() }()
 	documents := yaml.NewDecoder(file)
 	for {

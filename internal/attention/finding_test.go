@@ -26,8 +26,7 @@ var (
 
 func hold(t *testing.T, id, selector string, until time.Time, parked int64) store.HoldSum {
 	t.Helper()
-	picks, err := model.ParseSelector(selector)
-	must(t, err)
+	picks := testkit.Got(model.ParseSelector(selector))(t)
 	return store.HoldSum{Hold: model.Hold{ID: id, Selector: picks, Since: before, Until: until, By: "ann", Reason: "deploy"}, Parked: parked}
 }
 
@@ -125,8 +124,7 @@ func TestManyHoldsAndCircuitsAreSummedUpAndNothingThatStopsAllIsHidden(t *testin
 
 // The runbook is entered by what is seen: each code of a finding begins a row of it.
 func TestTheRunbookHasARowForEachFinding(t *testing.T) {
-	runbook, err := os.ReadFile("../../docs/operations.md")
-	must(t, err)
+	runbook := testkit.Got(os.ReadFile("../../docs/operations.md"))(t)
 	for name, queue := range situations(t) {
 		for _, one := range queue.Findings() {
 			failIf(t, !strings.Contains(string(runbook), "\n| `"+one.Code+"` "),

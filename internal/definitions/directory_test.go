@@ -59,8 +59,7 @@ func TestADirectoryIsReadWithThoseBelowIt(t *testing.T) {
 		".git/conf.yaml": "nor this: [",
 	})
 	must(t, os.Symlink("a.yaml", filepath.Join(root, "b", "no-suffix")))
-	d, err := ReadDirectory(root)
-	must(t, err)
+	d := testkit.Got(ReadDirectory(root))(t)
 	models, policies, refused := told(d)
 	equal(t, [][]string{{"a", "c", "d"}, {"nightly", "export"}, nil}, [][]string{models, policies, refused})
 	failIf(t, d.Models[1].Definition.Payload != `{"n":1e3}`, "expected the digits that were written, found %s", d.Models[1].Definition.Payload)

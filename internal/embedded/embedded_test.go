@@ -23,16 +23,14 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 func start(t *testing.T, port int) *embedded.Server {
 	t.Helper()
-	server, err := embedded.Start(port)
-	must(t, err)
+	server := testkit.Got(embedded.Start(port))(t)
 	t.Cleanup(server.Close)
 	return server
 }
 
 func connect(t *testing.T, server *embedded.Server) *redis.Client {
 	t.Helper()
-	options, err := redis.ParseURL(server.URL())
-	must(t, err)
+	options := testkit.Got(redis.ParseURL(server.URL()))(t)
 	client := redis.NewClient(options)
 	t.Cleanup(func() { _ = client.Close() })
 	return client
@@ -43,8 +41,7 @@ func TestItListensOnTheLoopbackInterfaceOnly(t *testing.T) {
 	if want := "redis://127.0.0.1:" + server.Port(); server.URL() != want {
 		t.Errorf("expected %s, found %s", want, server.URL())
 	}
-	err := connect(t, server).Ping(t.Context()).Err()
-	failIf(t, err != nil, "%v", err)
+	must(t, connect(t, server).Ping(t.Context()).Err())
 }
 
 func TestItsKeysExpireByTheClock(t *testing.T) {
@@ -56,8 +53,7 @@ func TestItsKeysExpireByTheClock(t *testing.T) {
 }
 
 func TestAPortThatCannotBeHadIsRefused(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	taken := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer taken.Close() //nolint:errcheck // a listener of a test
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	number, _ := strconv.Atoi(port)

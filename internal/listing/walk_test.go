@@ -50,8 +50,7 @@ func TestAPageIsReadAsItWasWrittenAndNothingElseIs(t *testing.T) {
 func filled(t *testing.T, server *testkit.Server, models int) *fixture.Queue {
 	t.Helper()
 	q := fixture.New(t, server)
-	p, err := poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now})
-	must(t, err)
+	p := testkit.Got(poller.New(q.Store, poller.Config{Owner: "p1", Clock: q.Clock.Now}))(t)
 	for i := range models {
 		q.Command(fmt.Sprintf(`{"type":"put","uid":"m%03d","rrule":"every day at 6 AM","labels":{"tenant":"t%d"}}`, i, i%3))
 	}
@@ -87,8 +86,7 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 		q := filled(t, server, 30)
 		queue := &store.Queue{Name: "bigtables", Parts: []*store.Store{q.Store}}
 		for _, selector := range []string{"", "tenant=t0", "uid=m01*", "tenant!=t0", "tenant=t9"} {
-			picks, err := model.ParseSelector(selector)
-			must(t, err)
+			picks := testkit.Got(model.ParseSelector(selector))(t)
 			for _, sort := range []string{"", SortDue} {
 				want, _ := list(t, queue, Which{Picks: picks, Sort: sort, From: begins(sort)}, 0)
 				counts := map[string]int{"": 30, "tenant=t0": 10, "uid=m01*": 10, "tenant!=t0": 20}

@@ -37,8 +37,7 @@ func open(t *testing.T, server *testkit.Server) *bundle {
 	t.Cleanup(func() { _ = client.Close() })
 	clients := &store.Clients{Read: client, Write: client, Block: client}
 	must(t, store.Create(t.Context(), clients, store.Config{}, 2))
-	queue, err := store.Open(t.Context(), clients, store.Config{})
-	must(t, err)
+	queue := testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	f := &bundle{queue, t, client}
 	var puts []*Request
 	for i := range 5 {
@@ -71,8 +70,7 @@ func (f *bundle) models() map[string]string {
 	f.t.Helper()
 	all := map[string]string{}
 	for _, uid := range []string{"m0", "m1", "m2", "m3", "m4", "new1", "new2", "new3", "new4"} {
-		records, err := f.Of(uid).Load(f.t.Context(), []string{uid})
-		must(f.t, err)
+		records := testkit.Got(f.Of(uid).Load(f.t.Context(), []string{uid}))(f.t)
 		if r := records[uid]; r.Exists {
 			all[uid] = fmt.Sprint(r.Payload, " ", r.Trigger, " ", r.Disabled)
 		}

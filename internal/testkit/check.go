@@ -19,6 +19,15 @@ func Must(t testing.TB, err error) {
 // Only is the error of a call that returns something else too.
 func Only[T any](_ T, err error) error { return err }
 
+// Got is what a call returns that must not fail: testkit.Got(call())(t).
+func Got[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		Must(t, err)
+		return v
+	}
+}
+
 // Equal fails the test with the difference of two values.
 func Equal(t testing.TB, want, got any, options ...cmp.Option) {
 	t.Helper()

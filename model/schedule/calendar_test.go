@@ -93,13 +93,11 @@ const localLayout = "2006-01-02 15:04:05 -0700"
 
 func parseLocal(t *testing.T, text, zone string) time.Time {
 	t.Helper()
-	loc, err := time.LoadLocation(zone)
-	must(t, err)
+	loc := testkit.Got(time.LoadLocation(zone))(t)
 	if at, err := time.Parse(localLayout, text); err == nil {
 		return at.In(loc)
 	}
-	at, err := time.ParseInLocation("2006-01-02 15:04:05", text, loc)
-	must(t, err)
+	at := testkit.Got(time.ParseInLocation("2006-01-02 15:04:05", text, loc))(t)
 	return at
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	_ "time/tzdata" // the same zones on every machine
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
@@ -15,10 +16,8 @@ func occurrences(t testing.TB, rule, timezone, dtstart, after string, n int) []s
 	t.Helper()
 	s, err := Parse(rule, timezone, dtstart)
 	stopIf(t, err != nil, "%s: %v", rule, err)
-	loc, err := time.LoadLocation(timezone)
-	must(t, err)
-	at, err := time.Parse(time.RFC3339, after)
-	must(t, err)
+	loc := testkit.Got(time.LoadLocation(timezone))(t)
+	at := testkit.Got(time.Parse(time.RFC3339, after))(t)
 	var found []string
 	for range n {
 		next, ok := s.Next(at)
@@ -152,8 +151,7 @@ func TestAroundAChangeOfClocksTheOccurrencesAreThoseOfTheWallTimesOneByOne(t *te
 	r, rounds := rand.New(rand.NewSource(5)), long.Or(8, 40)
 	for _, name := range []string{"America/New_York", "Europe/Berlin", "America/Santiago", "America/Havana", "Africa/Cairo", "Australia/Lord_Howe", "Pacific/Apia",
 		"Asia/Beirut", "Antarctica/Troll", "Africa/Casablanca", "Pacific/Kiritimati", "Pacific/Kwajalein", "Europe/Dublin"} {
-		loc, err := time.LoadLocation(name)
-		must(t, err)
+		loc := testkit.Got(time.LoadLocation(name))(t)
 		moved := changes(loc)
 		for range rounds {
 			compareAround(t, r, name, loc, moved[r.Intn(len(moved))])
@@ -184,8 +182,7 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 		want = append(want, instants[at.Unix()/60]*60+at.Unix()%60)
 	}
 	want = sorted(want)
-	s, err := Parse(rule, name, dtstart.Format(dtstartLayout))
-	must(t, err)
+	s := testkit.Got(Parse(rule, name, dtstart.Format(dtstartLayout)))(t)
 	for after, i := change.Unix()-10*daySeconds, 0; i < len(want) && want[i] < change.Unix()+3*daySeconds; i++ {
 		// Every instant since the occurrence before has this one as its next.
 		for _, from := range []int64{after, after + r.Int63n(want[i]-after), want[i] - 1} {
@@ -199,10 +196,8 @@ func compareAround(t *testing.T, r *rand.Rand, name string, loc *time.Location, 
 
 func notes(t *testing.T, rule, timezone, dtstart, after string, n int) (found []string) {
 	t.Helper()
-	s, err := Parse(rule, timezone, dtstart)
-	must(t, err)
-	at, err := time.Parse(time.RFC3339, after)
-	must(t, err)
+	s := testkit.Got(Parse(rule, timezone, dtstart))(t)
+	at := testkit.Got(time.Parse(time.RFC3339, after))(t)
 	for range n {
 		at, _ = s.Next(at)
 		found = append(found, at.Format("01-02T15:04Z ")+s.Note(at))
@@ -254,8 +249,7 @@ func TestAnInstantThatIsNoOccurrenceHasNoNote(t *testing.T) {
 		"a millisecond":  {daily0230, "2026-01-01", gap.Add(time.Millisecond)},
 		"second round":   {daily0230, "2026-01-01", time.Date(2026, 10, 25, 1, 30, 0, 0, time.UTC)},
 	} {
-		s, err := Parse(test.rule, "Europe/Berlin", test.dtstart)
-		must(t, err)
+		s := testkit.Got(Parse(test.rule, "Europe/Berlin", test.dtstart))(t)
 		note := s.Note(test.at)
 		failIf(t, note != "", "%s: found %q", name, note)
 	}
@@ -275,8 +269,7 @@ func TestTheLastOccurrenceOfALimitedScheduleIsKnown(t *testing.T) {
 		"FREQ=DAILY;COUNT=3\nFREQ=YEARLY;BYMONTH=1":              "",
 		"FREQ=YEARLY;UNTIL=20290101T000000Z\nFREQ=DAILY;COUNT=2": "2028-01-01T05:00:00Z",
 	} {
-		s, err := Parse(rule, "America/New_York", "2026-01-01")
-		must(t, err)
+		s := testkit.Got(Parse(rule, "America/New_York", "2026-01-01"))(t)
 		last, ends := s.Ends()
 		failIf(t, ends != (want != "") || ends && last.Format(time.RFC3339) != want, "%s: found %s, %t, expected %q", rule, last, ends, want)
 		next, more := s.Next(last)
@@ -306,8 +299,7 @@ func TestAnHourlyRuleIsNotWarnedOfAChangeOfTheClocks(t *testing.T) {
 		"RRULE:FREQ=HOURLY;BYMINUTE=0;BYSECOND=0\nRRULE:FREQ=DAILY;BYHOUR=2;BYMINUTE=30;BYSECOND=0": 2,
 	} {
 		for _, zone := range []string{"Europe/Berlin", "Australia/Lord_Howe"} {
-			s, err := Parse(rule, zone, "2027-01-01")
-			must(t, err)
+			s := testkit.Got(Parse(rule, zone, "2027-01-01"))(t)
 			got := s.ClockChanges(after, 366)
 			failIf(t, zone == "Europe/Berlin" && len(got) != want || want == 0 && len(got) > 0,
 				"%s in %s: expected %d changes, found %v", rule, zone, want, got)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -60,8 +61,7 @@ func (m meaning) occurrences(t *testing.T) (all []string) {
 	s, err := Parse(m.rule, zone, start)
 	stopIf(t, err != nil, "%s: %v", m.rule, err)
 	for _, from := range []string{"2026-12-31", "2027-03-27", "2027-05-31", "2027-10-30", "2028-02-28", "2030-12-30"} {
-		after, err := time.Parse(time.DateOnly, from)
-		must(t, err)
+		after := testkit.Got(time.Parse(time.DateOnly, from))(t)
 		for range 60 {
 			next, ok := s.Next(after)
 			if !ok {
@@ -94,8 +94,7 @@ func misread(t *testing.T, sentence string, m meaning) (wrong string, refused bo
 }
 
 func TestNoSentenceThatPeopleWriteIsMisread(t *testing.T) {
-	text, err := os.ReadFile("testdata/sentences.txt")
-	must(t, err)
+	text := testkit.Got(os.ReadFile("testdata/sentences.txt"))(t)
 	meant, read := 0, 0
 	for line := range strings.Lines(string(text)) {
 		sentence, said, ok := strings.Cut(strings.TrimSpace(line), " | ")

@@ -24,8 +24,7 @@ var lasting = regexp.MustCompile(`(?m)^(\s+for:) \S+$`)
 func startPrometheus(t *testing.T, daemons ...string) *prometheusServer {
 	t.Helper()
 	dir := t.TempDir()
-	alerts, err := os.ReadFile("../../deploy/prometheus/alerts.yaml")
-	must(t, err)
+	alerts := testkit.Got(os.ReadFile("../../deploy/prometheus/alerts.yaml"))(t)
 	config := "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [alerts.yaml]\nscrape_configs:\n- job_name: refreshd\n  static_configs: [{targets: [\"" +
 		strings.Join(daemons, `", "`) + "\"]}]\n"
 	for name, text := range map[string]string{"alerts.yaml": lasting.ReplaceAllString(string(alerts), "$1 2s"), "prometheus.yml": config} {

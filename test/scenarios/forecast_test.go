@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
 )
@@ -14,10 +15,8 @@ import (
 func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.Counts {
 	q.t.Helper()
 	now := q.Clock.Now()
-	records, err := q.Store.Load(q.t.Context(), uids)
-	must(q.t, err)
-	gates, err := q.Store.Blockers(q.t.Context())
-	must(q.t, err)
+	records := testkit.Got(q.Store.Load(q.t.Context(), uids))(q.t)
+	gates := testkit.Got(q.Store.Blockers(q.t.Context()))(q.t)
 	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)
@@ -74,8 +73,7 @@ func (q *policyQueue) fleetOf() (uids []string) {
 
 func (q *policyQueue) level(uids []string) {
 	now := q.Clock.Now()
-	records, err := q.Store.Load(q.t.Context(), uids)
-	must(q.t, err)
+	records := testkit.Got(q.Store.Load(q.t.Context(), uids))(q.t)
 	for i, uid := range uids {
 		if decision, outcome := records[uid].Level(time.Duration(i%2*i)*13*time.Second, now); outcome == model.Applied {
 			q.Commit(now, records[uid].Decide(decision, now))

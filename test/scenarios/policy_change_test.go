@@ -48,8 +48,7 @@ func (q *policyQueue) put(text string) {
 	q.t.Helper()
 	var value any
 	must(q.t, json.Unmarshal([]byte(text), &value))
-	policy, err := policy.Parse(value)
-	must(q.t, err)
+	policy := testkit.Got(policy.Parse(value))(q.t)
 	policy.Name = "shared"
 	must(q.t, q.Store.Fleet().PutPolicy(q.t.Context(), policy))
 }
@@ -57,14 +56,12 @@ func (q *policyQueue) put(text string) {
 // dispatch and poll let a loop look once.
 func (q *policyQueue) dispatch() {
 	q.t.Helper()
-	_, err := q.dispatcher.RunOnce(q.t.Context())
-	stopIf(q.t, err != nil, "%v", err)
+	must(q.t, testkit.Only(q.dispatcher.RunOnce(q.t.Context())))
 }
 
 func (q *policyQueue) poll() {
 	q.t.Helper()
-	_, err := q.poller.RunOnce(q.t.Context())
-	stopIf(q.t, err != nil, "%v", err)
+	must(q.t, testkit.Only(q.poller.RunOnce(q.t.Context())))
 }
 
 // work lets both loops look until nothing is left to do now.
@@ -86,8 +83,7 @@ func (q *policyQueue) say(kind, uid string, fields ...string) {
 // told lists what a stream tells, as "event uid".
 func (q *policyQueue) told(key string) (events []string) {
 	q.t.Helper()
-	entries, err := q.Redis.XRange(q.t.Context(), key, "-", "+").Result()
-	must(q.t, err)
+	entries := testkit.Got(q.Redis.XRange(q.t.Context(), key, "-", "+").Result())(q.t)
 	for _, entry := range entries {
 		events = append(events, fmt.Sprint(entry.Values["event"], " ", entry.Values["uid"]))
 	}

@@ -166,14 +166,12 @@ func (s *story) act(verb, extra string, step step) {
 
 func (s *story) dispatch() {
 	s.t.Helper()
-	_, err := s.dispatcher.RunOnce(s.t.Context())
-	stopIf(s.t, err != nil, "%v", err)
+	must(s.t, testkit.Only(s.dispatcher.RunOnce(s.t.Context())))
 }
 
 func (s *story) poll() {
 	s.t.Helper()
-	_, err := s.poller.RunOnce(s.t.Context())
-	stopIf(s.t, err != nil, "%v", err)
+	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context())))
 }
 
 func (s *story) push(key string, fields ...string) {

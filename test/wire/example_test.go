@@ -73,8 +73,7 @@ func TestTheExampleInPythonSaysAgainWhatRedisRefuses(t *testing.T) {
 func expectSaid(t *testing.T, cases [][]string) {
 	t.Helper()
 	testkit.RequireProgram(t, "python3", "python3")
-	example, err := filepath.Abs("../../examples/pythonworker")
-	must(t, err)
+	example := testkit.Got(filepath.Abs("../../examples/pythonworker"))(t)
 	given := make([][]string, len(cases))
 	for i := range cases {
 		given[i] = cases[i][1:]

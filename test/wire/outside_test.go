@@ -140,8 +140,7 @@ func (o *outside) answer(list, message string) {
 
 func (o *outside) json(value any) string {
 	o.t.Helper()
-	text, err := json.Marshal(value)
-	must(o.t, err)
+	text := testkit.Got(json.Marshal(value))(o.t)
 	return string(text)
 }
 
@@ -188,8 +187,7 @@ func withEachWorker(t *testing.T, test func(t *testing.T, o *outside)) {
 
 func workInPython(o *outside) {
 	testkit.RequireProgram(o.t, "python3", "python3")
-	script, err := filepath.Abs("testdata/planned.py")
-	must(o.t, err)
+	script := testkit.Got(filepath.Abs("testdata/planned.py"))(o.t)
 	testkit.Start(o.t, "python3", append([]string{script, "127.0.0.1", port(o.server.Addr)}, o.queues()...)...)
 }
 
@@ -245,7 +243,6 @@ func (o *outside) find(pattern string) (found string) {
 // lastDelay is the time between the end of the last attempt and the next refresh, as the history tells.
 func (o *outside) lastDelay(uid string) time.Duration {
 	o.t.Helper()
-	record, err := model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0"))
-	must(o.t, err)
+	record := testkit.Got(model.ParseAttempt(o.cli("LINDEX", "bigtables:history:"+uid, "0")))(o.t)
 	return record.RefreshAt.Sub(record.EndedAt)
 }

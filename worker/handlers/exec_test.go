@@ -27,8 +27,7 @@ import (
 
 func shell(t *testing.T, script string, options ExecOptions) worker.Handler {
 	t.Helper()
-	handler, err := Exec([]string{"sh", "-c", script}, options)
-	must(t, err)
+	handler := testkit.Got(Exec([]string{"sh", "-c", script}, options))(t)
 	return handler
 }
 
@@ -36,8 +35,7 @@ func TestAProgramGetsThePayloadAndTheAttempt(t *testing.T) {
 	var out testkit.Buffer
 	script := `cat; echo "$REFRESHD_UID $REFRESHD_ATTEMPT_UID $REFRESHD_ATTEMPT_NO $REFRESHD_DEADLINE_AT $REFRESHD_PLANNED_AT $TRACEPARENT"
 		echo "$REFRESHD_PAYLOAD_INPUT_URL $OWN"; pwd`
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	must(t, err)
+	dir := testkit.Got(filepath.EvalSymlinks(t.TempDir()))(t)
 	handler := shell(t, script, ExecOptions{Stdout: &out, Dir: dir, Env: []string{"OWN=yes", "PATH=" + os.Getenv("PATH")}})
 	attempt := example()
 	attempt.Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -87,8 +85,7 @@ func TestALongLineOfStderrIsReadWithBoundedMemory(t *testing.T) {
 func TestAProgramNeedNotReadItsInput(t *testing.T) {
 	a := example()
 	a.Payload = json.RawMessage(`{"x":"` + strings.Repeat("x", 1<<20) + `"}`)
-	err := shell(t, "exit 0", ExecOptions{})(t.Context(), a)
-	failIf(t, err != nil, "%v", err)
+	must(t, shell(t, "exit 0", ExecOptions{})(t.Context(), a))
 }
 
 func TestPayloadFieldsBecomeVariables(t *testing.T) {
@@ -180,8 +177,7 @@ func TestAProgramThatLeavesOthersBehindDoesNotBlock(t *testing.T) {
 	case <-began:
 		testkit.Await(t, gone, "the end of every process")
 	default: // it was killed before it began; the reader of the pipe still waits
-		release, err := os.OpenFile(path, os.O_WRONLY, 0)
-		must(t, err)
+		release := testkit.Got(os.OpenFile(path, os.O_WRONLY, 0))(t)
 		_ = release.Close()
 		testkit.Await(t, gone, "the end of the reader")
 	}

@@ -75,8 +75,7 @@ func TestTheOwnerIsToldWhatIsWrongWithTheAddress(t *testing.T) {
 }
 
 func TestAnInputURLThatIsNoneIsNotRetried(t *testing.T) {
-	handler, err := Fetch(t.TempDir(), FetchOptions{})
-	must(t, err)
+	handler := testkit.Got(Fetch(t.TempDir(), FetchOptions{}))(t)
 	for _, payload := range []string{
 		``, `[]`, `{}`, `{"input_url":null}`, `{"input_url":""}`, `{"input_url":7}`, `{"input_url":"feed.csv"}`,
 		`{"input_url":"file:///etc/passwd"}`, `{"input_url":"ftp://x/y"}`, `{"input_url":"http:///y"}`, `{"input_url":"http://x/%zz"}`,
@@ -205,8 +204,7 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 	t.Helper()
 	f := &feed{t: t, dir: filepath.Join(t.TempDir(), "feeds"), url: serve(t, serveFeed) + "/feed.csv"}
 	options.Client = ownClient(t)
-	handler, err := Fetch(f.dir, options)
-	must(t, err)
+	handler := testkit.Got(Fetch(f.dir, options))(t)
 	f.handler = handler
 	return f
 }
@@ -214,8 +212,7 @@ func newFeed(t *testing.T, serveFeed http.HandlerFunc, options FetchOptions) *fe
 // fetch runs the handler as a pool would, and returns what the poller would understand.
 func (f *feed) fetch(ctx context.Context, url string) model.Message {
 	f.t.Helper()
-	payload, err := json.Marshal(map[string]string{"input_url": url})
-	must(f.t, err)
+	payload := testkit.Got(json.Marshal(map[string]string{"input_url": url}))(f.t)
 	a := &worker.Attempt{UID: "tbl/1", AttemptUID: "a1", Payload: payload}
 	said, end := try(ctx, f.t, f.handler, a)
 	f.said = append(f.said, said...)
@@ -234,8 +231,7 @@ func (f *feed) clean() {
 
 func (f *feed) files() (names []string) {
 	f.t.Helper()
-	entries, err := os.ReadDir(f.dir)
-	must(f.t, err)
+	entries := testkit.Got(os.ReadDir(f.dir))(f.t)
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}

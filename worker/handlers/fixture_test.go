@@ -40,8 +40,7 @@ func example() *worker.Attempt {
 // try runs a handler as a pool would and returns what the poller understands, without the uids.
 func try(ctx context.Context, t *testing.T, handler worker.Handler, attempt *worker.Attempt) (statuses []model.Message, end model.Message) {
 	t.Helper()
-	told, err := worker.Try(ctx, handler, attempt)
-	must(t, err)
+	told := testkit.Got(worker.Try(ctx, handler, attempt))(t)
 	for i := range told {
 		told[i].UID, told[i].AttemptUID = "", ""
 	}

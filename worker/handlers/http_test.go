@@ -124,8 +124,7 @@ func TestAReplyWithoutEndIsReadOnlyAtItsBegin(t *testing.T) {
 }
 
 func TestNoResponseIsAFailureThatKeepsSecrets(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	_ = listener.Close()
 	_, m := try(t.Context(), t, post(t, "http://user:pass@"+listener.Addr().String()+"/?token=secret"), example())
 	failIf(t, m.Type != model.MessageFailure || m.ErrorType != "network" || m.Retryable != nil, "told %+v", m)
@@ -171,8 +170,7 @@ func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	transport := &asked{RoundTripper: ownClient(t).Transport}
 	for _, client := range []*http.Client{{Transport: transport}, nil} {
-		handler, err := HTTP(url, HTTPOptions{Client: client})
-		must(t, err)
+		handler := testkit.Got(HTTP(url, HTTPOptions{Client: client}))(t)
 		must(t, handler(t.Context(), example()))
 	}
 	http.DefaultClient.CloseIdleConnections()

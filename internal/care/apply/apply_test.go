@@ -33,16 +33,14 @@ type bundle struct {
 func setup(t *testing.T, server *testkit.Server) *bundle {
 	t.Helper()
 	client := server.Client(t)
-	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{})
-	must(t, err)
+	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, store.Config{}))(t)
 	return &bundle{t, queue, t.TempDir(), client}
 }
 
 func (b *bundle) plan(documents string) *Plan {
 	b.t.Helper()
 	must(b.t, os.WriteFile(filepath.Join(b.path, "fleet.yaml"), []byte(documents), 0o600))
-	d, err := definitions.ReadDirectory(b.path)
-	must(b.t, err)
+	d := testkit.Got(definitions.ReadDirectory(b.path))(b.t)
 	plan, err := New(b.t.Context(), b.queue, d, Options{Owner: "ann", Prune: true, By: "ann", MaxDelete: "10"})
 	stopIf(b.t, err != nil || len(plan.Refused) > 0, "%v %v", err, plan)
 	return plan
@@ -58,8 +56,7 @@ func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision
 	b.t.Helper()
 	part := b.queue.Of(uid)
 	for _, decide := range decide {
-		records, err := part.Load(b.t.Context(), []string{uid})
-		must(b.t, err)
+		records := testkit.Got(part.Load(b.t.Context(), []string{uid}))(b.t)
 		now, _ := part.Now(b.t.Context())
 		item := store.Item{Transition: records[uid].Decide(decide(records[uid]), now)}
 		codes, err := part.Commit(b.t.Context(), store.Batch{Now: now, MaxQueued: 10, Items: []store.Item{item}})
@@ -69,8 +66,7 @@ func (b *bundle) change(uid string, decide ...func(*store.Record) model.Decision
 
 func (b *bundle) record(uid string) *store.Record {
 	b.t.Helper()
-	records, err := b.queue.Of(uid).Load(b.t.Context(), []string{uid})
-	must(b.t, err)
+	records := testkit.Got(b.queue.Of(uid).Load(b.t.Context(), []string{uid}))(b.t)
 	return records[uid]
 }
 

@@ -40,8 +40,7 @@ func everywhere(t *testing.T, test func(t *testing.T, q *queue)) {
 // put saves models as an application does.
 func (q *queue) put(commands ...string) {
 	q.t.Helper()
-	p, err := poller.New(q.Store, poller.Config{Owner: "putter"})
-	must(q.t, err)
+	p := testkit.Got(poller.New(q.Store, poller.Config{Owner: "putter"}))(q.t)
 	q.Command(commands...)
 	for left := len(commands); left > 0; {
 		round, err := p.RunOnce(q.t.Context())

@@ -66,8 +66,7 @@ func (q *divided) save(part *store.Store, uid string) {
 
 func aPolicy(t *testing.T, name, timeout string) policy.Policy {
 	t.Helper()
-	p, err := policy.Parse(map[string]any{"timeout": timeout})
-	must(t, err)
+	p := testkit.Got(policy.Parse(map[string]any{"timeout": timeout}))(t)
 	p.Name = name
 	return p
 }

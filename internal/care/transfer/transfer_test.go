@@ -46,8 +46,7 @@ func open(t *testing.T, server *testkit.Server, name string, parts int) *queue {
 	if parts > 1 {
 		must(t, store.Create(t.Context(), clients, config, parts))
 	}
-	q, err := store.Open(t.Context(), clients, config)
-	must(t, err)
+	q := testkit.Got(store.Open(t.Context(), clients, config))(t)
 	return &queue{q, t, server, client}
 }
 
@@ -279,8 +278,7 @@ func TestASelectorPicksWhatIsExportedAndItsPolicies(t *testing.T) {
 		"uid=m0":          "policy default,model m0",
 		"uid=x*":          "",
 	} {
-		selector, err := model.ParseSelector(text)
-		must(t, err)
+		selector := testkit.Got(model.ParseSelector(text))(t)
 		var out bytes.Buffer
 		from.ok((&Export{Queue: from.Queue, Selector: selector, State: true}).Write(t.Context(), &out))
 		var found []string

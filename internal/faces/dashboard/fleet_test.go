@@ -43,8 +43,7 @@ func (f *fleet) url(path string) string {
 
 func (f *fleet) policies(yaml string) {
 	f.t.Helper()
-	docs, err := definitions.ReadPolicies("policies", strings.NewReader(yaml))
-	must(f.t, err)
+	docs := testkit.Got(definitions.ReadPolicies("policies", strings.NewReader(yaml)))(f.t)
 	sources, err := definitions.Drafts(docs, "policies", false)
 	if err == nil {
 		err = definitions.Complete(sources, func() (policy.Policy, error) { return policy.Default(), nil })
@@ -61,10 +60,8 @@ func (f *fleet) policies(yaml string) {
 func (f *fleet) work() {
 	f.t.Helper()
 	for range 200 {
-		polled, err := f.poller.RunOnce(f.t.Context())
-		must(f.t, err)
-		dispatched, err := f.dispatcher.RunOnce(f.t.Context())
-		must(f.t, err)
+		polled := testkit.Got(f.poller.RunOnce(f.t.Context()))(f.t)
+		dispatched := testkit.Got(f.dispatcher.RunOnce(f.t.Context()))(f.t)
 		if polled.Claimed == 0 && dispatched.Started == 0 {
 			return
 		}

@@ -170,8 +170,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	q := fixture.Live(t, testkit.Miniredis(t))
-	queue, err := store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{})
-	must(t, err)
+	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
 	sampled := make(chan error, 1000)
 	d, err := Open([]*store.Queue{queue}, Config{
 		Listen: "127.0.0.1:0", Clock: time.Now, Sample: time.Millisecond, Grace: time.Minute,
@@ -186,8 +185,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	response, err := client.Get(d.URL() + "q/bigtables/live/")
-	must(t, err)
+	response := testkit.Got(client.Get(d.URL() + "q/bigtables/live/"))(t)
 	defer response.Body.Close()
 	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -202,8 +200,7 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expectNone(t, d.page(home), `aria-label="Queues"`)
 	sampled := showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now})
-	err := testkit.Await(t, sampled, "a sample")
-	failIf(t, err != nil, "%v", err)
+	must(t, testkit.Await(t, sampled, "a sample"))
 	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
 	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
 	d.put(`"uid":"a"`)
@@ -216,8 +213,7 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 // showToo shows one more queue until the test ends, and tells of each sample of it.
 func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config store.Config) <-chan error {
 	t.Helper()
-	queue, err := store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config)
-	must(t, err)
+	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config))(t)
 	sampled := make(chan error, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})

@@ -77,8 +77,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 		d.Clock.Turn(2 * time.Minute)
 		d.put(`"uid":"c","refresh":"now"`)
 		expect(t, d.page(home), "No dispatcher lives.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
-		_, err := d.dispatcher.RunOnce(t.Context())
-		stopIf(t, err != nil, "%v", err)
+		must(t, testkit.Only(d.dispatcher.RunOnce(t.Context())))
 		d.Clock.Turn(2 * time.Minute)
 		expect(t, d.page(home), `<th scope="row">worker</th><td class="number">–</td>`) // somebody holds two
 		d.answer("success", "a")

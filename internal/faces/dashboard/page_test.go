@@ -99,10 +99,8 @@ func TestEachPictureOfTheDocumentsCanBeTaken(t *testing.T) {
 		}
 		tab.Go(f.url(shot.path))
 		tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
-		taken, err := shrink(pictureOf(t, tab, shot.height))
-		must(t, err)
-		picture, err := png.Decode(bytes.NewReader(taken))
-		must(t, err)
+		taken := testkit.Got(shrink(pictureOf(t, tab, shot.height)))(t)
+		picture := testkit.Got(png.Decode(bytes.NewReader(taken)))(t)
 		colours := map[any]bool{}
 		for x := range picture.Bounds().Dx() {
 			colours[picture.At(x, picture.Bounds().Dy()/2)] = true

@@ -18,8 +18,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	for _, path := range []string{"", "models", "models?sort=due", "models?sort=failing", "models?l=tenant%3Dt1", "model?uid=a", "model/past.svg?uid=a", "model/next.svg?uid=a"} {
 		d.page(home + path)
 	}
-	err := takeSample(t.Context(), d.dashboard.sites.list[0])
-	failIf(t, err != nil, "%v", err)
+	must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {
 		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. One of the role operator may")

@@ -78,8 +78,7 @@ func (d *visitor) ask(request *http.Request) (*http.Response, string) {
 	response, err := once.Do(request)
 	must(d.t, err)
 	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	must(d.t, err)
+	text := testkit.Got(io.ReadAll(response.Body))(d.t)
 	return response, string(text)
 }
 
@@ -166,8 +165,7 @@ func (d *visitor) put(models ...string) {
 func (d *visitor) apply() {
 	d.t.Helper()
 	for {
-		round, err := d.poller.RunOnce(d.t.Context())
-		must(d.t, err)
+		round := testkit.Got(d.poller.RunOnce(d.t.Context()))(d.t)
 		if round.Claimed == 0 {
 			return
 		}
@@ -177,8 +175,7 @@ func (d *visitor) apply() {
 // start lets the dispatcher look, and a worker take what it hands out.
 func (d *visitor) start() {
 	d.t.Helper()
-	_, err := d.dispatcher.RunOnce(d.t.Context())
-	stopIf(d.t, err != nil, "%v", err)
+	must(d.t, testkit.Only(d.dispatcher.RunOnce(d.t.Context())))
 	for more := true; more; {
 		_, more = d.Take()
 	}

@@ -63,8 +63,7 @@ func alerts(t *testing.T) (all []alert) {
 
 func read(t *testing.T, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	must(t, err)
+	text := testkit.Got(os.ReadFile(file))(t)
 	return text
 }
 
@@ -129,8 +128,7 @@ func TestPromtoolAcceptsEachExpressionOfTheDashboards(t *testing.T) {
 	for i, where := range slices.Sorted(maps.Keys(all)) {
 		rules = append(rules, record{fmt.Sprintf("x:%d", i), all[where]})
 	}
-	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}})
-	must(t, err)
+	text := testkit.Got(yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboards", "rules": rules}}}))(t)
 	file := filepath.Join(t.TempDir(), "rules.yaml")
 	must(t, os.WriteFile(file, text, 0o600))
 	promtool(t, "check", "rules", "--lint=none", file)
@@ -175,8 +173,7 @@ func TestTheNumbersOfAStoryAreThoseOfAlertsDashboardsAndThePage(t *testing.T) {
 
 	reply := httptest.NewRecorder()
 	s.Handler().ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	problems, err := promlint.New(reply.Body).Lint()
-	must(t, err)
+	problems := testkit.Got(promlint.New(reply.Body).Lint())(t)
 	for _, problem := range problems { // the conventions of Prometheus
 		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}

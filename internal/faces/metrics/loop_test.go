@@ -112,13 +112,11 @@ func TestAQueueOfWhichAPartFailsTellsNoNumbers(t *testing.T) {
 
 func TestAProcessTellsItsNumbersWhileRedisIsAwayOrHangs(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	for _, address := range []string{testkit.FreeAddress(t), listener.Addr().String()} { // the listener takes connections, and reads nothing
 		clients := fixture.Connect(t, "redis://"+address)
-		queue, err := store.New(clients, store.Config{})
-		must(t, err)
+		queue := testkit.Got(store.New(clients, store.Config{}))(t)
 		m := metrics.New(metrics.Build{}, time.Now)
 		m.Watch(clients)
 		m.Queue(&store.Queue{Name: "bigtables", Parts: []*store.Store{queue}})

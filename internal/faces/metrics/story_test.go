@@ -68,8 +68,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	s.rounds = [2]*metrics.Loop{s.Loop(name, "dispatcher"), s.Loop(name, "poller")}
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
-	s.dispatcher, err = dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid})
-	must(t, err)
+	s.dispatcher = testkit.Got(dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
 	if s.poller, err = poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +171,7 @@ func (s *story) tell() {
 	s.work()
 	s.Clock.Turn(10 * time.Minute) // m3 is lost, and the attempt of m6 was taken and never begun
 	s.work()
-	_, err = s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())
-	stopIf(s.t, err != nil, "%v", err)
+	must(s.t, testkit.Only(s.Store.Fleet().OpenCircuit(s.t.Context(), domain.QueueCircuitKey, "", "", s.Clock.Now().Add(time.Hour), s.Clock.Now())))
 	s.Clock.Turn(2 * time.Hour)
 	s.work()
 	s.Clock.Turn(7 * time.Second)
@@ -199,8 +197,7 @@ func golden(t *testing.T, file, got string) {
 	if os.Getenv("REFRESHD_GOLDEN") != "" {
 		must(t, os.WriteFile(file, []byte(got), 0o600))
 	}
-	want, err := os.ReadFile(file)
-	must(t, err)
+	want := testkit.Got(os.ReadFile(file))(t)
 	diff := cmp.Diff(string(want), got)
 	failIf(t, diff != "", "%s (-want +got):\n%s", file, diff)
 }
@@ -210,8 +207,7 @@ func (s *story) serve() {
 	s.t.Helper()
 	name := s.Store.Keys.Queue
 	handler := s.Work(name, func(context.Context, *worker.Attempt) error { s.Clock.Turn(time.Second); return nil })
-	pool, err := worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1})
-	must(s.t, err)
+	pool := testkit.Got(worker.New(s.Store.Pool(), handler, worker.Config{Concurrency: 1}))(s.t)
 	s.Pool(name, pool, 1)
 	must(s.t, handler(s.t.Context(), &worker.Attempt{}))
 }

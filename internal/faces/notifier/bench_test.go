@@ -55,12 +55,10 @@ func setup(t *testing.T, server *testkit.Server, routes string) *bench {
 
 func (b *bench) another(routes string) *Notifier {
 	b.t.Helper()
-	read, err := Read("routes.yaml", strings.NewReader(routes), secrets)
-	must(b.t, err)
+	read := testkit.Got(Read("routes.yaml", strings.NewReader(routes), secrets))(b.t)
 	b.t.Cleanup(read.Close)
 	log := zerolog.New(&b.log)
-	n, err := New(b.Store, read, Config{Log: &log, Adopt: time.Millisecond})
-	must(b.t, err)
+	n := testkit.Got(New(b.Store, read, Config{Log: &log, Adopt: time.Millisecond}))(b.t)
 	return n
 }
 
@@ -106,8 +104,7 @@ func (b *bench) after(wait time.Duration) {
 // unread is how many entries no notifier has acknowledged.
 func (b *bench) unread() int {
 	b.t.Helper()
-	_, err := b.Store.TrimOutbox(b.t.Context())
-	stopIf(b.t, err != nil, "%v", err)
+	must(b.t, testkit.Only(b.Store.TrimOutbox(b.t.Context())))
 	return int(b.Redis.XLen(b.t.Context(), b.Store.Keys.Outbox).Val())
 }
 
@@ -115,10 +112,8 @@ func (b *bench) save(uid, fields string) {
 	b.t.Helper()
 	var value any
 	must(b.t, json.Unmarshal([]byte(`{"uid":"`+uid+`",`+fields+`}`), &value))
-	definition, err := model.ParseDefinition(value)
-	must(b.t, err)
-	records, err := b.Store.Load(b.t.Context(), []string{uid})
-	must(b.t, err)
+	definition := testkit.Got(model.ParseDefinition(value))(b.t)
+	records := testkit.Got(b.Store.Load(b.t.Context(), []string{uid}))(b.t)
 	p := policy.Default()
 	if definition.Inline != nil {
 		definition.Complete(p)
@@ -173,7 +168,6 @@ func (h *hook) all() []received {
 
 func (b *bench) undelivered() []store.Undelivered {
 	b.t.Helper()
-	all, err := b.Store.Outbox().Undelivered(b.t.Context())
-	must(b.t, err)
+	all := testkit.Got(b.Store.Outbox().Undelivered(b.t.Context()))(b.t)
 	return all
 }

@@ -28,8 +28,7 @@ routes:
 
 func subject(t *testing.T, l post.Letter) string {
 	t.Helper()
-	text, err := new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject"))
-	must(t, err)
+	text := testkit.Got(new(mime.WordDecoder).DecodeHeader(l.Parse(t).Header.Get("Subject")))(t)
 	return text
 }
 
@@ -117,8 +116,7 @@ func TestAMailIsTriedAgainUnlessTheServerRefusesItForGood(t *testing.T) {
 func TestAMailGoesByTLSWithAPassword(t *testing.T) {
 	ca := testkit.NewAuthority(t)
 	ca.Issue(t, "server", "127.0.0.1")
-	pair, err := tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key"))
-	must(t, err)
+	pair := testkit.Got(tls.LoadX509KeyPair(ca.File("server.crt"), ca.File("server.key")))(t)
 	p := post.Open(t, func(s *smtp.Server) {
 		s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	})
@@ -144,8 +142,7 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 	for name, text := range map[string]string{"subject.txt": "{{.Count}} of us", "html.html": ""} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	own, err := readTemplates(dir)
-	must(t, err)
+	own := testkit.Got(readTemplates(dir))(t)
 	subject, text, html, err := own.render(message{notices: []Notice{{"event": "disabled", "uid": "m1"}}})
 	failIf(t, subject != "1 of us" || !strings.Contains(text, "m1") || html != "" || err != nil, "%q %q %q %v", subject, text, html, err)
 	must(t, os.WriteFile(filepath.Join(dir, "text.txt"), []byte("{{.Nothing}}"), 0o600))
@@ -154,8 +151,7 @@ func TestTemplatesOfADirectoryReplaceTheEmbeddedOnes(t *testing.T) {
 }
 
 func TestAServerOfMailThatHangsUpIsAskedAgain(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	listener := testkit.Got(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { _ = listener.Close() })
 	testkit.Run(t, func(context.Context) error {
 		conn, err := listener.Accept()

@@ -79,8 +79,7 @@ func TestANoticeLinksToItsModelAndAMailNamesItsQueue(t *testing.T) {
 	failIf(t, about["link"] != "https://refreshd.example.com/q/bigtables/model?uid=a%2Fb%3Fc%26d", "found the link %s", about["link"])
 	other := noticeOf("bigtables", dashboard, store.OutboxEntry{ID: "1-0", Fields: map[string]string{"event": "circuit_opened", "key": "h"}})
 	failIf(t, other["link"] != "", "found a link of no model: %s", other["link"])
-	own, err := readTemplates("")
-	must(t, err)
+	own := testkit.Got(readTemplates(""))(t)
 	subject, text, html, err := own.render(message{notices: []Notice{about}})
 	if err != nil || !strings.Contains(subject, "bigtables") || !strings.Contains(text, about["link"]) || !strings.Contains(html, `href="`+about["link"]+`"`) {
 		t.Errorf("found %q, %q, %q, %v", subject, text, html, err)

@@ -21,11 +21,9 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	b.tell(disabled("m1", "gone"))
 	foreign, key := users.Client(t, acl.Subscriber), b.Store.Keys.Outbox
 	must(t, foreign.XGroupCreateMkStream(t.Context(), key, "billing", "0").Err())
-	n, err := New(users.Store(t, acl.Notifier), b.routes, Config{})
-	must(t, err)
+	n := testkit.Got(New(users.Store(t, acl.Notifier), b.routes, Config{}))(t)
 	for range 2 { // the first call makes the group
-		_, err := n.Route(t.Context())
-		stopIf(t, err != nil, "%v", err)
+		must(t, testkit.Only(n.Route(t.Context())))
 	}
 	if _, err := n.Deliver(t.Context(), "all"); err != nil {
 		t.Fatal(err)

@@ -79,8 +79,7 @@ func TestWhatADeadNotifierHasInHandIsTakenOver(t *testing.T) {
 
 func (b *bench) route(n *Notifier) {
 	b.t.Helper()
-	_, err := n.Route(b.t.Context())
-	stopIf(b.t, err != nil, "%v", err)
+	must(b.t, testkit.Only(n.Route(b.t.Context())))
 }
 
 func TestWhatComesWhenTooManyNoticesWaitIsDroppedAndCounted(t *testing.T) {

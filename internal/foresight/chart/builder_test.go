@@ -1,12 +1,11 @@
 package chart
 
 import (
-	"github.com/refreshd/refreshd/internal/testkit"
-
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -33,8 +32,7 @@ func instant(text string) time.Time {
 
 func zone(t testing.TB, name string) *time.Location {
 	t.Helper()
-	location, err := time.LoadLocation(name)
-	must(t, err)
+	location := testkit.Got(time.LoadLocation(name))(t)
 	return location
 }
 

@@ -1,13 +1,12 @@
 package forecast
 
 import (
-	"github.com/refreshd/refreshd/internal/testkit"
-
 	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -24,8 +23,7 @@ var seven = time.Date(2026, 1, 5, 7, 0, 0, 0, time.UTC)
 
 func clock(t testing.TB, text string) time.Time {
 	t.Helper()
-	at, err := time.Parse(time.DateTime, "2026-01-05 "+text)
-	must(t, err)
+	at := testkit.Got(time.Parse(time.DateTime, "2026-01-05 "+text))(t)
 	return at
 }
 
@@ -36,8 +34,7 @@ func put(t testing.TB, uid string, at time.Time, fields string) *model.Model {
 	t.Helper()
 	var value any
 	must(t, json.Unmarshal(fmt.Appendf(nil, `{"uid":%q,%s}`, uid, fields), &value))
-	d, err := model.ParseDefinition(value)
-	must(t, err)
+	d := testkit.Got(model.ParseDefinition(value))(t)
 	p := policy.Default()
 	if d.Inline != nil {
 		p = *d.Inline

@@ -22,8 +22,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 func defined(t testing.TB, fields map[string]any) Source {
 	t.Helper()
 	fields["uid"] = "m"
-	d, err := model.ParseDefinition(fields)
-	must(t, err)
+	d := testkit.Got(model.ParseDefinition(fields))(t)
 	return func(at time.Time) (*model.Model, error) { return simulate.NewModel(d, *d.Inline, at) }
 }
 
@@ -64,7 +63,6 @@ func compared(t testing.TB, text string, options Options, sources map[string]Sou
 		}
 	}
 	must(t, logOf(time.UTC).Read(strings.NewReader(text), c.Take, c.Refuse))
-	report, err := c.End()
-	must(t, err)
+	report := testkit.Got(c.End())(t)
 	return told, report
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -24,10 +25,8 @@ func read(t *testing.T, log *Log, text string) (runs, refused []string) {
 }
 
 func TestALogIsReadAsItsFirstLineSays(t *testing.T) {
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	must(t, err)
-	columns, err := ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind")
-	must(t, err)
+	berlin := testkit.Got(time.LoadLocation("Europe/Berlin"))(t)
+	columns := testkit.Got(ParseColumns("uid=table_id, at=started,ended=finished,outcome=status,error=kind"))(t)
 	want := []string{"2 tbl_1 05T04:00:00 3m0s success", "3 tbl_1 05T14:00:00 0s failureHTTP", "5 7 05T14:00:01 0s "}
 	for name, text := range map[string]string{
 		"commas": "table_id,started,finished,status,kind\ntbl_1,2026-10-05 06:00:00,2026-10-05 06:03:00,OK,\n" +

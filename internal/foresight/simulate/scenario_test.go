@@ -1,14 +1,13 @@
 package simulate
 
 import (
-	"github.com/refreshd/refreshd/internal/testkit"
-
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -36,8 +35,7 @@ func at6And16(t testing.TB, fields map[string]any) model.Model {
 
 func resolved(t testing.TB, document map[string]any) model.Model {
 	t.Helper()
-	policy, err := policy.Parse(document)
-	must(t, err)
+	policy := testkit.Got(policy.Parse(document))(t)
 	m := model.Model{UID: "tbl_1"}
 	must(t, m.Resolve(policy, schedule.Parse))
 	return m
@@ -48,8 +46,7 @@ var monday = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
 func outcomes(t testing.TB, text string) Outcomes {
 	t.Helper()
-	list, err := ReadOutcomes(strings.NewReader(text))
-	must(t, err)
+	list := testkit.Got(ReadOutcomes(strings.NewReader(text)))(t)
 	return Listed(list)
 }
 

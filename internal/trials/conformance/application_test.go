@@ -82,18 +82,15 @@ func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
 // startDaemons runs a dispatcher and a poller, each as its own user, until the test ends.
 func startDaemons(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	d, err := dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{})
-	must(t, err)
-	p, err := poller.New(users.Store(t, acl.Poller), poller.Config{})
-	must(t, err)
+	d := testkit.Got(dispatcher.New(users.Store(t, acl.Dispatcher), dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(users.Store(t, acl.Poller), poller.Config{}))(t)
 	testkit.Run(t, d.Run, p.Run)
 }
 
 // awaitSuccess saves a model with the Go client, as an application too, and waits until it has been refreshed.
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
-	app, err := client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{})
-	must(t, err)
+	app := testkit.Got(client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{}))(t)
 	if _, err := app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -143,8 +143,7 @@ func TestTheBashWorkerShowsItsPasswordToNobody(t *testing.T) {
 
 func commandLines(t *testing.T) (lines []string) {
 	t.Helper()
-	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	must(t, err)
+	files := testkit.Got(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
 	for _, file := range files {
 		if line, err := os.ReadFile(file); err == nil { // it may have ended
 			lines = append(lines, strings.ReplaceAll(string(line), "\x00", " "))

@@ -46,8 +46,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 // self is this program as a worker.
 func self(t *testing.T, worker string) conformance.Config {
 	t.Helper()
-	program, err := os.Executable()
-	must(t, err)
+	program := testkit.Got(os.Executable())(t)
 	return conformance.Config{Command: []string{program}, Environ: []string{workerVariable + "=" + worker}}
 }
 
@@ -60,8 +59,7 @@ func in(t *testing.T, language, script string) conformance.Config {
 
 func fromRoot(t *testing.T, path string) string {
 	t.Helper()
-	path, err := filepath.Abs("../../../" + path)
-	must(t, err)
+	path = testkit.Got(filepath.Abs("../../../" + path))(t)
 	return path
 }
 
@@ -142,8 +140,7 @@ func TestAWorkerThatDoesNotStartIsSaid(t *testing.T) {
 	config.Command = []string{"sh", "-c", "echo 'no \x1b[31mredis' >&2; exit 3"}
 	var output testkit.Buffer
 	config.Stderr = &output
-	report, err := conformance.Run(t.Context(), config)
-	must(t, err)
+	report := testkit.Got(conformance.Run(t.Context(), config))(t)
 	found := report.Checks[0].Found
 	failIf(t, report.Holds || !strings.Contains(found, "the worker has ended: exit status 3"), "expected what became of the worker, found %q", found)
 	failIf(t, output.String() != "[success] no  [31mredis\n", "expected its words behind a prefix, found %q", output.String())

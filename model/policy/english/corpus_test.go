@@ -33,8 +33,7 @@ type entry struct {
 // corpus reads the policies that were written by hand.
 func corpus(t *testing.T) (all []entry) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/corpus.txt")
-	must(t, err)
+	text := testkit.Got(os.ReadFile("testdata/corpus.txt"))(t)
 	var read entry
 	for i, line := range strings.Split(string(text), "\n") {
 		meaning, ends := strings.CutPrefix(line, "= ")
