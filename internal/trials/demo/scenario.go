@@ -52,7 +52,7 @@ func path(uid string) string { return "/" + uid + ".csv" }
 // put renders the control message that saves the model. Its schedule counts from start, so that a demo looks the same
 // whenever it is started. edition tells two saves of the same model apart.
 func (s scenario) put(site string, start time.Time, edition int) string {
-	feed, exhausted, refresh := s.feed, policy.NextPlanned, model.RefreshNow
+	feed, exhausted, refresh, retries := s.feed, policy.NextPlanned, model.RefreshNow, any([]string{"0", "1s"})
 	if feed == "" {
 		feed = path(s.uid)
 	}
@@ -61,12 +61,13 @@ func (s scenario) put(site string, start time.Time, edition int) string {
 	}
 	if s.planned {
 		refresh = model.RefreshPlanned
+		retries = map[string]any{"strategy": "fixed", "base": "1s"} // without end: the next planned refresh is far away, and a busy machine slow
 	}
 	message := map[string]any{
 		"type":    "put",
 		"uid":     s.uid,
 		"payload": map[string]any{"input_url": fmt.Sprintf("%s%s?edition=%d", site, feed, edition)},
-		"policy":  map[string]any{"timeout": s.timeout, "retries": []string{"0", "1s"}, "on_exhausted": string(exhausted)},
+		"policy":  map[string]any{"timeout": s.timeout, "retries": retries, "on_exhausted": string(exhausted)},
 		"refresh": string(refresh),
 	}
 	if s.every > 0 {
