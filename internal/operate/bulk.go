@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -136,12 +137,7 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 		if b.State == store.BulkUnreadable {
 			return b, errors.New(b.Problem)
 		}
-		timer := time.NewTimer(pollEvery)
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		timer.Stop()
+		backoff.Rest(ctx, pollEvery, nil)
 	}
 	if ctx.Err() != nil {
 		return b, fmt.Errorf("interrupted; the bulk goes on: refreshd bulk show %s tells how far it is, refreshd bulk cancel %s ends it", id, id)

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,26 +30,24 @@ type Changed struct {
 	Refused []error // the others: each says why
 }
 
-// pick returns those of the kept messages that are named, and removes their IDs from those that are not found yet.
-func pick[T any](m Messages, missing *[]string, kept []T, id func(*T) string) []T {
-	return slices.DeleteFunc(kept, func(one T) bool {
-		own := id(&one)
-		*missing = slices.DeleteFunc(*missing, func(other string) bool { return other == own })
-		return !m.All && !slices.Contains(m.IDs, own)
-	})
-}
-
-// change does something with messages in each part of the queue.
-func (o Operator) change(m Messages, kind string, do func(part *store.Store, missing *[]string, changed *Changed) (int, error)) (changed Changed, err error) {
-	if err := m.Validate(kind); err != nil {
-		return changed, err
-	}
-	if err := o.Queue.RequireWhole(); err != nil {
+// change does something with the named ones of the messages that each part of the queue keeps.
+func change[T any](
+	o Operator, m Messages, kind string, read func(*store.Store) ([]T, error), id func(*T) string, do func(*store.Store, []T, *Changed) (int, error),
+) (changed Changed, err error) {
+	if err := cmp.Or(m.Validate(kind), o.Queue.RequireWhole()); err != nil {
 		return changed, err
 	}
 	missing := slices.Clone(m.IDs)
 	err = o.Queue.Each(func(part *store.Store) error {
-		count, err := do(part, &missing, &changed)
+		kept, err := read(part)
+		if err != nil {
+			return err
+		}
+		count, err := do(part, slices.DeleteFunc(kept, func(one T) bool {
+			own := id(&one)
+			missing = slices.DeleteFunc(missing, func(other string) bool { return other == own })
+			return !m.All && !slices.Contains(m.IDs, own)
+		}), &changed)
 		changed.Done += count
 		return err
 	})
@@ -83,12 +82,8 @@ func (o Operator) Rejected(ctx context.Context, uid string) (all []Rejected, err
 
 // RequeueRejected moves rejected messages back to the lists that they came from. One that is not kept whole stays.
 func (o Operator) RequeueRejected(ctx context.Context, m Messages) (Changed, error) {
-	return o.change(m, "a rejected", func(part *store.Store, missing *[]string, changed *Changed) (int, error) {
-		entries, err := part.Fleet().Rejected(ctx)
-		if err != nil {
-			return 0, err
-		}
-		entries = slices.DeleteFunc(pick(m, missing, entries, (*store.Rejected).ID), func(r store.Rejected) bool {
+	return o.changeRejected(ctx, m, func(part *store.Store, entries []store.Rejected, changed *Changed) (int, error) {
+		entries = slices.DeleteFunc(entries, func(r store.Rejected) bool {
 			_, err := r.Message()
 			if err != nil {
 				changed.Refused = append(changed.Refused, fmt.Errorf("%s: %w", r.ID(), err))
@@ -101,13 +96,14 @@ func (o Operator) RequeueRejected(ctx context.Context, m Messages) (Changed, err
 
 // DropRejected forgets rejected messages.
 func (o Operator) DropRejected(ctx context.Context, m Messages) (Changed, error) {
-	return o.change(m, "a rejected", func(part *store.Store, missing *[]string, _ *Changed) (int, error) {
-		entries, err := part.Fleet().Rejected(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return part.Fleet().DropRejected(ctx, pick(m, missing, entries, (*store.Rejected).ID))
+	return o.changeRejected(ctx, m, func(part *store.Store, entries []store.Rejected, _ *Changed) (int, error) {
+		return part.Fleet().DropRejected(ctx, entries)
 	})
+}
+
+func (o Operator) changeRejected(ctx context.Context, m Messages, do func(*store.Store, []store.Rejected, *Changed) (int, error)) (Changed, error) {
+	read := func(part *store.Store) ([]store.Rejected, error) { return part.Fleet().Rejected(ctx) }
+	return change(o, m, "a rejected", read, (*store.Rejected).ID, do)
 }
 
 // Undelivered is a message of the notifier that could not be delivered.
@@ -148,11 +144,8 @@ func (o Operator) DropUndelivered(ctx context.Context, m Messages) (Changed, err
 }
 
 func (o Operator) changeUndelivered(ctx context.Context, m Messages, do func(store.Outbox, context.Context, []store.Undelivered) (int, error)) (Changed, error) {
-	return o.change(m, "an undelivered", func(part *store.Store, missing *[]string, _ *Changed) (int, error) {
-		all, err := part.Outbox().Undelivered(ctx)
-		if err != nil {
-			return 0, err
-		}
-		return do(part.Outbox(), ctx, pick(m, missing, all, (*store.Undelivered).ID))
+	read := func(part *store.Store) ([]store.Undelivered, error) { return part.Outbox().Undelivered(ctx) }
+	return change(o, m, "an undelivered", read, (*store.Undelivered).ID, func(part *store.Store, named []store.Undelivered, _ *Changed) (int, error) {
+		return do(part.Outbox(), ctx, named)
 	})
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
 )
 
 var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "failures", read: readFailures, live: []string{"failures-list"}}
@@ -12,10 +13,10 @@ var failuresPage = page{path: "failures", title: "Failures", nav: true, file: "f
 // failures are the groups of failing models, largest first.
 type failures struct {
 	Now     time.Time
-	Groups  []store.FailureGroup
+	Groups  []operate.Failures
 	Unnamed int   // groups that are not shown
 	Models  int64 // in those that are
-	Past    []store.FailureGroup
+	Past    []operate.Failures
 }
 
 const maxGroups = 100
@@ -28,11 +29,11 @@ func readFailures(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	groups, err := readGroups(ctx, req, store.Report.FailureGroups)
+	groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError})
 	if err != nil {
 		return nil, err
 	}
-	past, err := readGroups(ctx, req, store.Report.PastFailureGroups)
+	past, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError, Past: true})
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +43,4 @@ func readFailures(ctx context.Context, req *request) (any, error) {
 		page.Models += group.Models
 	}
 	return page, nil
-}
-
-func readGroups(ctx context.Context, req *request, read func(store.Report, context.Context) ([]store.FailureGroup, error)) ([]store.FailureGroup, error) {
-	return req.queue.Report().SumFailureGroups(func(part *store.Store) ([]store.FailureGroup, error) { return read(part.Report(), ctx) })
 }

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/refreshd/refreshd/internal/backoff"
 )
 
 const (
@@ -99,10 +101,7 @@ func (s *streams) follow(ctx context.Context, one *subscription, read read) {
 		if fragments, err := read(ctx); err == nil {
 			s.publish(one, fragments)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(max(s.tick, restFactor*s.clock().Sub(begun))):
-		}
+		backoff.Rest(ctx, max(s.tick, restFactor*s.clock().Sub(begun)), nil)
 	}
 }
 

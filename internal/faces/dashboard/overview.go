@@ -30,8 +30,8 @@ type overview struct {
 	Never, Fresh, Late, Stale       int64
 	Starts, Results, Line, Lateness graph
 
-	Groups    []store.FailureGroup // largest first
-	Unnamed   int                  // how many more there are
+	Groups    []operate.Failures // largest first
+	Unnamed   int                // how many more there are
 	Processes []process
 }
 
@@ -64,7 +64,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Findings = append(o.Findings, found)
 	}
 	if stats.Failing > 0 {
-		groups, err := readGroups(ctx, req, store.Report.FailureGroups)
+		groups, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError})
 		if err != nil {
 			return nil, err
 		}

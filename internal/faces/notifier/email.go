@@ -2,6 +2,7 @@ package notifier
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -120,19 +121,14 @@ func readTemplates(directory string) (t templates, err error) {
 		return string(text)
 	}
 	subject, text, html := read(subjectFile), read(textFile), read(htmlFile)
-	if err != nil {
-		return t, err
-	}
-	if t.subject, err = template.New(subjectFile).Option("missingkey=zero").Parse(subject); err != nil {
-		return t, err
-	}
-	if t.text, err = template.New(textFile).Option("missingkey=zero").Parse(text); err != nil {
-		return t, err
-	}
+	var errs [3]error
+	t.subject, errs[0] = template.New(subjectFile).Option("missingkey=zero").Parse(subject)
+	t.text, errs[1] = template.New(textFile).Option("missingkey=zero").Parse(text)
 	if strings.TrimSpace(html) != "" {
-		if t.html, err = htmltemplate.New(htmlFile).Option("missingkey=zero").Parse(html); err != nil {
-			return t, err
-		}
+		t.html, errs[2] = htmltemplate.New(htmlFile).Option("missingkey=zero").Parse(html)
+	}
+	if err = cmp.Or(err, errs[0], errs[1], errs[2]); err != nil {
+		return t, err
 	}
 	one := Notice{fieldEvent: "disabled", fieldUID: "m", fieldAt: "2026-11-21T07:00:00.000Z"}
 	_, _, _, err = t.render(message{notices: []Notice{one, one}})
