@@ -88,7 +88,7 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 	config := p.config.WithDefaults()
 	config.Observe = p.app.checks.Loop(p.app.loopName("dashboard", queue.Name), config.Sample, false).Begin
 	if p.open != nil {
-		return &shownToo{p.open, queue, config.Observe}, nil
+		return daemonFunc(func(ctx context.Context) error { p.open.Show(ctx, queue, config.Observe); return nil }), nil
 	}
 	open, err := dashboard.Open([]*store.Queue{queue}, config)
 	if err != nil {
@@ -118,17 +118,10 @@ func (p *pages) close() {
 	}
 }
 
-// shownToo shows a queue in a dashboard that another one has opened.
-type shownToo struct {
-	dashboard *dashboard.Dashboard
-	queue     *store.Queue
-	observe   func() func(error)
-}
+// daemonFunc is a daemon that needs nothing but to run.
+type daemonFunc func(context.Context) error
 
-func (s *shownToo) Run(ctx context.Context) error {
-	s.dashboard.Show(ctx, s.queue, s.observe)
-	return nil
-}
+func (run daemonFunc) Run(ctx context.Context) error { return run(ctx) }
 
 // bindPages adds the flag of a command that serves a dashboard besides.
 func bindPages(flags *pflag.FlagSet, listen *string) {

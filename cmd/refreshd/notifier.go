@@ -45,18 +45,6 @@ func (f *notifierFlags) bind(set *pflag.FlagSet) {
 	set.StringVar(&f.dashboard, "dashboard-url", "", "`URL` at which people reach the dashboard: notices about models link to it")
 }
 
-// notifiers tell of all parts of a queue, by the same channels.
-type notifiers struct {
-	parts[*notifier.Notifier]
-	routes *notifier.Routes
-}
-
-// Run runs all of them until ctx ends.
-func (n notifiers) Run(ctx context.Context) error {
-	defer n.routes.Close()
-	return n.parts.Run(ctx)
-}
-
 func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, error) {
 	path, dashboard := flags.routes, strings.TrimRight(flags.dashboard, "/")
 	if path == "" {
@@ -85,7 +73,7 @@ func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, 
 		if err := queue.RequireWhole(); err != nil {
 			return nil, err
 		}
-		all, err := forParts(a, queue, "notifier", loop.tick, func(at place) (*notifier.Notifier, error) {
+		return forParts(a, queue, "notifier", loop.tick, func(at place) (*notifier.Notifier, error) {
 			config := config // queues are opened side by side
 			config.Log, config.Observe = at.log, at.observe
 			if dashboard != "" {
@@ -93,6 +81,5 @@ func (a *app) prepareNotifier(loop *loopFlags, flags *notifierFlags) (prepared, 
 			}
 			return notifier.New(at.part.Store, routes, config)
 		})
-		return notifiers{all, routes}, err
 	}, nil
 }

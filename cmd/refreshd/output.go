@@ -9,6 +9,7 @@ import (
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -124,6 +125,6 @@ func everything[T any](read func(operate.Operator, context.Context, ...string) (
 func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdout, header...) }
 
 // plain makes a text that may come from outside safe to show on a terminal.
-func plain(text string) string { return print.Plain(text) }
+func plain(text string) string { return document.OneLine(text) }
 
 var distance, roughly = words.Distance, words.Roughly

@@ -21,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// Routes says which entries of the outbox go to which channels. It belongs to one process: Close ends it.
+// Routes says which entries of the outbox go to which channels. Those who run it close it at their end.
 type Routes struct {
 	channels map[string]*Channel
 	routes   []route
@@ -76,7 +76,7 @@ func Read(name string, in io.Reader, environment Secrets) (*Routes, error) {
 	return r, nil
 }
 
-// Close ends idle connections.
+// Close ends idle connections, which whoever still runs opens again.
 func (r *Routes) Close() {
 	for _, channel := range r.channels {
 		if channel.sender != nil {

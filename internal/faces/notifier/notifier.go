@@ -71,7 +71,7 @@ type Notifier struct {
 	nobody backoff.Sampler // routing goroutine only
 }
 
-// New returns a notifier. It opens nothing: the caller closes the connections of the store, and the routes.
+// New returns a notifier. It opens nothing: the caller closes the connections of the store.
 func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
 	config = config.WithDefaults()
 	if err := config.Validate(); err != nil {
@@ -83,6 +83,7 @@ func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
 // Run works until ctx ends, sends what it has in hand, and returns nil. Errors of Redis are logged and retried for ever. Each channel has a loop of
 // its own, so that one that does not answer holds up no other.
 func (n *Notifier) Run(ctx context.Context) error {
+	defer n.routes.Close()
 	var running sync.WaitGroup
 	n.config.Observe()(nil) // it lives before the first round has ended
 	for _, channel := range n.routes.channels {

@@ -49,8 +49,5 @@ func text(value any) string {
 	if at, is := value.(time.Time); is {
 		return model.FormatTime(at)
 	}
-	return Plain(fmt.Sprint(value))
+	return document.OneLine(fmt.Sprint(value)) // which may come from outside
 }
-
-// Plain makes a text that may come from outside safe to show on a terminal.
-func Plain(text string) string { return document.OneLine(text) }
