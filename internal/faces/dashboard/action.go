@@ -78,8 +78,8 @@ type flash struct {
 // flashes are kept here and not in an address, in which anybody could write one. It is safe for concurrent use.
 type flashes struct {
 	mu    sync.Mutex
-	order []string         // guarded by mu: ids, oldest first
-	byID  map[string]flash // guarded by mu
+	order []string          // guarded by mu: ids, oldest first
+	byID  map[string]*flash // guarded by mu
 }
 
 // keep returns the id by which one page shows it.
@@ -91,7 +91,7 @@ func (f *flashes) keep(one flash) string {
 		f.order = f.order[1:]
 	}
 	id := rand.Text()
-	f.order, f.byID[id] = append(f.order, id), one
+	f.order, f.byID[id] = append(f.order, id), &one
 	return id
 }
 
@@ -99,10 +99,7 @@ func (f *flashes) keep(one flash) string {
 func (f *flashes) take(id string) *flash {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	one, found := f.byID[id]
-	if !found {
-		return nil
-	}
+	one := f.byID[id]
 	delete(f.byID, id)
-	return &one
+	return one
 }

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -40,14 +41,6 @@ type page struct {
 // pages are all pages, in the order of the navigation.
 var pages = []*page{
 	&overviewPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
-}
-
-// pattern is the page in a pattern of a mux.
-func (p *page) pattern() string {
-	if p.path == "" {
-		return "{$}"
-	}
-	return p.path
 }
 
 //go:embed *.html
@@ -176,13 +169,13 @@ func (d *Dashboard) Handler() http.Handler {
 		})
 	}
 	for _, page := range pages {
-		show := func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }
-		onSite(http.MethodGet, page.pattern(), show)
+		show, path := func(w http.ResponseWriter, r *http.Request, site *site) { d.show(w, r, site, page) }, cmp.Or(page.path, "{$}")
+		onSite(http.MethodGet, path, show)
 		if page.form {
-			onSite(http.MethodPost, page.pattern(), show)
+			onSite(http.MethodPost, path, show)
 		}
 		if page.live != nil {
-			onSite(http.MethodGet, "live/"+page.pattern(), func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) })
+			onSite(http.MethodGet, "live/"+path, func(w http.ResponseWriter, r *http.Request, site *site) { d.stream(w, r, site, page) })
 		}
 	}
 	for _, picture := range pictures {
