@@ -83,11 +83,17 @@ func (e *Entry) Payload() json.RawMessage {
 	for _, name := range flat.reserved() {
 		delete(payload, name)
 	}
+	text, _ := plainJSON(payload) // what was decoded can be encoded
+	return text
+}
+
+// plainJSON leaves the & of a URL one, for programs that do not decode JSON.
+func plainJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false) // the & of a URL must stay one for programs that do not decode JSON
-	_ = encoder.Encode(payload)  // what was decoded can be encoded
-	return bytes.TrimSpace(text.Bytes())
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(value)
+	return bytes.TrimSpace(text.Bytes()), err
 }
 
 func (e *Entry) read(name string, value any) error {
@@ -156,17 +162,15 @@ func canonicalPayload(value any) (string, error) {
 	if err := checkValue(fields, "payload", maxDepth); err != nil {
 		return "", err
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(fields); err != nil {
+	payload, err := plainJSON(fields)
+	switch {
+	case err != nil:
 		return "", document.Refuse("payload", "values that JSON can hold", err.Error())
-	}
-	payload := strings.TrimSpace(text.String())
-	if len(payload) > maxPayload {
+	case len(payload) > maxPayload:
 		return "", document.Refuse("payload", fmt.Sprintf("at most %d bytes of JSON", maxPayload), fmt.Sprintf("%d", len(payload)))
+	default:
+		return string(payload), nil
 	}
-	return payload, nil
 }
 
 // maxPayload bounds a payload in bytes: each attempt carries it through the input list.

@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -237,23 +238,11 @@ func (m *Model) has(name, value string, status Status) bool {
 	}
 }
 
-// matchGlob knows * for any text and ? for any one byte.
+// slashes keeps them from ending what a star of path.Match stands for. No uid has a space.
+var slashes = strings.NewReplacer("/", " ")
+
+// matchGlob knows * for any text and ? for any one character.
 func matchGlob(pattern, text string) bool {
-	star, from := -1, 0 // of the last star, and where the text behind it began
-	p, t := 0, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p, t = p+1, t+1
-		case star >= 0: // the last star takes one more
-			from++
-			p, t = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
+	matches, err := path.Match(slashes.Replace(pattern), slashes.Replace(text))
+	return matches && err == nil
 }

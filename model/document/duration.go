@@ -25,14 +25,9 @@ func ParseDuration(text string) (time.Duration, error) {
 	if lower == "" || lower == "null" {
 		return 0, nil
 	}
-	scan := durationScan{rest: lower}
-	reason := ""
-	if strings.HasPrefix(lower, "p") {
-		reason = scan.iso()
-	} else {
-		reason = scan.words()
-	}
-	if reason != "" {
+	rest, iso := strings.CutPrefix(lower, "p")
+	scan := durationScan{rest: rest}
+	if reason := scan.read(iso); reason != "" {
 		return 0, &Error{Want: wantDuration, Found: Found(text) + " (" + reason + ")"}
 	}
 	return time.Duration(scan.total) * time.Millisecond, nil
@@ -66,50 +61,37 @@ type durationScan struct {
 	next  int   // the first of durationUnits that may still come
 }
 
-// words reads the Go and the English form: "1h30m", "1 hour and 30 minutes", "90".
-func (s *durationScan) words() string {
-	for s.rest != "" {
-		number := s.number()
-		s.cut(" ")
-		unit := s.cut("abcdefghijklmnopqrstuvwxyz")
-		if unit == "" && s.rest == "" && s.next == 0 {
-			unit = "s"
-		}
-		if reason := s.add(number, unit, false); reason != "" {
-			return reason
-		}
-		// Between two amounts may stand blanks, a comma, "and". At the very end nothing may.
-		rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(s.rest, " "), ","), " ")
-		s.rest = cmp.Or(strings.TrimLeft(strings.TrimPrefix(rest, "and "), " "), s.rest)
-	}
-	return ""
-}
-
-// iso reads the form of ISO 8601: P, days, T, times.
-func (s *durationScan) iso() string {
-	s.rest = s.rest[1:]
-	if s.rest == "" {
+// read reads the Go and the English form, such as "1h30m", "1 hour and 30 minutes" or "90", or that of ISO 8601 behind its P: days, T, times.
+func (s *durationScan) read(iso bool) string {
+	if iso && s.rest == "" {
 		return "nothing after P"
 	}
-	prefix := ""
-	for s.rest != "" {
-		if prefix == "" && s.rest[0] == 't' {
-			prefix, s.rest = "t", s.rest[1:]
+	for prefix := ""; s.rest != ""; {
+		if rest, times := strings.CutPrefix(s.rest, "t"); iso && times && prefix == "" {
+			prefix, s.rest = "t", rest
 		}
-		number := s.number()
-		if s.rest == "" {
+		number, unit := s.cut("0123456789."), ""
+		switch {
+		case !iso:
+			s.cut(" ")
+			if unit = s.cut("abcdefghijklmnopqrstuvwxyz"); unit == "" && s.rest == "" && s.next == 0 {
+				unit = "s"
+			}
+		case s.rest == "":
 			return "a number and a unit are missing at the end"
+		default:
+			unit, s.rest = prefix+s.rest[:1], s.rest[1:]
 		}
-		unit := prefix + s.rest[:1]
-		s.rest = s.rest[1:]
-		if reason := s.add(number, unit, true); reason != "" {
+		if reason := s.add(number, unit, iso); reason != "" {
 			return reason
+		}
+		if !iso { // between two amounts may stand blanks, a comma, "and"; at the very end nothing may
+			rest := strings.TrimLeft(strings.TrimPrefix(strings.TrimLeft(s.rest, " "), ","), " ")
+			s.rest = cmp.Or(strings.TrimLeft(strings.TrimPrefix(rest, "and "), " "), s.rest)
 		}
 	}
 	return ""
 }
-
-func (s *durationScan) number() string { return s.cut("0123456789.") }
 
 func (s *durationScan) cut(characters string) string {
 	rest := strings.TrimLeft(s.rest, characters)
