@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -184,18 +185,22 @@ func wholeOf(queue string) (whole string, place int, like bool) {
 var replyPattern = regexp.MustCompile(`^(.*):reply:([A-Za-z0-9_.-]{1,100})$`)
 
 // KeyKind is the kind of an index.
-type KeyKind int
+type KeyKind string
 
-// The kinds of indexes.
+// The kinds of indexes. Of the last three there is one.
 const (
-	KeyLabel KeyKind = iota
-	KeyGate          // what waits for one
-	KeyLimit
-	// Of these there is one.
-	KeyFailing
-	KeyDisabled
-	KeyParked
+	KeyLabel    KeyKind = "label"
+	KeyGate     KeyKind = "gate" // what waits for one
+	KeyLimit    KeyKind = "limit"
+	KeyFailing  KeyKind = "failing"
+	KeyDisabled KeyKind = "disabled"
+	KeyParked   KeyKind = "parked"
 )
+
+// indexFields are the fields of a model that say whether it stands in an index of a kind. Each label has a field of its own.
+var indexFields = map[KeyKind]string{
+	KeyFailing: "failing_since", KeyDisabled: "refresh_disabled_until_update", KeyParked: "parked_by", KeyGate: "parked_by", KeyLimit: "counted_by",
+}
 
 // Index is a set in which only some models stand: those that fail, are disabled or parked, and those of one label, gate or limit.
 type Index struct {
@@ -226,19 +231,8 @@ func (i Index) Scored() bool { return i.Kind != KeyLabel }
 
 // Field is the field of a model that says whether it stands in the index.
 func (i Index) Field() string {
-	switch i.Kind {
-	case KeyFailing:
-		return "failing_since"
-	case KeyDisabled:
-		return "refresh_disabled_until_update"
-	case KeyParked, KeyGate:
-		return "parked_by"
-	case KeyLimit:
-		return "counted_by"
-	default:
-		name, _, _ := strings.Cut(i.Name, "=")
-		return labelPrefix + name
-	}
+	label, _, _ := strings.Cut(i.Name, "=")
+	return cmp.Or(indexFields[i.Kind], labelPrefix+label)
 }
 
 // Said reports whether the value of the field says that the model stands in the index.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -22,7 +21,7 @@ func (c *checker) backlog(ctx context.Context) error {
 		return err
 	}
 	k := c.store.Keys
-	lengths, err := inspect.Of(c.store).Lengths(ctx, k.Undelivered, k.Wake)
+	lengths, err := c.in.Lengths(ctx, k.Undelivered, k.Wake)
 	if err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (c *checker) backlog(ctx context.Context) error {
 	}
 	if lengths[1] > 1 {
 		f := wakeLong.at(k.Wake, fmt.Sprint(lengths[1]))
-		if err := c.repair(f, func() error { return inspect.Of(c.store).TrimWake(ctx) }); err != nil {
+		if err := c.repair(f, func() error { return c.in.TrimWake(ctx) }); err != nil {
 			return err
 		}
 	}

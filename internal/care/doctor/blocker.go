@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -23,7 +22,7 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 		if err != nil {
 			return err
 		}
-		state, err := inspect.Of(c.store).BlockerState(ctx, gate, now)
+		state, err := c.in.BlockerState(ctx, gate, now)
 		if err != nil {
 			return err
 		}
@@ -34,7 +33,7 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 		if state.Parked == 0 || state.Listed && !state.Look.After(state.Opens.Add(maxGateLateness)) {
 			continue
 		}
-		if err := c.repair(f, func() error { return inspect.Of(c.store).RecheckBlocker(ctx, gate, now) }); err != nil {
+		if err := c.repair(f, func() error { return c.in.RecheckBlocker(ctx, gate, now) }); err != nil {
 			return err
 		}
 	}
@@ -42,7 +41,7 @@ func (c *checker) blockers(ctx context.Context, names []string) error {
 }
 
 func (c *checker) rechecks(ctx context.Context) error {
-	gate, at, found, err := inspect.Of(c.store).OldestRecheck(ctx)
+	gate, at, found, err := c.in.OldestRecheck(ctx)
 	if err == nil && found && c.now.Sub(at) > maxGateLateness {
 		c.note(gateLate, c.store.Keys.Gates, string(gate)+", to be looked at "+model.FormatTime(at))
 	}
@@ -51,13 +50,13 @@ func (c *checker) rechecks(ctx context.Context) error {
 
 // circuits checks that each probe of a circuit is made: otherwise no model ever starts again.
 func (c *checker) circuits(ctx context.Context, names []string) error {
-	lost, err := inspect.Of(c.store).LostProbes(ctx, names)
+	lost, err := c.in.LostProbes(ctx, names)
 	if err != nil {
 		return err
 	}
 	for name, uid := range lost {
 		f := probeLost.at(c.store.Keys.Circuit(name), "probe "+uid+", which does not")
-		if err := c.repairUnless("it changed", f, func() (bool, error) { return inspect.Of(c.store).DropProbe(ctx, name, uid, c.now) }); err != nil {
+		if err := c.repairUnless("it changed", f, func() (bool, error) { return c.in.DropProbe(ctx, name, uid, c.now) }); err != nil {
 			return err
 		}
 	}
@@ -98,5 +97,5 @@ func (c *checker) bulkSet(ctx context.Context) error {
 			return err
 		})
 	})
-	return inspect.Of(c.store).EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
+	return c.in.EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
 }

@@ -29,6 +29,7 @@ type Options struct {
 
 type checker struct {
 	store   *store.Store
+	in      inspect.Part // the same
 	options Options
 	report  *Report
 	first   *checker        // of the first part, which the others are compared with; nil: this is it
@@ -54,7 +55,7 @@ func newChecker(store *store.Store, options Options) *checker {
 		options.Limit = 20
 	}
 	return &checker{
-		store: store, options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
+		store: store, in: inspect.Of(store), options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
 		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
 		closedBy: make(map[string][]string), failing: make(map[string]int64),
 	}
@@ -150,7 +151,7 @@ func (c *checker) keyTypes(ctx context.Context) error {
 // walk checks once all keys of which a queue has many.
 func (c *checker) walk(ctx context.Context) error {
 	k := c.store.Keys
-	claimed := ownedLists{k.Claimed, k.Pollers, claimedOrphan, claimedLapsed, inspect.Of(c.store).AddExpiredPoller}
+	claimed := ownedLists{k.Claimed, k.Pollers, claimedOrphan, claimedLapsed, c.in.AddExpiredPoller}
 	leave := func(ctx context.Context, owner string) error { _, err := c.store.Pool().Leave(ctx, owner); return err }
 	taken := ownedLists{k.Taken, k.Workers, takenOrphan, takenLapsed, leave}
 	checks := []struct {

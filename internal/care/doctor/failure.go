@@ -21,16 +21,15 @@ func (c *checker) fingerprints(_ context.Context, ids []string) error {
 // errorCounts checks that as many models are counted for each fingerprint as are failing by it. What the walk has seen of models that changed
 // meanwhile is doubtful: it is counted again, exactly.
 func (c *checker) errorCounts(ctx context.Context) error {
-	in := inspect.Of(c.store)
-	if err := in.EachMember(ctx, c.store.Keys.Errors, func(ids []string) error { return c.fingerprints(ctx, ids) }); err != nil {
+	if err := c.in.EachMember(ctx, c.store.Keys.Errors, func(ids []string) error { return c.fingerprints(ctx, ids) }); err != nil {
 		return err
 	}
-	before, err := in.ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))
+	before, err := c.in.ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))
 	doubtful := slices.DeleteFunc(before, func(is inspect.ErrorCount) bool { return is.Agrees(c.failing[is.ID]) })
 	if err != nil || len(doubtful) == 0 {
 		return err
 	}
-	models, err := in.CountErrors(ctx)
+	models, err := c.in.CountErrors(ctx)
 	if err != nil {
 		return err
 	}
@@ -38,7 +37,7 @@ func (c *checker) errorCounts(ctx context.Context) error {
 	for i, is := range doubtful {
 		ids[i] = is.ID
 	}
-	after, err := in.ErrorCounts(ctx, ids)
+	after, err := c.in.ErrorCounts(ctx, ids)
 	if err != nil {
 		return err
 	}
@@ -48,7 +47,7 @@ func (c *checker) errorCounts(ctx context.Context) error {
 		}
 		f := errorCount.wanting(strconv.FormatInt(models[was.ID], 10)).at(c.store.Keys.Error(was.ID), fmt.Sprintf("%d counted", was.Counted))
 		err := c.repairUnless("a model began or ceased to fail by it", f, func() (bool, error) {
-			return in.RecountError(ctx, was, models[was.ID], c.now)
+			return c.in.RecountError(ctx, was, models[was.ID], c.now)
 		})
 		if err != nil {
 			return err

@@ -60,12 +60,8 @@ var (
 
 // Of a queue of several parts.
 var (
-	wrongPart       = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
-	policyDiffers   = kind{"policy-differs", Error, "the same as in the first part, ", repairFirst}
-	circuitDiffers  = kind{"circuit-differs", Error, "the settings of the first part, ", repairFirst}
-	holdDiffers     = kind{"hold-differs", Error, "the same as in the first part, ", repairFirst}
-	limitDiffers    = kind{"limit-differs", Error, "the same as in the first part, ", repairFirst}
-	calendarDiffers = kind{"calendar-differs", Error, "the same as in the first part, ", repairFirst}
+	wrongPart      = kind{"wrong-part", Error, "in its part, ", "save it again, which is done there, and then: refreshd model rm <where> --queue "}
+	circuitDiffers = kind{"circuit-differs", Error, "the settings of the first part, ", repairFirst}
 )
 
 // Of what no model, process or attempt owns any more.

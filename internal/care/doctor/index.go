@@ -7,12 +7,9 @@ import (
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
-var indexCodes = map[store.KeyKind]string{
-	store.KeyFailing: "failing-wrong", store.KeyDisabled: "disabled-wrong", store.KeyParked: "parked-wrong", store.KeyGate: "gate-wrong",
-	store.KeyLimit: "limit-wrong", store.KeyLabel: "label-wrong",
+func indexWrong(of store.KeyKind) kind {
+	return kind{string(of) + "-wrong", Error, "in ", repairIndexes}
 }
-
-func indexWrong(of store.KeyKind) kind { return kind{indexCodes[of], Error, "in ", repairIndexes} }
 
 func (c *checker) indexes(ctx context.Context) error {
 	for _, kind := range []store.KeyKind{store.KeyFailing, store.KeyDisabled, store.KeyParked} {
@@ -72,8 +69,8 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 
 // members checks that each member of an index is a model that says that it stands there.
 func (c *checker) members(ctx context.Context, index store.Index) error {
-	return inspect.Of(c.store).EachUID(ctx, index, func(uids []string) error {
-		misplaced, err := inspect.Of(c.store).Orphans(ctx, index, uids)
+	return c.in.EachUID(ctx, index, func(uids []string) error {
+		misplaced, err := c.in.Orphans(ctx, index, uids)
 		if err != nil || len(misplaced) == 0 {
 			return err
 		}

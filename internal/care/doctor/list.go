@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -62,7 +61,7 @@ func (c *checker) inputEntries(ctx context.Context, entries []store.InputEntry, 
 		}
 		f := inputStale.at(entry.UID, "one of attempt "+document.Found(entry.AttemptUID)+", which is over")
 		err := c.repair(f, func() error {
-			n, err := inspect.Of(c.store).DropInput(ctx, entry.Raw)
+			n, err := c.in.DropInput(ctx, entry.Raw)
 			dropped += n
 			return err
 		})
@@ -87,15 +86,15 @@ type ownedLists struct {
 func (c *checker) owned(lists ownedLists) func(context.Context, []string) error {
 	return each(func(ctx context.Context, owner string) error {
 		where := lists.key(owner)
-		list, err := inspect.Of(c.store).OwnedList(ctx, where, lists.owners, owner)
+		entries, heartbeat, known, err := c.in.OwnedList(ctx, where, lists.owners, owner)
 		switch {
-		case err != nil || list.Entries == 0:
+		case err != nil || entries == 0:
 			return err
-		case !list.Known:
-			f := lists.orphan.at(where, fmt.Sprintf("%d entries of an owner that is not known", list.Entries))
+		case !known:
+			f := lists.orphan.at(where, fmt.Sprintf("%d entries of an owner that is not known", entries))
 			return c.repair(f, func() error { return lists.adopt(ctx, owner) })
-		case c.now.Sub(list.LastHeartbeat) > maxHeartbeatAge:
-			c.note(lists.lapsed, where, fmt.Sprintf("%d entries of an owner silent since %s", list.Entries, model.FormatTime(list.LastHeartbeat)))
+		case c.now.Sub(heartbeat) > maxHeartbeatAge:
+			c.note(lists.lapsed, where, fmt.Sprintf("%d entries of an owner silent since %s", entries, model.FormatTime(heartbeat)))
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 
 // models checks models: all at once, and again those that look broken.
 func (c *checker) models(ctx context.Context, uids []string) error {
-	models, err := inspect.Of(c.store).Inspect(ctx, uids)
+	models, err := c.in.Inspect(ctx, uids)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	for _, set := range timeSets {
+	for _, set := range c.timeSets() {
 		findings = append(findings, set.check(m)...)
 	}
 	for _, s := range m.Indexes {
@@ -120,7 +120,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 		}
 		findings = append(findings, indexWrong(s.Kind).wanting(where).at(uid, found))
 	}
-	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Due.In {
+	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Sets[c.store.Keys.Due].In {
 		return findings
 	}
 	if planned := m.Record.Planned(c.now); !planned.IsZero() { // nothing will ever start it, although its schedule goes on

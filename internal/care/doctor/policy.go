@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -34,7 +33,7 @@ func (c *checker) usedPolicies(ctx context.Context) error {
 	for _, name := range unknown {
 		u := c.used[name]
 		// It may have been stored since the check began.
-		lacks, err := inspect.Of(c.store).LacksPolicy(ctx, u.example, name)
+		lacks, err := c.in.LacksPolicy(ctx, u.example, name)
 		if err != nil {
 			return err
 		}

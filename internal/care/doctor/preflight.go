@@ -82,46 +82,37 @@ func (c *checker) clocks(ctx context.Context) error {
 func (c *checker) server(server store.Server) {
 	version, major, minor := server["redis_version"], 0, 0
 	_, _ = fmt.Sscanf(version, "%d.%d", &major, &minor) // what cannot be read counts as zero
-	switch {
-	case version == "" || major >= 7:
-	case major < 6 || major == 6 && minor < 2:
-		c.note(versionTooOld, "redis_version", version)
-	default:
-		c.note(versionUntested, "redis_version", version)
-	}
-	if role := server["role"]; role != "" && role != "master" {
-		c.note(replica, "role", role+" of "+server["master_host"])
-	}
-	if server["cluster_enabled"] == "1" && !c.store.Keys.Tagged() {
-		c.note(clusterTag, c.store.Keys.Queue, "none")
-	}
-	if server["loading"] == "1" {
-		c.note(loading, "loading", "one that still does")
-	}
+	tooOld, role := major < 6 || major == 6 && minor < 2, server["role"]
 	limit, _ := strconv.ParseFloat(server["maxmemory"], 64)
 	used, _ := strconv.ParseFloat(server["used_memory"], 64)
-	// The volatile policies remove only keys that expire, and no key of refreshd does.
-	if policy := server["maxmemory_policy"]; strings.HasPrefix(policy, "allkeys") {
-		f := eviction.at("maxmemory-policy", policy)
-		if limit > 0 {
-			f.Severity = Error
+	evicts := eviction
+	if limit > 0 {
+		evicts.severity = Error
+	}
+	bad := func(status string) bool { return server[status] != "" && server[status] != "ok" }
+	for _, row := range []struct {
+		is           bool
+		kind         kind
+		where, found string
+	}{
+		{version != "" && tooOld, versionTooOld, "redis_version", version},
+		{version != "" && !tooOld && major < 7, versionUntested, "redis_version", version},
+		{role != "" && role != "master", replica, "role", role + " of " + server["master_host"]},
+		{server["cluster_enabled"] == "1" && !c.store.Keys.Tagged(), clusterTag, c.store.Keys.Queue, "none"},
+		{server["loading"] == "1", loading, "loading", "one that still does"},
+		// The volatile policies remove only keys that expire, and no key of refreshd does.
+		{strings.HasPrefix(server["maxmemory_policy"], "allkeys"), evicts, "maxmemory-policy", server["maxmemory_policy"]},
+		{limit > 0 && used > 0.9*limit, memoryFull, "maxmemory", fmt.Sprintf("%.0f of %.0f MB", used/1e6, limit/1e6)},
+		{bad("rdb_last_bgsave_status"), saveFailing, "rdb_last_bgsave_status", server["rdb_last_bgsave_status"]},
+		{bad("aof_last_write_status"), saveFailing, "aof_last_write_status", server["aof_last_write_status"]},
+		{bad("aof_last_bgrewrite_status"), saveFailing, "aof_last_bgrewrite_status", server["aof_last_bgrewrite_status"]},
+		{server["aof_enabled"] == "0", appendOnlyOff, "appendonly", "no append-only file: when Redis ends, all that happened since its last snapshot is lost, and " +
+			"INFO does not tell whether it takes any: without, every model and policy is lost"},
+		{server["aof_enabled"] == "1", fsyncUnseen, "appendfsync", "unknown, as INFO does not tell it: when the machine dies, nothing is lost with always, the last " +
+			"second or two with everysec, half a minute or more with no"},
+	} {
+		if row.is {
+			c.note(row.kind, row.where, row.found)
 		}
-		c.add(f)
-	}
-	if limit > 0 && used > 0.9*limit {
-		c.note(memoryFull, "maxmemory", fmt.Sprintf("%.0f of %.0f MB", used/1e6, limit/1e6))
-	}
-	for _, status := range []string{"rdb_last_bgsave_status", "aof_last_write_status", "aof_last_bgrewrite_status"} {
-		if found := server[status]; found != "" && found != "ok" {
-			c.note(saveFailing, status, found)
-		}
-	}
-	switch server["aof_enabled"] {
-	case "0":
-		c.note(appendOnlyOff, "appendonly", "no append-only file: when Redis ends, all that happened since its last snapshot is lost, and "+
-			"INFO does not tell whether it takes any: without, every model and policy is lost")
-	case "1":
-		c.note(fsyncUnseen, "appendfsync", "unknown, as INFO does not tell it: when the machine dies, nothing is lost with always, the last "+
-			"second or two with everysec, half a minute or more with no")
 	}
 }

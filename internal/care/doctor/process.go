@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -55,7 +54,7 @@ func (c *checker) heartbeats(ctx context.Context) error {
 			continue
 		}
 		f := heartbeatAhead.at(h.Key, fmt.Sprintf("one of %q at %s, %s ahead", h.Owner, model.FormatTime(h.At), h.At.Sub(now).Round(time.Second)))
-		if err := c.repair(f, func() error { return inspect.Of(c.store).SetBack(ctx, h, now) }); err != nil {
+		if err := c.repair(f, func() error { return c.in.SetBack(ctx, h, now) }); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ func (c *checker) despite(left string, err error) (why string, failed error) {
 // reread reads models that looked broken again, each at one instant, and reports what is still found. If that is wanted and safe, it
 // is repaired before, unless somebody changes the model meanwhile. beside is an index in which they stand by mistake, if it is one.
 func (c *checker) reread(ctx context.Context, uids []string, check func(*inspect.Inspection) []Finding, beside ...store.Index) error {
-	models, err := inspect.Of(c.store).InspectAtomically(ctx, uids, beside...)
+	models, err := c.in.InspectAtomically(ctx, uids, beside...)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/store"
@@ -17,16 +18,9 @@ import (
 
 // settingKinds are the findings about a setting, which each part of a queue has alike: a policy, hold, limit or calendar.
 func settingKinds(k store.Keys, key string) (unreadable, differs kind) {
-	switch key {
-	case k.Policies:
-		return policyUnreadable, policyDiffers
-	case k.Holds:
-		return holdUnreadable, holdDiffers
-	case k.Limits:
-		return limitUnreadable, limitDiffers
-	default:
-		return calendarOdd, calendarDiffers
-	}
+	unreadable = map[string]kind{k.Policies: policyUnreadable, k.Holds: holdUnreadable, k.Limits: limitUnreadable, k.Calendars: calendarOdd}[key]
+	code := strings.TrimSuffix(unreadable.code, "-unreadable") + "-differs"
+	return unreadable, kind{code, Error, "the same as in the first part, ", repairFirst}
 }
 
 // setting is where a finding about a setting is: its name, and its part if there are several.
@@ -41,7 +35,7 @@ func (c *checker) policy(name string) string { return c.setting(c.store.Keys.Pol
 
 // flowTexts checks that holds, limits and calendars can be read, and that no hold stops everything.
 func (c *checker) flowTexts(ctx context.Context) error {
-	texts, err := inspect.Of(c.store).FlowTexts(ctx, c.now)
+	texts, err := c.in.FlowTexts(ctx, c.now)
 	for _, one := range texts {
 		if one.Problem != "" {
 			unreadable, _ := settingKinds(c.store.Keys, one.Key)
@@ -63,7 +57,7 @@ func (c *checker) flowTexts(ctx context.Context) error {
 func (c *checker) calendars(ctx context.Context) error {
 	for _, calendar := range slices.Sorted(maps.Keys(c.closedBy)) {
 		for _, policy := range slices.Compact(slices.Sorted(slices.Values(c.closedBy[calendar]))) {
-			lacks, err := inspect.Of(c.store).LacksCalendar(ctx, policy, calendar)
+			lacks, err := c.in.LacksCalendar(ctx, policy, calendar)
 			if err != nil {
 				return err
 			}
@@ -116,24 +110,20 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 	if err != nil {
 		return nil, err
 	}
-	pairs := map[string]*difference{}
+	pairs := map[string]difference{}
 	for _, one := range here {
-		pairs[one.Key+" "+one.Name] = &difference{here: one, there: inspect.FlowText{Over: true}}
+		pairs[one.Key+" "+one.Name] = difference{here: one, there: inspect.FlowText{Over: true}}
 	}
-	first, own := c.first.store.Keys, c.store.Keys
-	keys := map[string]string{first.Policies: own.Policies, first.Holds: own.Holds, first.Limits: own.Limits, first.Calendars: own.Calendars}
 	for _, one := range there {
-		key := keys[one.Key]
+		key := c.store.Keys.Queue + strings.TrimPrefix(one.Key, c.first.store.Keys.Queue)
 		pair := pairs[key+" "+one.Name]
-		if pair == nil {
-			pair = &difference{here: inspect.FlowText{Key: key, Name: one.Name, Over: true}}
-			pairs[key+" "+one.Name] = pair
-		}
-		pair.there = one
+		pair.there, pair.here.Over = one, pair.here.Over || pair.here.Key == ""
+		pair.here.Key, pair.here.Name = key, one.Name
+		pairs[key+" "+one.Name] = pair
 	}
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		if d := pairs[name]; d.here.Text != d.there.Text && (!d.here.Over || !d.there.Over) {
-			differ = append(differ, *d)
+			differ = append(differ, d)
 		}
 	}
 	return differ, nil
@@ -141,7 +131,7 @@ func (c *checker) differences(ctx context.Context) (differ []difference, err err
 
 // settings reads holds, limits and calendars, and the policies with these names. The text of a policy is its canonical one.
 func (c *checker) settings(ctx context.Context, names map[string]bool) ([]inspect.FlowText, error) {
-	all, err := inspect.Of(c.store).FlowTexts(ctx, c.now)
+	all, err := c.in.FlowTexts(ctx, c.now)
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +170,7 @@ func (c *checker) reportDifference(ctx context.Context, d difference) error {
 		case d.there.Key == c.first.store.Keys.Policies:
 			return c.copyPolicy(ctx, d.there.Name)
 		default:
-			return "", inspect.Of(c.store).CopyFlowText(ctx, d.there, c.first.store, c.now)
+			return "", c.in.CopyFlowText(ctx, d.there, c.first.store, c.now)
 		}
 	})
 }

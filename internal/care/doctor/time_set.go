@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
@@ -13,21 +12,20 @@ import (
 // timeSet is a sorted set of models by a time that their state tells.
 type timeSet struct {
 	name, field string // field: of the model
-	// place is where a model stands, and at which time it should; zero: not at all.
-	place func(*inspect.Inspection) (is inspect.Membership, at time.Time)
+	key         string
+	at          func(m *model.State) time.Time // at which it should stand there; zero: not at all
 }
 
-var timeSets = []timeSet{
-	{"due", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Due, m.Record.Scores().Due }},
-	{"urgent", "refresh_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Urgent, m.Record.Scores().Urgent }},
-	{"running", "deadline_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Running, m.Record.DeadlineAt }},
-	{"stale_at", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Ages, m.Record.Scores().Ages }},
-	{"late", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Late, m.Record.Scores().Late }},
-	{"stale", "stale_at", func(m *inspect.Inspection) (inspect.Membership, time.Time) { return m.Stale, m.Record.Scores().Stale }},
-}
-
-func (s timeSet) key(k *store.Keys) string {
-	return map[string]string{"due": k.Due, "urgent": k.Urgent, "running": k.Running, "stale_at": k.StaleAt, "late": k.Late, "stale": k.Stale}[s.name]
+func (c *checker) timeSets() []timeSet {
+	k := &c.store.Keys
+	return []timeSet{
+		{"due", "refresh_at", k.Due, func(m *model.State) time.Time { return m.Scores().Due }},
+		{"urgent", "refresh_at", k.Urgent, func(m *model.State) time.Time { return m.Scores().Urgent }},
+		{"running", "deadline_at", k.Running, func(m *model.State) time.Time { return m.DeadlineAt }},
+		{"stale_at", "stale_at", k.StaleAt, func(m *model.State) time.Time { return m.Scores().Ages }},
+		{"late", "stale_at", k.Late, func(m *model.State) time.Time { return m.Scores().Late }},
+		{"stale", "stale_at", k.Stale, func(m *model.State) time.Time { return m.Scores().Stale }},
+	}
 }
 
 func (s timeSet) orphan() kind {
@@ -35,7 +33,7 @@ func (s timeSet) orphan() kind {
 }
 
 func (s timeSet) check(m *inspect.Inspection) []Finding {
-	is, at := s.place(m)
+	is, at := m.Sets[s.key], s.at(&m.Record.State)
 	if is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at) {
 		return nil
 	}
@@ -52,12 +50,12 @@ func (s timeSet) check(m *inspect.Inspection) []Finding {
 
 // sets checks that a model exists for each member of the time sets. The check of a model tells whether it stands where it should.
 func (c *checker) sets(ctx context.Context) error {
-	for _, set := range timeSets {
-		key, check := set.key(&c.store.Keys), c.orphans(set.orphan())
-		if c.wrongType[key] {
+	for _, set := range c.timeSets() {
+		check := c.orphans(set.orphan())
+		if c.wrongType[set.key] {
 			continue
 		}
-		if err := inspect.Of(c.store).EachMember(ctx, key, func(uids []string) error { return check(ctx, uids) }); err != nil {
+		if err := c.in.EachMember(ctx, set.key, func(uids []string) error { return check(ctx, uids) }); err != nil {
 			return err
 		}
 	}
@@ -68,7 +66,7 @@ func (c *checker) sets(ctx context.Context) error {
 // All parts of it are reported together, when the walk comes by the first of them.
 func (c *checker) orphans(part kind) func(context.Context, []string) error {
 	return func(ctx context.Context, uids []string) error {
-		without, err := inspect.Of(c.store).WithoutModel(ctx, uids)
+		without, err := c.in.WithoutModel(ctx, uids)
 		if err != nil {
 			return err
 		}
@@ -80,9 +78,8 @@ func (c *checker) orphans(part kind) func(context.Context, []string) error {
 			}
 			note(payloadOrphan, m.Payload, "a payload") // in the order of the walk
 			note(historyOrphan, m.History, "a history")
-			for _, set := range timeSets {
-				is, _ := set.place(m)
-				note(set.orphan(), is.In, "a place in the "+set.name+" set")
+			for _, set := range c.timeSets() {
+				note(set.orphan(), m.Sets[set.key].In, "a place in the "+set.name+" set")
 			}
 			if len(findings) > 0 && findings[0].Code != part.code {
 				return nil

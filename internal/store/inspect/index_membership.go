@@ -87,21 +87,13 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	return nil
 }
 
-// place finds the place of a model in an index.
-func place(all []IndexMembership, index store.Index) (*IndexMembership, bool) {
-	at := slices.IndexFunc(all, func(one IndexMembership) bool { return one.Index == index })
+// Stands is the place of the model in an index. It is unknown of one that was not asked for.
+func (c *Inspection) Stands(index store.Index) *IndexMembership {
+	at := slices.IndexFunc(c.Indexes, func(one IndexMembership) bool { return one.Index == index })
 	if at < 0 {
-		return nil, false
+		at, c.Indexes = len(c.Indexes), append(c.Indexes, IndexMembership{Index: index, Is: Membership{Unknown: true}})
 	}
-	return &all[at], true
-}
-
-// Stands is the place of the model in an index that was asked for.
-func (c *Inspection) Stands(index store.Index) IndexMembership {
-	if found, is := place(c.Indexes, index); is {
-		return *found
-	}
-	return IndexMembership{Index: index, Is: Membership{Unknown: true}}
+	return &c.Indexes[at]
 }
 
 // Orphans picks those members of an index of which the model does not say that they stand there, or is none. Both are read one after the other:

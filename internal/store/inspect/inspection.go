@@ -24,8 +24,7 @@ type Inspection struct {
 	// Schedule says what of schedule and retry window cannot be read; empty: all can.
 	Schedule string
 
-	Due, Urgent, Running Membership
-	Ages, Late, Stale    Membership // by its freshness
+	Sets map[string]Membership // its places in the sets of models by a time, by their keys
 	// Indexes are its places in the indexes in which it says that it stands, and in the one that was asked for.
 	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
@@ -100,9 +99,9 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
 func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
-	k, m := s.Keys, &Inspection{}
+	k, m := s.Keys, &Inspection{Sets: map[string]Membership{}}
 	hash, payload, history := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)), pipe.Exists(ctx, k.History(uid))
-	sets, members := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}, []*Membership{&m.Due, &m.Urgent, &m.Running, &m.Ages, &m.Late, &m.Stale}
+	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
 	scores := store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
 	places := store.SendEach(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
 	return func() *Inspection {
@@ -113,7 +112,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 		m.Field, m.Record.Fault = m.Record.Fault, ""
 		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
 		for i, score := range scores {
-			*members[i] = newMembership(score)
+			m.Sets[sets[i]] = newMembership(score)
 		}
 		if m.Record.Payload, err = payload.Result(); err != nil && !store.Missing(err) {
 			m.PayloadBroken = err.Error()
@@ -127,11 +126,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 			m.Indexes[at].Is.Unknown = true
 		}
 		for at, index := range asked[uid] {
-			if found, says := place(m.Indexes, index); says {
-				found.Is = readIndex(places[at])
-			} else {
-				m.Indexes = append(m.Indexes, IndexMembership{Index: index, Is: readIndex(places[at])})
-			}
+			m.Stands(index).Is = readIndex(places[at])
 		}
 		return m
 	}
@@ -201,18 +196,12 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 	return without, err
 }
 
-// OwnedList is a claimed or taken list with the heartbeat of its owner, both at one instant.
-type OwnedList struct {
-	Entries       int64
-	Known         bool // the owner is known
-	LastHeartbeat time.Time
-}
-
-// OwnedList reads a claimed or taken list, and the set of pollers or workers in which its owner stands.
-func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (OwnedList, error) {
+// OwnedList reads how long a claimed or taken list is, and the last heartbeat of its owner in the set of pollers or workers, both at one instant;
+// false: the owner is not known.
+func (s Part) OwnedList(ctx context.Context, list, owners, owner string) (entries int64, heartbeat time.Time, known bool, err error) {
 	pipe := s.Clients.Read.TxPipeline()
-	entries, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
-	err := store.ExecReads(ctx, pipe)
-	known := !store.Missing(seen.Err()) // a set of owners that cannot be read tells nothing about this one
-	return OwnedList{entries.Val(), known, time.UnixMilli(int64(seen.Val())).UTC()}, store.Wrap(err, fmt.Sprintf("read the list of %q", owner))
+	length, seen := pipe.LLen(ctx, list), pipe.ZScore(ctx, owners, owner)
+	err = store.Wrap(store.ExecReads(ctx, pipe), fmt.Sprintf("read the list of %q", owner))
+	// A set of owners that cannot be read tells nothing about this one.
+	return length.Val(), time.UnixMilli(int64(seen.Val())).UTC(), !store.Missing(seen.Err()), err
 }
