@@ -36,15 +36,6 @@ type Bulk struct {
 	Ticket   int         // of the attempt that was started last before: those that are larger were drawn since
 }
 
-// ParseBulkRate reads a rate such as "50/s" or "1/m"; empty: none.
-func ParseBulkRate(text string) (policy.Rate, error) {
-	if text == "" {
-		return policy.Rate{}, nil
-	}
-	rate, err := policy.ParseRate(text)
-	return rate, document.Place(err, "rate")
-}
-
 // Validate refuses an action that this release does not know.
 func (b *Bulk) Validate() error {
 	if !slices.Contains(bulkActions, string(b.Action)) {

@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -312,7 +313,7 @@ func (b *bundle) begin(id string, action model.BulkAction, selector, rate string
 	wish := model.Bulk{Action: action, By: "ops"}
 	var err error
 	if wish.Selector, err = model.ParseSelector(selector); err == nil {
-		wish.Rate, err = model.ParseBulkRate(rate)
+		wish.Rate, err = policy.ReadRate(rate)
 	}
 	if err == nil {
 		_, err = b.Store.Fleet().BeginBulk(b.t.Context(), id, wish)

@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -72,7 +73,7 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 	if wish.Selector, err = model.ParseSelector(r.Selector); err != nil {
 		return "", refused(err)
 	}
-	if wish.Rate, err = model.ParseBulkRate(r.Rate); err != nil {
+	if wish.Rate, err = policy.ReadRate(r.Rate); err != nil {
 		return "", refused(err)
 	}
 	switch {

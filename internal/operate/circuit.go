@@ -168,10 +168,8 @@ func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 			return refuse("running", fmt.Sprint("1 to ", model.MaxRunning), document.Found(r.Running))
 		}
 	}
-	if r.Rate != "" {
-		if limit.Rate, err = policy.ParseRate(r.Rate); err != nil {
-			return refusedAt("rate", err)
-		}
+	if limit.Rate, err = policy.ReadRate(r.Rate); err != nil {
+		return refused(err)
 	}
 	if limit.Since, err = o.Queue.Parts[0].Now(ctx); err != nil {
 		return err

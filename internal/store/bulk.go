@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 var moveBulk = Load("move-bulk.lua")
@@ -112,7 +113,7 @@ func readBulk(id string, hash map[string]string) Bulk {
 	b.Cancelled = hash["ended"] == string(BulkCancelled)
 	var errs [5]error
 	b.Selector, errs[0] = model.ParseSelector(hash["selector"])
-	b.Rate, errs[1] = model.ParseBulkRate(hash["rate"])
+	b.Rate, errs[1] = policy.ReadRate(hash["rate"])
 	b.Since, errs[2] = bulkTime("since", hash["since"])
 	b.Next, errs[3] = bulkTime("next_at", cmp.Or(hash["next_at"], hash["since"]))
 	b.EndedAt, errs[4] = bulkTime("ended_at", cmp.Or(hash["ended_at"], hash["since"]))

@@ -166,7 +166,7 @@ func TestABulkIsReadAsItWasWritten(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 77)
 		b.redis.SAdd(t.Context(), b.Keys.Label("tenant=t1"), "a", "b")
-		rate, _ := model.ParseBulkRate("50/s")
+		rate, _ := policy.ReadRate("50/s")
 		wish := model.Bulk{Action: model.BulkDisable, Selector: picks(t, "tenant=t1"), Rate: rate, Force: true, Reason: "not paid", By: "ann"}
 		begun, err := b.Fleet().BeginBulk(t.Context(), "x", wish)
 		must(t, err)

@@ -79,10 +79,8 @@ func parseLimit(value any) (limit Limit, err error) {
 	doc := document.Read(resolveNames(value, limitAliases), "key", "running", "rate")
 	limit.Key, limit.Running = readKey(doc), doc.Int("running", 1, maxRunning)
 	rate := doc.Text("rate")
-	if rate != "" {
-		limit.Rate, err = ParseRate(rate)
-		doc.Fail(document.Place(err, "rate"))
-	}
+	limit.Rate, err = ReadRate(rate)
+	doc.Fail(err)
 	if limit.Running == 0 && rate == "" {
 		doc.Refuse("", "running or rate, or both", "neither")
 	}
@@ -149,6 +147,14 @@ func ParseRate(text string) (Rate, error) {
 		return Rate{}, document.Refuse("", wantRate, document.Found(text))
 	}
 	return Rate{n, length}, nil
+}
+
+// ReadRate reads a rate, or an empty text for none, in a field that is called rate.
+func ReadRate(text string) (rate Rate, err error) {
+	if text != "" {
+		rate, err = ParseRate(text)
+	}
+	return rate, document.Place(err, "rate")
 }
 
 // String is the shortest form of a rate, such as "60/m" or "5/1h30m", which ParseRate reads back; empty for the zero value.

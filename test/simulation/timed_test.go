@@ -134,7 +134,7 @@ func (o *operatorRole) beginBulk(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	rate, err := model.ParseBulkRate([]string{"", "", "2/s", "6/m"}[o.rng.IntN(4)])
+	rate, err := policy.ReadRate([]string{"", "", "2/s", "6/m"}[o.rng.IntN(4)])
 	if err != nil {
 		return err
 	}

@@ -84,10 +84,8 @@ func (e *entry) readLimit(fields map[string]any) (err error) {
 	l := &e.limit
 	*l = model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
 	l.Running = doc.Int("running", 1, model.MaxRunning)
-	if texts["rate"] != "" {
-		l.Rate, err = policy.ParseRate(texts["rate"])
-		doc.Fail(document.Place(err, "rate"))
-	}
+	l.Rate, err = policy.ReadRate(texts["rate"])
+	doc.Fail(err)
 	for name, to := range map[string]*time.Time{"since": &l.Since, "until": &l.Until} {
 		at, err := time.Parse(time.RFC3339, texts[name])
 		doc.Require(err == nil || texts[name] == "", name, "an RFC 3339 time")
