@@ -42,14 +42,13 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	nop := zerolog.Nop()
 	c.Owner = cmp.Or(c.Owner, store.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.FullTick = cmp.Or(c.FullTick, min(20*time.Millisecond, c.Tick))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
-	c.Log = cmp.Or(c.Log, &nop)
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.NewUID == nil {
 		c.NewUID = func() string { return strings.ToLower(rand.Text()) }
 	}

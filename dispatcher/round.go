@@ -33,12 +33,12 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		d.logbook.Misfit(misfit, due.Now)
 	}
 	for _, step := range []func(context.Context, store.Due) error{d.measureCircuit, d.trimOutbox, d.sampleHead} {
-		if err := d.ignoreMisfit(step(ctx, due), due.Now); err != nil {
+		if err := d.logbook.IgnoreMisfit(step(ctx, due), due.Now); err != nil {
 			return Round{}, err
 		}
 	}
 	if len(due.Ended) > 0 {
-		if err := d.ignoreMisfit(d.store.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
+		if err := d.logbook.IgnoreMisfit(d.store.ForgetLimits(ctx, due.Ended), due.Now); err != nil {
 			return Round{}, err
 		}
 	}
@@ -65,7 +65,7 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if work.count() > round.Blocked && !full || round.Parked+round.Limited+round.Released > 0 {
 		round.Sleep = 0 // what was changed may be due again, and more may be waiting
 	}
-	return round, d.ignoreMisfit(d.store.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
+	return round, d.logbook.IgnoreMisfit(d.store.NoteBlockerChecks(ctx, work.checks, due.Alone), due.Now)
 }
 
 type work struct {

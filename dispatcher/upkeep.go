@@ -9,16 +9,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// ignoreMisfit logs an error about a key of another type, and returns any other: the round goes on without what needed that key.
-func (d *Dispatcher) ignoreMisfit(err error, now time.Time) error {
-	misfit, is := store.Misfit(err)
-	if is {
-		d.logbook.Misfit(misfit, now)
-		return nil
-	}
-	return err
-}
-
 // measureCircuit measures the circuit of the queue once a second, before anything is decided.
 func (d *Dispatcher) measureCircuit(ctx context.Context, due store.Due) error {
 	if backoff.Recent(d.measured, due.Now, time.Second) {

@@ -37,13 +37,12 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	nop := zerolog.Nop()
 	c.Owner = cmp.Or(c.Owner, store.NewOwner())
 	c.Batch = cmp.Or(c.Batch, 100)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
-	c.Log = cmp.Or(c.Log, &nop)
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
 	}

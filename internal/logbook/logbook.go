@@ -79,6 +79,16 @@ func (b *Logbook) Misfit(misfit string, now time.Time) {
 	}
 }
 
+// IgnoreMisfit tells of an error about a key of another type, and returns any other: the round goes on without what needed that key.
+func (b *Logbook) IgnoreMisfit(err error, now time.Time) error {
+	misfit, is := store.Misfit(err)
+	if is {
+		b.Misfit(misfit, now)
+		return nil
+	}
+	return err
+}
+
 // sample counts a line. The count begins anew each minute, so that what happens now and then is told however long it goes on.
 func (b *Logbook) sample(kind string, now time.Time) (count int, tell bool) {
 	if !backoff.Recent(b.since, now, time.Minute) {
