@@ -19,11 +19,12 @@ type execution struct {
 	cancel context.CancelCauseFunc
 	ended  func(model.MessageType) // tells of its end; nil: nobody is told
 	begun  atomic.Bool             // Redis has told that its `started` was applied
+	// overdue: the deadline last heard of has passed. Written with mu held.
+	overdue atomic.Bool
 
 	mu       sync.Mutex
 	timer    *time.Timer // guarded by mu; nil: no deadline is known
 	turn     int         // guarded by mu: which timer counts
-	overdue  bool        // guarded by mu: the deadline last heard of has passed
 	released bool        // guarded by mu: the end was told, or is not to be told
 }
 
@@ -35,7 +36,7 @@ func (e *execution) due(deadline, now time.Time, overdue func()) {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	e.overdue = false
+	e.overdue.Store(false)
 	if e.released || deadline.IsZero() || now.IsZero() {
 		return
 	}
@@ -53,14 +54,10 @@ func (e *execution) due(deadline, now time.Time, overdue func()) {
 func (e *execution) pass(turn int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.overdue = e.overdue || e.turn == turn
-	return e.overdue
-}
-
-func (e *execution) isOverdue() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.overdue
+	if e.turn == turn {
+		e.overdue.Store(true)
+	}
+	return e.overdue.Load()
 }
 
 // release says once, and only once, that the caller may tell how the attempt ended.

@@ -39,7 +39,7 @@ func (s *session) checkOnce(ctx context.Context) error {
 	fences, now, err := s.fences(ctx, executions)
 	for i, e := range executions {
 		if err != nil || fences[i].Err != nil {
-			if e.isOverdue() {
+			if e.overdue.Load() {
 				e.cancel(ErrDeadline)
 			}
 			continue
@@ -50,7 +50,7 @@ func (s *session) checkOnce(ctx context.Context) error {
 		case fence.AttemptUID != e.AttemptUID:
 			e.cancel(ErrFenceLost)
 		case isPast(fence.DeadlineAt, now) && !fence.Begun:
-		case fence.DeadlineAt.IsZero() && e.isOverdue(), isPast(fence.DeadlineAt, now):
+		case fence.DeadlineAt.IsZero() && e.overdue.Load(), isPast(fence.DeadlineAt, now):
 			e.cancel(ErrDeadline)
 		case !fence.DeadlineAt.IsZero():
 			e.due(fence.DeadlineAt, now, s.kick)

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -87,12 +88,8 @@ func resolveStrategy(fields map[string]any) map[string]any {
 // resolveAliases rewrites a policy that uses aliases, and adds the defaults of the scheduler that they come from.
 func resolveAliases(value any) any {
 	fields, _ := value.(map[string]any)
-	found := false
-	for _, a := range aliases {
-		_, used := fields[a.alias]
-		found = found || used
-	}
-	if _, both := fields["retries"]; !found || both {
+	used := func(a alias) bool { _, used := fields[a.alias]; return used }
+	if _, both := fields["retries"]; both || !slices.ContainsFunc(aliases, used) {
 		return value // with both, the alias is an unknown field
 	}
 	fields = maps.Clone(fields)

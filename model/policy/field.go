@@ -31,10 +31,9 @@ var fields = []field{
 	{name: "rrule", value: func(p *Policy) (any, bool) { return textOr(p.Rule, nil) }},
 	{name: "timezone", value: func(p *Policy) (any, bool) { return textOr(p.Timezone, nil) }},
 	{name: "dtstart", value: func(p *Policy) (any, bool) { return textOr(p.Dtstart, nil) }},
-	{"timeout", func(p *Policy) (any, bool) { return cmp.Or(formatOptional(p.Timeout), none), false },
+	{"timeout", func(p *Policy) (any, bool) { length, _ := lengthOr(p.Timeout); return length, false },
 		func(p, usual *Policy) { p.Timeout = usual.Timeout }, ""},
-	{"queue_timeout", func(p *Policy) (any, bool) { return textOr(formatOptional(p.QueueTimeout), none) },
-		func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
+	{"queue_timeout", func(p *Policy) (any, bool) { return lengthOr(p.QueueTimeout) }, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
 	{"retries", func(p *Policy) (any, bool) {
 		if p.MaxRetries() == 0 {
 			return []string{}, false
@@ -49,8 +48,7 @@ var fields = []field{
 		return p.Alignment, false
 	}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }, ""},
 	{"on_exhausted", func(p *Policy) (any, bool) { return p.OnExhausted, false }, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }, ""},
-	{"give_up_after", func(p *Policy) (any, bool) { return textOr(formatOptional(p.GiveUpAfter), none) },
-		func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }, ""},
+	{"give_up_after", func(p *Policy) (any, bool) { return lengthOr(p.GiveUpAfter) }, func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }, ""},
 	{name: "retry_on", value: func(p *Policy) (any, bool) { return listOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
 	{"never_retry", func(p *Policy) (any, bool) {
 		if p.Classes.RetryOn != nil {
@@ -68,7 +66,7 @@ var fields = []field{
 		}
 	}, ""},
 	{"misfire", func(p *Policy) (any, bool) { return p.Misfire.String(), !p.Misfire.Limited }, func(p, usual *Policy) { p.Misfire = usual.Misfire }, ""},
-	{"spread", func(p *Policy) (any, bool) { return textOr(formatOptional(p.Spread), none) }, func(p, usual *Policy) { p.Spread = usual.Spread }, ""},
+	{"spread", func(p *Policy) (any, bool) { return lengthOr(p.Spread) }, func(p, usual *Policy) { p.Spread = usual.Spread }, ""},
 	{"limits", func(p *Policy) (any, bool) { return p.limitsDocument(), len(p.Limits) == 0 }, func(p, usual *Policy) { p.Limits = usual.Limits }, ""},
 	{"circuit", func(p *Policy) (any, bool) {
 		if p.Circuit == nil {
@@ -79,10 +77,8 @@ var fields = []field{
 	{"retry_after_scope", func(p *Policy) (any, bool) { return textOr(string(p.RetryAfterScope), scopeAuto) },
 		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
 	{"closed", func(p *Policy) (any, bool) { return listOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
-	{"fresh_within", func(p *Policy) (any, bool) { return textOr(formatOptional(p.FreshWithin), none) },
-		func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
-	{"warn_within", func(p *Policy) (any, bool) { return textOr(formatOptional(p.WarnWithin), none) },
-		func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
+	{"fresh_within", func(p *Policy) (any, bool) { return lengthOr(p.FreshWithin) }, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
+	{"warn_within", func(p *Policy) (any, bool) { return lengthOr(p.WarnWithin) }, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
 	{"notify", func(p *Policy) (any, bool) {
 		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) }), len(p.Muted) == 0
 	}, func(p, usual *Policy) { p.Muted = usual.Muted }, ""},
@@ -111,11 +107,11 @@ func listOr(said []string, is bool, otherwise any) (value any, usual bool) {
 	return said, false
 }
 
-func formatOptional(d time.Duration) string {
-	if d == 0 {
-		return ""
+func lengthOr(said time.Duration) (value any, usual bool) {
+	if said == 0 {
+		return none, true
 	}
-	return document.FormatDuration(d)
+	return document.FormatDuration(said), false
 }
 
 var fieldNames = func() (names []string) {
