@@ -60,9 +60,8 @@ func TestOneBadModelDoesNotStopTheOthers(t *testing.T) {
 				round := b.round(d)
 				failIf(t, round.Sleep == 0, "want a dispatcher at rest after one round, got %+v", round)
 				due, running := b.Scores(b.Store.Keys.Due), b.Scores(b.Store.Keys.Running)
-				if delete(running, "good"); len(due)+len(running) != 0 {
-					t.Errorf("want the bad one out of both sets, got due %v and running %v", due, running)
-				}
+				delete(running, "good")
+				failIf(t, len(due)+len(running) != 0, "want the bad one out of both sets, got due %v and running %v", due, running)
 			})
 		})
 	}
@@ -126,15 +125,13 @@ func TestAStartThatWaitsForAKeyToBeSetRightKeepsTheDispatcherNotBusyAndComesThen
 		b.Redis.Set(t.Context(), key, "text", 0)
 		round, err := d.RunOnce(t.Context())
 		failIf(t, err != nil || round.Started != 1 || round.Blocked != 1, "want one started and one blocked, got %+v, %v", round, err)
-		if round, err = d.RunOnce(t.Context()); err != nil || round.Blocked != 1 || round.Sleep == 0 {
-			t.Errorf("want the dispatcher to rest, got %+v, %v", round, err)
-		}
+		round, err = d.RunOnce(t.Context())
+		failIf(t, err != nil || round.Blocked != 1 || round.Sleep == 0, "want the dispatcher to rest, got %+v, %v", round, err)
 		told := key + " holds a string, expected a zset"
 		failIf(t, !strings.Contains(log.String(), told), "want %q told, got %s", told, log.String())
 		b.Redis.Del(t.Context(), key)
-		if round, err = d.RunOnce(t.Context()); err != nil || round.Started != 1 {
-			t.Errorf("want it started, got %+v, %v", round, err)
-		}
+		round, err = d.RunOnce(t.Context())
+		failIf(t, err != nil || round.Started != 1, "want it started, got %+v, %v", round, err)
 	})
 }
 

@@ -79,17 +79,15 @@ func TestAHoldOfManyModelsIsReleasedBatchByBatchSpreadOverItsTime(t *testing.T) 
 		b.hold("h1", "", time.Time{})
 		for parked := 0; parked < len(uids); {
 			round := b.round(d)
-			if parked += round.Parked; round.Started > 0 || round.Parked == 0 {
-				t.Fatalf("want all parked, got %+v after %d", round, parked)
-			}
+			parked += round.Parked
+			stopIf(t, round.Started > 0 || round.Parked == 0, "want all parked, got %+v after %d", round, parked)
 		}
 		b.Clock.Turn(time.Hour)
 		b.release("h1", 10*time.Minute)
 		for released := 0; released < len(uids); {
 			round := b.round(d)
-			if released += round.Released; round.Released == 0 || round.Released > 7 {
-				t.Fatalf("want at most a batch, and some, got %+v", round)
-			}
+			released += round.Released
+			stopIf(t, round.Released == 0 || round.Released > 7, "want at most a batch, and some, got %+v", round)
 		}
 		first, last := 0, 0
 		for _, at := range b.Scores(b.Store.Keys.Due) {

@@ -297,9 +297,8 @@ func TestManyModelsGrowOldBatchByBatchAndNeedNoRoomInTheInputList(t *testing.T) 
 		b.Clock.Turn(time.Second)
 		for aged := 0; aged < len(uids); {
 			round := b.round(d)
-			if aged += round.Aged; round.Aged == 0 || round.Aged > 7 {
-				t.Fatalf("want at most a batch, and some, got %+v", round)
-			}
+			aged += round.Aged
+			stopIf(t, round.Aged == 0 || round.Aged > 7, "want at most a batch, and some, got %+v", round)
 		}
 	})
 }

@@ -89,9 +89,7 @@ func (b *bundle) dispatch() {
 	b.t.Helper()
 	d, err := dispatcher.New(b.Store, dispatcher.Config{Owner: "d"})
 	must(b.t, err)
-	if _, err := d.RunOnce(context.Background()); err != nil {
-		b.t.Fatal(err)
-	}
+	must(b.t, testkit.Only(d.RunOnce(context.Background())))
 }
 
 // result renders a message about the running attempt.

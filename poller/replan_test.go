@@ -111,18 +111,15 @@ func TestARuleThatEndsOrGoesEndsTheWaitAndOneThatComesBeginsItAgain(t *testing.T
 			{yearly, newYear}, {"", ""}, {hourly, halfPast}, {"FREQ=DAILY;UNTIL=20200101T000000Z", ""}, {yearly, newYear},
 		} {
 			b.rule(step.rule)
-			if b.walk(p); b.starts("a") != step.want {
-				t.Errorf("rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
-			}
+			b.walk(p)
+			failIf(t, b.starts("a") != step.want, "rule %q: want the next start %q, found %q", step.rule, step.want, b.starts("a"))
 		}
 		must(t, testkit.Only(b.Store.Fleet().RemovePolicy(t.Context(), "feeds")))
-		if b.walk(p); b.starts("a") != "" {
-			t.Errorf("want nothing planned by the default policy, found %s", b.starts("a"))
-		}
+		b.walk(p)
+		failIf(t, b.starts("a") != "", "want nothing planned by the default policy, found %s", b.starts("a"))
 		b.rule(hourly)
-		if b.walk(p); b.starts("a") != halfPast {
-			t.Errorf("want it planned by the policy that is stored again, found %s", b.starts("a"))
-		}
+		b.walk(p)
+		failIf(t, b.starts("a") != halfPast, "want it planned by the policy that is stored again, found %s", b.starts("a"))
 	})
 }
 

@@ -136,9 +136,8 @@ func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 			}
 			select {
 			case expired := <-other.looks:
-				if looked++; len(expired) > 0 {
-					t.Fatalf("found expired: %v", expired)
-				}
+				looked++
+				stopIf(t, len(expired) > 0, "found expired: %v", expired)
 			default:
 			}
 		}
@@ -164,9 +163,8 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		for begun := false; !begun; { // only now does the clock run: later no lease ends
 			select {
 			case a := <-successor.began:
-				if begun = true; a.AttemptUID != "m-1" {
-					t.Errorf("requeued %s", a.AttemptUID)
-				}
+				begun = true
+				failIf(t, a.AttemptUID != "m-1", "requeued %s", a.AttemptUID)
 			case <-queue.beats:
 				clock.Turn(config.Heartbeat)
 			}

@@ -284,9 +284,8 @@ func TestThePlaceInLineTellsHowManyAreBeforeAndHowFastTheyGo(t *testing.T) {
 			place, err := b.Report().QueuePosition(t.Context(), at(uid, ""))
 			failIf(t, err != nil || place.No != no, "%s: want place %d, got %+v, %v", uid, no, place, err)
 		}
-		if place, err = b.Report().QueuePosition(t.Context(), at("m", "gone")); err != nil || place.No != 0 || place.Wait() != 0 {
-			t.Errorf("want no place, got %+v, %v", place, err)
-		}
+		place, err = b.Report().QueuePosition(t.Context(), at("m", "gone"))
+		failIf(t, err != nil || place.No != 0 || place.Wait() != 0, "want no place, got %+v, %v", place, err)
 	})
 }
 

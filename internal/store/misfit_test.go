@@ -149,9 +149,7 @@ type misfit struct {
 func (m *misfit) commit(test *eventCase, ends [4]keys) {
 	batch := batchOf(m.bench, test)
 	must(m.t, m.redis.Del(m.t.Context(), m.key).Err())
-	if err := ofType[m.is](m.t.Context(), m.redis, m.key); err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, ofType[m.is](m.t.Context(), m.redis, m.key))
 	name, told := strings.TrimPrefix(m.key, benchQueue), fmt.Sprintf("%s holds a %s, expected a %s", m.key, m.is, m.want)
 	before := m.server.Dump(m.t)
 	codes, err := m.Commit(m.t.Context(), batch)

@@ -59,9 +59,7 @@ func TestAWorkerThatWaitsForTheReplicaNeverRunsWhatAFailoverLost(t *testing.T) {
 	round(c.Queue)
 	first, known := takes(c.Queue)
 	stopIf(t, known != 1, "want the first attempt known to the replica, %d know it", known)
-	if err := successor.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, successor.Redis.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	if r := round(successor); r.Started != 0 || successor.Redis.ZCard(t.Context(), successor.Store.Keys.Limit("host=h000")).Val() != 1 {
 		t.Errorf("want the first attempt counted by the new master, got %+v", r)
 	}

@@ -139,15 +139,11 @@ func (f *fleet) check() (again int) {
 	events := f.AwaitEvent(model.EventSuccess, models)
 	f.stop()
 	// The journal tells nothing of so many models that are created at once.
-	if diff := cmp.Diff(map[string]int{"start": models, "success": models}, events); diff != "" {
-		f.t.Errorf("journal:\n%s", diff)
-	}
+	equal(f.t, map[string]int{"start": models, "success": models}, events)
 	want, stats := map[string]int{"create": models, "start": models, "success": models}, f.Stats()
 	again = stats["duplicate"] + stats["stale"]
 	maps.DeleteFunc(stats, func(name string, _ int) bool { return name == "duplicate" || name == "stale" })
-	if diff := cmp.Diff(want, stats); diff != "" {
-		f.t.Errorf("counters:\n%s", diff)
-	}
+	equal(f.t, want, stats)
 	k := f.Store.Keys
 	for _, key := range []string{k.Due, k.Urgent, k.Running, k.Input, k.Output, k.Rejected} {
 		failIf(f.t, f.Redis.Exists(context.Background(), key).Val() != 0, "%s: want it empty", key)
@@ -234,9 +230,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	events := f.AwaitEvent(model.EventSuccess, len(uids))
 	t.Logf("finished %s after the kill, with attempts of an hour", time.Since(killed))
 	want := map[string]int{"create": 3, "start": 3, "started": 3, "success": 3}
-	if diff := cmp.Diff(want, events); diff != "" {
-		t.Errorf("journal:\n%s", diff)
-	}
+	equal(t, want, events)
 	entries, err := f.Redis.XRange(f.ctx, f.Store.Keys.Journal, "-", "+").Result()
 	must(t, err)
 	succeeded := map[string]string{}
@@ -245,9 +239,7 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 			succeeded[fmt.Sprint(entry.Values["uid"])] += fmt.Sprintf("%v no %v", entry.Values["last_attempt_uid"], entry.Values["ended_attempt_no"])
 		}
 	}
-	if diff := cmp.Diff(attempts, succeeded); diff != "" {
-		t.Errorf("attempts that succeeded, with their numbers:\n%s", diff)
-	}
+	equal(t, attempts, succeeded)
 	stopAll(t, survivor)
 	left := len(f.List(f.Store.Keys.Input)) + f.owners()
 	failIf(t, left > 0, "%d entries and workers are left", left)

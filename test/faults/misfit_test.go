@@ -159,9 +159,7 @@ func (s *traffic) suffer(key, kind, want string) {
 		},
 		k.Control: {`{"type":"put","uid":"n"}`, `{"type":"run","uid":"f","command_id":"c1","reply_to":"bigtables:reply:x"}`},
 	}
-	if err := mistype(t.Context(), s.Redis, key, kind); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mistype(t.Context(), s.Redis, key, kind))
 	s.say(messages)
 	s.Clock.Turn(2 * time.Second)
 	s.round()
@@ -195,9 +193,7 @@ func (s *traffic) recover(key string, messages map[string][]string, applied func
 	t, k := s.t, s.Store.Keys
 	s.Redis.Del(t.Context(), key)
 	queue := &store.Queue{Parts: []*store.Store{s.Store}}
-	if _, err := doctor.Check(t.Context(), queue, doctor.Options{Repair: true}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Only(doctor.Check(t.Context(), queue, doctor.Options{Repair: true})))
 	s.say(messages)
 	clear(s.errs)
 	for range 3 {

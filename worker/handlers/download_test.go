@@ -254,9 +254,8 @@ func TestEachPeriodOfADownloadIsJudgedByItself(t *testing.T) {
 	for _, bytes := range []int{6000, 9000, 6000} {
 		p.came.Add(int64(bytes / 2))
 		p.came.Add(int64(bytes / 2))
-		if p.tick(p.turn); p.ctx.Err() != nil {
-			t.Fatalf("%d bytes in a minute: %v, want 100 a second to be enough", bytes, context.Cause(p.ctx))
-		}
+		p.tick(p.turn)
+		stopIf(t, p.ctx.Err() != nil, "%d bytes in a minute: %v, want 100 a second to be enough", bytes, context.Cause(p.ctx))
 	}
 	p.came.Add(5999)
 	p.tick(p.turn)
@@ -339,13 +338,11 @@ func TestAPeriodThatIsOverSaysNothing(t *testing.T) {
 	defer p.end()
 	waiting := p.turn
 	body := p.respond(http.NoBody)
-	if p.tick(waiting); p.ctx.Err() != nil {
-		t.Errorf("after the response: %v", context.Cause(p.ctx))
-	}
+	p.tick(waiting)
+	failIf(t, p.ctx.Err() != nil, "after the response: %v", context.Cause(p.ctx))
 	waiting = p.turn
 	_, err := body.Read(nil)
 	stopIf(t, err != io.EOF, "%v", err)
-	if p.tick(waiting); p.ctx.Err() != nil {
-		t.Errorf("after the body: %v", context.Cause(p.ctx))
-	}
+	p.tick(waiting)
+	failIf(t, p.ctx.Err() != nil, "after the body: %v", context.Cause(p.ctx))
 }
