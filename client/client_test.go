@@ -144,19 +144,12 @@ func TestACommandGoesToThePartOfItsModelAndSoDoesItsReply(t *testing.T) {
 }
 
 // severed loses the connection behind the first command of an application: it is pushed, and nobody hears of it.
-type severed struct{ lost bool }
-
-func (*severed) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*severed) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (s *severed) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		err := next(ctx, command)
-		if command.Name() == "rpush" && !s.lost {
-			s.lost = true
+func severed() testkit.Hook {
+	lost := false
+	return func(_ context.Context, commands []redis.Cmder, next func() error) error {
+		err := next()
+		if commands[0].Name() == "rpush" && !lost {
+			lost = true
 			return io.ErrUnexpectedEOF
 		}
 		return err
@@ -168,7 +161,7 @@ func TestACommandOfWhichNobodyHeardThatItWasPushedIsPushedAgainAndCarriedOutOnce
 	s := testkit.Miniredis(t)
 	serve(t, fixture.Open(t, s.URL, store.Config{}))
 	clients := fixture.Connect(t, s.URL)
-	clients.Write.AddHook(&severed{})
+	clients.Write.AddHook(severed())
 	queue, err := store.Open(t.Context(), clients, store.Config{})
 	must(t, err)
 	reply, err := newClient(t, queue, client.Config{Timeout: testkit.Limit}).Put(t.Context(), client.Definition{UID: "tbl_1"})

@@ -18,26 +18,15 @@ import (
 )
 
 // keysOfCalls notes the keys that are passed to scripts.
-type keysOfCalls struct {
-	redis.Hook
-	keys []string
-}
-
-func (k *keysOfCalls) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (k *keysOfCalls) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func (k *keysOfCalls) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		if args := command.Args(); command.Name() == "evalsha" {
+func keysOfCalls(keys *[]string) testkit.Hook {
+	return func(_ context.Context, commands []redis.Cmder, next func() error) error {
+		if args := commands[0].Args(); commands[0].Name() == "evalsha" {
 			count, _ := args[2].(int)
 			for _, key := range args[3 : 3+count] {
-				k.keys = append(k.keys, fmt.Sprint(key))
+				*keys = append(*keys, fmt.Sprint(key))
 			}
 		}
-		return next(ctx, command)
+		return next()
 	}
 }
 
@@ -103,8 +92,9 @@ func batchOf(b *bench, test *eventCase) Batch {
 
 func TestAKeyOfAnotherTypeKeepsAnItemThatNeedsItFromChangingAnythingAndNoOther(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
-		calls, turn := &keysOfCalls{}, 0
-		b.redis.AddHook(calls)
+		var calls []string
+		turn := 0
+		b.redis.AddHook(keysOfCalls(&calls))
 		types := keyTypes(t)
 		for _, test := range eventCases {
 			var ends [4]keys // where none, the first, the second or both items are applied
@@ -117,13 +107,13 @@ func TestAKeyOfAnotherTypeKeepsAnItemThatNeedsItFromChangingAnythingAndNoOther(t
 						batch.Items = append(batch.Items, items[i])
 					}
 				}
-				calls.keys = nil
+				calls = nil
 				if codes, err := b.Commit(t.Context(), batch); err != nil || slices.ContainsFunc(codes, func(code Code) bool { return code != CodeApplied }) {
 					t.Fatalf("%s: expected it applied, found %v, %v", test.name, codes, err)
 				}
 				ends[which] = dumped(b)
 			}
-			for _, key := range calls.keys {
+			for _, key := range calls {
 				for _, is := range slices.Sorted(maps.Keys(ofType)) {
 					turn++
 					if want := kindOf(types, key); is != want && turn%long.Or(37, 1) == 0 {

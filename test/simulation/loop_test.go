@@ -17,6 +17,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/poller"
@@ -45,25 +46,6 @@ func (l *loops) dial(context.Context, string, string) (net.Conn, error) { return
 // tooMany calls without end would let no time pass.
 const tooMany = 10_000
 
-// DialHook changes nothing.
-func (*loops) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-// ProcessHook counts one call.
-func (l *loops) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, command redis.Cmder) error {
-		l.count()
-		return next(ctx, command)
-	}
-}
-
-// ProcessPipelineHook does so too.
-func (l *loops) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		l.count()
-		return next(ctx, commands)
-	}
-}
-
 func (l *loops) count() {
 	if l.calls.Add(1) > tooMany {
 		time.Sleep(time.Hour)
@@ -86,7 +68,7 @@ func (l *loops) refresh(_ context.Context, attempt *worker.Attempt) error {
 // start starts the loops; stop ends them and returns when they have ended.
 func (l *loops) start(wrap func(store.Pool) queue) (stop func(), err error) {
 	client := l.client()
-	client.AddHook(l)
+	client.AddHook(testkit.Hook(func(_ context.Context, _ []redis.Cmder, next func() error) error { l.count(); return next() }))
 	l.store, err = store.New(&store.Clients{Read: client, Write: client, Block: client}, store.Config{Queue: queueName})
 	if err != nil {
 		return nil, err
