@@ -77,8 +77,7 @@ func TestAProbeWhoseWorkerDiesIsSettledByItsDeadline(t *testing.T) {
 		failIf(t, hash["probe"] != "" || hash["opened_at"] == "", "the circuit is %v", hash)
 		b.Clock.Turn(5 * time.Minute)
 		b.settle(d)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 1, "want the next probe, got %d", n)
+		b.running(1, "t1")
 	})
 }
 
@@ -123,8 +122,7 @@ func TestOneProbeTriesAnOpenCircuitAndItsSuccessLetsAllGo(t *testing.T) {
 		b.settle(d)
 		hash := b.circuit("host=t1")
 		failIf(t, hash["by"] != "" || hash["reason"] != "", "want neither name nor reason of a closed one, got %v", hash)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 3, "want the other three running behind the success of the probe, got %d", n)
+		b.running(3, "t1")
 		equal(t, []string{"circuit_opened", "circuit_closed"}, b.events(b.Store.Keys.Journal, "circuit_opened", "circuit_closed"))
 	})
 }
@@ -136,12 +134,10 @@ func TestAProbeThatFailsKeepsTheCircuitOpenUntilTheNext(t *testing.T) {
 		b.settle(d)
 		b.Clock.Turn(4 * time.Minute)
 		b.settle(d)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 0, "want none before the next probe, got %d", n)
+		b.running(0, "t1")
 		b.Clock.Turn(time.Minute)
 		b.settle(d)
-		n = len(b.runs()["t1"])
-		failIf(t, n != 1, "want the next probe, got %d", n)
+		b.running(1, "t1")
 	})
 }
 
@@ -175,8 +171,7 @@ func TestAProbeThatNobodyTriedOrThatWasStoppedIsMadeAgainAtOnce(t *testing.T) {
 				r := records[probe[0]]
 				b.Commit(b.now(), r.Decide(end(&r.Model, b.now()), b.now()))
 				b.settle(d)
-				n := len(b.runs()["t1"])
-				failIf(t, n != 1, "want another probe at once, got %d", n)
+				b.running(1, "t1")
 			})
 		})
 	}
@@ -233,6 +228,13 @@ func (b *bundle) runs() map[string][]string {
 		all[uid[:2]] = append(all[uid[:2]], uid)
 	}
 	return all
+}
+
+// running checks how many models of a tenant run.
+func (b *bundle) running(want int, tenant string) {
+	b.t.Helper()
+	runs := b.runs()[tenant]
+	failIf(b.t, len(runs) != want, "want %d of %s running, got %v", want, tenant, runs)
 }
 
 func counts(runs map[string][]string) map[string]int {

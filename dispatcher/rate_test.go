@@ -60,8 +60,7 @@ func TestAModelOverItsRateWaitsForASlotThatNobodyElseGets(t *testing.T) {
 		}
 		equal(t, want, b.Scores(b.Store.Keys.Due))
 		for started := 1; started <= 5; started++ {
-			n := len(b.runs()["t1"])
-			failIf(t, n != started, "want %d started after %s, got %d", started, b.now().Sub(fixture.Start), n)
+			b.running(started, "t1")
 			b.Clock.Turn(10 * time.Second)
 			b.settle(d)
 		}
@@ -114,8 +113,7 @@ func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
 		}}
 		round := b.round(b.dispatcher(first, dispatcher.Config{Owner: "first"}))
 		failIf(t, round.Started != 0 || round.Refused != 2, "want all of the first refused, got %+v", round)
-		n := len(b.runs()["t1"])
-		failIf(t, n != 2, "want one more started, %d run", n)
+		b.running(2, "t1")
 	})
 }
 

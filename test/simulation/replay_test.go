@@ -286,25 +286,12 @@ func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few, d.believed = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few, w.believed
 	w.before = d.after
-	if !maps.Equal(d.before.queueCircuit, d.after.queueCircuit) {
-		for _, a := range w.actors {
-			a.began.queueCircuits = append(a.began.queueCircuits, d.after.queueCircuit)
-		}
-	}
-	if text := d.after.policies[sharedPolicy]; text != d.before.policies[sharedPolicy] {
-		for _, a := range w.actors {
-			a.began.shared = append(a.began.shared, text)
-		}
-	}
-	if fmt.Sprint(d.before.circuits) != fmt.Sprint(d.after.circuits) {
-		for _, a := range w.actors {
-			a.began.circuits = append(a.began.circuits, d.after.circuits)
-		}
-	}
-	if !slices.Equal(d.before.front, d.after.front) {
-		for _, a := range w.actors {
-			a.began.fronts = append(a.began.fronts, d.after.front)
-		}
+	for _, a := range w.actors { // what its round may have read
+		began := &a.began
+		began.queueCircuits = changed(began.queueCircuits, d.before.queueCircuit, d.after.queueCircuit)
+		began.shared = changed(began.shared, d.before.policies[sharedPolicy], d.after.policies[sharedPolicy])
+		began.circuits = changed(began.circuits, d.before.circuits, d.after.circuits)
+		began.fronts = changed(began.fronts, d.before.front, d.after.front)
 	}
 	if w.calm && d.changed() {
 		w.writes++
@@ -316,6 +303,14 @@ func (w *world) enter(d *deed) {
 		w.server.mini.Del(w.server.store.Keys.Wake) // a dispatcher heard of it
 		w.before.wake = 0
 	}
+}
+
+// changed are the states of something, with the one behind a deed where that is another.
+func changed[T any](states []T, before, after T) []T {
+	if fmt.Sprint(before) == fmt.Sprint(after) {
+		return states
+	}
+	return append(states, after)
 }
 
 // changed reports whether a deed did more than show a sign of life.
