@@ -141,8 +141,7 @@ func TestADaemonTellsItsNumbersBeforeRedisAnswersAndAWorkerTellsOfItselfAlone(t 
 	address = testkit.FreeAddress(t)
 	at(t, testkit.Miniredis(t)).start("worker", "--exec", "true", "--health", address)
 	tells(t, address, `refreshd_worker_busy_slots{queue="bigtables"} 0`)
-	text := scrape(t, address)
-	failIf(t, strings.Contains(text, "refreshd_queue_up"), "each of many workers would ask Redis for the same numbers")
+	failIf(t, strings.Contains(scrape(t, address), "refreshd_queue_up"), "each of many workers would ask Redis for the same numbers")
 }
 
 type receiver struct {

@@ -224,6 +224,5 @@ func TestASaveOfManyModelsIsSummedUpAndEachIsNamedOnDemand(t *testing.T) {
 	_, stdout, _ = c.run("model", "put", "-", "--verbose")
 	expectEqualText(t, "unchanged  a\nunchanged  d\n3 models: 0 created, 0 updated, 2 unchanged, 1 refused\n", stdout)
 	_, stdout, _ = c.run("model", "put", "-", "-o", "json")
-	told := c.objects(stdout)
-	failIf(t, len(told) != 3, "expected an object for each model, found %s", stdout)
+	failIf(t, len(c.objects(stdout)) != 3, "expected an object for each model, found %s", stdout)
 }

@@ -35,10 +35,7 @@ func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	d.do("queue", "create", "--parts", strconv.Itoa(parts))
 	client := server.Client(t)
 	clients := &store.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}
-	var err error
-	if d.Queue, err = store.Open(t.Context(), clients, store.Config{}); err != nil {
-		t.Fatal(err)
-	}
+	d.Queue = testkit.Got(store.Open(t.Context(), clients, store.Config{}))(t)
 	return d
 }
 

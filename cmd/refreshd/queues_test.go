@@ -112,8 +112,7 @@ func TestAFaultOfOneQueueStopsNoOther(t *testing.T) {
 	stopIf(t, err != nil || code != exitFailed, "expected a process that is not ready, found %d, %v, %s", code, err, told)
 	expectContains(t, why, "dispatcher b: ", "opening c: ")
 	for _, loop := range report.Loops {
-		well := strings.HasSuffix(loop.Loop, " a")
-		failIf(t, well && !loop.Ready, "expected the loops of a to be ready, found %+v", loop)
+		failIf(t, strings.HasSuffix(loop.Loop, " a") && !loop.Ready, "expected the loops of a to be ready, found %+v", loop)
 	}
 	admin.do("health", address+"/livez") // the others would pay for a restart
 

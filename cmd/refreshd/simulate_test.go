@@ -94,8 +94,7 @@ func TestTwoPoliciesMeetTheSameFate(t *testing.T) {
 	args := []string{"--policy", usual, "--start", "2026-01-05", "--days", "10", "--seed", "7", "--fail", "30%", "--lost", "2.5%", "--duration", "1m-5m"}
 	both := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
 	expectContains(t, both, "twice-daily  hasty", "retries that helped")
-	again := c.do(append([]string{"simulate", "--against", hasty}, args...)...)
-	failIf(t, again != both, "expected the same seed to tell the same")
+	failIf(t, c.do(append([]string{"simulate", "--against", hasty}, args...)...) != both, "expected the same seed to tell the same")
 	alone, _ := told(c, args...)
 	var compared []string
 	for _, object := range c.objects(c.do(append([]string{"simulate", "-o", "json", "--against", hasty}, args...)...)) {

@@ -43,8 +43,7 @@ func TestAFleetMovesToAnotherRedisWhileDaemonsRunOnBothSides(t *testing.T) {
 			"expected one refused, found code %d, %s", code, stderr)
 		told = here.objects(stdout)[0]["error"].(string)
 		expectContains(t, told, "standard input line 5: uid: ")
-		summary := here.objects(stdout)[1]["models"]
-		equal(t, map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, summary)
+		equal(t, map[string]any{"created": 0.0, "replaced": 0.0, "unchanged": 2.0, "refused": 1.0}, here.objects(stdout)[1]["models"])
 	})
 }
 

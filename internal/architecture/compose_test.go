@@ -31,8 +31,7 @@ func readCompose(t *testing.T) map[string]service {
 	t.Helper()
 	text := testkit.Got(os.ReadFile("../../docker-compose.yml"))(t)
 	var compose struct{ Services map[string]service }
-	filled := strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")
-	must(t, yaml.Unmarshal([]byte(filled), &compose))
+	must(t, yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "${REDIS_PASSWORD:-refreshd}", "geheim")), &compose))
 	return compose.Services
 }
 

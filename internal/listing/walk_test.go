@@ -99,10 +99,7 @@ func TestPagesOfAnySizeTellEachModelThatIsPickedOnce(t *testing.T) {
 						if len(uids) < size {
 							break
 						}
-						var err error
-						if from, err = ReadPage(last.String(), sort); err != nil {
-							t.Fatal(err)
-						}
+						from = testkit.Got(ReadPage(last.String(), sort))(t)
 					}
 					if sort == "" {
 						slices.Sort(got)

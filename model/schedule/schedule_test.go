@@ -137,8 +137,7 @@ func TestAScheduleAndTheirCacheMayBeAskedByManyAtOnce(t *testing.T) {
 	want, group, c := walk(), sync.WaitGroup{}, Cache{}
 	for range 8 {
 		group.Go(func() {
-			got := walk()
-			failIf(t, fmt.Sprint(got) != fmt.Sprint(want), "another walk gave another sequence")
+			failIf(t, fmt.Sprint(walk()) != fmt.Sprint(want), "another walk gave another sequence")
 			for i := range 200 {
 				s, err := c.Get(fmt.Sprintf("FREQ=DAILY;BYHOUR=%d", i%24), "Europe/Berlin", "2026-01-01")
 				if err != nil {

@@ -37,10 +37,7 @@ func readMeaning(t *testing.T, text string) (m meaning) {
 		case "start":
 			m.start = value
 		case "spread":
-			var err error
-			if m.spread, err = time.ParseDuration(value); err != nil {
-				t.Fatal(err)
-			}
+			m.spread = testkit.Got(time.ParseDuration(value))(t)
 		default:
 			t.Fatalf("expected zone, start or spread, found %q", part)
 		}

@@ -18,7 +18,7 @@ import (
 
 func pages(t testing.TB) []string {
 	t.Helper()
-	found := must(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
+	found := testkit.Got(filepath.Glob(filepath.Join(root, "docs", "*.md")))(t)
 	pages := []string{"README.md"}
 	for _, path := range found {
 		pages = append(pages, "docs/"+filepath.Base(path))
@@ -50,11 +50,11 @@ func commands(t testing.TB, page string) (found []*block) {
 func fleet(t *testing.T, server *testkit.Server) {
 	t.Helper()
 	q := fixture.Live(t, server)
-	d := must(dispatcher.New(q.Store, dispatcher.Config{}))(t)
-	p := must(poller.New(q.Store, poller.Config{}))(t)
+	d := testkit.Got(dispatcher.New(q.Store, dispatcher.Config{}))(t)
+	p := testkit.Got(poller.New(q.Store, poller.Config{}))(t)
 	work := func() {
-		must(p.RunOnce(t.Context()))(t)
-		must(d.RunOnce(t.Context()))(t)
+		testkit.Got(p.RunOnce(t.Context()))(t)
+		testkit.Got(d.RunOnce(t.Context()))(t)
 	}
 	q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://down.example/feed.csv"},"labels":{"tenant":"t1"},"policy":{"retries":["1h"],"fresh_within":"26h"}}`)
 	work()

@@ -39,12 +39,12 @@ func newKitchen(t *testing.T) *kitchen {
 	testkit.RequireProgram(t, "bash", "bash")
 	k := &kitchen{Queue: fixture.New(t, testkit.Redis(t)), t: t, path: t.TempDir()}
 	attempts := 0
-	k.dispatcher = must(dispatcher.New(k.Store, dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
+	k.dispatcher = testkit.Got(dispatcher.New(k.Store, dispatcher.Config{Owner: "d1", MaxQueued: 3, NewUID: func() string {
 		attempts++
 		return fmt.Sprintf("attempt%019d", attempts)
 	}}))(t)
-	k.poller = must(poller.New(k.Store, poller.Config{Owner: "p1"}))(t)
-	cli := must(exec.LookPath("redis-cli"))(t)
+	k.poller = testkit.Got(poller.New(k.Store, poller.Config{Owner: "p1"}))(t)
+	cli := testkit.Got(exec.LookPath("redis-cli"))(t)
 	_, port, _ := net.SplitHostPort(k.Server.Addr)
 	k.tty = k.path + "/out"
 	// What goes to the reader is printed as on a terminal, and what goes elsewhere as it is.
@@ -75,8 +75,8 @@ func (k *kitchen) work() {
 	k.t.Helper()
 	k.Clock.Turn(time.Second)
 	for range 2 {
-		must(k.poller.RunOnce(k.t.Context()))(k.t)
-		must(k.dispatcher.RunOnce(k.t.Context()))(k.t)
+		testkit.Got(k.poller.RunOnce(k.t.Context()))(k.t)
+		testkit.Got(k.dispatcher.RunOnce(k.t.Context()))(k.t)
 	}
 }
 
@@ -146,7 +146,7 @@ func (k *kitchen) cook() {
 // run runs a line as a reader would, and returns what stands on the screen.
 func (k *kitchen) run(command string) []string {
 	k.t.Helper()
-	out := must(os.Create(k.tty))(k.t)
+	out := testkit.Got(os.Create(k.tty))(k.t)
 	defer func() { _ = out.Close() }()
 	var complaint strings.Builder
 	shell := exec.CommandContext(k.t.Context(), "bash", "-c", command)
@@ -164,7 +164,7 @@ func (k *kitchen) run(command string) []string {
 	if err = cmp.Or(err, shell.Wait()); err != nil || complaint.Len() > 0 {
 		k.t.Errorf("%s: %v\n%s", command, err, complaint.String())
 	}
-	text := must(os.ReadFile(k.tty))(k.t)
+	text := testkit.Got(os.ReadFile(k.tty))(k.t)
 	k.work()
 	return strings.FieldsFunc(streamID.ReplaceAllString(string(text), "1795244400000-0"), func(r rune) bool { return r == '\n' })
 }

@@ -44,15 +44,15 @@ func newSession(t *testing.T, page string) *session {
 	s.ports["6379"] = port
 	programs := filepath.Join(s.dir, ".programs")
 	err := os.Mkdir(programs, 0o700)
-	for _, entry := range must(os.ReadDir(root))(t) {
+	for _, entry := range testkit.Got(os.ReadDir(root))(t) {
 		if !strings.HasPrefix(entry.Name(), ".") {
-			err = errors.Join(err, os.Symlink(filepath.Join(must(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
+			err = errors.Join(err, os.Symlink(filepath.Join(testkit.Got(filepath.Abs(root))(t), entry.Name()), filepath.Join(s.dir, entry.Name())))
 		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary, cli := testkit.Binary(t), must(exec.LookPath("redis-cli"))(t)
+	binary, cli := testkit.Binary(t), testkit.Got(exec.LookPath("redis-cli"))(t)
 	program(t, programs, "refreshd", fmt.Sprintf(`case "$1" in up|demo) ;; *) export REDIS_URL=${REDIS_URL:-%s} ;; esac
 exec %q "$@"`, s.server.URL, binary))
 	program(t, programs, "redis-cli", fmt.Sprintf("exec %q -p %s \"$@\"", cli, port))
@@ -60,18 +60,8 @@ exec %q "$@"`, s.server.URL, binary))
 "run ./cmd/refreshd "*) shift 2; exec "${0%%/*}/refreshd" "$@";;
 "build -o refreshd ./cmd/refreshd") exec cp "${0%%/*}/refreshd" refreshd;;
 *) cd %[1]q && exec %[2]q "$@";;
-esac`, must(filepath.Abs(root))(t), must(exec.LookPath("go"))(t)))
+esac`, testkit.Got(filepath.Abs(root))(t), testkit.Got(exec.LookPath("go"))(t)))
 	return s
-}
-
-func must[T any](value T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
 }
 
 var portOf = regexp.MustCompile(`(127\.0\.0\.1:|localhost:|-p |--port )(\d{4,5})\b`)
@@ -118,9 +108,9 @@ func (s *session) run() {
 	shell.Dir = s.dir
 	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	shell.Env = append(os.Environ(), "PATH="+filepath.Join(s.dir, ".programs")+":"+os.Getenv("PATH"), "REDIS_URL=", "TZ=UTC")
-	out := must(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
+	out := testkit.Got(os.Create(filepath.Join(s.dir, ".out")))(s.t) // a pipe would be held open by what goes on
 	defer func() { _ = out.Close() }()
-	shell.Stdout, shell.Stderr = out, must(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
+	shell.Stdout, shell.Stderr = out, testkit.Got(os.Create(filepath.Join(s.dir, ".complaints")))(s.t)
 	if err := shell.Start(); err != nil {
 		s.t.Fatal(err)
 	}

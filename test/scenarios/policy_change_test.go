@@ -27,20 +27,14 @@ func onQueue(t *testing.T, tell func(t *testing.T, q *policyQueue)) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		q := &policyQueue{Queue: fixture.New(t, server), t: t}
 		q.redispatch(dispatcher.Config{})
-		var err error
-		if q.poller, err = poller.New(q.Store, poller.Config{Owner: "p1"}); err != nil {
-			t.Fatal(err)
-		}
+		q.poller = testkit.Got(poller.New(q.Store, poller.Config{Owner: "p1"}))(t)
 		tell(t, q)
 	})
 }
 
 func (q *policyQueue) redispatch(config dispatcher.Config) {
 	q.t.Helper()
-	var err error
-	if q.dispatcher, err = dispatcher.New(q.Store, config); err != nil {
-		q.t.Fatal(err)
-	}
+	q.dispatcher = testkit.Got(dispatcher.New(q.Store, config))(q.t)
 }
 
 // put stores the policy `shared`, as `refreshd policy put` does.

@@ -183,9 +183,7 @@ func TestAStaleDownloadReplacesNothingEvenWhenItIsWhole(t *testing.T) {
 
 func TestAFileThatCannotBeWrittenIsAFailureThatMayBeRetried(t *testing.T) {
 	f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, table) }, FetchOptions{})
-	if err := os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700); err != nil { // a directory stands where the file is to go
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(f.dir, "tbl%2F1"), 0o700)) // a directory stands where the file is to go
 	m := f.fetch(t.Context(), f.url)
 	failIf(t, m.ErrorType != "disk" || m.Retryable != nil || m.Reason != "the file cannot be written", "told %+v, want a failure of type disk without a path", m)
 }
@@ -312,9 +310,7 @@ func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "feed")
 	must(t, writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}))
 	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
-	if err := replace(path, d.receive); err != nil { // and here the worker is killed
-		t.Fatal(err)
-	}
+	must(t, replace(path, d.receive)) // and here the worker is killed
 	meta, found := readSidecar(path, "u")
 	failIf(t, found, "the sidecar of the old file vouches for the new one: %+v", meta)
 }

@@ -170,8 +170,7 @@ func TestAClientOfOnesOwnAsksAndWithoutOneThatOfTheLibrary(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	transport := &asked{RoundTripper: ownClient(t).Transport}
 	for _, client := range []*http.Client{{Transport: transport}, nil} {
-		handler := testkit.Got(HTTP(url, HTTPOptions{Client: client}))(t)
-		must(t, handler(t.Context(), example()))
+		must(t, testkit.Got(HTTP(url, HTTPOptions{Client: client}))(t)(t.Context(), example()))
 	}
 	http.DefaultClient.CloseIdleConnections()
 	failIf(t, transport.request == nil, "want the request sent by the client that was given")

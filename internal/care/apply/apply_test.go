@@ -130,7 +130,6 @@ func TestAShareIsANumberOrAPercentageRoundedUp(t *testing.T) {
 		failIf(t, err != nil || got != want, "%s of 20: expected %d, found %d, %v", text, want, got, err)
 	}
 	for _, text := range []string{"", "-1", "101%", "-1%", "x%", "1.5", "%", "NaN%"} {
-		err := (Options{Owner: "ann", MaxDelete: text}).Validate()
-		failIf(t, err == nil, "%q: expected an error, found none", text)
+		failIf(t, (Options{Owner: "ann", MaxDelete: text}).Validate() == nil, "%q: expected an error, found none", text)
 	}
 }

@@ -187,9 +187,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	defer client.CloseIdleConnections()
 	response := testkit.Got(client.Get(d.URL() + "q/bigtables/live/"))(t)
 	defer response.Body.Close()
-	if _, err := bufio.NewReader(response.Body).ReadString('\n'); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Only(bufio.NewReader(response.Body).ReadString('\n')))
 	stop()
 	if err := testkit.Await(t, ended, "the end"); err != nil {
 		t.Error(err)
@@ -199,8 +197,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expectNone(t, d.page(home), `aria-label="Queues"`)
-	sampled := showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now})
-	must(t, testkit.Await(t, sampled, "a sample"))
+	must(t, testkit.Await(t, showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now}), "a sample"))
 	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
 	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
 	d.put(`"uid":"a"`)

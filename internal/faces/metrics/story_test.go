@@ -69,9 +69,7 @@ func newStory(t *testing.T, server *testkit.Server) *story {
 	attempts := 0
 	uid := func() string { attempts++; return fmt.Sprintf("a%d", attempts) }
 	s.dispatcher = testkit.Got(dispatcher.New(measured{queue.Store, s.rounds[0]}, dispatcher.Config{Owner: "d", NewUID: uid}))(t)
-	if s.poller, err = poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}); err != nil {
-		t.Fatal(err)
-	}
+	s.poller = testkit.Got(poller.New(measured{queue.Store, s.rounds[1]}, poller.Config{Owner: "p"}))(t)
 	return s
 }
 
@@ -153,9 +151,7 @@ func (s *story) tell() {
 		err = s.Store.Fleet().PutHold(s.t.Context(), &domain.Hold{ID: "h1", Selector: picks, Since: s.Clock.Now(), Until: s.Clock.Now().Add(100 * time.Hour), Reason: "maintenance"})
 	}
 	must(s.t, err)
-	if _, err := s.poller.RunOnce(s.t.Context()); err != nil { // they are saved, and due
-		s.t.Fatal(err)
-	}
+	must(s.t, testkit.Only(s.poller.RunOnce(s.t.Context()))) // they are saved, and due
 	s.Clock.Turn(2 * time.Second)
 	s.work()
 	attempts := s.take()

@@ -79,10 +79,7 @@ func (b *bench) round(n *Notifier) {
 	b.t.Helper()
 	repeat := func(do func() (more bool, err error)) {
 		for more := true; more; {
-			var err error
-			if more, err = do(); err != nil {
-				b.t.Fatal(err)
-			}
+			more = testkit.Got(do())(b.t)
 		}
 	}
 	repeat(func() (bool, error) {

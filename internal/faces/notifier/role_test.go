@@ -25,9 +25,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 	for range 2 { // the first call makes the group
 		must(t, testkit.Only(n.Route(t.Context())))
 	}
-	if _, err := n.Deliver(t.Context(), "all"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Only(n.Deliver(t.Context(), "all")))
 	if text, err := foreign.LPop(t.Context(), b.Store.Keys.Told("all")).Result(); err != nil || !strings.Contains(text, `"uid":"m1"`) {
 		t.Error(text, err)
 	}
@@ -40,9 +38,7 @@ func TestEachReaderOfTheOutboxNeedsNoMoreThanItsRoleMay(t *testing.T) {
 		t.Errorf("%d entries are left for the foreign program, want one", n)
 	}
 	must(t, foreign.XAck(t.Context(), key, "billing", streams[0].Messages[0].ID).Err())
-	if _, err := users.Store(t, acl.Dispatcher).TrimOutbox(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Only(users.Store(t, acl.Dispatcher).TrimOutbox(t.Context())))
 	left := b.Redis.XLen(t.Context(), key).Val()
 	failIf(t, left != 0, "%d entries are left", left)
 	must(t, b.Redis.RPush(t.Context(), b.Store.Keys.Undelivered, `{"channel":"all","recipient":"all","notices":["{}"]}`).Err())

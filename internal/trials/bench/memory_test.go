@@ -53,30 +53,20 @@ func (b *Bench) each(t testing.TB, models int, decide func(*store.Record) model.
 		for n := first; n < min(models, first+fillBatch); n++ {
 			uids = append(uids, fmt.Sprintf(uidPrefix+"%09d", n))
 		}
-		records, err := b.Store.Load(ctx, uids)
-		if err != nil {
-			t.Fatal(err)
-		}
+		records := testkit.Got(b.Store.Load(ctx, uids))(t)
 		batch := store.Batch{Now: now, MaxQueued: models}
 		for _, uid := range uids {
 			batch.Items = append(batch.Items, store.Item{Transition: records[uid].Decide(decide(records[uid]), now)})
 		}
-		if _, err := b.Store.Commit(ctx, batch); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.Only(b.Store.Commit(ctx, batch)))
 	}
-	if err := b.Redis.Del(ctx, b.Store.Keys.Input).Err(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, b.Redis.Del(ctx, b.Store.Keys.Input).Err())
 }
 
 // memory is what Redis uses, without the journal.
 func (b *Bench) memory(t testing.TB) int {
 	t.Helper()
-	info, err := b.Store.Report().Server(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := testkit.Got(b.Store.Report().Server(context.Background()))(t)
 	var used int
 	_, _ = fmt.Sscan(info["used_memory"], &used)
 	journal, _ := b.Redis.MemoryUsage(context.Background(), b.Store.Keys.Journal, 0).Result() // none is 0

@@ -91,9 +91,7 @@ func startDaemons(t *testing.T, users *fixture.Users) {
 func awaitSuccess(t *testing.T, users *fixture.Users) {
 	t.Helper()
 	app := testkit.Got(client.New(fixture.Open(t, users.URL(t, acl.Application), store.Config{}), client.Config{}))(t)
-	if _, err := app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, testkit.Only(app.Put(t.Context(), client.Definition{UID: "tbl_2", Payload: map[string]any{"do": "succeed"}})))
 	viewer := users.Store(t, acl.Viewer)
 	for after := store.TailStart; ; {
 		entries, next, err := viewer.Report().Tail(t.Context(), after)
