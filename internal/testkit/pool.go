@@ -162,10 +162,15 @@ func (n *node) readConfig() (config map[string]string, err error) {
 // paused it, changed its configuration or moved a slot.
 func (s *Server) reset() bool {
 	for i, n := range s.nodes {
-		// Keys, scripts and the connections that an earlier test left open go. A replica follows its master.
+		// Keys, scripts, users, and the connections that an earlier test left open go. A replica follows its master.
 		if withNode(n.addr, func(ctx context.Context, client *redis.Client) error {
 			err := errors.Join(client.ClientKillByFilter(ctx, "TYPE", "normal").Err(),
 				client.ClientKillByFilter(ctx, "TYPE", "pubsub").Err(), client.ScriptFlush(ctx).Err())
+			users, failed := client.Do(ctx, "ACL", "USERS").StringSlice()
+			for _, user := range slices.DeleteFunc(users, func(user string) bool { return user == "default" }) {
+				failed = errors.Join(failed, client.Do(ctx, "ACL", "DELUSER", user).Err())
+			}
+			err = errors.Join(err, failed)
 			if flushed := client.FlushAll(ctx).Err(); !redis.IsReadOnlyError(flushed) { // last, as a command of theirs may still have come
 				err = errors.Join(err, flushed)
 			}

@@ -48,12 +48,15 @@ func TestIdleServerIsLentAgainEmpty(t *testing.T) {
 		client := s.Client(t)
 		client.Set(t.Context(), "left", "over", 0)
 		client.ScriptLoad(t.Context(), "return 1")
+		client.Do(t.Context(), "ACL", "SETUSER", "left", "on", "+@all")
 	})
 	second := lent(t, "second", func(t *testing.T, s *Server) {
 		dump := s.Dump(t)
 		failIf(t, len(dump) != 0, "a server just lent holds %v, want nothing", dump)
 		err := s.Client(t).EvalSha(t.Context(), redis.NewScript("return 1").Hash(), nil).Err()
 		failIf(t, !redis.HasErrorPrefix(err, "NOSCRIPT"), "EVALSHA of an earlier test's script = %v, want NOSCRIPT", err)
+		users, err := s.Client(t).Do(t.Context(), "ACL", "USERS").StringSlice()
+		failIf(t, err != nil || len(users) != 1, "a server just lent has the users %v, %v, want the default one", users, err)
 	})
 	failIf(t, first.Addr != second.Addr, "second test got %s, want the idle %s", second.Addr, first.Addr)
 }
