@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func TestTheFrontsOfTheListTellWhenAnAttemptWasTakenAtTheLatest(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // wire is a message of the type about attempt a1 of model tbl_1, with further JSON fields.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/model/schedule"
 )
 

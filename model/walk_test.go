@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // walker takes random steps: whatever happens in whatever order, the invariants of a story hold after each.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"maps"
 	"slices"
 	"strings"
@@ -11,13 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/refreshd/refreshd/model/policy"
-
-	"github.com/refreshd/refreshd/model"
-
-	"github.com/refreshd/refreshd/model/schedule"
-
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {

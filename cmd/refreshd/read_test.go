@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/internal/testkit"
-
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 func TestWhoeverSavesAPolicyInEnglishIsShownHowItWasRead(t *testing.T) {

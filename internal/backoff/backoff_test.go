@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/rs/zerolog"
+
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 // bench is one Backoff with its log and its clock.

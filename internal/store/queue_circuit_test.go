@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 func aQueueCircuit() model.QueueCircuit {

@@ -11,12 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Record is one model as it was read, with what a transition needs to notice that it has changed since.

@@ -12,9 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/model/schedule"
-
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // Config sizes what one queue keeps. The zero value is usable.

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/expr-lang/expr"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Alignment is how a retry is joined with the schedule.

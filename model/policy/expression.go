@@ -10,11 +10,11 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/expr-lang/expr"
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/vm"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Expression is a strategy written as a formula over a RetryInput: k, reason, error_type, queue_depth and seconds_since_success. It returns a

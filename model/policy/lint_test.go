@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/schedule"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // lintedAt is a Saturday.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func TestAPolicyIsRead(t *testing.T) {

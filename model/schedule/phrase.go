@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/teambition/rrule-go"
+
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-
-	"github.com/teambition/rrule-go"
 )
 
 // readEnglish reads a schedule in English. Each word is taken by a rule below or is a filler, or the whole is refused.

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/teambition/rrule-go"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 const dayMinutes = 24 * 60

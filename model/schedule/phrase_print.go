@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/words"
-
 	"github.com/teambition/rrule-go"
+
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // RuleEnglish says a rule in English that RuleText turns into the same text again, to the letter. ok is false for all other

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/teambition/rrule-go"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // Bounds of what a rule may ask for. They keep every admitted rule cheap, and they are far from anything in use.

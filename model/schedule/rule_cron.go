@@ -6,10 +6,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/teambition/rrule-go"
+
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
-
-	"github.com/teambition/rrule-go"
 )
 
 func onlyCron(field string) bool { return strings.Trim(field, "0123456789*/,-?LWH#~()") == "" }

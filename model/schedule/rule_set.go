@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/teambition/rrule-go"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 const (

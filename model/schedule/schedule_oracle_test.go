@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/teambition/rrule-go"
+
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model/document"
-
-	"github.com/teambition/rrule-go"
 )
 
 // someRule has an interval with which the library finds what it looks for.

@@ -11,10 +11,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-
-	"github.com/refreshd/refreshd/dispatcher"
 )
 
 // ground is what all processes of the small scope share: what Redis holds, what is known of the past, and the clock.

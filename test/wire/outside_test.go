@@ -18,7 +18,6 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-
 	"github.com/refreshd/refreshd/model"
 )
 

@@ -16,12 +16,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/long"
-
-	"github.com/refreshd/refreshd/internal/store"
-
-	"github.com/refreshd/refreshd/internal/testkit"
 )
 
 // everyPage are addresses of all pages, of the demo.

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 

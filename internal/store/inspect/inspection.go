@@ -7,11 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
-
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/redis/go-redis/v9"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // Inspection is everything that Redis holds of one model, as it is read to be checked. What cannot be read is told, not hidden.

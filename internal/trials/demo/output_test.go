@@ -8,12 +8,11 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 var seven = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/refreshd/refreshd/model/document"
-
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 // decoded reads a document as the decoder of JSON makes it.

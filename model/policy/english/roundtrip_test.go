@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/model/policy"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // reporter is a *testing.T or a *rapid.T.
