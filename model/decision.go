@@ -183,9 +183,20 @@ func FormatTime(at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
-	text := at.UTC().AppendFormat(make([]byte, 0, len(TimeLayout)), time.RFC3339) // in half the time of a layout of our own
-	ms := at.Nanosecond() / 1_000_000
-	return string(append(text[:len(text)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z'))
+	at = at.UTC()
+	year, month, day := at.Date()
+	if year < 0 || year > 9999 {
+		return at.Format(TimeLayout)
+	}
+	// The same by pairs of digits, in a third of the time: a transition renders ten of them.
+	hour, minute, second := at.Clock()
+	ms, text := at.Nanosecond()/1_000_000, []byte(TimeLayout)
+	pairs := [...]int{year / 100, year % 100, int(month), day, hour, minute, second, ms % 100}
+	for i, place := range [...]int{0, 2, 5, 8, 11, 14, 17, 21} {
+		text[place], text[place+1] = byte('0'+pairs[i]/10), byte('0'+pairs[i]%10)
+	}
+	text[20] = byte('0' + ms/100)
+	return string(text)
 }
 
 // Counters of a queue that no single decision names.
