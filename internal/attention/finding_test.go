@@ -14,7 +14,6 @@ import (
 )
 
 var (
-	must   = testkit.Must
 	equal  = testkit.Equal
 	failIf = testkit.FailIf
 )

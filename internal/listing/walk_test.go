@@ -18,7 +18,6 @@ import (
 )
 
 var (
-	must   = testkit.Must
 	failIf = testkit.FailIf
 	stopIf = testkit.StopIf
 )

@@ -11,7 +11,6 @@ import (
 )
 
 var (
-	must   = testkit.Must
 	failIf = testkit.FailIf
 	stopIf = testkit.StopIf
 )
