@@ -82,7 +82,8 @@ func (m *Model) unpark(next *State, now time.Time) {
 	next.ParkedBy, next.ParkedSince = "", time.Time{}
 }
 
-// Hold is a pause of all models that a selector picks: none of them starts. What waits for its end starts once then.
+// Hold is a pause of all models that a selector picks: none of them starts. What waits for its end starts once then. The tags are of what is printed;
+// Redis holds another form.
 type Hold struct {
 	ID       string        `json:"id"`
 	Selector Selector      `json:"selector"` // of all: the whole queue

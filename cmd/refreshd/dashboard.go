@@ -87,8 +87,8 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 	defer p.mu.Unlock()
 	config := p.config.WithDefaults()
 	config.Observe = p.app.checks.Loop(p.app.loopName("dashboard", queue.Name), config.Sample, false).Begin
-	if p.open != nil {
-		return daemonFunc(func(ctx context.Context) error { p.open.Show(ctx, queue, config.Observe); return nil }), nil
+	if open := p.open; open != nil {
+		return daemonFunc(func(ctx context.Context) error { open.Show(ctx, queue, config.Observe); return nil }), nil
 	}
 	open, err := dashboard.Open([]*store.Queue{queue}, config)
 	if err != nil {

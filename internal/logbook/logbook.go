@@ -69,6 +69,8 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 func (b *Logbook) Fault(line *zerolog.Event, text string, now time.Time, message string) {
 	if count, tell := b.faults.Sample(text, now); tell {
 		line.Int("like_this", count).Msg(b.part + ": " + message)
+	} else {
+		line.Discard().Send()
 	}
 }
 

@@ -248,7 +248,7 @@ func TestCommandsOfAPollerThatHasLostTheLaneAreRefused(t *testing.T) {
 		put := Item{Transition: b.put("m1", "{}"), Message: Claimed{"ck1"}}
 		settled := Item{Message: Claimed{"ck2"}, UID: "m2", Counter: "unchanged"}
 		b.unchanged(func() { expectCodes(t, b.commit(put, settled), CodeGone, CodeGone) })
-		expectCodes(t, b.commit(Item{Message: Claimed{"or1"}, UID: "m3", Counter: "stale"}), CodeApplied)
+		expectCodes(t, b.commit(put, settled, Item{Message: Claimed{"or1"}, UID: "m3", Counter: "stale"}), CodeGone, CodeGone, CodeApplied)
 		b.seed(keys{":holder": "p1"})
 		expectCodes(t, b.commit(put, settled), CodeApplied, CodeApplied)
 	})

@@ -20,10 +20,12 @@ import (
 // keysOfCalls notes the keys that are passed to scripts.
 func keysOfCalls(keys *[]string) testkit.Hook {
 	return func(_ context.Context, commands []redis.Cmder, next func() error) error {
-		if args := commands[0].Args(); commands[0].Name() == "evalsha" {
-			count, _ := args[2].(int)
-			for _, key := range args[3 : 3+count] {
-				*keys = append(*keys, fmt.Sprint(key))
+		for _, command := range commands {
+			if args := command.Args(); command.Name() == "evalsha" {
+				count, _ := args[2].(int)
+				for _, key := range args[3 : 3+count] {
+					*keys = append(*keys, fmt.Sprint(key))
+				}
 			}
 		}
 		return next()

@@ -227,9 +227,19 @@ func TestACircuitOfAQueueOutOfRangeIsRefusedAndOneThatCannotBeReadIsTheDefault(t
 
 func TestCountersOfAWindowThatWasChangedGrowOldLikeAllOthers(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":stats": merged(counted("4", "1", minute), counted("4", "1", 6*minute), counted("4", "1", 60*minute))})
+		circuit := aQueueCircuit()
+		for _, test := range []struct {
+			window time.Duration
+			want   [2]int64
+		}{{time.Hour, [2]int64{8, 2}}, {5 * time.Minute, [2]int64{4, 1}}} {
+			circuit.Window = test.window
+			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
+			expectEqual(t, "measured", CircuitUnchanged, b.measure())
+			expectEqual(t, test.window.String(), QueueCircuitStatus{circuit, "", test.want[0], test.want[1], 0}, b.queueCircuit())
+		}
 		for _, windows := range [][2]time.Duration{{5 * time.Minute, time.Hour}, {time.Hour, 5 * time.Minute}} {
 			b.server.Flush(t)
-			circuit := aQueueCircuit()
 			circuit.Window = windows[0]
 			must(t, b.Fleet().SetQueueCircuit(t.Context(), circuit, "ann"))
 			b.end(false, "f1", "f2")

@@ -89,8 +89,8 @@ func SendEach[I, C any](items []I, send func(item I) C) []C {
 	return replies
 }
 
-// ReadEach reads something of each item in one pipeline, in order. Of a key of the wrong type, or where there is none, it is nothing. An error says
-// what it was doing.
+// ReadEach reads something of each item in one pipeline, in order. Of a key of the wrong type, or where there is none, it is nothing; with an
+// error, which says what it was doing, that may be so of all.
 func ReadEach[I, V any, C interface {
 	redis.Cmder
 	Val() V

@@ -80,10 +80,13 @@ func (s Report) TellBroken(ctx context.Context, records map[string]*Record) erro
 		}
 	}
 	types, err := s.Types(ctx, keys)
+	if err != nil {
+		return err
+	}
 	for i, is := range types {
 		broken[i].Fault = "key: expected a hash, found a " + is
 	}
-	return err
+	return nil
 }
 
 // Used reports whether anything was ever stored in the queue.

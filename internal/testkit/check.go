@@ -56,11 +56,12 @@ func StopIf(t testing.TB, wrong bool, format string, args ...any) {
 func Background(t testing.TB, run func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()
 	return sync.OnceFunc(func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := Await(t, ended, "the end of the daemon"); err != nil {
 			t.Error(err)
 		}
 	})

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Reader reads a decoded JSON or YAML object field by field, and remembers the first refusal. What is refused is read as if it were absent.
+// Reader reads a decoded JSON or YAML object field by field, and remembers the first refusal. What is returned from then on means nothing: ask
+// Err before it is used.
 type Reader struct {
 	Fields map[string]any
 	err    error
@@ -27,6 +28,7 @@ func Read(value any, known ...string) *Reader {
 		if !slices.Contains(known, name) {
 			r.Refuse(Shorten(name, MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
 			r.Fields = nil
+			break
 		}
 	}
 	return r

@@ -116,6 +116,7 @@ func readFailures(doc *document.Reader) []string {
 		list = []any{value}
 	case len(list) == 0 || len(list) > maxClasses:
 		doc.Refuse("on", fmt.Sprintf("1 to %d error types, or no field for all failures", maxClasses), fmt.Sprint(len(list)))
+		return nil
 	}
 	types := make([]string, len(list))
 	for i, item := range list {

@@ -79,6 +79,9 @@ func (c *Classes) read(doc *document.Reader) {
 	}
 	fields, ok := value.(map[string]any)
 	doc.Require(ok && len(fields) <= maxClasses, "delays_by_error", fmt.Sprintf("an object of at most %d error types and delays, such as {RateLimited: 1h}", maxClasses))
+	if doc.Err() != nil {
+		return
+	}
 	c.Delays = make(map[string]time.Duration, len(fields))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field := "delays_by_error." + document.Shorten(name, document.MaxFound)
@@ -105,6 +108,7 @@ func readErrorTypes(doc *document.Reader, name string) []string {
 	}
 	if len(words) > maxClasses {
 		doc.Refuse(name, fmt.Sprintf("at most %d error types", maxClasses), fmt.Sprint(len(words)))
+		return nil
 	}
 	types := []string{}
 	for i, word := range words {

@@ -286,12 +286,12 @@ func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
 	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few, d.believed = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few, w.believed
 	w.before = d.after
+	queueCircuit, shared := changed(d.before.queueCircuit, d.after.queueCircuit), changed(d.before.policies[sharedPolicy], d.after.policies[sharedPolicy])
+	circuits, front := changed(d.before.circuits, d.after.circuits), changed(d.before.front, d.after.front)
 	for _, a := range w.actors { // what its round may have read
 		began := &a.began
-		began.queueCircuits = changed(began.queueCircuits, d.before.queueCircuit, d.after.queueCircuit)
-		began.shared = changed(began.shared, d.before.policies[sharedPolicy], d.after.policies[sharedPolicy])
-		began.circuits = changed(began.circuits, d.before.circuits, d.after.circuits)
-		began.fronts = changed(began.fronts, d.before.front, d.after.front)
+		began.queueCircuits, began.shared = append(began.queueCircuits, queueCircuit...), append(began.shared, shared...)
+		began.circuits, began.fronts = append(began.circuits, circuits...), append(began.fronts, front...)
 	}
 	if w.calm && d.changed() {
 		w.writes++
@@ -305,12 +305,12 @@ func (w *world) enter(d *deed) {
 	}
 }
 
-// changed are the states of something, with the one behind a deed where that is another.
-func changed[T any](states []T, before, after T) []T {
+// changed is the state behind a deed, if it is another.
+func changed[T any](before, after T) []T {
 	if fmt.Sprint(before) == fmt.Sprint(after) {
-		return states
+		return nil
 	}
-	return append(states, after)
+	return []T{after}
 }
 
 // changed reports whether a deed did more than show a sign of life.

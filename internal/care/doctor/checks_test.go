@@ -2,11 +2,15 @@ package doctor
 
 import (
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
@@ -87,4 +91,25 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 				"expected two left because of %s, and that at the end, found\n%s", answer, report)
 		}
 	})
+}
+
+func TestARedisThatIsLostWhileKeysAreLookedAtIsNoFindingAboutThem(t *testing.T) {
+	q := &queue{fixture.New(t, testkit.Miniredis(t)), t}
+	q.prepare()
+	asked := 0
+	q.Intercept(testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
+		if commands[0].Name() == "type" {
+			asked++
+		}
+		if asked < 2 {
+			return next()
+		}
+		for _, command := range commands {
+			command.SetErr(io.ErrUnexpectedEOF)
+		}
+		return io.ErrUnexpectedEOF
+	}))
+	report, err := Check(t.Context(), &store.Queue{Parts: []*store.Store{q.Store}}, Options{})
+	report = report.without("persistence", "server-silent")
+	failIf(t, !errors.Is(err, io.ErrUnexpectedEOF) || len(report.Findings) > 0, "expected the lost connection and no finding, found %v\n%s", err, report)
 }
