@@ -14,6 +14,7 @@ import (
 )
 
 func TestThePoolOutlivesARestartOfRedis(t *testing.T) {
+	t.Parallel()
 	server := testkit.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
 	r, b := newFixture(t, server), newBench()
 	r.block = true

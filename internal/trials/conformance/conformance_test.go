@@ -115,6 +115,7 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 }
 
 func TestAWorkerThatListensToNobodyIsFound(t *testing.T) {
+	long.Only(t)
 	t.Parallel()
 	config := self(t, "naive")
 	config.Scenarios, config.Patience = []string{"success", "stale", "malformed", "reconnect", "shutdown"}, time.Second
