@@ -13,7 +13,6 @@ import (
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -105,7 +104,6 @@ func TestUpTellsTheOwnerOfAFailureTheEndAndTheRecoveryAndItsProgramFindsNoSecret
 }
 
 func TestFeedsThatNeverEndHoldTheLimitOfTheirHostUntilTheyStall(t *testing.T) {
-	long.Only(t)
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		feeds := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasPrefix(r.Host, "localhost") {

@@ -226,7 +226,6 @@ func (c *crowd) finish(processes ...*testkit.Process) {
 // say that they begin. So all deadlines pass while somebody works, other models have become due, and three dispatchers were frozen: they find all
 // that at once.
 func TestNeverAFifthRunsThoughWorkersTakeLateSayNothingAndDispatchersFreeze(t *testing.T) {
-	long.Only(t)
 	t.Parallel()
 	c, waves := newCrowd(t, 5, perHost, perHost, 3*time.Second), long.Or(2, 6)
 	c.length, c.each = 400*time.Millisecond, waves*perHost
