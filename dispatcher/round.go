@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -276,7 +278,7 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 		return record.Remove()
 	}
 	if record.Fault != "" { // sampled: many models may share one, such as a policy that was removed
-		d.logbook.Fault(d.config.Log.Warn().Str("uid", record.UID).Str("fault", record.Fault), record.Fault, now, "model with a fault")
+		d.logbook.Fault(zerolog.WarnLevel, record.Fault, now).Str("uid", record.UID).Str("fault", record.Fault).Msg("dispatcher: model with a fault")
 	}
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
 	unreadable := record.RefreshUnreadable() && !record.Disabled && !record.Running()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -29,7 +31,7 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	if err == nil {
 		return more
 	}
-	p.logbook.Fault(p.config.Log.Warn().Err(err), err.Error(), now, "a step of a bulk failed")
+	p.logbook.Fault(zerolog.WarnLevel, err.Error(), now).Err(err).Msg("poller: a step of a bulk failed")
 	return false
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -87,7 +89,7 @@ func (p *Poller) attempt(ctx context.Context, now time.Time, waits string, do fu
 	err := do(ctx)
 	if err != nil {
 		p.unreachable = now.Add(3 * tick)
-		p.logbook.Fault(p.config.Log.Warn().Err(err), err.Error(), now, waits)
+		p.logbook.Fault(zerolog.WarnLevel, err.Error(), now).Err(err).Msg("poller: " + waits)
 	}
 	return err == nil
 }

@@ -65,19 +65,19 @@ func (b *Logbook) Applied(t *store.Transition, now time.Time) {
 	line.Msg(b.part + ": " + message)
 }
 
-// Fault writes a line about what many models or rounds may meet alike, sampled by a text.
-func (b *Logbook) Fault(line *zerolog.Event, text string, now time.Time, message string) {
-	if count, tell := b.faults.Sample(text, now); tell {
-		line.Int("like_this", count).Msg(b.part + ": " + message)
-	} else {
-		line.Discard().Send()
+// Fault begins a line about what many models or rounds may meet alike, sampled by a text; nil, which is never written: it was told of late.
+func (b *Logbook) Fault(level zerolog.Level, text string, now time.Time) *zerolog.Event {
+	count, tell := b.faults.Sample(text, now)
+	if !tell {
+		return nil
 	}
+	return b.log.WithLevel(level).Int("like_this", count)
 }
 
 // Misfit tells of a key of the wrong type, sampled; an empty text is none.
 func (b *Logbook) Misfit(misfit string, now time.Time) {
 	if misfit != "" {
-		b.Fault(b.log.Error().Str("misfit", misfit), misfit, now, "a key is of another type")
+		b.Fault(zerolog.ErrorLevel, misfit, now).Str("misfit", misfit).Msg(b.part + ": a key is of another type")
 	}
 }
 
