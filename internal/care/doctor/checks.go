@@ -29,7 +29,7 @@ type Options struct {
 
 type checker struct {
 	store   *store.Store
-	in      inspect.Part // the same
+	in      inspect.Part // the same part, for what only a check reads
 	options Options
 	report  *Report
 	first   *checker        // of the first part, which the others are compared with; nil: this is it
@@ -37,6 +37,7 @@ type checker struct {
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
 
+	timeSets  []timeSet           // of the part
 	wrongType map[string]bool     // keys of a wrong type
 	refused   string              // what Redis has answered to a repair; empty: it takes all
 	stored    map[string]bool     // names of the stored policies
@@ -56,7 +57,7 @@ func newChecker(store *store.Store, options Options) *checker {
 	}
 	return &checker{
 		store: store, in: inspect.Of(store), options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
-		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
+		timeSets: timeSets(&store.Keys), wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
 		closedBy: make(map[string][]string), failing: make(map[string]int64),
 	}
 }
@@ -165,9 +166,11 @@ func (c *checker) walk(ctx context.Context) error {
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
 	return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", func(keys []string) error { // one may come twice
+		keys = slices.DeleteFunc(keys, func(key string) bool { return key == k.ClaimedCommands }) // no poller owns these
 		named := func(key func(name string) string) (names []string) {
+			prefix := key("")
 			for _, found := range keys {
-				if name, is := strings.CutPrefix(found, key("")); is && found != k.ClaimedCommands { // no poller owns these
+				if name, is := strings.CutPrefix(found, prefix); is {
 					names = append(names, name)
 				}
 			}

@@ -104,7 +104,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	for _, set := range c.timeSets() {
+	for _, set := range c.timeSets {
 		findings = append(findings, set.check(m)...)
 	}
 	for _, s := range m.Indexes {

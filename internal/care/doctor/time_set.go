@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 	"github.com/refreshd/refreshd/model"
 )
@@ -16,8 +17,7 @@ type timeSet struct {
 	at          func(m *model.State) time.Time // at which it should stand there; zero: not at all
 }
 
-func (c *checker) timeSets() []timeSet {
-	k := &c.store.Keys
+func timeSets(k *store.Keys) []timeSet {
 	return []timeSet{
 		{"due", "refresh_at", k.Due, func(m *model.State) time.Time { return m.Scores().Due }},
 		{"urgent", "refresh_at", k.Urgent, func(m *model.State) time.Time { return m.Scores().Urgent }},
@@ -50,7 +50,7 @@ func (s timeSet) check(m *inspect.Inspection) []Finding {
 
 // sets checks that a model exists for each member of the time sets. The check of a model tells whether it stands where it should.
 func (c *checker) sets(ctx context.Context) error {
-	for _, set := range c.timeSets() {
+	for _, set := range c.timeSets {
 		check := c.orphans(set.orphan())
 		if c.wrongType[set.key] {
 			continue
@@ -78,7 +78,7 @@ func (c *checker) orphans(part kind) func(context.Context, []string) error {
 			}
 			note(payloadOrphan, m.Payload, "a payload") // in the order of the walk
 			note(historyOrphan, m.History, "a history")
-			for _, set := range c.timeSets() {
+			for _, set := range c.timeSets {
 				note(set.orphan(), m.Sets[set.key].In, "a place in the "+set.name+" set")
 			}
 			if len(findings) > 0 && findings[0].Code != part.code {

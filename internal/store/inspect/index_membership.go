@@ -87,10 +87,22 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 }
 
 // Stands is the place of the model in an index. It is unknown of one that was not asked for.
-func (c *Inspection) Stands(index store.Index) *IndexMembership {
-	at := slices.IndexFunc(c.Indexes, func(one IndexMembership) bool { return one.Index == index })
+func (c *Inspection) Stands(index store.Index) IndexMembership {
+	if at := c.find(index); at >= 0 {
+		return c.Indexes[at]
+	}
+	return IndexMembership{Index: index, Is: Membership{Unknown: true}}
+}
+
+func (c *Inspection) find(index store.Index) int {
+	return slices.IndexFunc(c.Indexes, func(one IndexMembership) bool { return one.Index == index })
+}
+
+// place is the place in an index to be filled in, which is added if there is none.
+func (c *Inspection) place(index store.Index) *IndexMembership {
+	at := c.find(index)
 	if at < 0 {
-		at, c.Indexes = len(c.Indexes), append(c.Indexes, IndexMembership{Index: index, Is: Membership{Unknown: true}})
+		at, c.Indexes = len(c.Indexes), append(c.Indexes, IndexMembership{Index: index})
 	}
 	return &c.Indexes[at]
 }

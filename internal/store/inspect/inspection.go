@@ -88,17 +88,22 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	reads := store.SendEach(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
+	reads, inspections := make([]func() *Inspection, len(uids)), make([]*Inspection, len(uids))
+	for i, uid := range uids {
+		reads[i] = s.sendInspection(ctx, uid, pipe, asked)
+	}
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	inspections := store.SendEach(reads, func(read func() *Inspection) *Inspection { return read() })
+	for i, read := range reads {
+		inspections[i] = read()
+	}
 	return inspections, s.resolveInspections(ctx, inspections)
 }
 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
 func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
-	k, m := s.Keys, &Inspection{Sets: map[string]Membership{}}
+	k, m := &s.Keys, &Inspection{Sets: map[string]Membership{}}
 	hash, payload, history := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)), pipe.Exists(ctx, k.History(uid))
 	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
 	scores := store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
@@ -125,7 +130,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 			m.Indexes[at].Is.Unknown = true
 		}
 		for at, index := range asked[uid] {
-			m.Stands(index).Is = readIndex(places[at])
+			m.place(index).Is = readIndex(places[at])
 		}
 		return m
 	}
