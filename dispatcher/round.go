@@ -300,7 +300,7 @@ func (w *work) starts(record *store.Record, decision model.Decision) *store.Tran
 
 // changeFreshness decides about a model whose freshness is to change, whatever it does.
 func (d *Dispatcher) changeFreshness(record *store.Record, now time.Time) *store.Transition {
-	switch at := record.Scores().Ages; {
+	switch at := record.Scores().StaleAt; {
 	case !record.Exists:
 		return record.Remove()
 	case at.IsZero() || at.After(now):

@@ -137,7 +137,7 @@ func TestEachFreshnessHasItsIndexes(t *testing.T) {
 			s.StaleAt = at
 		}
 		var in []string
-		for i, instant := range []time.Time{s.Scores().Ages, s.Scores().Late, s.Scores().Stale} {
+		for i, instant := range []time.Time{s.Scores().StaleAt, s.Scores().Late, s.Scores().Stale} {
 			if instant.Equal(at) {
 				in = append(in, []string{"ages", "late", "stale"}[i])
 			}

@@ -105,7 +105,7 @@ const RunAhead = 100 * 365 * 24 * time.Hour
 type Scores struct {
 	Due, Urgent, Parked time.Time // when it starts or would; in one of them at most
 	Disabled            time.Time // when it was disabled
-	Ages                time.Time // when its freshness changes next
+	StaleAt             time.Time // when its freshness changes next
 	Late                time.Time // when it becomes stale; Never: it has never succeeded, and is not late
 	Stale               time.Time // since when it is stale
 }
@@ -116,22 +116,22 @@ func (s *State) Scores() (at Scores) {
 	case s.Disabled: // a release before this one noted when of failures alone
 		at.Disabled = cmp.Or(s.DisabledAt, s.FinalFailureAt, time.UnixMilli(1).UTC())
 	case !s.Waiting():
-	case s.Parked():
+	case s.ParkedBy != "":
 		at.Parked = s.RefreshAt
 	case s.Trigger == TriggerRun: // who was run stands before the others
 		at.Urgent = s.RefreshAt.Add(-RunAhead)
-	case s.Urgent():
+	case s.Trigger.ByHand():
 		at.Urgent = s.RefreshAt
 	default:
 		at.Due = s.RefreshAt
 	}
-	switch at.Ages = s.StaleAt; s.Freshness {
+	switch at.StaleAt = s.StaleAt; s.Freshness {
 	case FreshnessLate:
 		at.Late = s.StaleAt
 	case FreshnessNever:
 		at.Late = Never
 	case FreshnessStale:
-		at.Ages, at.Stale = time.Time{}, s.StaleAt
+		at.StaleAt, at.Stale = time.Time{}, s.StaleAt
 	}
 	return at
 }

@@ -167,7 +167,7 @@ type indexed struct {
 func indexedAs(s *model.State) indexed {
 	at := s.Scores()
 	return indexed{
-		score(s.FailingSince), score(at.Disabled), score(at.Parked), score(at.Ages), score(at.Late), score(at.Stale), score(s.DeadlineAt),
+		score(s.FailingSince), score(at.Disabled), score(at.Parked), score(at.StaleAt), score(at.Late), score(at.Stale), score(s.DeadlineAt),
 		s.ParkedBy, s.Counted, s.FingerprintID,
 	}
 }

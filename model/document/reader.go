@@ -61,6 +61,14 @@ func (r *Reader) Text(name string) string {
 	return text
 }
 
+// Time returns a field that is an RFC 3339 time, in UTC and whole milliseconds; absent, null and empty are the zero time.
+func (r *Reader) Time(name string) time.Time {
+	text := r.Text(name)
+	at, err := time.Parse(time.RFC3339, text)
+	r.Require(err == nil || text == "", name, "an RFC 3339 time")
+	return at.UTC().Truncate(time.Millisecond)
+}
+
 // Flag returns a boolean field; nil: absent.
 func (r *Reader) Flag(name string) *bool {
 	flag, is := r.Fields[name].(bool)
@@ -119,10 +127,12 @@ func (r *Reader) Length(name string, fallback time.Duration) time.Duration {
 	return length
 }
 
-// LengthWithin returns a duration field of a length between two; absent and null are zero, which must be one of these.
+// LengthWithin returns a duration field of a length between two; absent and null are zero.
 func (r *Reader) LengthWithin(name string, low, high time.Duration) time.Duration {
 	length := r.Length(name, 0)
-	r.Require(length >= low && length <= high, name, "a duration from "+FormatDuration(low)+" to "+FormatDuration(high))
+	if r.Fields[name] != nil && (length < low || length > high) {
+		r.Refuse(name, "a duration from "+FormatDuration(low)+" to "+FormatDuration(high), Found(r.Fields[name]))
+	}
 	return length
 }
 

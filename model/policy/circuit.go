@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -92,7 +93,7 @@ func (p *Policy) readCircuit(doc *document.Reader) {
 
 func parseCircuit(value any) (*Circuit, error) {
 	doc := document.Read(value, "key", "open_after", "on", "probe")
-	c := &Circuit{Key: readKey(doc), Probe: DefaultProbe}
+	c := &Circuit{Key: readKey(doc)}
 	if parts := failuresOf.FindStringSubmatch(doc.Text("open_after")); parts != nil {
 		c.Failures, _ = strconv.Atoi(parts[1]) // three digits
 		c.Of, _ = strconv.Atoi(parts[2])
@@ -100,9 +101,7 @@ func parseCircuit(value any) (*Circuit, error) {
 	doc.Require(c.Failures >= 1 && c.Of >= c.Failures && c.Of <= maxCircuitOf, "open_after",
 		fmt.Sprintf(`a number of failures of a number of attempts, up to %d, such as "5 of 10"`, maxCircuitOf))
 	c.On = readFailures(doc)
-	if doc.Fields["probe"] != nil {
-		c.Probe = doc.LengthWithin("probe", minProbe, maxProbe)
-	}
+	c.Probe = cmp.Or(doc.LengthWithin("probe", minProbe, maxProbe), DefaultProbe)
 	return c, doc.Err()
 }
 

@@ -195,7 +195,7 @@ var badness = map[model.Freshness]int{"": 0, model.Fresh: 0, model.FreshnessNeve
 
 // growOld asks for a model whose age is to be told.
 func (p *replay) growOld(m *model.Model, at time.Time) model.Decision {
-	failIf(m == nil || m.Scores().Ages.IsZero() || m.Scores().Ages.After(at), "nothing is to be told of its age")
+	failIf(m == nil || m.Scores().StaleAt.IsZero() || m.Scores().StaleAt.After(at), "nothing is to be told of its age")
 	return m.ChangeFreshness(at)
 }
 

@@ -22,7 +22,7 @@ func timeSets(k *store.Keys) []timeSet {
 		{"due", "refresh_at", k.Due, func(m *model.State) time.Time { return m.Scores().Due }},
 		{"urgent", "refresh_at", k.Urgent, func(m *model.State) time.Time { return m.Scores().Urgent }},
 		{"running", "deadline_at", k.Running, func(m *model.State) time.Time { return m.DeadlineAt }},
-		{"stale_at", "stale_at", k.StaleAt, func(m *model.State) time.Time { return m.Scores().Ages }},
+		{"stale_at", "stale_at", k.StaleAt, func(m *model.State) time.Time { return m.Scores().StaleAt }},
 		{"late", "stale_at", k.Late, func(m *model.State) time.Time { return m.Scores().Late }},
 		{"stale", "stale_at", k.Stale, func(m *model.State) time.Time { return m.Scores().Stale }},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
@@ -77,20 +76,12 @@ func (e *Export) writeFlow(ctx context.Context, lines *json.Encoder) error {
 
 func (e *entry) readLimit(fields map[string]any) (err error) {
 	doc := document.Read(fields, "kind", "key", "running", "rate", "since", "until", "reason", "by")
-	texts := make(map[string]string)
-	for _, name := range []string{"key", "rate", "since", "until", "reason", "by"} {
-		texts[name] = doc.Text(name)
-	}
 	l := &e.limit
-	*l = model.Limit{Name: texts["key"], Reason: document.Shorten(texts["reason"], document.MaxText), By: document.Shorten(texts["by"], model.MaxBy)}
-	l.Running = doc.Int("running", 1, model.MaxRunning)
-	l.Rate, err = policy.ReadRate(texts["rate"])
+	l.Name, l.Running = doc.Text("key"), doc.Int("running", 1, model.MaxRunning)
+	l.Rate, err = policy.ReadRate(doc.Text("rate"))
 	doc.Fail(err)
-	for name, to := range map[string]*time.Time{"since": &l.Since, "until": &l.Until} {
-		at, err := time.Parse(time.RFC3339, texts[name])
-		doc.Require(err == nil || texts[name] == "", name, "an RFC 3339 time")
-		*to = at.UTC().Truncate(time.Millisecond)
-	}
+	l.Since, l.Until = doc.Time("since"), doc.Time("until")
+	l.Reason, l.By = document.Shorten(doc.Text("reason"), document.MaxText), document.Shorten(doc.Text("by"), model.MaxBy)
 	doc.Fail(l.Validate())
 	return doc.Err()
 }

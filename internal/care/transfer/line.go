@@ -92,13 +92,18 @@ func readEntry(doc definitions.Document) (e entry, err error) {
 	if e.kind = kind.OneOf("kind", "", kinds...); kind.Err() != nil {
 		return e, kind.Err()
 	}
-	read, known := map[string]func(map[string]any) error{
-		kindCalendar: e.readCalendar, kindLimit: e.readLimit, kindPolicy: e.readPolicy, kindModel: e.readModel,
-	}[e.kind]
-	if !known {
-		return e, document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
+	switch e.kind {
+	case kindCalendar:
+		err = e.readCalendar(fields)
+	case kindLimit:
+		err = e.readLimit(fields)
+	case kindPolicy:
+		err = e.readPolicy(fields)
+	case kindModel:
+		err = e.readModel(fields)
+	default:
+		err = document.Refuse("kind", strings.Join(kinds, " or "), "nothing")
 	}
-	err = read(fields)
 	return e, err
 }
 
