@@ -89,7 +89,7 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 // Bulk reads a bulk that goes on, or was over within a day.
 func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 	bulk, is, err := o.Queue.Fleet().FindBulk(ctx, id)
-	return newBulk(&bulk), found(is, err, id, "the id of a bulk that is not over, or was within a day")
+	return newBulk(&bulk), requireNamed(is, err, id, "the id of a bulk that is not over, or was within a day")
 }
 
 // Bulks lists the bulks that were over within a day, and then those that go on.

@@ -109,7 +109,7 @@ func (o Operator) OpenCircuit(ctx context.Context, key, probe, reason string) (a
 // CloseCircuit closes the circuit of a key. The one of the queue forgets what it has counted, even if it is closed.
 func (o Operator) CloseCircuit(ctx context.Context, key string) error {
 	closed, err := o.Queue.Fleet().CloseCircuit(ctx, key, o.By)
-	return found(closed || key == model.QueueCircuitKey, err, key, "the key of an open circuit")
+	return requireNamed(closed || key == model.QueueCircuitKey, err, key, "the key of an open circuit")
 }
 
 // CircuitSettings change when the circuit of the queue opens. What is empty stays as it is.
@@ -186,7 +186,7 @@ func (o Operator) SetLimit(ctx context.Context, r LimitRequest) (err error) {
 // RemoveLimit forgets a limit that was set.
 func (o Operator) RemoveLimit(ctx context.Context, key string) error {
 	removed, err := o.Queue.Fleet().RemoveLimit(ctx, key)
-	return found(removed, err, key, "a limit that was set")
+	return requireNamed(removed, err, key, "a limit that was set")
 }
 
 // Limits lists these keys and those for which a limit was set; without keys, all of which something runs or waits.

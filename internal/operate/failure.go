@@ -168,7 +168,7 @@ func (o Operator) Failure(ctx context.Context, id string) (d FailureDetails, err
 		}
 		return []store.FailureGroup{one}, err
 	})
-	if err := found(len(groups) > 0, err, id, "a signature by which models are failing, or were within a day"); err != nil {
+	if err := requireNamed(len(groups) > 0, err, id, "a signature by which models are failing, or were within a day"); err != nil {
 		return d, err
 	}
 	one := groups[0]

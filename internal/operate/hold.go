@@ -161,7 +161,7 @@ func (o Operator) PutCalendars(ctx context.Context, calendars []schedule.Calenda
 // RemoveCalendar forgets a calendar.
 func (o Operator) RemoveCalendar(ctx context.Context, name string) error {
 	removed, err := o.Queue.Fleet().RemoveCalendar(ctx, name)
-	return found(removed, err, name, "the name of a calendar")
+	return requireNamed(removed, err, name, "the name of a calendar")
 }
 
 func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) ([]Calendar, error) {

@@ -36,8 +36,8 @@ func refused(err error) error {
 // refusedAt makes a Refusal of an error at a field.
 func refusedAt(field string, err error) error { return refused(document.Place(err, field)) }
 
-// found refuses a name that nothing has.
-func found(is bool, err error, name, want string) error {
+// requireNamed refuses a name that nothing has.
+func requireNamed(is bool, err error, name, want string) error {
 	if err == nil && !is {
 		err = fmt.Errorf("%s: expected %s, found none of that name", document.OneLine(name), want)
 	}

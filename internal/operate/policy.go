@@ -148,7 +148,7 @@ func (o Operator) RemovePolicy(ctx context.Context, name string, force bool) (Po
 		return PolicyResult{}, fmt.Errorf("%s: expected a policy that no model uses, found %d; --force removes it all the same", name, used)
 	}
 	removed, err := o.Queue.Fleet().RemovePolicy(ctx, name)
-	return PolicyResult{Name: name, Result: ResultRemoved}, found(removed, err, name, "the name of a stored policy")
+	return PolicyResult{Name: name, Result: ResultRemoved}, requireNamed(removed, err, name, "the name of a stored policy")
 }
 
 // PolicyChange is how two policies differ.

@@ -35,7 +35,7 @@ func NextOccurrences(r OccurrencesRequest, now time.Time) (found Occurrences, er
 	if r.Count < 1 || r.Count > maxOccurrences {
 		return found, refuse("count", fmt.Sprintf("1 to %d", maxOccurrences), fmt.Sprint(r.Count))
 	}
-	doc := document.Read(map[string]any{"rrule": r.Rule, "timezone": r.Timezone, "dtstart": r.Dtstart}, "rrule", "timezone", "dtstart")
+	doc := &document.Reader{Fields: map[string]any{"rrule": r.Rule, "timezone": r.Timezone, "dtstart": r.Dtstart}}
 	read := schedule.ReadFields(doc)
 	if doc.Err() != nil {
 		return found, refusedRule(doc.Err())

@@ -123,15 +123,14 @@ func (s *Server) isComplete(ctx context.Context, client *redis.Client) bool {
 		return false
 	}
 	info, err := client.Info(ctx, "replication").Result()
-	if isReplica(ctx, client) {
+	if isReplica(info) {
 		return strings.Contains(info, "\r\nmaster_link_status:up\r\n")
 	}
 	return err == nil && strings.Count(info, ",state=online,") == strings.Count(nodes, "slave "+ownLine(nodes)[0])
 }
 
-func isReplica(ctx context.Context, client *redis.Client) bool {
-	return strings.Contains(client.Info(ctx, "replication").Val(), "role:slave\r\n")
-}
+// isReplica reads what a node tells of its replication.
+func isReplica(info string) bool { return strings.Contains(info, "role:slave\r\n") }
 
 // ownLine returns the words of a node about itself. The first is its id, those from the ninth on are its slots.
 func ownLine(nodes string) []string {

@@ -76,10 +76,10 @@ func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	RequireProgram(t, "redis-server", "redis-server")
 	if len(args) > 0 {
-		b, err := startSingle(args...)
+		s, err := startSingle(args...)
 		Must(t, err)
-		t.Cleanup(b.stop)
-		return b
+		t.Cleanup(s.stop)
+		return s
 	}
 	return lend(t, singles)
 }
@@ -230,8 +230,11 @@ func (s *Server) eachNode(t testing.TB, verb string, do func(context.Context, *r
 	t.Helper()
 	for _, addr := range s.livingAddrs() {
 		err := withNode(addr, func(ctx context.Context, client *redis.Client) error {
-			if s.IsCluster() && isReplica(ctx, client) {
-				return nil
+			if s.IsCluster() {
+				info, err := client.Info(ctx, "replication").Result()
+				if err != nil || isReplica(info) {
+					return err
+				}
 			}
 			return do(ctx, client)
 		})

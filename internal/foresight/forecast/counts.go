@@ -61,7 +61,12 @@ func (c *Counts) Total() (sum int) {
 func (c *Counts) Peak() (minute int) { return max(0, slices.Index(c.PerMinute, c.Most())) }
 
 // Most is how many starts the minute with the most has.
-func (c *Counts) Most() int { return slices.Max(append([]int{0}, c.PerMinute...)) }
+func (c *Counts) Most() int {
+	if len(c.PerMinute) == 0 {
+		return 0
+	}
+	return slices.Max(c.PerMinute)
+}
 
 // Worst are the numbers of the minutes with the most starts, at most n of them, the worst first. Those without any are left out.
 func (c *Counts) Worst(n int) (minutes []int) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/worker"
@@ -117,9 +118,9 @@ func workNaively(ctx context.Context) error {
 	options.MaxRetries = -1
 	client, queue := redis.NewClient(options), os.Getenv("REFRESHD_QUEUE")
 	for {
-		taken, err := client.LPopCount(ctx, queue+"-input", 10).Result()
-		if err != nil {
-			time.Sleep(10 * time.Millisecond)
+		_, taken, err := client.BLMPop(ctx, time.Second, "left", 10, queue+"-input").Result()
+		if err != nil { // nothing came, or there is no Redis
+			backoff.Rest(ctx, 10*time.Millisecond, nil)
 			continue
 		}
 		for _, raw := range taken {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -27,7 +26,7 @@ type proxy struct {
 	losing     atomic.Bool // the next result is lost: the connection on which it comes breaks before Redis is told
 	commands   atomic.Int64
 	roundTrips atomic.Int64            // requests that followed a reply, or were the first
-	refusing   atomic.Pointer[refusal] // nil: nothing is refused
+	refusing   atomic.Pointer[refusal] // an empty one: nothing is refused
 
 	mu     sync.Mutex
 	open   map[net.Conn]bool // guarded by mu
@@ -41,6 +40,7 @@ func newProxy(redis string) (*proxy, error) {
 		return nil, err
 	}
 	p := &proxy{listener: listener, redis: redis, open: map[net.Conn]bool{}, said: map[saying]int{}, begun: make(chan struct{})}
+	p.refusing.Store(&refusal{})
 	p.copying.Go(func() {
 		for {
 			worker, err := listener.Accept()
@@ -113,7 +113,7 @@ func (p *proxy) enter(conn net.Conn) {
 
 // count counts a command, and what it says of attempts. It may be to be lost, or refused with an error.
 func (p *proxy) count(words []string, roundTrip bool) (lose bool, refused string) {
-	refusing := cmp.Or(p.refusing.Load(), &refusal{})
+	refusing := p.refusing.Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, word := range words {
