@@ -167,8 +167,11 @@ func (d *Dashboard) sample(ctx context.Context, site *site) {
 	}
 }
 
+// sampleTime bounds a sample: a loop of which no round ends for 15 s counts as stuck, and while Redis hangs none is to be restarted.
+const sampleTime = 10 * time.Second
+
 func takeSample(ctx context.Context, site *site) error {
-	ctx, cancel := context.WithTimeout(ctx, readTime)
+	ctx, cancel := context.WithTimeout(ctx, sampleTime)
 	defer cancel()
 	stats, err := site.queue.Report().Stats(ctx)
 	if err != nil {
