@@ -6,7 +6,7 @@
 -- before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill at most
 -- half of the room (there: of the limit) unless there are few results, and come behind them: a result that has arrived
 -- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
--- kept. Of either list no more is moved when the bytes are used up.
+-- kept. Of either list no more is moved when the bytes are used up, which up to 25 messages do that are moved together.
 --
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
@@ -74,24 +74,30 @@ elseif holds and #commands == 0 then --@ finish first
 end
 
 -- claim moves so many messages behind the entries that stand in another list, until the bytes are used up. They are
--- popped one by one, as each may be large, and kept together. Commands are numbered on from a number.
+-- kept together, and commands are numbered on from a number. The first is popped alone, as it may be huge; then as many
+-- at once, up to 25, as there are bytes for if none is larger than those before.
 local function claim(list, kept_in, stand, most, number)
-  local left, kept = max_bytes, {}
+  local left, kept, size, seen = max_bytes, {}, 1, 1
   for _, entry in ipairs(stand) do
     left = left - #entry
   end
-  for _ = 1, most do
-    local message = left > 0 and redis.call('LPOP', list)
-    if not message then
-      break
+  while most > 0 and left > 0 do
+    local asked = math.min(most, size)
+    local messages = redis.call('LPOP', list, asked) or {}
+    most = #messages == asked and most - asked or 0
+    for _, message in ipairs(messages) do
+      left, number = left - #message, number and number + 1
+      if #message > seen then
+        seen = #message
+      end
+      local entry = number and string.format('n%.0f ', number) .. message or 'o' .. message
+      if #message > largest then
+        entry = (number and 'C' or 'O') .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
+      end
+      kept[#kept + 1] = entry
+      stand[#stand + 1] = entry
     end
-    left, number = left - #message, number and number + 1
-    local entry = number and string.format('n%.0f ', number) .. message or 'o' .. message
-    if #message > largest then
-      entry = (number and 'C' or 'O') .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)
-    end
-    kept[#kept + 1] = entry
-    stand[#stand + 1] = entry
+    size = math.max(1, math.min(25, math.floor(left / seen)))
   end
   for first, last in chunks(kept) do
     redis.call('RPUSH', kept_in, unpack(kept, first, last)) --@ keep
