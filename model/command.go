@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // CommandType names what an application or a person wants of a model.
@@ -120,6 +121,8 @@ func (c *Command) read(fields map[string]any, extra ...string) error {
 type Policies struct {
 	ByName map[string]policy.Policy
 	Stored []string // the names of all stored policies, for a refusal
+	// Compile compiles the rules of puts. Nil: schedule.Parse.
+	Compile schedule.Compile
 }
 
 // Find returns the policy of a definition: the one that it brings along, or the stored one that it names.
@@ -146,7 +149,11 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 		if found, err = policies.Find(&c.Definition); err != nil {
 			return Decision{}, Unchanged, err
 		}
-		decision, outcome, err = m.Put(c.Definition, found, exists, now)
+		compile := policies.Compile
+		if compile == nil {
+			compile = schedule.Parse
+		}
+		decision, outcome, err = m.put(c.Definition, found, exists, now, compile)
 	case CommandRun:
 		decision, outcome = m.Run(c.Force, now)
 	case CommandEnable:

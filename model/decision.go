@@ -82,6 +82,8 @@ type Decision struct {
 	MustBeQueued bool
 	// Definition replaces the stored one (create, update and import only); nil: unchanged.
 	Definition *Model
+	// PolicyText is the canonical JSON of the policy that the definition brings along; empty: none.
+	PolicyText string
 	// Acquires are what a start takes of the keys of its limits, and what a model reserves that waits for a slot.
 	Acquires []Acquire
 	// Probe says that the start tries an open circuit.

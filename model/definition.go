@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
@@ -37,17 +38,19 @@ type Definition struct {
 	Refresh  Refresh
 	// PolicyName is a stored policy's name, or the content name of Inline; empty: the default policy.
 	PolicyName string
-	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better.
+	// Inline is the policy that the definition brings along, completed with the built-in one until Complete knows better. It is shared and must
+	// not be changed.
 	Inline *policy.Policy
 	Labels map[string]string // what selectors pick models by; nil: none
 
-	draft   *policy.Draft // Inline as it was written
-	refused error         // why it cannot be completed
+	inline  *inline // nil: it brings none along
+	refused error   // why it cannot be completed
 }
 
 var definitionFields = []string{"uid", "payload", "rrule", "timezone", "dtstart", "refresh", "policy", "labels"}
 
-// ParseDefinition reads one definition from decoded JSON or YAML. Unknown fields are errors that name the field.
+// ParseDefinition reads one definition from decoded JSON or YAML, in which the policy may stand as it was written, a json.RawMessage. Unknown fields
+// are errors that name the field.
 func ParseDefinition(value any) (d Definition, err error) {
 	doc := document.Read(value, definitionFields...)
 	d.UID = doc.Text("uid")
@@ -74,36 +77,53 @@ func (d *Definition) readPolicy(value any) error {
 		}
 		d.PolicyName = v
 		return nil
+	case json.RawMessage:
+		return d.bring(remembered.read(v))
 	default:
-		draft, err := policy.Read(v)
-		if name := draft.Name(); err == nil && name != "" {
-			err = document.Refuse("name", "a policy without name, or the name alone of a stored one", document.Found(name))
-		}
-		if err != nil {
-			return document.Place(err, "policy")
-		}
-		d.draft = &draft
-		return d.complete(policy.Default())
+		return d.bring(readInline(v))
 	}
 }
 
-// Partial reports whether the definition brings along a policy that leaves something to the policy `default`.
-func (d *Definition) Partial() bool { return d.Inline != nil && len(d.draft.Missing()) > 0 }
-
-// Complete completes the policy that the definition brings along with the policy `default` as it is stored now.
-func (d *Definition) Complete(usual policy.Policy) {
-	if d.Partial() {
-		d.refused = d.complete(usual)
-	}
-}
-
-func (d *Definition) complete(usual policy.Policy) error {
-	inline, err := d.draft.Complete(usual)
+func (d *Definition) bring(own *inline, err error) error {
 	if err != nil {
 		return document.Place(err, "policy")
 	}
-	d.Inline, d.PolicyName = &inline, inline.ContentName()
+	d.inline, d.Inline, d.PolicyName = own, own.policy, own.name
 	return nil
+}
+
+// Partial reports whether the definition brings along a policy that leaves something to the policy `default`.
+func (d *Definition) Partial() bool { return d.inline != nil && d.inline.draft.Partial() }
+
+// Complete completes the policy that the definition brings along with the policy `default` as it is stored now.
+func (d *Definition) Complete(usual policy.Policy) { CompleteAll([]*Definition{d}, usual) }
+
+// CompleteAll is Complete of each definition. Those that share a policy go on sharing it.
+func CompleteAll(definitions []*Definition, usual policy.Policy) {
+	type completed struct {
+		own *inline
+		err error
+	}
+	known := make(map[*policy.Draft]completed)
+	for _, d := range definitions {
+		if !d.Partial() {
+			continue
+		}
+		c, is := known[d.inline.draft]
+		if !is {
+			c.own, c.err = completeInline(d.inline.draft, usual)
+			known[d.inline.draft] = c
+		}
+		d.refused = d.bring(c.own, c.err)
+	}
+}
+
+// policyText is the canonical JSON of the policy that the definition brings along; empty: none.
+func (d *Definition) policyText() string {
+	if d.inline == nil {
+		return ""
+	}
+	return d.inline.text
 }
 
 // Put saves a definition at now. The caller has resolved the policy of the definition; exists says whether the model is
@@ -111,7 +131,11 @@ func (d *Definition) complete(usual policy.Policy) error {
 // failure has disabled; `refresh: now` starts an attempt in either case. A model that was disabled by hand stays so. Of a model that
 // fails, or was disabled by a failure, a new payload is taken for the cure: it starts at once.
 func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Time) (Decision, Outcome, error) {
-	saved, err := m.define(d, policy, now)
+	return m.put(d, policy, exists, now, schedule.Parse)
+}
+
+func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Time, compile schedule.Compile) (Decision, Outcome, error) {
+	saved, err := m.define(d, policy, now, compile)
 	if err != nil {
 		return Decision{}, Unchanged, err
 	}
@@ -120,7 +144,7 @@ func (m *Model) Put(d Definition, policy policy.Policy, exists bool, now time.Ti
 	stopped := m.StoppedBy() == StoppedByHand
 	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
 	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
-	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved}
+	decision := Decision{Event: EventUpdate, Next: m.State, Definition: saved, PolicyText: d.policyText()}
 	if !changed && !start {
 		if maps.Equal(m.Labels, saved.Labels) {
 			return Decision{}, Unchanged, nil
@@ -166,7 +190,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	}
 }
 
-func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Model, error) {
+func (m *Model) define(d Definition, policy policy.Policy, now time.Time, compile schedule.Compile) (*Model, error) {
 	saved := *m
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Labels, saved.Fault = d.Rule, d.Timezone, d.Labels, ""
@@ -194,7 +218,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time) (*Mode
 			return nil, err
 		}
 	}
-	return &saved, saved.Resolve(policy, schedule.Parse)
+	return &saved, saved.Resolve(policy, compile)
 }
 
 func (m *Model) sameDefinition(other *Model) bool {

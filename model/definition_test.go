@@ -17,7 +17,7 @@ func TestADefinitionIsRead(t *testing.T) {
 		`"rrule":"FREQ=DAILY;BYHOUR=6,16","timezone":"Europe/Berlin","dtstart":"2026-01-01","refresh":"planned",`+sixRetries+`}`))
 	must(t, err)
 	inline := got.Inline
-	got.Inline, got.draft = nil, nil
+	got.Inline, got.inline = nil, nil
 	want := Definition{UID: "tbl_1", Payload: `{"input_url":"https://example.com/a?b=1&c=<2>","n":1.50}`, Rule: "FREQ=DAILY;BYHOUR=6,16",
 		Timezone: "Europe/Berlin", Dtstart: "2026-01-01T00:00:00", Refresh: RefreshPlanned, PolicyName: inline.ContentName()}
 	failIf(t, !reflect.DeepEqual(got, want), "\n got %+v\nwant %+v", got, want)

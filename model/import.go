@@ -64,7 +64,8 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 		saved.State = saved.Withdraw(now).Next
 		saved.Why = whyLeftBehind
 	}
-	return Decision{Event: EventImport, Next: saved.State, Definition: saved, Past: append([]string{}, moved.Past...)}, Applied, nil
+	past = append([]string{}, moved.Past...)
+	return Decision{Event: EventImport, Next: saved.State, Definition: saved, PolicyText: moved.policyText(), Past: past}, Applied, nil
 }
 
 // validateImported refuses a state that breaks the invariants of State.

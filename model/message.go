@@ -132,19 +132,17 @@ func decodeObject(raw []byte) (*document.Reader, error) {
 	refuse := func(want, found string) (*document.Reader, error) {
 		return nil, &Rejection{CounterMalformed, document.Refuse("", want, found)}
 	}
+	value, _ := document.Decode(raw, "policy")
+	if fields, is := value.(map[string]any); is {
+		return &document.Reader{Fields: fields}, nil
+	}
 	if !utf8.Valid(raw) {
 		return refuse("a JSON object in UTF-8", document.Found(string(raw)))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var fields map[string]any
-	if err := decoder.Decode(&fields); err != nil || fields == nil {
-		return refuse("a JSON object", document.Found(string(raw)))
-	}
-	if behind := raw[decoder.InputOffset():]; len(bytes.TrimLeft(behind, " \t\r\n")) > 0 {
+	if json.NewDecoder(bytes.NewReader(raw)).Decode(&map[string]any{}) == nil && !json.Valid(raw) {
 		return refuse("one JSON object", "more behind it")
 	}
-	return &document.Reader{Fields: fields}, nil
+	return refuse("a JSON object", document.Found(string(raw)))
 }
 
 func unknownType[T ~string](found T, known ...T) error {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -93,8 +92,8 @@ func (w Wire) reserved() []string {
 }
 
 func (w Wire) refuseReserved(payload string) error {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(payload), &fields) // it is canonical
+	value, _ := document.Decode([]byte(payload)) // it is canonical
+	fields, _ := value.(map[string]any)
 	names := w.reserved()
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.ContainsFunc(names, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {

@@ -4,6 +4,8 @@ package definitions
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,7 +32,11 @@ type Document struct {
 
 // InWords reports whether a policy or model, or the policy of a model, has its rule in English or cron: its author is told how it was read.
 func (d Document) InWords() bool {
-	fields, _ := d.Value.(map[string]any)
+	value := d.Value
+	if written, is := value.(json.RawMessage); is && (bytes.Contains(written, []byte("rrule")) || bytes.IndexByte(written, '\\') >= 0) {
+		value, _ = document.Decode(written)
+	}
+	fields, _ := value.(map[string]any)
 	rule, _ := fields["rrule"].(string)
 	return rule != "" && !schedule.LooksLikeRule(rule) || fields["policy"] != nil && Document{Value: fields["policy"]}.InWords()
 }

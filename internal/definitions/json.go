@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"unicode/utf8"
+
+	"github.com/refreshd/refreshd/model/document"
 )
 
 func readJSON(name string, text []byte) ([]Document, error) {
@@ -53,29 +55,34 @@ func (c *cursor) move(to int) int {
 	return c.line
 }
 
-// decodeJSON decodes one value that is known to be JSON, or a line that may not be. Its errors repeat nothing of the text, which may be no definition.
-func decodeJSON(at *fields, text []byte) Document {
+// decodeJSON decodes one value that is known to be JSON, or a line that may not be, see document.Decode. Its errors repeat nothing of the text, which may
+// be no definition.
+func decodeJSON(at *fields, text []byte, raw ...string) Document {
 	doc := Document{Position: at.position}
-	switch {
-	case len(text) > maxDocument:
+	if len(text) > maxDocument {
 		doc.Err = errTooLarge
+		return doc
+	}
+	value, valid := document.Decode(text, raw...)
+	switch {
+	case valid:
+		doc.Value = value
 		return doc
 	case !utf8.Valid(text):
 		doc.Err = errors.New("expected UTF-8, found other bytes")
 		return doc
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber() // numbers of a payload keep their digits
-	if err := decoder.Decode(&doc.Value); err != nil {
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&doc.Value); err != nil {
 		doc.Err = fmt.Errorf("expected a JSON object: %w", err)
-	} else if _, more := decoder.Token(); !errors.Is(more, io.EOF) {
+	} else {
 		doc.Err = errors.New("expected one object, found more behind it")
 	}
 	return doc
 }
 
-// ReadLines reads JSON lines and hands them to take, in their order; a line that is no object harms only itself.
-func ReadLines(name string, in io.Reader, take func(Document) error) error {
+// ReadLines reads JSON lines and hands them to take, in their order; a line that is no object harms only itself. What stays raw, see document.Decode,
+// is valid until take returns.
+func ReadLines(name string, in io.Reader, take func(Document) error, raw ...string) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, sniffed), maxDocument)
 	line := 0
@@ -85,7 +92,7 @@ func ReadLines(name string, in io.Reader, take func(Document) error) error {
 		if len(text) == 0 {
 			continue
 		}
-		if err := take(decodeJSON(&fields{file: name, line: line}, text)); err != nil {
+		if err := take(decodeJSON(&fields{file: name, line: line}, text, raw...)); err != nil {
 			return err
 		}
 	}

@@ -51,7 +51,7 @@ func ReadModels(name string, in io.Reader, format string, take func(Model) error
 		format = guessFormat(name, buffered)
 	}
 	if format == formatLines {
-		return ReadLines(name, buffered, func(doc Document) error { return take(parseModel(doc)) })
+		return ReadLines(name, buffered, func(doc Document) error { return take(parseModel(doc)) }, "policy")
 	}
 	text, err := readAll(name, buffered, maxFile)
 	if err != nil {

@@ -35,6 +35,10 @@ type Record struct {
 // NewRecord reads a hash.
 func NewRecord(uid string, hash map[string]string) *Record {
 	r := &Record{Exists: len(hash) > 0}
+	if !r.Exists {
+		r.UID = uid
+		return r
+	}
 	rev, stored, labels, others := split(hash)
 	r.rev, r.stored, r.others = rev, stored, others
 	r.Model = decode(uid, r.stored)
@@ -89,26 +93,30 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 // the batch brings along may be named too.
 func (s *Store) readPolicies(ctx context.Context, commands []*model.Command) (policies model.Policies, err error) {
 	var names []string
+	var inline []*model.Definition
 	for _, command := range commands {
 		switch d := &command.Definition; {
 		case command.Type != model.CommandPut:
 		case d.Inline == nil:
 			names = append(names, d.PolicyName)
-		case d.Partial():
-			names = append(names, "")
+		default:
+			if inline = append(inline, d); d.Partial() {
+				names = append(names, "")
+			}
 		}
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
+	policies.Compile = s.Schedules.Get
 	if policies.ByName, err = s.Policies(ctx, names); err != nil {
 		return policies, err
 	}
 	usual, readable := policies.ByName[""]
-	for _, command := range commands {
-		if d := &command.Definition; command.Type == model.CommandPut && d.Inline != nil {
-			if readable {
-				d.Complete(usual)
-			}
+	if readable {
+		model.CompleteAll(inline, usual)
+	}
+	for i, d := range inline {
+		if i == 0 || d.Inline != inline[i-1].Inline { // models by the thousand bring along the same
 			policies.ByName[d.PolicyName] = *d.Inline
 		}
 	}
@@ -246,8 +254,12 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 			t.payload = definition.Payload
 		}
 		if policy.IsInline(definition.PolicyName) {
-			text, _ := json.Marshal(definition.Policy) // its name could be made of its content
-			t.policy = []string{definition.PolicyName, string(text)}
+			text := decision.PolicyText
+			if text == "" { // it was named, not brought along
+				written, _ := json.Marshal(definition.Policy) // it was read
+				text = string(written)
+			}
+			t.policy = []string{definition.PolicyName, text}
 		}
 		t.isLabels = definition.Labels
 		r.Model = *definition

@@ -3,7 +3,6 @@ package document
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,12 +23,15 @@ func Read(value any, known ...string) *Reader {
 	if !is {
 		r.Refuse("", "an object with "+strings.Join(known, ", "), Found(value))
 	}
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
+	var unknown []string
+	for name := range fields {
 		if !slices.Contains(known, name) {
-			r.Refuse(Shorten(name, MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
-			r.Fields = nil
-			break
+			unknown = append(unknown, name)
 		}
+	}
+	if unknown != nil {
+		r.Refuse(Shorten(slices.Min(unknown), MaxFound), "one of "+strings.Join(known, ", "), "an unknown field")
+		r.Fields = nil
 	}
 	return r
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -92,6 +93,17 @@ func (d Draft) Complete(usual Policy) (Policy, error) {
 	return p, p.CheckSize()
 }
 
+// CompleteInline is Complete of a policy that a definition brings along. name is that under which it is stored, its ContentName, and text its
+// canonical JSON.
+func (d Draft) CompleteInline(usual Policy) (p Policy, name, text string, err error) {
+	p = d.with(usual)
+	if err = p.checkFreshness(); err == nil {
+		text = p.canonical()
+		name, err = contentName(text), checkSize(text)
+	}
+	return p, name, text, err
+}
+
 func (d Draft) takes(f field) bool { return f.take != nil && !d.named[f.name] && !d.named[f.with] }
 
 func (d Draft) with(usual Policy) Policy {
@@ -103,6 +115,9 @@ func (d Draft) with(usual Policy) Policy {
 	}
 	return p
 }
+
+// Partial reports whether something is missing, see Missing.
+func (d Draft) Partial() bool { return slices.ContainsFunc(fields, d.takes) }
 
 // Missing lists the fields that are taken from the policy `default`, in their canonical order.
 func (d Draft) Missing() (names []string) {
@@ -117,8 +132,10 @@ func (d Draft) Missing() (names []string) {
 const maxPolicyBytes = 16 << 10
 
 // CheckSize refuses a policy that is too large to be stored.
-func (p Policy) CheckSize() error {
-	if n := len(p.canonical()); n > maxPolicyBytes {
+func (p Policy) CheckSize() error { return checkSize(p.canonical()) }
+
+func checkSize(canonical string) error {
+	if n := len(canonical); n > maxPolicyBytes {
 		return document.Refuse("", fmt.Sprintf("at most %d bytes of JSON", maxPolicyBytes), strconv.Itoa(n))
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -144,10 +143,11 @@ func (w written) MarshalJSON() ([]byte, error) {
 		if value == nil || usual && !w.explicit {
 			continue
 		}
-		fmt.Fprintf(&out, "%s%q:", before, f.name)
+		out.WriteString(before + `"` + f.name + `":`)
 		if err := encoder.Encode(value); err != nil {
 			return nil, err
 		}
+		out.Truncate(out.Len() - len("\n"))
 		before = ","
 	}
 	return append(out.Bytes(), '}'), nil

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -91,7 +92,11 @@ func Default() Policy {
 // ContentName is the name under which an inline policy is stored: equal content, equal name.
 func (p Policy) ContentName() string {
 	p.Name = ""
-	sum := sha256.Sum256([]byte(p.canonical()))
+	return contentName(p.canonical())
+}
+
+func contentName(canonical string) string {
+	sum := sha256.Sum256([]byte(canonical))
 	return inlinePrefix + hex.EncodeToString(sum[:8])
 }
 
@@ -115,12 +120,15 @@ func (p Policy) PlansAlike(other Policy) bool {
 	return p.Rule == "" || p.Timezone == other.Timezone && p.Anchor() == other.Anchor()
 }
 
+// canonical is what json.Marshal makes of the policy, without its three passes over the text.
 func (p Policy) canonical() string {
-	text, err := json.Marshal(p)
+	text, err := written{Policy: &p}.MarshalJSON()
 	if err != nil {
 		panic(fmt.Sprintf("marshal policy: %v", err)) // texts and finite numbers: cannot fail
 	}
-	return string(text)
+	var escaped bytes.Buffer
+	json.HTMLEscape(&escaped, text)
+	return escaped.String()
 }
 
 // MaxRetries is how many retries a cycle may have; Unlimited: no end.

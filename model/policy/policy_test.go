@@ -187,3 +187,14 @@ func TestAPolicyThatCannotBeWrittenHasNoName(t *testing.T) {
 	}()
 	_ = Policy{Jitter: math.NaN()}.ContentName()
 }
+
+func TestTheCanonicalFormIsWhatJSONMakesOfAPolicy(t *testing.T) {
+	p := Default()
+	for _, reason := range []string{"", `ask <a&b> "x"\y`, "\u2028 é \u2029 😀", "<"} {
+		p.DisabledReason = reason
+		want, err := json.Marshal(p)
+		if err != nil || p.canonical() != string(want) {
+			t.Errorf("\n got %s\nwant %s, %v", p.canonical(), want, err)
+		}
+	}
+}

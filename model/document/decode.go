@@ -1,0 +1,128 @@
+package document
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"unicode/utf8"
+)
+
+// Decode decodes one JSON value to what encoding/json makes of it, numbers as they are written, for a third of its price; false: the text is
+// not one value in UTF-8. An object in a field of the outermost one that is named raw stays as it is written, a json.RawMessage in text.
+func Decode(text []byte, raw ...string) (value any, valid bool) {
+	if !utf8.Valid(text) || !json.Valid(text) {
+		return nil, false
+	}
+	d := decoder{text: text}
+	return d.value(raw), true
+}
+
+// decoder goes through a text that is known to be valid.
+type decoder struct {
+	text []byte
+	at   int
+}
+
+func (d *decoder) value(raw []string) any {
+	switch d.space() {
+	case '{':
+		return d.object(raw)
+	case '[':
+		list := []any{}
+		for d.at++; d.more(']'); {
+			list = append(list, d.value(nil))
+		}
+		return list
+	case '"':
+		return d.string()
+	case 't':
+		d.at += len("true")
+		return true
+	case 'f':
+		d.at += len("false")
+		return false
+	case 'n':
+		d.at += len("null")
+		return nil
+	default:
+		from := d.at
+		for d.at < len(d.text) && bytes.IndexByte([]byte("+-.0123456789Ee"), d.text[d.at]) >= 0 {
+			d.at++
+		}
+		return json.Number(d.text[from:d.at])
+	}
+}
+
+func (d *decoder) object(raw []string) map[string]any {
+	fields := make(map[string]any)
+	for d.at++; d.more('}'); {
+		name := d.string()
+		d.space()
+		d.at++ // the colon
+		if d.space() == '{' && slices.Contains(raw, name) {
+			from := d.at
+			d.pass()
+			fields[name] = json.RawMessage(d.text[from:d.at])
+		} else {
+			fields[name] = d.value(nil)
+		}
+	}
+	return fields
+}
+
+// space passes over spaces, and returns what follows.
+func (d *decoder) space() byte {
+	for d.text[d.at] <= ' ' {
+		d.at++
+	}
+	return d.text[d.at]
+}
+
+// more goes on to the next part of an object or a list; false: it has passed over the end.
+func (d *decoder) more(end byte) bool {
+	if d.space() == ',' {
+		d.at++
+	}
+	if d.space() != end {
+		return true
+	}
+	d.at++
+	return false
+}
+
+func (d *decoder) string() (text string) {
+	from := d.at
+	d.passString()
+	if inner := d.text[from+1 : d.at-1]; bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	_ = json.Unmarshal(d.text[from:d.at], &text) // it is valid
+	return text
+}
+
+func (d *decoder) passString() {
+	for d.at++; d.text[d.at] != '"'; d.at++ {
+		if d.text[d.at] == '\\' {
+			d.at++
+		}
+	}
+	d.at++
+}
+
+// pass passes over an object.
+func (d *decoder) pass() {
+	for depth := 0; ; {
+		switch d.text[d.at] {
+		case '"':
+			d.passString()
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		}
+		if d.at++; depth == 0 {
+			return
+		}
+	}
+}

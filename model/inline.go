@@ -1,0 +1,79 @@
+package model
+
+import (
+	"encoding/json"
+	"sync"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// inline is a policy that a definition brings along, as it was read and as it is stored. It is never changed: all definitions that have it in the
+// same bytes share it.
+type inline struct {
+	draft      *policy.Draft
+	policy     *policy.Policy // the draft completed
+	name, text string         // of its content, and its canonical JSON
+}
+
+func readInline(value any) (*inline, error) {
+	draft, err := policy.Read(value)
+	if name := draft.Name(); err == nil && name != "" {
+		err = document.Refuse("name", "a policy without name, or the name alone of a stored one", document.Found(name))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return completeInline(&draft, policy.Default())
+}
+
+func completeInline(draft *policy.Draft, usual policy.Policy) (*inline, error) {
+	p, name, text, err := draft.CompleteInline(usual)
+	return &inline{draft, &p, name, text}, err
+}
+
+// inlines remembers policies by the bytes in which they are written, as models by the thousand bring along the same. The same bytes are always read
+// as the same policy and completed with the built-in one, so that what is remembered is what would be read again.
+type inlines struct {
+	mu               sync.Mutex
+	recent, previous map[string]*inline // guarded by mu
+	bytes            int                // of recent, about; guarded by mu
+}
+
+// remembered is shared by whoever reads definitions.
+var remembered inlines
+
+// maxGeneration bounds each of the two maps, in bytes: some hundred policies at least, and some thousand of the usual size.
+const maxGeneration = 2 << 20
+
+// read reads a policy that is written as a JSON object. What is refused is not remembered.
+func (m *inlines) read(written json.RawMessage) (*inline, error) {
+	m.mu.Lock()
+	known := m.recent[string(written)]
+	if known == nil {
+		if known = m.previous[string(written)]; known != nil {
+			m.keep(string(written), known)
+		}
+	}
+	m.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	value, _ := document.Decode(written) // it is a part of what was decoded
+	read, err := readInline(value)
+	if err == nil {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.keep(string(written), read)
+	}
+	return read, err
+}
+
+// keep needs mu.
+func (m *inlines) keep(written string, read *inline) {
+	size := 2*len(written) + 2*len(read.text) + 2_000 + read.policy.CompiledSize() // about: the texts, what was read, and the entry of the map
+	if m.bytes += size; m.bytes > maxGeneration || m.recent == nil {
+		m.previous, m.recent, m.bytes = m.recent, make(map[string]*inline), size
+	}
+	m.recent[written] = read
+}
