@@ -25,7 +25,7 @@
 -- KEYS[21] <queue>:stale_at zset ZADD ZREM, uid -> when its freshness changes next in Unix ms
 -- KEYS[22] <queue>:late zset ZADD ZREM, uid -> when it becomes stale in Unix ms, or the end of time
 -- KEYS[23] <queue>:stale zset ZADD ZREM, uid -> since when it is stale in Unix ms
--- KEYS[24] <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, id of a fingerprint -> how many models are failing by it
+-- KEYS[24] <queue>:errors zset ZADD ZCARD ZREM ZSCORE, id of a fingerprint -> how many models are failing by it
 -- KEYS[25] <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE, id of one by which none fails any more ->
 --   since when in Unix ms
 -- KEYS[26..] of each item its own, as many as its word keys says: <queue>:model:<uid> hash DEL HDEL HGET HMGET HSET,
@@ -74,10 +74,9 @@
 -- include: fingerprint
 -- include: policy
 -- include: shared
+-- include: plain
 
-local codes = {}
-while are_more() do
-  local item = read_item()
+local function apply(item)
   local code = not item.settle and check_model(item) or item.fault and 9
     or item.message and check_message(item) or item.id and check_command(item) or check_fence(item)
     or (item.push or item.back) and check_input(item) or item.acquires and check_limits(item)
@@ -107,7 +106,13 @@ while are_more() do
     wakes = wakes or item.wake --@ call
     item.applied = item.applied + 1 --@ applied is counted
   end
-  codes[#codes + 1] = answer(item, code)
+  return answer(item, code)
+end
+
+local codes = {}
+while at <= last_at do
+  local kind = kinds[tonumber(ARGV[at])]
+  codes[#codes + 1] = kind.plain and apply_plain(kind) or apply(read_item(kind))
 end
 write_shared()
 codes[#codes + 1] = list_of(unfit)

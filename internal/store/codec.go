@@ -49,6 +49,12 @@ const (
 	FieldError      = "error"  // likewise
 )
 
+// isOfAttempt says of fields that only a model with an attempt has them: they go with its attempt_uid.
+var isOfAttempt = map[string]bool{
+	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "taken_at": true,
+	"processing_at": true, "worker": true, "again": true, "outdated": true, "traced": true,
+}
+
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
 type codec struct {
 	get    func(name string) string // nil: it writes

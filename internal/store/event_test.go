@@ -81,7 +81,7 @@ type eventCase struct {
 var eventCases = slices.Concat(startCases, resultCases, failureCases, commandCases, freshnessCases)
 
 // withJournal completes the journal that is wanted: beside event and notes, each entry tells uid and instant, and each field of the model that
-// was changed, without a value if it is gone; why it waits in any case; and by which fingerprint it has failed, also if it is the same as before.
+// was changed, without a value if it is gone, but for those that go with attempt_uid; why it waits in any case; and by which fingerprint it has failed, also if it is the same as before.
 func withJournal(seed, want keys) keys {
 	const stream = ":journal"
 	entries, journaled := want[stream].(events)
@@ -100,6 +100,9 @@ func withJournal(seed, want keys) keys {
 		if fails && after["error"] != "" && before["again"] == "" { // what is wanted again does not count
 			entry["error"] = after["error"]
 		}
+	}
+	if entry["attempt_uid"] == "" { // they go with it
+		maps.DeleteFunc(entry, func(name string, value any) bool { return isOfAttempt[name] && value == "" })
 	}
 	told := events{entry}
 	if outbox, is := want[":outbox"].(events); is && outbox[0]["event"] == "new_error" {

@@ -35,7 +35,7 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]
 		for _, word := range words {
 			switch kind, name, _ := strings.Cut(word, "="); kind {
-			case "gone":
+			case "gone", "left":
 				delete(got, name)
 			case "now":
 				got[name] = "2"

@@ -131,6 +131,8 @@ func (e *encoder) addFields(t *Transition, now string, journaled bool) {
 		switch before := t.before[i]; {
 		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
 		case value != "" && fieldNames[i] == FieldError: // the script decides it
+		case value == "" && isOfAttempt[fieldNames[i]] && !t.decision.Next.Running(): // it goes with attempt_uid
+			e.word("left=", fieldNames[i])
 		case value == "":
 			e.word("gone=", fieldNames[i])
 		case value == now:

@@ -72,5 +72,6 @@ var words = []word{
 	{"field=<name>", oneValue, "", "a field of the hash"},
 	{"now=<name>", none, "", "a field that is the instant of the batch"},
 	{"gone=<name>", none, "", "a field that is deleted"},
+	{"left=<name>", none, "", "likewise, and the journal is not told: it goes with attempt_uid"},
 	{"count=<name>", none, "", "a counter"},
 }

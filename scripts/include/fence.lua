@@ -9,13 +9,13 @@ for _, kind in ipairs(kinds) do
   end
 end
 
--- check_model reads what check_fence compares.
+-- check_model reads what check_fence compares, and by what the model is failing.
 local function check_model(item)
-  local is = redis.pcall('HMGET', KEYS[item.first], 'rev', 'attempt_uid')
+  local is = redis.pcall('HMGET', KEYS[item.first], 'rev', 'attempt_uid', 'error')
   if is_wrong(item, is, item.first, 'hash') then
     return 6
   end
-  item.is_rev, item.is_attempt = is[1] or '', is[2] or ''
+  item.is_rev, item.is_attempt, item.is_error = is[1] or '', is[2] or '', is[3] or nil
 end
 
 local function check_fence(item)

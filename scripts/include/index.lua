@@ -1,65 +1,64 @@
--- Indexes: sorted sets of uids. They are written once for the batch, with the last score of each model; an empty one
--- takes it out. In due, urgent and running a model stands only as long as each of its transitions says so, in the
--- others until one says otherwise.
+-- Indexes: sorted sets of uids. They are written once for the batch. In due, urgent and running a model stands only as
+-- long as each of its transitions says so, in the others until one says otherwise.
 local due, urgent, running = KEYS[1], KEYS[13], KEYS[2]
-local indexes = {}
-for _, index in ipairs({
+local indexes = {
   {word = 'due', key = due, always = true}, {word = 'running', key = running, always = true},
   {word = 'urgent', key = urgent, unfit = unfit[13]}, {word = 'failing', key = KEYS[16], unfit = unfit[16]},
   {word = 'disabled', key = KEYS[17], unfit = unfit[17]}, {word = 'parked', key = KEYS[18], unfit = unfit[18]},
   {word = 'stale_at', key = KEYS[21], unfit = unfit[21]}, {word = 'late', key = KEYS[22], unfit = unfit[22]},
   {word = 'stale', key = KEYS[23], unfit = unfit[23]},
-}) do
-  if not index.unfit then
-    index.scores = {}
-    indexes[#indexes + 1] = index
-  end
-end
+}
 local hurries = not unfit[13] and redis.call('EXISTS', urgent) == 1 -- as a rule the set is empty, and nobody leaves it
 for _, kind in ipairs(kinds) do
   hurries = hurries or kind.said.urgent
 end
+for _, index in ipairs(indexes) do
+  index.add, index.remove = {}, {}
+end
 for _, kind in ipairs(kinds) do
-  kind.indexes = {} -- the words and the scores of those that the kind changes
+  kind.indexes = {} -- those that the kind changes
   for _, index in ipairs(indexes) do
     local changes = index.always or index.word == 'urgent' and hurries or kind.said[index.word]
-    if not kind.settle and changes then
-      table.insert(kind.indexes, index.word)
-      table.insert(kind.indexes, index.scores)
+    if not kind.settle and not index.unfit and changes then
+      table.insert(kind.indexes, index)
     end
   end
 end
-local uids, seen = {}, {}
-
-local function write_index(item)
-  local uid, changed = item.uid, item.indexes
-  if not seen[uid] then --@ more than one
-    seen[uid] = true
-    uids[#uids + 1] = uid
-  end
-  for i = 1, #changed, 2 do
-    local word, scores = changed[i], changed[i + 1]
-    scores[uid] = item[word] or '' --@ index
-  end
-end
+local seen = {}
 
 local function write_indexes()
   for _, index in ipairs(indexes) do
-    local key, scores, add, remove = index.key, index.scores, {}, {}
-    for _, uid in ipairs(next(scores) and uids or {}) do
-      local score = scores[uid]
-      if score == '' then
-        remove[#remove + 1] = uid --@ leave a set
-      elseif score then
-        add[#add + 1] = score
-        add[#add + 1] = uid
-      end
-    end
+    local key, add, remove = index.key, index.add, index.remove
     for first, last in chunks(add) do
       redis.call('ZADD', key, unpack(add, first, last)) --@ join an index
     end
     for first, last in chunks(remove) do
       redis.call('ZREM', key, unpack(remove, first, last)) --@ leave an index
     end
+    index.add, index.remove = {}, {}
+  end
+  seen = {}
+end
+
+-- score_in has a model stand in an index at a score, or leave it.
+local function score_in(index, uid, score)
+  local add, remove = index.add, index.remove
+  if score == '' then
+    remove[#remove + 1] = uid --@ leave a set
+  else
+    add[#add + 1] = score
+    add[#add + 1] = uid
+  end
+end
+
+local function write_index(item)
+  local uid, changed = item.uid, item.indexes
+  if seen[uid] then --@ more than one
+    write_indexes() -- the last score counts
+  end
+  seen[uid] = true
+  for i = 1, #changed do
+    local index, word = changed[i], changed[i].word
+    score_in(index, uid, item[word] or '') --@ index
   end
 end

@@ -29,10 +29,12 @@ local brings = {
 
 local function new_kind(words)
   local kind = {
-    applied = 0, said = {}, places = {}, keys = 0, values = {}, is_list = {},
-    counters = {}, notes = {}, now = {}, fields = {}, delete = {}, set = {},
+    applied = 0, said = {}, places = {}, keys = 0, values = {}, value_at = {}, is_list = {},
+    counters = {}, notes = {}, now = {}, fields = {}, gone = {}, delete = {}, set = {},
   }
-  local lists = {count = kind.counters, note = kind.notes, now = kind.now, field = kind.fields, gone = kind.delete}
+  local lists = {
+    count = kind.counters, note = kind.notes, now = kind.now, field = kind.fields, gone = kind.gone, left = kind.delete,
+  }
   for _, word in ipairs(words) do
     local name, argument = string.match(word, '^(.-)=(.*)$')
     name, argument = name or word, argument or ''
@@ -44,6 +46,7 @@ local function new_kind(words)
     end
     if follows[name] then
       table.insert(kind.values, name)
+      kind.value_at[name] = #kind.values + 1 -- behind the number of the kind and the uid
       kind.is_list[#kind.values] = follows[name] == 'list'
     end
     for _, place in ipairs(needs[name] or {}) do
@@ -63,7 +66,10 @@ local function new_kind(words)
     append(list, kind.ticket and {'ticket'} or kind.fingerprint and {'error'} or {}, '')
   end
   kind.entry_own = #kind.entry -- what only this script knows
-  append(kind.entry, kind.delete, '')
+  append(kind.entry, kind.gone, '')
+  for _, name in ipairs(kind.gone) do
+    table.insert(kind.delete, name)
+  end
   return kind
 end
 

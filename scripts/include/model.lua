@@ -15,14 +15,18 @@ local function write_own(item, value)
   item.entry[item.entry_own] = value
 end
 
+local function draw_ticket(item)
+  tickets = tickets + 1 --@ ticket
+  write_own(item, string.format('%d', unfit[10] and 0 or tickets))
+end
+
 local function write_model(item)
   local hash, set, delete = KEYS[item.first], item.set, item.delete
   if item.remove then
     redis.call('DEL', hash, KEYS[item.first + 1], KEYS[item.first + 2]) --@ remove
   end
   if item.ticket then
-    tickets = tickets + 1 --@ ticket
-    write_own(item, string.format('%d', unfit[10] and 0 or tickets))
+    draw_ticket(item)
   end
   if #set > 0 then
     redis.call('HSET', hash, unpack(set, 1, math.min(#set, 1000)))

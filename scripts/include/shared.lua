@@ -17,6 +17,7 @@ end
 
 local function write_shared()
   write_indexes()
+  write_groups()
   write_pushed()
   write_messages()
   write_commands()

@@ -25,7 +25,7 @@ func (p *replay) enter(entry map[string]string) {
 		failIf(m != nil, "the model exists")
 		return
 	}
-	delta := entry
+	delta := withEnd(m, entry)
 	entry, p.message = completed(m, delta), nil
 	decision := p.decide(uid, m, event, at, entry)
 	failIf(decision.Event != event, "the decision is %s", decision.Event)
@@ -49,6 +49,26 @@ func (p *replay) enter(entry map[string]string) {
 		p.arrive(uid)
 	}
 	rebuilds(m, p.models[uid], delta)
+}
+
+// ofAttempt are the fields that go with attempt_uid, untold.
+var ofAttempt = []string{
+	"started_at", "deadline_at", "entry_deadline_at", "entry_planned_at", "taken_at", "processing_at", "worker", "again", "outdated", "traced",
+	"counted_by",
+}
+
+// withEnd is an entry with the fields that went with attempt_uid.
+func withEnd(m *model.Model, entry map[string]string) map[string]string {
+	if uid, changed := entry["attempt_uid"]; m == nil || !changed || uid != "" {
+		return entry
+	}
+	entry, before := maps.Clone(entry), fields(m)
+	for _, name := range ofAttempt {
+		if before[name] != "" && !contains(entry, name) {
+			entry[name] = ""
+		}
+	}
+	return entry
 }
 
 // completed is an entry with what it leaves as it was.

@@ -285,6 +285,9 @@ func (w *world) execute(a *actor, c *call) error {
 // enter reads the queue after a deed and enters it in the oracle.
 func (w *world) enter(d *deed) {
 	d.before, d.after = w.before, w.server.look(w.uids, w.owners, w.pools)
+	if w.lines != nil {
+		w.remember(*d.after)
+	}
 	d.schedules, d.policies, d.maxQueued, d.batch, d.setBack, d.few, d.believed = w.schedules, w.policies, w.temper.maxQueued, w.temper.batch, w.setBack, w.temper.few, w.believed
 	w.before = d.after
 	queueCircuit, shared := changed(d.before.queueCircuit, d.after.queueCircuit), changed(d.before.policies[sharedPolicy], d.after.policies[sharedPolicy])

@@ -86,6 +86,9 @@ func (r *server) plant(t testing.TB, planted bug) {
 		text := honest
 		if name == file {
 			text = replaceLine(t, text, planted.mark, planted.line)
+			if name == "commit.lua" && !strings.HasPrefix(planted.mark, "plain") { // almost no item would meet it
+				text = replaceLine(t, text, general.mark, general.line)
+			}
 			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
 		}
 		if name == "commit.lua" {
