@@ -71,6 +71,7 @@
 -- include: limit
 -- include: circuit_turn
 -- include: circuit
+-- include: failure_group
 -- include: fingerprint
 -- include: policy
 -- include: shared

@@ -23,7 +23,9 @@ local function apply_plain(kind)
   local message = value_at.message and ARGV[at + value_at.message]
   local attempt = value_at.attempt and ARGV[at + value_at.attempt] or false
   local push = value_at.push and ARGV[at + value_at.push]
-  local is = redis.pcall('HMGET', hash, 'rev', 'attempt_uid', 'error')
+  local fails = kind.fingerprint or kind.recovers
+  local is = fails and redis.pcall('HMGET', hash, 'rev', 'attempt_uid', 'error')
+    or redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
   local refuses = is[1] ~= ARGV[at + value_at.rev] or is[2] ~= attempt --@ plain fence
     or refused[uid] or held and kind.fenced or push and queued >= max_queued
   if refuses or seen[uid] or message and (in_claimed or results[done + 1] ~= message) then --@ plain message
@@ -49,7 +51,7 @@ local function apply_plain(kind)
     kind.fingerprint = take_list()
   end
   fill(kind)
-  if kind.fingerprint or kind.recovers then --@ plain error
+  if fails then --@ plain error
     write_fingerprint(kind)
   end
   if kind.ticket then

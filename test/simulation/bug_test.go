@@ -39,7 +39,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the claimed entry is not looked for", mark: "gone", line: "if not is and item.settle then"},
 	{name: "the claimed entry is removed before the checks", mark: "claimed is looked for",
 		line: "local is = is_claimed(item.message) if is then drop(item.message) end"},
-	{name: "the claimed entry stays", mark: "claimed is removed"},
+	{name: "the claimed entry stays", first: 223, mark: "claimed is removed"},
 	{name: "what is done in front stays", mark: "front is removed", line: "done = done"},
 	{name: "the entry to take back is not looked for", mark: "taken", line: "if false then"},
 	{name: "the entry to take back stays", first: 9, mark: "take back"},

@@ -202,11 +202,12 @@ func (w *world) note(format string, values ...any) {
 		return
 	}
 	line := fmt.Sprintf("%4d %s ", w.steps, w.now.Format("15:04:05.000")) + fmt.Sprintf(format, values...)
-	w.remember(scriptDigest.ReplaceAllString(line, "")) // a planted script does what the honest one should
+	w.remember(waysOfScripts.ReplaceAllString(line, ""))
 	w.lines(strings.ReplaceAll(line, "\n", " "))
 }
 
-var scriptDigest = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+// waysOfScripts is what a line says of scripts that do the same in another way.
+var waysOfScripts = regexp.MustCompile(`\b[0-9a-f]{40}\b|total_commands_processed:\d+`)
 
 // remember adds a part of the course to its sum.
 func (w *world) remember(part any) {

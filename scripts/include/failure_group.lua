@@ -1,0 +1,84 @@
+-- Failure groups: the models that fail by the same fingerprint are counted. What a batch changes of a group is written
+-- once.
+local errors, past_errors = KEYS[24], KEYS[25]
+local most_errors = 1000 --@ most errors
+local groups, met, apart = {}, {}, nil -- by id of the fingerprint; in their order; how many there are in Redis and here
+
+-- group_of returns what the batch knows of a fingerprint, and nothing if its key is of another type: doctor will count.
+local function group_of(item, id, place)
+  local group = groups[id]
+  if not group then
+    local uids = redis.pcall('HGET', KEYS[place], 'uids')
+    local fits = not (unfit[24] or unfit[25] or is_wrong(item, uids, place, 'hash'))
+    local models = fits and tonumber(redis.call('ZSCORE', errors, id) or 0)
+    group = {
+      id = id, key = KEYS[place], fits = fits, models = models, stood = models, failures = 0, began = 0, ended = 0,
+      uids = fits and uids or '',
+    }
+    apart = apart or fits and redis.call('ZCARD', errors)
+    groups[id], met[#met + 1] = group, group
+  end
+  return group.fits and group
+end
+
+local function leave_group(group)
+  group.ended = group.ended + 1
+  if group.models > 0 then
+    group.models = group.models - 1 --@ leave the error
+    apart = group.models == 0 and apart - 1 or apart
+  end
+end
+
+local function join_group(group, uid)
+  local last = uid
+  for earlier in string.gmatch(group.uids, '%S+') do
+    local _, spaces = string.gsub(last, ' ', '')
+    last = earlier ~= uid and spaces < 2 and last .. ' ' .. earlier or last
+  end
+  apart = group.models == 0 and apart + 1 or apart
+  group.uids, group.began, group.models = last, group.began + 1, group.models + 1 --@ join the error
+end
+
+-- forget_group keeps for a day what is known of a fingerprint by which no model fails any more, if there is room.
+local function forget_group(group)
+  redis.call('ZREM', errors, group.id)
+  redis.call('ZREMRANGEBYSCORE', past_errors, '-inf', now - day * 1000)
+  if redis.call('ZCARD', past_errors) < most_errors then
+    redis.call('ZADD', past_errors, now, group.id)
+    redis.call('EXPIRE', past_errors, day)
+    redis.call('EXPIRE', group.key, day)
+  else
+    redis.call('DEL', group.key)
+  end
+end
+
+local function write_group(group)
+  local key = group.key
+  if group.failures > 0 then
+    redis.call('HSET', key, unpack(group.last, 1, 10))
+    redis.call('HINCRBY', key, 'failures', group.failures)
+  end
+  if group.ended > 0 then
+    redis.call('HINCRBY', key, 'ended', group.ended)
+  end
+  if group.began > 0 then
+    redis.call('HSET', key, 'uids', group.uids)
+    redis.call('HSETNX', key, 'first_at', instant)
+    redis.call('HINCRBY', key, 'began', group.began)
+    redis.call('PERSIST', key)
+    redis.call('ZREM', past_errors, group.id)
+  end
+  if group.models > 0 and group.models ~= group.stood then
+    redis.call('ZADD', errors, group.models, group.id) --@ models of an error
+  elseif group.models == 0 and group.ended > 0 then
+    forget_group(group)
+  end
+end
+
+local function write_groups()
+  for _, group in ipairs(met) do
+    if group.fits then
+      write_group(group)
+    end
+  end
+end
