@@ -175,7 +175,7 @@ func (a *app) withOperator(ctx context.Context, do func(operate.Operator) error)
 		case err != nil:
 			return usageError{err}
 		}
-		return do(operate.Operator{Queue: queue, By: by})
+		return do(operate.Operator{Queue: queue, By: by, Log: &a.log})
 	})
 }
 

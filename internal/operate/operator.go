@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -15,6 +17,10 @@ import (
 type Operator struct {
 	Queue *store.Queue
 	By    string // who asks, for the journal; empty: nobody says
+	// Log is told of what a save has to try again. Nil: nobody is.
+	Log *zerolog.Logger
+
+	patience time.Duration // how long a save goes on without an answer; 0: patience
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.

@@ -170,12 +170,17 @@ const (
 	inFlight = 3
 )
 
-// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order.
+// patience is how long a save goes on asking a Redis that does not answer, since it has answered last: longer than a fail-over takes, or most loads of
+// a snapshot.
+const patience = 2 * time.Minute
+
+// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order. A batch that Redis
+// does not answer is tried again, and saved once.
 func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	v := newReviewer()
-	s := &saving{ctx: ctx, queue: o.Queue, counts: map[*store.Store]int{}, flights: make(chan *flight, inFlight-1)}
+	s := &saving{ctx: ctx, operator: o, counts: map[*store.Store]int{}, flights: make(chan *flight, inFlight-1)}
 	told := make(chan error, 1)
 	go func() { told <- s.tell(stop, v, tell) }()
 	err := read(func(m definitions.Model) error {
@@ -198,12 +203,12 @@ func (o Operator) Save(ctx context.Context, read func(take func(definitions.Mode
 }
 
 type saving struct {
-	ctx     context.Context // it ends when a batch has failed
-	queue   *store.Queue
-	batch   []*Request           // that is being filled
-	counts  map[*store.Store]int // how many of it each part gets
-	last    []*flight            // that were begun last
-	flights chan *flight         // that are to be told of
+	ctx      context.Context // it ends when a batch has failed
+	operator Operator
+	batch    []*Request           // that is being filled
+	counts   map[*store.Store]int // how many of it each part gets
+	last     []*flight            // that were begun last
+	flights  chan *flight         // that are to be told of
 }
 
 type flight struct {
@@ -215,7 +220,7 @@ type flight struct {
 
 // add fills the batch, and begins with it when a part has got enough for a commit.
 func (s *saving) add(r *Request) {
-	part := s.queue.Of(r.Command.UID)
+	part := s.operator.Queue.Of(r.Command.UID)
 	s.batch = append(s.batch, r)
 	if s.counts[part]++; s.counts[part] == BatchSize || len(s.batch) == maxBatch {
 		s.send()
@@ -235,7 +240,7 @@ func (s *saving) send() {
 	}
 	go func() {
 		defer close(f.ended)
-		f.err = Execute(s.ctx, s.queue, f.batch)
+		f.err = executeOn(s.ctx, s.operator.Queue, f.batch, s.insist)
 	}()
 	s.flights <- f
 	clear(s.counts)
@@ -250,6 +255,9 @@ func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (fai
 		case failed != nil:
 		case f.err != nil:
 			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
+			if s.ctx.Err() == nil && store.Passing(f.err) {
+				failed = fmt.Errorf("%w; the same command goes on from there, and changes nothing of what is saved", failed)
+			}
 		default:
 			failed = tell(v.review(f.batch))
 		}

@@ -19,6 +19,9 @@ var fieldNames = func() (names []string) {
 	return names
 }()
 
+// definedFields is how many of them come first that somebody has saved.
+const definedFields = 4
+
 // places are the places of fields in fieldNames.
 var places = func() map[string]int {
 	places := make(map[string]int, len(fieldNames))

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,6 +152,14 @@ func (s *Server) Kill(t testing.TB) {
 	t.Helper()
 	for _, n := range s.processes(t) {
 		n.Kill()
+	}
+}
+
+// Signal sends a signal to the server, to every node of a cluster: one that is stopped receives what is sent to it and answers when it goes on.
+func (s *Server) Signal(t testing.TB, signal syscall.Signal) {
+	t.Helper()
+	for _, n := range s.processes(t) {
+		n.Signal(signal)
 	}
 }
 
