@@ -104,14 +104,14 @@ func CompleteAll(definitions []*Definition, usual policy.Policy) {
 		own *inline
 		err error
 	}
-	known := make(map[*policy.Draft]completed)
+	known, text := make(map[*policy.Draft]completed), textOf(usual)
 	for _, d := range definitions {
-		if !d.Partial() {
+		if d.refused = nil; !d.Partial() || d.inline.usual == text {
 			continue
 		}
 		c, is := known[d.inline.draft]
 		if !is {
-			c.own, c.err = completeInline(d.inline.draft, usual)
+			c.own, c.err = completeInline(d.inline.draft, usual, text)
 			known[d.inline.draft] = c
 		}
 		d.refused = d.bring(c.own, c.err)

@@ -14,6 +14,14 @@ type inline struct {
 	draft      *policy.Draft
 	policy     *policy.Policy // the draft completed
 	name, text string         // of its content, and its canonical JSON
+	usual      string         // the text of what it was completed with
+}
+
+var builtIn = textOf(policy.Default())
+
+func textOf(p policy.Policy) string {
+	text, _ := json.Marshal(p) // a policy always marshals
+	return string(text)
 }
 
 func readInline(value any) (*inline, error) {
@@ -24,12 +32,12 @@ func readInline(value any) (*inline, error) {
 	if err != nil {
 		return nil, err
 	}
-	return completeInline(&draft, policy.Default())
+	return completeInline(&draft, policy.Default(), builtIn)
 }
 
-func completeInline(draft *policy.Draft, usual policy.Policy) (*inline, error) {
+func completeInline(draft *policy.Draft, usual policy.Policy, usualText string) (*inline, error) {
 	p, name, text, err := draft.CompleteInline(usual)
-	return &inline{draft, &p, name, text}, err
+	return &inline{draft, &p, name, text, usualText}, err
 }
 
 // inlines remembers policies by the bytes in which they are written, as models by the thousand bring along the same. The same bytes are always read
