@@ -180,7 +180,7 @@ func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
 		b := setup(t, testkit.Miniredis(t))
 		b.running("a", "b")
 		b.Say(b.result("success", "b"))
-		_, err := b.Store.Claim(t.Context(), "dead", 10, time.Minute)
+		_, err := b.Store.Claim(t.Context(), "dead", 0, 10, time.Minute)
 		must(t, err)
 		b.Clock.Turn(30 * time.Second)
 		b.Say(b.result("success", "a"), "garbage")

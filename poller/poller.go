@@ -1,8 +1,8 @@
 // Package poller does everything that a message triggers: results of workers, and commands of applications.
 //
 // A poller claims a batch of messages into a list of its own, lets package model decide, and commits the decisions in one script
-// that removes each message with what it changes. A crash anywhere replays: what is still claimed is decided again, by the poller
-// itself or by another that adopts the list.
+// that removes each message with what it changes. Meanwhile the next batch is claimed, and read unless the first may change its
+// models. A crash anywhere replays: what is still claimed is decided again, by the poller itself or by another that adopts the list.
 package poller
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Store is what a poller needs of Redis. *store.Store is one.
 type Store interface {
-	Claim(ctx context.Context, owner string, limit int, lease time.Duration) (store.Claim, error)
+	Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
@@ -70,6 +70,15 @@ func New(store Store, config Config) (*Poller, error) {
 	return &Poller{store: store, config: config, logbook: logbook.New("poller", config.Log)}, nil
 }
 
+// batches is how many make a round of Run at most.
+const batches = 8
+
+func beside(do func()) (wait func()) {
+	var doing sync.WaitGroup
+	doing.Go(do)
+	return doing.Wait
+}
+
 // Run works until ctx ends, and then returns nil: the batch in hand is finished first. Errors of Redis are logged and
 // waited out, for ever.
 func (p *Poller) Run(ctx context.Context) error {
@@ -87,7 +96,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
-		round, err := p.RunOnce(context.WithoutCancel(ctx))
+		left := batches
+		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { left--; return left > 0 && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
 		switch {

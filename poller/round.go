@@ -32,48 +32,71 @@ const maxPasses = 8
 
 // RunOnce does one round: it claims a batch, decides, commits, takes a step of a bulk if there is one, and adopts what expired pollers left.
 func (p *Poller) RunOnce(ctx context.Context) (Round, error) {
-	claim, err := p.store.Claim(ctx, p.config.Owner, p.config.Batch, p.config.Lease)
-	if err != nil {
-		return Round{}, err
+	return p.RunAhead(ctx, func() bool { return false }, nil)
+}
+
+// RunAhead does a round of several batches, as long as they are full and more says so. While one is decided and committed, the next is claimed already
+// and read: beside starts that, and wait ends it.
+func (p *Poller) RunAhead(ctx context.Context, more func() bool, beside func(read func()) (wait func())) (all Round, err error) {
+	b, err := p.claim(ctx, 0)
+	for err == nil && b != nil {
+		b, err = p.runBatch(ctx, b, &all, more, beside)
 	}
-	for _, misfit := range claim.Misfits {
-		p.logbook.Misfit(misfit, claim.Now)
+	return all, err
+}
+
+// runBatch finishes a batch and returns the one behind it; nil: the round is over.
+func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, more func() bool, beside func(func()) func()) (next *batch, err error) {
+	if next, err = p.claimAhead(ctx, b, more); err != nil {
+		return nil, err
 	}
-	round := Round{Claimed: len(claim.Messages), Leads: claim.Leads}
-	pending := make([]*message, len(claim.Messages))
-	for i, entry := range claim.Messages {
-		pending[i] = decode(entry, p.store)
+	wait, failed := func() {}, error(nil)
+	if next != nil && b.apart(next) {
+		uids, _ := subjects(next.messages)
+		wait = beside(func() { next.ahead, failed = p.store.Read(ctx, uids, nil) })
 	}
-	pending = p.applyQueueCommands(ctx, p.forward(ctx, pending, claim.Now), claim.Now)
-	round.Waiting = len(claim.Messages) - len(pending)
+	round, err := p.finish(ctx, b)
+	wait()
+	if all.add(round); round.Applied+round.Settled < round.Claimed { // what is left comes before the next
+		next = nil
+	}
+	return next, cmp.Or(err, failed)
+}
+
+// finish does everything with a batch that was claimed.
+func (p *Poller) finish(ctx context.Context, b *batch) (round Round, err error) {
+	round = Round{Claimed: len(b.messages), Leads: b.Leads}
+	pending := p.applyQueueCommands(ctx, p.forward(ctx, b.messages, b.Now), b.Now)
+	round.Waiting = round.Claimed - len(pending)
 	for pass := 0; len(pending) > 0 && pass < maxPasses; pass++ {
-		if pending, err = p.pass(ctx, pending, claim.Now, &round); err != nil {
+		if pending, err = p.pass(ctx, pending, b, &round); err != nil {
 			return round, err
 		}
 	}
 	round.Left = len(pending) + round.Waiting
-	if claim.Bulks {
-		round.Bulks = p.carryOut(ctx, round, claim.Now)
+	if b.Bulks {
+		round.Bulks = p.carryOut(ctx, round, b.Now)
 	}
-	return round, p.adopt(ctx, claim.Now)
+	return round, p.adopt(ctx, b.Now)
+}
+
+// add adds what was done with one more batch.
+func (r *Round) add(b Round) {
+	b.Claimed += r.Claimed
+	b.Applied += r.Applied
+	b.Settled += r.Settled
+	b.Rejected += r.Rejected
+	*r = b
 }
 
 // pass decides and commits messages once and returns those to be decided again.
-func (p *Poller) pass(ctx context.Context, messages []*message, now time.Time, round *Round) (again []*message, err error) {
-	var uids []string
-	var commands []*model.Command
-	for _, m := range messages {
-		if m.counter != "" {
-			continue
+func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round *Round) (again []*message, err error) {
+	snapshot, now := b.ahead, b.Now
+	if b.ahead = nil; snapshot == nil {
+		uids, commands := subjects(messages)
+		if snapshot, err = p.store.Read(ctx, uids, commands); err != nil {
+			return nil, err
 		}
-		uids = append(uids, m.uid())
-		if m.command != nil {
-			commands = append(commands, m.command)
-		}
-	}
-	snapshot, err := p.store.Read(ctx, uids, commands)
-	if err != nil {
-		return nil, err
 	}
 	batch := store.Batch{Now: now, Owner: p.config.Owner, Items: make([]store.Item, len(messages))}
 	for i, message := range messages {

@@ -1,5 +1,6 @@
--- Claims messages: moves them into claimed lists, and returns all that stands there for the owner. It is also the
--- owner's heartbeat. To repeat it after a lost reply is safe: what was claimed then is returned again.
+-- Claims messages: moves them into claimed lists, and returns all that stands there for the owner, but for the results
+-- that he has in hand. It is also the owner's heartbeat. To repeat it after a lost reply is safe: what was claimed then
+-- is returned again.
 --
 -- Results are claimed by pollers side by side, each into a list of its own. Commands keep their order: all go through
 -- one list, the lane, which one poller holds as long as it lives. The next holder finishes what it finds in the lane
@@ -19,11 +20,12 @@
 -- KEYS[8] <queue>:bulks zset EXISTS, id -> since in Unix ms
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner
--- ARGV[3] most entries that stand there for the owner
+-- ARGV[3] most entries to return, unless more stand there
 -- ARGV[4] largest message in bytes
 -- ARGV[5] bytes that stand there above which nothing is moved from a list
 -- ARGV[6] lease in ms: a holder without a heartbeat for so long has lost the lane
 -- ARGV[7] 1 = the queue has several parts, "" = it has one
+-- ARGV[8] how many results the owner has in hand: the oldest of those that he has claimed
 -- Returns {now in Unix ms, 1 = the owner holds the lane, 0 = another does, {entries, oldest first: what the owner has
 --   claimed, and behind it the lane if the owner holds it}, 1 = it holds the lane and there are bulks, 0 = not, {which
 --   keys are of another type: nothing is claimed from there, and without those of commands nobody holds the lane}}. An
@@ -61,7 +63,7 @@ if holds then
   redis.call('SET', holder, owner) --@ take the lane
 end
 
-local entries = redis.call('LRANGE', claimed, 0, -1)
+local entries = redis.call('LRANGE', claimed, ARGV[8], -1)
 local commands = holds and redis.call('LRANGE', lane, 0, -1) or {} --@ unfinished
 local room = math.max(0, limit - #entries - #commands)
 local most_commands = 0

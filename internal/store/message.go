@@ -95,14 +95,14 @@ type Claim struct {
 	Misfits []string
 }
 
-// Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit
-// messages stand there; it returns all of them. A leader without a heartbeat within the lease leads no longer. Claim is also the
-// owner's heartbeat. To repeat it is safe.
-func (s *Store) Claim(ctx context.Context, owner string, limit int, lease time.Duration) (Claim, error) {
+// Claim moves results into the claimed list of owner, and commands into theirs if owner leads or may lead, until limit messages stand there, not
+// counting the oldest results, those that he has in hand; it returns all but these. A leader without a heartbeat within the lease leads no longer.
+// Claim is also the owner's heartbeat. To repeat it is safe.
+func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (Claim, error) {
 	k := &s.Keys
 	keys := []string{k.Control, k.Output, k.Claimed(owner), k.ClaimedCommands, k.Leader, k.Pollers, k.Forwarded, k.Bulks}
 	now, reply, err := runTimed(ctx, s.Clients.Write, claimMessages, 4, keys,
-		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.ReplyTo() != ""))
+		s.clockArg(), owner, limit, s.config.MessageCap, maxClaimed, lease.Milliseconds(), flag(s.ReplyTo() != ""), inHand)
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}

@@ -16,7 +16,7 @@ const testLease = 10 * time.Second
 
 func (b *bench) claim(owner string, limit int) []string {
 	b.t.Helper()
-	claim, err := b.Claim(context.Background(), owner, limit, testLease)
+	claim, err := b.Claim(context.Background(), owner, 0, limit, testLease)
 	stopIf(b.t, err != nil || !claim.Now.Equal(b.now), "claim: now %v, %v; want %v", claim.Now, err, b.now)
 	var entries []string
 	for _, message := range claim.Messages {
@@ -91,6 +91,18 @@ func TestAClaimRepeatedAfterALostReplyReturnsTheSameMessages(t *testing.T) {
 		b.seed(keys{"-output": numbered("r", 5), "-control": numbered("k", 5)})
 		first := b.claim("p1", 4)
 		b.unchanged(func() { expectEqual(t, "claimed again", first, b.claim("p1", 4)) })
+	})
+}
+
+func TestAClaimBehindWhatIsInHandReturnsOnlyWhatStandsThere(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":claimed:p1": list{"o1", "o2", "oadopted"}, "-output": list{"r1", "r2", "r3"}})
+		for range 2 { // also when it is repeated
+			claim, err := b.Claim(t.Context(), "p1", 2, 3, testLease)
+			must(t, err)
+			expectEqual(t, "claimed", []Claimed{{"oadopted"}, {"or1"}, {"or2"}}, claim.Messages)
+		}
+		expectEqual(t, "all that stands", list{"o1", "o2", "oadopted", "or1", "or2"}, b.claim("p1", 3))
 	})
 }
 
@@ -281,7 +293,7 @@ func TestAClaimedMessageKnowsItsSourceAndItsBytes(t *testing.T) {
 	binary := "\x00\xff%s\r\n"
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{"-output": list{binary, ""}, "-control": list{binary}})
-		claim, err := b.Claim(t.Context(), "p1", 10, testLease)
+		claim, err := b.Claim(t.Context(), "p1", 0, 10, testLease)
 		must(t, err)
 		want := []struct {
 			control bool

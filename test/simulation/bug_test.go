@@ -11,18 +11,20 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
 	"github.com/refreshd/refreshd/scripts"
 )
 
 // bug is a planted bug: another line of a script, or another store.
 type bug struct {
 	name  string
-	mark  string                 // of the line of a script or an include, which ends with it: --@ mark
-	file  string                 // of the script, where the mark does not tell
-	line  string                 // what stands there instead
-	lie   liar                   // what the store says else, or
-	store func(store.Pool) queue // another store
-	first uint64                 // the seed to begin with, as one near it has found it; 0: 1
+	mark  string                    // of the line of a script or an include, which ends with it: --@ mark
+	file  string                    // of the script, where the mark does not tell
+	line  string                    // what stands there instead
+	lie   liar                      // what the store says else, or
+	store func(store.Pool) queue    // another store
+	over  func(*ahead) poller.Store // or one that pollers have whose rounds overlap
+	first uint64                    // the seed to begin with, as one near it has found it; 0: 1
 
 	believed func(*model.Model) // what daemons and decide believe of a model alike
 
@@ -199,7 +201,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},
-}, steeredBugs, fleetBugs, timedBugs)
+}, steeredBugs, fleetBugs, timedBugs, aheadBugs)
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600

@@ -226,6 +226,8 @@ func ownerOf(a *actor) string {
 	switch role := a.role.(type) {
 	case pollerRole:
 		return role.owner
+	case aheadRole:
+		return role.owner
 	case *poolRole:
 		return role.owner
 	default:

@@ -15,6 +15,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
+	"github.com/refreshd/refreshd/poller"
 )
 
 // world is one run of the simulation. Everything in it follows from its seed.
@@ -53,6 +54,7 @@ type world struct {
 	schedules *schedule.Cache
 	policies  map[string]policy.Policy
 	believed  func(*model.Model)
+	over      func(*ahead) poller.Store
 
 	lines func(string) // the trace; nil: none
 	sum   uint64       // of all lines, and of all that stood in Redis after each command
@@ -65,7 +67,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 		server: r, rng: rand.New(rand.NewPCG(seed, 0x5eed)), now: start, back: make(chan struct{}), oracle: newOracle(), lines: lines,
 		queue: r.store.Pool(), uids: []string{"m1", "m2", "m3"}, schedules: &schedule.Cache{}, policies: map[string]policy.Policy{},
 	}
-	w.believed = planted.believed
+	w.believed, w.over = planted.believed, planted.over
 	w.queue = planted.wrap(r.store.Pool())
 	if w.temper = newTemper(w.rng, planted); w.temper.hands {
 		w.uids = append(w.uids, "m4", "m5", "m6")
@@ -163,7 +165,11 @@ func (w *world) role(kind, name string) (role, error) {
 		} else {
 			w.owners = append(w.owners, owner)
 		}
-		return newPoller(w.queue, owner, 2+w.rng.IntN(6))
+		batch := 2 + w.rng.IntN(6)
+		if w.births%2 == 0 {
+			return w.newAhead(owner, batch)
+		}
+		return newPoller(w.queue, owner, batch)
 	case "a":
 		return &applicationRole{world: w}, nil
 	default:

@@ -1,0 +1,139 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/poller"
+)
+
+// ahead is the queue of a poller whose rounds overlap: what is read beside is read at once, before the batch in front is decided. A model must be in one
+// batch at a time, and the batch in front must be committed first.
+type ahead struct {
+	queue
+	fail func(format string, args ...any)
+
+	last, front []string        // what was claimed last, and what was before it
+	beside      bool            // something is read beside
+	early       map[string]bool // models that were
+	begun       bool            // the batch in front was committed, or there is none
+}
+
+func (s *ahead) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.queue.Claim(ctx, owner, inHand, limit, lease)
+	s.front, s.last, s.early, s.begun = s.last, nil, nil, inHand == 0
+	for _, message := range claim.Messages {
+		s.last = append(s.last, message.Entry)
+	}
+	return claim, err
+}
+
+func (s *ahead) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
+	if s.beside {
+		s.early = map[string]bool{}
+		for _, uid := range uids {
+			s.early[uid] = true
+		}
+	}
+	return s.queue.Read(ctx, uids, commands)
+}
+
+func (s *ahead) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
+	behind := slices.ContainsFunc(batch.Items, func(i store.Item) bool { return !slices.Contains(s.front, i.Message.Entry) })
+	switch {
+	case len(batch.Items) == 0, batch.Items[0].Message == (store.Claimed{}): // of a bulk
+	case !behind:
+		s.begun = true
+		for _, item := range batch.Items {
+			if t := item.Transition; t != nil && s.early[t.UID()] {
+				s.fail("%s is in two batches at a time", t.UID())
+			}
+		}
+	case !s.begun:
+		s.fail("a batch is committed before the one in front")
+	default:
+		s.early = nil
+	}
+	return s.queue.Commit(ctx, batch)
+}
+
+func (s *ahead) read(read func()) (wait func()) {
+	s.beside = true
+	read()
+	s.beside = false
+	return func() {}
+}
+
+// aheadRole is a poller whose rounds overlap as long as there is something to do.
+type aheadRole struct {
+	pollerRole
+	ahead *ahead
+}
+
+func (p aheadRole) round(ctx context.Context) error {
+	_, err := p.RunAhead(ctx, func() bool { return true }, p.ahead.read)
+	return err
+}
+
+// newAhead returns a poller whose rounds overlap, on top of which a bug may be planted.
+func (w *world) newAhead(owner string, batch int) (role, error) {
+	queue := &ahead{queue: w.queue, fail: func(format string, args ...any) {
+		if w.broken == nil {
+			w.broken = fmt.Errorf(format, args...)
+		}
+	}}
+	top := poller.Store(queue)
+	if w.over != nil {
+		top = w.over(queue)
+	}
+	p, err := poller.New(top, poller.Config{Owner: owner, Batch: batch, Lease: lease})
+	return aheadRole{pollerRole{p, w.queue, owner}, queue}, err
+}
+
+// rash reads every batch ahead, also models that the batch in front may change.
+type rash struct{ *ahead }
+
+func (s rash) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
+	claim, err := s.ahead.Claim(ctx, owner, inHand, limit, lease)
+	if err != nil || inHand == 0 {
+		return claim, err
+	}
+	var uids []string
+	for _, message := range claim.Messages {
+		if said, err := s.Wire().DecodeMessage([]byte(message.Raw())); err == nil {
+			uids = append(uids, said.UID)
+		}
+	}
+	s.read(func() { _, err = s.Read(ctx, uids, nil) })
+	return claim, err
+}
+
+// tardy commits a batch behind the next.
+type tardy struct {
+	*ahead
+	late store.Batch
+}
+
+func (s *tardy) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
+	if !s.begun && len(s.late.Items) == 0 {
+		s.late = batch
+		return slices.Repeat([]store.Code{store.CodeApplied}, len(batch.Items)), nil
+	}
+	codes, err := s.ahead.Commit(ctx, batch)
+	if len(s.late.Items) > 0 {
+		_, late := s.ahead.Commit(ctx, s.late)
+		s.late.Items = nil
+		return codes, late
+	}
+	return codes, err
+}
+
+// aheadBugs are those of rounds that overlap.
+var aheadBugs = []bug{
+	{name: "a model is in two batches", over: func(s *ahead) poller.Store { return rash{s} }},
+	{name: "the first of two batches is late", over: func(s *ahead) poller.Store { return &tardy{ahead: s} }},
+}
