@@ -149,7 +149,8 @@ func TestTheNextBatchDoesNotOvertakeWhatIsLeftOfTheLast(t *testing.T) {
 		must(t, err)
 		failIf(t, round.Left != 2 || slices.Contains(queue.calls, "claim 0 behind 2"), "want the round ended, got %+v and %q", round, queue.calls)
 		queue.conflicts = false
-		b.ahead(queue)
+		_, err = b.ahead(queue)
+		must(t, err)
 		b.ExpectStats("want each applied once", map[string]int{"success": 4, "duplicate": 0})
 	})
 }
