@@ -25,7 +25,7 @@
 -- KEYS[21] <queue>:stale_at zset ZADD ZREM, uid -> when its freshness changes next in Unix ms
 -- KEYS[22] <queue>:late zset ZADD ZREM, uid -> when it becomes stale in Unix ms, or the end of time
 -- KEYS[23] <queue>:stale zset ZADD ZREM, uid -> since when it is stale in Unix ms
--- KEYS[24] <queue>:errors zset ZADD ZCARD ZREM ZSCORE, id of a fingerprint -> how many models are failing by it
+-- KEYS[24] <queue>:errors zset ZCARD ZINCRBY ZREM ZSCORE, id of a fingerprint -> how many models are failing by it
 -- KEYS[25] <queue>:past_errors zset EXPIRE ZADD ZCARD ZREM ZREMRANGEBYSCORE, id of one by which none fails any more ->
 --   since when in Unix ms
 -- KEYS[26..] of each item its own, as many as its word keys says: <queue>:model:<uid> hash DEL HDEL HGET HMGET HSET,

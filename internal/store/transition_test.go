@@ -152,6 +152,28 @@ func TestWhatFollowsARefusalIsRefusedEvenWhenItsRevisionFits(t *testing.T) {
 	})
 }
 
+// None of these brings a payload, so that they are applied as plain items.
+func TestPlainItemsOfOneModelAreAppliedOneAfterTheOther(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.mustApply(b.put("m1", `{"n":1}`))
+		disableAndEnable := func() []*Transition {
+			record := b.load("m1")
+			off, _ := record.Disable("", "", b.now)
+			first := record.Decide(off, b.now)
+			on, _ := record.Enable(b.now)
+			return []*Transition{first, record.Decide(on, b.now)}
+		}
+		stale := disableAndEnable()
+		b.mustApply(disableAndEnable()[:1]...)
+		b.unchanged(func() { expectCodes(t, b.apply(stale...), CodeConflict, CodeConflict) })
+		on, _ := b.load("m1").Enable(b.now)
+		b.mustApply(b.load("m1").Decide(on, b.now))
+		b.mustApply(disableAndEnable()...)
+		_, waits := b.state()[":due"]
+		failIf(t, !waits, "the model was disabled and enabled, and does not wait: %v", b.state())
+	})
+}
+
 func TestAGoneMessageRefusesTheLaterOnesOfItsModel(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(and(runningKeys(), keys{":claimed:p1": list{"o2"}}))

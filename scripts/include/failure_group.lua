@@ -69,7 +69,7 @@ local function write_group(group)
     redis.call('ZREM', past_errors, group.id)
   end
   if group.models > 0 and group.models ~= group.stood then
-    redis.call('ZADD', errors, group.models, group.id) --@ models of an error
+    redis.call('ZINCRBY', errors, group.models - group.stood, group.id) --@ models of an error
   elseif group.models == 0 and group.ended > 0 then
     forget_group(group)
   end

@@ -27,16 +27,19 @@ local function apply_plain(kind)
   local is = fails and redis.pcall('HMGET', hash, 'rev', 'attempt_uid', 'error')
     or redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
   local refuses = is[1] ~= ARGV[at + value_at.rev] or is[2] ~= attempt --@ plain fence
-    or refused[uid] or held and kind.fenced or push and queued >= max_queued
-  if refuses or seen[uid] or message and (in_claimed or results[done + 1] ~= message) then --@ plain message
+  refuses = refuses or refused[uid] --@ plain refused
+  refuses = refuses or held and kind.fenced --@ plain hold
+  refuses = refuses or push and queued >= max_queued --@ plain full
+  refuses = refuses or message and (in_claimed or results[done + 1] ~= message) --@ plain message
+  if refuses or seen[uid] then --@ plain seen
     return nil
   end
   seen[uid] = true
   for i = 1, #changed do
     local index = changed[i]
     local place, add, remove = value_at[index.word], index.add, index.remove
-    if place and ARGV[at + place] ~= '' then --@ plain score
-      add[#add + 1] = ARGV[at + place]
+    if place and ARGV[at + place] ~= '' then
+      add[#add + 1] = ARGV[at + place] --@ plain score
       add[#add + 1] = uid
     else
       remove[#remove + 1] = uid --@ plain leave
@@ -75,6 +78,7 @@ local function apply_plain(kind)
     pushed[#pushed + 1] = push --@ plain push
     queued = queued + 1
   end
-  wakes, kind.applied = wakes or kind.wake, kind.applied + 1 --@ plain count
+  wakes = wakes or kind.wake --@ plain call
+  kind.applied = kind.applied + 1 --@ plain count
   return kind.fault and answer(kind, 1) or 1
 end
