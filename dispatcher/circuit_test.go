@@ -90,7 +90,7 @@ func (b *bundle) circuit(key string) map[string]string {
 
 func TestTwoDispatchersTogetherTryACircuitOnce(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
-		other := b.dispatcher(unshared{b.Store}, dispatcher.Config{NewUID: func() string { return "by-the-other" }})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", NewUID: func() string { return "by-the-other" }})
 		b.broken(other, 2)
 		b.Clock.Turn(5 * time.Minute)
 		once := true

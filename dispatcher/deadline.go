@@ -18,7 +18,7 @@ func (d *Dispatcher) expire(record *store.Record, list *inputList, now time.Time
 	case !record.Exists:
 		return record.Remove()
 	case !record.Running() || record.DeadlineAt.After(now) || list != nil && list.missing[record.UID] != record.AttemptUID:
-		return d.mend(record)
+		return record.Mend()
 	}
 	decide := record.Withdraw
 	entry, waits := "", false

@@ -46,10 +46,8 @@ type Dispatcher struct {
 	window   window    // run goroutine only
 	oddTurn  bool      // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
-	met      map[string]bool // models with nothing to do in the set where the last round met them; run goroutine only
-	meets    map[string]bool // likewise this round
-	counted  bool            // models of the last round are counted by limits or circuits; run goroutine only
-	notified bool            // this one was notified, and the others were not; run goroutine only
+	counted  bool // models of the last round are counted by limits or circuits; run goroutine only
+	notified bool // this one was notified, and the others were not; run goroutine only
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.

@@ -178,16 +178,6 @@ func TestTheHighWaterMarkHoldsAtTheMomentOfTheStart(t *testing.T) {
 	})
 }
 
-func TestNothingIsWrittenAboutAModelThatAnotherDispatcherHasStartedMeanwhile(t *testing.T) {
-	both(t, func(t *testing.T, b *bundle) {
-		b.put("a", "b", "c")
-		other := b.dispatcher(unshared{b.Store}, dispatcher.Config{})
-		arrive := func() { failIf(t, b.round(other).Started != 3, "want all started meanwhile") }
-		round := b.round(b.dispatcher(&crowd{b.Store, arrive}, dispatcher.Config{}))
-		equal(t, dispatcher.Round{}, round)
-	})
-}
-
 // lostReply is a store whose scripts run but whose replies do not arrive.
 type lostReply struct {
 	*store.Store
@@ -216,14 +206,6 @@ func TestAStartWhoseReplyIsLostIsNotRepeated(t *testing.T) {
 		got := len(b.List(b.Store.Keys.Input))
 		failIf(t, got != 2, "want 2 entries, got %d", got)
 	})
-}
-
-// unshared lets a dispatcher see all that is due, as if it were alone.
-type unshared struct{ *store.Store }
-
-func (s unshared) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
-	asked.Owner = ""
-	return s.Store.ReadDue(ctx, asked)
 }
 
 func TestManyDispatchersStartEachModelOnce(t *testing.T) {

@@ -51,7 +51,7 @@ func TestAnAttemptTakesAllOfItsKeysOrNone(t *testing.T) {
 func TestTwoDispatchersTogetherStartNoMoreThanTheLimit(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.fleet(fourAHost, uidsOf("t1", 10)...)
-		other := b.dispatcher(unshared{b.Store}, dispatcher.Config{Batch: 4, NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 4, NewUID: func() string { return fmt.Sprint("other-", time.Now().UnixNano()) }})
 		once := true
 		first := &interrupted{Store: b.Store, before: func() {
 			if once {

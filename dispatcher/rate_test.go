@@ -97,7 +97,7 @@ func TestARetryAfterOfAStatus429LetsNobodyStartAtASlotBeforeThat(t *testing.T) {
 func TestTwoDispatchersStartNoTwoOfAKeyWithinAnInterval(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		held := uidsOf("t1", 3)
-		other := b.dispatcher(unshared{b.Store}, dispatcher.Config{Batch: 1})
+		other := b.dispatcher(b.Store, dispatcher.Config{Owner: "a", Batch: 1})
 		b.fleet(sixAMinute, held...)
 		b.settle(other)
 		b.Clock.Turn(time.Minute)

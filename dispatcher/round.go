@@ -27,11 +27,6 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 	if d.notified {
 		asked.Pause = 0
 	}
-	d.met, d.meets = d.meets, map[string]bool{}
-	asked.Room = min(2*d.window.size, d.config.MaxQueued) // it may double in this round
-	if d.counted {
-		asked.Room += d.config.Batch
-	}
 	due, err := d.store.ReadDue(ctx, asked)
 	if err != nil {
 		return Round{}, err
@@ -50,16 +45,17 @@ func (d *Dispatcher) RunOnce(ctx context.Context) (Round, error) {
 		}
 	}
 	free := max(0, d.window.size-due.Queued)
-	work := work{due: due, left: (free + due.Sharers - 1) / max(1, due.Sharers)}
+	free = (free + due.Sharers - 1) / max(1, due.Sharers) // its share: more would be read and decided for nothing
+	work := work{due: due, left: free}
 	if err := d.checkBlockers(ctx, &work); err != nil {
 		return Round{}, err
 	}
-	full := due.Waiting+len(work.waiting) > free
+	full := len(due.Urgent)+len(due.Due)+len(work.waiting) > free
 	spare := d.config.Batch
 	if due.Gates.Empty() && !d.counted {
 		spare = 0
 	}
-	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, work.left, spare)
+	work.due.Urgent, work.due.Due = d.admit(due.Urgent, due.Due, free, spare)
 	if full {
 		d.window = d.window.fill(due.Now)
 	}
@@ -287,7 +283,7 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	// A refresh_at that cannot be read is a fault; to start now is safe, to wait for it would be for ever.
 	unreadable := record.RefreshUnreadable() && !record.Disabled && !record.Running()
 	if !record.Due(now) && !unreadable {
-		return d.mend(record)
+		return record.Mend() // another process was faster, or the set is wrong
 	}
 	if w.left == 0 {
 		return nil
@@ -302,22 +298,13 @@ func (w *work) starts(record *store.Record, decision model.Decision) *store.Tran
 	return record.Decide(decision, w.due.Now)
 }
 
-// mend writes the sets of a model anew that stands in one of them for nothing. Mostly another process was only faster, and nothing is
-// written: whom the next round meets too stands there by mistake.
-func (d *Dispatcher) mend(record *store.Record) *store.Transition {
-	if d.meets[record.UID] = true; !d.met[record.UID] {
-		return nil
-	}
-	return record.Mend()
-}
-
 // changeFreshness decides about a model whose freshness is to change, whatever it does.
 func (d *Dispatcher) changeFreshness(record *store.Record, now time.Time) *store.Transition {
 	switch at := record.Scores().StaleAt; {
 	case !record.Exists:
 		return record.Remove()
 	case at.IsZero() || at.After(now):
-		return d.mend(record)
+		return record.Mend() // another process was faster, or the set is wrong
 	}
 	return record.Decide(record.ChangeFreshness(now), now)
 }

@@ -311,7 +311,6 @@ func TestAModelThatStandsAmongThoseThatGrowOldByMistakeIsTakenOut(t *testing.T) 
 			b.Redis.ZAdd(t.Context(), b.Store.Keys.StaleAt, redis.Z{Score: 1, Member: uid})
 		}
 		b.round(d)
-		b.round(d) // whom it meets again stands there by mistake
 		got := fmt.Sprint(b.Scores(b.Store.Keys.StaleAt))
 		failIf(t, got != fmt.Sprintf("map[watched:%d]", fixture.Start.Add(time.Hour).UnixMilli()), "among those that grow old stand %s", got)
 		failIf(t, b.Stats()["became_late"] != 0, "a wrong set has told something")

@@ -1,8 +1,7 @@
 -- Reads the clock, what is due or urgent, whose deadline has passed, whose freshness changes, and when any of it
 -- happens next. It is also the heartbeat of a dispatcher, and shares the work among the living, so that they do not all
--- decide about the same models. By the order of their names, each leaves what is due to those before it for a while,
--- and what they have seen for a lease. When there is more than one page, or something was left for a lease, each has a
--- share, which is another's in the next lease.
+-- decide about the same models: by the order of their names, each reads a page of its own when there is more than one
+-- page, and otherwise leaves what is there to those before it for a while.
 --
 -- KEYS[1] <queue>:due zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
 -- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> deadline_at in Unix ms
@@ -20,13 +19,12 @@
 -- ARGV[3] owner, "" = it shares with nobody, and is not noted
 -- ARGV[4] lease in ms: a dispatcher without a heartbeat for so long is dead
 -- ARGV[5] how long a dispatcher leaves what is there to each one before it, in ms
--- ARGV[6] how many entries there may be in input
--- Returns {now in Unix ms, entries in input, how many dispatchers share what is there, next due, next deadline and next
+-- Returns {now in Unix ms, entries in input, how many dispatchers share what is due, next due, next deadline and next
 --   urgent start in Unix ms or "", {due uids}, {expired uids}, {urgent uids}, the front that was noted last or "",
 --   {fields and values of holds}, {gates to look at}, until when the owner alone looks at them in Unix ms or "",
 --   {fields and values of limits}, {those of calendars}, {uids whose freshness changes}, {which keys are of another
---   type}, which share of the uids is the owner's, from 0}, lists with the oldest first. Of these keys, holds, limits
---   and calendars keep everything from starting, and the others count as empty
+--   type}}, lists with the oldest first. Of these keys, holds, limits and calendars keep everything from starting, and
+--   the others count as empty
 -- include: clock
 -- include: types
 -- include: misfits
@@ -44,50 +42,42 @@ if stop then
 end
 local starts = not (unfit[7] or unfit[9] or unfit[10])
 
-local before, living, seen = 0, 1, 0 -- seen: when one of those before the owner has looked last
+local before, living = 0, 1
 if owner ~= '' and not unfit[4] then
   redis.call('ZREMRANGEBYSCORE', dispatchers, '-inf', now - lease)
   redis.call('ZADD', dispatchers, now, owner) --@ heartbeat
-  local others = redis.call('ZRANGEBYSCORE', dispatchers, '-inf', now, 'WITHSCORES')
-  living = #others / 2
-  for i = 1, #others, 2 do
-    if others[i] < owner then
-      before, seen = before + 1, math.max(seen, tonumber(others[i + 1])) --@ rank
+  local others = redis.call('ZRANGEBYSCORE', dispatchers, '-inf', now)
+  living = #others
+  for _, other in ipairs(others) do
+    if other < owner then
+      before = before + 1 --@ rank
     end
   end
 end
-local function count(set, to)
-  return living > 1 and tonumber(redis.pcall('ZCOUNT', set, '-inf', to)) or 0
-end
-local waiting, left = 0, 0 -- left: for a lease
-for _, set in ipairs({due, running, urgent, stale_at}) do
-  waiting, left = waiting + count(set, now), left + count(set, now - lease)
-end
-local shared = waiting > limit or left > 0 --@ left
-local sharers = shared and living or 1
-local share = shared and (before + math.floor(now / lease)) % living or 0 --@ turn
-local wait = shared and 0 or pause * before
-local since = wait == 0 and '-inf' or string.format('(%.0f', seen) --@ seen
+pause = pause * before
 
--- read_page returns what of a set is there for the sharers, and when the owner has to look for what comes next.
-local function read_page(set, most)
-  local found = redis.call('ZRANGEBYSCORE', set, since, now - wait, 'LIMIT', 0, most * sharers)
-  local next = redis.call('ZRANGEBYSCORE', set, '(' .. now - wait, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
-  next = shared and #found == most * sharers and now + pause or next and next + wait
-  return found, next and string.format('%.0f', next) or ''
+-- read_page returns the page of a set that is the owner's, when it has to look for what comes next, and how much there
+-- is. Those before it look sooner. A page that it has not got yet may come at any time.
+local function read_page(set)
+  local count = living > 1 and redis.call('ZCOUNT', set, '-inf', now) or 0
+  local crowded = count > limit
+  local from, by = crowded and before * limit or 0, crowded and now or now - pause --@ share
+  local found = redis.call('ZRANGEBYSCORE', set, '-inf', by, 'LIMIT', from, limit)
+  local next = redis.call('ZRANGEBYSCORE', set, '(' .. by, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+  if from > 0 and #found == 0 then
+    next = now
+  end
+  return found, next and string.format('%.0f', next + pause) or '', count
 end
-local queued = redis.call('LLEN', input)
-local room = math.max(0, tonumber(ARGV[6]) - queued)
-local startable = math.min(limit, math.ceil(room / sharers) + 1)
-local is_due, next_due = read_page(due, startable) --@ due
-local expired, next_deadline = read_page(running, limit) --@ expired
+local is_due, next_due, due_count = read_page(due) --@ due
+local expired, next_deadline = read_page(running) --@ expired
 local is_urgent, next_urgent = {}, ''
 if starts and not unfit[5] then
-  is_urgent, next_urgent = read_page(urgent, startable) --@ urgent
+  is_urgent, next_urgent = read_page(urgent) --@ urgent
 end
 local ages, next_change = {}, ''
 if not unfit[11] and redis.call('EXISTS', stale_at) == 1 then -- mostly no policy promises any freshness
-  ages, next_change = read_page(stale_at, limit) --@ ages
+  ages, next_change = read_page(stale_at) --@ ages
 end
 
 -- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
@@ -104,6 +94,8 @@ for _, next in ipairs({next_gate or '', next_change}) do
   end
 end
 
+local queued = redis.call('LLEN', input)
+local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
 local function all(fields)
@@ -111,4 +103,4 @@ local function all(fields)
 end
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, starts and is_due or {},
   expired, is_urgent, noted, all(redis.pcall('HGETALL', holds)), due_gates, alone, all(redis.pcall('HGETALL', limits)),
-  all(redis.pcall('HGETALL', calendars)), ages, list_of(unfit), share}
+  all(redis.pcall('HGETALL', calendars)), ages, list_of(unfit)}

@@ -1,11 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"hash/crc32"
-	"math"
 	"slices"
 	"time"
 
@@ -21,9 +18,8 @@ type Due struct {
 	Now     time.Time
 	Queued  int              // entries in the input list
 	Front   model.HeadSample // of the input list, as it was noted last; zero: it never was
-	Sharers int              // dispatchers that share what is there, this one included
-	Waiting int              // models that all of them may start now, as far as they were read: at most one more each than there is room for
-	Urgent  []string         // uids that somebody wants to be started at once, oldest first; like those below, the share of this dispatcher
+	Sharers int              // dispatchers that start something of what is due now, this one included
+	Urgent  []string         // uids that somebody wants to be started at once, oldest first
 	Due     []string         // uids whose refresh_at has come, oldest first
 	Expired []string         // uids whose deadline has passed, oldest first
 	Ages    []string         // uids whose freshness changes, oldest first
@@ -45,15 +41,13 @@ type DueRequest struct {
 	Lease time.Duration
 	// Pause is how long a dispatcher leaves what is due to each one before it, unless there is more than one page of it.
 	Pause time.Duration
-	// Room is how many entries there may be in the input list; 0: any number.
-	Room int
 }
 
 // ReadDue reads the clock, and what is due and what has expired that is for this dispatcher to look at. It is also its heartbeat.
 func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	keys := []string{s.Keys.Due, s.Keys.Running, s.Keys.Input, s.Keys.Dispatchers, s.Keys.Urgent, s.Keys.Front, s.Keys.Holds, s.Keys.Gates, s.Keys.Limits, s.Keys.Calendars, s.Keys.StaleAt}
-	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 17, keys,
-		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds(), cmp.Or(asked.Room, math.MaxInt32))
+	now, reply, err := runTimed(ctx, s.Clients.Write, readDue, 16, keys,
+		s.clockArg(), asked.Limit, asked.Owner, asked.Lease.Milliseconds(), asked.Pause.Milliseconds())
 	if err != nil {
 		return Due{}, fmt.Errorf("read due models: %w", err)
 	}
@@ -73,9 +67,6 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 	}
 	due.Alone, _ = parseScore(Text(reply[11]))
 	due.Ages, due.Misfits = texts(reply[14]), append([]string(nil), texts(reply[15])...)
-	share, _ := reply[16].(int64)
-	due.Waiting = len(due.Urgent) + len(due.Due)
-	due.keep(share)
 	for _, next := range reply[2:5] {
 		at, err := parseScore(Text(next))
 		if err != nil {
@@ -86,20 +77,6 @@ func (s *Store) ReadDue(ctx context.Context, asked DueRequest) (Due, error) {
 		}
 	}
 	return due, nil
-}
-
-// keep keeps a share, numbered from 0, of what several dispatchers do.
-func (d *Due) keep(share int64) {
-	for _, uids := range []*[]string{&d.Urgent, &d.Due, &d.Expired, &d.Ages} {
-		if d.Sharers > 1 {
-			*uids = slices.DeleteFunc(*uids, func(uid string) bool { return shareOf(uid, d.Sharers) != share })
-		}
-	}
-}
-
-// shareOf spreads uids evenly, also those that follow each other: a checksum alone does not.
-func shareOf(uid string, of int) int64 {
-	return int64(uint64(crc32.ChecksumIEEE([]byte(uid))*2654435769) * uint64(of) >> 32)
 }
 
 // Retire tells the other dispatchers that one has ended.

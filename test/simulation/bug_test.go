@@ -103,10 +103,9 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
 
-	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, limit) local expired = {}"},
+	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running) local expired = {}"},
 	{name: "due models are ignored when many wait", first: 29, file: "read-due.lua", mark: "due",
-		line: "local is_due, next_due = read_page(due, startable) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
-	{name: "nobody reads the second share", first: 130, file: "read-due.lua", mark: "turn", line: "local share = 0"},
+		line: "local is_due, next_due, due_count = read_page(due) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
 
 	{name: "a pool is told of entries once", first: 70, pools: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
 	{name: "a pool pops", mark: "take", line: "local entry = redis.call('LPOP', input)"},

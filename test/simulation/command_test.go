@@ -166,8 +166,6 @@ func (d *deed) read(k store.Keys, command redis.Cmder) {
 	switch {
 	case keys[0] == k.Due && slices.Contains(keys, k.Dispatchers):
 		d.looks = true
-		reply, _ := command.(*redis.Cmd).Slice()
-		d.partial = len(reply) > 2 && reply[2] != int64(1)
 	case keys[0] == k.Front:
 		d.note = &note{count(values[1]), count(values[2])}
 	case len(keys) > 2 && keys[1] == k.Gates && keys[2] == k.Forwarded:

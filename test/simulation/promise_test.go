@@ -84,7 +84,6 @@ func (p *replay) checkStopped() {
 type sight struct {
 	*snapshot
 	now     time.Time
-	partial bool // it has seen its share of what is there
 	meddled bool // somebody else had written into a set
 }
 
@@ -130,7 +129,7 @@ func (p *replay) checkRoom() {
 		}
 	}
 	urgent, others := p.saw.due()
-	if len(p.oracle.meddled) > 0 || p.saw.partial || p.saw.count() > p.batch {
+	if len(p.oracle.meddled) > 0 || p.saw.count() > p.batch {
 		return // it may have seen a part of this, or something else
 	}
 	room := max(0, p.window-len(p.saw.input))

@@ -204,7 +204,6 @@ type deed struct {
 	commits   string           // the poller that commits; empty: a dispatcher or an operator does
 	alive     string           // a poller or a worker pool that gives a heartbeat
 	looks     bool             // a dispatcher reads what is due
-	partial   bool             // it reads its share of that
 	pops      bool             // it pops attempts from the input list
 	work      bool             // it may move attempts between the input list and those of worker pools
 	few       bool             // few signatures of failures are kept apart
@@ -277,7 +276,7 @@ func (w *world) execute(a *actor, c *call) error {
 	}
 	w.enter(d)
 	if a != nil && d.looks {
-		a.began.saw = &sight{snapshot: d.after, now: d.now, partial: d.partial, meddled: len(w.oracle.meddled) > 0}
+		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0}
 	}
 	return err
 }
