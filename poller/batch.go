@@ -31,10 +31,10 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	return b, nil
 }
 
-// claimAhead claims the batch behind one that is full; nil: there is none, or what is before it has commands. These may wait, and change what nobody
-// but themselves knows.
+// claimAhead claims the batch behind one that is full; nil: there is none, or this one holds what was left before, so that more and more would be
+// claimed, or it has commands. These may wait, and change what nobody but themselves knows.
 func (p *Poller) claimAhead(ctx context.Context, b *batch, more func() bool) (*batch, error) {
-	if len(b.messages) < p.config.Batch || b.commands() || !more() {
+	if p.left || len(b.messages) < p.config.Batch || b.commands() || !more() {
 		return nil, nil
 	}
 	next, err := p.claim(ctx, len(b.messages))

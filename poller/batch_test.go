@@ -155,6 +155,20 @@ func TestTheNextBatchDoesNotOvertakeWhatIsLeftOfTheLast(t *testing.T) {
 	})
 }
 
+func TestWhatWaitsKeepsAPollerFromClaimingMoreAndMore(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a", "b", "c", "d", "e", "f")
+		b.succeed("a", "b", "c", "d", "e", "f")
+		queue := &told{Store: b.Store, conflicts: true}
+		p := b.poller(queue, poller.Config{Batch: 2})
+		for range 3 {
+			testkit.Got(p.RunAhead(t.Context(), always, inTurn))(t)
+		}
+		claim := testkit.Got(b.Store.Claim(t.Context(), "p1", 0, 0, time.Second))(t)
+		failIf(t, len(claim.Messages) != 4, "want no more than two batches in hand, found %d messages", len(claim.Messages))
+	})
+}
+
 // stopping ends a poller in the middle of its first commit.
 type stopping struct {
 	*store.Store

@@ -44,6 +44,8 @@ type Poller struct {
 	logbook *logbook.Logbook
 	adopted time.Time // when expired pollers were last looked for, on the clock of Redis; run goroutine only
 
+	left bool // the last batch left something; run goroutine only
+
 	unreachable time.Time // until when other parts of the queue are left alone, on the clock of Redis; run goroutine only
 
 	bulks bulks // run goroutine only

@@ -57,7 +57,8 @@ func (p *Poller) runBatch(ctx context.Context, b *batch, all *Round, more func()
 	}
 	round, err := p.finish(ctx, b)
 	wait()
-	if all.add(round); round.Applied+round.Settled < round.Claimed { // what is left comes before the next
+	all.add(round)
+	if p.left = err != nil || round.Applied+round.Settled < round.Claimed; p.left { // what is left comes before the next
 		next = nil
 	}
 	return next, cmp.Or(err, failed)

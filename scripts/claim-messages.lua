@@ -7,7 +7,7 @@
 -- before it claims more, but in a queue of several parts, where some may wait for another part. Commands fill at most
 -- half of the room (there: of the limit) unless there are few results, and come behind them: a result that has arrived
 -- counts before a command that may take away its fence. Of a message that is too large only the first 1,000 bytes are
--- kept. Of either list no more is moved when the bytes are used up, which up to 25 messages do that are moved together.
+-- kept. Of either list no more is moved when the bytes are used up, which up to 8 messages do that are moved together.
 --
 -- KEYS[1] <queue>-control list LLEN LPOP
 -- KEYS[2] <queue>-output list LLEN LPOP
@@ -77,7 +77,7 @@ end
 
 -- claim moves so many messages behind the entries that stand in another list, until the bytes are used up. They are
 -- kept together, and commands are numbered on from a number. The first is popped alone, as it may be huge; then as many
--- at once, up to 25, as there are bytes for if none is larger than those before.
+-- at once, up to 8, as there are bytes for if none is larger than those before.
 local function claim(list, kept_in, stand, most, number)
   local left, kept, size, seen = max_bytes, {}, 1, 1
   for _, entry in ipairs(stand) do
@@ -99,7 +99,7 @@ local function claim(list, kept_in, stand, most, number)
       kept[#kept + 1] = entry
       stand[#stand + 1] = entry
     end
-    size = math.max(1, math.min(25, math.floor(left / seen)))
+    size = math.max(1, math.min(8, math.floor(left / seen)))
   end
   for first, last in chunks(kept) do
     redis.call('RPUSH', kept_in, unpack(kept, first, last)) --@ keep
