@@ -19,9 +19,10 @@ import (
 type told struct {
 	*store.Store
 	calls     []string
-	fails     bool   // the first commit
-	conflicts bool   // each commit, and nothing is applied
-	meanwhile func() // happens behind the first claim
+	commits   int
+	fails     bool             // the first commit
+	conflicts func(n int) bool // whether the n-th commit does, so that nothing of it is applied
+	meanwhile func()           // happens behind the first claim
 }
 
 func (s *told) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
@@ -40,11 +41,12 @@ func (s *told) Read(ctx context.Context, uids []string, commands []*model.Comman
 
 func (s *told) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	s.calls = append(s.calls, fmt.Sprint("commit ", len(batch.Items)))
+	s.commits++
 	if s.fails {
 		s.fails = false
 		return nil, errRedis
 	}
-	if s.conflicts {
+	if s.conflicts != nil && s.conflicts(s.commits) {
 		return slices.Repeat([]store.Code{store.CodeConflict}, len(batch.Items)), nil
 	}
 	return s.Store.Commit(ctx, batch)
@@ -103,6 +105,29 @@ func TestTheNextBatchIsReadBeforeTheLastIsCommittedUnlessThatMayChangeIt(t *test
 	}
 }
 
+func TestABatchThatWasReadAheadIsReadAgainAfterAConflict(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a", "b", "c", "d")
+		b.succeed("a", "b", "c", "d")
+		queue := &told{conflicts: func(n int) bool { return n == 2 }}
+		round, err := b.ahead(queue)
+		must(t, err)
+		failIf(t, round.Applied != 4 || round.Left != 0, "want all applied, got %+v", round)
+		equal(t, []string{"commit 2", "claim 0 behind 2", "commit 2", "read [c d]", "commit 2"}, queue.calls[4:])
+	})
+}
+
+func TestARoundTellsWhatBecameOfAllItsBatches(t *testing.T) {
+	both(t, func(t *testing.T, b *bundle) {
+		b.running("a", "b")
+		b.Say(b.result("success", "a"), "garbage", b.result("success", "b"), "garbage")
+		round, err := b.ahead(&told{})
+		must(t, err)
+		round.Leads = false
+		equal(t, poller.Round{Claimed: 4, Applied: 2, Settled: 2, Rejected: 2}, round)
+	})
+}
+
 func (b *bundle) succeed(uids ...string) {
 	b.t.Helper()
 	for _, uid := range uids {
@@ -144,11 +169,11 @@ func TestTheNextBatchDoesNotOvertakeWhatIsLeftOfTheLast(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c", "d")
 		b.succeed("a", "b", "c", "d")
-		queue := &told{conflicts: true}
+		queue := &told{conflicts: func(int) bool { return true }}
 		round, err := b.ahead(queue)
 		must(t, err)
 		failIf(t, round.Left != 2 || slices.Contains(queue.calls, "claim 0 behind 2"), "want the round ended, got %+v and %q", round, queue.calls)
-		queue.conflicts = false
+		queue.conflicts = nil
 		_, err = b.ahead(queue)
 		must(t, err)
 		b.ExpectStats("want each applied once", map[string]int{"success": 4, "duplicate": 0})
@@ -191,4 +216,30 @@ func TestAPollerThatIsStoppedFinishesAllThatItHasClaimed(t *testing.T) {
 	b.ExpectStats("want both batches applied", map[string]int{"success": 4})
 	left := b.List(b.Store.Keys.Output)
 	failIf(t, len(left) != 2 || len(b.Scores(b.Store.Keys.Pollers)) != 0, "want two messages for others, got %v, and no poller", left)
+}
+
+// paced notes behind how many results each claim asks, and ends a poller at the first claim of its second round.
+type paced struct {
+	*store.Store
+	stop   func()
+	behind []int
+}
+
+func (s *paced) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
+	if s.behind = append(s.behind, inHand); inHand == 0 && len(s.behind) > 1 {
+		s.stop()
+	}
+	return s.Store.Claim(ctx, owner, inHand, limit, lease)
+}
+
+func TestARoundEndsBehindEightBatchesHoweverMuchIsThere(t *testing.T) {
+	t.Parallel()
+	b := &bundle{fixture.Live(t, testkit.Miniredis(t)), t}
+	b.Say(slices.Repeat([]string{"garbage"}, 20)...)
+	ctx, stop := context.WithCancel(t.Context())
+	queue := &paced{Store: b.Store, stop: stop}
+	must(t, b.poller(queue, poller.Config{Batch: 2}).Run(ctx))
+	equal(t, []int{0, 2, 2, 2, 2, 2, 2, 2, 0}, queue.behind)
+	left := b.List(b.Store.Keys.Output)
+	failIf(t, len(left) != 2, "want nine batches done, got %d messages left", len(left))
 }

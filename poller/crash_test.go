@@ -176,31 +176,44 @@ func TestADeadPollerIsAdoptedWithinItsLeaseHoweverTheClockJumps(t *testing.T) {
 
 // Each call of a round fails in its turn: the error is told, and what the round has left undone the next ones do, and nothing twice.
 func TestARoundOfWhichACallFailsIsToldAndTheNextRoundsDoTheRest(t *testing.T) {
-	for n := 1; ; n++ {
-		b := setup(t, testkit.Miniredis(t))
-		b.running("a", "b")
-		b.Say(b.result("success", "b"))
-		_, err := b.Store.Claim(t.Context(), "dead", 0, 10, time.Minute)
-		must(t, err)
-		b.Clock.Turn(30 * time.Second)
-		b.Say(b.result("success", "a"), "garbage")
-		p, fault := b.poller(b.Store, poller.Config{}), new(testkit.Fault)
-		b.Intercept(fault)
-		fault.Arm(n)
-		_, err = p.RunOnce(t.Context())
-		struck := fault.Struck()
-		fault.Arm(0)
-		failIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
-		for range 3 {
-			b.roundOf(p)
-		}
-		stats := b.Stats()
-		failIf(t, stats["success"] != 2 || stats["malformed"] != 1 || stats["duplicate"] != 0, "call %d: want each message applied once, got %v", n, stats)
-		if !struck {
-			failIf(t, n < 5, "want more calls than %d", n)
-			return
-		}
+	rounds := map[string]func(*poller.Poller) (poller.Round, error){
+		"one batch":                   func(p *poller.Poller) (poller.Round, error) { return p.RunOnce(t.Context()) },
+		"batches that are read ahead": func(p *poller.Poller) (poller.Round, error) { return p.RunAhead(t.Context(), always, inTurn) },
 	}
+	for name, round := range rounds {
+		t.Run(name, func(t *testing.T) {
+			n := 1
+			for setup(t, testkit.Miniredis(t)).failOnce(n, round) {
+				n++
+			}
+			failIf(t, n < 5, "want more calls than %d", n)
+		})
+	}
+}
+
+// failOnce does a round of which the n-th call fails, and those that do the rest. It reports whether there was such a call.
+func (b *bundle) failOnce(n int, round func(*poller.Poller) (poller.Round, error)) (struck bool) {
+	b.t.Helper()
+	b.running("a", "b", "c", "d")
+	b.succeed("b")
+	_, err := b.Store.Claim(b.t.Context(), "dead", 0, 10, time.Minute)
+	must(b.t, err)
+	b.Clock.Turn(30 * time.Second)
+	b.Say(b.result("success", "a"), "garbage")
+	b.succeed("c", "d")
+	p, fault := b.poller(b.Store, poller.Config{Batch: 2}), new(testkit.Fault)
+	b.Intercept(fault)
+	fault.Arm(n)
+	_, err = round(p)
+	struck = fault.Struck()
+	fault.Arm(0)
+	failIf(b.t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
+	for range 4 {
+		b.roundOf(p)
+	}
+	stats := b.Stats()
+	failIf(b.t, stats["success"] != 4 || stats["malformed"] != 1 || stats["duplicate"] != 0, "call %d: want each message applied once, got %v", n, stats)
+	return struck
 }
 
 type cannotResign struct{ *store.Store }
