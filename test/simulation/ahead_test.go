@@ -94,7 +94,8 @@ func (w *world) newAhead(owner string, batch int) (role, error) {
 	return aheadRole{pollerRole{p, w.queue, owner}, queue}, err
 }
 
-// rash reads every batch ahead, also models that the batch in front may change.
+// rash reads every batch ahead, also models that the batch in front may change, and throws away what it reads: it plants the order of the calls, not the
+// harm, and only ahead itself finds it. A status that is said again is what would be lost; a test of the poller shows that.
 type rash struct{ *ahead }
 
 func (s rash) Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error) {
@@ -112,7 +113,7 @@ func (s rash) Claim(ctx context.Context, owner string, inHand, limit int, lease 
 	return claim, err
 }
 
-// tardy commits a batch behind the next.
+// tardy commits a batch behind the next; ahead finds it by the order of the calls.
 type tardy struct {
 	*ahead
 	late store.Batch
@@ -134,6 +135,6 @@ func (s *tardy) Commit(ctx context.Context, batch store.Batch) ([]store.Code, er
 
 // aheadBugs are those of rounds that overlap.
 var aheadBugs = []bug{
-	{name: "a model is in two batches", over: func(s *ahead) poller.Store { return rash{s} }},
-	{name: "the first of two batches is late", over: func(s *ahead) poller.Store { return &tardy{ahead: s} }},
+	{name: "a batch is read ahead whose models the one in front changes", over: func(s *ahead) poller.Store { return rash{s} }},
+	{name: "a batch is committed before the one in front", over: func(s *ahead) poller.Store { return &tardy{ahead: s} }},
 }
