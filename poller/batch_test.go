@@ -184,7 +184,7 @@ func TestWhatWaitsKeepsAPollerFromClaimingMoreAndMore(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.running("a", "b", "c", "d", "e", "f")
 		b.succeed("a", "b", "c", "d", "e", "f")
-		queue := &told{Store: b.Store, conflicts: true}
+		queue := &told{Store: b.Store, conflicts: func(int) bool { return true }}
 		p := b.poller(queue, poller.Config{Batch: 2})
 		for range 3 {
 			testkit.Got(p.RunAhead(t.Context(), always, inTurn))(t)
