@@ -78,6 +78,20 @@ func TestNobodyChangesAPolicyThatManyShare(t *testing.T) {
 	failIf(t, !same || string(text) != fresh.text, "expected what was read first, found %s", text)
 }
 
+func TestAPolicyThatIsReadOnceAGenerationIsNotForgotten(t *testing.T) {
+	var m inlines
+	first := []byte(`{"timeout":"1h"}`)
+	was, err := m.read(first)
+	must(t, err)
+	for i := 0; m.previous == nil; i++ {
+		_, err := m.read(fmt.Appendf(nil, `{"timeout":"%ds"}`, i+1))
+		must(t, err)
+	}
+	is, err := m.read(first)
+	must(t, err)
+	failIf(t, is != was || m.recent[string(first)] != was, "expected what was read before, and kept for one generation more")
+}
+
 func TestWhatIsRememberedOfPoliciesIsBounded(t *testing.T) {
 	var m inlines
 	first := []byte(`{"timeout":"1h"}`)

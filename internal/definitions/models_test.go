@@ -60,6 +60,21 @@ func TestModelsAreReadFromEveryFormat(t *testing.T) {
 	}
 }
 
+func TestALineTellsWhetherItsRuleIsInWordsHoweverItWritesTheName(t *testing.T) {
+	for line, want := range map[string]bool{
+		`{"uid":"a","policy":{"rrule":"daily at 7am"}}`:      true,
+		`{"uid":"a","policy":{"rr\u0075le":"daily at 7am"}}`: true,
+		`{"uid":"a","policy":{"rrule":"FREQ=DAILY"}}`:        false,
+		`{"uid":"a","policy":{"timeout":"1h"}}`:              false,
+		`{"uid":"a","rrule":"daily at 7am"}`:                 true,
+	} {
+		must(t, ReadModels("m.jsonl", strings.NewReader(line), FormatAuto, func(m Model) error {
+			failIf(t, m.Err != nil || m.InWords() != want, "%s: want %t, error %v", line, want, m.Err)
+			return nil
+		}))
+	}
+}
+
 func TestAnErrorNamesTheLineAndTheField(t *testing.T) {
 	for name, test := range map[string]struct {
 		name, text string

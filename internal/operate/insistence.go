@@ -23,7 +23,7 @@ type insistence struct {
 func (s *saving) insist(part *store.Store) store.Executor {
 	log := cmp.Or(s.operator.Log, new(zerolog.Nop()))
 	i := &insistence{patience: cmp.Or(s.operator.patience, patience)}
-	i.retry = backoff.New(backoff.Config{Part: "save", What: "a batch", First: 100 * time.Millisecond, Max: 5 * time.Second, Log: log})
+	i.retry = backoff.New(backoff.Config{Part: "save", What: "a batch", First: cmp.Or(s.operator.pause, firstPause), Max: 5 * time.Second, Log: log})
 	return &store.Insistent{Executor: part, Again: i.again}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -35,7 +36,7 @@ func saver(t *testing.T, server *testkit.Server, parts int, answers time.Duratio
 	must(t, queue.LoadScripts(t.Context()))
 	must(t, Execute(t.Context(), queue, []*Request{put(t, "m0", 1), put(t, "m1", 1), put(t, "m2", 1)}))
 	client.AddHook(hook)
-	return Operator{Queue: queue}
+	return Operator{Queue: queue, pause: time.Microsecond}
 }
 
 // save saves a new model, one that is as it was, others that are not, one of them twice, and a wish.
@@ -59,11 +60,11 @@ var saved = map[string]int{ResultCreated: 2, ResultUpdated: 3, ResultUnchanged: 
 // errUnanswered is what go-redis says of a call that takes too long.
 var errUnanswered = &net.OpError{Op: "read", Err: errors.New("i/o timeout")}
 
-// unanswered lets the n-th call fail, before Redis has carried it out or after that.
-func unanswered(n int64, late bool) (hook testkit.Hook, struck func() bool) {
+// unanswered lets calls with these numbers fail, before Redis has carried them out or after that. It has struck when there was the first of them.
+func unanswered(late bool, numbers ...int64) (hook testkit.Hook, struck func() bool) {
 	var calls atomic.Int64
 	return func(_ context.Context, commands []redis.Cmder, next func() error) error {
-		is := commands[0].Name() != "hello" && calls.Add(1) == n
+		is := commands[0].Name() != "hello" && slices.Contains(numbers, calls.Add(1))
 		if is && late || !is {
 			if err := next(); !is {
 				return err
@@ -73,7 +74,7 @@ func unanswered(n int64, late bool) (hook testkit.Hook, struck func() bool) {
 			command.SetErr(errUnanswered)
 		}
 		return errUnanswered
-	}, func() bool { return calls.Load() >= n }
+	}, func() bool { return calls.Load() >= numbers[0] }
 }
 
 func TestASaveOfWhichACallIsNotAnsweredSavesEachModelOnce(t *testing.T) {
@@ -83,7 +84,7 @@ func TestASaveOfWhichACallIsNotAnsweredSavesEachModelOnce(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for n := int64(1); ; n++ {
 			server.Flush(t)
-			hook, struck := unanswered(n, late)
+			hook, struck := unanswered(late, n)
 			tally, err := save(t, saver(t, server, 2, testkit.Limit, hook))
 			must(t, err)
 			if !struck() {
@@ -94,6 +95,14 @@ func TestASaveOfWhichACallIsNotAnsweredSavesEachModelOnce(t *testing.T) {
 			failIf(t, diff != "", "call %d is not answered, though carried out: %v (-want +got):\n%s", n, late, diff)
 		}
 	}
+}
+
+func TestThePatienceOfASaveBeginsAnewWithEachAnswer(t *testing.T) {
+	hook, _ := unanswered(false, 1, 4) // of the read, which takes two, and then the commit
+	tally, err := save(t, saver(t, testkit.Miniredis(t), 1, testkit.Limit, hook))
+	must(t, err)
+	diff := cmp.Diff(saved, tally.Results)
+	failIf(t, diff != "", "(-want +got):\n%s", diff)
 }
 
 func pass(_ context.Context, _ []redis.Cmder, next func() error) error { return next() }
@@ -108,18 +117,21 @@ func TestARedisThatStandsStillOnlyDelaysASave(t *testing.T) {
 	server.Flush(t)
 	goOn := func() { server.Signal(t, syscall.SIGCONT) }
 	t.Cleanup(goOn)
-	var stopped atomic.Bool
+	var stopped, silent atomic.Bool
 	hook := func(_ context.Context, commands []redis.Cmder, next func() error) error {
-		if commands[0].Name() == "evalsha" && !stopped.Swap(true) {
-			server.Signal(t, syscall.SIGSTOP)
-			defer goOn()
+		if commands[0].Name() != "evalsha" || stopped.Swap(true) {
+			return next()
 		}
-		return next()
+		server.Signal(t, syscall.SIGSTOP)
+		defer goOn()
+		err := next()
+		silent.Store(err != nil && !store.Answered(err))
+		return err
 	}
 	tally, err := save(t, saver(t, server, 2, 200*time.Millisecond, testkit.Hook(hook)))
 	must(t, err)
 	diff := cmp.Diff(saved, tally.Results) + cmp.Diff(want, server.Dump(t))
-	failIf(t, !stopped.Load() || diff != "", "(-want +got):\n%s", diff)
+	failIf(t, !silent.Load() || diff != "", "the stopped server left the call unanswered: %t (-want +got):\n%s", silent.Load(), diff)
 }
 
 // While nobody knows whether a commit was carried out, others go on.
@@ -142,15 +154,17 @@ func TestWhatOthersDoMeanwhileIsNotTakenForTheSave(t *testing.T) {
 		client := server.Client(t)
 		other := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, fixed))(t)
 		meanwhile = func() {
-			must(t, Execute(t.Context(), other, []*Request{put(t, "m0", 9), put(t, "new", 9), ask(model.CommandDisable, "soon")}))
+			labelled := put(t, "m0", 2)
+			labelled.Command.Definition.Labels = map[string]string{"by": "another"} // which alone differs from the save
+			must(t, Execute(t.Context(), other, []*Request{labelled, put(t, "new", 9), ask(model.CommandDisable, "soon")}))
 		}
 		tally, err := save(t, o)
 		must(t, err)
 		got := map[string]string{}
 		for uid, r := range testkit.Got(other.Parts[0].Load(t.Context(), []string{"m0", "new", "soon"}))(t) {
-			got[uid] = fmt.Sprint(r.Payload, " ", r.Disabled)
+			got[uid] = fmt.Sprint(r.Payload, " ", len(r.Labels), " ", r.Disabled)
 		}
-		want := map[string]string{"m0": `{"n":2} false`, "new": `{"n":2} false`, "soon": fmt.Sprint(`{"n":1} `, late)}
+		want := map[string]string{"m0": `{"n":2} 0 false`, "new": `{"n":2} 0 false`, "soon": fmt.Sprint(`{"n":1} 0 `, late)}
 		diff := cmp.Diff(want, got) + cmp.Diff(map[string]int{ResultCreated: 1, ResultUpdated: 4, ResultUnchanged: 1}, tally.Results)
 		failIf(t, diff != "", "carried out before the others came: %v (-want +got):\n%s", late, diff)
 	}

@@ -21,6 +21,7 @@ type Operator struct {
 	Log *zerolog.Logger
 
 	patience time.Duration // how long a save goes on without an answer; 0: patience
+	pause    time.Duration // after the first call without one; 0: firstPause
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.

@@ -174,6 +174,9 @@ const (
 // a snapshot.
 const patience = 2 * time.Minute
 
+// firstPause is how long a save leaves Redis alone after a call that it does not answer. Each further one doubles it.
+const firstPause = 100 * time.Millisecond
+
 // Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order. A batch that Redis
 // does not answer is tried again, and saved once.
 func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
