@@ -38,7 +38,7 @@ func newOutside(s *servers, start time.Time, out output, w *workers) *outside {
 	moved.feed = path(uidSteady)
 	o.reactions = []*reaction{
 		{uidManual, model.EventCreate, 1, "somebody asks for a refresh by hand", o.run(uidManual)},
-		{uidBanner, model.EventStart, 1, "the banner is edited while its first edition is being refreshed", o.save(byUID[uidBanner], 2)},
+		{uidBanner, model.EventStarted, 1, "the banner is edited while its first edition is being refreshed", o.save(byUID[uidBanner], 2)},
 		{uidBanner, model.EventUpdate, 1, "", func(context.Context) error { close(o.feeds.banner); return nil }},
 		{uidMoved, model.EventFailure, 1, "the owner reads the reason and saves the new address", o.save(moved, 2)},
 		{uidHangs, model.EventTimeout, 2, "a worker answers for the first attempt, long after its deadline", func(ctx context.Context) error {
