@@ -88,10 +88,7 @@ local function claim(list, kept_in, stand, most, number)
     local messages = redis.call('LPOP', list, asked) or {}
     most = #messages == asked and most - asked or 0
     for _, message in ipairs(messages) do
-      left, number = left - #message, number and number + 1
-      if #message > seen then
-        seen = #message
-      end
+      left, seen, number = left - #message, math.max(seen, #message), number and number + 1
       local entry = number and string.format('n%.0f ', number) .. message or 'o' .. message
       if #message > largest then
         entry = (number and 'C' or 'O') .. #message .. '/' .. largest .. ' ' .. string.sub(message, 1, 1000)

@@ -1,5 +1,6 @@
 -- Fingerprints of failures. The last three keys of an item are the groups of the fingerprint by which its model was
 -- failing, of that by which it fails now, and of other, which stands for those that are too many.
+
 -- notify_once tells people of a fingerprint by which more models fail than are ignored, once a day.
 local function notify_once(group, text, reason)
   local last = tonumber(redis.call('HGET', group.key, 'told_ms') or '')

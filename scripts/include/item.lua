@@ -1,4 +1,5 @@
 -- Items: the values of the one in hand are filled into the table of its kind.
+
 -- fill fills the notes and the fields, and steps behind the item.
 local function fill(item)
   local entry, set, notes, fields, place = item.entry, item.set, #item.notes, #item.fields, 6

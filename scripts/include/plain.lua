@@ -36,14 +36,8 @@ local function apply_plain(kind)
   end
   seen[uid] = true
   for i = 1, #changed do
-    local index = changed[i]
-    local place, add, remove = value_at[index.word], index.add, index.remove
-    if place and ARGV[at + place] ~= '' then
-      add[#add + 1] = ARGV[at + place] --@ plain score
-      add[#add + 1] = uid
-    else
-      remove[#remove + 1] = uid --@ plain leave
-    end
+    local place = value_at[changed[i].word]
+    score_in(changed[i], uid, place and ARGV[at + place] or '') --@ plain score
   end
   kind.uid, kind.first, kind.fault = uid, next_key, nil
   kind.history = value_at.history and ARGV[at + value_at.history]
