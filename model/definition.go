@@ -106,7 +106,8 @@ func CompleteAll(definitions []*Definition, usual policy.Policy) {
 	}
 	known, text := make(map[*policy.Draft]completed), textOf(usual)
 	for _, d := range definitions {
-		if d.refused = nil; !d.Partial() || d.inline.usual == text {
+		d.refused = nil
+		if !d.Partial() || d.inline.usual == text {
 			continue
 		}
 		c, is := known[d.inline.draft]

@@ -98,8 +98,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		ended := p.config.Observe()
 		// A batch that has begun is finished: to be cut off in the middle would only leave its end unknown.
-		left := batches
-		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { left--; return left > 0 && ctx.Err() == nil }, beside)
+		begun := 1
+		round, err := p.RunAhead(context.WithoutCancel(ctx), func() bool { begun++; return begun <= batches && ctx.Err() == nil }, beside)
 		ended(err)
 		pause := retry.After(err)
 		switch {

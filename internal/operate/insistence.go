@@ -29,14 +29,14 @@ func (s *saving) insist(part *store.Store) store.Executor {
 
 func (i *insistence) again(ctx context.Context, err error) bool {
 	pause := i.retry.After(err)
-	switch {
-	case err == nil && i.left != nil:
-		i.stop()
-		i.left = nil
+	if err == nil {
+		if i.left != nil {
+			i.stop()
+			i.left = nil
+		}
 		return false
-	case err == nil:
-		return false
-	case i.left == nil:
+	}
+	if i.left == nil {
 		i.left, i.stop = context.WithTimeout(ctx, i.patience)
 	}
 	backoff.Rest(i.left, pause, nil)

@@ -33,7 +33,7 @@ const (
 	markLargeOutput  = "O"
 )
 
-// maxClaimed is how many bytes of either list a poller claims at once, and up to 25 messages more.
+// maxClaimed is how many bytes of either list a poller claims at once, and up to 8 messages more.
 const maxClaimed = 8 << 20
 
 func (c Claimed) marked(marks string) bool {
