@@ -97,11 +97,34 @@ func (d *daemons) save(ctx context.Context, l limits, n int) error {
 	if err := d.say(ctx, policy, "policy", "put", "-"); err != nil {
 		return err
 	}
+	if err := d.walk(ctx); err != nil {
+		return err
+	}
 	var models strings.Builder
 	for i := range n {
 		fmt.Fprintf(&models, `{"uid":"%s","policy":"polite","refresh":"now","payload":{"input_url":"%s"}}`+"\n", uid(i), address(i, l.host(i, n)))
 	}
 	return d.say(ctx, models.String(), "model", "put", "-", "--format", "jsonl")
+}
+
+// walk lets a poller walk over all models, of which there is none yet, as it does when a policy was saved.
+func (d *daemons) walk(ctx context.Context) error {
+	queue, clients, err := store.Dial(ctx, d.url, store.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = clients.Close() }()
+	poller := daemons{program: d.program, url: d.url}
+	defer poller.end()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	err = poller.start("poller", stop)
+	for open := 1; err == nil && open > 0; time.Sleep(100 * time.Millisecond) {
+		var bulks []store.Bulk
+		bulks, err = queue.Parts[0].Bulks(ctx)
+		open = len(bulks)
+	}
+	return err
 }
 
 func (d *daemons) say(ctx context.Context, input string, args ...string) error {
