@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -10,46 +11,55 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// checkBlockers finds models whose blocker may have ended. Open circuits stay among the blockers, so that people still see them when no model waits.
-func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) error {
+// checkBlockers finds models whose blocker may have ended. What keys have left is read before their models, so that no more of these are read
+// than may start. Open circuits stay among the blockers, so that people still see them when no model waits.
+func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
+	w.blockers, w.places = map[string]model.Blocker{}, map[model.Blocker]int{}
 	var open []model.Blocker
-	for _, blocker := range w.due.Looks {
+	names := map[string][]string{} // by kind
+	for i, blocker := range w.due.Looks {
 		opens, again := w.due.Gates.Opens(blocker, w.due.Now)
 		if opens {
-			open, again = append(open, blocker), w.due.Now
+			kind, name := blocker.Split()
+			open, names[kind], again = append(open, blocker), append(names[kind], name), w.due.Now
 		}
+		w.places[blocker] = i
 		w.checks = append(w.checks, store.BlockerCheck{Blocker: blocker, Again: again, Closed: !opens})
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	parked, err := d.store.ParkedBy(ctx, open, max(1, d.config.Batch/len(open)))
-	w.blockers = map[string]model.Blocker{}
-	circuits := map[string]bool{} // whether any model waits
-	for i, uids := range parked {
-		switch kind, name := open[i].Split(); kind {
-		case model.BlockerLimit:
-			uids = uids[:min(len(uids), 2)] // so that each key has its turn
-		case model.BlockerCircuit:
-			circuits[name] = len(uids) > 0
-		}
-		for _, uid := range uids {
-			w.waiting, w.blockers[uid] = append(w.waiting, uid), open[i]
-		}
-	}
-	if err != nil || len(circuits) == 0 {
+	if w.known, err = d.readLimiters(ctx, names[model.BlockerLimit], names[model.BlockerCircuit], w.due.Now); err != nil {
 		return err
 	}
-	limiters, err := d.store.Limiters(ctx, nil, slices.Sorted(maps.Keys(circuits)), w.due.Now)
-	for i := range w.checks {
-		check := &w.checks[i]
-		if kind, name := check.Blocker.Split(); kind == model.BlockerCircuit && limiters.Circuits[name] != nil && limiters.Circuits[name].Open() {
-			if check.Closed = true; !circuits[name] {
+	w.limiters.Learn(w.known)
+	waiting, err := d.store.ParkedBy(ctx, open, func(blocker model.Blocker) int { return min(max(1, d.config.Batch/len(open)), d.room(blocker, w)) })
+	for i, uids := range waiting {
+		check := &w.checks[w.places[open[i]]]
+		if kind, name := open[i].Split(); kind == model.BlockerCircuit && w.known.Circuits[name] != nil && w.known.Circuits[name].Open() {
+			if check.Closed = true; len(uids) == 0 {
 				check.Again = w.due.Now.Add(time.Minute)
 			}
 		}
+		for _, uid := range uids {
+			w.blockers[uid] = open[i]
+		}
 	}
+	w.waiting = inTurns(waiting...) // so that each key has its turn
 	return err
+}
+
+// room is how many models that wait for a blocker are read: of a key as many as may start, by the limit of the last one that has.
+func (d *Dispatcher) room(blocker model.Blocker, w *work) int {
+	kind, name := blocker.Split()
+	switch limit := d.limits[name]; {
+	case kind != model.BlockerLimit:
+		return d.config.Batch
+	case limit == 0:
+		return 2
+	default:
+		return max(1, limit-w.known.Keys[name].Running)
+	}
 }
 
 // passBlocker decides about a model whose blocker may have ended; nil: it waits on.
@@ -62,13 +72,43 @@ func (d *Dispatcher) passBlocker(record *store.Record, w *work) *store.Transitio
 		return nil
 	}
 	decision, goes := w.due.Gates.Pass(&record.Model, &w.limiters, d.config.NewUID(), now)
+	if !goes || decision.Event == model.EventStart {
+		w.checks[w.places[blocker]].Again = cmp.Or(decision.Recheck, now) // a change notifies the dispatcher earlier
+	}
 	if !goes {
-		for i := range w.checks { // a change notifies the dispatcher earlier
-			if w.checks[i].Blocker == blocker {
-				w.checks[i].Again = decision.Recheck
-			}
-		}
 		return nil
 	}
-	return w.starts(record, decision)
+	return d.starts(record, w, decision)
+}
+
+// loadLimiters reads what keys have left that the models of a part are counted by, where that is not known yet.
+func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) (err error) {
+	limits, circuits, limitsOf := map[string]bool{}, map[string]bool{}, map[string][]model.Limit{}
+	for uid, record := range p.records {
+		needed, circuit := w.due.Gates.Needs(&record.Model, w.due.Now)
+		for _, limit := range needed {
+			limitsOf[uid] = needed
+			if w.known.Keys[limit.Name] == nil {
+				limits[limit.Name] = true
+			}
+		}
+		if circuit != "" {
+			circuits[circuit] = true
+		}
+	}
+	if len(limits)+len(circuits) > 0 {
+		p.limiters, err = d.readLimiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	}
+	p.limiters.Limits = limitsOf
+	return err
+}
+
+func (d *Dispatcher) readLimiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	limiters, err := d.store.Limiters(ctx, limits, circuits, now)
+	for _, name := range limits { // the same each time, for the simulation
+		if limit := limiters.Keys[name]; err == nil && len(limit.Lapsed) > 0 {
+			err = d.store.FreeLost(ctx, name, limit, now)
+		}
+	}
+	return limiters, err
 }

@@ -23,7 +23,7 @@ type Store interface {
 	InputPart(ctx context.Context, from, n int64) ([]store.InputEntry, error)
 	SampleHead(ctx context.Context, ticket int, since time.Time, apart time.Duration) error
 	HeadSamples(ctx context.Context) (model.HeadSamples, error)
-	ParkedBy(ctx context.Context, blockers []model.Blocker, limit int) ([][]string, error)
+	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 	FreeLost(ctx context.Context, limit string, state *model.LimiterState, now time.Time) error
@@ -46,8 +46,9 @@ type Dispatcher struct {
 	window   window    // run goroutine only
 	oddTurn  bool      // urgent models got the last odd place; run goroutine only
 	logbook  *logbook.Logbook
-	counted  bool // models of the last round are counted by limits or circuits; run goroutine only
-	notified bool // this one was notified, and the others were not; run goroutine only
+	counted  bool           // models of the last round are counted by limits or circuits; run goroutine only
+	limits   map[string]int // how many may run of keys, as the last models had it that were started; run goroutine only
+	notified bool           // this one was notified, and the others were not; run goroutine only
 }
 
 // Open connects to the Redis at an address, such as redis://127.0.0.1:6379 (docs/cli.md has all forms), and returns a dispatcher of a queue of one part.
@@ -62,7 +63,7 @@ func New(store Store, config Config) (*Dispatcher, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Dispatcher{store: store, config: config, window: newWindow(config.MaxQueued), logbook: logbook.New("dispatcher", config.Log)}, nil
+	return &Dispatcher{store: store, config: config, window: newWindow(config.MaxQueued), limits: map[string]int{}, logbook: logbook.New("dispatcher", config.Log)}, nil
 }
 
 // Run works until ctx ends, and then returns nil: the round in hand is finished first. Errors of Redis are logged and

@@ -40,15 +40,14 @@ func (r *Round) counters() map[model.Event]*int {
 }
 
 type outcome struct {
-	blockers map[string]model.Blocker // by the uids that wait for them
-	batch    store.Batch
-	codes    []store.Code
-	err      error
+	batch store.Batch
+	codes []store.Code
+	err   error
 }
 
 // count counts what has become of a batch, and returns the withdrawals of attempts that are not queued.
-func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now time.Time) (missing []*store.Transition, err error) {
-	counters := round.counters()
+func (d *Dispatcher) count(ctx context.Context, o outcome, w *work, round *Round) (missing []*store.Transition, err error) {
+	counters, now := round.counters(), w.due.Now
 	for i, code := range o.codes {
 		transition, misfit := o.batch.Items[i].Transition, o.batch.Items[i].Misfit
 		d.logbook.Misfit(misfit, now)
@@ -59,13 +58,16 @@ func (d *Dispatcher) count(ctx context.Context, o outcome, round *Round, now tim
 		case store.CodeTaken:
 			missing = append(missing, transition)
 		case store.CodeBroken:
-			if err := d.store.Forget(ctx, transition.UID(), o.blockers[transition.UID()]); err != nil {
+			if err := d.store.Forget(ctx, transition.UID(), w.blockers[transition.UID()]); err != nil {
 				return nil, err
 			}
 		case store.CodeBlocked:
 			round.Blocked++
 		default:
 			round.Refused++
+			if blocker := w.blockers[transition.UID()]; blocker != "" { // it is not as was believed when it was to be checked later
+				w.checks[w.places[blocker]].Again = now
+			}
 		}
 	}
 	return missing, o.err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -76,21 +75,27 @@ type work struct {
 	waiting  []string                 // models whose blocker may have ended
 	blockers map[string]model.Blocker // by these uids
 	checks   []store.BlockerCheck     // what was found out about blockers
+	places   map[model.Blocker]int    // of these
+	known    model.Limiters           // of the keys that blockers are of
 	limiters model.Limiters
 }
 
 // uids are all models that are decided about, in their order. Models that were parked and models that are due take turns.
 func (w *work) uids() []string {
-	uids := slices.Concat(w.due.Expired, w.due.Urgent)
-	for i := range max(len(w.waiting), len(w.due.Due)) {
-		if i < len(w.waiting) {
-			uids = append(uids, w.waiting[i])
-		}
-		if i < len(w.due.Due) {
-			uids = append(uids, w.due.Due[i])
+	return slices.Concat(w.due.Expired, w.due.Urgent, inTurns(w.waiting, w.due.Due), w.due.Ages)
+}
+
+// inTurns has the first of each list, then the second of each.
+func inTurns(lists ...[]string) (uids []string) {
+	for turn, taken := 0, -1; taken < len(uids); turn++ {
+		taken = len(uids)
+		for _, list := range lists {
+			if turn < len(list) {
+				uids = append(uids, list[turn])
+			}
 		}
 	}
-	return append(uids, w.due.Ages...)
+	return uids
 }
 
 func (w *work) count() int {
@@ -165,22 +170,22 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, list *inputList, round *
 	defer stop()
 	committed := make(chan outcome, 1)
 	committed <- outcome{}
-	uids, now := w.uids(), w.due.Now
+	uids := w.uids()
 	for p := range d.read(read, uids, w) {
 		if err = cmp.Or(err, p.err); err != nil {
 			stop() // what is read already is taken out of the channel
 			continue
 		}
 		batch := d.decide(p, w, list)
-		more, failed := d.count(ctx, <-committed, round, now)
+		more, failed := d.count(ctx, <-committed, w, round)
 		missing, err = append(missing, more...), failed
 		runConcurrently(len(uids) > partSize, func() {
-			o := outcome{batch: batch, blockers: w.blockers}
+			o := outcome{batch: batch}
 			defer func() { committed <- o }()
 			o.codes, o.err = d.store.Commit(ctx, batch)
 		})
 	}
-	more, failed := d.count(ctx, <-committed, round, now)
+	more, failed := d.count(ctx, <-committed, w, round)
 	return append(missing, more...), errors.Join(err, failed)
 }
 
@@ -224,7 +229,7 @@ func runConcurrently(beside bool, do func()) {
 // were parked.
 func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 	w.limiters.Learn(p.limiters)
-	d.counted = d.counted || len(p.limiters.Keys)+len(p.limiters.Circuits) > 0
+	d.counted = d.counted || len(p.limiters.Limits)+len(p.limiters.Circuits) > 0
 	batch := store.Batch{Now: w.due.Now, MaxQueued: d.window.size, HoldChanges: w.due.Gates.HoldChanges, Items: make([]store.Item, 0, len(p.uids))}
 	ages := w.count() - len(w.due.Ages)
 	for i, uid := range p.uids {
@@ -246,31 +251,6 @@ func (d *Dispatcher) decide(p part, w *work, list *inputList) store.Batch {
 	return batch
 }
 
-// loadLimiters reads what keys have left that the models of a part are counted by, if they are counted by any.
-func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) error {
-	limits, circuits := map[string]bool{}, map[string]bool{}
-	for _, record := range p.records {
-		keys, circuit := w.due.Gates.Needs(&record.Model, w.due.Now)
-		for _, key := range keys {
-			limits[key] = true
-		}
-		if circuit != "" {
-			circuits[circuit] = true
-		}
-	}
-	if len(limits)+len(circuits) == 0 {
-		return nil
-	}
-	var err error
-	p.limiters, err = d.store.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
-	for _, name := range slices.Sorted(maps.Keys(p.limiters.Keys)) { // the same each time, for the simulation
-		if limit := p.limiters.Keys[name]; err == nil && len(limit.Lapsed) > 0 {
-			err = d.store.FreeLost(ctx, name, limit, w.due.Now)
-		}
-	}
-	return err
-}
-
 // start decides about a model that stands in the due or urgent set; nil: none may start any more.
 func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	now := w.due.Now
@@ -288,12 +268,21 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 	if w.left == 0 {
 		return nil
 	}
-	return w.starts(record, w.due.Gates.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
+	return d.starts(record, w, w.due.Gates.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
 }
 
-func (w *work) starts(record *store.Record, decision model.Decision) *store.Transition {
+// maxLimits bounds how many keys a dispatcher remembers the limits of.
+const maxLimits = 10_000
+
+func (d *Dispatcher) starts(record *store.Record, w *work, decision model.Decision) *store.Transition {
 	if decision.Event == model.EventStart {
 		w.left--
+		if len(d.limits) >= maxLimits {
+			clear(d.limits)
+		}
+		for _, acquire := range decision.Acquires {
+			d.limits[acquire.Name] = acquire.Limit
+		}
 	}
 	return record.Decide(decision, w.due.Now)
 }

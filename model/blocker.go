@@ -65,12 +65,25 @@ func (m *Model) Release(at, now time.Time) Decision {
 
 // Admit lets a parked model through its blocker: it does at now what it was due for.
 func (m *Model) Admit(now time.Time, attemptUID string) Decision {
-	released := *m
-	released.State = m.Release(now, now).Next
-	if !released.Due(now) {
-		return m.Release(now, now)
+	admitted, decision, starts := m.admit(now)
+	if !starts {
+		return decision
 	}
-	return released.StartOrSkip(now, attemptUID)
+	return admitted.Start(now, attemptUID)
+}
+
+// admit returns a due or parked model as it is to start at now; false: it does what is decided instead.
+func (m *Model) admit(now time.Time) (admitted *Model, decision Decision, starts bool) {
+	admitted = m
+	if m.Parked() {
+		released := *m
+		released.State = m.Release(now, now).Next
+		if admitted = &released; !released.Due(now) {
+			return admitted, m.Release(now, now), false
+		}
+	}
+	decision, skips := admitted.skip(now)
+	return admitted, decision, !skips
 }
 
 // unpark ends the wait for a blocker. Parked time does not count towards giving up.

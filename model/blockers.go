@@ -38,14 +38,9 @@ func (b *Blockers) Hold(id string) *Hold {
 	return nil
 }
 
-// Needs are the keys that Wake has to know of a model: those of its limits, and that of its circuit; empty: none.
-func (b *Blockers) Needs(m *Model, now time.Time) (limits []string, circuit string) {
-	if len(m.Policy.Limits) > 0 || len(b.QueueLimits) > 0 {
-		for _, limit := range b.LimitsOf(m, now) {
-			limits = append(limits, limit.Name)
-		}
-	}
-	return limits, m.CircuitKey()
+// Needs are the limits of a model, whose keys StartOrPark has to know, and the key of its circuit; empty: none.
+func (b *Blockers) Needs(m *Model, now time.Time) (limits []Limit, circuit string) {
+	return b.LimitsOf(m, now), m.CircuitKey()
 }
 
 // Stop finds the hold or calendar that keeps a model from starting at now, and when a dispatcher is to recheck at that; empty: none. Of several
@@ -92,49 +87,44 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 			return m.Park(NewBlocker(BlockerCircuit, circuit), recheck, now)
 		}
 	}
-	start := m.StartOrSkip
-	if m.Parked() {
-		start = m.Admit
-	}
-	decision := start(now, attemptUID)
-	if decision.Event != EventStart {
+	admitted, decision, starts := m.admit(now)
+	if !starts {
 		return decision
 	}
-	var counted []string
-	if limits := b.LimitsOf(m, now); len(limits) > 0 {
-		for _, limit := range limits {
-			if limit.Running == 0 || limiters.key(limit.Name).Running < limit.Running {
-				continue
-			}
-			recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, limit.Name)
-			if m.ParkedBy == full {
-				recheck = now.Add(recheckLater)
-			}
-			return m.Park(full, recheck, now)
+	limits, held := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved)
+	if name := limiters.full(limits); name != "" {
+		recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, name)
+		if m.ParkedBy == full {
+			recheck = now.Add(recheckLater)
 		}
-		held := strings.Fields(m.Reserved)
-		if name, opens := limiters.closed(limits, held, now); name != "" {
-			decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
-			decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
-			return decision
-		}
-		at, acquires, holds := limiters.reserve(limits, held, now)
-		if at.After(now) {
-			if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
-				at, holds = opens, nil
-				for i := range acquires {
-					acquires[i].After = acquires[i].Before
-				}
+		return m.Park(full, recheck, now)
+	}
+	if name, opens := limiters.closed(limits, held, now); name != "" {
+		decision = m.Park(NewBlocker(BlockerLimit, name), opens, now)
+		decision.Acquires = []Acquire{{Name: name, Before: limiters.key(name).Slots, After: limiters.key(name).Slots}} // by a start that may be refused
+		return decision
+	}
+	at, acquires, holds := limiters.reserve(limits, held, now)
+	if at.After(now) {
+		if opens := m.opens(at); m.Trigger.started() == TriggerRetry && opens.After(at) { // when the turn of the retry comes, its window has closed
+			at, holds = opens, nil
+			for i := range acquires {
+				acquires[i].After = acquires[i].Before
 			}
-			limiters.acquire(acquires)
-			return m.reserve(at, acquires, holds, now)
 		}
-		limiters.start(limits, acquires, held, m.RefreshAt, now)
 		limiters.acquire(acquires)
-		decision.Acquires = acquires
-		for _, acquire := range acquires {
-			counted = append(counted, string(NewBlocker(BlockerLimit, acquire.Name)))
-		}
+		return m.reserve(at, acquires, holds, now)
+	}
+	decision = admitted.Start(now, attemptUID)
+	limiters.start(limits, acquires, held, m.RefreshAt, now)
+	limiters.acquire(acquires)
+	decision.Acquires = acquires
+	var counted []string
+	for _, acquire := range acquires {
+		counted = append(counted, string(NewBlocker(BlockerLimit, acquire.Name)))
+	}
+	if m.ParkedBy == NewBlocker(BlockerLimit, limiters.full(limits)) { // nobody else goes before a slot is freed
+		decision.Recheck = now.Add(recheckLater)
 	}
 	if circuit != "" {
 		counted = append(counted, string(NewBlocker(BlockerCircuit, circuit)))

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/crc32"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -121,13 +122,15 @@ type LimiterState struct {
 type Limiters struct {
 	Keys     map[string]*LimiterState
 	Circuits map[string]*CircuitState
+	Limits   map[string][]Limit // of models, by their uids, as Needs has told; of others they are found anew
 }
 
 // Learn adds the state of keys that are not known yet.
 func (l *Limiters) Learn(other Limiters) {
 	if l.Keys == nil {
-		l.Keys, l.Circuits = map[string]*LimiterState{}, map[string]*CircuitState{}
+		l.Keys, l.Circuits, l.Limits = map[string]*LimiterState{}, map[string]*CircuitState{}, map[string][]Limit{}
 	}
+	maps.Copy(l.Limits, other.Limits)
 	for name, state := range other.Keys {
 		l.Keys[name] = cmp.Or(l.Keys[name], state)
 	}
@@ -141,6 +144,24 @@ func (l *Limiters) key(name string) *LimiterState {
 		l.Learn(Limiters{Keys: map[string]*LimiterState{name: {}}})
 	}
 	return l.Keys[name]
+}
+
+func (l *Limiters) limitsOf(b *Blockers, m *Model, now time.Time) []Limit {
+	limits, known := l.Limits[m.UID]
+	if !known {
+		limits = b.LimitsOf(m, now)
+	}
+	return limits
+}
+
+// full finds a key of which as many run as may; empty: none.
+func (l *Limiters) full(limits []Limit) string {
+	for _, limit := range limits {
+		if limit.Running > 0 && l.key(limit.Name).Running >= limit.Running {
+			return limit.Name
+		}
+	}
+	return ""
 }
 
 // Acquire is what a start takes of a key, or a waiting model reserves of it: all of it or nothing.

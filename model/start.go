@@ -11,38 +11,46 @@ import (
 // StartOrSkip decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
 // that was missed, or a retry waits for its window again. The caller has checked that the model is due.
 func (m *Model) StartOrSkip(now time.Time, attemptUID string) Decision {
+	if decision, skips := m.skip(now); skips {
+		return decision
+	}
+	return m.Start(now, attemptUID)
+}
+
+// skip decides what a due model does at now that starts no attempt; false: it starts one.
+func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 	if m.endsWindow() && !m.QueueCircuit.Open { // a start promised before the end of the window is made, however late
 		decision := Decision{Event: EventGiveUp, Next: m.State}
 		failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
 		decision.Next.wait(time.Time{}, TriggerPlanned, "final: "+failure.Reason)
 		m.disable(&decision, failure, now)
-		return decision
+		return decision, true
 	}
 	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		decision.Next.wait(m.NotBefore, TriggerRetry, "held by the circuit, not before as asked")
-		return decision
+		return decision, true
 	}
 	if opens := m.opens(now); m.Trigger.started() == TriggerRetry && opens.After(now) {
 		decision := Decision{Event: EventSkipped, Next: m.State}
 		m.notTried(&decision.Next, opens.Sub(m.RefreshAt))
 		decision.Next.wait(opens, TriggerRetry, whyWindow)
 		m.boundWait(&decision.Next, now)
-		return decision
+		return decision, true
 	}
 	// A planned refresh that is too old for the policy is skipped, if there is another one to wait for.
 	rule, at := m.Policy.Misfire, m.plannedFor()
 	if !rule.Limited || at.IsZero() || now.Sub(at) <= rule.Younger || !m.isPlanned() {
-		return m.Start(now, attemptUID)
+		return decision, false
 	}
 	next, found := m.planned(now.Add(-rule.Younger - time.Millisecond))
 	if !found || !next.After(now) {
-		return m.Start(now, attemptUID)
+		return decision, false
 	}
-	decision := Decision{Event: EventSkipped, Next: m.State}
+	decision = Decision{Event: EventSkipped, Next: m.State}
 	decision.Next.wait(next, TriggerPlanned, "misfire: skipped, late by "+document.FormatDuration(now.Sub(at).Truncate(time.Second)))
 	m.boundWait(&decision.Next, now)
-	return decision
+	return decision, true
 }
 
 const whyWindow = "the retry window has closed: waits for it again"

@@ -79,10 +79,10 @@ func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
 	return new(blockerCache).read(s, texts), nil
 }
 
-// ParkedBy reads the uids of models that wait for gates, of each the first so many, longest due first.
-func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit int) ([][]string, error) {
+// ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
+func (s *Store) ParkedBy(ctx context.Context, gates []model.Blocker, limit func(model.Blocker) int) ([][]string, error) {
 	return ReadEach(ctx, s.Clients.Read, "read what waits for gates", gates, func(pipe redis.Pipeliner, gate model.Blocker) *redis.StringSliceCmd {
-		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit)-1)
+		return pipe.ZRange(ctx, s.Keys.ParkedBy(string(gate)), 0, int64(limit(gate))-1)
 	})
 }
 

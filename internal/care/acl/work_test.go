@@ -94,7 +94,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 		_, queue := s.Fleet().QueueCircuit(ctx)
 		_, calendars := s.Fleet().StoredCalendars(ctx)
 		_, rooms := s.Limiters(ctx, []string{"host=h"}, []string{"host=h"}, now)
-		_, parked := s.ParkedBy(ctx, []model.Blocker{gate}, 1)
+		_, parked := s.ParkedBy(ctx, []model.Blocker{gate}, func(model.Blocker) int { return 1 })
 		_, counted := s.Fleet().CountParked(ctx, gate)
 		_, texts := inspect.Of(s).FlowTexts(ctx, now)
 		_, state := inspect.Of(s).BlockerState(ctx, gate, now)
