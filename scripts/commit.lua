@@ -44,8 +44,8 @@
 -- ARGV[8] how many changes of holds there were when the batch was decided: after another one no attempt is started
 -- ARGV[9] how many kinds of items there are
 -- ARGV[10..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
---   what follows the words of the kind, in their order, and then the values of its notes and of its fields. words.lua
---   explains the words
+--   the value of each word that is followed by one, in their order, those of its notes and fields last, and its lists.
+--   words.lua explains the words
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
@@ -57,7 +57,6 @@
 -- include: words
 -- include: batch
 -- include: kind
--- include: item
 -- include: fence
 -- include: message
 -- include: command
@@ -75,45 +74,32 @@
 -- include: fingerprint
 -- include: policy
 -- include: shared
--- include: plain
+-- include: item
 
-local function apply(item)
-  local code = not item.settle and check_model(item) or item.fault and 9
-    or item.message and check_message(item) or item.id and check_command(item) or check_fence(item)
-    or (item.push or item.back) and check_input(item) or item.acquires and check_limits(item)
-    or item.probe and check_probe(item) or item.blocker and check_blocker(item)
-  refuse_later(item, code) --@ refuse
-  if not code then
-    code = 1
-    if item.fingerprint or item.recovers then write_fingerprint(item) end --@ sort
-    if not item.settle then
-      write_model(item)
-      write_index(item)
-    end
-    if item.history or item.attempts then write_history(item) end
-    if item.acquires then write_acquires(item) end
-    if item.probe then write_probe(item) end
-    if item.labels or item.unlabels then write_labels(item) end
-    if item.blocker or item.unblocks then write_blockers(item) end
-    if item.frees or item.extends then write_frees(item) end
-    if item.circuit then write_circuit(item) end
-    if item.message then write_message(item) end
-    if item.id then note_id(item.id) end
-    if item.reply then write_reply(item) end
-    if item.push or item.back then write_input(item) end
-    if item.policy then write_policy(item) end
-    if item.event and journal_cap > 0 then write_entry(item.entry) end
-    if item.notice then write_notices(item) end
-    wakes = wakes or item.wake --@ call
-    item.applied = item.applied + 1 --@ applied is counted
+-- What else may refuse an item, and what else is written, by the words that ask for it, in this order.
+local checks = {{'acquires', check_limits}, {'probe', check_probe}, {'blocker', check_blocker}}
+local effects = {
+  {'remove', write_remove}, {'unknown', write_unknown}, {'payload', write_payload}, {'history', write_history},
+  {'attempts', write_attempts}, {'acquires', write_acquires}, {'probe', write_probe}, {'labels', write_labels},
+  {'unlabels', write_unlabels}, {'unblocks', write_unblocks}, {'blocker', write_blocker}, {'frees', write_frees},
+  {'extends', write_extends}, {'closes', write_closes}, {'circuit', write_circuit}, {'reject', write_reject},
+  {'id', write_id}, {'reply', write_reply}, {'back', write_back}, {'policy', write_policy}, {'notice', write_notice},
+  {'second', write_second},
+}
+local function asked_for(kind, all)
+  local list = {}
+  for _, one in ipairs(all) do
+    list[#list + 1] = kind[one[1]] and one[2]
   end
-  return answer(item, code)
+  return list
+end
+for _, kind in ipairs(kinds) do
+  kind.checks, kind.effects = asked_for(kind, checks), asked_for(kind, effects)
 end
 
 local codes = {}
 while at <= last_at do
-  local kind = kinds[tonumber(ARGV[at])]
-  codes[#codes + 1] = kind.plain and apply_plain(kind) or apply(read_item(kind))
+  codes[#codes + 1] = apply(kinds[tonumber(ARGV[at])])
 end
 write_shared()
 codes[#codes + 1] = list_of(unfit)

@@ -159,7 +159,7 @@ func (b *bench) state() keys {
 func withoutIDs(entries []redis.XMessage) events {
 	var all events
 	for _, entry := range entries {
-		all = append(all, entry.Values)
+		all = append(all, Told(entry.Values))
 	}
 	return all
 }

@@ -194,7 +194,8 @@ func (s Fleet) ProbeScripts(ctx context.Context) error {
 // encoder encodes one item of a batch for commit.lua, behind those before it.
 type encoder struct {
 	words  []byte   // of its kind, each behind a line break
-	values []any    // of all items: the number of the kind, uid, and what follows the words
+	values []any    // of all items: the number of the kind, uid, and what follows the words, lists last
+	lists  []any    // of this item
 	keys   []string // further ones of this item
 }
 
@@ -243,11 +244,11 @@ func (e *encoder) addEach(word string, list []string) {
 	e.addValues(list)
 }
 
-// addValues adds a list behind its length.
+// addValues adds a list behind its length; it stands behind the values of the item.
 func (e *encoder) addValues(list []string) {
-	e.values = append(e.values, len(list))
+	e.lists = append(e.lists, len(list))
 	for _, value := range list {
-		e.values = append(e.values, value)
+		e.lists = append(e.lists, value)
 	}
 }
 
@@ -264,8 +265,9 @@ type batchEncoder struct {
 // item has an item encoded, and numbers its kind.
 func (b *batchEncoder) item(encode func(*encoder)) {
 	at := len(b.values)
-	b.words, b.keys, b.values = b.words[:0], b.keys[:0], append(b.values, nil)
+	b.words, b.lists, b.keys, b.values = b.words[:0], b.lists[:0], b.keys[:0], append(b.values, nil)
 	encode(&b.encoder)
+	b.values = append(b.values, b.lists...)
 	number, known := b.numbers[string(b.words)]
 	if !known {
 		number = len(b.numbers) + 1

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -38,8 +39,22 @@ func entryCodec(values map[string]any) codec {
 	return codec{get: func(name string) string { return Text(values[name]) }}
 }
 
+// Told is all that an entry of the journal tells, by name: also the fields that it lists as gone, and those that became its instant.
+func Told(values map[string]any) map[string]any {
+	told := maps.Clone(values)
+	for name := range strings.FieldsSeq(Text(values["gone"])) {
+		told[name] = ""
+	}
+	for name := range strings.FieldsSeq(Text(values["now"])) {
+		told[name] = values["at"]
+	}
+	delete(told, "gone")
+	delete(told, "now")
+	return told
+}
+
 func readJournalEntry(values map[string]any) (e model.JournalEntry) {
-	c := entryCodec(values)
+	c := entryCodec(Told(values))
 	c.text("uid", &e.UID)
 	c.text("event", (*string)(&e.Event))
 	c.time("at", &e.At)

@@ -185,7 +185,7 @@ func (b *bench) newest(stream string) map[string]any {
 	b.t.Helper()
 	entries, err := b.redis.XRevRangeN(b.t.Context(), stream, "+", "-", 1).Result()
 	stopIf(b.t, err != nil || len(entries) == 0, "want an entry in %s, got none (%v)", stream, err)
-	return entries[0].Values
+	return Told(entries[0].Values)
 }
 
 func TestACircuitOfAQueueThatIsClosedByHandForgetsWhatOpenedIt(t *testing.T) {

@@ -31,7 +31,7 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 		}
 		before[places[FieldError]], after[places[FieldError]] = "", "" // the script decides it
 		var w encoder
-		w.addFields(&Transition{before: before, after: after}, "2", false)
+		w.addFields(&Transition{before: before, after: after}, "2")
 		got, words := asHash(before), strings.Split(string(w.words), "\n")[1:]
 		for _, word := range words {
 			switch kind, name, _ := strings.Cut(word, "="); kind {

@@ -299,7 +299,7 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 		b.mustApply(record.Decide(record.StartOrSkip(b.now, "never"), b.now))
 
 		journal := b.entries(":journal")
-		last := map[string]any{"event": "give_up", "final": "1", "rev": "4", "refresh_at": "", "refresh_why": "final: no success for 1h",
+		last := map[string]any{"event": "give_up", "final": "1", "refresh_at": "", "refresh_why": "final: no success for 1h",
 			"refresh_disabled_until_update": "1", "final_failure_at": "2026-11-21T08:00:01.000Z", "refresh_disabled_at": "2026-11-21T08:00:01.000Z", "refresh_disabled_by": "policy", "refresh_for": "",
 			"refresh_disabled_user_friendly_reason": "Cannot refresh after 1 attempt: no success for 1h"}
 		if diff := cmp.Diff(last, journal[len(journal)-1]); diff != "" {

@@ -109,36 +109,41 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.flag("ticket", event == model.EventStart)
 	e.flag("fenced", event == model.EventStart || event == model.EventParked)
 	e.flag("wake", t.decision.NotifiesDispatcher(now))
-	entry, journaled := t.decision.Journal(t.uid, now)
-	if journaled = journaled && config.JournalCap > 0 && (tellsCreates || !t.creates()); journaled {
-		e.word("event=", string(entry.Event))
-		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
-		c.notes(&entry)
-	}
-	e.addFields(t, model.FormatTime(now), journaled)
 	for _, name := range t.decision.Counters(t.queueCircuit, now) {
 		e.word("count=", name)
 	}
+	e.add("next", t.newRev)
+	entry, journaled := t.decision.Journal(t.uid, now)
+	if journaled && config.JournalCap > 0 && (tellsCreates || !t.creates()) {
+		e.word("event=", string(entry.Event))
+		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
+		c.notes(&entry)
+		if t.newRev != "" && parseInt(t.newRev) != parseInt(t.rev)+1 {
+			e.add("note="+fieldRev, t.newRev)
+		}
+		if t.after != nil && t.after.of(fieldWhy) == t.before.of(fieldWhy) {
+			e.add("note="+fieldWhy, t.after.of(fieldWhy))
+		}
+	}
+	e.addFields(t, model.FormatTime(now))
 }
 
-// addFields adds what turns the hash that was read into the one that follows, and in any case why, if that is for the journal.
-func (e *encoder) addFields(t *Transition, now string, journaled bool) {
-	e.add("field=rev", t.newRev)
+// addFields adds what turns the hash that was read into the one that follows.
+func (e *encoder) addFields(t *Transition, now string) {
 	if t.after != nil && len(t.wasLabels)+len(t.isLabels) > 0 { // otherwise the hash stays as it is, or goes
 		e.addLabels(t.wasLabels, t.isLabels)
 	}
 	for i, value := range t.after {
-		switch before := t.before[i]; {
-		case value == before && (!journaled || value == "" || fieldNames[i] != fieldWhy):
-		case value != "" && fieldNames[i] == FieldError: // the script decides it
-		case value == "" && isOfAttempt[fieldNames[i]] && !t.decision.Next.Running(): // it goes with attempt_uid
-			e.word("left=", fieldNames[i])
+		switch name := fieldNames[i]; {
+		case value == t.before[i] || value != "" && name == FieldError: // the script decides it
+		case value == "" && isOfAttempt[name] && !t.decision.Next.Running(): // it goes with attempt_uid
+			e.word("left=", name)
 		case value == "":
-			e.word("gone=", fieldNames[i])
+			e.word("gone=", name)
 		case value == now:
-			e.word("now=", fieldNames[i])
+			e.word("now=", name)
 		default:
-			e.word("field=", fieldNames[i])
+			e.word("field=", name)
 			e.values = append(e.values, value)
 		}
 	}
@@ -344,10 +349,9 @@ func (c *indexChanges) addFingerprint(ignored int) {
 			reason, errorType = ended.Reason, ended.ErrorType
 		}
 		c.addList("fingerprint", is, strconv.Itoa(ignored), string(d.Fingerprint), reason, errorType)
+		c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(fingerprint.Other))
 	case is == "" && was != "":
 		c.flag("recovers", true)
-	default:
-		return
+		c.addKeys(c.queue.Error(was))
 	}
-	c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(fingerprint.Other))
 }

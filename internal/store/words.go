@@ -20,7 +20,7 @@ type word struct {
 	meaning string
 }
 
-// words are all of them, in the order in which the values of an item stand.
+// words are all of them, in the order in which the values of an item stand, and then its lists.
 var words = []word{
 	{"message", oneValue, "", "the claimed entry that the item answers"},
 	{"id", oneValue, "", "the id of the command"},
@@ -67,11 +67,12 @@ var words = []word{
 	{"ticket", none, "", "the attempt draws a ticket"},
 	{"fenced", none, "", "the item holds only if no hold has changed"},
 	{"wake", none, "", "a dispatcher is called"},
+	{"count=<name>", none, "", "a counter"},
+	{"next", oneValue, "", "the revision that follows"},
 	{"event=<name>", none, "", "what the journal calls the item; without the word it is not told"},
 	{"note=<name>", oneValue, "", "what only the journal is told"},
 	{"field=<name>", oneValue, "", "a field of the hash"},
 	{"now=<name>", none, "", "a field that is the instant of the batch"},
 	{"gone=<name>", none, "", "a field that is deleted"},
 	{"left=<name>", none, "", "likewise, and the journal is not told: it goes with attempt_uid"},
-	{"count=<name>", none, "", "a counter"},
 }

@@ -15,11 +15,6 @@ local needs = {
 
 local wakes = false -- a dispatcher is called
 
--- place_of is where the n-th further key, from 0 on, stands in KEYS that a word of the item brings.
-local function place_of(item, word, n)
-  return item.first + item.places[word] + n
-end
-
 -- is_wrong tells by a reply whether a key is of another type, and notes that with the item.
 local function is_wrong(item, reply, place, expected)
   local wrong = type(reply) == 'table' and reply.err

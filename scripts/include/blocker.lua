@@ -9,13 +9,12 @@ local function check_blocker(item)
   end
 end
 
-local function write_blockers(item)
-  if item.unblocks then
-    local place = place_of(item, 'unblocks', 0)
-    is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ leave the gate
-  end
-  if item.blocker then
-    redis.call('ZADD', KEYS[place_of(item, 'blocker', 0)], item.parked, item.uid) --@ gate
-    redis.call('ZADD', gates, 'LT', item.recheck, item.blocker) --@ look
-  end
+local function write_blocker(item)
+  redis.call('ZADD', KEYS[place_of(item, 'blocker', 0)], value_of(item, 'parked'), item.uid) --@ gate
+  redis.call('ZADD', gates, 'LT', value_of(item, 'recheck'), value_of(item, 'blocker')) --@ look
+end
+
+local function write_unblocks(item)
+  local place = place_of(item, 'unblocks', 0)
+  is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ leave the gate
 end

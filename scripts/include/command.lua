@@ -2,15 +2,14 @@
 local command_ids = KEYS[15]
 local noted, handled = {}, {}
 
-local function check_command(item)
-  local id = item.id
+local function is_known(item)
+  local id = value_of(item, 'id')
   local last = not unfit[15] and redis.call('ZSCORE', command_ids, id)
-  if handled[id] or last and tonumber(last) > now - day * 1000 then --@ id is looked for
-    return 7
-  end
+  return handled[id] or last and tonumber(last) > now - day * 1000
 end
 
-local function note_id(id)
+local function write_id(item)
+  local id = value_of(item, 'id')
   noted[#noted + 1] = ARGV[2]
   noted[#noted + 1] = id
   handled[id] = true
@@ -18,7 +17,7 @@ end
 
 local function write_reply(item)
   local place = item.first + 3
-  local length = redis.pcall('RPUSH', KEYS[place], item.reply) --@ reply
+  local length = redis.pcall('RPUSH', KEYS[place], value_of(item, 'reply')) --@ reply
   if not is_wrong(item, length, place, 'list') then
     redis.call('LTRIM', KEYS[place], -1000, -1)
     redis.call('EXPIRE', KEYS[place], day)

@@ -1,5 +1,6 @@
 -- Fingerprints of failures. The last three keys of an item are the groups of the fingerprint by which its model was
--- failing, of that by which it fails now, and of other, which stands for those that are too many.
+-- failing, of that by which it fails now, and of other, which stands for those that are too many. A recovery has only
+-- the first.
 
 -- notify_once tells people of a fingerprint by which more models fail than are ignored, once a day.
 local function notify_once(group, text, reason)
@@ -24,7 +25,7 @@ local function count_failure(item, was, group, rest)
   group.last = {'signature', text, 'reason', reason, 'error_type', error_type, 'uid', item.uid, 'last_at', instant}
   group.failures = group.failures + 1
   if group ~= was then
-    if was and item.is_error then
+    if was then
       leave_group(was)
     end
     join_group(group, item.uid)
@@ -35,17 +36,16 @@ local function count_failure(item, was, group, rest)
   return group.id
 end
 
--- write_fingerprint notes by which fingerprint the model fails from now on.
-local function write_fingerprint(item)
-  local keys, id = place_of(item, item.fingerprint and 'fingerprint' or 'recovers', 0), ''
-  if item.fingerprint then
-    id = item.fingerprint[1]
-  end
-  local was, group = group_of(item, item.is_error or '', keys), group_of(item, id, keys + 1)
-  local rest = group_of(item, 'other', keys + 2)
-  if item.fingerprint then
-    write_own(item, count_failure(item, was, group, rest)) --@ count the error
-  elseif was and item.is_error then
-    leave_group(was)
+-- sort_failure counts by which fingerprint the model fails from now on, and returns that. It failed by was, or by none.
+local function sort_failure(item, was)
+  local keys = place_of(item, 'fingerprint', 0)
+  local group, rest = group_of(item, item.fingerprint[1], keys + 1), group_of(item, 'other', keys + 2)
+  return count_failure(item, was and group_of(item, was, keys), group, rest) --@ count the error
+end
+
+local function sort_recovery(item, was)
+  local group = was and group_of(item, was, place_of(item, 'recovers', 0))
+  if group then
+    leave_group(group)
   end
 end

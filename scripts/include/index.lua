@@ -10,7 +10,7 @@ local indexes = {
 }
 local hurries = not unfit[13] and redis.call('EXISTS', urgent) == 1 -- as a rule the set is empty, and nobody leaves it
 for _, kind in ipairs(kinds) do
-  hurries = hurries or kind.said.urgent
+  hurries = hurries or kind.urgent
 end
 for _, index in ipairs(indexes) do
   index.add, index.remove = {}, {}
@@ -18,7 +18,7 @@ end
 for _, kind in ipairs(kinds) do
   kind.indexes = {} -- those that the kind changes
   for _, index in ipairs(indexes) do
-    local changes = index.always or index.word == 'urgent' and hurries or kind.said[index.word]
+    local changes = index.always or index.word == 'urgent' and hurries or kind[index.word]
     if not kind.settle and not index.unfit and changes then
       table.insert(kind.indexes, index)
     end
@@ -40,25 +40,24 @@ local function write_indexes()
   seen = {}
 end
 
--- score_in has a model stand in an index at a score, or leave it.
-local function score_in(index, uid, score)
-  local add, remove = index.add, index.remove
-  if score == '' then
-    remove[#remove + 1] = uid --@ leave a set
-  else
-    add[#add + 1] = score
-    add[#add + 1] = uid
-  end
-end
-
+-- write_index has a model stand in an index at a score, or leave it.
 local function write_index(item)
-  local uid, changed = item.uid, item.indexes
+  local uid, from, changed = item.uid, item.from, item.indexes
   if seen[uid] then --@ more than one
     write_indexes() -- the last score counts
   end
   seen[uid] = true
   for i = 1, #changed do
-    local index, word = changed[i], changed[i].word
-    score_in(index, uid, item[word] or '') --@ index
+    local index = changed[i]
+    local word = index.word
+    local place = item.value_at[word]
+    local score = place and ARGV[from + place] or '' --@ index
+    if score == '' then
+      index.remove[#index.remove + 1] = uid --@ leave a set
+    else
+      local add = index.add
+      add[#add + 1] = score
+      add[#add + 1] = uid
+    end
   end
 end

@@ -13,27 +13,12 @@ local function find_entry(entry)
   return position, entry
 end
 
-local function check_input(item)
-  if item.must and not find_entry(item.back) then --@ taken
-    return 4
-  end
-  if item.push and not item.back and queued >= max_queued then --@ full
-    return 5
-  end
-end
-
-local function write_input(item)
-  local push, back = item.push, item.back
-  if back then
-    local position, entry = find_entry(back)
-    if not push then
-      queued = queued - redis.call('LREM', input, 1, entry) --@ take back
-    elseif position then
-      redis.call('LSET', input, position, push) --@ in its place
-    end
-  else
-    pushed[#pushed + 1] = push --@ push
-    queued = queued + 1
+local function write_back(item)
+  local position, entry = find_entry(value_of(item, 'back'))
+  if not item.push then
+    queued = queued - redis.call('LREM', input, 1, entry) --@ take back
+  elseif position then
+    redis.call('LSET', input, position, value_of(item, 'push')) --@ in its place
   end
 end
 

@@ -1,6 +1,5 @@
--- Kinds. Most items of a batch are of few kinds. A kind is a table with what is common to its items, and holds the
--- values of the item in hand: a word that is followed by a value or a list has it under its name, any other word what
--- stands behind its "=".
+-- Kinds. Most items of a batch are of few kinds. A kind is a table with what is common to its items: under each of its
+-- words what stands behind the "=". Of the item in hand it holds where its values and its keys begin, and its lists.
 local ARGV = ARGV -- a local is read faster, and this is read most
 local at, next_key, last_at = 10, 26, #ARGV
 local function take_list()
@@ -13,7 +12,7 @@ local function take_list()
   return list
 end
 
--- append puts names with the same value behind what a list of names and values holds.
+-- append puts names behind what a list holds, each with a value if there is one.
 local function append(list, names, value)
   for _, name in ipairs(names) do
     list[#list + 1] = name
@@ -24,56 +23,66 @@ end
 -- The words that bring further keys, in the order of these, and how many each.
 local brings = {
   {'acquires', 2}, {'probe', 1}, {'labels', 1}, {'unlabels', 1}, {'unblocks', 1}, {'blocker', 1},
-  {'frees', 1}, {'extends', 1}, {'closes', 1}, {'circuit', 1}, {'fingerprint', 3}, {'recovers', 3},
+  {'frees', 1}, {'extends', 1}, {'closes', 1}, {'circuit', 1}, {'fingerprint', 3}, {'recovers', 1},
 }
 
 local function new_kind(words)
-  local kind = {
-    applied = 0, said = {}, places = {}, keys = 0, values = {}, value_at = {}, is_list = {},
-    counters = {}, notes = {}, now = {}, fields = {}, gone = {}, delete = {}, set = {},
-  }
-  local lists = {
-    count = kind.counters, note = kind.notes, now = kind.now, field = kind.fields, gone = kind.gone, left = kind.delete,
-  }
+  local kind = {applied = 0, keys = 0, size = 2, value_at = {}, places = {}, set = {}, lists = {}}
+  local names = {note = {}, field = {}, now = {}, gone = {}, left = {}, count = {}}
   for _, word in ipairs(words) do
     local name, argument = string.match(word, '^(.-)=(.*)$')
     name, argument = name or word, argument or ''
-    if lists[name] then
-      table.insert(lists[name], argument)
+    if names[name] then
+      table.insert(names[name], argument)
     else
-      kind.said[name] = tonumber(argument) or 1
-      kind[name] = argument
+      local number = tonumber(argument)
+      kind[name] = number and math.min(number, last_at) or argument
     end
-    if follows[name] then
-      table.insert(kind.values, name)
-      kind.value_at[name] = #kind.values + 1 -- behind the number of the kind and the uid
-      kind.is_list[#kind.values] = follows[name] == 'list'
+    if follows[name] == 'list' then
+      table.insert(kind.lists, name)
+    elseif follows[name] and not names[name] then
+      kind.value_at[name] = kind.size -- behind the number of the kind and the uid
+      kind.size = kind.size + 1
     end
     for _, place in ipairs(needs[name] or {}) do
       kind.blocked = kind.blocked or unfit[place] --@ blocked
     end
   end
-  kind.keys, kind.no_attempt = kind.said.keys or 0, not kind.settle and '' or nil
   for _, further in ipairs(brings) do
-    kind.places[further[1]] = kind.keys
-    kind.keys = kind.keys + (kind.said[further[1]] or 0) * further[2]
+    local word, count = further[1], kind[further[1]] and 1 or 0
+    kind.places[word] = kind.keys
+    kind.keys = kind.keys + (tonumber(kind[word]) or count) * further[2]
   end
-  kind.entry = {'event', kind.event or '', 'uid', '', 'at', instant}
-  append(kind.entry, kind.notes, '')
-  for _, list in ipairs({kind.set, kind.entry}) do
-    append(list, kind.fields, '')
-    append(list, kind.now, instant)
-    append(list, kind.ticket and {'ticket'} or kind.fingerprint and {'error'} or {}, '')
-  end
-  kind.entry_own = #kind.entry -- what only this script knows
-  append(kind.entry, kind.gone, '')
-  for _, name in ipairs(kind.gone) do
-    table.insert(kind.delete, name)
-  end
+  kind.notes_at, kind.fields_at = kind.size, kind.size + #names.note
+  kind.size = kind.fields_at + #names.field
+  local own = kind.ticket and {'ticket'} or kind.fingerprint and {'error'} or {} -- what only this script knows
+  local entry = {'event', kind.event or '', 'uid', '', 'at', instant}
+  append(kind.set, kind.next and {'rev'} or {}, '')
+  append(kind.set, names.field, '')
+  append(kind.set, names.now, instant)
+  append(kind.set, own, '')
+  append(entry, names.note, '')
+  append(entry, names.field, '')
+  append(entry, #names.now > 0 and {'now'} or {}, table.concat(names.now, ' '))
+  append(entry, #names.gone > 0 and {'gone'} or {}, table.concat(names.gone, ' '))
+  append(entry, own, '')
+  append(names.gone, names.left)
+  kind.sorts = kind.fingerprint or kind.recovers
+  kind.entry, kind.counters, kind.gone = entry, names.count, names.gone
   return kind
 end
 
 local kinds = {}
 for i = 1, math.min(tonumber(ARGV[9]), last_at) do
   kinds[i] = new_kind(take_list())
+end
+
+-- value_of is what follows a word of the item in hand.
+local function value_of(item, word)
+  return ARGV[item.from + item.value_at[word]]
+end
+
+-- place_of is where in KEYS the n-th key stands, from 0 on, that a word of the item in hand brings.
+local function place_of(item, word, n)
+  return item.first + item.places[word] + n
 end

@@ -22,7 +22,7 @@ local function write_acquires(item)
     local after, lasts = acquires[i + 2], acquires[i + 3]
     local limit = place_of(item, 'acquires', (i - 1) / 2)
     if item.running then
-      redis.call('ZADD', KEYS[limit], item.running, item.uid) --@ take the key
+      redis.call('ZADD', KEYS[limit], value_of(item, 'running'), item.uid) --@ take the key
     end
     if after ~= '' then
       redis.call('SET', KEYS[limit + 1], after, 'PX', lasts) --@ take the slot
@@ -48,7 +48,7 @@ end
 
 -- write_frees gives back what an attempt has taken. What waits for it is looked at at once.
 local function write_frees(item)
-  for i, blocker in ipairs(item.frees or {}) do
+  for i, blocker in ipairs(item.frees) do
     local place = place_of(item, 'frees', i - 1)
     is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ free the key
     if not unfit[19] and redis.call('ZSCORE', gates, blocker) then
@@ -56,11 +56,17 @@ local function write_frees(item)
       wakes = true
     end
   end
-  for i = 0, (item.said.extends or 0) - 1 do
+end
+
+local function write_extends(item)
+  for i = 0, item.extends - 1 do
     local place = place_of(item, 'extends', i)
-    is_wrong(item, redis.pcall('ZADD', KEYS[place], item.running, item.uid), place, 'zset') --@ extend
+    is_wrong(item, redis.pcall('ZADD', KEYS[place], value_of(item, 'running'), item.uid), place, 'zset') --@ extend
   end
-  for i = 0, (item.said.closes or 0) - 1 do
-    close_rate(item, place_of(item, 'closes', i), tonumber(item.closes))
+end
+
+local function write_closes(item)
+  for i = 0, item.closes - 1 do
+    close_rate(item, place_of(item, 'closes', i), tonumber(value_of(item, 'closes')))
   end
 end

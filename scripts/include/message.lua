@@ -37,16 +37,8 @@ local function drop(message)
   end
 end
 
-local function check_message(item)
-  local is = is_claimed(item.message) --@ claimed is looked for
-  if not is then --@ gone
-    return 3
-  end
-end
-
-local function write_message(item)
-  drop(item.message) --@ settled is removed
-  rejects[#rejects + 1] = item.reject --@ rejected is kept
+local function write_reject(item)
+  rejects[#rejects + 1] = value_of(item, 'reject') --@ rejected is kept
 end
 
 local function write_messages()

@@ -2,8 +2,11 @@
 local outbox = KEYS[9]
 local notices, incidents = {}, {}
 
-local function write_notices(item)
+local function write_notice(item)
   notices[#notices + 1] = item.notice --@ outbox
+end
+
+local function write_second(item)
   notices[#notices + 1] = item.second --@ second
 end
 

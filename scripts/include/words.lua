@@ -5,4 +5,5 @@ local follows = {
   payload = 'value', history = 'value', attempts = 'list', notice = 'list', second = 'list', failing = 'value',
   disabled = 'value', parked = 'value', stale_at = 'value', late = 'value', stale = 'value', acquires = 'list',
   blocker = 'value', recheck = 'value', frees = 'list', closes = 'value', circuit = 'list', fingerprint = 'list',
+  next = 'value',
 }

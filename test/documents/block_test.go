@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -122,6 +123,8 @@ func save(t testing.TB, page string, lines []string) {
 // program writes a shell script that stands in for a program of a page.
 func program(t testing.TB, dir, name, text string) {
 	t.Helper()
+	syscall.ForkLock.RLock() // a child of another test would hold the file open for writing, and nobody could run it
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/bash\n"+text+"\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}

@@ -235,8 +235,8 @@ func TestWhatAKilledWorkerHadTakenIsFinishedByAnotherWithinSeconds(t *testing.T)
 	must(t, err)
 	succeeded := map[string]string{}
 	for _, entry := range entries {
-		if entry.Values["event"] == string(model.EventSuccess) {
-			succeeded[fmt.Sprint(entry.Values["uid"])] += fmt.Sprintf("%v no %v", entry.Values["last_attempt_uid"], entry.Values["ended_attempt_no"])
+		if told := store.Told(entry.Values); told["event"] == string(model.EventSuccess) {
+			succeeded[fmt.Sprint(told["uid"])] += fmt.Sprintf("%v no %v", told["last_attempt_uid"], told["ended_attempt_no"])
 		}
 	}
 	equal(t, attempts, succeeded)

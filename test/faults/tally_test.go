@@ -95,22 +95,23 @@ func (d *drill) sum(y *tally) {
 }
 
 func (y *tally) note(entry redis.XMessage) {
-	event := model.Event(fmt.Sprint(entry.Values["event"]))
-	attempt := fmt.Sprint(entry.Values["attempt_uid"])
-	at, _ := time.Parse(time.RFC3339, fmt.Sprint(entry.Values["at"]))
+	told := store.Told(entry.Values)
+	event := model.Event(fmt.Sprint(told["event"]))
+	attempt := fmt.Sprint(told["attempt_uid"])
+	at, _ := time.Parse(time.RFC3339, fmt.Sprint(told["at"]))
 	y.events[event]++
-	if event == model.EventOutdated && fmt.Sprint(entry.Values["reason"]) != "timeout" {
+	if event == model.EventOutdated && fmt.Sprint(told["reason"]) != "timeout" {
 		y.outdated++
 	}
 	switch {
 	case event == model.EventStart:
 		y.starts[attempt]++
 	case isEnd[event]:
-		attempt = fmt.Sprint(entry.Values["last_attempt_uid"])
+		attempt = fmt.Sprint(told["last_attempt_uid"])
 		y.ends[attempt]++
 		y.ended[attempt] = ending{event, at}
 	}
-	if kind, failed := entry.Values["error_type"]; failed {
+	if kind, failed := told["error_type"]; failed {
 		y.errors[fmt.Sprint(kind)]++
 	}
 	if event != model.EventSuccess {

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -36,37 +37,21 @@ type bug struct {
 
 // bugs are the planted bugs that the simulation must find.
 var bugs = slices.Concat([]bug{
-	{name: "rev is not compared", mark: "fence", line: "if refused[item.uid] or differs and item.is_rev == item.rev then"},
-	{name: "rev and uid are not compared", mark: "fence", line: "if false and differs then"},
-	{name: "the claimed entry is not looked for", mark: "gone", line: "if not is and item.settle then"},
-	{name: "the claimed entry is removed before the checks", mark: "claimed is looked for",
-		line: "local is = is_claimed(item.message) if is then drop(item.message) end"},
+	{name: "rev is not compared", mark: "fence", line: "differs = differs or is[2] ~= attempt or held and kind.fenced"},
+	{name: "rev and uid are not compared", mark: "fence"},
+	{name: "the claimed entry is not looked for", mark: "gone", line: "elseif message and kind.settle and not is_claimed(message) then"},
+	{name: "the claimed entry is removed before the checks", mark: "gone", line: "elseif message and not (is_claimed(message) and not drop(message)) then"},
 	{name: "the claimed entry stays", first: 223, mark: "claimed is removed"},
 	{name: "what is done in front stays", mark: "front is removed", line: "done = done"},
-	{name: "the entry to take back is not looked for", mark: "taken", line: "if false then"},
+	{name: "the entry to take back is not looked for", mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", first: 9, mark: "take back"},
-	{name: "the high-water mark is forgotten", mark: "full", line: "if false then",
+	{name: "the high-water mark is forgotten", mark: "full", line: "elseif false then",
 		lie: liar{due: func(d *store.Due) { d.Queued = 0 }}},
-	{name: "a plain item is not compared", mark: "plain fence", line: "local refuses"},
-	{name: "a plain start ignores the changes of holds", first: 12, steers: true, mark: "plain hold"},
-	{name: "a plain start ignores the high-water mark", mark: "plain full", lie: liar{due: func(d *store.Due) { d.Queued = 0 }}},
-	{name: "the message of a plain item is not looked for", mark: "plain message"},
-	{name: "the message of a plain item stays", mark: "plain claimed"},
-	{name: "a plain item has a wrong score", mark: "plain score", line: "score_in(changed[i], uid, place and ARGV[at + place] ~= '' and ARGV[at + place] + 1 or '')"},
-	{name: "a plain item leaves no set", mark: "plain score", line: "if place then score_in(changed[i], uid, ARGV[at + place]) end"},
-	{name: "a plain item keeps its hash", mark: "plain hash"},
-	{name: "fields that a plain item deletes stay", mark: "plain fields"},
-	{name: "a plain item has no history", mark: "plain history"},
-	{name: "a plain item is not in the journal", mark: "plain journal"},
-	{name: "a plain item is pushed twice", mark: "plain push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
-	{name: "a plain item is not counted", mark: "plain count"},
-	{name: "a plain item fails by no fingerprint", mark: "plain error", line: "if false then"},
-	{name: "a wrong score for due", mark: "index",
-		line: "score_in(index, uid, word == 'due' and item.due and item.due + 1 or item[word] or '')"},
+	{name: "a wrong score for due", mark: "index", line: "local score = place and ARGV[from + place] or '' if word == 'due' and score ~= '' then score = score + 1 end"},
 	{name: "the deadline is not scored", mark: "join an index",
 		line: "if key ~= running then redis.call('ZADD', key, unpack(add, first, last)) end"},
 	{name: "a model leaves no set", mark: "leave a set"},
-	{name: "mend is missing", mark: "index", line: "if #item.set + #item.delete > 0 then score_in(index, uid, item[word] or '') end"},
+	{name: "mend is missing", mark: "index", line: "local score = place and ARGV[from + place] or '' if #item.set + #item.gone == 0 then break end"},
 	{name: "a start is pushed twice", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
 	{name: "deleted fields stay", mark: "delete fields"},
 	{name: "the journal is forgotten", mark: "journal", line: "if #entry > 20 then redis.call('XADD', journal, '*', unpack(entry)) end"},
@@ -74,22 +59,22 @@ var bugs = slices.Concat([]bug{
 	{name: "the outbox is forgotten", first: 18, mark: "outbox"},
 	{name: "counters count twice", mark: "counters", line: "redis.pcall('HINCRBY', stats, name, 2 * count)"},
 	{name: "removed models stay without their payload", mark: "remove", line: "redis.call('DEL', KEYS[item.first + 1], KEYS[item.first + 2])"},
-	{name: "removed models leave their payload alone behind", mark: "remove", line: "redis.call('DEL', hash, KEYS[item.first + 1])"},
+	{name: "removed models leave their payload alone behind", mark: "remove", line: "redis.call('DEL', KEYS[item.first], KEYS[item.first + 1])"},
 	{name: "what is shared is written for the first of a batch only", mark: "more than one", line: "if next(seen) then return elseif seen[uid] then"},
 	{name: "policies are not stored with their models", mark: "text"},
 
-	{name: "a command id is not looked for", mark: "id is looked for", line: "if last and false then"},
+	{name: "a command id is not looked for", mark: "id is looked for", line: "elseif false then"},
 	{name: "a command id is noted although it was refused by a conflict", first: 9, mark: "refuse",
-		line: "refuse_later(item, code) if code and item.id then note_id(item.id) end"},
+		line: "refuse_later(kind, code) if kind.id then write_id(kind) end"},
 	{name: "a reply is pushed twice", mark: "reply",
-		line: "redis.pcall('RPUSH', KEYS[place], item.reply) local length = redis.pcall('RPUSH', KEYS[place], item.reply)"},
+		line: "redis.pcall('RPUSH', KEYS[place], value_of(item, 'reply')) local length = redis.pcall('RPUSH', KEYS[place], value_of(item, 'reply'))"},
 	{name: "a reply is not pushed", mark: "reply", line: "local length"},
 
 	{name: "what is settled is not looked for", mark: "gone",
-		line: "in_claimed[item.message] = in_claimed[item.message] or 0 if not is and not item.settle then"},
-	{name: "what is settled stays", mark: "settled is removed", line: "if not item.settle then drop(item.message) end"},
+		line: "elseif message and not is_claimed(message) and not (kind.settle and rawset(in_claimed, message, 0)) then"},
+	{name: "what is settled stays", mark: "settled is removed", line: "if not kind.settle then drop(message) end"},
 	{name: "what is settled is not counted", mark: "applied is counted",
-		line: "if not item.settle then item.applied = item.applied + 1 end"},
+		line: "if not kind.settle then kind.applied = kind.applied + 1 end"},
 	{name: "rejected messages are not kept", mark: "rejected is kept"},
 
 	{name: "what was claimed before is not replayed", file: "claim-messages.lua", mark: "replay", line: "return {now, holds and 1 or 0, {unpack(entries, limit - room + 1)}, wishes, {}}"},
@@ -128,7 +113,7 @@ var bugs = slices.Concat([]bug{
 	{name: "the history is forgotten", mark: "history", line: "local length = 0"},
 	{name: "the history is written at its end", mark: "history", line: "local length = redis.pcall('RPUSH', KEYS[place], ended)"},
 	{name: "the history has no end", first: 14, mark: "history cap"},
-	{name: "removed models keep their history", mark: "remove", line: "redis.call('DEL', hash, KEYS[item.first + 2])"},
+	{name: "removed models keep their history", mark: "remove", line: "redis.call('DEL', KEYS[item.first], KEYS[item.first + 2])"},
 	{name: "no dispatcher is woken", mark: "call"},
 	{name: "dispatchers are woken for nothing", mark: "call", line: "wakes = true"},
 	{name: "wake calls pile up", mark: "wake", line: "if wakes then"},
@@ -150,11 +135,11 @@ var bugs = slices.Concat([]bug{
 
 	// Fair to the owner
 	{name: "an update of a taken attempt counts as applied to its entry", mark: "taken",
-		line: "if item.must and not item.push and not find_entry(item.back) then"},
-	{name: "no entry is ever found in line", mark: "taken", line: "if item.must and item.push then"},
+		line: "elseif kind.must and not kind.push and not find_entry(value_of(kind, 'back')) then"},
+	{name: "no entry is ever found in line", mark: "taken", line: "elseif kind.must and kind.push then"},
 	{name: "an update leaves the entry as it was", mark: "in its place"},
 	{name: "an update sends the entry to the end of the line", first: 11, mark: "in its place",
-		line: "redis.call('LREM', input, 1, back) redis.call('RPUSH', input, push)"},
+		line: "redis.call('LREM', input, 1, value_of(item, 'back')) redis.call('RPUSH', input, value_of(item, 'push'))"},
 	{name: "what an outdated attempt reports counts", lie: liar{record: func(r *store.Record) { r.Outdated = false }}},
 	{name: "a save lifts what a hand has stopped", first: 9, lie: liar{record: func(r *store.Record) {
 		if r.Disabled {
@@ -164,7 +149,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a model is in both sets", mark: "leave an index",
 		line: "if key ~= urgent then redis.call('ZREM', key, unpack(remove, first, last)) end"},
 	{name: "what is urgent is due only", mark: "index",
-		line: "if word ~= 'urgent' then score_in(index, uid, item[word] or word == 'due' and item.urgent or '') end"},
+		line: "if word == 'due' then place = place or item.value_at.urgent end local score = word ~= 'urgent' and place and ARGV[from + place] or ''"},
 	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "is_urgent, next_urgent = {}, ''"},
 	{name: "what is urgent comes last", hands: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 	{name: "what is urgent fills the room", hands: true, lie: liar{due: func(d *store.Due) {
@@ -186,7 +171,7 @@ var bugs = slices.Concat([]bug{
 	{name: "an attempt counts as taken too early", first: 47, waits: true, store: func(s store.Pool) queue { return premature{s} }},
 
 	{name: "taking back is forgotten", lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
-	{name: "nobody looks into the input list", mark: "taken", line: "if item.must then"},
+	{name: "nobody looks into the input list", mark: "taken", line: "elseif kind.must then"},
 	{name: "the fence is that of whoever answers", first: 18, store: hearsay(believesMessage)},
 	{name: "what was claimed is taken for handled", lie: liar{commit: func(i *store.Item) { i.Message = store.Claimed{} }}},
 	{name: "messages are settled before they are decided", store: func(s store.Pool) queue { return hasty{s} }},
@@ -206,6 +191,15 @@ var bugs = slices.Concat([]bug{
 
 // enough is how many seeds may pass before a bug is found.
 const enough = 600
+
+// neverIn and stays are lines that lead no model into an index, or none out of it.
+func neverIn(word string) string {
+	return fmt.Sprintf("local score = word ~= '%s' and place and ARGV[from + place] or ''", word)
+}
+
+func stays(word string) string {
+	return fmt.Sprintf("local score = place and ARGV[from + place] or '' if word == '%s' and score == '' then score = now end", word)
+}
 
 var localNames = regexp.MustCompile(`\blocal (?:function )?([a-z_]+(?:, [a-z_]+)*)`)
 
@@ -263,7 +257,7 @@ var steeredBugs = []bug{
 	{name: "an end does not free its key", steers: true, mark: "free the key"},
 	{name: "a slot is leaked by a kill", steers: true, mark: "take the key", line: "redis.call('ZADD', KEYS[limit], '+inf', item.uid)"},
 	{name: "a start takes one of two keys", steers: true, mark: "take the key",
-		line: "if i == 1 then redis.call('ZADD', KEYS[limit], item.running, item.uid) end"},
+		line: "if i == 1 then redis.call('ZADD', KEYS[limit], value_of(item, 'running'), item.uid) end"},
 	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "full key", lie: knowsNothingRunning},
 	{name: "what is past its deadline holds no slot", steers: true, keyed: singlePolicy, mark: "full key",
 		line: "limited = limited or max ~= '' and redis.call('ZCOUNT', KEYS[limit], now, '+inf') >= tonumber(max)", lie: knowsNothingRunning},
@@ -285,7 +279,7 @@ var steeredBugs = []bug{
 	{name: "a gate is forgotten with its models", steers: true, mark: "models wait", line: "if true then"},
 	{name: "a gate that was opened meanwhile is closed", first: 58, steers: true, deeds: holding, mark: "opened meanwhile", line: "if true then"},
 	{name: "what has left a gate stands there still", steers: true, mark: "leave the gate"},
-	{name: "what is parked no more stands there still", steers: true, mark: "index", line: "if word ~= 'parked' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
+	{name: "what is parked no more stands there still", steers: true, mark: "index", line: stays("parked")},
 
 	{name: "a probe that never ends", first: 25, steers: true, keyed: triedPolicy, mark: "probe anew"},
 	{name: "anybody closes a circuit", steers: true, keyed: triedPolicy, mark: "probe alone", line: "if false then"},
@@ -295,9 +289,9 @@ var steeredBugs = []bug{
 		line: "if redis.call('ZCARD', KEYS[key]) == 0 then"},
 	{name: "a circuit never closes", steers: true, keyed: triedPolicy, mark: "circuit closes"},
 
-	{name: "what fails is not listed", mark: "index", line: "if word ~= 'failing' or item[word] == '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what has succeeded is listed as failing", mark: "index", line: "if word ~= 'failing' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what is enabled is listed as disabled", mark: "index", line: "if word ~= 'disabled' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
+	{name: "what fails is not listed", mark: "index", line: neverIn("failing")},
+	{name: "what has succeeded is listed as failing", mark: "index", line: stays("failing")},
+	{name: "what is enabled is listed as disabled", mark: "index", line: stays("disabled")},
 	{name: "a label is not listed", steers: true, mark: "label"},
 	{name: "a label stays", steers: true, mark: "unlabel"},
 
@@ -329,20 +323,20 @@ var fleetBugs = []bug{
 	{name: "nobody looks at ages", ages: true, store: func(s store.Pool) queue {
 		return sparing{s, func(*store.Record) bool { return true }}
 	}},
-	{name: "an age is not listed", ages: true, mark: "index", line: "if word ~= 'stale_at' or item[word] == '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what is stale grows older", ages: true, mark: "index", line: "if word ~= 'stale_at' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
+	{name: "an age is not listed", ages: true, mark: "index", line: neverIn("stale_at")},
+	{name: "what is stale grows older", ages: true, mark: "index", line: stays("stale_at")},
 	{name: "what has succeeded is listed as never", ages: true, lie: liar{record: func(r *store.Record) {
 		if r.Freshness == model.FreshnessNever {
 			r.Freshness = model.Fresh
 		}
 	}}},
-	{name: "what is late is not listed", ages: true, mark: "index", line: "if word ~= 'late' or item[word] == '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what is fresh again is listed as late", ages: true, mark: "index", line: "if word ~= 'late' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what is stale is not listed", ages: true, mark: "index", line: "if word ~= 'stale' or item[word] == '' then score_in(index, uid, item[word] or '') end"},
-	{name: "what is fresh again is listed as stale", ages: true, mark: "index", line: "if word ~= 'stale' or item[word] ~= '' then score_in(index, uid, item[word] or '') end"},
+	{name: "what is late is not listed", ages: true, mark: "index", line: neverIn("late")},
+	{name: "what is fresh again is listed as late", ages: true, mark: "index", line: stays("late")},
+	{name: "what is stale is not listed", ages: true, mark: "index", line: neverIn("stale")},
+	{name: "what is fresh again is listed as stale", ages: true, mark: "index", line: stays("stale")},
 
 	{name: "a removed model is failing for ever", few: true, mark: "sort",
-		line: "if item.fingerprint or item.recovers and not item.remove then write_fingerprint(item) end"},
+		line: "if not kind.remove then sort_recovery(kind, is[3]) end"},
 	{name: "a cause is never left", few: true, mark: "leave the error"},
 	{name: "a cause counts one model", few: true, mark: "join the error", line: "group.uids, group.began, group.models = last, group.began + 1, 1"},
 	{name: "the models of a cause are written for the first of a batch only", few: true, mark: "models of an error",
@@ -372,7 +366,7 @@ var fleetBugs = []bug{
 	{name: "an import loses the history", moves: true, mark: "past"},
 	{name: "an import keeps what was told before", moves: true, mark: "past before"},
 	{name: "an import is written over what has changed", first: 38, moves: true, mark: "fence",
-		line: "if refused[item.uid] or not item.attempts and differs or held and item.fenced then"},
+		line: "if not kind.attempts then differs = differs or (is[1] or '') ~= rev or is[2] ~= attempt end"},
 
 	{name: "what is urgent waits behind gates", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }

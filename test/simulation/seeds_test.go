@@ -116,32 +116,20 @@ func TestReplay(t *testing.T) {
 }
 
 func TestASeedDecidesEverything(t *testing.T) {
-	compareCourses(t, bug{}, bug{})
-}
-
-// general has no item applied as a plain one.
-var general = bug{name: "no item is plain", mark: "plain", line: "kind.plain = false"}
-
-func TestAPlainItemIsAppliedAsAnyOther(t *testing.T) {
-	compareCourses(t, bug{}, general)
-}
-
-// compareCourses plays the same seeds with two programs, whose courses must be the same.
-func compareCourses(t *testing.T, programs ...bug) {
-	t.Helper()
-	first, second := newServer(t, programs[0]), newServer(t, programs[1])
-	for seed := range uint64(long.Or(2, 10)) {
-		seed += 1000
-		a, err := first.simulate(seed, bug{}, func(string) {})
-		if err != nil {
-			t.Fatalf("%v\nreplay it with: %s", err, replayCommand(seed, programs[0]))
+	sums := make([][]uint64, 2)
+	for i := range sums {
+		r := newServer(t, bug{})
+		for seed := range uint64(long.Or(2, 10)) {
+			w, err := r.simulate(1000+seed, bug{}, func(string) {})
+			if err != nil {
+				t.Fatalf("%v\nreplay it with: %s", err, replayCommand(1000+seed, bug{}))
+			}
+			sums[i] = append(sums[i], w.sum)
 		}
-		b, err := second.simulate(seed, bug{}, func(string) {})
-		if err != nil {
-			t.Fatalf("%v\nreplay it with: %s", err, replayCommand(seed, programs[1]))
-		}
-		if a.sum != b.sum {
-			t.Errorf("seed %d took two different courses", seed)
+	}
+	for seed := range sums[0] {
+		if sums[0][seed] != sums[1][seed] {
+			t.Errorf("seed %d took two different courses", 1000+seed)
 		}
 	}
 }

@@ -86,9 +86,6 @@ func (r *server) plant(t testing.TB, planted bug) {
 		text := honest
 		if name == file {
 			text = replaceLine(t, text, planted.mark, planted.line)
-			if name == "commit.lua" && !strings.HasPrefix(planted.mark, "plain") { // almost no item would meet it
-				text = replaceLine(t, text, general.mark, general.line)
-			}
 			r.planted[honest], r.planted[digest(honest)] = text, digest(text)
 		}
 		if name == "commit.lua" {
@@ -297,6 +294,12 @@ func (r *server) stream(key string) (entries []map[string]string) {
 		entry := make(map[string]string, len(item.Values)/2)
 		for pair := range slices.Chunk(item.Values, 2) {
 			entry[pair[0]] = pair[1]
+		}
+		for name := range strings.FieldsSeq(entry["gone"]) {
+			entry[name] = ""
+		}
+		for name := range strings.FieldsSeq(entry["now"]) {
+			entry[name] = entry["at"]
 		}
 		entries = append(entries, entry)
 	}
