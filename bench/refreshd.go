@@ -56,7 +56,11 @@ func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error
 	if err != nil {
 		return err
 	}
-	var working sync.WaitGroup
+	results := make(chan string, 500)
+	var working, pushing sync.WaitGroup
+	pushing.Go(func() { pushResults(context.WithoutCancel(ctx), client, keys.Output, results) })
+	defer pushing.Wait()
+	defer close(results)
 	defer working.Wait()
 	for ctx.Err() == nil {
 		_, entries, err := client.BLMPop(ctx, time.Second, "LEFT", 500, keys.Input).Result()
@@ -78,12 +82,22 @@ func takeAttempts(ctx context.Context, client *redis.Client, book *ledger) error
 			}
 			working.Go(func() {
 				book.do(at.Host)
-				client.RPush(context.WithoutCancel(ctx), keys.Output,
-					`{"type":"success","big_table_uid":"`+entry.UID+`","refresh_attempt_uid":"`+entry.Attempt+`"}`)
+				results <- `{"type":"success","big_table_uid":"` + entry.UID + `","refresh_attempt_uid":"` + entry.Attempt + `"}`
 			})
 		}
 	}
 	return nil
+}
+
+// pushResults pushes results until there are no more, those together that have come meanwhile.
+func pushResults(ctx context.Context, client *redis.Client, key string, results <-chan string) {
+	for first := range results {
+		together := []any{first}
+		for len(results) > 0 {
+			together = append(together, <-results)
+		}
+		client.RPush(ctx, key, together...)
+	}
 }
 
 type daemons struct {
