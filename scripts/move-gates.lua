@@ -12,11 +12,11 @@
 local gates, holds = KEYS[1], KEYS[2]
 local alone = tonumber(ARGV[1])
 
-local forgotten, key = 0, 3
+local forgotten = 0
 for at = 2, #ARGV, 4 do
   local gate, again, stays, hold = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if tonumber(redis.call('ZSCORE', gates, gate) or '') == alone then --@ opened meanwhile
-    if stays == '' and redis.pcall('ZCARD', KEYS[key]) == 0 then --@ models wait
+    if stays == '' and redis.pcall('ZCARD', KEYS[(at + 10) / 4]) == 0 then --@ models wait
       redis.call('ZREM', gates, gate)
       if hold ~= '' and redis.call('HDEL', holds, hold) == 1 then --@ over
         redis.call('HINCRBY', holds, 'changes', 1)
@@ -26,6 +26,5 @@ for at = 2, #ARGV, 4 do
       redis.call('ZADD', gates, again, gate) --@ again
     end
   end
-  key = key + 1
 end
 return forgotten

@@ -98,9 +98,7 @@ local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
-local function all(fields)
-  return starts and fields or {}
-end
 return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, starts and is_due or {},
-  expired, is_urgent, noted, all(redis.pcall('HGETALL', holds)), due_gates, alone, all(redis.pcall('HGETALL', limits)),
-  all(redis.pcall('HGETALL', calendars)), ages, list_of(unfit)}
+  expired, is_urgent, noted, starts and redis.pcall('HGETALL', holds) or {}, due_gates, alone,
+  starts and redis.pcall('HGETALL', limits) or {}, starts and redis.pcall('HGETALL', calendars) or {}, ages,
+  list_of(unfit)}

@@ -4,16 +4,14 @@ local function check_limits(item)
   for i = 1, #acquires, 4 do
     local max, before, after = acquires[i], acquires[i + 1], acquires[i + 2]
     local limit = place_of(item, 'acquires', (i - 1) / 2)
-    local count, slots = redis.pcall('ZCARD', KEYS[limit]), redis.pcall('GET', KEYS[limit + 1])
+    local count, slots = redis.pcall('ZCARD', KEYS[limit]), after ~= '' and redis.pcall('GET', KEYS[limit + 1])
     if is_wrong(item, count, limit, 'zset') or is_wrong(item, slots, limit + 1, 'string') then
       return 9
     end
     limited = limited or max ~= '' and count >= tonumber(max) --@ full key
     limited = limited or after ~= '' and (slots or '') ~= before --@ slot
   end
-  if limited then
-    return 8
-  end
+  return limited and 8 or nil
 end
 
 local function write_acquires(item)
@@ -51,10 +49,8 @@ local function write_frees(item)
   for i, blocker in ipairs(item.frees) do
     local place = place_of(item, 'frees', i - 1)
     is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ free the key
-    if not unfit[19] and redis.call('ZSCORE', gates, blocker) then
-      redis.call('ZADD', gates, now, blocker) --@ freed
-      wakes = true
-    end
+    local opens = not unfit[19] and redis.call('ZADD', gates, 'XX', 'CH', now, blocker) == 1 --@ freed
+    wakes = wakes or opens
   end
 end
 

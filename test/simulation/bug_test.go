@@ -276,6 +276,14 @@ var steeredBugs = []bug{
 		}
 	}}},
 	{name: "a parked model is forgotten", steers: true, mark: "look"},
+	{name: "a parked model stands at no gate", steers: true, mark: "gate"},
+	{name: "one attempt too many is counted of a key", steers: true, keyed: singlePolicy, lie: liar{limiters: func(l *model.Limiters) {
+		for _, limiter := range l.Keys {
+			limiter.Running++
+		}
+	}}},
+	{name: "a place of a key is counted twice", steers: true, keyed: singlePolicy, mark: "full key",
+		line: "limited = limited or max ~= '' and count > tonumber(max)", lie: knowsNothingRunning},
 	{name: "a gate is forgotten with its models", steers: true, mark: "models wait", line: "if true then"},
 	{name: "a gate that was opened meanwhile is closed", first: 58, steers: true, deeds: holding, mark: "opened meanwhile", line: "if true then"},
 	{name: "what has left a gate stands there still", steers: true, mark: "leave the gate"},
@@ -286,7 +294,7 @@ var steeredBugs = []bug{
 	{name: "a circuit never opens", steers: true, keyed: triedPolicy, mark: "circuit opens"},
 	{name: "people are not told of an open circuit", steers: true, keyed: triedPolicy, mark: "listed"},
 	{name: "an open circuit is forgotten that no model waits for", steers: true, keyed: triedPolicy, mark: "models wait",
-		line: "if redis.call('ZCARD', KEYS[key]) == 0 then"},
+		line: "if redis.call('ZCARD', KEYS[(at + 10) / 4]) == 0 then"},
 	{name: "a circuit never closes", steers: true, keyed: triedPolicy, mark: "circuit closes"},
 
 	{name: "what fails is not listed", mark: "index", line: neverIn("failing")},
