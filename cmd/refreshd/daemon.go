@@ -315,12 +315,27 @@ func (a *app) awaitQueue(ctx context.Context, clients *store.Clients, name strin
 		if err == nil {
 			err = queue.RequireWhole()
 		}
+		if err == nil && flags.checks { // it is a dispatcher or a poller, or both
+			err = a.raise(ctx, queue)
+		}
 		ended(err)
 		if waits := errors.Is(err, store.ErrUnread) || a.queues.several(); err == nil || !waits || flags.strict || ctx.Err() != nil {
 			return queue, err
 		}
 		backoff.Rest(ctx, retry.After(err), nil)
 	}
+}
+
+// raise raises the layout of a queue that is lower. A user who may not do that is told of, and works on.
+func (a *app) raise(ctx context.Context, queue *store.Queue) error {
+	if err := queue.Raise(ctx); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnread, err)
+	}
+	if queue.Layout < store.Layout {
+		a.logOf(queue.Name).Warn().Int("layout", queue.Layout).Int("expected", store.Layout).
+			Msg("the layout of the queue was not raised: print the users of refreshd acl anew, and begin this daemon again")
+	}
+	return nil
 }
 
 const (

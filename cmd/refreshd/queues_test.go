@@ -177,16 +177,16 @@ func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, redis := at(t, server), server.Client(t)
 		c.save("bigtables", "m", `{}`)
-		expectContains(t, c.do("doctor"), "layout 1 of the keys, of 1 that this binary knows\n")
+		expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")
 		report := c.object("doctor")
 		failIf(t, report["layout"] != 1.0, "expected layout 1, found %v", report)
-		redis.HSet(t.Context(), "{bigtables}:settings", "layout", 2)
+		redis.HSet(t.Context(), "{bigtables}:settings", "layout", 3)
 		before := server.Dump(t)
 		c.in = `{"uid":"n","payload":{}}`
 		for _, command := range [][]string{
 			{"dispatcher"}, {"poller"}, {"worker", "--http", "http://127.0.0.1:1"}, {"up"}, {"model", "put", "-"}, {"model", "run", "m"}, {"doctor", "--repair"}, {"stats"},
 		} {
-			expectContains(t, c.fail(exitUsage, command...), "{bigtables}:settings layout: expected at most 1, found 2: a newer release stores this queue; upgrade this binary")
+			expectContains(t, c.fail(exitUsage, command...), "{bigtables}:settings layout: expected at most 2, found 3: a newer release stores this queue; upgrade this binary")
 		}
 		equal(t, before, server.Dump(t))
 		redis.HSet(t.Context(), "{b}:settings", "parts", "many")

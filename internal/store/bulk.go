@@ -34,6 +34,8 @@ type Bulk struct {
 	Seen, Picked, Done int64
 	// Others counts those that were not, by the reason.
 	Others map[model.Outcome]int64
+	// After are daemons of an older release that have lived since it began. It waits for their end: what they write it would have to mend again.
+	After []string
 	// Next is from when on the rate lets the next one through; zero: none was let through.
 	Next time.Time
 	// EndedAt is when it was over; zero: it is not. Cancelled: somebody has ended it.
@@ -92,6 +94,7 @@ func (b *Bulk) wish() map[string]string {
 	return map[string]string{
 		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": flag(b.Force), "reason": b.Reason, "by": b.By,
 		"since": model.FormatTime(b.Since), "ticket": number(b.Ticket), "size": number(int(b.Size)),
+		"after": strings.Join(b.After, " "),
 	}
 }
 
@@ -101,7 +104,7 @@ func readBulk(id string, hash map[string]string) Bulk {
 	b.Action, b.By, b.Reason, b.Force = model.BulkAction(hash["action"]), hash["by"], hash["reason"], hash["force"] != ""
 	b.Ticket, b.Size = int(parseInt(hash["ticket"])), parseInt(hash["size"])
 	b.Seen, b.Picked, b.Done = parseInt(hash["seen"]), parseInt(hash["picked"]), parseInt(hash["done"])
-	b.Rest, b.Trying = strings.Fields(hash["rest"]), strings.Fields(hash["trying"])
+	b.Rest, b.Trying, b.After = strings.Fields(hash["rest"]), strings.Fields(hash["trying"]), strings.Fields(hash["after"])
 	for field, count := range hash {
 		if outcome, is := strings.CutPrefix(field, refusedPrefix); is || Harmless(model.Outcome(field)) {
 			if b.Others == nil {
@@ -137,7 +140,43 @@ func bulkTime(field, text string) (time.Time, error) {
 // Bulks reads the bulks that are not over, oldest first. One that stands among them and is gone, or over, is left out: the doctor tells.
 func (s *Store) Bulks(ctx context.Context) ([]Bulk, error) {
 	bulks, err := s.readBulks(ctx, s.Keys.Bulks)
-	return slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() }), err
+	bulks = slices.DeleteFunc(bulks, func(b Bulk) bool { return !b.EndedAt.IsZero() })
+	if err != nil || !slices.ContainsFunc(bulks, func(b Bulk) bool { return len(b.After) > 0 }) {
+		return bulks, err
+	}
+	living, err := s.daemons(ctx)
+	for i := range bulks {
+		bulks[i].After = slices.DeleteFunc(bulks[i].After, func(name string) bool { return !slices.Contains(living, name) })
+	}
+	return bulks, err
+}
+
+// MendID is the id of the bulk that mends what daemons of older releases have left out. It is called after Layout.
+const MendID = "layout-2"
+
+// mendRate lets a million models be looked at within minutes, and most of the time of Redis to others.
+var mendRate = policy.Rate{Count: 2000, Per: time.Second}
+
+// beginMend writes down that all models of the part are to be mended behind the end of some daemons, unless nothing has happened in it yet. It is made
+// of commands that dispatchers may give, which begin no other bulk.
+func (s *Store) beginMend(ctx context.Context, after []string) error {
+	counters, err := s.Clients.Read.HGetAll(ctx, s.Keys.Stats).Result()
+	if err != nil || len(counters) == 0 {
+		return err
+	}
+	b := Bulk{After: after, Bulk: model.Bulk{Action: model.BulkMend, Rate: mendRate.Share(len(s.parts()))}}
+	if b.Since, err = s.Now(ctx); err != nil {
+		return err
+	}
+	wish, key := b.wish(), s.Keys.Bulk(MendID)
+	maps.DeleteFunc(wish, func(_, value string) bool { return value == "" })
+	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.Del(ctx, key)
+		pipe.HSet(ctx, key, wish)
+		pipe.ZAdd(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: MendID})
+		return nil
+	})
+	return err
 }
 
 func (s *Store) readBulks(ctx context.Context, set string) ([]Bulk, error) {
@@ -200,7 +239,7 @@ func (s *Store) MoveBulk(ctx context.Context, b *Bulk, now time.Time) (bool, err
 	ends := ""
 	fields := map[string]string{
 		"cursor": string(b.Place), "rest": strings.Join(b.Rest, "\n"), "trying": strings.Join(b.Trying, "\n"), "seen": number(int(b.Seen)), "picked": number(int(b.Picked)),
-		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next),
+		"done": number(int(b.Done)), "refused": number(int(b.Refusals())), "next_at": model.FormatTime(b.Next), "after": strings.Join(b.After, " "),
 	}
 	for outcome, count := range b.Others {
 		name := string(outcome)

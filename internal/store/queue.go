@@ -316,6 +316,11 @@ func DialPart[D any](ctx context.Context, daemon, address, name string, begin fu
 		err = document.Refuse("queue", "a queue of one part; run `refreshd up` for several", fmt.Sprintf("%d parts", len(queue.Parts)))
 		err = errors.Join(err, clients.Close())
 	}
+	if err == nil {
+		if err = queue.Raise(ctx); err != nil {
+			err = errors.Join(err, clients.Close())
+		}
+	}
 	if err != nil {
 		return d, nil, fmt.Errorf("%s: %w", daemon, err)
 	}

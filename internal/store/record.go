@@ -43,6 +43,9 @@ func NewRecord(uid string, hash map[string]string) *Record {
 	r.rev, r.stored, r.others = rev, stored, others
 	r.Model = decode(uid, r.stored)
 	r.Labels = labels
+	if r.Freshness == model.Fresh && r.LastSuccessAt.IsZero() { // an older release knew no other word
+		r.Freshness = model.FreshnessNever
+	}
 	return r
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ const (
 )
 
 // Layout is the newest layout of keys that this program knows. A release that changes what stands in keys so that older ones would read it
-// wrongly raises it, and stores it as soon as somebody says that no older program is left. A queue without one has the first.
-const Layout = 1
+// wrongly raises it, and its dispatchers and pollers store it. A queue without one has the first.
+const Layout = 2
 
 // Where the payload stands in an entry.
 const (
@@ -155,6 +156,34 @@ func (q *Queue) SetWire(ctx context.Context, wire model.Wire, force bool) error 
 	return nil
 }
 
+// Raise stores the layout of this program before a dispatcher or poller of it writes anything else, so that no older program opens the queue any more,
+// and has all models mended as soon as those have ended that did before. Where the user of a daemon may not do that, the layout of the queue stays.
+func (q *Queue) Raise(ctx context.Context) error {
+	if q.Layout >= Layout {
+		return nil
+	}
+	key := newKeys(q.Name).Settings
+	_, err := q.Parts[0].Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
+		living := make(map[*Store][]string, len(q.Parts)) // read before the layout: while it was not raised, no daemon of this release was among them
+		err := q.Each(func(part *Store) (err error) { living[part], err = part.daemons(ctx); return err })
+		if err != nil {
+			return false, err
+		}
+		layout, err := tx.HGet(ctx, key, settingLayout).Int()
+		if err = ignoreMissing(err); err != nil || layout >= Layout {
+			return false, err
+		}
+		return true, q.Each(func(part *Store) error { return part.beginMend(ctx, living[part]) })
+	}, func(pipe redis.Pipeliner) { pipe.HSet(ctx, key, settingLayout, Layout) }, key)
+	switch {
+	case err == nil:
+		q.Layout = Layout
+	case Refused(err):
+		return nil
+	}
+	return Wrap(err, "raise the layout of the queue")
+}
+
 // set stores settings of the queue, unless they have changed since it began: so what Redis gets late undoes nothing. Their key lives apart from those of
 // the parts, so no script of a part can count its changes.
 func (q *Queue) set(ctx context.Context, fields ...any) error {
@@ -168,6 +197,19 @@ func (q *Queue) set(ctx context.Context, fields ...any) error {
 
 // settledAfter is how long a daemon without a heartbeat may still come back.
 const settledAfter = time.Minute
+
+// daemons names the dispatchers and pollers of the part that live.
+func (s *Store) daemons(ctx context.Context) ([]string, error) {
+	now, err := s.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	since := Millis(now.Add(-settledAfter))
+	names, err := ReadEach(ctx, s.Clients.Read, "look for daemons of the queue", []string{s.Keys.Dispatchers, s.Keys.Pollers}, func(pipe redis.Pipeliner, key string) *redis.StringSliceCmd {
+		return pipe.ZRangeArgs(ctx, redis.ZRangeArgs{Key: key, Start: since, Stop: "+inf", ByScore: true})
+	})
+	return slices.Concat(names...), err
+}
 
 // users names who uses the part: daemons that live, and attempts that are handed out.
 func (s *Store) users(ctx context.Context) (users []string, err error) {

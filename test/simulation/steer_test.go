@@ -170,6 +170,9 @@ func (o *operatorRole) steerBulk(ctx context.Context) error {
 	id := "b" + strconv.Itoa(o.bulks)
 	actions := []model.BulkAction{model.BulkRun, model.BulkRun, model.BulkRun, model.BulkEnable, model.BulkDisable}
 	b := model.Bulk{Action: actions[o.rng.IntN(len(actions))], Selector: o.selector(), By: id}
+	if o.bulks%3 == 0 { // it changes nothing, and nobody is told
+		b.Action, b.By = model.BulkMend, ""
+	}
 	if b.Action == model.BulkRun {
 		b.Force = o.rng.IntN(4) == 0
 	}

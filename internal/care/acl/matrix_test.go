@@ -41,12 +41,12 @@ var matrix = map[acl.Role]map[string]string{
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
 		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "acr", "q:limits": "cr",
-		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
+		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar", "q:bulks": "a",
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
-		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "c", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
+		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "ac", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a", "q:forwarded": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
@@ -144,17 +144,17 @@ func TestInEachPartARoleMayDoWhatItMayDoInAQueueOfOnePart(t *testing.T) {
 	}
 }
 
-func TestEverybodyMayReadTheSettingsAnOperatorFixesThemAndDaemonsLoadScripts(t *testing.T) {
+func TestEverybodyMayReadTheSettingsAnOperatorFixesThemAndDaemonsRaiseTheLayoutAndLoadScripts(t *testing.T) {
 	for name, users := range map[string]*fixture.Users{"one part": fixture.WithUsers(t, "q"), "several": fixture.WithUsersOfParts(t, "q")} {
 		admin := users.Server.Client(t)
 		for _, role := range acl.Roles() {
-			operates := role == acl.Operator
+			operates, triggers := role == acl.Operator, role == acl.Dispatcher || role == acl.Poller
 			want := map[string]bool{
 				"HGET {q}:settings parts": true, "HGET {q:0}:settings parts": name == "several" && (operates || role == acl.Viewer),
-				"HSETNX {q}:settings parts 8": operates, "HSET {q}:settings model_name x": operates, "HSET {other}:settings model_name x": false,
+				"HSETNX {q}:settings parts 8": operates, "HSET {q}:settings layout 2": operates || triggers, "HSET {other}:settings layout 2": false,
 				"HDEL {q}:settings parts": false, "DEL {q}:settings": false, "HGET {other}:settings parts": false,
 				"HSETNX {other}:settings parts 8": false, "HSETNX {q:0}:settings parts 8": false,
-				"SCRIPT LOAD x": role == acl.Dispatcher || role == acl.Poller,
+				"SCRIPT LOAD x": triggers,
 			}
 			commands := slices.Sorted(maps.Keys(want))
 			for i, got := range may(t, admin, string(role)+"-q", commands...) {

@@ -1,8 +1,20 @@
 package acl
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
+)
 
 func opening(k scope) grant { return allow("hget", reading(k.queue.Settings)) }
+
+// raising is what a dispatcher or a poller does once in a queue of an older layout.
+func raising(k scope) []grant {
+	return []grant{
+		allow("watch", reading(k.queue.Settings)), allow("hset", writing(k.queue.Settings)),
+		allow("del hset", writing(k.Bulk(store.MendID))), allow("zadd", writing(k.Bulks)),
+	}
+}
 
 // models is what the Go code reads of models, beside what the scripts do.
 func models(k scope) []grant {
@@ -48,7 +60,7 @@ func dispatcher(k scope) part {
 			{commandIDs, []string{k.Commands}}, // nor carries out a command
 			{replying, []string{k.Reply(all)}},
 		},
-		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k), raising(k)), opening(k),
 			allow("zrem", writing(k.Dispatchers)),
 			allow("blpop", both(k.Wake)),
 			allow("lrange", reading(k.Input, k.Front)),
@@ -79,7 +91,7 @@ func poller(k scope) part {
 			{[]string{"zrem"}, []string{k.BulksEnded}},
 			{[]string{"del"}, []string{k.Bulk(all)}},
 		},
-		direct: append(slices.Concat(models(k), numbers(k)), opening(k),
+		direct: append(slices.Concat(models(k), numbers(k), raising(k)), opening(k),
 			allow("blmove", both(k.Output)),
 			allow("blmove", both(k.Control)),
 			allow("zrangebyscore", reading(k.Pollers)),

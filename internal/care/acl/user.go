@@ -112,7 +112,7 @@ func session(role Role) []string {
 	case Dispatcher: // it and the poller load the scripts for all
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load")
 	case Poller: // it walks over the models of a policy that has changed
-		return append(commands, "time", "info", "script|load", "scan")
+		return append(commands, "time", "multi", "exec", "unwatch", "info", "script|load", "scan")
 	default:
 		// SCAN tells the names of all keys of the database, also those of other queues, but none of their values.
 		return append(commands, "time", "multi", "exec", "unwatch", "info", "scan")
