@@ -28,6 +28,7 @@ type Store interface {
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 	FreeLost(ctx context.Context, limit string, state *model.LimiterState, now time.Time) error
 	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
+	Encode(batch *store.Batch)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error
