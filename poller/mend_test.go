@@ -89,3 +89,28 @@ func TestAMendBeginsWhenDaemonsOfTheOlderReleaseHaveEndedOrAfterAnHour(t *testin
 		}
 	})
 }
+
+// TestAMendThatWasKilledIsFinishedByTheNextPoller lets the n-th call fail, and the poller with it.
+func TestAMendThatWasKilledIsFinishedByTheNextPoller(t *testing.T) {
+	mend := func(n int) (struck bool) {
+		b := setup(t, testkit.Miniredis(t))
+		b.fleet(12, "t1")
+		sound := b.without("x")
+		b.Redis.Del(t.Context(), b.Store.Keys.Label("tenant=t1"), b.Store.Keys.Due)
+		b.begin("x", model.BulkMend, "", "")
+		fault := new(testkit.Fault)
+		b.Intercept(fault)
+		fault.Arm(n)
+		_, _ = b.poller(b.Store, poller.Config{Batch: 5}).RunOnce(t.Context()) // a step that fails is logged, and the round goes on
+		struck = fault.Struck()
+		fault.Arm(0)
+		b.finish(b.poller(b.Store, poller.Config{Batch: 5}), "x")
+		equal(t, sound, b.without("x"))
+		return struck
+	}
+	n := 1
+	for mend(n) {
+		n++
+	}
+	failIf(t, n < 5, "want more calls than %d", n)
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -110,4 +111,39 @@ func TestAModelOfAnOlderReleaseThatNeverSucceededIsNotFresh(t *testing.T) {
 		got := NewRecord("m", test.hash).Freshness
 		failIf(t, got != test.want, "%v: expected %q, found %q", test.hash, test.want, got)
 	}
+}
+
+// TestALayoutIsRaisedOnlyBehindTheWalkWhereverACallFails lets the n-th call of a daemon that begins fail, in a queue of two parts, and the next one begin.
+func TestALayoutIsRaisedOnlyBehindTheWalkWhereverACallFails(t *testing.T) {
+	raise := func(n int) (struck bool) {
+		b, fault := newBench(t, testkit.Miniredis(t)), new(testkit.Fault)
+		must(t, Create(t.Context(), b.Clients, Config{Queue: b.Keys.Queue}, 2))
+		q := b.open(t)
+		for _, part := range q.Parts {
+			must(t, b.redis.HSet(t.Context(), part.Keys.Stats, "create", 1).Err())
+		}
+		b.Clients.Write.AddHook(fault)
+		fault.Arm(n)
+		err := q.Raise(t.Context())
+		struck = fault.Struck()
+		fault.Arm(0)
+		failIf(t, struck != (err != nil), "call %d: failed: %v, told: %v", n, struck, err)
+		for _, again := range []bool{false, true} {
+			if again {
+				must(t, q.Raise(t.Context()))
+			}
+			raised := b.open(t).Layout == Layout
+			failIf(t, again && !raised, "call %d: expected a layout that is raised in the end", n)
+			for _, part := range q.Parts {
+				walks := b.redis.ZCard(t.Context(), part.Keys.Bulks).Val()
+				failIf(t, raised && walks != 1, "call %d: expected one walk in %s, found %d", n, part.Keys.Queue, walks)
+			}
+		}
+		return struck
+	}
+	n := 1
+	for raise(n) {
+		n++
+	}
+	failIf(t, n < 8, "expected more calls than %d", n)
 }
