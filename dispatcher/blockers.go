@@ -29,7 +29,7 @@ func (d *Dispatcher) checkBlockers(ctx context.Context, w *work) (err error) {
 	if len(open) == 0 {
 		return nil
 	}
-	if w.known, err = d.readLimiters(ctx, names[model.BlockerLimit], names[model.BlockerCircuit], w.due.Now); err != nil {
+	if w.known, err = d.store.Limiters(ctx, names[model.BlockerLimit], names[model.BlockerCircuit], w.due.Now); err != nil {
 		return err
 	}
 	w.limiters.Learn(w.known)
@@ -97,18 +97,8 @@ func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) (err er
 		}
 	}
 	if len(limits)+len(circuits) > 0 {
-		p.limiters, err = d.readLimiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+		p.limiters, err = d.store.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
 	}
 	p.limiters.Limits = limitsOf
 	return err
-}
-
-func (d *Dispatcher) readLimiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
-	limiters, err := d.store.Limiters(ctx, limits, circuits, now)
-	for _, name := range limits { // the same each time, for the simulation
-		if limit := limiters.Keys[name]; err == nil && len(limit.Lapsed) > 0 {
-			err = d.store.FreeLost(ctx, name, limit, now)
-		}
-	}
-	return limiters, err
 }

@@ -26,7 +26,6 @@ type Store interface {
 	ParkedBy(ctx context.Context, blockers []model.Blocker, limit func(model.Blocker) int) ([][]string, error)
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
-	FreeLost(ctx context.Context, limit string, state *model.LimiterState, now time.Time) error
 	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
 	Encode(batch *store.Batch)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)

@@ -122,8 +122,19 @@ const maxBlockers = 1000
 // CircuitFields are the fields of the hash <queue>:circuit:<key> that a decision depends on.
 var CircuitFields = []string{"opened_at", "probe_at", "probe"}
 
-// Limiters reads what keys of limits have left at now, and the circuits of keys, without a probe whose model does not run.
+// Limiters reads what keys of limits have left at now, where it frees lost slots first, and the circuits of keys, without a probe whose model
+// does not run.
 func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
+	limiters, err := s.limiters(ctx, limits, circuits, now)
+	for _, name := range limits {
+		if state := limiters.Keys[name]; err == nil && len(state.Lapsed) > 0 {
+			err = s.freeLost(ctx, name, state, now)
+		}
+	}
+	return limiters, err
+}
+
+func (s *Store) limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
 	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.Clients.Read.Pipeline()
 	running := SendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
@@ -158,9 +169,9 @@ func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now tim
 // maxLapsed is how many slots of a key that are past their deadlines are looked at in a round: mostly there is none.
 const maxLapsed = 10
 
-// FreeLost frees those slots past their deadlines that no running attempt holds: nobody else would, as when the hash of a model was deleted by
+// freeLost frees those slots past their deadlines that no running attempt holds: nobody else would, as when the hash of a model was deleted by
 // hand. An attempt that runs keeps its slots until it has ended.
-func (s *Store) FreeLost(ctx context.Context, name string, room *model.LimiterState, now time.Time) error {
+func (s *Store) freeLost(ctx context.Context, name string, room *model.LimiterState, now time.Time) error {
 	records, err := s.Load(ctx, room.Lapsed)
 	if err != nil {
 		return err
@@ -211,7 +222,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 	for _, limit := range w.Limits {
 		names = append(names, limit.Name)
 	}
-	if w.Rooms, err = s.Limiters(ctx, names, nil, now); err != nil {
+	if w.Rooms, err = s.limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}
 	kind, key := m.ParkedBy.Split()

@@ -103,9 +103,11 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 			"parked": parked, "count": counted, "doctor": errors.Join(texts, state),
 		}
 	}
-	must(t, users.Server.Client(t).Set(ctx, "q:model:text", "text", 0).Err())
-	err = daemon.FreeLost(ctx, "host=h", &model.LimiterState{Lapsed: []string{"m", "text"}}, now)
-	failIf(t, err != nil, "a dispatcher frees slots: %v", err)
+	owner := users.Server.Client(t)
+	must(t, owner.Set(ctx, "q:model:text", "text", 0).Err())
+	must(t, owner.ZAdd(ctx, daemon.Keys.Limit("host=h"), redis.Z{Score: 1, Member: "m"}, redis.Z{Score: 1, Member: "text"}).Err())
+	limiters, err := daemon.Limiters(ctx, []string{"host=h"}, nil, now)
+	failIf(t, err != nil || limiters.Keys["host=h"].Running != 0, "a dispatcher frees slots: %v, %v", limiters, err)
 	first, operated, again := change(viewer), change(operator), change(viewer) // what is so already is not asked for
 	for what := range first {
 		failIf(t, first[what] == nil && again[what] == nil, "viewer: expected %s refused", what)
