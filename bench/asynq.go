@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,13 @@ import (
 
 // asynqCycles hands tasks to 64 workers of asynq, which do nothing.
 func asynqCycles(ctx context.Context, s *server, n int) (result, error) {
-	return asynqTasks(ctx, s, n, 64, []string{feeds}, func(int) string { return feeds }, func(string) {})
+	return asynqTasks(ctx, []*server{s}, n, 64, []string{feeds}, func(int) string { return feeds }, func(string) {})
+}
+
+// asynqQueues gives each Redis a queue with half of the tasks, and half of the workers.
+func asynqQueues(ctx context.Context, pair []*server, n int) (result, error) {
+	queues := []string{hostName(0), hostName(1)}
+	return asynqTasks(ctx, pair, n, 32, queues, func(i int) string { return queues[i%2] }, func(string) {})
 }
 
 // asynqLimits gives each host a queue and a server with so many workers: Concurrency bounds a server, and nothing bounds a queue. So all hosts
@@ -23,17 +30,21 @@ func asynqLimits(ctx context.Context, s *server, l limits, n int) (seen, result,
 	for i := range hosts {
 		hosts[i] = hostName(i)
 	}
-	r, err := asynqTasks(ctx, s, n, l.atATime, hosts, func(i int) string { return l.host(i, n) }, book.do)
+	r, err := asynqTasks(ctx, []*server{s}, n, l.atATime, hosts, func(i int) string { return l.host(i, n) }, book.do)
 	return book.seen, r, err
 }
 
-// asynqTasks gives each host a queue and a server with so many workers, each of which does a task and enqueues it again for in an hour.
-func asynqTasks(ctx context.Context, s *server, n, workers int, hosts []string, host func(i int) string, do func(host string)) (result, error) {
-	to := asynq.RedisClientOpt{Addr: s.addr}
-	client := asynq.NewClient(to)
-	defer func() { _ = client.Close() }()
+// asynqTasks gives each host a queue, on the Redis whose turn it is, and a server with so many workers, each of which does a task and enqueues it
+// again for in an hour.
+func asynqTasks(ctx context.Context, on []*server, n, workers int, hosts []string, host func(i int) string, do func(host string)) (result, error) {
+	clients := make([]*asynq.Client, len(on))
+	for i, s := range on {
+		clients[i] = asynq.NewClient(asynq.RedisClientOpt{Addr: s.addr})
+		defer func() { _ = clients[i].Close() }()
+	}
 	for i := range n {
 		task := asynq.NewTask("refresh", []byte(payload(i, host(i))))
+		client := clients[slices.Index(hosts, host(i))%len(on)]
 		if _, err := client.EnqueueContext(ctx, task, asynq.Queue(host(i))); err != nil {
 			return result{}, err
 		}
@@ -42,8 +53,9 @@ func asynqTasks(ctx context.Context, s *server, n, workers int, hosts []string, 
 	var failed atomic.Pointer[error]
 	var stopping sync.WaitGroup
 	finished := make(chan struct{})
-	r, err := s.around(ctx, n, func() error {
-		for _, host := range hosts {
+	r, err := around(ctx, n, func() error {
+		for i, host := range hosts {
+			client, to := clients[i%len(on)], asynq.RedisClientOpt{Addr: on[i%len(on)].addr}
 			server := asynq.NewServer(to, asynq.Config{Concurrency: workers, Queues: map[string]int{host: 1}, LogLevel: asynq.FatalLevel})
 			if err := server.Start(asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 				do(host)
@@ -63,7 +75,7 @@ func asynqTasks(ctx context.Context, s *server, n, workers int, hosts []string, 
 		}
 		<-finished
 		return nil
-	})
+	}, on...)
 	stopping.Wait()
 	if err == nil && failed.Load() != nil {
 		err = *failed.Load()

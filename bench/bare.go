@@ -18,7 +18,7 @@ func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 		return result{}, err
 	}
 	inAnHour := float64(time.Now().Add(time.Hour).UnixMilli())
-	return s.around(ctx, n, func() error {
+	return around(ctx, n, func() error {
 		return eachBatch(ctx, s.client, n, size, func(pipe redis.Pipeliner, i int) {
 			pipe.HGetAll(ctx, "model:"+uid(i))
 			pipe.HSet(ctx, "model:"+uid(i), "attempt_uid", fmt.Sprint("a", i), "started_at", "now", "deadline_at", "later")
@@ -31,7 +31,7 @@ func barePipelines(ctx context.Context, s *server, n int) (result, error) {
 			pipe.HDel(ctx, "model:"+uid(i), "attempt_uid", "started_at", "deadline_at")
 			pipe.ZAdd(ctx, "due", redis.Z{Score: inAnHour, Member: uid(i)})
 		})
-	})
+	}, s)
 }
 
 func eachBatch(ctx context.Context, client *redis.Client, n, size int, add func(redis.Pipeliner, int)) error {

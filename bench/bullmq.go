@@ -45,7 +45,7 @@ func installBullMQ(ctx context.Context, dir string) (string, error) {
 func bullmqCycles(dir string) run {
 	return func(ctx context.Context, s *server, n int) (result, error) {
 		told, r, err := addAndWork(ctx, s, dir, "bullmq.mjs", n)
-		r.perSecond = float64(n) / told.Seconds
+		r.perSecond, r.processMicros = float64(n)/told.Seconds, told.Micros/float64(n)
 		return r, err
 	}
 }
@@ -63,6 +63,7 @@ func bullmqLimits(dir string) keep {
 // told is what a script tells, each of them a part of it.
 type told struct {
 	Seconds      float64 // without the start of node
+	Micros       float64 // of CPU, likewise
 	Took, Others float64 // milliseconds
 	Most         int
 }
@@ -78,7 +79,7 @@ func addAndWork(ctx context.Context, s *server, dir, name string, n int, how ...
 		return told, r, fmt.Errorf("add jobs: %w", err)
 	}
 	var output []byte
-	if r, err = s.around(ctx, n, func() (err error) { output, err = script("work"); return err }); err != nil {
+	if r, err = around(ctx, n, func() (err error) { output, err = script("work"); return err }, s); err != nil {
 		return told, r, fmt.Errorf("work: %w", err)
 	}
 	if err = json.Unmarshal(output, &told); err != nil {

@@ -23,6 +23,7 @@ if (verb === 'add') {
   }
 } else {
   const began = process.hrtime.bigint();
+  const idle = process.cpuUsage();
   let done = 0;
   await new Promise((resolve, reject) => {
     const worker = new Worker('refresh', async (job) => {
@@ -36,7 +37,8 @@ if (verb === 'add') {
     });
     worker.on('failed', (_, error) => reject(error));
   });
-  console.log(JSON.stringify({ seconds: Number(process.hrtime.bigint() - began) / 1e9 }));
+  const { user, system } = process.cpuUsage(idle);
+  console.log(JSON.stringify({ seconds: Number(process.hrtime.bigint() - began) / 1e9, micros: user + system }));
 }
 await queue.close();
 process.exit(0);

@@ -1,4 +1,4 @@
-// Command bench does the same work with refreshd and with its peers, in turns on one Redis, and writes a table of the medians.
+// Command bench does the same work with refreshd and with its peers, in turns on one Redis or on two, and writes a table of the medians.
 //
 //	go run . [--rounds 5] [--models 20000] [--write ../docs/performance.md]
 //	go run . --hosts 20 --models 2000 [--at-a-time 4] [--work 50ms]
@@ -102,8 +102,10 @@ func (p plan) enter(ctx context.Context, dir string) ([]contender, error) {
 		{"refreshd", "this tree", bySelf(refreshd)},
 		{"refreshd, 4 dispatchers, 4 pollers", "this tree", bySelf(refreshd, "--dispatchers", "4", "--pollers", "4")},
 		{"refreshd, no history, no journal", "this tree", bySelf(refreshd, "--history-cap", "0", "--journal-cap", "0")},
+		{"refreshd, two parts, two Redis", "this tree", p.onTwo(dir, refreshdParts(refreshd), "--cluster-enabled", "yes")},
 		{"bare pipelines", "", barePipelines},
 		{"asynq", peer, asynqCycles},
+		{"asynq, two queues, two Redis", peer, p.onTwo(dir, asynqQueues)},
 	}
 	if p.limits.hosts > 0 {
 		all = []contender{{"refreshd", "this tree", p.limits.twice(bySelfLimits(refreshd))}, {"asynq", peer, p.limits.twice(asynqLimits)}}

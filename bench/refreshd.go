@@ -23,14 +23,15 @@ import (
 func bySelfLimits(program string) keep {
 	return func(ctx context.Context, s *server, l limits, n int) (seen, result, error) {
 		d := daemons{program: program, url: "redis://" + s.addr}
-		if err := d.save(ctx, l, n); err != nil {
+		policy := fmt.Sprintf(`{"name":"bench","rrule":"FREQ=DAILY","timeout":"10m","limits":[{"key":"{host(input_url)}","running":%d}]}`, l.atATime)
+		if err := d.save(ctx, policy, "now", n, func(i int) string { return l.host(i, n) }); err != nil {
 			return seen{}, result{}, err
 		}
 		book := newLedger(l, n)
 		ctx, stop := context.WithCancelCause(ctx)
 		var working sync.WaitGroup
 		working.Go(func() { stop(takeAttempts(ctx, s.client, book)) })
-		r, err := s.around(ctx, n, func() error {
+		r, err := around(ctx, n, func() error {
 			for _, name := range []string{"dispatcher", "poller"} {
 				if err := d.start(name, stop); err != nil {
 					return err
@@ -42,7 +43,7 @@ func bySelfLimits(program string) keep {
 			case <-ctx.Done():
 				return context.Cause(ctx)
 			}
-		})
+		}, s)
 		stop(nil)
 		working.Wait()
 		d.end()
@@ -106,8 +107,8 @@ type daemons struct {
 	waiting      sync.WaitGroup
 }
 
-func (d *daemons) save(ctx context.Context, l limits, n int) error {
-	policy := fmt.Sprintf(`{"name":"polite","rrule":"FREQ=DAILY","timeout":"10m","limits":[{"key":"{host(input_url)}","running":%d}]}`, l.atATime)
+// save saves a policy and n models, which are refreshed now or as planned.
+func (d *daemons) save(ctx context.Context, policy, refresh string, n int, host func(i int) string) error {
 	if err := d.say(ctx, policy, "policy", "put", "-"); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (d *daemons) save(ctx context.Context, l limits, n int) error {
 	}
 	var models strings.Builder
 	for i := range n {
-		fmt.Fprintf(&models, `{"uid":"%s","policy":"polite","refresh":"now","payload":{"input_url":"%s"}}`+"\n", uid(i), address(i, l.host(i, n)))
+		fmt.Fprintf(&models, `{"uid":"%s","policy":"bench","refresh":"%s","payload":{"input_url":"%s"}}`+"\n", uid(i), refresh, address(i, host(i)))
 	}
 	return d.say(ctx, models.String(), "model", "put", "-", "--format", "jsonl")
 }
@@ -134,9 +135,12 @@ func (d *daemons) walk(ctx context.Context) error {
 	defer stop(nil)
 	err = poller.start("poller", stop)
 	for open := 1; err == nil && open > 0; time.Sleep(100 * time.Millisecond) {
-		var bulks []store.Bulk
-		bulks, err = queue.Parts[0].Bulks(ctx)
-		open = len(bulks)
+		open = 0
+		err = queue.Each(func(part *store.Store) error {
+			bulks, err := part.Bulks(ctx)
+			open += len(bulks)
+			return err
+		})
 	}
 	return err
 }
@@ -166,11 +170,16 @@ func (d *daemons) start(name string, stop context.CancelCauseFunc) error {
 	return nil
 }
 
-func (d *daemons) end() {
+// end ends all and tells for how long they kept processors busy.
+func (d *daemons) end() (busy time.Duration) {
 	for _, daemon := range d.running {
 		_ = daemon.Process.Signal(syscall.SIGTERM)
 	}
 	d.waiting.Wait()
+	for _, daemon := range d.running {
+		busy += daemon.ProcessState.UserTime() + daemon.ProcessState.SystemTime()
+	}
+	return busy
 }
 
 func bySelf(program string, flags ...string) run {
@@ -183,8 +192,9 @@ func bySelf(program string, flags ...string) run {
 		var report struct {
 			PerSecond   float64 `json:"cycles_per_second"`
 			RedisMicros float64 `json:"redis_cpu_us_per_cycle"`
+			Micros      float64 `json:"daemon_cpu_us_per_cycle"`
 		}
 		err = json.Unmarshal(output, &report)
-		return result{perSecond: report.PerSecond, redisMicros: report.RedisMicros}, err
+		return result{perSecond: report.PerSecond, redisMicros: report.RedisMicros, processMicros: report.Micros}, err
 	}
 }

@@ -15,28 +15,33 @@ import (
 // server is the Redis that all contenders share, each with an empty one.
 type server struct {
 	addr, version string
+	bus           string // port for the other nodes, where it is one of a cluster
 	client        *redis.Client
 	process       *exec.Cmd
 }
 
 type result struct {
-	perSecond   float64
-	redisMicros float64 // of CPU, a cycle
+	perSecond     float64
+	redisMicros   float64 // of CPU, a cycle; of two Redis processes together
+	processMicros float64 // likewise, of the processes that serve the contender
 
 	// Of limits only:
 	most  int           // attempts that ran on a host at a time
 	delay time.Duration // by which a slow host made the last attempt of the others end later
 }
 
-func startServer(ctx context.Context, program, dir string) (*server, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func startServer(ctx context.Context, program, dir string, args ...string) (*server, error) {
+	port, err := freePort()
 	if err != nil {
-		return nil, fmt.Errorf("find a free port: %w", err)
+		return nil, err
 	}
-	addr := listener.Addr().String()
-	_ = listener.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	s := &server{addr: addr, process: exec.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir)}
+	bus, err := freePort() // the default, port + 10000, may be above 65535
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", dir, "--cluster-port", bus, "--cluster-config-file", port+".conf")
+	addr := net.JoinHostPort("127.0.0.1", port)
+	s := &server{addr: addr, bus: bus, process: exec.Command(program, args...)}
 	if err := s.process.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
@@ -59,6 +64,16 @@ func startServer(ctx context.Context, program, dir string) (*server, error) {
 	return s, err
 }
 
+func freePort() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("find a free port: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	return port, err
+}
+
 func (s *server) stop() {
 	if s.client != nil {
 		_ = s.client.Close()
@@ -78,26 +93,41 @@ func (s *server) info(ctx context.Context) (map[string]string, error) {
 	return fields, err
 }
 
-// busy is for how long Redis has kept a processor busy.
-func (s *server) busy(ctx context.Context) (time.Duration, error) {
-	info, err := s.info(ctx)
-	var sys, user float64
-	_, _ = fmt.Sscan(info["used_cpu_sys"], &sys)
-	_, _ = fmt.Sscan(info["used_cpu_user"], &user)
-	return time.Duration((sys + user) * float64(time.Second)), err
+// busy is for how long some servers have kept processors busy.
+func busy(ctx context.Context, servers []*server) (sum time.Duration, err error) {
+	for _, s := range servers {
+		info, err := s.info(ctx)
+		if err != nil {
+			return 0, err
+		}
+		var sys, user float64
+		_, _ = fmt.Sscan(info["used_cpu_sys"], &sys)
+		_, _ = fmt.Sscan(info["used_cpu_user"], &user)
+		sum += time.Duration((sys + user) * float64(time.Second))
+	}
+	return sum, nil
 }
 
-// around runs do, which does n cycles, and tells what it cost.
-func (s *server) around(ctx context.Context, n int, do func() error) (result, error) {
-	before, err := s.busy(ctx)
+// around runs do, which does n cycles on some servers, and tells what it cost. It takes this process for the one that serves the contender.
+func around(ctx context.Context, n int, do func() error, servers ...*server) (result, error) {
+	before, err := busy(ctx, servers)
 	if err != nil {
 		return result{}, err
 	}
-	began := time.Now()
+	began, own := time.Now(), ownBusy()
 	if err := do(); err != nil {
 		return result{}, err
 	}
-	took := time.Since(began)
-	after, err := s.busy(ctx)
-	return result{perSecond: float64(n) / took.Seconds(), redisMicros: float64((after - before).Microseconds()) / float64(n)}, err
+	took, own := time.Since(began), ownBusy()-own
+	after, err := busy(ctx, servers)
+	return result{perSecond: float64(n) / took.Seconds(), redisMicros: micros(after-before, n), processMicros: micros(own, n)}, err
 }
+
+// ownBusy is for how long this process has kept processors busy.
+func ownBusy() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // of itself it may always ask
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func micros(busy time.Duration, n int) float64 { return float64(busy.Microseconds()) / float64(n) }

@@ -20,8 +20,9 @@ type column struct {
 	text func(all, peer []result) string
 }
 
-func perSecond(r result) float64   { return r.perSecond }
-func redisMicros(r result) float64 { return r.redisMicros }
+func perSecond(r result) float64     { return r.perSecond }
+func redisMicros(r result) float64   { return r.redisMicros }
+func processMicros(r result) float64 { return r.processMicros }
 
 func againstPeer(all, peer []result) string {
 	return fmt.Sprintf("%.1f ×", median(all, perSecond)/median(peer, perSecond))
@@ -36,6 +37,7 @@ func cyclesTable(models int) table {
 		{"cycles/s", spreadOf("%.0f", perSecond)},
 		{"against asynq", againstPeer},
 		{"µs of Redis a cycle", spreadOf("%.1f", redisMicros)},
+		{"µs of the processes a cycle", spreadOf("%.1f", processMicros)},
 	}}
 }
 
