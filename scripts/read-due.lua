@@ -94,11 +94,10 @@ for _, next in ipairs({next_gate or '', next_change}) do
   end
 end
 
-local queued = redis.call('LLEN', input)
 local sharers = due_count > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
-return {string.format('%.0f', now), queued, sharers, next_due, next_deadline, next_urgent, starts and is_due or {},
-  expired, is_urgent, noted, starts and redis.pcall('HGETALL', holds) or {}, due_gates, alone,
+return {string.format('%.0f', now), redis.call('LLEN', input), sharers, next_due, next_deadline, next_urgent,
+  starts and is_due or {}, expired, is_urgent, noted, starts and redis.pcall('HGETALL', holds) or {}, due_gates, alone,
   starts and redis.pcall('HGETALL', limits) or {}, starts and redis.pcall('HGETALL', calendars) or {}, ages,
   list_of(unfit)}

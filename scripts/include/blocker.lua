@@ -14,7 +14,9 @@ local function write_blocker(item)
     waiting[key] = {key = key, add = {}, remove = {}}
     table.insert(indexes, waiting[key]) --@ gate
   end
-  append(waiting[key].add, {value_of(item, 'parked')}, item.uid)
+  local add = waiting[key].add
+  add[#add + 1] = value_of(item, 'parked')
+  add[#add + 1] = item.uid
   if looks[blocker] ~= recheck then
     redis.call('ZADD', gates, 'LT', recheck, blocker) --@ look
     looks[blocker] = recheck

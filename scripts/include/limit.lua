@@ -49,8 +49,7 @@ local function write_frees(item)
   for i, blocker in ipairs(item.frees) do
     local place = place_of(item, 'frees', i - 1)
     is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ free the key
-    local opens = not unfit[19] and redis.call('ZADD', gates, 'XX', 'CH', now, blocker) == 1 --@ freed
-    wakes = wakes or opens
+    wakes = not unfit[19] and redis.call('ZADD', gates, 'XX', 'CH', now, blocker) == 1 or wakes --@ freed
   end
 end
 
