@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -32,7 +33,7 @@ func start(config *Config, scenario string, environ []string) (*process, error) 
 		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(variable, own) })
 	})
 	command.Env = append(command.Env, environ...)
-	ownGroup(command)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	read, write := io.Pipe()
 	command.Stdout, command.Stderr = write, write
 	command.WaitDelay = 200 * time.Millisecond // whom it has left behind may hold them open
@@ -44,7 +45,7 @@ func start(config *Config, scenario string, environ []string) (*process, error) 
 	p.printed.Go(func() {
 		_ = command.Wait()
 		p.how = command.ProcessState.String()
-		_ = kill(command) // whom it has left behind
+		p.signal(syscall.SIGKILL) // whom it has left behind
 		close(p.exited)
 		_ = write.Close()
 	})
@@ -67,7 +68,7 @@ func prefixed(from io.Reader, name string, to io.Writer) {
 
 // end asks the worker to end, and kills it when it has not within the patience; false: it had to be killed.
 func (p *process) end(ctx context.Context, patience time.Duration) bool {
-	_ = terminate(p.command)
+	p.signal(syscall.SIGTERM)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	select {
@@ -79,8 +80,11 @@ func (p *process) end(ctx context.Context, patience time.Duration) bool {
 	}
 }
 
+// signal reaches all of its group; one that has ended needs none.
+func (p *process) signal(number syscall.Signal) { _ = syscall.Kill(-p.command.Process.Pid, number) }
+
 func (p *process) kill() {
-	_ = kill(p.command)
+	p.signal(syscall.SIGKILL)
 	p.printed.Wait()
 }
 
