@@ -26,10 +26,10 @@ type field struct {
 
 // fields are those of a policy, in the order of the canonical form.
 var fields = []field{
-	{name: "name", value: func(p *Policy) (any, bool) { return textOr(p.Name, nil) }},
-	{name: "rrule", value: func(p *Policy) (any, bool) { return textOr(p.Rule, nil) }},
-	{name: "timezone", value: func(p *Policy) (any, bool) { return textOr(p.Timezone, nil) }},
-	{name: "dtstart", value: func(p *Policy) (any, bool) { return textOr(p.Dtstart, nil) }},
+	{name: "name", value: func(p *Policy) (any, bool) { return saidOr(p.Name, p.Name != "", nil) }},
+	{name: "rrule", value: func(p *Policy) (any, bool) { return saidOr(p.Rule, p.Rule != "", nil) }},
+	{name: "timezone", value: func(p *Policy) (any, bool) { return saidOr(p.Timezone, p.Timezone != "", nil) }},
+	{name: "dtstart", value: func(p *Policy) (any, bool) { return saidOr(p.Dtstart, p.Dtstart != "", nil) }},
 	{"timeout", func(p *Policy) (any, bool) { length, _ := lengthOr(p.Timeout); return length, false },
 		func(p, usual *Policy) { p.Timeout = usual.Timeout }, ""},
 	{"queue_timeout", func(p *Policy) (any, bool) { return lengthOr(p.QueueTimeout) }, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
@@ -48,18 +48,18 @@ var fields = []field{
 	}, func(p, usual *Policy) { p.Alignment, p.AlignBy = usual.Alignment, usual.AlignBy }, ""},
 	{"on_exhausted", func(p *Policy) (any, bool) { return p.OnExhausted, false }, func(p, usual *Policy) { p.OnExhausted = usual.OnExhausted }, ""},
 	{"give_up_after", func(p *Policy) (any, bool) { return lengthOr(p.GiveUpAfter) }, func(p, usual *Policy) { p.GiveUpAfter = usual.GiveUpAfter }, ""},
-	{name: "retry_on", value: func(p *Policy) (any, bool) { return listOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
+	{name: "retry_on", value: func(p *Policy) (any, bool) { return saidOr(p.Classes.RetryOn, p.Classes.RetryOn != nil, nil) }},
 	{"never_retry", func(p *Policy) (any, bool) {
 		if p.Classes.RetryOn != nil {
-			return listOr(p.Classes.Never, len(p.Classes.Never) > 0, nil)
+			return saidOr(p.Classes.Never, len(p.Classes.Never) > 0, nil)
 		}
-		return listOr(p.Classes.Never, len(p.Classes.Never) > 0, []string{})
+		return saidOr(p.Classes.Never, len(p.Classes.Never) > 0, []string{})
 	}, func(p, usual *Policy) {
 		p.Classes.Never, p.Classes.RetryOn = usual.Classes.Never, usual.Classes.RetryOn
 	}, "retry_on"},
 	{"delays_by_error", func(p *Policy) (any, bool) { return p.Classes.delaysDocument(), len(p.Classes.Delays) == 0 },
 		func(p, usual *Policy) { p.Classes.Delays = usual.Classes.Delays }, ""},
-	{"retry_window", func(p *Policy) (any, bool) { return textOr(p.RetryWindow, none) }, func(p, usual *Policy) {
+	{"retry_window", func(p *Policy) (any, bool) { return saidOr(p.RetryWindow, p.RetryWindow != "", none) }, func(p, usual *Policy) {
 		if p.RetryWindow = usual.RetryWindow; p.RetryWindow != "" && p.Rule == "" { // its zone too, unless the policy has a clock of its own
 			p.Timezone = cmp.Or(p.Timezone, usual.Timezone)
 		}
@@ -73,9 +73,11 @@ var fields = []field{
 		}
 		return p.Circuit.document(), false
 	}, func(p, usual *Policy) { p.Circuit = usual.Circuit }, ""},
-	{"retry_after_scope", func(p *Policy) (any, bool) { return textOr(string(p.RetryAfterScope), scopeAuto) },
+	{"retry_after_scope", func(p *Policy) (any, bool) {
+		return saidOr(string(p.RetryAfterScope), p.RetryAfterScope != ScopeAuto, scopeAuto)
+	},
 		func(p, usual *Policy) { p.RetryAfterScope = usual.RetryAfterScope }, ""},
-	{"closed", func(p *Policy) (any, bool) { return listOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
+	{"closed", func(p *Policy) (any, bool) { return saidOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
 	{"fresh_within", func(p *Policy) (any, bool) { return lengthOr(p.FreshWithin) }, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
 	{"warn_within", func(p *Policy) (any, bool) { return lengthOr(p.WarnWithin) }, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
 	{"notify", func(p *Policy) (any, bool) {
@@ -92,14 +94,7 @@ var fields = []field{
 		func(p, usual *Policy) { p.DisabledReason = usual.DisabledReason }, ""},
 }
 
-func textOr(said string, otherwise any) (value any, usual bool) {
-	if said == "" {
-		return otherwise, true
-	}
-	return said, false
-}
-
-func listOr(said []string, is bool, otherwise any) (value any, usual bool) {
+func saidOr[T any](said T, is bool, otherwise any) (value any, usual bool) {
 	if !is {
 		return otherwise, true
 	}

@@ -231,8 +231,8 @@ func (d *draft) duration(field, text string) string {
 }
 
 func (d *draft) place(err error, field string) error {
-	var refused *document.Error
-	if !errors.As(err, &refused) {
+	refused, is := errors.AsType[*document.Error](err)
+	if !is {
 		return err
 	}
 	if refused.Field == "" {
