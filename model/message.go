@@ -121,8 +121,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 }
 
 func asRejection(err error) error {
-	var rejection *Rejection
-	if err == nil || errors.As(err, &rejection) {
+	if _, is := errors.AsType[*Rejection](err); is || err == nil {
 		return err
 	}
 	return &Rejection{CounterMalformed, err}

@@ -50,8 +50,7 @@ func (a *Attempt) Status(text string, percent int) {
 	m := a.message(model.MessageStatus)
 	m.Status = text
 	if percent >= 0 {
-		progress := min(percent, 100)
-		m.Progress = &progress
+		m.Progress = new(min(percent, 100))
 	}
 	a.status.say(m)
 }

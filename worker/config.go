@@ -75,10 +75,7 @@ func (c Config) WithDefaults() Config {
 	c.FlushTimeout = cmp.Or(c.FlushTimeout, 5*time.Second)
 	c.MaxBackoff = cmp.Or(c.MaxBackoff, max(5*time.Second, c.Backoff))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.MaxBackoff))
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	return c
 }
 

@@ -52,8 +52,7 @@ func mark[T any](err error, fact T) error {
 }
 
 func factOf[T any](err error) (fact T, found bool) {
-	var m *marked[T]
-	if errors.As(err, &m) {
+	if m, is := errors.AsType[*marked[T]](err); is {
 		return m.fact, true
 	}
 	return fact, false

@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/doctor"
 	"github.com/refreshd/refreshd/internal/faces/health"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -88,7 +89,7 @@ func (a *app) printReport(v doctorView, limit int) error {
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
-	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, operate.Layout)
+	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, store.Layout)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)
 	_, err := fmt.Fprint(a.stdout, text.String())

@@ -196,6 +196,5 @@ func (a *app) showProgress(in io.Reader) io.Reader {
 	if bar == nil {
 		return in
 	}
-	read := progressbar.NewReader(in, bar)
-	return &read
+	return new(progressbar.NewReader(in, bar))
 }

@@ -13,9 +13,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// Layout is the newest layout of keys that this program knows.
-const Layout = store.Layout
-
 // Settings are how many parts a queue has, and how its messages are written.
 type Settings struct {
 	Queue       string `json:"queue"`

@@ -19,8 +19,7 @@ func DurationAt(field, text string) (time.Duration, error) {
 
 // Place puts the field of a refusal below prefix.
 func Place(err error, prefix string) error {
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[*Error](err); is {
 		err = refused.At(prefix)
 	}
 	return err

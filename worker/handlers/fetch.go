@@ -143,8 +143,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 
 // fetchError is the failure of a request. What the guard refuses only the owner can mend; the texts around it tell addresses.
 func fetchError(ctx context.Context, err error) error {
-	var refused refusal
-	if errors.As(err, &refused) {
+	if refused, is := errors.AsType[refusal](err); is {
 		return ownersFault(fmt.Errorf("input_url: %w", refused), "forbidden_address", "The address of the feed is not allowed.")
 	}
 	return requestError(ctx, err)

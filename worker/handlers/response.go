@@ -38,8 +38,7 @@ func ownersFault(err error, kind, text string) error {
 // requestError is the failure of a request that got no response, or only half of one. The texts of net/http repeat the whole
 // URL, with what is secret in it.
 func requestError(ctx context.Context, err error) error {
-	var detailed *url.Error
-	if errors.As(err, &detailed) {
+	if detailed, is := errors.AsType[*url.Error](err); is {
 		err = detailed.Err
 	}
 	return stopped(ctx, worker.ErrorType(worker.Reason(err, unaddressed(err)), "network"))
@@ -48,14 +47,13 @@ func requestError(ctx context.Context, err error) error {
 // unaddressed is what owners are told of an error of the network: neither an address of this machine nor that of its resolver, nor
 // whether a name that leads nowhere exists inside.
 func unaddressed(err error) string {
-	var missing *net.DNSError
-	if errors.As(err, &missing) || errors.Is(err, errInside) {
+	if _, missing := errors.AsType[*net.DNSError](err); missing || errors.Is(err, errInside) {
 		return "the host of the address cannot be reached"
 	}
 	text := err.Error()
 	for {
-		var operation *net.OpError
-		if !errors.As(err, &operation) {
+		operation, is := errors.AsType[*net.OpError](err)
+		if !is {
 			return text
 		}
 		err, text = operation.Err, operation.Err.Error()

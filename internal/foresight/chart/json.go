@@ -48,6 +48,5 @@ func optional(at time.Time) *string {
 	if at.IsZero() {
 		return nil
 	}
-	text := model.FormatTime(at)
-	return &text
+	return new(model.FormatTime(at))
 }

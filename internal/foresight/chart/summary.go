@@ -89,8 +89,7 @@ func (s Summary) MarshalJSON() ([]byte, error) {
 		Ended          *Kind   `json:"ended"`
 	}{counts: counts(s), WorstStaleness: document.FormatDuration(s.WorstStaleness)}
 	if s.GaveUp {
-		text := document.FormatDuration(s.TimeToGiveUp)
-		view.TimeToGiveUp = &text
+		view.TimeToGiveUp = new(document.FormatDuration(s.TimeToGiveUp))
 	}
 	if s.Ended != "" {
 		view.Ended = &s.Ended

@@ -44,10 +44,9 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	nop := zerolog.Nop()
 	c.Flood = cmp.Or(c.Flood, 200)
 	c.Patience = cmp.Or(c.Patience, 10*time.Second)
-	c.Log = cmp.Or(c.Log, &nop)
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.Stderr == nil {
 		c.Stderr = io.Discard
 	}

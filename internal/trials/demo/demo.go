@@ -7,6 +7,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,10 +53,7 @@ type Dashboard interface {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	if c.Log == nil {
-		nop := zerolog.Nop()
-		c.Log = &nop
-	}
+	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.complete == nil {
 		c.complete = func() {}
 	}

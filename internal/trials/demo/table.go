@@ -43,7 +43,8 @@ var tableWidths = []int{widthUID, widthEvent, widthTry, widthNext, widthEvent}
 
 // table is the output for a terminal: one row for each model, written over itself.
 type table struct {
-	out    io.Writer
+	textLines // for the summary
+
 	screen Screen
 	color  bool
 
@@ -54,7 +55,7 @@ type table struct {
 }
 
 func newTable(out io.Writer, screen Screen, color bool) *table {
-	return &table{out: out, screen: screen, color: color, outcomes: make(map[string]string)}
+	return &table{textLines: textLines{out}, screen: screen, color: color, outcomes: make(map[string]string)}
 }
 
 func (t *table) begin(i introduction) {
@@ -80,10 +81,6 @@ func (t *table) show(s snapshot) {
 func (t *table) end() {
 	t.draw()
 	fmt.Fprint(t.out, cursorShow)
-}
-
-func (t *table) summary(check *checklist, counters map[string]int64) {
-	textLines{t.out}.summary(check, counters)
 }
 
 // draw writes the frame in one piece, so that it never flickers.
