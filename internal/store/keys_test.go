@@ -259,13 +259,13 @@ func generate(t *testing.T, path, from, to, want string) {
 	case *update:
 		must(t, os.WriteFile(path, []byte(before+from+want+to+behind), 0o600))
 	default:
-		t.Errorf("%s is not what words.go says: run go generate ./internal/store", path)
+		t.Errorf("%s is not what words_test.go says: run go generate ./internal/store", path)
 	}
 }
 
 func TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay(t *testing.T) {
 	var lua, table strings.Builder
-	lua.WriteString("-- Generated from words.go of package store, which explains the words: what follows each in an item.\nlocal follows = {")
+	lua.WriteString("-- Generated from words_test.go of package store, which explains the words: what follows each in an item.\nlocal follows = {")
 	line := 120
 	for _, w := range words {
 		name, _, _ := strings.Cut(w.name, "=")

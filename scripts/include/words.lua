@@ -1,4 +1,4 @@
--- Generated from words.go of package store, which explains the words: what follows each in an item.
+-- Generated from words_test.go of package store, which explains the words: what follows each in an item.
 local follows = {
   message = 'value', id = 'value', reply = 'value', reject = 'value', rev = 'value', attempt = 'value', push = 'value',
   back = 'value', policy = 'list', unknown = 'list', due = 'value', urgent = 'value', running = 'value',

@@ -71,7 +71,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a reply is not pushed", mark: "reply", line: "local length"},
 
 	{name: "what is settled is not looked for", mark: "gone",
-		line: "elseif message and not is_claimed(message) and not (kind.settle and rawset(in_claimed, message, 0)) then"},
+		line: "elseif message and not kind.settle and not is_claimed(message) then"},
 	{name: "what is settled stays", mark: "settled is removed", line: "if not kind.settle then drop(message) end"},
 	{name: "what is settled is not counted", mark: "applied is counted",
 		line: "if not kind.settle then kind.applied = kind.applied + 1 end"},
