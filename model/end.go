@@ -42,7 +42,7 @@ func (m *Model) continueAttempt(next *State, now time.Time) {
 // plan sets refresh_at to the next planned refresh after now, not before NotBefore. Without one the model is finished.
 func (m *Model) plan(next *State, now time.Time) {
 	planned, found, moved := m.plannedFrom(now, next.NotBefore)
-	why := "planned"
+	why := whyPlanned
 	switch {
 	case m.OneShot():
 		why = "finished: one-shot"
@@ -53,12 +53,15 @@ func (m *Model) plan(next *State, now time.Time) {
 	case m.RuleError != "":
 		why = "rule takes too many steps: look again later"
 	case moved:
-		why = "planned" + whyMoved
+		why = whyPlanned + whyMoved
 	}
 	next.wait(planned, TriggerPlanned, why)
 }
 
-const whyMoved = ", moved as asked"
+const (
+	whyPlanned = "planned"
+	whyMoved   = ", moved as asked"
+)
 
 // plannedFrom is the next planned refresh strictly after now, moved to the floor if it would come before it.
 func (m *Model) plannedFrom(now, floor time.Time) (at time.Time, found, moved bool) {

@@ -72,8 +72,8 @@ type attemptEntry struct {
 	Took      int64          `json:"took"`                // since StartedAt; negative when the clock was set back
 	Work      *int64         `json:"work,omitempty"`      // since ProcessingAt; absent: no worker said that it began
 	UID       string         `json:"uid,omitempty"`       // AttemptUID
-	No        int            `json:"no"`                  // AttemptNo
-	Is        Event          `json:"is,omitempty"`        // Outcome
+	No        *int           `json:"no,omitempty"`        // AttemptNo; absent: 1
+	Is        Event          `json:"is,omitempty"`        // Outcome; absent: success
 	Times     int            `json:"times,omitempty"`     // absent: one, or none
 	Limit     *int64         `json:"limit,omitempty"`     // from StartedAt to DeadlineAt
 	Final     bool           `json:"final,omitempty"`     // as in Attempt, like the next seven
@@ -90,18 +90,27 @@ type attemptEntry struct {
 	Overlap   policy.Overlap `json:"overlap,omitempty"`   // with a delay; absent: what follows from Retry, Planned and Limit
 	Next      *int64         `json:"next,omitempty"`      // to RefreshAt
 	Of        int            `json:"of,omitempty"`        // retries that the policy allows, where Why follows; -1: any number
-	Why       string         `json:"why,omitempty"`       // absent where it says what a retry always says
+	Why       string         `json:"why,omitempty"`       // absent where it says what a retry always says, or of a success that it is planned
 }
 
 // Entry renders the entry of the history.
 func (a *Attempt) Entry() string {
 	e := attemptEntry{
-		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID, No: a.AttemptNo,
+		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID,
 		Is: a.Outcome, Limit: length(a.StartedAt, a.DeadlineAt), Final: a.Final, Changed: a.Changed, Exhausted: a.Exhausted, Reason: a.Reason, Type: a.ErrorType,
 		Worker: a.Worker, Ignored: a.Ignored, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
 	}
 	if a.Times > 1 {
 		e.Times = a.Times
+	}
+	if a.AttemptNo != 1 {
+		e.No = &a.AttemptNo
+	}
+	if e.Is == EventSuccess && e.Why == whyPlanned {
+		e.Why = ""
+	}
+	if e.Is == EventSuccess {
+		e.Is = ""
 	}
 	if a.Overlap != "" {
 		e.Delay, e.Jitter = new(a.Delay.Milliseconds()), a.Jitter.Milliseconds()
@@ -130,11 +139,14 @@ func ParseAttempt(text string) (Attempt, error) {
 	}
 	at := readTime(e.At)
 	a := Attempt{
-		AttemptUID: e.UID, AttemptNo: e.No, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: e.Is, Times: e.Times,
+		AttemptUID: e.UID, AttemptNo: 1, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: cmp.Or(e.Is, EventSuccess), Times: e.Times,
 		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, Why: e.Why,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)
+	if e.No != nil {
+		a.AttemptNo = *e.No
+	}
 	if e.Work != nil {
 		a.ProcessingAt = at.Add(-milliseconds(*e.Work))
 	}
@@ -145,8 +157,12 @@ func ParseAttempt(text string) (Attempt, error) {
 		}
 		a.Overlap = cmp.Or(e.Overlap, a.expectedOverlap())
 	}
-	if e.Why == "" && e.Of != 0 {
+	switch {
+	case e.Why != "":
+	case e.Of != 0:
 		a.Why = a.expectedWhy(e.Of)
+	case e.Is == "":
+		a.Why = whyPlanned
 	}
 	return a, nil
 }

@@ -28,7 +28,7 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 	}
 	const planned = `"planned":35399750,`
 	for text, want := range map[string]Attempt{
-		`{"at":"2026-01-05T06:10:00.250Z","took":600250,"work":540250,"uid":"a1","no":2,"is":"success","why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+		`{"at":"2026-01-05T06:10:00.250Z","took":600250,"work":540250,"uid":"a1","no":2,"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.ProcessingAt, a.Why = clock("06:01"), "finished: one-shot"
 		}),
 		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
@@ -37,10 +37,10 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
 			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
 		}),
-		begin + `"is":"success","changed":false,"next":35399750,"why":"planned"}`: attempt(EventSuccess, func(a *Attempt) {
+		begin + `"changed":false,"next":35399750}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
 		}),
-		begin + `"is":"success","ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+		begin + `"ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Ignored, a.Why = []string{"changed", "x y"}, "finished: one-shot"
 		}),
 		begin + `"is":"timeout","limit":600000,"exhausted":true,"reason":"a \"b\" é","worker":"w","next":35399750,"why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
@@ -63,7 +63,7 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"failure","delay":0,"next":0,"of":6}`: attempt(EventFailure, func(a *Attempt) {
 			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = ended, policy.NonePlanned, ended, "retry 2/6 at once, none planned"
 		}),
-		`{"at":"2026-01-05T05:00:00.000Z","took":-3600000,"uid":"a1","no":2,"is":"success","why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
+		`{"at":"2026-01-05T05:00:00.000Z","took":-3600000,"uid":"a1","no":2,"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.EndedAt, a.Duration, a.Why = clock("05:00"), 0, "finished: one-shot" // the clock was set back
 		}),
 	} {

@@ -152,8 +152,7 @@ func TestWhatFollowsARefusalIsRefusedEvenWhenItsRevisionFits(t *testing.T) {
 	})
 }
 
-// None of these brings a payload, so that they are applied as plain items.
-func TestPlainItemsOfOneModelAreAppliedOneAfterTheOther(t *testing.T) {
+func TestItemsOfOneModelAreAppliedOneAfterTheOther(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.mustApply(b.put("m1", `{"n":1}`))
 		disableAndEnable := func() []*Transition {
@@ -171,6 +170,20 @@ func TestPlainItemsOfOneModelAreAppliedOneAfterTheOther(t *testing.T) {
 		b.mustApply(disableAndEnable()...)
 		_, waits := b.state()[":due"]
 		failIf(t, !waits, "the model was disabled and enabled, and does not wait: %v", b.state())
+	})
+}
+
+// Somebody has ended attempts with redis-cli. What he has left is started and mended, and stops no batch.
+func TestAModelWhoseFieldsWereTakenAwayByHandIsDecidedLikeAnyOther(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":model:m1": but(dueModel, "rev", "7"), ":due": scores{"m1": six}})
+		must(t, b.redis.HSet(t.Context(), b.Keys.Model("m1"), fieldAttemptUID, "").Err())
+		b.mustApply(b.start("m1", "a1"))
+		must(t, b.redis.HSet(t.Context(), b.Keys.Model("m1"), "counted_by", "limit:host=h1").Err())
+		must(t, b.redis.HDel(t.Context(), b.Keys.Model("m1"), fieldDeadlineAt).Err())
+		b.mustApply(b.load("m1").Mend())
+		_, runs := b.state()[":running"]
+		failIf(t, runs, "a model without a deadline stands among the running ones: %v", b.state())
 	})
 }
 

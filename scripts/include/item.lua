@@ -13,10 +13,10 @@ local function apply(kind)
 
   local code, is, differs = nil, nil, refused[uid]
   if kind.rev then
-    local rev, attempt = ARGV[from + value_at.rev], kind.attempt and ARGV[from + value_at.attempt] or false
+    local rev, attempt = ARGV[from + value_at.rev], kind.attempt and ARGV[from + value_at.attempt] or ''
     is = kind.sorts and redis.pcall('HMGET', hash, 'rev', 'attempt_uid', 'error')
       or redis.pcall('HMGET', hash, 'rev', 'attempt_uid')
-    differs = differs or (is[1] or '') ~= rev or is[2] ~= attempt or held and kind.fenced --@ fence
+    differs = differs or (is[1] or '') ~= rev or (is[2] or '') ~= attempt or held and kind.fenced --@ fence
   end
   if is and is.err then
     code = 6
@@ -29,7 +29,7 @@ local function apply(kind)
     code = 7
   elseif differs then
     code = 2
-  elseif kind.must and not find_entry(value_of(kind, 'back')) then --@ taken
+  elseif kind.must and kind.back and not find_entry(value_of(kind, 'back')) then --@ taken
     code = 4
   elseif push and queued >= max_queued then --@ full
     code = 5

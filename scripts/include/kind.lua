@@ -4,7 +4,7 @@ local ARGV = ARGV -- a local is read faster, and this is read most
 local at, next_key, last_at = 10, 26, #ARGV
 local function take_list()
   local list = {}
-  local last = at + math.min(tonumber(ARGV[at]), last_at)
+  local last = at + math.max(0, math.min(tonumber(ARGV[at]), last_at))
   for i = at + 1, last do
     list[i - at] = ARGV[i]
   end
@@ -27,7 +27,8 @@ local brings = {
 }
 
 local function new_kind(words)
-  local kind = {applied = 0, keys = 0, size = 2, value_at = {}, places = {}, set = {}, lists = {}}
+  local kind = {applied = 0, keys = 0, value_at = {}, places = {}, set = {}, lists = {}}
+  local size = 2 -- the number of the kind and the uid
   local names = {note = {}, field = {}, now = {}, gone = {}, left = {}, count = {}}
   for _, word in ipairs(words) do
     local name, argument = string.match(word, '^(.-)=(.*)$')
@@ -41,8 +42,8 @@ local function new_kind(words)
     if follows[name] == 'list' then
       table.insert(kind.lists, name)
     elseif follows[name] and not names[name] then
-      kind.value_at[name] = kind.size -- behind the number of the kind and the uid
-      kind.size = kind.size + 1
+      kind.value_at[name] = size
+      size = size + 1
     end
     for _, place in ipairs(needs[name] or {}) do
       kind.blocked = kind.blocked or unfit[place] --@ blocked
@@ -53,7 +54,7 @@ local function new_kind(words)
     kind.places[word] = kind.keys
     kind.keys = kind.keys + (tonumber(kind[word]) or count) * further[2]
   end
-  kind.notes_at, kind.fields_at = kind.size, kind.size + #names.note
+  kind.notes_at, kind.fields_at = size, size + #names.note
   kind.size = kind.fields_at + #names.field
   local own = kind.ticket and {'ticket'} or kind.fingerprint and {'error'} or {} -- what only this script knows
   local entry = {'event', kind.event or '', 'uid', '', 'at', instant}

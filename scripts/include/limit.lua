@@ -54,7 +54,7 @@ local function write_frees(item)
 end
 
 local function write_extends(item)
-  for i = 0, item.extends - 1 do
+  for i = 0, item.running and item.extends - 1 or -1 do
     local place = place_of(item, 'extends', i)
     is_wrong(item, redis.pcall('ZADD', KEYS[place], value_of(item, 'running'), item.uid), place, 'zset') --@ extend
   end

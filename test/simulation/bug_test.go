@@ -37,7 +37,7 @@ type bug struct {
 
 // bugs are the planted bugs that the simulation must find.
 var bugs = slices.Concat([]bug{
-	{name: "rev is not compared", mark: "fence", line: "differs = differs or is[2] ~= attempt or held and kind.fenced"},
+	{name: "rev is not compared", mark: "fence", line: "differs = differs or (is[2] or '') ~= attempt or held and kind.fenced"},
 	{name: "rev and uid are not compared", mark: "fence"},
 	{name: "the claimed entry is not looked for", mark: "gone", line: "elseif message and kind.settle and not is_claimed(message) then"},
 	{name: "the claimed entry is removed before the checks", mark: "gone", line: "elseif message and not (is_claimed(message) and not drop(message)) then"},
@@ -53,6 +53,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a model leaves no set", mark: "leave a set"},
 	{name: "mend is missing", mark: "index", line: "local score = place and ARGV[from + place] or '' if #item.set + #item.gone == 0 then break end"},
 	{name: "a start is pushed twice", mark: "push", line: "pushed[#pushed + 1] = push pushed[#pushed + 1] = push"},
+	{name: "changed fields stay as they were", mark: "fields"},
 	{name: "deleted fields stay", mark: "delete fields"},
 	{name: "the journal is forgotten", mark: "journal", line: "if #entry > 20 then redis.call('XADD', journal, '*', unpack(entry)) end"},
 	{name: "creates are forgotten", mark: "journal", line: "if entry[2] ~= 'create' then redis.call('XADD', journal, '*', unpack(entry)) end"},
@@ -374,7 +375,7 @@ var fleetBugs = []bug{
 	{name: "an import loses the history", moves: true, mark: "past"},
 	{name: "an import keeps what was told before", moves: true, mark: "past before"},
 	{name: "an import is written over what has changed", first: 38, moves: true, mark: "fence",
-		line: "if not kind.attempts then differs = differs or (is[1] or '') ~= rev or is[2] ~= attempt end"},
+		line: "if not kind.attempts then differs = differs or (is[1] or '') ~= rev or (is[2] or '') ~= attempt end"},
 
 	{name: "what is urgent waits behind gates", steers: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 }

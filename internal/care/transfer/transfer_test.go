@@ -172,7 +172,7 @@ func fleet(t *testing.T) []model.Model {
 
 var past = []string{
 	`{"at":"2026-01-05T06:10:00.250Z","took":600250,"uid":"a2","no":2,"is":"failure","limit":3600000,"reason":"\u003c503\u003e","delay":1200000,"planned":35399750,"next":1200000,"of":6}`,
-	`{"at":"2026-01-05T05:10:00.250Z","took":600250,"uid":"a1","no":1,"is":"success","changed":false,"ignored":["x y"],"why":"finished: one-shot"}`,
+	`{"at":"2026-01-05T05:10:00.250Z","took":600250,"uid":"a1","changed":false,"ignored":["x y"],"why":"finished: one-shot"}`,
 }
 
 func (q *queue) settle() *queue {
