@@ -27,7 +27,6 @@ type Store interface {
 	ForgetLimits(ctx context.Context, ended []store.EndedLimit) error
 	Limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error)
 	NoteBlockerChecks(ctx context.Context, checks []store.BlockerCheck, alone time.Time) error
-	Encode(batch *store.Batch)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	Retire(ctx context.Context, owner string) error
 	Forget(ctx context.Context, uid string, blocker model.Blocker) error

@@ -177,7 +177,6 @@ func (d *Dispatcher) pass(ctx context.Context, w *work, list *inputList, round *
 			continue
 		}
 		batch := d.decide(p, w, list)
-		d.store.Encode(&batch) // while the part before it is committed
 		more, failed := d.count(ctx, <-committed, w, round)
 		missing, err = append(missing, more...), failed
 		runConcurrently(len(uids) > partSize, func() {

@@ -52,9 +52,6 @@ type Batch struct {
 	MaxQueued int
 	// HoldChanges is how often holds had changed when the batch was decided, as ReadDue tells. Needed where an attempt is started.
 	HoldChanges string
-
-	keys []string // as Encode has them; nil: it has not been called
-	args []any
 }
 
 // Item is one decision. It changes a model, or it settles a message that changes none.
@@ -113,14 +110,6 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 }
 
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {
-	if batch.keys == nil {
-		s.Encode(&batch)
-	}
-	return Run(ctx, s.Clients.Write, commit, batch.keys, batch.args...).Slice()
-}
-
-// Encode does ahead what Commit does before it asks Redis, who may be busy with another batch. The items must not be changed from then on.
-func (s *Store) Encode(batch *Batch) {
 	k := &s.Keys
 	keys := []string{
 		k.Due, k.Running, k.Input, k.Claimed(batch.Owner), k.ClaimedCommands, k.Leader,
@@ -153,7 +142,7 @@ func (s *Store) Encode(batch *Batch) {
 		keys = append(keys, all.keys...)
 	}
 	args := []any{model.FormatTime(batch.Now), batch.Now.UnixMilli(), batch.MaxQueued, s.config.JournalCap, s.config.HistoryCap, s.config.RejectedCap, batch.Owner, batch.HoldChanges, len(all.numbers)}
-	batch.keys, batch.args = keys, slices.Concat(args, all.kinds, all.values)
+	return Run(ctx, s.Clients.Write, commit, keys, slices.Concat(args, all.kinds, all.values)...).Slice()
 }
 
 // maxToldCreates is how many creates of one batch the journal tells. Of more, such as those of an import, it tells none: they would displace

@@ -99,9 +99,6 @@ func (s liar) Export(ctx context.Context, uids []string) ([]store.Export, error)
 	return exports, err
 }
 
-// Encode leaves it to Commit, before which a liar changes the items.
-func (s liar) Encode(*store.Batch) {}
-
 func (s liar) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	for i := range batch.Items {
 		if batch.Items[i].Transition != nil {
