@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -269,6 +270,28 @@ func (d *Dispatcher) start(record *store.Record, w *work) *store.Transition {
 		return nil
 	}
 	return d.starts(record, w, w.due.Gates.StartOrPark(&record.Model, &w.limiters, d.config.NewUID(), now))
+}
+
+// loadLimiters reads what keys have left that the models of a part are counted by, where that is not known yet.
+func (d *Dispatcher) loadLimiters(ctx context.Context, p *part, w *work) (err error) {
+	limits, circuits, limitsOf := map[string]bool{}, map[string]bool{}, map[string][]model.Limit{}
+	for uid, record := range p.records {
+		needed, circuit := w.due.Gates.Needs(&record.Model, w.due.Now)
+		for _, limit := range needed {
+			limitsOf[uid] = needed
+			if w.known.Keys[limit.Name] == nil {
+				limits[limit.Name] = true
+			}
+		}
+		if circuit != "" {
+			circuits[circuit] = true
+		}
+	}
+	if len(limits)+len(circuits) > 0 {
+		p.limiters, err = d.store.Limiters(ctx, slices.Sorted(maps.Keys(limits)), slices.Sorted(maps.Keys(circuits)), w.due.Now)
+	}
+	p.limiters.Limits = limitsOf
+	return err
 }
 
 // maxLimits bounds how many keys a dispatcher remembers the limits of.

@@ -74,7 +74,10 @@ type Bench struct {
 
 // Run fills the queue, measures as planned, and removes all keys of the queue again.
 func (b *Bench) Run(ctx context.Context, plan Plan) (report Report, err error) {
-	defer func() { err = errors.Join(err, b.Store.Report().Clear(context.WithoutCancel(ctx))) }()
+	defer func() {
+		ctx := context.WithoutCancel(ctx)
+		err = errors.Join(err, b.Store.Report().Clear(ctx), b.Redis.Del(ctx, b.Store.Keys.Settings).Err()) // daemons have noted the layout
+	}()
 	if err := b.putPolicy(ctx); err != nil {
 		return report, err
 	}
