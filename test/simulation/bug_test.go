@@ -271,7 +271,7 @@ var steeredBugs = []bug{
 	{name: "what goes on holds its key no longer", steers: true, mark: "extend"},
 
 	{name: "a start ignores the changes of holds", first: 12, steers: true, mark: "hold"},
-	{name: "what is held counts towards giving up", steers: true, keyed: tiredPolicy, lie: liar{record: func(r *store.Record) {
+	{name: "what is held counts towards giving up", first: 8, steers: true, keyed: tiredPolicy, lie: liar{record: func(r *store.Record) {
 		if r.Parked() {
 			r.ParkedSince = model.Never
 		}
