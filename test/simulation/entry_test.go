@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -43,7 +44,9 @@ func (p *replay) enter(entry map[string]string) {
 		p.remember(uid, m, event, entry)
 		p.count(event, at)
 	}
+	rev := cmp.Or(delta["rev"], strconv.FormatInt(p.rev(uid)+1, 10)) // untold, it is one more
 	p.follow(uid, m, decision, at)
+	failIf(p.models[uid] != nil && rev != strconv.FormatInt(p.rev(uid), 10), "the revision is %d, a follower has %s", p.rev(uid), rev)
 	p.grow(uid, event, at)
 	if event == model.EventImport {
 		p.arrive(uid)
