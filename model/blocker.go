@@ -63,15 +63,6 @@ func (m *Model) Release(at, now time.Time) Decision {
 	return decision
 }
 
-// Admit lets a parked model through its blocker: it does at now what it was due for.
-func (m *Model) Admit(now time.Time, attemptUID string) Decision {
-	admitted, decision, starts := m.admit(now)
-	if !starts {
-		return decision
-	}
-	return admitted.Start(now, attemptUID)
-}
-
 // admit returns a due or parked model as it is to start at now; false: it does what is decided instead.
 func (m *Model) admit(now time.Time) (admitted *Model, decision Decision, starts bool) {
 	admitted = m

@@ -28,12 +28,14 @@ func (p *replay) wake(m *model.Model, event model.Event, at time.Time, entry map
 	if event == model.EventLimited {
 		return p.limit(m, at, entry)
 	}
-	var decision model.Decision
+	admitted := *m
 	if m.Parked() {
-		decision = m.Admit(at, entry["attempt_uid"])
-	} else {
-		decision = m.StartOrSkip(at, entry["attempt_uid"])
+		released := m.Release(at, at)
+		if admitted.State = released.Next; !admitted.Due(at) {
+			return released
+		}
 	}
+	decision := admitted.StartOrSkip(at, entry["attempt_uid"])
 	if decision.Event != model.EventStart {
 		return decision
 	}
