@@ -234,7 +234,9 @@ var startCases = []eventCase{
 	{
 		name: "start of what was parked",
 		seed: parkedKeys(),
-		act:  func(b *bench, r *Record) *Transition { return r.Decide(new(model.Blockers).StartOrPark(&r.Model, new(model.Limiters), "a1", b.now), b.now) },
+		act: func(b *bench, r *Record) *Transition {
+			return r.Decide(new(model.Blockers).StartOrPark(&r.Model, new(model.Limiters), "a1", b.now), b.now)
+		},
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
