@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type actor struct {
 	at      *call // the call at which it waits for the baton; nil: between two rounds
 	ended   bool
 	inside  bool // a call to Redis is under way
+	dying   bool // what its clients still send, to let go of what they watch, is no step
 	loading bool // its last call has loaded a script
 	until   int  // frozen until this step
 	began   moment
@@ -67,6 +69,12 @@ func (a *actor) live() {
 // call is where an actor meets the wire.
 func (a *actor) call(c *call) error {
 	return a.suffer(c, a.wait(c))
+}
+
+// die ends the process in the middle of its round.
+func (a *actor) die() {
+	a.dying = true
+	runtime.Goexit()
 }
 
 // wait hands the baton back and waits for it.

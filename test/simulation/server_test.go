@@ -61,7 +61,7 @@ func newServer(t testing.TB, planted bug) *server {
 func (r *server) client(repeats bool) *redis.Client {
 	client := redis.NewClient(&redis.Options{
 		Dialer:                   func(context.Context, string, string) (net.Conn, error) { return r.mini.Dial() },
-		PoolSize:                 1,
+		PoolSize:                 16, // who watches a key keeps a connection while others go on
 		PipelinePoolSize:         -1,
 		MaxRetries:               -1, // the wire repeats, so that each repetition is a step
 		ReadTimeout:              -2,

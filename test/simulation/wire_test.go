@@ -84,7 +84,7 @@ func (w wire) pass(ctx context.Context, commands []redis.Cmder, next func() erro
 		return p.meet(c)
 	}
 	a, acting := ctx.Value(actorKey{}).(*actor)
-	if !acting || a.inside {
+	if !acting || a.inside || a.dying {
 		return next() // a connection that greets Redis is a part of the call that needs it
 	}
 	loading := commands[0].Name() == "script"
@@ -163,10 +163,10 @@ func (a *actor) suffer(c *call, f fate) error {
 		_ = a.world.execute(a, c)
 		return c.fail(errTimeout, a.world.rng.IntN(len(c.commands)))
 	case killed, resigned:
-		runtime.Goexit()
+		a.die()
 	case orphaned:
 		_ = a.world.execute(a, c)
-		runtime.Goexit()
+		a.die()
 	case late:
 		a.world.delay(a, c)
 	}
