@@ -32,10 +32,7 @@
 --   entry is "o" before the raw message from output; "n", the number and a space before a command, of an older release
 --   "c"; or "C" or "O" before the size, a slash, the largest size, a space and the beginning of a message that is too
 --   large
--- include: clock
--- include: chunks
--- include: types
--- include: misfits
+-- include: clock, chunks, types, misfits
 local control, output, claimed, lane, holder, pollers = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local forwarded, bulks = KEYS[7], KEYS[8]
 local now, owner, limit = clock(ARGV[1]), ARGV[2], tonumber(ARGV[3])

@@ -51,30 +51,8 @@
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
 --   a space stands which key was of another type; and behind the codes a list of those that only help
--- include: types
--- include: misfits
--- include: chunks
--- include: words
--- include: batch
--- include: kind
--- include: fence
--- include: message
--- include: command
--- include: input
--- include: model
--- include: journal
--- include: outbox
--- include: index
--- include: label
--- include: blocker
--- include: limit
--- include: circuit_turn
--- include: circuit
--- include: failure_group
--- include: fingerprint
--- include: policy
--- include: shared
--- include: item
+-- include: types, misfits, chunks, words, batch, kind, fence, message, command, input, model, journal, outbox, index
+-- include: label, blocker, limit, circuit_turn, circuit, failure_group, fingerprint, policy, shared, item
 
 -- What else may refuse an item, and what else is written, by the words that ask for it, in this order.
 local checks = {{'acquires', check_limits}, {'probe', check_probe}, {'blocker', check_blocker}}

@@ -42,7 +42,7 @@ func resolveAll(files fs.FS) map[string]string {
 	return all
 }
 
-// includeMark begins a line that stands for a file of the directory include.
+// includeMark begins a line that stands for files of the directory include, in their order.
 const includeMark = "-- include: "
 
 // headerTypes stands in a script for the types of its keys, as its header has them.
@@ -67,15 +67,18 @@ func resolve(files fs.FS, file string) (string, error) {
 			}
 			return strings.Replace(whole, headerTypes, "{"+strings.Join(types, ",\n  ")+"}", 1), nil
 		}
-		name, behind, _ := strings.Cut(behind, "\n")
-		if slices.Contains(included, name) {
-			return "", fmt.Errorf("read script: expected each include once, found %s twice in %s", name, file)
+		names, behind, _ := strings.Cut(behind, "\n")
+		for name := range strings.SplitSeq(names, ", ") {
+			if slices.Contains(included, name) {
+				return "", fmt.Errorf("read script: expected each include once, found %s twice in %s", name, file)
+			}
+			included = append(included, name)
+			part, err := fs.ReadFile(files, "include/"+name+".lua")
+			if err != nil {
+				return "", fmt.Errorf("read script: %w", err)
+			}
+			before += string(part)
 		}
-		included = append(included, name)
-		part, err := fs.ReadFile(files, "include/"+name+".lua")
-		if err != nil {
-			return "", fmt.Errorf("read script: %w", err)
-		}
-		whole = before + string(part) + behind
+		whole = before + behind
 	}
 }

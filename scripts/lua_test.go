@@ -18,7 +18,7 @@ func TestAnIncludeStandsInThePlaceOfItsLine(t *testing.T) {
 	t.Parallel()
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	files := fstest.MapFS{
-		"good.lua": file("-- Header\n-- include: one\n-- include: two\nreturn one() --@ mark\n"), "include/one.lua": file("-- 1\n"), "include/two.lua": file("-- 2\n"),
+		"good.lua": file("-- Header\n-- include: one, two\nreturn one() --@ mark\n"), "include/one.lua": file("-- 1\n"), "include/two.lua": file("-- 2\n"),
 		"typed.lua":         file("-- Header\n-- KEYS[1] <queue>:due zset\n-- KEYS[2] one of <queue>:stats hash, <queue>:limits hash\n-- KEYS[3..] <queue>:wake list\n-- include: three\n"),
 		"include/three.lua": file("-- include: two\nf(header_types)\n"),
 		"twice.lua":         file("-- include: one\n-- include: one\n"), "missing.lua": file("-- include: four\n"),
@@ -51,8 +51,11 @@ func TestEachIncludeIsIncluded(t *testing.T) {
 		all = append(all, path)
 		text, err := luaFiles.ReadFile(path)
 		for line := range strings.Lines(string(text)) {
-			if name, is := strings.CutPrefix(strings.TrimSpace(line), includeMark); is {
-				used = append(used, "include/"+name+".lua")
+			names, is := strings.CutPrefix(strings.TrimSpace(line), includeMark)
+			for name := range strings.SplitSeq(names, ", ") {
+				if is {
+					used = append(used, "include/"+name+".lua")
+				}
 			}
 		}
 		return err

@@ -10,8 +10,7 @@
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries; below 1: there is no journal
 -- Returns "opened" or "closed"; "": nothing has changed
--- include: check
--- include: chunks
+-- include: check, chunks
 local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 -- include: circuit_turn

@@ -15,8 +15,7 @@
 -- ARGV[6] most entries to move
 -- ARGV[7..] entries to drop, because nobody is to work on them any more
 -- Returns how many entries were moved; -1: the owner is alive or already forgotten
--- include: clock
--- include: check
+-- include: clock, check
 local processes, entries, target = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, lease, found = tonumber(clock(ARGV[1])), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local adopter, most = ARGV[5], tonumber(ARGV[6])

@@ -9,8 +9,7 @@
 -- ARGV[2] ticket of the first attempt, "" = the input list is empty
 -- ARGV[3] since when it was looked at, in Unix ms: it was the first at some time since then
 -- Returns how many are noted; 0: it is no news
--- include: clock
--- include: check
+-- include: clock, check
 local front, input, stats = KEYS[1], KEYS[2], KEYS[3]
 local now, ticket, since = clock(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
 

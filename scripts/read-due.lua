@@ -25,9 +25,7 @@
 --   {fields and values of limits}, {those of calendars}, {uids whose freshness changes}, {which keys are of another
 --   type}}, lists with the oldest first. Of these keys, holds, limits and calendars keep everything from starting, and
 --   the others count as empty
--- include: clock
--- include: types
--- include: misfits
+-- include: clock, types, misfits
 local due, running, input, dispatchers, urgent = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local front, holds, gates, limits, calendars = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local stale_at = KEYS[11]

@@ -13,8 +13,7 @@
 -- ARGV[5] how many entries the owner knows of; -1: it is not sure
 -- Returns {now in Unix ms, what follows: 0 nothing as the owner is forgotten, 1 what was moved, 2 all that stands
 --   there, {entries, oldest first}}
--- include: clock
--- include: types
+-- include: clock, types
 local input, taken, workers = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, new = clock(ARGV[1]), ARGV[2], ARGV[3]
 local most, known = tonumber(ARGV[4]), tonumber(ARGV[5])

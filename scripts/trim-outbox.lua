@@ -6,8 +6,7 @@
 -- ARGV[2] how long an entry is kept, in ms
 -- ARGV[3] cap, in entries
 -- Returns how many went unread
--- include: check
--- include: clock
+-- include: check, clock
 local outbox, stats = KEYS[1], KEYS[2]
 local first, keep, cap = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
