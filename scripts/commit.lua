@@ -45,34 +45,31 @@
 -- ARGV[9] how many kinds of items there are
 -- ARGV[10..] the kinds, each a list of words behind its length, and then the items: the number of the kind, the uid,
 --   the value of each word that is followed by one, in their order, those of its notes and fields last, and its lists.
---   words.lua explains the words
+--   docs/architecture.md explains the words, and kind.lua what stands around them
 -- Returns a code per item: 1 applied, 2 conflict (the model has changed), 3 gone (the message is not claimed, or is a
 --   command and the owner has lost the command queue), 4 taken (the entry that must be queued is not), 5 full (input),
 --   6 broken (the model is no hash), 7 duplicate (a command with that id was handled within a day), 8 limited (a key
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
 --   a space stands which key was of another type; and behind the codes a list of those that only help
--- include: types, misfits, chunks, words, batch, kind, fence, message, command, input, model, journal, outbox, index
+-- include: types, misfits, chunks, batch, kind, fence, message, command, input, model, journal, outbox, index
 -- include: label, blocker, limit, circuit_turn, circuit, failure_group, fingerprint, policy, shared, item
 
--- What else may refuse an item, and what else is written, by the words that ask for it, in this order.
-local checks = {{'acquires', check_limits}, {'probe', check_probe}, {'blocker', check_blocker}}
+-- What else is written, and may refuse an item, by the words that ask for it, in this order.
 local effects = {
   {'remove', write_remove}, {'unknown', write_unknown}, {'payload', write_payload}, {'history', write_history},
-  {'attempts', write_attempts}, {'acquires', write_acquires}, {'probe', write_probe}, {'labels', write_labels},
-  {'unlabels', write_unlabels}, {'unblocks', write_unblocks}, {'blocker', write_blocker}, {'frees', write_frees},
-  {'extends', write_extends}, {'closes', write_closes}, {'circuit', write_circuit}, {'reject', write_reject},
-  {'id', write_id}, {'reply', write_reply}, {'back', write_back}, {'policy', write_policy}, {'notice', write_notice},
+  {'attempts', write_attempts}, {'acquires', write_acquires, check_limits}, {'probe', write_probe, check_probe},
+  {'labels', write_labels}, {'unlabels', write_unlabels}, {'unblocks', write_unblocks},
+  {'blocker', write_blocker, check_blocker}, {'frees', write_frees}, {'extends', write_extends},
+  {'closes', write_closes}, {'circuit', write_circuit}, {'reject', write_reject}, {'id', write_id},
+  {'reply', write_reply}, {'back', write_back}, {'policy', write_policy}, {'notice', write_notice},
   {'second', write_second},
 }
-local function asked_for(kind, all)
-  local list = {}
-  for _, one in ipairs(all) do
-    list[#list + 1] = kind[one[1]] and one[2]
+for _, effect in ipairs(effects) do
+  local word, write, check = unpack(effect, 1, 3)
+  for _, kind in ipairs(kinds) do
+    kind.effects[#kind.effects + 1] = kind[word] and write
+    kind.checks[#kind.checks + 1] = kind[word] and check
   end
-  return list
-end
-for _, kind in ipairs(kinds) do
-  kind.checks, kind.effects = asked_for(kind, checks), asked_for(kind, effects)
 end
 
 local codes = {}

@@ -199,7 +199,8 @@ type encoder struct {
 	keys   []string // further ones of this item
 }
 
-// word adds a word, in two parts.
+// word adds a word, in two parts. A "$" before it says that a value of the item follows it, a "*" that a list does; behind it stands a "=" before a
+// name, or a "#" before the number of keys that it brings.
 func (e *encoder) word(word, argument string) {
 	e.words = append(append(append(e.words, '\n'), word...), argument...)
 }
@@ -211,10 +212,10 @@ func (e *encoder) flag(word string, is bool) {
 	}
 }
 
-// count adds a word with a number, unless that is 0.
+// count adds a word that brings so many keys, unless that is 0.
 func (e *encoder) count(word string, n int) {
 	if n > 0 {
-		e.word(word+"=", strconv.Itoa(n))
+		e.word(word+"#", strconv.Itoa(n))
 	}
 }
 
@@ -227,7 +228,7 @@ func (e *encoder) add(word, value string) {
 
 // addAny adds a word and the value that follows it, also an empty one.
 func (e *encoder) addAny(word, value string) {
-	e.word(word, "")
+	e.word("$", word)
 	e.values = append(e.values, value)
 }
 
@@ -240,7 +241,7 @@ func (e *encoder) addList(word string, list ...string) {
 
 // addEach adds a word and the list that follows it, also an empty one.
 func (e *encoder) addEach(word string, list []string) {
-	e.word(word, "")
+	e.word("*", word)
 	e.addValues(list)
 }
 

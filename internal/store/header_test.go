@@ -206,11 +206,11 @@ func TestNoUserWhoMayOnlyRunScriptsCanMakeOneEndless(t *testing.T) {
 		"a list that is requeued into itself": {moveEntries, []string{k.Workers, k.Taken("w"), k.Taken("w")}, []any{"1", "w", "", "", "", endless}},
 		"a kind that says how long its items are": {
 			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
-			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "size=0", 1, "m"},
+			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "size#0", 1, "m"},
 		},
 		"a list of negative length": {
 			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),
-			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "frees=0", 1, "m", -3},
+			[]any{1, 1, 1, 1, 1, 1, "", "", 1, 2, "settle", "*frees#0", 1, "m", -3},
 		},
 		"counters without number": {
 			commit, append(slices.Clone(shared), k.Model("m"), k.Payload("m"), k.History("m")),

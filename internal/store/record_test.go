@@ -39,7 +39,7 @@ func TestOnlyTheDifferenceBetweenTwoHashesIsTold(t *testing.T) {
 				delete(got, name)
 			case "now":
 				got[name] = "2"
-			case "field":
+			case "$field":
 				got[name], w.values = w.values[0].(string), w.values[1:]
 			}
 		}

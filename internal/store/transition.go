@@ -143,7 +143,7 @@ func (e *encoder) addFields(t *Transition, now string) {
 		case value == now:
 			e.word("now=", name)
 		default:
-			e.word("field=", name)
+			e.word("$field=", name)
 			e.values = append(e.values, value)
 		}
 	}
@@ -234,11 +234,11 @@ func (c *indexChanges) addScore(word string, was, is int64, anyway bool) {
 // addBlockers adds which blocker parks the model, and when a dispatcher is to look at it, now if nobody knows; and which one does no more.
 func (c *indexChanges) addBlockers() {
 	if c.was.gate != "" && c.was.gate != c.is.gate {
-		c.flag("unblocks", true)
+		c.count("unblocks", 1)
 		c.addKeys(c.queue.ParkedBy(string(c.was.gate)))
 	}
 	if c.is.parked != 0 && (c.was.gate != c.is.gate || c.all) {
-		c.add("blocker", string(c.is.gate))
+		c.add("blocker#1", string(c.is.gate))
 		c.add("recheck", cmp.Or(Millis(c.transition.decision.Recheck), Millis(c.now), "0"))
 		c.addKeys(c.queue.ParkedBy(string(c.is.gate)))
 	}
@@ -258,10 +258,10 @@ func (c *indexChanges) addAcquires() {
 		c.addKeys(c.queue.Limit(take.Name), c.queue.Rate(take.Name))
 	}
 	if acquires != nil {
-		c.addEach("acquires="+strconv.Itoa(len(d.Acquires)), acquires)
+		c.addEach("acquires#"+strconv.Itoa(2*len(d.Acquires)), acquires)
 	}
 	if d.Probe {
-		c.flag("probe", true)
+		c.count("probe", 1)
 		c.addKeys(c.queue.Circuit(model.CountedBy(d.Next.Counted, model.BlockerCircuit)[0]))
 	}
 }
@@ -279,7 +279,7 @@ func (c *indexChanges) addReleases() {
 		rates = append(rates, c.queue.Rate(name))
 	}
 	if len(frees) > 0 {
-		c.addEach("frees="+strconv.Itoa(len(frees)), blockers)
+		c.addEach("frees#"+strconv.Itoa(len(frees)), blockers)
 		c.addKeys(frees...)
 	}
 	c.count("extends", len(extends))
@@ -288,7 +288,7 @@ func (c *indexChanges) addReleases() {
 		return
 	}
 	if until := c.transition.decision.ClosedUntil; len(rates) > 0 && until.After(c.now) {
-		c.add("closes="+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10))
+		c.add("closes#"+strconv.Itoa(len(rates)), strconv.FormatInt(until.UnixMicro(), 10))
 		c.addKeys(rates...)
 	}
 	for _, name := range model.CountedBy(c.was.counted, model.BlockerCircuit) {
@@ -303,7 +303,7 @@ func (c *indexChanges) addCircuit(name string) {
 		failures, of, probe = circuit.Failures, circuit.Of, circuit.Probe
 	}
 	at := c.now.Add(probe)
-	c.addList("circuit", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(c.transition.decision.CircuitOutcome),
+	c.addList("circuit#1", string(model.NewBlocker(model.BlockerCircuit, name)), name, string(c.transition.decision.CircuitOutcome),
 		strconv.Itoa(failures), strconv.Itoa(of), model.FormatTime(at), Millis(at))
 	c.addKeys(c.queue.Circuit(name))
 }
@@ -348,10 +348,10 @@ func (c *indexChanges) addFingerprint(ignored int) {
 		if ended := d.Ended; ended != nil {
 			reason, errorType = ended.Reason, ended.ErrorType
 		}
-		c.addList("fingerprint", is, strconv.Itoa(ignored), string(d.Fingerprint), reason, errorType)
+		c.addList("fingerprint#3", is, strconv.Itoa(ignored), string(d.Fingerprint), reason, errorType)
 		c.addKeys(c.queue.Error(was), c.queue.Error(is), c.queue.Error(fingerprint.Other))
 	case is == "" && was != "":
-		c.flag("recovers", true)
+		c.count("recovers", 1)
 		c.addKeys(c.queue.Error(was))
 	}
 }

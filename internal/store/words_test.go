@@ -1,11 +1,11 @@
 package store
 
-//go:generate go test -run TestTheListOfWordsIsWhatTheScriptAndTheDocumentSay -update .
+//go:generate go test -run TestTheListOfWordsIsWhatGoAndTheDocumentSay -update .
 
 // follows says what stands behind a word in an item.
 type follows string
 
-// What follows a word: nothing, one value, or a list behind its length. Of a word with a "=" the item has what stands behind that.
+// What follows a word: nothing, one value, or a list behind its length. Behind a "#" stands how many keys a word brings, behind a "=" a name.
 const (
 	none     follows = ""
 	oneValue follows = "value"
@@ -43,26 +43,26 @@ var words = []word{
 	{"attempts", aList, "", "all entries of the history in place of those that there are, oldest first"},
 	{"notice", aList, "", "an entry for the outbox: names and values"},
 	{"second", aList, "", "another one"},
-	{"keys=<n>", none, "", "how many of hash, history, payload and reply list are passed"},
+	{"keys#<n>", none, "", "how many of hash, history, payload and reply list are passed"},
 	{"failing", oneValue, "Unix ms", "the score in failing; empty: the model leaves it"},
 	{"disabled", oneValue, "Unix ms", "likewise in disabled"},
 	{"parked", oneValue, "Unix ms", "likewise in parked"},
 	{"stale_at", oneValue, "Unix ms", "likewise in stale_at"},
 	{"late", oneValue, "Unix ms", "likewise in late"},
 	{"stale", oneValue, "Unix ms", "likewise in stale"},
-	{"acquires=<n>", aList, "", "for so many keys: how many may run with the start (empty: any number), its slots as they were decided on and as they are to be (empty: they stay), and for how many ms that is kept"},
-	{"probe", none, "", "the attempt tries an open circuit"},
-	{"labels=<n>", none, "", "the model joins so many sets of labels"},
-	{"unlabels=<n>", none, "", "the model leaves so many"},
-	{"unblocks", none, "", "the model leaves the models of a blocker"},
-	{"blocker", oneValue, "", "the blocker that parks the model"},
+	{"acquires#<n>", aList, "", "for each two keys: how many may run with the start (empty: any number), its slots as they were decided on and as they are to be (empty: they stay), and for how many ms that is kept"},
+	{"probe#1", none, "", "the attempt tries an open circuit"},
+	{"labels#<n>", none, "", "the model joins so many sets of labels"},
+	{"unlabels#<n>", none, "", "the model leaves so many"},
+	{"unblocks#1", none, "", "the model leaves the models of a blocker"},
+	{"blocker#1", oneValue, "", "the blocker that parks the model"},
 	{"recheck", oneValue, "Unix ms", "when a dispatcher is to look at that"},
-	{"frees=<n>", aList, "", "the blockers of so many limits, where the attempt leaves its place"},
-	{"extends=<n>", none, "", "the attempt holds so many limits for longer"},
-	{"closes=<n>", oneValue, "Unix us", "until when so many rates are closed"},
-	{"circuit", aList, "", "blocker and key of a circuit; 1 = the attempt has failed, 0 = it was answered, empty = neither; after how many failures of how many it opens; when it is to be probed in RFC 3339 and in Unix ms"},
-	{"fingerprint", aList, "", "by which the model fails: id, how many models it may stop unnoticed, its text, reason, error type"},
-	{"recovers", none, "", "the model fails by no fingerprint any more"},
+	{"frees#<n>", aList, "", "the blockers of so many limits, where the attempt leaves its place"},
+	{"extends#<n>", none, "", "the attempt holds so many limits for longer"},
+	{"closes#<n>", oneValue, "Unix us", "until when so many rates are closed"},
+	{"circuit#1", aList, "", "blocker and key of a circuit; 1 = the attempt has failed, 0 = it was answered, empty = neither; after how many failures of how many it opens; when it is to be probed in RFC 3339 and in Unix ms"},
+	{"fingerprint#3", aList, "", "by which the model fails: id, how many models it may stop unnoticed, its text, reason, error type"},
+	{"recovers#1", none, "", "the model fails by no fingerprint any more"},
 	{"remove", none, "", "the model goes"},
 	{"ticket", none, "", "the attempt draws a ticket"},
 	{"fenced", none, "", "the item holds only if no hold has changed"},

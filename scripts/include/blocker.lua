@@ -23,7 +23,6 @@ local function write_blocker(item)
   end
 end
 
-local function write_unblocks(item)
-  local place = place_of(item, 'unblocks', 0)
-  is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ leave the gate
-end
+local write_unblocks = each_key('unblocks', 'zset', function(key, item)
+  return redis.pcall('ZREM', key, item.uid) --@ leave the gate
+end)

@@ -3,10 +3,8 @@
 local holds, holds_seen = KEYS[20], ARGV[8]
 local refused = {}
 local held = false -- somebody has begun or ended a hold since the batch was decided
-for _, kind in ipairs(kinds) do
-  if kind.fenced and not unfit[20] then
-    held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
-  end
+if uses.fenced and not unfit[20] then
+  held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
 end
 
 -- refuse_later notes a model whose item was refused. A message that is gone and changes no model says nothing of it.

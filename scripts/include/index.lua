@@ -8,16 +8,11 @@ local indexes = {
   {word = 'stale_at', key = KEYS[21], unfit = unfit[21]}, {word = 'late', key = KEYS[22], unfit = unfit[22]},
   {word = 'stale', key = KEYS[23], unfit = unfit[23]},
 }
-local hurries = not unfit[13] and redis.call('EXISTS', urgent) == 1 -- as a rule the set is empty, and nobody leaves it
-for _, kind in ipairs(kinds) do
-  hurries = hurries or kind.urgent
-end
+-- As a rule the set urgent is empty, and nobody leaves it.
+local hurries = uses.urgent or not unfit[13] and redis.call('EXISTS', urgent) == 1
 for _, index in ipairs(indexes) do
   index.add, index.remove = {}, {}
-end
-for _, kind in ipairs(kinds) do
-  kind.indexes = {} -- those that the kind changes
-  for _, index in ipairs(indexes) do
+  for _, kind in ipairs(kinds) do
     local changes = index.always or index.word == 'urgent' and hurries or kind[index.word]
     if not kind.settle and not index.unfit and changes then
       table.insert(kind.indexes, index)

@@ -1,5 +1,7 @@
 -- Kinds. Most items of a batch are of few kinds. A kind is a table with what is common to its items: under each of its
--- words what stands behind the "=". Of the item in hand it holds where its values and its keys begin, and its lists.
+-- words what stands behind it. Of the item in hand it holds where its values and its keys begin, and its lists.
+-- Before a word stands "$" if a value of the item follows it, "*" if a list does; behind it "#" and how many keys it
+-- brings, or "=" and a name.
 local ARGV = ARGV -- a local is read faster, and this is read most
 local at, next_key, last_at = 10, 26, #ARGV
 local function take_list()
@@ -20,42 +22,36 @@ local function append(list, names, value)
   end
 end
 
--- The words that bring further keys, in the order of these, and how many each.
-local brings = {
-  {'acquires', 2}, {'probe', 1}, {'labels', 1}, {'unlabels', 1}, {'unblocks', 1}, {'blocker', 1},
-  {'frees', 1}, {'extends', 1}, {'closes', 1}, {'circuit', 1}, {'fingerprint', 3}, {'recovers', 1},
-}
+local kinds, uses = {}, {} -- which words there are in any of them
 
 local function new_kind(words)
-  local kind = {applied = 0, keys = 0, value_at = {}, places = {}, set = {}, lists = {}}
-  local size = 2 -- the number of the kind and the uid
+  local kind = {
+    applied = 0, value_at = {}, places = {}, brings = {}, set = {}, lists = {}, indexes = {}, checks = {},
+    effects = {},
+  }
+  local size, keys = 2, 0 -- the number of the kind and the uid are the first values
   local names = {note = {}, field = {}, now = {}, gone = {}, left = {}, count = {}}
   for _, word in ipairs(words) do
-    local name, argument = string.match(word, '^(.-)=(.*)$')
-    name, argument = name or word, argument or ''
+    local follows, name, mark, argument = string.match(word, '^(%W?)(%a+_?%a*)(%W?)(.*)$')
     if names[name] then
       table.insert(names[name], argument)
-    else
-      local number = tonumber(argument)
-      kind[name] = number and math.min(number, last_at) or argument
-    end
-    if follows[name] == 'list' then
+    elseif follows == '*' then
       table.insert(kind.lists, name)
-    elseif follows[name] and not names[name] then
+    elseif follows == '$' then
       kind.value_at[name] = size
       size = size + 1
     end
+    if mark == '#' then
+      kind.places[name], kind.brings[name] = keys, math.min(tonumber(argument), last_at)
+      keys = keys + kind.brings[name]
+    end
+    kind[name], uses[name] = argument, true
     for _, place in ipairs(needs[name] or {}) do
       kind.blocked = kind.blocked or unfit[place] --@ blocked
     end
   end
-  for _, further in ipairs(brings) do
-    local word, count = further[1], kind[further[1]] and 1 or 0
-    kind.places[word] = kind.keys
-    kind.keys = kind.keys + (tonumber(kind[word]) or count) * further[2]
-  end
   kind.notes_at, kind.fields_at = size, size + #names.note
-  kind.size = kind.fields_at + #names.field
+  kind.size, kind.keys = kind.fields_at + #names.field, keys
   local own = kind.ticket and {'ticket'} or kind.fingerprint and {'error'} or {} -- what only this script knows
   local entry = {'event', kind.event or '', 'uid', '', 'at', instant}
   append(kind.set, kind.next and {'rev'} or {}, '')
@@ -73,7 +69,6 @@ local function new_kind(words)
   return kind
 end
 
-local kinds = {}
 for i = 1, math.min(tonumber(ARGV[9]), last_at) do
   kinds[i] = new_kind(take_list())
 end
@@ -86,4 +81,14 @@ end
 -- place_of is where in KEYS the n-th key stands, from 0 on, that a word of the item in hand brings.
 local function place_of(item, word, n)
   return item.first + item.places[word] + n
+end
+
+-- each_key returns what writes to each key that a word brings. What act writes to one it returns the reply of.
+local function each_key(word, expected, act)
+  return function(item)
+    for i = 0, item.brings[word] - 1 do
+      local place = place_of(item, word, i)
+      is_wrong(item, act(KEYS[place], item, i + 1), place, expected)
+    end
+  end
 end

@@ -28,40 +28,26 @@ local function write_acquires(item)
   end
 end
 
--- close_rate closes a key until an instant in Unix us. The slots that are reserved come as much later.
-local function close_rate(item, place, till)
-  local is = redis.pcall('GET', KEYS[place])
-  if is_wrong(item, is, place, 'string') then
-    return
-  end
-  local free, closed = string.match(is or '', '^(%d*) ?(%d*)$')
+-- write_frees gives back what an attempt has taken. What waits for it is looked at at once.
+local write_frees = each_key('frees', 'zset', function(key, item, n)
+  wakes = not unfit[19] and redis.call('ZADD', gates, 'XX', 'CH', now, item.frees[n]) == 1 or wakes --@ freed
+  return redis.pcall('ZREM', key, item.uid) --@ free the key
+end)
+
+local write_extends = each_key('extends', 'zset', function(key, item)
+  return item.running and redis.pcall('ZADD', key, value_of(item, 'running'), item.uid) --@ extend
+end)
+
+-- write_closes closes keys until an instant in Unix us. The slots that are reserved come as much later.
+local write_closes = each_key('closes', 'string', function(key, item)
+  local is, till = redis.pcall('GET', key), tonumber(value_of(item, 'closes'))
+  local free, closed = string.match(type(is) == 'string' and is or '', '^(%d*) ?(%d*)$')
   free, closed = tonumber(free or '') or 0, tonumber(closed or '') or 0
   local open = math.max(closed, 1000 * now)
-  if open < till then
+  if open < till and type(is) ~= 'table' then
     free = math.max(free, open) + till - open
     local slots, lasts = string.format('%.0f %.0f', free, till), math.ceil((free - 1000 * now) / 1000)
-    redis.call('SET', KEYS[place], slots, 'PX', lasts) --@ close the key
+    redis.call('SET', key, slots, 'PX', lasts) --@ close the key
   end
-end
-
--- write_frees gives back what an attempt has taken. What waits for it is looked at at once.
-local function write_frees(item)
-  for i, blocker in ipairs(item.frees) do
-    local place = place_of(item, 'frees', i - 1)
-    is_wrong(item, redis.pcall('ZREM', KEYS[place], item.uid), place, 'zset') --@ free the key
-    wakes = not unfit[19] and redis.call('ZADD', gates, 'XX', 'CH', now, blocker) == 1 or wakes --@ freed
-  end
-end
-
-local function write_extends(item)
-  for i = 0, item.running and item.extends - 1 or -1 do
-    local place = place_of(item, 'extends', i)
-    is_wrong(item, redis.pcall('ZADD', KEYS[place], value_of(item, 'running'), item.uid), place, 'zset') --@ extend
-  end
-end
-
-local function write_closes(item)
-  for i = 0, item.closes - 1 do
-    close_rate(item, place_of(item, 'closes', i), tonumber(value_of(item, 'closes')))
-  end
-end
+  return is
+end)

@@ -2,12 +2,8 @@
 -- that were ever started.
 local stats = KEYS[10]
 local history_cap = tonumber(ARGV[5])
-local tickets = 0
-for _, kind in ipairs(kinds) do
-  if kind.ticket and not unfit[10] then -- a poller starts none
-    tickets = tonumber(redis.call('HGET', stats, 'start') or '') or 0
-  end
-end
+-- A poller starts none.
+local tickets = uses.ticket and not unfit[10] and tonumber(redis.call('HGET', stats, 'start') or '') or 0
 
 local function draw_ticket()
   tickets = tickets + 1 --@ ticket
