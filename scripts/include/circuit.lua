@@ -15,13 +15,11 @@ local function write_probe(item)
   redis.call('HSET', KEYS[place_of(item, 'probe', 0)], 'probe', item.uid) --@ probe
 end
 
-local function write_circuit(item)
+local write_circuit = each_key('circuit', 'hash', function(state, item)
   local blocker, key, outcome, failures, of, probe_at, probe_ms = unpack(item.circuit, 1, 7)
-  local place = place_of(item, 'circuit', 0)
-  local state = KEYS[place]
   local is = redis.pcall('HMGET', state, 'recent', 'opened_at', 'probe')
-  if is_wrong(item, is, place, 'hash') then
-    return
+  if is.err then
+    return is
   end
   local recent = string.sub((is[1] or '') .. outcome, -tonumber(of))
   local _, failed = string.gsub(recent, '1', '')
@@ -34,21 +32,19 @@ local function write_circuit(item)
   if is[2] and is[3] ~= item.uid then --@ probe alone
     return
   end
-  if is[2] and outcome == '0' then
-    redis.call('ZADD', gates, 'XX', now, blocker) --@ let go
-    turn_circuit(state, 'closed', key, instant, journal_cap)
-    wakes = true
-  elseif is[2] and outcome == '' then
+  local opens = not is[2] and outcome ~= '' and failed >= tonumber(failures)
+  if is[2] then
     redis.call('HDEL', state, 'probe') --@ probe anew
-    redis.call('ZADD', gates, 'XX', now, blocker)
-    wakes = true
-  elseif is[2] then
-    redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
-    redis.call('HDEL', state, 'probe')
-    redis.call('ZADD', gates, 'XX', probe_ms, blocker)
-  elseif outcome ~= '' and failed >= tonumber(failures) then
-    redis.call('HSET', state, 'probe_at', probe_at)
-    redis.call('ZADD', gates, 'NX', probe_ms, blocker) --@ listed
-    turn_circuit(state, 'opened', key, instant, journal_cap)
+    redis.call('ZADD', gates, 'XX', outcome == '1' and probe_ms or now, blocker)
+    wakes = wakes or outcome ~= '1'
   end
-end
+  if opens or is[2] and outcome == '1' then
+    redis.call('HSET', state, 'probe_at', probe_at) --@ stay open
+  end
+  if opens then
+    redis.call('ZADD', gates, 'NX', probe_ms, blocker) --@ listed
+  end
+  if opens or is[2] and outcome == '0' then
+    turn_circuit(state, opens and 'opened' or 'closed', key, instant, journal_cap)
+  end
+end)

@@ -12,9 +12,12 @@ local function notify_once(group, text, reason)
   end
 end
 
--- count_failure counts a failure of a model, which failed by was before, and returns the id under which.
-local function count_failure(item, was, group, rest)
+-- sort_failure counts by which fingerprint the model fails from now on, and returns that. It failed by was_id, or none.
+local function sort_failure(item, was_id)
   local id, ignored, text, reason, error_type = unpack(item.fingerprint, 1, 5)
+  local keys = place_of(item, 'fingerprint', 0)
+  local group, rest = group_of(item, id, keys + 1), group_of(item, 'other', keys + 2)
+  local was = was_id and group_of(item, was_id, keys)
   local known = group and (group == was or group.models > 0)
   if id == 'other' or group and not known and apart >= most_errors then --@ too many
     text, group = 'other', rest
@@ -34,13 +37,6 @@ local function count_failure(item, was, group, rest)
     end
   end
   return group.id
-end
-
--- sort_failure counts by which fingerprint the model fails from now on, and returns that. It failed by was, or by none.
-local function sort_failure(item, was)
-  local keys = place_of(item, 'fingerprint', 0)
-  local group, rest = group_of(item, item.fingerprint[1], keys + 1), group_of(item, 'other', keys + 2)
-  return count_failure(item, was and group_of(item, was, keys), group, rest) --@ count the error
 end
 
 local function sort_recovery(item, was)
