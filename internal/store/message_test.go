@@ -49,9 +49,9 @@ func (b *bench) adopt(expired, owner string, lease time.Duration, limit int) int
 
 func (b *bench) expired(now time.Time, lease time.Duration) list {
 	b.t.Helper()
-	owners, err := b.ExpiredPollers(context.Background(), now, lease)
+	expired, err := b.ExpiredPollers(context.Background(), now, lease)
 	must(b.t, err)
-	return owners
+	return SendEach(expired, func(last Heartbeat) string { return last.Owner })
 }
 
 // numbered makes n messages: "r0", "r1" and so on.

@@ -80,7 +80,7 @@ func texts(reply any) []string {
 	return out
 }
 
-// SendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
+// SendEach puts a command for each item into a pipeline, and returns the replies to come, in order; or makes anything else of each.
 func SendEach[I, C any](items []I, send func(item I) C) []C {
 	replies := make([]C, len(items))
 	for i, item := range items {
