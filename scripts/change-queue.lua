@@ -22,7 +22,7 @@
 -- ARGV[10..] fields, each before its value: "" = it goes
 -- Returns 1: it was changed, also if this command did it before; 2: there was nothing to change, or a later command has
 --   come before; 0: something has changed since it was read
--- include: check
+-- include: check, fields
 local set, gates, forwarded, bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
 local changes, part, number, gate, look, hold = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local id, since, fields = ARGV[7], ARGV[8], tonumber(ARGV[9])
@@ -51,13 +51,7 @@ if code == 2 then
   return 2
 end
 redis.call('HINCRBY', forwarded, 'changes', 1) --@ change
-for at = 10, behind - 1, 2 do
-  if ARGV[at + 1] == '' then
-    redis.call('HDEL', set, ARGV[at])
-  else
-    redis.call('HSET', set, ARGV[at], ARGV[at + 1])
-  end
-end
+set_fields(set, 10, behind - 1)
 if hold ~= '' then
   redis.call('HINCRBY', set, 'changes', 1)
   redis.call('ZADD', gates, look, gate)
@@ -69,7 +63,5 @@ if id ~= '' then
   redis.call('ZADD', bulks, since, id)
   redis.call('ZREM', ended, id)
 end
-for at = behind, #ARGV, 2 do
-  redis.call('HSET', bulk, ARGV[at], ARGV[at + 1])
-end
+set_fields(bulk, behind, #ARGV)
 return 1

@@ -11,7 +11,7 @@
 -- ARGV[4] now in Unix ms if it is over, "" = it goes on
 -- ARGV[5..] its fields, each before its value: "" = it has none
 -- Returns 1: it was moved, 2: somebody else has moved it, begun it anew or ended it
--- include: check
+-- include: check, fields
 local bulks, ended, bulk = KEYS[1], KEYS[2], KEYS[3]
 local id, since, step, ends = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 
@@ -25,13 +25,7 @@ if is[1] ~= since or (is[2] or '') ~= step or is[3] then --@ another step
 end
 
 -- Write
-for at = 5, #ARGV, 2 do
-  if ARGV[at + 1] == '' then
-    redis.call('HDEL', bulk, ARGV[at])
-  else
-    redis.call('HSET', bulk, ARGV[at], ARGV[at + 1])
-  end
-end
+set_fields(bulk, 5, #ARGV)
 if ends ~= '' then
   redis.call('ZREM', bulks, id) --@ end
   redis.call('ZREMRANGEBYSCORE', ended, '-inf', tonumber(ends) - 86400000)

@@ -7,12 +7,11 @@
 -- ARGV[1] until when the dispatcher alone was to look at the gates, in Unix ms
 -- ARGV[2..] per gate: its name, when it is to be looked at again in Unix ms, "stays" = also if no model waits for it,
 --   "" = it is open, and the id of the hold that it was, "" = of none
--- Returns how many were forgotten
+-- Returns OK, whatever was noted
 -- include: check
 local gates, holds = KEYS[1], KEYS[2]
 local alone = tonumber(ARGV[1])
 
-local forgotten = 0
 for at = 2, #ARGV, 4 do
   local gate, again, stays, hold = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3]
   if tonumber(redis.call('ZSCORE', gates, gate) or '') == alone then --@ opened meanwhile
@@ -21,10 +20,9 @@ for at = 2, #ARGV, 4 do
       if hold ~= '' and redis.call('HDEL', holds, hold) == 1 then --@ over
         redis.call('HINCRBY', holds, 'changes', 1)
       end
-      forgotten = forgotten + 1
     else
       redis.call('ZADD', gates, again, gate) --@ again
     end
   end
 end
-return forgotten
+return redis.status_reply('OK')

@@ -55,8 +55,12 @@ end
 pause = pause * before
 
 -- read_page returns the page of a set that is the owner's, when it has to look for what comes next, and how much there
--- is. Those before it look sooner. A page that it has not got yet may come at any time.
-local function read_page(set)
+-- is; of one that it is not to read nothing. Those before it look sooner. A page that it has not got yet may come at
+-- any time.
+local function read_page(set, reads)
+  if not reads then
+    return {}, ''
+  end
   local count = living > 1 and redis.call('ZCOUNT', set, '-inf', now) or 0
   local crowded = count > limit
   local from, by = crowded and before * limit or 0, crowded and now or now - pause --@ share
@@ -67,16 +71,11 @@ local function read_page(set)
   end
   return found, next and string.format('%.0f', next + pause) or '', count
 end
-local is_due, next_due, due_count = read_page(due) --@ due
-local expired, next_deadline = read_page(running) --@ expired
-local is_urgent, next_urgent = {}, ''
-if starts and not unfit[5] then
-  is_urgent, next_urgent = read_page(urgent) --@ urgent
-end
-local ages, next_change = {}, ''
-if not unfit[11] and redis.call('EXISTS', stale_at) == 1 then -- mostly no policy promises any freshness
-  ages, next_change = read_page(stale_at) --@ ages
-end
+local is_due, next_due, due_count = read_page(due, true) --@ due
+local expired, next_deadline = read_page(running, true) --@ expired
+local is_urgent, next_urgent = read_page(urgent, starts and not unfit[5]) --@ urgent
+-- Mostly no policy promises any freshness.
+local ages, next_change = read_page(stale_at, not unfit[11] and redis.call('EXISTS', stale_at) == 1)
 
 -- A gate is looked at by one dispatcher at a time. One that dies leaves it to another after a lease.
 local looks = starts and not unfit[8]

@@ -37,7 +37,6 @@ if redis.call('LLEN', taken) > known then --@ replay
   return {now, 2, redis.call('LRANGE', taken, 0, -1)}
 end
 for _ = 1, math.min(most, redis.call('LLEN', input)) do
-  local entry = redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT') --@ take
-  entries[#entries + 1] = entry
+  entries[#entries + 1] = redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT') --@ take
 end
 return {now, 1, entries}

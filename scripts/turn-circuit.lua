@@ -41,13 +41,12 @@ for _, field in ipairs(name == 'queue' and redis.call('HKEYS', stats) or {}) do
   end
 end
 redis.call('HDEL', circuit, 'probe', 'recent', 'reason')
-if opens then
-  redis.call('HSET', circuit, 'probe_at', probe_at, 'by', by)
-end
-local why = {}
+local why = {'by', by}
 if reason ~= '' then
-  redis.call('HSET', circuit, 'reason', reason)
-  why = {'reason', reason}
+  why = {'by', by, 'reason', reason}
+end
+if opens then
+  redis.call('HSET', circuit, 'probe_at', probe_at, unpack(why))
 end
 if opens and name ~= 'queue' then -- while it stands there, people are told of it, also if no model waits
   redis.call('ZADD', gates, now, gate) --@ listed by hand
@@ -56,7 +55,7 @@ else
 end
 local changes = (is ~= '') ~= opens
 if changes then --@ told once
-  turn_circuit(circuit, change, name, text, cap, 'by', by, unpack(why))
+  turn_circuit(circuit, change, name, text, cap, unpack(why))
 end
 if kept ~= '' then
   redis.call('PEXPIRE', circuit, kept)

@@ -112,8 +112,7 @@ func (s *Store) NoteBlockerChecks(ctx context.Context, looks []BlockerCheck, alo
 		}
 		args = append(args, string(look.Blocker), Millis(look.Again), stays, hold)
 	}
-	_, err := Run(ctx, s.Clients.Write, moveGates, keys, args...).Int()
-	return Wrap(err, "note when gates are looked at again")
+	return Wrap(Run(ctx, s.Clients.Write, moveGates, keys, args...).Err(), "note when gates are looked at again")
 }
 
 // maxBlockers bounds how many gates are looked at.

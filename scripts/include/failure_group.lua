@@ -6,24 +6,28 @@ local groups, met, apart = {}, {}, nil -- by id of the fingerprint; in their ord
 
 -- group_of returns what the batch knows of a fingerprint, and nothing if its key is of another type: doctor will count.
 local function group_of(item, id, place)
-  local group = groups[id]
-  if not group then
+  if groups[id] == nil then
     local uids = redis.pcall('HGET', KEYS[place], 'uids')
-    local fits = not (unfit[24] or unfit[25] or is_wrong(item, uids, place, 'hash'))
-    local models = fits and tonumber(redis.call('ZSCORE', errors, id) or 0)
-    group = {
-      id = id, key = KEYS[place], fits = fits, models = models, stood = models, failures = 0, began = 0, ended = 0,
-      uids = fits and uids or '',
+    groups[id] = not (unfit[24] or unfit[25] or is_wrong(item, uids, place, 'hash')) and {
+      id = id, key = KEYS[place], failures = 0, began = 0, ended = 0, uids = uids or '',
     }
-    apart = apart or fits and redis.call('ZCARD', errors)
-    groups[id], met[#met + 1] = group, group
+    local group = groups[id]
+    if group then
+      group.models = tonumber(redis.call('ZSCORE', errors, id) or 0)
+      group.stood = group.models
+      apart = apart or redis.call('ZCARD', errors)
+      met[#met + 1] = group
+    end
   end
-  return group.fits and group
+  return groups[id]
 end
 
+-- leave_group counts that a model fails by a group no more, if it did.
 local function leave_group(group)
-  group.ended = group.ended + 1
-  if group.models > 0 then
+  if group then
+    group.ended = group.ended + 1
+  end
+  if group and group.models > 0 then
     group.models = group.models - 1 --@ leave the error
     apart = group.models == 0 and apart - 1 or apart
   end
@@ -52,33 +56,27 @@ local function forget_group(group)
   end
 end
 
-local function write_group(group)
-  local key = group.key
-  if group.failures > 0 then
-    redis.call('HSET', key, unpack(group.last, 1, 10))
-    redis.call('HINCRBY', key, 'failures', group.failures)
-  end
-  if group.ended > 0 then
-    redis.call('HINCRBY', key, 'ended', group.ended)
-  end
-  if group.began > 0 then
-    redis.call('HSET', key, 'uids', group.uids)
-    redis.call('HSETNX', key, 'first_at', instant)
-    redis.call('HINCRBY', key, 'began', group.began)
-    redis.call('PERSIST', key)
-    redis.call('ZREM', past_errors, group.id)
-  end
-  if group.models > 0 and group.models ~= group.stood then
-    redis.call('ZINCRBY', errors, group.models - group.stood, group.id) --@ models of an error
-  elseif group.models == 0 and group.ended > 0 then
-    forget_group(group)
-  end
-end
-
 local function write_groups()
   for _, group in ipairs(met) do
-    if group.fits then
-      write_group(group)
+    local key = group.key
+    if group.failures > 0 then
+      redis.call('HSET', key, unpack(group.last, 1, 10))
+      redis.call('HINCRBY', key, 'failures', group.failures)
+    end
+    if group.ended > 0 then
+      redis.call('HINCRBY', key, 'ended', group.ended)
+    end
+    if group.began > 0 then
+      redis.call('HSET', key, 'uids', group.uids)
+      redis.call('HSETNX', key, 'first_at', instant)
+      redis.call('HINCRBY', key, 'began', group.began)
+      redis.call('PERSIST', key)
+      redis.call('ZREM', past_errors, group.id)
+    end
+    if group.models > 0 and group.models ~= group.stood then
+      redis.call('ZINCRBY', errors, group.models - group.stood, group.id) --@ models of an error
+    elseif group.models == 0 and group.ended > 0 then
+      forget_group(group)
     end
   end
 end

@@ -6,10 +6,3 @@ local held = false -- somebody has begun or ended a hold since the batch was dec
 if uses.fenced and not unfit[20] then
   held = (redis.call('HGET', holds, 'changes') or '') ~= holds_seen --@ hold
 end
-
--- refuse_later notes a model whose item was refused. A message that is gone and changes no model says nothing of it.
-local function refuse_later(item, code)
-  if item.uid ~= '' and not (item.settle and code == 3) then
-    refused[item.uid] = true
-  end
-end

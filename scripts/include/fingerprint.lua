@@ -18,8 +18,7 @@ local function sort_failure(item, was_id)
   local keys = place_of(item, 'fingerprint', 0)
   local group, rest = group_of(item, id, keys + 1), group_of(item, 'other', keys + 2)
   local was = was_id and group_of(item, was_id, keys)
-  local known = group and (group == was or group.models > 0)
-  if id == 'other' or group and not known and apart >= most_errors then --@ too many
+  if id == 'other' or group and group ~= was and group.models <= 0 and apart >= most_errors then --@ too many
     text, group = 'other', rest
   end
   if not group then
@@ -28,9 +27,7 @@ local function sort_failure(item, was_id)
   group.last = {'signature', text, 'reason', reason, 'error_type', error_type, 'uid', item.uid, 'last_at', instant}
   group.failures = group.failures + 1
   if group ~= was then
-    if was then
-      leave_group(was)
-    end
+    leave_group(was)
     join_group(group, item.uid)
     if tonumber(ignored) > 0 and group.models == tonumber(ignored) + 1 then
       notify_once(group, text, reason)
@@ -40,8 +37,5 @@ local function sort_failure(item, was_id)
 end
 
 local function sort_recovery(item, was)
-  local group = was and group_of(item, was, place_of(item, 'recovers', 0))
-  if group then
-    leave_group(group)
-  end
+  leave_group(was and group_of(item, was, place_of(item, 'recovers', 0)))
 end

@@ -38,7 +38,8 @@ local function apply(kind)
     code = code or kind.checks[i](kind)
   end
   if code then
-    refuse_later(kind, code) --@ refuse
+    -- A message that is gone and changes no model says nothing of its model.
+    refused[uid] = uid ~= '' and not (kind.settle and code == 3) or refused[uid] --@ refuse
     return answer(kind, code)
   end
 
@@ -58,7 +59,8 @@ local function apply(kind)
   end
   entry[4] = uid
   if kind.ticket then
-    own = draw_ticket()
+    tickets = tickets + 1 --@ ticket
+    own = string.format('%d', unfit[10] and 0 or tickets)
   elseif kind.fingerprint then
     own = sort_failure(kind, is[3])
   elseif kind.recovers then

@@ -6,9 +6,3 @@ local function write_entry(entry)
   redis.call('XADD', journal, '*', unpack(entry, 1, math.min(#entry, 1000))) --@ journal
   is_told = true
 end
-
-local function write_journal()
-  if is_told then
-    redis.call('XTRIM', journal, 'MAXLEN', '~', journal_cap) --@ journal cap
-  end
-end

@@ -1,14 +1,8 @@
 -- Model: its hash, its payload and its history. An attempt that starts draws a ticket: its number in the order of all
--- that were ever started.
+-- that were ever started. A poller starts none.
 local stats = KEYS[10]
 local history_cap = tonumber(ARGV[5])
--- A poller starts none.
 local tickets = uses.ticket and not unfit[10] and tonumber(redis.call('HGET', stats, 'start') or '') or 0
-
-local function draw_ticket()
-  tickets = tickets + 1 --@ ticket
-  return string.format('%d', unfit[10] and 0 or tickets)
-end
 
 local function write_remove(item)
   redis.call('DEL', KEYS[item.first], KEYS[item.first + 1], KEYS[item.first + 2]) --@ remove

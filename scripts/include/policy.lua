@@ -6,7 +6,5 @@ local policies, policy_uses = KEYS[12], KEYS[14]
 local function write_policy(item)
   local name, text = item.policy[1], item.policy[2]
   redis.call('HSETNX', policies, name, text) --@ text
-  if not unfit[14] then
-    redis.call('HSET', policy_uses, name, '? ' .. ARGV[2])
-  end
+  redis.pcall('HSET', policy_uses, name, '? ' .. ARGV[2])
 end

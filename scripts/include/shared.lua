@@ -22,7 +22,9 @@ local function write_shared()
   write_messages()
   write_commands()
   write_outbox()
-  write_journal()
+  if is_told then
+    redis.call('XTRIM', journal, 'MAXLEN', '~', journal_cap) --@ journal cap
+  end
   write_counters()
   if wakes and not unfit[11] and redis.call('LLEN', wake) == 0 then --@ wake
     redis.call('RPUSH', wake, '1')

@@ -66,7 +66,7 @@ var bugs = slices.Concat([]bug{
 
 	{name: "a command id is not looked for", mark: "id is looked for", line: "elseif false then"},
 	{name: "a command id is noted although it was refused by a conflict", first: 9, mark: "refuse",
-		line: "refuse_later(kind, code) if kind.id then write_id(kind) end"},
+		line: "refused[uid] = true if kind.id then write_id(kind) end"},
 	{name: "a reply is pushed twice", mark: "reply",
 		line: "redis.pcall('RPUSH', KEYS[place], value_of(item, 'reply')) local length = redis.pcall('RPUSH', KEYS[place], value_of(item, 'reply'))"},
 	{name: "a reply is not pushed", mark: "reply", line: "local length"},
@@ -89,14 +89,14 @@ var bugs = slices.Concat([]bug{
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
 
-	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running) local expired = {}"},
+	{name: "deadlines are ignored", file: "read-due.lua", mark: "expired", line: "local _, next_deadline = read_page(running, true) local expired = {}"},
 	{name: "due models are ignored when many wait", first: 29, file: "read-due.lua", mark: "due",
-		line: "local is_due, next_due, due_count = read_page(due) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
+		line: "local is_due, next_due, due_count = read_page(due, true) if redis.call('ZCARD', due) > 1 then is_due = {} end"},
 
 	{name: "a pool is told of entries once", first: 70, pools: true, file: "take-attempts.lua", mark: "replay", line: "if false then"},
-	{name: "a pool pops", mark: "take", line: "local entry = redis.call('LPOP', input)"},
+	{name: "a pool pops", mark: "take", line: "entries[#entries + 1] = redis.call('LPOP', input)"},
 	{name: "a taken attempt stays in line", mark: "take",
-		line: "local entry = redis.call('LINDEX', input, 0) if entry then redis.call('RPUSH', taken, entry) end"},
+		line: "local entry = redis.call('LINDEX', input, 0) if entry then redis.call('RPUSH', taken, entry) end entries[#entries + 1] = entry"},
 	{name: "an answer leaves the entry", file: "answer-attempts.lua", mark: "end", line: "if ends == '' or redis.call('LPOS', taken, entry) then"},
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "a forgotten pool answers", first: 29, pools: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
@@ -151,7 +151,7 @@ var bugs = slices.Concat([]bug{
 		line: "if key ~= urgent then redis.call('ZREM', key, unpack(remove, first, last)) end"},
 	{name: "what is urgent is due only", mark: "index",
 		line: "if word == 'due' then place = place or item.value_at.urgent end local score = word ~= 'urgent' and place and ARGV[from + place] or ''"},
-	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "is_urgent, next_urgent = {}, ''"},
+	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent, next_urgent = {}, ''"},
 	{name: "what is urgent comes last", hands: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 	{name: "what is urgent fills the room", hands: true, lie: liar{due: func(d *store.Due) {
 		if len(d.Urgent) > 0 {
