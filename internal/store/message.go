@@ -107,7 +107,7 @@ func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, leas
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
-	messages := SendEach(texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
+	messages := Each(texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
 	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}, nil
 }
 

@@ -51,7 +51,7 @@ func (b *bench) expired(now time.Time, lease time.Duration) list {
 	b.t.Helper()
 	expired, err := b.ExpiredPollers(context.Background(), now, lease)
 	must(b.t, err)
-	return SendEach(expired, func(last Heartbeat) string { return last.Owner })
+	return Each(expired, func(last Heartbeat) string { return last.Owner })
 }
 
 // numbered makes n messages: "r0", "r1" and so on.

@@ -72,7 +72,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	replies, err := Run(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
-	return SendEach(replies, func(reply int64) Code { return Code(reply) }), Wrap(err, "push messages to the output list")
+	return Each(replies, func(reply int64) Code { return Code(reply) }), Wrap(err, "push messages to the output list")
 }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
@@ -164,7 +164,7 @@ type Fence struct {
 // read tells so in its Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.SliceCmd {
+	replies := Each(uids, func(uid string) *redis.SliceCmd {
 		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")
 	})
 	clock := s.askTime(ctx, pipe)

@@ -145,7 +145,7 @@ func shortID(text string) string {
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
-	return SendEach(texts, readRejected), Wrap(err, "read rejected messages")
+	return Each(texts, readRejected), Wrap(err, "read rejected messages")
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
