@@ -59,7 +59,7 @@ pause = pause * before
 -- any time.
 local function read_page(set, reads)
   if not reads then
-    return {}, ''
+    return {}, '', 0
   end
   local count = living > 1 and redis.call('ZCOUNT', set, '-inf', now) or 0
   local crowded = count > limit
@@ -73,7 +73,7 @@ local function read_page(set, reads)
 end
 local is_due, next_due, due_count = read_page(due, true) --@ due
 local expired, next_deadline = read_page(running, true) --@ expired
-local is_urgent, next_urgent = read_page(urgent, starts and not unfit[5]) --@ urgent
+local is_urgent, next_urgent, urgent_count = read_page(urgent, starts and not unfit[5]) --@ urgent
 -- Mostly no policy promises any freshness.
 local ages, next_change = read_page(stale_at, not unfit[11] and redis.call('EXISTS', stale_at) == 1)
 
@@ -91,7 +91,7 @@ for _, next in ipairs({next_gate or '', next_change}) do
   end
 end
 
-local sharers = due_count > limit and living or 1 --@ room
+local sharers = math.max(due_count, urgent_count) > limit and living or 1 --@ room
 local noted = redis.pcall('LINDEX', front, -1) -- a key that holds something else keeps nobody from working
 noted = type(noted) == 'string' and noted or ''
 return {string.format('%.0f', now), redis.call('LLEN', input), sharers, next_due, next_deadline, next_urgent,

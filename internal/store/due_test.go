@@ -118,6 +118,24 @@ func TestDispatchersReadAPageEachWhenThereIsMoreThanOne(t *testing.T) {
 	})
 }
 
+func TestDispatchersShareTheFreePlacesWhenMoreIsUrgentOrDueThanAPage(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		none, page, more := scores{"d": six + 9}, scores{"a": six - 2, "b": six - 1}, scores{"a": six - 2, "b": six - 1, "c": six}
+		for _, test := range []struct {
+			urgent, due scores
+			sharers     int
+		}{{page, page, 1}, {more, none, 2}, {more, page, 2}, {page, more, 2}, {none, more, 2}} {
+			b := b.fresh(t)
+			b.seed(keys{":urgent": test.urgent, ":due": test.due})
+			b.asks("d1", 0)
+			b.asks("d2", 0)
+			seen, err := b.ReadDue(t.Context(), DueRequest{Limit: 2, Owner: "d1", Lease: time.Second, Pause: 25 * time.Millisecond})
+			must(t, err)
+			failIf(t, seen.Sharers != test.sharers, "urgent %v, due %v: want %d who share, got %d", test.urgent, test.due, test.sharers, seen.Sharers)
+		}
+	})
+}
+
 func TestADispatcherLeavesASinglePageToThoseBeforeItForAWhile(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(both(scores{"a": six, "b": six + 10}))

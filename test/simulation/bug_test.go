@@ -151,7 +151,7 @@ var bugs = slices.Concat([]bug{
 		line: "if key ~= urgent then redis.call('ZREM', key, unpack(remove, first, last)) end"},
 	{name: "what is urgent is due only", mark: "index",
 		line: "if word == 'due' then place = place or item.value_at.urgent end local score = word ~= 'urgent' and place and ARGV[from + place] or ''"},
-	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent, next_urgent = {}, ''"},
+	{name: "what is urgent is never read", file: "read-due.lua", mark: "urgent", line: "local is_urgent, next_urgent, urgent_count = {}, '', 0"},
 	{name: "what is urgent comes last", hands: true, lie: liar{due: func(d *store.Due) { d.Due, d.Urgent = append(d.Due, d.Urgent...), nil }}},
 	{name: "what is urgent fills the room", hands: true, lie: liar{due: func(d *store.Due) {
 		if len(d.Urgent) > 0 {
