@@ -60,10 +60,6 @@ const sideBySide = 4
 
 // Execute carries out requests, those of each part together and at most BatchSize of them, and some parts at a time.
 func Execute(ctx context.Context, queue *store.Queue, requests []*Request) error {
-	return executeOn(ctx, queue, requests, func(part *store.Store) store.Executor { return part })
-}
-
-func executeOn(ctx context.Context, queue *store.Queue, requests []*Request, by func(*store.Store) store.Executor) error {
 	if err := queue.RequireWhole(); err != nil && slices.ContainsFunc(requests, func(r *Request) bool { return r.Command.Type != model.CommandRemove }) {
 		return err // a remove mends: the model may be in a part that is not its home
 	}
@@ -71,7 +67,7 @@ func executeOn(ctx context.Context, queue *store.Queue, requests []*Request, by 
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.SetLimit(sideBySide)
 	for part, requests := range byPart {
-		parts.Go(func() error { return queue.PartError(part, execute(ctx, by(part), requests)) })
+		parts.Go(func() error { return queue.PartError(part, execute(ctx, part, requests)) })
 	}
 	return parts.Wait()
 }

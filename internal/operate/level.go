@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
@@ -100,7 +101,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 		}
 		return o.Queue.PartError(part, found.apply(ctx, part, picked, phase, o.By))
 	})
-	return found, err
+	return found, store.Wrap(err, fmt.Sprintf("after %d models", found.Changed))
 }
 
 var errBusy = errors.New("the model waits for something else than a planned refresh")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -17,11 +15,6 @@ import (
 type Operator struct {
 	Queue *store.Queue
 	By    string // who asks, for the journal; empty: nobody says
-	// Log is told of what a save has to try again. Nil: nobody is.
-	Log *zerolog.Logger
-
-	patience time.Duration // how long a save goes on without an answer; 0: patience
-	pause    time.Duration // after the first call without one; 0: firstPause
 }
 
 // Refusal is the error of a request that is wrong whatever the queue holds. Mostly it wraps a *document.Error, which names the field.

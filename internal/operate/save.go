@@ -112,7 +112,7 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 			same.UID = uid
 			batch[i] = &Request{Command: same}
 		}
-		err := Execute(ctx, o.Queue, batch)
+		err := store.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
 		if err == nil {
 			err = tell(v.review(batch))
 		}
@@ -170,15 +170,7 @@ const (
 	inFlight = 3
 )
 
-// patience is how long a save goes on asking a Redis that does not answer, since it has answered last: longer than a fail-over takes, or most loads of
-// a snapshot.
-const patience = 2 * time.Minute
-
-// firstPause is how long a save leaves Redis alone after a call that it does not answer. Each further one doubles it.
-const firstPause = 100 * time.Millisecond
-
-// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order. A batch that Redis
-// does not answer is tried again, and saved once.
+// Save saves the models that read hands over, some batches of them at a time, and tells what became of each batch, in their order.
 func (o Operator) Save(ctx context.Context, read func(take func(definitions.Model) error) error, tell func([]Outcome) error) (Tally, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -243,7 +235,7 @@ func (s *saving) send() {
 	}
 	go func() {
 		defer close(f.ended)
-		f.err = executeOn(s.ctx, s.operator.Queue, f.batch, s.insist)
+		f.err = Execute(s.ctx, s.operator.Queue, f.batch)
 	}()
 	s.flights <- f
 	clear(s.counts)
@@ -258,9 +250,6 @@ func (s *saving) tell(stop func(), v *reviewer, tell func([]Outcome) error) (fai
 		case failed != nil:
 		case f.err != nil:
 			failed = fmt.Errorf("after %d documents: %w", v.Commands, f.err)
-			if s.ctx.Err() == nil && store.Passing(f.err) {
-				failed = fmt.Errorf("%w; the same command goes on from there, and changes nothing of what is saved", failed)
-			}
 		default:
 			failed = tell(v.review(f.batch))
 		}

@@ -98,7 +98,7 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
-	changed, err := s.compared(ctx, func(seen string) (int, error) {
+	changed, err := s.compared(ctx, func(ctx context.Context, seen string) (int, error) {
 		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = ignoreMissing(err); err != nil {
 			return changeNone, err

@@ -109,7 +109,9 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 		}
 		return &boundedConn{Conn: conn}, nil
 	}
-	return &Clients{newClient(a, read), newClient(a, write), newClient(a, block), a.Topology == redisurl.Cluster, a}, nil
+	clients := &Clients{newClient(a, read), newClient(a, write), newClient(a, block), a.Topology == redisurl.Cluster, a}
+	clients.Read.AddHook(Insistent{})
+	return clients, nil
 }
 
 // Close closes every connection. A call that is blocked in the server ends with an error.

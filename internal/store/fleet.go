@@ -140,7 +140,13 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
 	}
-	_, err = s.change(ctx, s.Keys.Holds, order{}, func() (change, error) { return change{bulk: &b}, nil })
+	_, err = s.change(ctx, s.Keys.Holds, order{}, func() (change, error) {
+		begun, _, err := s.ReadBulk(ctx, id)
+		if begun.since == model.FormatTime(b.Since) { // by a call that was not answered
+			return change{}, err
+		}
+		return change{bulk: &b}, err
+	})
 	return b, Wrap(err, "begin a bulk")
 }
 

@@ -4,88 +4,130 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 )
 
-// Insistent carries out saves. When there was no answer it asks Redis again, and what a commit without one has done.
-type Insistent struct {
-	Executor
-	// Again is told of each call: nil, or that there was no answer. Then it waits before the next try, and reports whether there is one.
-	Again func(ctx context.Context, err error) bool
+type insistKey struct{ unheard bool } // of what goes on, and of whether it had to
+
+// Insist returns a context in which calls that Redis does not answer are made again: those that only read, and scripts, which change nothing
+// twice, as they compare before they write. What a script without an answer has done is found out by whoever has run it. begin is called after the
+// first call of a row that fails so, and what it returns after each, with the error: it waits, and returns nil if there is another call, or what is
+// to be told. After the last call it is told nil.
+func Insist(ctx context.Context, begin func(context.Context) (again func(error) error)) context.Context {
+	return context.WithValue(ctx, insistKey{}, begin)
+}
+
+// listen returns a context, and whether a call in it was made again: the one before may have been carried out.
+func listen(ctx context.Context) (_ context.Context, unheard *bool) {
+	unheard = new(bool)
+	return context.WithValue(ctx, insistKey{unheard: true}, unheard), unheard
 }
 
 // Passing reports whether an error may be gone the next time: Redis did not answer, or is not ready.
 func Passing(err error) bool {
-	return !Answered(err) || slices.ContainsFunc([]string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"},
+	return err != nil && !Answered(err) || slices.ContainsFunc([]string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"},
 		func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }
 
-func insist[T any](ctx context.Context, i *Insistent, ask func() (T, error)) (answer T, repeated bool, err error) {
-	for {
-		answer, err = ask()
-		if err == nil || !Passing(err) {
-			i.Again(ctx, nil)
-			return answer, repeated, err
+// insist makes a call, and again as the context says. What the call itself calls is made once.
+func insist(ctx context.Context, call func(context.Context) error) error {
+	once := Insist(ctx, nil)
+	err := call(once)
+	begin, _ := ctx.Value(insistKey{}).(func(context.Context) func(error) error)
+	passing := func() bool { return ctx.Err() == nil && Passing(err) }
+	if begin == nil || !passing() {
+		return err
+	}
+	again := begin(ctx)
+	for ; passing(); err = call(once) {
+		if ended := again(err); ended != nil {
+			return ended
 		}
-		if !i.Again(ctx, err) {
-			return answer, repeated, err
+		if unheard, is := ctx.Value(insistKey{unheard: true}).(*bool); is {
+			*unheard = true
 		}
-		repeated = true
+	}
+	_ = again(nil)
+	return err
+}
+
+// Insistent is the hook of a client that only reads.
+type Insistent struct{}
+
+// DialHook changes nothing: a call dials again.
+func (Insistent) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook makes a call that insists.
+func (Insistent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, command redis.Cmder) error {
+		return insist(ctx, func(ctx context.Context) error { return next(ctx, command) })
 	}
 }
 
-// Now reads the one clock.
-func (i *Insistent) Now(ctx context.Context) (time.Time, error) {
-	now, _, err := insist(ctx, i, func() (time.Time, error) { return i.Executor.Now(ctx) })
-	return now, err
+// ProcessPipelineHook makes calls that insist: all of them are made again.
+func (Insistent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		err := insist(ctx, func(ctx context.Context) error {
+			err := next(ctx, commands)
+			for _, command := range commands {
+				if Passing(command.Err()) { // it may hide behind a harmless one
+					err = command.Err()
+				}
+			}
+			return err
+		})
+		for _, command := range commands {
+			if Passing(command.Err()) {
+				command.SetErr(err)
+			}
+		}
+		return err
+	}
 }
 
-// Read reads the models of commands.
-func (i *Insistent) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
-	snapshot, _, err := insist(ctx, i, func() (*Snapshot, error) { return i.Executor.Read(ctx, uids, commands) })
-	return snapshot, err
-}
-
-// Commit commits transitions. To send the same once more is safe: what was applied is refused then, as its model has changed. Of what is refused it
-// asks whether it was applied before.
-func (i *Insistent) Commit(ctx context.Context, batch Batch) ([]Code, error) {
-	codes, repeated, err := insist(ctx, i, func() ([]Code, error) { return i.Executor.Commit(ctx, batch) })
+// recognize corrects the codes of a batch if it was committed again: what was applied before is refused then, as its model has changed.
+func (s *Store) recognize(ctx context.Context, batch Batch, codes []Code, again bool) error {
 	last := map[string]*Transition{} // of each model that has changed
 	for at, code := range codes {
-		if t := batch.Items[at].Transition; repeated && code.Retry() {
+		if t := batch.Items[at].Transition; again && t != nil && code.Retry() {
 			last[t.uid] = t
 		}
 	}
-	if len(last) == 0 {
-		return codes, err
-	}
-	puts := make([]*model.Command, 0, len(last))
-	for uid := range last {
-		puts = append(puts, &model.Command{UID: uid}) // so that their payloads are read
-	}
-	snapshot, err := i.Read(ctx, slices.Collect(maps.Keys(last)), puts)
-	if err != nil {
-		return nil, err
-	}
+	records, err := s.Load(ctx, slices.Collect(maps.Keys(last))) // of none it asks nobody
 	for at := range codes {
-		if t := batch.Items[at].Transition; codes[at].Retry() && snapshot.Records[t.uid].follows(last[t.uid]) {
+		t := batch.Items[at].Transition
+		if t != nil && codes[at].Retry() && records[t.uid] != nil && records[t.uid].follows(last[t.uid], batch.Now.UnixMilli()) {
 			codes[at] = CodeApplied
 		}
 	}
-	return codes, nil
+	return err
 }
 
-// follows reports whether the model is what a save has made of it, or has moved on from what only that has changed about its definition.
-func (r *Record) follows(t *Transition) bool {
+// follows reports whether the model shows that a transition was applied at now or later, in Unix ms, or that what it was meant for has come about
+// since. Where neither is so it is decided again, on top of what others have done: to save or stop a model is then as if it had been asked for behind
+// them, and to start one that has not been started since does no harm.
+func (r *Record) follows(t *Transition, now int64) bool {
 	saved := t.decision.Definition
-	if saved == nil || !r.Exists || r.Payload != saved.Payload || !maps.Equal(r.Labels, saved.Labels) ||
-		!slices.Equal(r.stored[:definedFields], t.after[:definedFields]) {
+	switch {
+	case t.removes():
+		return !r.Exists || parseInt(t.rev) < now && parseInt(r.rev) >= now // a new one of that uid begins at the clock
+	case !r.Exists:
 		return false
+	case saved != nil && (r.Payload != saved.Payload || !maps.Equal(r.Labels, saved.Labels) ||
+		!slices.Equal(r.stored[:definedFields], t.after[:definedFields])):
+		return false
+	case r.rev == t.newRev && slices.Equal(r.stored, t.after):
+		return true
 	}
-	redefines := t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields])
-	return redefines || r.rev == t.newRev && slices.Equal(r.stored, t.after)
+	switch t.decision.Event {
+	case model.EventRun: // each start draws a ticket
+		return r.Ticket != 0 && r.stored.of(fieldTicket) != t.before.of(fieldTicket)
+	case model.EventEnable: // or somebody has disabled it since
+		return score(r.Scores().Disabled) != t.was.disabled
+	default:
+		return saved != nil && (t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields]))
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 )
 
 type redisError string
@@ -32,28 +31,44 @@ func TestWhatRedisAnswersWhileItIsNotReadyPasses(t *testing.T) {
 	failIf(t, !Passing(errors.New("i/o timeout")), "want that a call without an answer may pass")
 }
 
-// replies answers one call after the other.
-type replies struct {
-	Executor
-	left []error
-}
-
-func (r *replies) Now(context.Context) (now time.Time, err error) {
-	err, r.left = r.left[0], r.left[1:]
-	return now, err
-}
-
-func TestWhoInsistsIsToldOfEachAnswerBetweenCallsWithoutOne(t *testing.T) {
+// Patience begins anew with each call, whoever makes others meanwhile.
+func TestWhoInsistsIsToldOfEachCallWithoutAnAnswerAndOfTheEnd(t *testing.T) {
 	lost, refused := errors.New("i/o timeout"), redisError("OOM command not allowed")
 	var told []error
-	i := &Insistent{Executor: &replies{left: []error{lost, nil, lost, lost, refused, lost, nil}}, Again: func(_ context.Context, err error) bool {
-		told = append(told, err)
-		return true
-	}}
-	for _, want := range []error{nil, refused, nil} {
-		_, err := i.Now(t.Context())
-		failIf(t, !errors.Is(err, want), "want %v, got %v", want, err)
+	begun := 0
+	ctx := Insist(t.Context(), func(context.Context) func(error) error {
+		begun++
+		return func(err error) error {
+			told = append(told, err)
+			return nil
+		}
+	})
+	for _, row := range [][]error{{nil}, {lost, nil}, {refused}, {lost, lost, refused}, {lost, nil}} {
+		want := row[len(row)-1]
+		ctx, unheard := listen(ctx)
+		again := len(row) > 1
+		err := insist(ctx, func(context.Context) (err error) {
+			err, row = row[0], row[1:]
+			return err
+		})
+		failIf(t, !errors.Is(err, want) || *unheard != again, "want %v, again: %t; got %v, %t", want, again, err, *unheard)
 	}
 	want := []error{lost, nil, lost, lost, nil, lost, nil}
-	failIf(t, fmt.Sprint(told) != fmt.Sprint(want), "want %v told, got %v", want, told)
+	failIf(t, fmt.Sprint(told) != fmt.Sprint(want) || begun != 3, "want %v told in 3 rows, got %v in %d", want, told, begun)
+}
+
+func TestNobodyInsistsBehindTheEndOfItsContextNorUnasked(t *testing.T) {
+	ended, stop := context.WithCancel(t.Context())
+	stop()
+	endless := func(context.Context) func(error) error { return func(error) error { return nil } }
+	for _, ctx := range []context.Context{t.Context(), Insist(ended, endless), Insist(Insist(t.Context(), endless), nil)} {
+		calls := 0
+		err := insist(ctx, func(ctx context.Context) error {
+			return insist(ctx, func(context.Context) error {
+				calls++
+				return errors.New("i/o timeout")
+			})
+		})
+		failIf(t, err == nil || calls != 1, "want one call and its error, got %d and %v", calls, err)
+	}
 }

@@ -38,7 +38,7 @@ var ErrUnread = errors.New("read the settings of the queue")
 
 // Open reads how many parts a queue has, and returns it. A queue that was not created has one part, with its own name.
 func Open(ctx context.Context, clients *Clients, config Config) (*Queue, error) {
-	config = config.WithDefaults()
+	config, ctx = config.WithDefaults(), Insist(ctx, nil) // whoever asks for the first time is told at once
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}

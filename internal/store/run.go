@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -30,15 +29,19 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 	if checkCall != nil {
 		checkCall(script.Hash(), keys, len(args))
 	}
-	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
-	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
-		return reply
+	var reply *redis.Cmd
+	call := func(ctx context.Context) error {
+		reply = client.EvalSha(ctx, script.Hash(), keys, args...)
+		return reply.Err()
 	}
-	if err := loadAll(ctx, client, keys[0]); err != nil {
-		reply.SetErr(err)
-		return reply
+	err := insist(ctx, call)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		if err = loadAll(ctx, client, keys[0]); err == nil {
+			err = insist(ctx, call)
+		}
 	}
-	return client.EvalSha(ctx, script.Hash(), keys, args...)
+	reply.SetErr(err)
+	return reply
 }
 
 // WriteIf writes in one step what check has asked for, unless one of keys has changed since: then it checks again. check reads by tx alone. false:
@@ -117,11 +120,7 @@ type watch struct {
 	names map[string]string // of scripts, by their digests
 }
 
-func (w *watch) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return next(ctx, network, address)
-	}
-}
+func (w *watch) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (w *watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {

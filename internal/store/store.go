@@ -117,8 +117,12 @@ func (s *Store) clockArg() string {
 }
 
 // Now reads the one clock.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	return s.readTime(s.askTime(ctx, s.Clients.Read))
+func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
+	err = insist(ctx, func(ctx context.Context) error { // the client of a node has no hook
+		now, err = s.readTime(s.askTime(ctx, s.Clients.Read))
+		return err
+	})
+	return now, err
 }
 
 // askTime asks for the clock, in a pipeline too; nil: the clock of Redis is replaced. In a cluster it is that of the node of the queue, and
