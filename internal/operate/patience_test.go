@@ -182,7 +182,7 @@ func between(t *testing.T, late bool, command func(context.Context, Operator) er
 func TestWhatOthersDoMeanwhileIsNotTakenForTheSave(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		got := between(t, late, func(ctx context.Context, o Operator) error {
-			tally, err := save(t, ctx, o)
+			tally, err := save(ctx, t, o)
 			diff := cmp.Diff(map[string]int{ResultCreated: 1, ResultUpdated: 4, ResultUnchanged: 1}, tally)
 			failIf(t, diff != "", "carried out before the others came: %v (-want +got):\n%s", late, diff)
 			return err
@@ -262,7 +262,7 @@ func TestARefusalOfRedisIsNotTriedAgain(t *testing.T) {
 			}
 			return err
 		}))
-		_, err := save(t, insisting(t), o)
+		_, err := save(insisting(t), t, o)
 		failIf(t, (err == nil) != passes, "%s: found %v", text, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // save saves a new model, one that is as it was, others that are not, one of them twice, and a wish.
-func save(t *testing.T, ctx context.Context, o Operator) (map[string]int, error) {
+func save(ctx context.Context, t *testing.T, o Operator) (map[string]int, error) {
 	t.Helper()
 	requests := []*Request{put(t, "m0", 2), put(t, "m1", 1), put(t, "new", 1), put(t, "new", 2), put(t, "m2", 1), put(t, "soon", 1)}
 	requests[4].Command.Definition.Refresh, requests[5].Command.Definition.Refresh = model.RefreshNow, model.RefreshNow
@@ -67,7 +67,7 @@ type patientCommand struct {
 
 // patientCommands are those that change many models, or what many have.
 var patientCommands = []patientCommand{
-	{"model put", func(t *testing.T, ctx context.Context, o Operator) (any, error) { return save(t, ctx, o) }, []string{"after 0 documents: "}},
+	{"model put", func(t *testing.T, ctx context.Context, o Operator) (any, error) { return save(ctx, t, o) }, []string{"after 0 documents: "}},
 	{"model run", steering(model.Command{Type: model.CommandRun}), []string{"after 0 models; go on from m0: "}},
 	{"model run --force", steering(model.Command{Type: model.CommandRun, Force: true}), []string{"after 0 models; go on from m0: "}},
 	{"model rm", steering(model.Command{Type: model.CommandRemove}), []string{"after 0 models; go on from m0: "}},
@@ -115,6 +115,9 @@ var patientCommands = []patientCommand{
 		hold, _, err := o.Hold(ctx, HoldRequest{ID: "h1", Reason: "moves"})
 		return hold.ID, err
 	}, []string{"refreshd release h1"}},
+	{"limit rm of one that is not set", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
+		return o.Queue.Fleet().RemoveLimit(ctx, "host:nobody")
+	}, nil},
 	{"calendar put", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
 		calendar, err := schedule.ParseCalendar(map[string]any{"name": "feast", "rrule": "FREQ=YEARLY", "dtstart": "2026-12-24T00:00:00", "for": "24h"})
 		if err != nil {

@@ -52,15 +52,16 @@ const maxConflicts = 100
 var errConflicts = errors.New("expected what is changed to stand still for a moment, found it changed again and again")
 
 // compared lets try read, decide and write, until nothing of what operators set has changed from before it has read until it has written, and reports
-// whether it has changed anything. The script that it writes with compares seen: so a request that Redis gets late, or twice, changes nothing.
-func (s Fleet) compared(ctx context.Context, try func(ctx context.Context, seen string) (code int, err error)) (bool, error) {
-	ctx, unheard := listen(ctx)
+// whether it has changed anything. The script that it writes with, in a context of its own, compares seen: so a request that Redis gets late, or
+// twice, changes nothing.
+func (s Fleet) compared(ctx context.Context, try func(writing context.Context, seen string) (code int, err error)) (bool, error) {
+	writing, unheard := listen(ctx)
 	for range maxConflicts {
 		seen, err := s.Clients.Read.HGet(ctx, s.Keys.Forwarded, fieldChanges).Result()
 		if err = ignoreMissing(err); err != nil {
 			return false, fmt.Errorf("read how often the queue has changed: %w", err)
 		}
-		if code, err := try(ctx, seen); err != nil || code != changeConflict {
+		if code, err := try(writing, seen); err != nil || code != changeConflict {
 			return code == changeMade || *unheard, err // there was something to change, and now there is not
 		}
 	}
@@ -69,7 +70,7 @@ func (s Fleet) compared(ctx context.Context, try func(ctx context.Context, seen 
 
 // change carries out what decide reads and decides about a hash of the queue, and reports whether there was something to change.
 func (s Fleet) change(ctx context.Context, key string, by order, decide func() (change, error)) (bool, error) {
-	return s.compared(ctx, func(ctx context.Context, seen string) (int, error) {
+	return s.compared(ctx, func(writing context.Context, seen string) (int, error) {
 		c, err := decide()
 		_, refused := errors.AsType[*document.Error](err)
 		if err != nil && !refused || len(c.fields) == 0 && c.bulk == nil && by == (order{}) {
@@ -89,7 +90,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 			}
 		}
 		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
-		code, failed := Run(ctx, s.Clients.Write, changeQueue, keys, args...).Int()
+		code, failed := Run(writing, s.Clients.Write, changeQueue, keys, args...).Int()
 		if failed != nil || code == changeMade { // a command that is refused now was carried out before
 			err = failed
 		}

@@ -98,12 +98,12 @@ func (s Fleet) turnCircuit(ctx context.Context, to CircuitChange, key, by, reaso
 		keep = ""
 	}
 	gate := string(model.NewBlocker(model.BlockerCircuit, key))
-	changed, err := s.compared(ctx, func(ctx context.Context, seen string) (int, error) {
+	changed, err := s.compared(ctx, func(writing context.Context, seen string) (int, error) {
 		opened, err := s.Clients.Read.HGet(ctx, keys[0], "opened_at").Result()
 		if err = ignoreMissing(err); err != nil {
 			return changeNone, err
 		}
-		return Run(ctx, s.Clients.Write, turnCircuit, keys, string(to), key, gate, by, Millis(now), model.FormatTime(now),
+		return Run(writing, s.Clients.Write, turnCircuit, keys, string(to), key, gate, by, Millis(now), model.FormatTime(now),
 			probeAt, keep, s.config.JournalCap, reason, seen, opened).Int()
 	})
 	return changed, Wrap(err, "turn a circuit")
