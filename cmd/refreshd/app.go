@@ -135,8 +135,8 @@ const goesOn = "; the same command goes on from there, and changes nothing of wh
 
 // patient are the commands that change many models, or what many have, and wait for a Redis that stops answering: what to do if it stays away.
 var patient = map[string]string{
-	"put": goesOn, "import": goesOn, "apply": goesOn, "level": goesOn, "rm": goesOn, "enable": goesOn, "disable": goesOn,
-	"run": "", "hold": "", // these tell it themselves
+	"put": goesOn, "import": goesOn, "apply": goesOn, "level": goesOn,
+	"run": "", "rm": "", "enable": "", "disable": "", "hold": "", // these tell it themselves
 }
 
 // connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.

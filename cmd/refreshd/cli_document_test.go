@@ -76,7 +76,10 @@ func links(commands []*cobra.Command) (links []string) {
 }
 
 func (d *cliDocument) command(command *cobra.Command, level string) {
-	d.line("\n%s %s\n\n%s.", level, command.CommandPath(), strings.TrimSuffix(command.Short, "."))
+	d.line("\n%s %s", level, command.CommandPath())
+	if short := strings.TrimSuffix(command.Short, ".") + "."; !strings.HasPrefix(command.Long, short) {
+		d.line("\n%s", short)
+	}
 	if command.Long != "" && command.Name() != "completion" {
 		d.line("\n%s", paragraphs(command.Long))
 	}

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -15,18 +16,24 @@ import (
 // Patience is how long a Redis that does not answer is asked again: longer than a fail-over takes, or most loads of a snapshot.
 const Patience = 2 * time.Minute
 
-// Insist returns a context in which each call that Redis does not answer is made again, see store.Insist, for so long. The error of one that is
-// given up ends with what to do then. log is told of the calls.
+// Insist returns a context in which each call that Redis does not answer is made again, see store.Insist, for so long. The error of the first one that
+// is given up ends with what to do then; behind it no call is made again. log is told of the calls.
 func Insist(ctx context.Context, patience time.Duration, log *zerolog.Logger, then string) context.Context {
+	var gone atomic.Bool // nobody waits for it a second time
 	return store.Insist(ctx, func(ctx context.Context) func(error) error {
 		left, stop := context.WithTimeout(ctx, patience)
 		retry := backoff.New(backoff.Config{Part: "redis", What: "a call", First: 100 * time.Millisecond, Max: 5 * time.Second, Log: log})
 		return func(err error) error {
+			if err != nil && gone.Load() {
+				stop()
+				return err
+			}
 			backoff.Rest(left, retry.After(err), nil)
 			if err != nil && left.Err() == nil {
 				return nil
 			}
 			if stop(); err != nil && ctx.Err() == nil {
+				gone.Store(true)
 				err = fmt.Errorf("%w; asked again for %s%s", err, document.FormatDuration(patience), then)
 			}
 			return err

@@ -11,6 +11,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/apply"
 	"github.com/refreshd/refreshd/internal/care/transfer"
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
@@ -125,10 +126,21 @@ var patientCommands = []patientCommand{
 	}, nil},
 }
 
-// changesNothing is one that runs no script.
-var changesNothing = patientCommand{"limit rm", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
-	return o.Queue.Fleet().RemoveLimit(ctx, "host:nobody")
-}, nil}
+// idleCommands run no script.
+var idleCommands = []patientCommand{
+	{"limit rm of one that is not set", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
+		return o.Queue.Fleet().RemoveLimit(ctx, "host:nobody")
+	}, nil},
+	{"what a bulk asks before it waits", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {
+		var told []any
+		err := o.Queue.Each(func(part *store.Store) error {
+			signs, err := part.Report().Liveness(ctx)
+			told = append(told, signs.Now)
+			return err
+		})
+		return told, err
+	}, nil},
+}
 
 func importLines(replace bool) func(*testing.T, context.Context, Operator) (any, error) {
 	return func(_ *testing.T, ctx context.Context, o Operator) (any, error) {

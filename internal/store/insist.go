@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-type insistKey struct{ unheard bool } // of what goes on, and of whether it had to
+type insistKey struct{}
 
 // Insist returns a context in which calls that Redis does not answer are made again: those that only read, and scripts, which change nothing
 // twice, as they compare before they write. What a script without an answer has done is found out by whoever has run it. begin is called after the
@@ -20,15 +21,17 @@ func Insist(ctx context.Context, begin func(context.Context) (again func(error) 
 	return context.WithValue(ctx, insistKey{}, begin)
 }
 
+type unheardKey struct{}
+
 // listen returns a context, and whether a call in it was made again: the one before may have been carried out.
 func listen(ctx context.Context) (_ context.Context, unheard *bool) {
 	unheard = new(bool)
-	return context.WithValue(ctx, insistKey{unheard: true}, unheard), unheard
+	return context.WithValue(ctx, unheardKey{}, unheard), unheard
 }
 
 // Passing reports whether an error may be gone the next time: Redis did not answer, or is not ready.
 func Passing(err error) bool {
-	return err != nil && !Answered(err) || slices.ContainsFunc([]string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"},
+	return err != nil && !Answered(err) && !errors.Is(err, ErrNotLoaded) || slices.ContainsFunc([]string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"},
 		func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
 }
 
@@ -46,7 +49,7 @@ func insist(ctx context.Context, call func(context.Context) error) error {
 		if ended := again(err); ended != nil {
 			return ended
 		}
-		if unheard, is := ctx.Value(insistKey{unheard: true}).(*bool); is {
+		if unheard, is := ctx.Value(unheardKey{}).(*bool); is {
 			*unheard = true
 		}
 	}
@@ -71,6 +74,9 @@ func (Insistent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 func (Insistent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
 		err := insist(ctx, func(ctx context.Context) error {
+			for _, command := range commands {
+				command.SetErr(nil) // go-redis leaves that of MULTI and EXEC as it was
+			}
 			err := next(ctx, commands)
 			for _, command := range commands {
 				if Passing(command.Err()) { // it may hide behind a harmless one
@@ -122,12 +128,13 @@ func (r *Record) follows(t *Transition, now int64) bool {
 	case r.rev == t.newRev && slices.Equal(r.stored, t.after):
 		return true
 	}
+	started := r.Ticket != 0 && r.stored.of(fieldTicket) != t.before.of(fieldTicket) // each start draws one
 	switch t.decision.Event {
-	case model.EventRun: // each start draws a ticket
-		return r.Ticket != 0 && r.stored.of(fieldTicket) != t.before.of(fieldTicket)
+	case model.EventRun:
+		return started
 	case model.EventEnable: // or somebody has disabled it since
 		return score(r.Scores().Disabled) != t.was.disabled
 	default:
-		return saved != nil && (t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields]))
+		return saved != nil && (started && t.decision.Event == model.EventUpdate || t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields]))
 	}
 }

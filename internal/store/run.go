@@ -30,16 +30,17 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 		checkCall(script.Hash(), keys, len(args))
 	}
 	var reply *redis.Cmd
-	call := func(ctx context.Context) error {
+	err := insist(ctx, func(ctx context.Context) error {
+		reply = client.EvalSha(ctx, script.Hash(), keys, args...)
+		if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+			return reply.Err()
+		}
+		if err := loadAll(ctx, client, keys[0]); err != nil {
+			return err
+		}
 		reply = client.EvalSha(ctx, script.Hash(), keys, args...)
 		return reply.Err()
-	}
-	err := insist(ctx, call)
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
-		if err = loadAll(ctx, client, keys[0]); err == nil {
-			err = insist(ctx, call)
-		}
-	}
+	})
 	reply.SetErr(err)
 	return reply
 }
