@@ -84,18 +84,18 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 }
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
-	never := func(*bundle, store.Heartbeat) (int, error) { return 0, nil }
-	inTime := func(b *bundle, expired store.Heartbeat) (int, error) {
+	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
+	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
 		return b.Store.Pool().Requeue(context.Background(), expired)
 	}
-	tooLate := func(b *bundle, expired store.Heartbeat) (int, error) {
+	tooLate := func(b *bundle, expired store.ExpiredWorker) (int, error) {
 		b.Clock.Turn(time.Hour)
 		return inTime(b, expired)
 	}
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
-			requeue               func(*bundle, store.Heartbeat) (int, error)
+			requeue               func(*bundle, store.ExpiredWorker) (int, error)
 			wantTimeout, wantBack int
 		}{
 			"nobody looked":                      {true, never, 1, 0},
@@ -125,14 +125,14 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 }
 
 // takenByADeadWorker starts an attempt that a worker takes and does nothing with.
-func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.Heartbeat) {
+func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.ExpiredWorker) {
 	b.t.Helper()
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
 	taken, err := b.Store.Pool().Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
 	stopIf(b.t, err != nil || len(taken.Entries) != 1, "took %q, %v", taken.Entries, err)
-	return d, store.Heartbeat{Owner: "dead", At: taken.Now}
+	return d, store.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
 }
 
 // taking is a store in which a worker takes everything between the look at a model and the decision about it.

@@ -143,7 +143,7 @@ type hanging struct {
 	asked int
 }
 
-func (h *hanging) Forward(ctx context.Context, _ []store.Item) (map[*store.Keys]bool, error) {
+func (h *hanging) Forward(ctx context.Context, _ []store.Forwarded) (map[*store.Keys]bool, error) {
 	h.asked++
 	<-ctx.Done()
 	return nil, ctx.Err()

@@ -21,13 +21,13 @@ type Store interface {
 	Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
-	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error)
+	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)
 	Resign(ctx context.Context, owner string) error
 	Home(uid string) (home *store.Keys, own bool)
 	Wire() model.Wire
 	ReplyName(key string) (string, error)
-	Forward(ctx context.Context, commands []store.Item) (map[*store.Keys]bool, error)
+	Forward(ctx context.Context, commands []store.Forwarded) (map[*store.Keys]bool, error)
 	ApplyQueueCommand(ctx context.Context, command *model.Command, claimed store.Claimed, now time.Time) (model.Outcome, error)
 	Bulks(ctx context.Context) ([]store.Bulk, error)
 	WalkModels(ctx context.Context, selector model.Selector, from store.Place, least int) (uids []string, to store.Place, err error)

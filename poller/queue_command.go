@@ -54,10 +54,10 @@ func (p *Poller) applyQueueCommand(ctx context.Context, m *message, now time.Tim
 // forward passes commands about models of other parts on to these parts. It returns what is to be decided or settled here. Commands whose part
 // does not answer are left out: they stay claimed, and keep their order.
 func (p *Poller) forward(ctx context.Context, messages []*message, now time.Time) []*message {
-	var commands []store.Item
+	var commands []store.Forwarded
 	for _, m := range messages {
 		if m.command != nil && !m.own {
-			commands = append(commands, store.Item{UID: m.uid(), Message: m.claimed})
+			commands = append(commands, store.Forwarded{UID: m.uid(), Claimed: m.claimed})
 		}
 	}
 	if len(commands) == 0 {

@@ -217,16 +217,16 @@ func (p *Poller) adopt(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	for _, last := range expired {
-		if last.Owner == p.config.Owner {
+	for _, owner := range expired {
+		if owner == p.config.Owner {
 			continue // somebody uses its name
 		}
-		moved, err := p.store.Adopt(ctx, last.Owner, p.config.Owner, p.config.Lease, p.config.Batch)
+		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
 		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
 			return err
 		}
 		if moved > 0 {
-			p.config.Log.Warn().Str("silent", last.Owner).Int("messages", moved).Msg("poller: adopted claimed messages")
+			p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
 			return nil // one list at a time keeps the batch small; the next round looks again
 		}
 	}

@@ -239,7 +239,7 @@ type faulty struct {
 	take   func(taking store.TakeRequest) (store.Taken, error)
 	push   func(owner string, answers []store.Answer) error
 	beat   func(owner string) (time.Time, bool, error)
-	look   func() ([]store.Heartbeat, error)
+	look   func() ([]store.ExpiredWorker, error)
 	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
 
@@ -289,7 +289,7 @@ func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, 
 	return f.Queue.Heartbeat(ctx, owner)
 }
 
-func (f *faulty) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error) {
+func (f *faulty) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	if look := hook(f, "look", &f.look); look != nil {
 		return look()
 	}
@@ -311,4 +311,4 @@ func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, e
 	return nil, nil
 }
 
-func (nopQueue) Requeue(context.Context, store.Heartbeat) (int, error) { return 0, errBroken }
+func (nopQueue) Requeue(context.Context, store.ExpiredWorker) (int, error) { return 0, errBroken }

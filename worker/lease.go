@@ -64,7 +64,7 @@ func (s *session) look(ctx context.Context, owner string, now time.Time) error {
 		}
 		if count > 0 {
 			s.count(&s.stats.Requeued, count)
-			s.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.At).Int("attempts", count).
+			s.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", count).
 				Msg("worker: handed back what a silent worker had taken")
 		}
 	}

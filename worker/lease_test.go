@@ -87,11 +87,11 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 type observed struct {
 	Queue
 	beats chan struct{}
-	looks chan []store.Heartbeat
+	looks chan []store.ExpiredWorker
 }
 
 func observe(queue Queue) *observed {
-	return &observed{queue, make(chan struct{}), make(chan []store.Heartbeat, 1)}
+	return &observed{queue, make(chan struct{}), make(chan []store.ExpiredWorker, 1)}
 }
 
 func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
@@ -103,7 +103,7 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool
 	return now, known, err
 }
 
-func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error) {
+func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	expired, err := o.Queue.ExpiredWorkers(context.WithoutCancel(ctx), now, lease)
 	select {
 	case o.looks <- expired:
@@ -112,7 +112,7 @@ func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time
 	return expired, err
 }
 
-func (o *observed) Requeue(ctx context.Context, dead store.Heartbeat) (int, error) {
+func (o *observed) Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error) {
 	return o.Queue.Requeue(context.WithoutCancel(ctx), dead)
 }
 
@@ -320,8 +320,8 @@ func TestWhatADeadWorkerHadTakenIsDoneByAnotherWithinTheLeaseHoweverTheClockJump
 }
 
 func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
-	for _, look := range []func() ([]store.Heartbeat, error){
-		func() ([]store.Heartbeat, error) { return nil, errBroken }, func() ([]store.Heartbeat, error) { return []store.Heartbeat{{Owner: "dead"}}, nil },
+	for _, look := range []func() ([]store.ExpiredWorker, error){
+		func() ([]store.ExpiredWorker, error) { return nil, errBroken }, func() ([]store.ExpiredWorker, error) { return []store.ExpiredWorker{{Owner: "dead"}}, nil },
 	} {
 		pool, err := New(&faulty{Queue: nopQueue{}, look: look}, newBench().handle, quick())
 		must(t, err)

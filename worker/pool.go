@@ -25,9 +25,9 @@ type Queue interface {
 	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
 	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
 	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
-	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error)
+	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 	// Requeue requeues what a dead pool had taken: at the head of the input list.
-	Requeue(ctx context.Context, dead store.Heartbeat) (int, error)
+	Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 	// Wire is how the messages of the queue are written.

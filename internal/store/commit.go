@@ -240,9 +240,14 @@ func (e *encoder) addList(word string, list ...string) {
 	}
 }
 
-// addEach adds a word and the list that follows it, also an empty one: behind its length, and behind the values of the item.
+// addEach adds a word and the list that follows it, also an empty one.
 func (e *encoder) addEach(word string, list []string) {
 	e.word("*", word)
+	e.addValues(list)
+}
+
+// addValues adds a list behind its length; it stands behind the values of the item.
+func (e *encoder) addValues(list []string) {
 	e.lists = append(e.lists, len(list))
 	for _, value := range list {
 		e.lists = append(e.lists, value)

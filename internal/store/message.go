@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -107,15 +106,23 @@ func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, leas
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
-	messages := Each(texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
-	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}, nil
+	entries := texts(reply[1])
+	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
+	for i, entry := range entries {
+		claim.Messages[i] = Claimed{entry}
+	}
+	return claim, nil
 }
 
-// ExpiredPollers lists the last heartbeats of owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
+// ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:
 // the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
-func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]Heartbeat, error) {
+func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	expired, err := s.expired(ctx, s.Keys.Pollers, now, lease, 0)
-	return expired, Wrap(err, "read pollers")
+	owners := make([]string, len(expired))
+	for i, last := range expired {
+		owners[i] = last.Owner
+	}
+	return owners, Wrap(err, "read pollers")
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted
@@ -149,50 +156,41 @@ func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, a
 	return last, err
 }
 
+var receiveCommands = Load("receive-commands.lua")
+
+// Forwarded is a command on its way to the part of its model.
+type Forwarded struct {
+	UID     string
+	Claimed Claimed
+}
+
 // Forward pushes commands about models of other parts to the control lists of these parts, each once and in their order: give it all that
 // are claimed. It returns the parts that have theirs, by Keys. After an error it is repeated with all of them.
-func (s *Store) Forward(ctx context.Context, commands []Item) (done map[*Keys]bool, err error) {
-	byPart := map[*Store][]Claimed{}
+func (s *Store) Forward(ctx context.Context, commands []Forwarded) (done map[*Keys]bool, err error) {
+	byPart := map[*Store][]any{}
 	for _, c := range commands {
 		part := s.queue.Of(c.UID)
-		byPart[part] = append(byPart[part], c.Message)
+		byPart[part] = append(byPart[part], c.Claimed.number(), c.Claimed.Raw())
 	}
 	done = map[*Keys]bool{}
 	var mu sync.Mutex // guards done and failed
 	var failed []error
 	var sending sync.WaitGroup
-	for part, claimed := range byPart {
+	for part, numbered := range byPart {
 		sending.Go(func() { // side by side, so that none waits for one that does not answer
-			refused := part.receive(ctx, fmt.Sprint(s.place), claimed)
+			keys := []string{part.Keys.Control, part.Keys.Forwarded}
+			refused := Run(ctx, part.Clients.Write, receiveCommands, keys, append([]any{s.place}, numbered...)...).Err()
 			mu.Lock()
 			defer mu.Unlock()
-			failed = append(failed, Wrap(refused, "forward commands to "+part.Keys.Queue))
-			if refused == nil {
-				done[&part.Keys] = true
+			if refused != nil {
+				failed = append(failed, fmt.Errorf("forward commands to %s: %w", part.Keys.Queue, refused))
+				return
 			}
+			done[&part.Keys] = true
 		})
 	}
 	sending.Wait()
 	return done, errors.Join(failed...)
-}
-
-// receive pushes commands that another part has claimed, in their order, but for those that have come already.
-func (s *Store) receive(ctx context.Context, from string, commands []Claimed) error {
-	var fresh []any
-	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
-		last, err := tx.HGet(ctx, s.Keys.Forwarded, from).Int64()
-		fresh = nil
-		for _, c := range commands {
-			if parseInt(c.number()) > last {
-				fresh = append(fresh, c.Raw())
-			}
-		}
-		return fresh != nil, cmp.Or(ignoreMissing(err), tx.LLen(ctx, s.Keys.Control).Err())
-	}, func(pipe redis.Pipeliner) {
-		pipe.RPush(ctx, s.Keys.Control, fresh...)
-		pipe.HSet(ctx, s.Keys.Forwarded, from, commands[len(commands)-1].number())
-	}, s.Keys.Forwarded)
-	return err
 }
 
 // blockFor is how long a blocking call waits in the server; go-redis cannot be interrupted meanwhile, so shutdown takes as

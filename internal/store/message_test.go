@@ -49,9 +49,9 @@ func (b *bench) adopt(expired, owner string, lease time.Duration, limit int) int
 
 func (b *bench) expired(now time.Time, lease time.Duration) list {
 	b.t.Helper()
-	expired, err := b.ExpiredPollers(context.Background(), now, lease)
+	owners, err := b.ExpiredPollers(context.Background(), now, lease)
 	must(b.t, err)
-	return Each(expired, func(last Heartbeat) string { return last.Owner })
+	return owners
 }
 
 // numbered makes n messages: "r0", "r1" and so on.

@@ -13,8 +13,9 @@ import (
 )
 
 var (
-	routeNotices  = Load("route-notices.lua")
-	settleNotices = Load("settle-notices.lua")
+	routeNotices   = Load("route-notices.lua")
+	settleNotices  = Load("settle-notices.lua")
+	requeueNotices = Load("requeue-notices.lua")
 )
 
 // Bounds of what waits for recipients.
@@ -184,16 +185,16 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 	if err != nil {
 		return 0, err
 	}
-	for i, one := range all {
+	for _, one := range all {
 		if one.Channel == "" || len(one.Notices) == 0 {
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
-		recipients, notices := s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient)
-		done, err := moveKept(ctx, s.Store, s.Keys.Undelivered, all[i:i+1], func(u *Undelivered) string { return u.text }, func(pipe redis.Pipeliner, _ *Undelivered) {
-			pipe.RPush(ctx, notices, one.Notices)
-			pipe.ZAddLT(ctx, recipients, redis.Z{Score: float64(now.UnixMilli()), Member: one.Recipient})
-			pipe.HSetNX(ctx, s.Keys.Deliveries, one.Recipient, "")
-		}, redis.NewIntCmd(ctx, "zcard", recipients), redis.NewIntCmd(ctx, "llen", notices), redis.NewBoolCmd(ctx, "hexists", s.Keys.Deliveries, one.Recipient))
+		keys := []string{s.Keys.Undelivered, s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries}
+		args := []any{one.text, one.Recipient, Millis(now)}
+		for _, notice := range one.Notices {
+			args = append(args, notice)
+		}
+		done, err := Run(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)
 		}
@@ -203,6 +204,6 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 
 // DropUndelivered forgets messages, and returns how many were still kept.
 func (s Outbox) DropUndelivered(ctx context.Context, all []Undelivered) (dropped int, err error) {
-	dropped, err = moveKept(ctx, s.Store, s.Keys.Undelivered, all, func(u *Undelivered) string { return u.text }, func(redis.Pipeliner, *Undelivered) {})
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Undelivered, all, func(u *Undelivered) string { return u.text })
 	return dropped, Wrap(err, "drop what could not be delivered")
 }

@@ -72,7 +72,11 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	replies, err := Run(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
-	return Each(replies, func(reply int64) Code { return Code(reply) }), Wrap(err, "push messages to the output list")
+	codes := make([]Code, len(replies))
+	for i, reply := range replies {
+		codes[i] = Code(reply)
+	}
+	return codes, Wrap(err, "push messages to the output list")
 }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
@@ -87,14 +91,24 @@ func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known
 	return taken.Now, err == nil && !taken.Forgotten, Wrap(err, "give a heartbeat")
 }
 
-// ExpiredWorkers lists the last heartbeats of the pools that seem to be dead: those whose heartbeat is at least a lease old at now. One that lies more than a quarter of a lease in
+// ExpiredWorker is a worker pool that seems to be dead.
+type ExpiredWorker struct {
+	Owner         string
+	LastHeartbeat time.Time
+}
+
+// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a quarter of a lease in
 // the future counts too: it was not given since now was read, so the clock has been set back.
 //
 // The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
 // each has given its next heartbeat.
-func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]Heartbeat, error) {
+func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
 	expired, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
-	return expired, Wrap(err, "read workers")
+	workers := make([]ExpiredWorker, len(expired))
+	for i, last := range expired {
+		workers[i] = ExpiredWorker{last.Owner, last.At}
+	}
+	return workers, Wrap(err, "read workers")
 }
 
 // Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
@@ -103,8 +117,8 @@ func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Dura
 //
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
-func (s Pool) Requeue(ctx context.Context, last Heartbeat) (int, error) {
-	return s.requeue(ctx, last.Owner, Millis(last.At))
+func (s Pool) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
+	return s.requeue(ctx, worker.Owner, Millis(worker.LastHeartbeat))
 }
 
 // Leave forgets a pool by its own wish. What it still has is requeued.

@@ -49,7 +49,7 @@ func (b *bench) answer(owner string, answers ...Answer) []Code {
 
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	b.t.Helper()
-	count, err := b.Pool().Requeue(context.Background(), Heartbeat{Owner: owner, At: time.UnixMilli(lastHeartbeat)})
+	count, err := b.Pool().Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastHeartbeat)})
 	must(b.t, err)
 	return count
 }
@@ -152,9 +152,8 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 				must(b.t, err)
 				return expired
 			},
-			says: []Heartbeat{
-				{Key: newKeys(benchQueue).Workers, Owner: "old", At: time.UnixMilli(six - 5001).UTC()}, {Key: newKeys(benchQueue).Workers, Owner: "edge", At: time.UnixMilli(six - 5000).UTC()},
-				{Key: newKeys(benchQueue).Workers, Owner: "future", At: time.UnixMilli(six + 1251).UTC()},
+			says: []ExpiredWorker{
+				{"old", time.UnixMilli(six - 5001).UTC()}, {"edge", time.UnixMilli(six - 5000).UTC()}, {"future", time.UnixMilli(six + 1251).UTC()},
 			},
 		},
 		{

@@ -226,15 +226,15 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 	onEach(t, func(t *testing.T, server *testkit.Server, clients *Clients) {
 		first, second, _, uid := twoParts(t, clients)
 		ctx := t.Context()
-		claim := func(limit int) (commands []Item) {
+		claim := func(limit int) (commands []Forwarded) {
 			claimed, err := first.Claim(ctx, "p", 0, limit, time.Minute)
 			must(t, err)
 			for _, c := range claimed.Messages {
-				commands = append(commands, Item{Message: c, UID: uid, Counter: "forwarded"})
+				commands = append(commands, Forwarded{uid, c})
 			}
 			return commands
 		}
-		forward := func(commands []Item) {
+		forward := func(commands []Forwarded) {
 			t.Helper()
 			done, err := first.Forward(ctx, commands)
 			diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done)
@@ -246,8 +246,12 @@ func TestACommandIsForwardedOnceAndInOrderHoweverOftenItIsTried(t *testing.T) {
 			diff := cmp.Diff(want, found)
 			failIf(t, err != nil || diff != "", "%v\n%s", err, diff)
 		}
-		settle := func(items []Item) {
+		settle := func(commands []Forwarded) {
 			t.Helper()
+			var items []Item
+			for _, c := range commands {
+				items = append(items, Item{Message: c.Claimed, UID: c.UID, Counter: "forwarded"})
+			}
 			now, err := first.Now(ctx)
 			must(t, err)
 			codes, err := first.Commit(ctx, Batch{Now: now, Owner: "p", Items: items})
@@ -279,7 +283,7 @@ func TestAPartThatDoesNotAnswerKeepsItsCommandsWaitingAlone(t *testing.T) {
 		client := server.Client(t)
 		first, second, inFirst, inSecond := twoParts(t, &Clients{Read: client, Write: client, Block: client})
 		must(t, client.Set(t.Context(), first.Keys.Control, "of another type", 0).Err())
-		done, err := second.Forward(t.Context(), []Item{{UID: inFirst, Message: Claimed{"n1 a"}}, {UID: inSecond, Message: Claimed{"n2 b"}}})
+		done, err := second.Forward(t.Context(), []Forwarded{{inFirst, Claimed{"n1 a"}}, {inSecond, Claimed{"n2 b"}}})
 		if diff := cmp.Diff(map[*Keys]bool{&second.Keys: true}, done); diff != "" {
 			t.Error(diff)
 		}

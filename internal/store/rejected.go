@@ -1,12 +1,12 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,42 +98,23 @@ func readRejected(text string) (entry Rejected) {
 	return entry
 }
 
-// keptBatch is how many of the messages that are kept for a person are moved or dropped at once: at most 3 MB of them.
-const keptBatch = 100
-
-// moveKept takes entries out of a list of messages that are kept for a person, and writes what becomes of each in the same step. It returns how many
-// still stood there. Nothing happens if a key that one of reads asks about is of another type.
-func moveKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string, write func(redis.Pipeliner, *T), reads ...redis.Cmder) (moved int, err error) {
-	for chunk := range slices.Chunk(entries, keptBatch) {
-		var kept []*T
-		_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
-			pipe, alike, replies := tx.Pipeline(), map[string]int64{}, make([]*redis.IntCmd, len(chunk))
-			for i := range chunk {
-				entry := text(&chunk[i])
-				alike[entry]++
-				replies[i] = pipe.LPos(ctx, key, entry, redis.LPosArgs{Rank: alike[entry]})
-			}
-			_ = pipe.BatchProcess(ctx, reads...) // it only adds them
-			misfit, err := execMisfits(ctx, pipe)
-			kept = nil
-			for i, reply := range replies {
-				if reply.Err() == nil {
-					kept = append(kept, &chunk[i])
-				}
-			}
-			return len(kept) > 0, cmp.Or(err, misfit)
-		}, func(pipe redis.Pipeliner) {
-			for _, entry := range kept {
-				pipe.LRem(ctx, key, 1, text(entry))
-				write(pipe, entry)
-			}
-		}, key)
-		if err != nil {
-			return moved, err
+// dropKept removes entries from a list of messages that are kept for a person, and returns how many still stood there.
+func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
+	for chunk := range slices.Chunk(entries, ScanCount) {
+		pipe := s.Clients.Write.Pipeline()
+		replies := make([]*redis.IntCmd, len(chunk))
+		for i := range chunk {
+			replies[i] = pipe.LRem(ctx, key, 1, text(&chunk[i]))
 		}
-		moved += len(kept)
+		_, err := pipe.Exec(ctx)
+		for _, reply := range replies {
+			dropped += int(reply.Val())
+		}
+		if err != nil {
+			return dropped, err
+		}
 	}
-	return moved, nil
+	return dropped, nil
 }
 
 // shortID names a text for people.
@@ -142,10 +123,19 @@ func shortID(text string) string {
 	return hex.EncodeToString(sum[:6])
 }
 
+var requeueRejected = Load("requeue-rejected.lua")
+
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
-	return Each(texts, readRejected), Wrap(err, "read rejected messages")
+	if err != nil {
+		return nil, fmt.Errorf("read rejected messages: %w", err)
+	}
+	entries := make([]Rejected, len(texts))
+	for i, text := range texts {
+		entries[i] = readRejected(text)
+	}
+	return entries, nil
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
@@ -165,37 +155,42 @@ func (s Fleet) RejectionAbout(ctx context.Context, uid string) (last Rejected, f
 	return last, found, nil
 }
 
-// RequeueRejected moves rejected messages back to the tail of the list that each came from, as its sender wrote it, and returns how many it has moved:
-// one that is no longer kept was moved or dropped by somebody else. The id of a command is forgotten: it was refused, and is to be handled now. After an
-// error it may be repeated.
+// rejectedBatch is how many rejected messages are requeued or dropped at once: at most 3 MB of them.
+const rejectedBatch = 100
+
+// RequeueRejected moves rejected messages back to the tail of the list that each came from, and returns how many it has moved: one that is no
+// longer kept was moved or dropped by somebody else. After an error it may be repeated.
 func (s Fleet) RequeueRejected(ctx context.Context, entries []Rejected) (moved int, err error) {
-	k := &s.Keys
-	for i := range entries {
-		if _, err := entries[i].Message(); err != nil {
-			return 0, err
+	for chunk := range slices.Chunk(entries, rejectedBatch) {
+		var args []any
+		for _, entry := range chunk {
+			raw, err := entry.Message()
+			if err != nil {
+				return moved, err
+			}
+			command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
+			args = append(args, entry.text, flag(entry.Source == sourceControl), raw, command.ID)
+		}
+		keys := []string{s.Keys.Rejected, s.Keys.Output, s.Keys.Control, s.Keys.Commands}
+		done, err := Run(ctx, s.Clients.Write, requeueRejected, keys, args...).Int()
+		if moved += done; err != nil {
+			return moved, fmt.Errorf("requeue rejected messages: %w", err)
 		}
 	}
-	moved, err = moveKept(ctx, s.Store, k.Rejected, entries, func(r *Rejected) string { return r.text }, func(pipe redis.Pipeliner, r *Rejected) {
-		raw, _ := r.Message() // it is kept whole
-		if r.Source == sourceOutput {
-			pipe.RPush(ctx, k.Output, raw)
-			return
-		}
-		command, _ := model.DecodeCommand([]byte(raw)) // of one that cannot be read the id may be told all the same
-		pipe.RPush(ctx, k.Control, raw)
-		pipe.ZRem(ctx, k.Commands, command.ID)
-	}, redis.NewIntCmd(ctx, "llen", k.Output), redis.NewIntCmd(ctx, "llen", k.Control), redis.NewIntCmd(ctx, "zcard", k.Commands))
-	return moved, Wrap(err, "requeue rejected messages")
+	return moved, nil
 }
 
 // DropRejected forgets rejected messages, and returns how many were still kept.
 func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped int, err error) {
-	dropped, err = moveKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text }, func(redis.Pipeliner, *Rejected) {})
+	dropped, err = dropKept(ctx, s.Store, s.Keys.Rejected, entries, func(r *Rejected) string { return r.text })
 	return dropped, Wrap(err, "drop rejected messages")
 }
 
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s Report) LastRejected(ctx context.Context) (string, error) {
 	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected, -1).Result()
-	return readRejected(text).Reason, Wrap(ignoreMissing(err), "read the last rejected message")
+	if err != nil && !Missing(err) {
+		return "", fmt.Errorf("read the last rejected message: %w", err)
+	}
+	return readRejected(text).Reason, nil
 }

@@ -80,7 +80,7 @@ func texts(reply any) []string {
 	return out
 }
 
-// Each returns what send makes of each item, in order: mostly it puts a command into a pipeline, and returns the reply to come.
+// Each puts a command for each item into a pipeline, and returns the replies to come, in order.
 func Each[I, C any](items []I, send func(item I) C) []C {
 	replies := make([]C, len(items))
 	for i, item := range items {

@@ -278,8 +278,10 @@ func (c *indexChanges) addReleases() {
 		blockers, frees = append(blockers, string(model.NewBlocker(model.BlockerLimit, name))), append(frees, c.queue.Limit(name))
 		rates = append(rates, c.queue.Rate(name))
 	}
-	c.addList("frees#"+strconv.Itoa(len(frees)), blockers...)
-	c.addKeys(frees...)
+	if len(frees) > 0 {
+		c.addEach("frees#"+strconv.Itoa(len(frees)), blockers)
+		c.addKeys(frees...)
+	}
 	c.count("extends", len(extends))
 	c.addKeys(extends...)
 	if c.is.counted != "" {

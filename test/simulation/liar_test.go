@@ -190,7 +190,7 @@ func (s hasty) Claim(ctx context.Context, owner string, inHand, limit int, lease
 // hastyHeir takes pollers and worker pools for dead after half their lease.
 type hastyHeir struct{ store.Pool }
 
-func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error) {
+func (s hastyHeir) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	return s.Store.ExpiredPollers(ctx, now, lease/2)
 }
 
@@ -198,7 +198,7 @@ func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.
 	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
 }
 
-func (s hastyHeir) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.Heartbeat, error) {
+func (s hastyHeir) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
 	return s.Store.Pool().ExpiredWorkers(ctx, now, lease/2)
 }
 

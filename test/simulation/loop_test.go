@@ -257,7 +257,7 @@ func (lifeless) Heartbeat(context.Context, string) (time.Time, bool, error) {
 // uncaring leaves the dead alone.
 type uncaring struct{ store.Pool }
 
-func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.Heartbeat, error) {
+func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 

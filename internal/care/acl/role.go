@@ -78,7 +78,7 @@ func dispatcher(k scope) part {
 
 func poller(k scope) part {
 	p := part{
-		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"change-queue.lua", nobody}},
+		runs: []run{{"claim-messages.lua", all}, {"commit.lua", all}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"requeue-rejected.lua", nobody}, {"change-queue.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
@@ -104,12 +104,11 @@ func poller(k scope) part {
 			allow("lrange", reading(k.Input, k.Rejected)),
 			// It carries out the commands about the queue.
 			allow("hget", reading(k.Holds)),
-			allow("zscore zcard", reading(k.Commands)), allow("zrem", writing(k.Commands)),
-			allow("lpos watch", reading(k.Rejected)), allow("lrem", writing(k.Rejected)), allow("rpush", writing(k.Output, k.Control)),
+			allow("zscore", reading(k.Commands)),
 		),
 	}
 	if k.several {
-		p.direct = append(p.direct, allow("watch", reading(k.Forwarded)))
+		p.runs = append(p.runs, run{"receive-commands.lua", nobody})
 	}
 	return p
 }
@@ -207,7 +206,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected}},
 			{[]string{"ltrim"}, []string{k.Rejected}},
@@ -221,13 +220,9 @@ func operator(k scope) part {
 			{replying, []string{k.Reply(all)}},
 		},
 		direct: append(viewer(k).direct,
-			// What doctor --repair does with lists that nobody owns, with policies that nobody uses, with probes and with counts of failures; and
-			// what is done with messages that are kept for a person.
+			// What doctor --repair does with lists that nobody owns, with policies that nobody uses, with probes and with counts of failures.
 			allow("ltrim", writing(k.Wake)),
-			allow("watch", reading(k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all), k.Rejected, k.Undelivered)),
-			allow("lpos", reading(k.Rejected, k.Undelivered)), allow("lrem", writing(k.Rejected, k.Undelivered)),
-			allow("rpush", writing(k.Output, k.Control, k.Notices(all))), allow("zrem", writing(k.Commands)),
-			allow("zadd", writing(k.Recipients(all))), allow("hsetnx", writing(k.Deliveries)),
+			allow("watch", reading(k.PolicyUses, k.Circuit(all), k.Model(all), k.Errors, k.Error(all))),
 			allow("hdel", writing(k.PolicyUses)),
 			allow("zadd", writing(k.Errors)),
 			allow("zadd", writing(k.Dispatchers, k.Pollers, k.Workers)),

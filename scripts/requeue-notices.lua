@@ -1,0 +1,26 @@
+-- Puts a message that could not be delivered back in the line of its recipient, behind what waits there. One that is no
+-- longer kept was requeued or dropped by somebody else, and is left alone.
+--
+-- KEYS[1] <queue>:undelivered list LREM
+-- KEYS[2] <queue>:recipients:<name> zset ZADD, recipient -> when it is told next in Unix ms
+-- KEYS[3] <queue>:notices:<name> list RPUSH
+-- KEYS[4] <queue>:deliveries hash HSETNX, recipient -> the message in hand, "" = none is, but something waits
+-- ARGV[1] the message as it is kept
+-- ARGV[2] recipient
+-- ARGV[3] now in Unix ms
+-- ARGV[4..] its notices
+-- Returns how many were requeued
+-- include: check
+local undelivered, recipients, notices, deliveries = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local message, recipient, now = ARGV[1], ARGV[2], ARGV[3]
+
+-- Write
+local moved = redis.call('LREM', undelivered, 1, message)
+if moved == 1 then
+  for i = 4, #ARGV do
+    redis.call('RPUSH', notices, ARGV[i])
+  end
+  redis.call('ZADD', recipients, 'LT', now, recipient)
+  redis.call('HSETNX', deliveries, recipient, '')
+end
+return moved

@@ -1,0 +1,28 @@
+-- Requeues rejected messages: moves each back to the tail of the list that it came from, as its sender wrote it. One
+-- that is no longer kept was requeued or dropped by somebody else, and is left alone. The id of a command is forgotten:
+-- it was refused, and shall be handled now.
+--
+-- KEYS[1] <queue>:rejected list LREM
+-- KEYS[2] <queue>-output list RPUSH
+-- KEYS[3] <queue>-control list RPUSH
+-- KEYS[4] <queue>:commands zset ZREM, id of a command -> when it was handled in Unix ms
+-- ARGV[1..] per message its entry, "1" = it is a command, "" = a result, the message, and the id of the command, "" =
+--   none
+-- Returns how many were moved
+-- include: check
+local rejected, output, control, commands = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- Write
+local moved = 0
+for i = 1, #ARGV, 4 do
+  if redis.call('LREM', rejected, 1, ARGV[i]) == 1 then
+    if ARGV[i + 1] == '1' then
+      redis.call('RPUSH', control, ARGV[i + 2])
+      redis.call('ZREM', commands, ARGV[i + 3])
+    else
+      redis.call('RPUSH', output, ARGV[i + 2])
+    end
+    moved = moved + 1
+  end
+end
+return moved
