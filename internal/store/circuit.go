@@ -38,8 +38,8 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 	}
 	for chunk := range slices.Chunk(names, ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		hashes := Each(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
-		parked := Each(chunk, func(name string) *redis.IntCmd {
+		hashes := SendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
+		parked := SendEach(chunk, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
 		if err := ExecReads(ctx, pipe); err != nil {

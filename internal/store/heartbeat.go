@@ -102,7 +102,7 @@ func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbe
 	keys := map[model.Role]string{
 		model.RoleDispatcher: s.Keys.Dispatchers, model.RolePoller: s.Keys.Pollers, model.RoleWorker: s.Keys.Workers,
 	}
-	return Each(model.Roles, func(role model.Role) heartbeatReply {
+	return SendEach(model.Roles, func(role model.Role) heartbeatReply {
 		return heartbeatReply{role, keys[role], pipe.ZRangeWithScores(ctx, keys[role], 0, -1)}
 	})
 }

@@ -80,8 +80,8 @@ func texts(reply any) []string {
 	return out
 }
 
-// Each puts a command for each item into a pipeline, and returns the replies to come, in order.
-func Each[I, C any](items []I, send func(item I) C) []C {
+// SendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
+func SendEach[I, C any](items []I, send func(item I) C) []C {
 	replies := make([]C, len(items))
 	for i, item := range items {
 		replies[i] = send(item)
@@ -96,9 +96,9 @@ func ReadEach[I, V any, C interface {
 	Val() V
 }](ctx context.Context, client redis.UniversalClient, doing string, items []I, ask func(pipe redis.Pipeliner, item I) C) ([]V, error) {
 	pipe := client.Pipeline()
-	replies := Each(items, func(item I) C { return ask(pipe, item) })
+	replies := SendEach(items, func(item I) C { return ask(pipe, item) })
 	err := ExecReads(ctx, pipe)
-	return Each(replies, C.Val), Wrap(err, doing)
+	return SendEach(replies, C.Val), Wrap(err, doing)
 }
 
 // ExecReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.

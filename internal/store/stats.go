@@ -128,7 +128,7 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 		&never: pipe.ZCount(ctx, k.Late, Millis(model.Never), "+inf"),
 	}
 	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
-	living := Each(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
+	living := SendEach(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
 			*to = count.Val()
@@ -154,10 +154,10 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	if unread == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
-	parked := Each(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
-	claimed := Each(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
-	waiting := Each(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
-	heads := Each(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	parked := SendEach(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
+	claimed := SendEach(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
+	waiting := SendEach(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := SendEach(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
 	entries, outbox := pipe.XRangeN(ctx, k.Outbox, cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	}
 	for chunk := range slices.Chunk(all, store.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		replies := store.Each(chunk, func(one asked) redis.Cmder { return s.sendIndex(ctx, pipe, one.Index, one.uid) })
+		replies := store.SendEach(chunk, func(one asked) redis.Cmder { return s.sendIndex(ctx, pipe, one.Index, one.uid) })
 		if err := store.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
 		}

@@ -106,8 +106,8 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 	k, m := &s.Keys, &Inspection{Sets: map[string]Membership{}}
 	hash, payload, history := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)), pipe.Exists(ctx, k.History(uid))
 	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-	scores := store.Each(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
-	places := store.Each(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
+	scores := store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
+	places := store.SendEach(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
 	return func() *Inspection {
 		fields, err := hash.Result()
 		if m.Record = store.NewRecord(uid, fields); err != nil {
