@@ -88,7 +88,6 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	if len(batch.Items) == 0 {
 		return nil, nil
 	}
-	ctx, unheard := listen(ctx)
 	reply, err := s.commit(ctx, batch)
 	if err == nil && len(reply) != len(batch.Items)+1 {
 		err = fmt.Errorf("expected %d codes, found %d", len(batch.Items), len(reply)-1)
@@ -107,7 +106,7 @@ func (s *Store) Commit(ctx context.Context, batch Batch) ([]Code, error) {
 	}
 	last := &batch.Items[len(codes)-1]
 	last.Misfit = cmp.Or(last.Misfit, strings.Join(texts(reply[len(codes)]), "; "))
-	return codes, s.recognize(ctx, batch, codes, *unheard)
+	return codes, nil
 }
 
 func (s *Store) commit(ctx context.Context, batch Batch) ([]any, error) {

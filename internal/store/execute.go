@@ -89,7 +89,11 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 			changing, batch.Items = append(changing, i), append(batch.Items, Item{Transition: transition})
 		}
 	}
-	codes, err := e.Commit(ctx, batch)
+	committing, unheard := listen(ctx)
+	codes, err := e.Commit(committing, batch)
+	if err == nil && *unheard {
+		err = e.recognize(ctx, batch, codes)
+	}
 	if err != nil {
 		return nil, err
 	}

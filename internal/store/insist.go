@@ -94,18 +94,22 @@ func (Insistent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// recognize corrects the codes of a batch if it was committed again: what was applied before is refused then, as its model has changed.
-func (s *Store) recognize(ctx context.Context, batch Batch, codes []Code, again bool) error {
+// recognize corrects the codes of a batch that was committed again: what was applied before is refused then, as its model has changed.
+func (e *execution) recognize(ctx context.Context, batch Batch, codes []Code) error {
 	last := map[string]*Transition{} // of each model that has changed
+	var uids []string
+	var commands []*model.Command // so that payloads are read
 	for at, code := range codes {
-		if t := batch.Items[at].Transition; again && t != nil && code.Retry() {
-			last[t.uid] = t
+		if t := batch.Items[at].Transition; code.Retry() {
+			last[t.uid], uids, commands = t, append(uids, t.uid), append(commands, &model.Command{UID: t.uid})
 		}
 	}
-	records, err := s.Load(ctx, slices.Collect(maps.Keys(last))) // of none it asks nobody
+	if len(uids) == 0 {
+		return nil
+	}
+	snapshot, err := e.Read(ctx, uids, commands)
 	for at := range codes {
-		t := batch.Items[at].Transition
-		if t != nil && codes[at].Retry() && records[t.uid] != nil && records[t.uid].follows(last[t.uid], batch.Now.UnixMilli()) {
+		if t := batch.Items[at].Transition; err == nil && codes[at].Retry() && snapshot.Records[t.uid].follows(last[t.uid], batch.Now.UnixMilli()) {
 			codes[at] = CodeApplied
 		}
 	}
