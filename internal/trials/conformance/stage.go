@@ -252,14 +252,14 @@ func (s *stage) inHand(ctx context.Context, uid string) {
 // taken waits until the worker has taken the attempt of a model; false: not within the patience.
 func (s *stage) taken(ctx context.Context, uid string) bool {
 	started := s.until(ctx, uid, model.EventStart)
-	ctx, cancel := context.WithTimeout(ctx, s.config.Patience)
+	patience, cancel := context.WithTimeout(ctx, s.config.Patience) // a call in it could time out before it has ended
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
-	for s.err == nil && s.inLine(ctx)[uid] > 0 && ctx.Err() == nil {
+	for s.err == nil && s.inLine(ctx)[uid] > 0 && patience.Err() == nil {
 		<-ticker.C
 	}
-	return s.err == nil && started && ctx.Err() == nil
+	return s.err == nil && started && patience.Err() == nil
 }
 
 // inLine counts the entries of each model that no worker has taken, in a queue of one part.
