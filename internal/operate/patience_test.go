@@ -45,6 +45,7 @@ func patientOne(t *testing.T, server *testkit.Server, parts int, answers time.Du
 	}
 	must(t, Execute(t.Context(), queue, append(daily, put(t, "m0", 1), put(t, "m1", 1), put(t, "m2", 1), ask(model.CommandDisable, "m1"))))
 	reads.AddHook(store.Insistent{})
+	writes.AddHook(store.Insistent{Writes: true})
 	reads.AddHook(hook)
 	writes.AddHook(hook)
 	return Operator{Queue: queue, By: "ann"}

@@ -111,6 +111,7 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	}
 	clients := &Clients{newClient(a, read), newClient(a, write), newClient(a, block), a.Topology == redisurl.Cluster, a}
 	clients.Read.AddHook(Insistent{})
+	clients.Write.AddHook(Insistent{Writes: true})
 	return clients, nil
 }
 

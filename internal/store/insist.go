@@ -29,19 +29,33 @@ func listen(ctx context.Context) (_ context.Context, unheard *bool) {
 	return context.WithValue(ctx, unheardKey{}, unheard), unheard
 }
 
+// passes are what Redis says while it is not ready.
+var passes = []string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"}
+
 // Passing reports whether an error may be gone the next time: Redis did not answer, or is not ready.
 func Passing(err error) bool {
-	return err != nil && !Answered(err) && !errors.Is(err, ErrNotLoaded) || slices.ContainsFunc([]string{"LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "TRYAGAIN", "MOVED", "ASK"},
-		func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
+	if err == nil || errors.Is(err, ErrNotLoaded) {
+		return false
+	}
+	return !Answered(err) || slices.ContainsFunc(passes, func(prefix string) bool { return redis.HasErrorPrefix(err, prefix) })
+}
+
+// insistence is how a context insists; nil: it does not.
+func insistence(ctx context.Context) func(context.Context) func(error) error {
+	begin, _ := ctx.Value(insistKey{}).(func(context.Context) func(error) error)
+	return begin
 }
 
 // insist makes a call, and again as the context says. What the call itself calls is made once.
 func insist(ctx context.Context, call func(context.Context) error) error {
+	begin := insistence(ctx)
+	if begin == nil {
+		return call(ctx)
+	}
 	once := Insist(ctx, nil)
 	err := call(once)
-	begin, _ := ctx.Value(insistKey{}).(func(context.Context) func(error) error)
 	passing := func() bool { return ctx.Err() == nil && Passing(err) }
-	if begin == nil || !passing() {
+	if !passing() {
 		return err
 	}
 	again := begin(ctx)
@@ -57,22 +71,31 @@ func insist(ctx context.Context, call func(context.Context) error) error {
 	return err
 }
 
-// Insistent is the hook of a client that only reads.
-type Insistent struct{}
+// Insistent is the hook of a client whose calls insist if their context does.
+type Insistent struct {
+	// Writes: the client writes too, and only its scripts insist.
+	Writes bool
+}
 
 // DialHook changes nothing: a call dials again.
 func (Insistent) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook makes a call that insists.
-func (Insistent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (i Insistent) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
+		if name := command.Name(); i.Writes && name != "evalsha" && name != "script" {
+			return next(ctx, command)
+		}
 		return insist(ctx, func(ctx context.Context) error { return next(ctx, command) })
 	}
 }
 
 // ProcessPipelineHook makes calls that insist: all of them are made again.
-func (Insistent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (i Insistent) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, commands []redis.Cmder) error {
+		if i.Writes || insistence(ctx) == nil {
+			return next(ctx, commands)
+		}
 		err := insist(ctx, func(ctx context.Context) error {
 			for _, command := range commands {
 				command.SetErr(nil) // go-redis leaves that of MULTI and EXEC as it was
@@ -138,7 +161,14 @@ func (r *Record) follows(t *Transition, now int64) bool {
 		return started
 	case model.EventEnable: // or somebody has disabled it since
 		return score(r.Scores().Disabled) != t.was.disabled
+	case model.EventUpdate:
+		return started || t.redefines()
 	default:
-		return saved != nil && (started && t.decision.Event == model.EventUpdate || t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields]))
+		return saved != nil && t.redefines()
 	}
+}
+
+// redefines reports whether the definition of the model has changed.
+func (t *Transition) redefines() bool {
+	return t.creates() || t.payload != "" || !slices.Equal(t.before[:definedFields], t.after[:definedFields])
 }

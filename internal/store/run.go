@@ -29,20 +29,15 @@ func Run(ctx context.Context, client redis.UniversalClient, script *redis.Script
 	if checkCall != nil {
 		checkCall(script.Hash(), keys, len(args))
 	}
-	var reply *redis.Cmd
-	err := insist(ctx, func(ctx context.Context) error {
-		reply = client.EvalSha(ctx, script.Hash(), keys, args...)
-		if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
-			return reply.Err()
-		}
-		if err := loadAll(ctx, client, keys[0]); err != nil {
-			return err
-		}
-		reply = client.EvalSha(ctx, script.Hash(), keys, args...)
-		return reply.Err()
-	})
-	reply.SetErr(err)
-	return reply
+	reply := client.EvalSha(ctx, script.Hash(), keys, args...)
+	if !redis.HasErrorPrefix(reply.Err(), "NOSCRIPT") {
+		return reply
+	}
+	if err := loadAll(ctx, client, keys[0]); err != nil {
+		reply.SetErr(err)
+		return reply
+	}
+	return client.EvalSha(ctx, script.Hash(), keys, args...)
 }
 
 // WriteIf writes in one step what check has asked for, unless one of keys has changed since: then it checks again. check reads by tx alone. false:
