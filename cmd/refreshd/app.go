@@ -81,6 +81,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage; 3 something differs, of apply --pla
 			root.AddCommand(command)
 		}
 	}
+	tellPatience(root)
 	a.offerValues(root)
 	return root
 }
@@ -120,23 +121,10 @@ func (a *app) prepare(command *cobra.Command, _ []string) error {
 	redisLog.Store(&a.log)
 	a.tellUnknownVariables(command.Root())
 	a.entered = true
-	if then, is := patient[command.Name()]; is {
+	if then, is := patient[command.CommandPath()]; is {
 		command.SetContext(operate.Insist(command.Context(), operate.Patience, &a.log, then))
 	}
 	return nil
-}
-
-const waits = `
-
-A Redis that stops answering is asked again for two minutes, and nothing is done twice. After that the command says how
-much is done, and how to go on. One that does not answer at the beginning is told at once.`
-
-const goesOn = "; the same command goes on from there, and changes nothing of what is done"
-
-// patient are the commands that change many models, or what many have, and wait for a Redis that stops answering: what to do if it stays away.
-var patient = map[string]string{
-	"put": goesOn, "import": goesOn, "apply": goesOn, "level": goesOn,
-	"run": "", "rm": "", "enable": "", "disable": "", "hold": "", // these tell it themselves
 }
 
 // connectTo makes the clients for an address. It dials nothing yet. The caller calls the returned function when it is done.

@@ -30,7 +30,7 @@ It plans first, and then carries out what it has planned: a model that has chang
 as it is. With --plan it only tells the plan: what it would create, change and delete, and what would start at once. Where a document is refused,
 nothing is applied.
 
-What the owner has and the directory has not is deleted with --prune only, and never more than --max-delete of it. Policies are never deleted.` + waits + `
+What the owner has and the directory has not is deleted with --prune only, and never more than --max-delete of it. Policies are never deleted.
 
 Exit codes: 0 done, and with --plan nothing differs; 1 failed, or something was refused; 2 wrong usage; 3 with --plan: something differs.`,
 	}

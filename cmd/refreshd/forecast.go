@@ -170,7 +170,7 @@ the others go around it. A model has as many starts as before, none is moved to 
 
 --plan (which is the default) only shows what it would bring. --apply stores the phases, and --clear takes them away. A model that
 waits for anything else than a planned refresh is left as it is: to run the command again picks it up, and changes nothing of the
-others. A phase stays when the model is saved, and takes the place of the spread of its policy.` + waits
+others. A phase stays when the model is saved, and takes the place of the spread of its policy.`
 	command.Example = `  refreshd level --within 10m --plan
   refreshd level --within 10m -l policy=hourly --apply
   refreshd level --clear -l tenant=t1`

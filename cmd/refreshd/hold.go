@@ -38,7 +38,7 @@ func holdCommand(a *app) *cobra.Command {
 		})
 	command.Long = `No model that the selector picks starts from now on; without -l that is the whole queue. What is due waits, and starts once when the hold ends.
 What it waits counts neither as an attempt nor towards giving up. Attempts that run are finished, or with --cancel taken back, uncounted.
-refreshd hold ls shows the holds, refreshd release ends one.` + waits
+refreshd hold ls shows the holds, refreshd release ends one.`
 	flags := command.Flags()
 	flags.StringVarP(&r.Selector, "selector", "l", "", "models that `SELECTOR` picks, such as tenant=t1 (default all)")
 	flags.StringVar(&r.Reason, "reason", "", "`TEXT` for people: why (required)")

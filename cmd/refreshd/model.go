@@ -63,7 +63,6 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 		}
 		return reported(tally.Refused())
 	})
-	steer.Long = short + "." + waits
 	a.bindBy(steer.Flags())
 	many.flags = steer.Flags()
 	bindSelector(many.flags, &many.selector)

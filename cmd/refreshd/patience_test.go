@@ -44,6 +44,15 @@ func TestACommandAboutManyModelsWaitsForARedisThatIsNotReady(t *testing.T) {
 	}
 }
 
+func TestEachCommandThatIsPatientExists(t *testing.T) {
+	root := new(app).rootCommand()
+	for path := range patient {
+		found, _, err := root.Find(strings.Fields(path)[1:])
+		must(t, err)
+		failIf(t, found.CommandPath() != path || !found.Runnable(), "expected the command %s, found %s", path, found.CommandPath())
+	}
+}
+
 func TestACommandIsToldAtOnceOfARedisThatIsNotThere(t *testing.T) {
 	c := nowhere(t)
 	c.in = twoModels

@@ -106,7 +106,6 @@ func policyPutCommand(a *app) *cobra.Command {
 		func(ctx context.Context, from []string) error {
 			return a.inputs().PutPolicies(ctx, from[0], name, plan, a.printPolicy)
 		})
-	command.Long += waits
 	command.Flags().StringVar(&name, "name", "", "`NAME` to store the policy under, instead of its own")
 	command.Flags().BoolVar(&plan, "plan", false, "store nothing; say how many models would change, how many would be planned anew, and when the first of them start")
 	return command

@@ -36,7 +36,7 @@ definition count. A document with an error is named and makes the exit code 1; t
 nothing. At the end it says how many models it has saved; with --verbose it names each. Of rules in English it tells
 once how each was read: in a canonical sentence, with its next three times.
 
-The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.` + waits
+The file must be a regular one. YAML and JSON may have 64 MiB, a document 4 MiB.`
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&verbose, "verbose", false, "name each model that is saved")
 	command.Flags().StringVar(&format, "format", definitions.FormatAuto, "`FORMAT` of the file: "+strings.Join(definitions.Formats, ", "))

@@ -54,7 +54,7 @@ func importCommand(a *app) *cobra.Command {
 
 What is stored just as a line says stays as it is, so that an import may be repeated. What is stored otherwise is refused, unless --replace; a refused
 line is named, and the others are saved. A model with a state waits for what it waited for where it came from: one that is due starts once. More
-attempts than --history-cap are not kept.` + waits
+attempts than --history-cap are not kept.`
 	a.bindBy(command.Flags())
 	command.Flags().BoolVar(&replace, "replace", false, "let what is stored become what the file says; attempts that run lose their fence")
 	return command
