@@ -83,7 +83,7 @@ local function place_of(item, word, n)
   return item.first + item.places[word] + n
 end
 
--- each_key returns what writes to each key that a word brings. What act writes to one it returns the reply of.
+-- each_key returns a function that calls act for each key that a word brings. act returns the reply to what it writes.
 local function each_key(word, expected, act)
   return function(item)
     for i = 0, item.brings[word] - 1 do
