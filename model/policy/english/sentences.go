@@ -91,7 +91,7 @@ var sentences = []form{
 	{`start <at most> <count> (?:in|per) <period> <for each> <key>`, "Start at most 60 in 1 minute for each {host(input_url)}",
 		func(d *draft, slots []string) { d.addLimit(slots[2], "", slots[0], slots[1]) }},
 	{`(?:(?:set|use) )?no limits?`, "Set no limits", set("limits", []any{})},
-	{`open the circuit (?:of|for) (?:each )?<key> after <count> failures?(?: out)? of <count>(?: attempts?)? /
+	{`open the circuit (?:of|for) (?:each )?<key> after <count> failures?(?: out)? of <count>(?: attempts)? /
 		open the circuit (?:of|for) (?:each )?<key> (?:when|if) <count>(?: out)? of <count> attempts fail`,
 		"Open the circuit of each {host(input_url)} after 5 failures of 10 attempts", func(d *draft, slots []string) {
 			d.setCircuit("circuit.key", map[string]any{"key": slots[0], "open_after": number(countOf(slots[1])) + " of " + number(countOf(slots[2]))})
