@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long race lint bench fuzz demo release ci
+.PHONY: help build test long race lint bench fuzz demo docs release ci
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 10
@@ -28,6 +28,9 @@ fuzz: ## give each fuzz target many inputs
 
 demo: ## watch refreshd work, with nothing installed
 	go run ./cmd/refreshd demo
+
+docs: ## build the documentation as a site with search into site/
+	deploy/site/build.sh site
 
 release: ## build all files of a release into dist/: make release VERSION=v1.2.3
 	deploy/release.sh "$(VERSION)"

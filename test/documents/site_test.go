@@ -1,0 +1,86 @@
+package documents
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/long"
+)
+
+// listed is a line of docs/README.md that names a page. deploy/site/navigation.py reads the same.
+var listed = regexp.MustCompile(`(?m)^\* \[.+?\]\(([\w-]+\.md)\)`)
+
+func TestTheListOfPagesHasEachPageOnce(t *testing.T) {
+	text := testkit.Got(os.ReadFile(filepath.Join(root, "docs", "README.md")))(t)
+	times := map[string]int{"README.md": 1}
+	for _, entry := range listed.FindAllStringSubmatch(string(text), -1) {
+		times[entry[1]]++
+	}
+	for _, page := range pages(t) {
+		if name := filepath.Base(page); times[name] != 1 {
+			t.Errorf("docs/README.md: expected one line that begins with * [Title](%s), found %d", name, times[name])
+		}
+	}
+}
+
+var (
+	identifier = regexp.MustCompile(`\bid="([^"]+)"`)
+	reference  = regexp.MustCompile(`\bhref="([^":#]*)#([^"]+)"`)
+)
+
+// TestTheSiteFindsAPageByAWordAndOpensIt builds the site, where a link to no page fails, and looks a word up with a browser, which asks no other host.
+func TestTheSiteFindsAPageByAWordAndOpensIt(t *testing.T) {
+	long.Only(t)
+	testkit.RequireProgram(t, "mkdocs", "mkdocs mkdocs-material")
+	site := filepath.Join(t.TempDir(), "site")
+	if out, err := exec.Command(filepath.Join(root, "deploy/site/build.sh"), site).CombinedOutput(); err != nil {
+		t.Fatalf("build the site: %v\n%s", err, out)
+	}
+	for _, place := range astray(t, site) {
+		t.Error(place)
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(site)))
+	t.Cleanup(server.Close)
+	tab := browser.Open(t)
+	tab.Go(server.URL)
+	tab.Press("input[name=query]")
+	tab.Fill("query", "backoff")
+	tab.Await("document.querySelector('.md-search-result__link')")
+	tab.Follow(".md-search-result__link")
+	tab.Await("location.pathname.startsWith('/docs/')")
+	tab.AwaitText("backoff")
+}
+
+// astray are the links to a heading of a page of the site that the page does not have.
+func astray(t *testing.T, site string) (places []string) {
+	t.Helper()
+	headings := map[string]map[string]bool{}
+	text := map[string]string{}
+	for _, page := range testkit.Got(filepath.Glob(filepath.Join(site, "docs", "*.html")))(t) {
+		text[page] = string(testkit.Got(os.ReadFile(page))(t))
+		headings[page] = map[string]bool{}
+		for _, found := range identifier.FindAllStringSubmatch(text[page], -1) {
+			headings[page][found[1]] = true
+		}
+	}
+	for page := range text {
+		for _, found := range reference.FindAllStringSubmatch(text[page], -1) {
+			to := page
+			if found[1] != "" {
+				to = filepath.Join(filepath.Dir(page), found[1])
+			}
+			if of := headings[to]; of != nil && !of[found[2]] {
+				places = append(places, strings.TrimPrefix(page, site)+": "+found[0]+": no such heading")
+			}
+		}
+	}
+	return places
+}
