@@ -30,7 +30,7 @@ import zlib
 
 import redis
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 __all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker"]
 
 log = logging.getLogger("refreshd")

@@ -7,16 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
@@ -61,48 +57,6 @@ func execute(t *testing.T, dir string, environ []string, command string) string 
 	out, err := shell.Output()
 	stopIf(t, err != nil, "%s: %v\n%s%s", command, err, out, refused.String())
 	return string(out)
-}
-
-func TestAReleaseNeedsAVersionAndAnEmptyDirectory(t *testing.T) {
-	full := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(full, "refreshd"), nil, 0o600))
-	for want, args := range map[string][]string{
-		`expected a version such as v1.2.3, found ""`:               nil,
-		`expected a version such as v1.2.3, found "1.2"`:            {"1.2"},
-		`expected a version such as v1.2.3, found "v1.2.3; rm -rf"`: {"v1.2.3; rm -rf"},
-		`expected an empty directory`:                               {"v1.2.3", full},
-	} {
-		told, err := exec.Command("../../deploy/release.sh", args...).CombinedOutput()
-		failIf(t, err == nil || !strings.Contains(string(told), want), "%q: expected %s, found %v, %s", args, want, err, told)
-	}
-}
-
-var released = regexp.MustCompile(`^refreshd v1\.2\.3, go1\.\S+, commit [0-9a-f]{12}\n$`)
-
-// TestAReleaseHasTheSameBytesWhoeverBuildsIt builds the part for one platform in two checkouts, and an image of that.
-func TestAReleaseHasTheSameBytesWhoeverBuildsIt(t *testing.T) {
-	long.Only(t)
-	var built []map[string]string
-	var dist string
-	for range 2 {
-		dist = filepath.Join(t.TempDir(), "dist")
-		execute(t, cloneOf(t), []string{"PLATFORMS=linux/amd64"}, "deploy/release.sh v1.2.3 "+dist)
-		built = append(built, filesOf(t, dist))
-	}
-	diff := cmp.Diff(slices.Sorted(maps.Keys(built[0])), []string{"SHA256SUMS", "refreshd-v1.2.3-linux-amd64", "refreshd-v1.2.3-linux-amd64.cdx.json"})
-	stopIf(t, diff != "", "%v", diff)
-	for name := range built[0] {
-		failIf(t, built[0][name] != built[1][name], "%s: expected the same bytes, found others", name)
-	}
-	execute(t, dist, nil, "sha256sum -c --quiet SHA256SUMS")
-	parts := parse(t, built[0]["refreshd-v1.2.3-linux-amd64.cdx.json"])
-	failIf(t, at(parts, "bomFormat") != "CycloneDX" || len(list(parts, "components")) < 10, "expected what the program consists of, found %+v", parts)
-	binary := filepath.Join(dist, "refreshd-v1.2.3-linux-amd64")
-	told := execute(t, ".", nil, binary+" --version")
-	failIf(t, !released.MatchString(told), "expected version and commit, found %s", told)
-	if told, err := exec.Command("ldd", binary).CombinedOutput(); err == nil {
-		t.Errorf("expected a static program, found %s", told)
-	}
 }
 
 func TestTheImageOfAReleaseRunsAsNobodyAndTellsItsHealth(t *testing.T) {
