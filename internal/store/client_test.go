@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -294,30 +293,13 @@ func TestLinesOfTheDriverGoToTheLog(t *testing.T) {
 	failIf(t, !strings.Contains(got, "1ms") || strings.Contains(got, "%"), "log got %q, want a formatted line on a timeout of 1ms", got)
 }
 
-// startSentinel starts one sentinel that watches master under the name "mymaster" and returns its address. The program is redis-server, of which
-// redis-sentinel is only another name.
-func startSentinel(t *testing.T, master, more string) string {
-	t.Helper()
-	addr, dir := testkit.FreeAddress(t), t.TempDir()
-	host, port, _ := net.SplitHostPort(addr)
-	config := fmt.Sprintf("bind %s\nport %s\ndir %s\nlogfile sentinel.log\nsentinel monitor mymaster %s 1\n%s", host, port, dir, strings.Replace(master, ":", " ", 1), more)
-	file := filepath.Join(dir, "sentinel.conf")
-	must(t, os.WriteFile(file, []byte(config), 0o600))
-	testkit.Start(t, "redis-server", file, "--sentinel")
-	testkit.Eventually(t, "the sentinel accepts connections", func() bool {
-		conn, err := net.Dial("tcp", addr)
-		return err == nil && conn.Close() == nil
-	})
-	return addr
-}
-
 func TestSentinelsNameTheMasterAndHaveCredentialsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	server := testkit.Redis(t, "--databases", "4")
 	admin := server.Client(t)
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "app", "on", ">master/pw", "~*", "&*", "+@all").Err())
 	must(t, admin.Do(t.Context(), "ACL", "SETUSER", "default", "resetpass", "off").Err())
-	addr := startSentinel(t, server.Addr, "sentinel auth-user mymaster app\nsentinel auth-pass mymaster master/pw\n"+
+	addr := testkit.StartSentinel(t, server.Addr, 1, "sentinel auth-user mymaster app\nsentinel auth-pass mymaster master/pw\n"+
 		"user default off\nuser watch on >sentinel&pw ~* &* +@all\n")
 
 	good := "redis-sentinel://app:master%2Fpw@127.0.0.1:1," + addr + "/mymaster/3?sentinel_username=watch&sentinel_password="

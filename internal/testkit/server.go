@@ -25,8 +25,9 @@ type Server struct {
 	URL   string               // redis://host:port; of a cluster with the other nodes as ?addr=
 	Mini  *miniredis.Miniredis // to set its clock or to inject faults; nil when the server is a real one
 
-	nodes  []*node             // that it consists of; none: it is a miniredis
-	config []map[string]string // of each, as it was when it had started
+	nodes    []*node             // that it consists of; none: it is a miniredis
+	config   []map[string]string // of each, as it was when it had started
+	sentinel string              // address of the sentinel that clients ask; empty: there is none
 }
 
 // Both runs test twice, as the subtests "miniredis" and "redis-server", each with a server of its own. The two differ in
@@ -115,7 +116,7 @@ func (s *Server) IsCluster() bool { return len(s.Addrs) > 1 }
 // repeated command would hide a lost reply, and nothing but HELLO is sent ahead of the test's commands. MaxRedirects is
 // part of that: a cluster client repeats a command after a lost reply for as long as it may redirect.
 func (s *Server) Options() *redis.UniversalOptions {
-	return &redis.UniversalOptions{
+	options := &redis.UniversalOptions{
 		Addrs:                    s.Addrs,
 		IsClusterMode:            s.IsCluster(),
 		MaxRetries:               -1,
@@ -129,6 +130,10 @@ func (s *Server) Options() *redis.UniversalOptions {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+	if s.sentinel != "" {
+		options.Addrs, options.MasterName = []string{s.sentinel}, sentinelName
+	}
+	return options
 }
 
 // Client returns a new client of the server, closed when the test ends.

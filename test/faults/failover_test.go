@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -91,23 +89,10 @@ func newWatched(t *testing.T) *watched {
 	must(t, err)
 	w.replica = testkit.Redis(t, "--replicaof", host, port)
 	for range 3 {
-		w.sentinels = append(w.sentinels, w.sentinel(host, port))
+		w.sentinels = append(w.sentinels, testkit.StartSentinel(t, w.master.Addr, 2,
+			"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n"))
 	}
 	return w
-}
-
-// sentinel starts one sentinel; its program is redis-server by another name.
-func (w *watched) sentinel(host, port string) string {
-	w.t.Helper()
-	address := testkit.FreeAddress(w.t)
-	_, own, _ := net.SplitHostPort(address)
-	dir := w.t.TempDir()
-	config := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf("bind 127.0.0.1\nport %s\ndir %s\nsentinel monitor mymaster %s %s 2\n", own, dir, host, port) +
-		"sentinel down-after-milliseconds mymaster 1000\nsentinel failover-timeout mymaster 5000\n"
-	must(w.t, os.WriteFile(config, []byte(text), 0o600))
-	testkit.Start(w.t, "redis-server", config, "--sentinel")
-	return address
 }
 
 // untilSafe waits until the replica follows and every sentinel knows it and both others.

@@ -17,6 +17,7 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/poller"
 )
 
@@ -51,6 +52,7 @@ type story struct {
 	t          *testing.T
 	redis      redis.UniversalClient
 	server     *testkit.Server
+	queue      string
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
 	now        time.Time
@@ -59,20 +61,30 @@ type story struct {
 	starts int // attempts
 }
 
-// tell runs a story on both servers and compares what is left of it.
+// tell runs a story on each kind of server and compares what is left of it.
 func tell(t *testing.T, definition string, steps []step, left remains) {
-	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+	on := func(t *testing.T, server *testkit.Server) {
 		s := open(t, server, definition)
 		for i, step := range steps {
 			s.take(i, step)
 		}
 		s.compare(left)
-	})
+	}
+	testkit.BothIfLong(t, on)
+	for name, lend := range map[string]func(testing.TB) *testkit.Server{"cluster": testkit.Cluster, "sentinel": testkit.Sentinel} {
+		t.Run(name, func(t *testing.T) {
+			long.Only(t)
+			on(t, lend(t))
+		})
+	}
 }
 
 func open(t *testing.T, server *testkit.Server, definition string) *story {
 	client := server.Client(t)
-	s := &story{t: t, redis: client, server: server, definition: definition}
+	s := &story{t: t, redis: client, server: server, queue: store.DefaultQueue, definition: definition}
+	if server.IsCluster() {
+		s.queue = "{" + store.DefaultQueue + "}"
+	}
 	var err error
 	if s.dispatcher, err = dispatcher.New(s.store(acl.Dispatcher), dispatcher.Config{NewUID: func() string { s.starts++; return fmt.Sprintf("a%d", s.starts) }}); err != nil {
 		t.Fatal(err)
@@ -85,11 +97,11 @@ func open(t *testing.T, server *testkit.Server, definition string) *story {
 func (s *story) store(role acl.Role) *store.Store {
 	s.t.Helper()
 	client := s.redis
-	if s.server.Mini == nil {
+	if s.server.Mini == nil && !s.server.IsCluster() {
 		client = fixture.UsersOn(s.t, s.server, store.DefaultQueue).Client(s.t, role)
 	}
-	store, err := store.New(&store.Clients{Read: client, Write: client, Block: client},
-		store.Config{HistoryCap: 1000, Clock: func() time.Time { return s.now }})
+	store, err := store.New(&store.Clients{Read: client, Write: client, Block: client, Clustered: s.server.IsCluster()},
+		store.Config{Queue: s.queue, HistoryCap: 1000, Clock: func() time.Time { return s.now }})
 	must(s.t, err)
 	return store
 }
@@ -113,7 +125,7 @@ func (s *story) take(i int, step step) {
 	}
 	want := []any{no, text(step.deadline), text(step.refresh), step.why, step.reason}
 	names := []string{"attempt_no", "deadline_at", "refresh_at", "refresh_why", "refresh_disabled_user_friendly_reason"}
-	got, err := s.redis.HMGet(s.t.Context(), "bigtables:model:tbl_1", names...).Result()
+	got, err := s.redis.HMGet(s.t.Context(), s.queue+":model:tbl_1", names...).Result()
 	for j := range got {
 		got[j] = cmp.Or(got[j], any(""))
 	}
@@ -133,9 +145,9 @@ func (s *story) stay() {
 func (s *story) dump() map[string]testkit.Value {
 	s.t.Helper()
 	all := s.server.Dump(s.t)
-	delete(all, "bigtables:pollers")
-	delete(all, "bigtables:dispatchers")
-	delete(all, "bigtables:front") // what a dispatcher has seen
+	delete(all, s.queue+":pollers")
+	delete(all, s.queue+":dispatchers")
+	delete(all, s.queue+":front") // what a dispatcher has seen
 	return all
 }
 
@@ -143,14 +155,14 @@ func (s *story) act(verb, extra string, step step) {
 	s.t.Helper()
 	switch verb {
 	case "save":
-		s.push("bigtables-control", `"type":"put","uid":"tbl_1"`, s.definition, extra)
+		s.push(s.queue+"-control", `"type":"put","uid":"tbl_1"`, s.definition, extra)
 		s.poll()
 	case "run":
-		s.push("bigtables-control", `"type":"run","uid":"tbl_1"`, extra)
+		s.push(s.queue+"-control", `"type":"run","uid":"tbl_1"`, extra)
 		s.poll()
 	case "succeed", "fail", "outdated":
 		kind := map[string]string{"succeed": "success", "fail": "failure", "outdated": "failure"}[verb]
-		s.push("bigtables-output", fmt.Sprintf(`"type":%q,"big_table_uid":"tbl_1","refresh_attempt_uid":"a%d"`, kind, s.starts), extra)
+		s.push(s.queue+"-output", fmt.Sprintf(`"type":%q,"big_table_uid":"tbl_1","refresh_attempt_uid":"a%d"`, kind, s.starts), extra)
 		s.poll()
 	case "start":
 		s.dispatch()
@@ -181,7 +193,7 @@ func (s *story) push(key string, fields ...string) {
 // work takes the attempt from the input list, as a worker does, and reads what it says.
 func (s *story) work(step step) {
 	s.t.Helper()
-	raw, err := s.redis.LPop(s.t.Context(), "bigtables-input").Result()
+	raw, err := s.redis.LPop(s.t.Context(), s.queue+"-input").Result()
 	stopIf(s.t, err != nil, "%s: no attempt was handed out: %v", step.at, err)
 	var entry map[string]any
 	must(s.t, json.Unmarshal([]byte(raw), &entry))
@@ -198,7 +210,7 @@ func (s *story) url() string {
 	var payload struct {
 		URL string `json:"input_url"`
 	}
-	raw, err := s.redis.Get(s.t.Context(), "bigtables:payload:tbl_1").Result()
+	raw, err := s.redis.Get(s.t.Context(), s.queue+":payload:tbl_1").Result()
 	stopIf(s.t, err != nil || json.Unmarshal([]byte(raw), &payload) != nil, "payload %q: %v", raw, err)
 	return payload.URL
 }
@@ -227,10 +239,10 @@ type remains struct {
 
 func (s *story) compare(left remains) {
 	s.t.Helper()
-	counters, err := s.redis.HGetAll(s.t.Context(), "bigtables:stats").Result()
+	counters, err := s.redis.HGetAll(s.t.Context(), s.queue+":stats").Result()
 	diff := gocmp.Diff(left.counters, counters)
 	failIf(s.t, err != nil || diff != "", "counters: %v, -want +got\n%s", err, diff)
-	notices, err := s.redis.XRange(s.t.Context(), "bigtables:outbox", "-", "+").Result()
+	notices, err := s.redis.XRange(s.t.Context(), s.queue+":outbox", "-", "+").Result()
 	var outbox []string
 	for _, n := range notices {
 		line := fmt.Sprintf("%s %s #%s: %v", n.Values["event"], n.Values["at"], n.Values["attempt_no"], n.Values["reason"])

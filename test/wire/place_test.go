@@ -16,12 +16,20 @@ import (
 type place struct {
 	server *testkit.Server
 	parts  int // 0: the queue is whole
+	user   string
 }
 
 // places are those where every test of the wire must pass.
-var places = map[string]func(t *testing.T) place{"server": onServer, "cluster": onCluster}
+var places = map[string]func(t *testing.T) place{"server": onServer, "sentinel": onSentinel, "cluster": onCluster}
 
 func onServer(t *testing.T) place { t.Helper(); return place{server: testkit.Redis(t)} }
+
+// onSentinel leaves it to a sentinel to tell daemons where the server is. Workers and applications know it.
+func onSentinel(t *testing.T) place {
+	t.Helper()
+	long.Only(t)
+	return place{server: testkit.Sentinel(t)}
+}
 
 // onCluster makes a queue of eight parts on three masters with a replica each.
 func onCluster(t *testing.T) place {
@@ -36,7 +44,7 @@ func onCluster(t *testing.T) place {
 
 func (p place) flags() []string {
 	if p.parts == 0 {
-		return []string{"--redis", p.server.URL}
+		return []string{"--redis", "redis://" + p.user + p.server.Addr}
 	}
 	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", store.DefaultQueue}
 }

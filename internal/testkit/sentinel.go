@@ -1,0 +1,41 @@
+package testkit
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// sentinelName is what sentinels call the master.
+const sentinelName = "mymaster"
+
+// Sentinel lends an empty redis-server that one sentinel watches. Its clients ask the sentinel where it is.
+func Sentinel(t testing.TB) *Server {
+	t.Helper()
+	s := *Redis(t)
+	s.sentinel = StartSentinel(t, s.Addr, 1, "")
+	s.URL = "redis-sentinel://" + s.sentinel + "/" + sentinelName
+	return &s
+}
+
+// StartSentinel starts a sentinel that watches a master under the name "mymaster", and returns its address. So many sentinels must agree that the
+// master is down; more is added to its configuration. The program is redis-server by another name.
+func StartSentinel(t testing.TB, master string, quorum int, more string) string {
+	t.Helper()
+	address, dir := FreeAddress(t), t.TempDir()
+	host, port, err := net.SplitHostPort(address)
+	Must(t, err)
+	text := fmt.Sprintf("bind %s\nport %s\ndir %s\nlogfile sentinel.log\nsentinel monitor %s %s %d\n%s",
+		host, port, dir, sentinelName, strings.Replace(master, ":", " ", 1), quorum, more)
+	file := filepath.Join(dir, "sentinel.conf")
+	Must(t, os.WriteFile(file, []byte(text), 0o600))
+	Start(t, "redis-server", file, "--sentinel")
+	Eventually(t, "the sentinel accepts connections", func() bool {
+		conn, err := net.Dial("tcp", address)
+		return err == nil && conn.Close() == nil
+	})
+	return address
+}
