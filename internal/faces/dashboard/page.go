@@ -157,6 +157,7 @@ func (d *Dashboard) Handler() http.Handler {
 		http.Redirect(w, r, d.sites.all()[0].Link(""), http.StatusSeeOther)
 	})
 	mux.HandleFunc("GET /", d.absent)
+	mux.HandleFunc("GET /scale", d.scale)
 	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *site)) {
 		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			for _, site := range d.sites.all() {

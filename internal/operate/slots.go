@@ -1,0 +1,142 @@
+package operate
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/foresight/forecast"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Slots tells how many slots of workers a queue needs until an instant.
+type Slots struct {
+	Queue   string    `json:"queue"`
+	From    time.Time `json:"from"`
+	To      time.Time `json:"to"`
+	Running int       `json:"running"` // attempts that wait for a worker or are at work
+	Starts  int       `json:"starts"`  // attempts that will start
+	Slots   int       `json:"slots"`   // enough for the busiest minute
+}
+
+// maxHorizon bounds how many models a scaler makes the queue read, again and again.
+const maxHorizon = time.Hour
+
+// Slots reads the models that run or start within a horizon, 1m to 1h, and no others.
+func (o Operator) Slots(ctx context.Context, horizon string) (Slots, error) {
+	ahead, err := document.ParseDuration(horizon)
+	if err == nil && (ahead < time.Minute || ahead > maxHorizon) {
+		err = document.Refuse("", "1m to 1h", document.Found(horizon))
+	}
+	if err != nil {
+		return Slots{}, refusedAt("horizon", err)
+	}
+	first := o.Queue.Parts[0]
+	now, err := first.Now(ctx)
+	if err != nil {
+		return Slots{}, err
+	}
+	blockers, err := first.Blockers(ctx)
+	if err != nil {
+		return Slots{}, err
+	}
+	found := Slots{Queue: o.Queue.Name, From: now, To: now.Add(ahead)}
+	plan := planned{walker: forecast.NewWalker(now, found.To, blockers), now: now}
+	if err := o.Queue.Each(func(part *store.Store) error { return plan.read(ctx, part, found.To) }); err != nil {
+		return Slots{}, err
+	}
+	found.Running, found.Starts = plan.running, len(plan.attempts)-plan.running
+	found.Slots = plan.slots(found.To)
+	return found, nil
+}
+
+// planned are the attempts of a period.
+type planned struct {
+	walker   *forecast.Walker
+	now      time.Time
+	attempts []plannedAttempt
+	running  int // of the attempts
+}
+
+type plannedAttempt struct {
+	at   time.Time
+	took time.Duration // 0: not known
+}
+
+// read collects the attempts of a part, from the indexes in which all models stand that run or are due by then.
+func (p *planned) read(ctx context.Context, part *store.Store, to time.Time) error {
+	keys := part.Keys
+	for _, index := range []struct {
+		key   string
+		until time.Time // of the scores
+	}{{keys.Running, model.Never}, {keys.Due, to}, {keys.Urgent, to}, {keys.Parked, to}} {
+		for after, whole := (store.Scored{}), true; whole; {
+			page, err := part.Report().Behind(ctx, index.key, after, store.ScanCount)
+			if err != nil {
+				return err
+			}
+			whole = len(page) == store.ScanCount && page[len(page)-1].Score <= index.until.UnixMilli()
+			uids := make([]string, 0, len(page))
+			for _, after = range page {
+				if after.Score <= index.until.UnixMilli() {
+					uids = append(uids, after.UID)
+				}
+			}
+			if err := p.add(ctx, part, uids); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *planned) add(ctx context.Context, part *store.Store, uids []string) error {
+	if len(uids) == 0 {
+		return nil
+	}
+	records, err := part.Load(ctx, uids)
+	if err != nil {
+		return err
+	}
+	past, err := part.Report().Histories(ctx, uids, lastAttempts)
+	for uid, record := range records {
+		if !record.Exists || record.Broken {
+			continue
+		}
+		took := forecast.Length(past[uid])
+		if record.Running() {
+			p.running++
+			p.attempts = append(p.attempts, plannedAttempt{p.now, left(&record.Model, took, p.now)})
+		}
+		p.walker.Starts(&record.Model, took, func(at time.Time) { p.attempts = append(p.attempts, plannedAttempt{at, took}) })
+	}
+	return err
+}
+
+// left is how long an attempt in flight goes on. If it should have ended by now, it waited for a worker, and needs the whole time.
+func left(m *model.Model, took time.Duration, now time.Time) time.Duration {
+	if rest := m.StartedAt.Add(took).Sub(now); rest > 0 {
+		return rest
+	}
+	return took
+}
+
+// slots takes the mean of the known lengths where none is known, and plans a slot for whatever starts.
+func (p *planned) slots(to time.Time) int {
+	if len(p.attempts) == 0 {
+		return 0
+	}
+	sum, known := time.Duration(0), 0
+	for _, attempt := range p.attempts {
+		if attempt.took > 0 {
+			sum, known = sum+attempt.took, known+1
+		}
+	}
+	work := forecast.NewWork(p.now, to)
+	for _, attempt := range p.attempts {
+		work.Add(attempt.at, cmp.Or(attempt.took, sum/time.Duration(max(1, known))))
+	}
+	return max(1, work.Slots())
+}
