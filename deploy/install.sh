@@ -28,7 +28,7 @@ download() {
     wget -q -O "$work/$1" "$from/$1"
   else
     fail 'expected curl or wget, found neither'
-  fi || fail "expected all of $from/$1, found less"
+  fi || fail "could not download all of $from/$1"
 }
 
 checksum() {

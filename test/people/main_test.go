@@ -13,6 +13,7 @@ import (
 )
 
 var (
+	equal  = testkit.Equal
 	must   = testkit.Must
 	failIf = testkit.FailIf
 	stopIf = testkit.StopIf

@@ -1,15 +1,15 @@
 package people
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/browser"
@@ -45,10 +45,12 @@ const ownPolicy = `- This policy is called mine
 - Email the customer when it recovers
 `
 
-func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *testing.T) {
+func TestANewcomerInstallsAReleaseSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *testing.T) {
 	long.Only(t)
 	t.Parallel()
-	testkit.RequireProgram(t, "redis-cli", "redis-tools")
+	for program, debian := range map[string]string{"curl": "curl", "redis-cli": "redis-tools", "pip3": "python3-pip"} {
+		testkit.RequireProgram(t, program, debian)
+	}
 	python, environ := testkit.Interpreter(t, "python")
 	tab, mail := browser.Open(t), post.Open(t, nil)
 	feeds := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -58,23 +60,28 @@ func TestANewcomerSeesWhyTheirTableFailsGetsTheMailMendsItAndSeesItRecover(t *te
 		}
 		_, _ = w.Write([]byte("sku,price\n1,2\n3,4\n"))
 	})
+	dist, version := release(t)
+	downloads := serve(t, http.FileServer(http.Dir(dist)).ServeHTTP)
 
-	// Clone and build, and begin with a Redis of one's own.
-	me := &desk{t: t, dir: t.TempDir(), environ: append(environ, "GOFLAGS=-trimpath")}
-	clone(t, me.dir)
-	me.run("go", "build", "-o", "refreshd", "./cmd/refreshd")
-	me.refreshd = filepath.Join(me.dir, "refreshd")
-	redis := testkit.Redis(t)
-	_, port, _ := strings.Cut(redis.Addr, ":")
+	// Without Go, a clone and a Redis: install the program, and the client beside the redis-py of the system.
+	me := &desk{t: t, dir: t.TempDir()}
+	me.refreshd = filepath.Join(me.dir, ".local/bin/refreshd")
+	_, port, _ := strings.Cut(testkit.FreeAddress(t), ":")
+	me.environ = append(environ, "HOME="+me.dir, "PATH="+toolbox(t, append(forInstalling, "curl", "sha256sum")...))
+	began := time.Now()
+	me.run("sh", "-c", "! command -v go && curl -fsSLO "+downloads+"/install.sh && REFRESHD_DOWNLOADS="+downloads+" sh install.sh")
+	me.run(python, "-m", "venv", "--system-site-packages", "--without-pip", "env")
+	python = filepath.Join(me.dir, "env/bin/python")
+	me.run(python, "-m", "pip", "install", "--quiet", "--no-index", downloads+"/refreshd-"+version[1:]+"-py3-none-any.whl")
 	pages := testkit.FreeAddress(t)
-	me.environ = append(me.environ, "REDIS_URL=redis://"+redis.Addr, "PYTHONPATH="+filepath.Join(me.dir, "clients/python"))
 	me.write("routes.yaml", `channels:
   owners: {email: "`+mail.Address+`", tls: none, from: refreshd@example.com, to: policy, gather: 1s, digest: none}
 routes:
 - {events: [disabled, recovered], channels: [owners]}
 `)
-	up := me.start(me.refreshd, "up", "--dashboard", pages, "--routes", "routes.yaml")
+	up := me.start(me.refreshd, "up", "--port", port, "--dashboard", pages, "--routes", "routes.yaml")
 	up.AwaitOutput(t, "the dashboard is served")
+	me.environ = append(me.environ, "REDIS_URL=redis://127.0.0.1:"+port)
 
 	// Their own worker, and their own model, whose address has a slip of the pen.
 	me.write("worker.py", ownWorker)
@@ -93,6 +100,7 @@ policy: mine
 	// It fails: on screen, in redis-cli, in the browser, and by mail to the owner.
 	const reason = "Your feed answers with HTTP 404."
 	me.prints(reason, me.refreshd, "explain", "my_table")
+	t.Logf("%v from the first command to the failure and its reason", time.Since(began))
 	me.prints(reason, "redis-cli", "-p", port, "HGET", "bigtables:model:my_table", "refresh_disabled_user_friendly_reason")
 	me.prints("http_404", "redis-cli", "-p", port, "LRANGE", "bigtables:history:my_table", "0", "-1")
 	tab.Go("http://" + pages)
@@ -106,6 +114,7 @@ policy: mine
 	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
 	me.run(me.refreshd, "model", "put", "models.yaml")
 	tab.AwaitText("success")
+	t.Logf("%v from the first command to the first success, with a look at the pages and the mail", time.Since(began))
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
 	requireMail(t, mail, 2, "my_table", "recovered")
 	me.run(me.refreshd, "doctor")
@@ -123,23 +132,14 @@ func requireMail(t *testing.T, office *post.Office, n int, texts ...string) {
 	}
 }
 
-// clone copies what a clone of the repository would have, with what is not committed yet, to an empty directory.
-func clone(t *testing.T, to string) {
+// release builds what this machine needs of a release, and says which it is.
+func release(t *testing.T) (dist, version string) {
 	t.Helper()
-	testkit.RequireProgram(t, "git", "git")
-	const root = "../.."
-	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	names, err := list.Output()
-	stopIf(t, err != nil, "list the files of the repository: %v", err)
-	for name := range bytes.SplitSeq(bytes.Trim(names, "\x00"), []byte{0}) {
-		path := filepath.Join(to, string(name))
-		text, err := os.ReadFile(filepath.Join(root, string(name)))
-		if os.IsNotExist(err) { // removed, and not yet committed
-			continue
-		}
-		if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testkit.RequireProgram(t, "bash", "bash")
+	dist, version = t.TempDir(), releaseOf(t)
+	build := exec.Command("../../deploy/release.sh", version, dist)
+	build.Env = append(os.Environ(), "PLATFORMS="+runtime.GOOS+"/"+runtime.GOARCH)
+	output, err := build.CombinedOutput()
+	stopIf(t, err != nil, "build the release: %v\n%s", err, output)
+	return dist, version
 }
