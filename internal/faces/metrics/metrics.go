@@ -43,15 +43,15 @@ func New(build Build, clock func() time.Time) *Metrics {
 	})
 	info.Set(1)
 	m.script = histogram("refreshd_script_seconds", "How long a call of a script took, as the caller sees it.", waits, "script")
-	m.faults = counter("refreshd_redis_errors_total", "Calls to Redis that failed: it did not answer, it refused the user, or it answered with an error.", "kind")
+	m.faults = counter("refreshd_redis_errors_total", "Calls to Redis that failed: without an answer, refused, or with an error.", "kind")
 	for _, kind := range []string{"unreachable", "refused", "answered"} {
 		m.faults.WithLabelValues(kind)
 	}
 	m.registry.MustRegister(info, m.script, m.faults, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.loops = newLoops(m.registry)
-	m.ran = histogram("refreshd_worker_run_seconds", "How long the handler of a worker of this process took.", runs, "queue")
+	m.ran = histogram("refreshd_worker_run_seconds", "How long the handler of a worker took.", runs, "queue")
 	m.busy = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "refreshd_worker_busy_slots", Help: "Slots of a worker of this process in which a handler works.",
+		Name: "refreshd_worker_busy_slots", Help: "Slots of a worker in which a handler works.",
 	}, []string{"queue"})
 	m.registry.MustRegister(m.ran, m.busy)
 	return m
@@ -145,8 +145,8 @@ func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
 }
 
 var (
-	poolSlots   = prometheus.NewDesc("refreshd_worker_slots", "Attempts that a worker of this process works on at the same time, at most.", []string{"queue"}, nil)
+	poolSlots   = prometheus.NewDesc("refreshd_worker_slots", "Attempts that a worker works on at a time, at most.", []string{"queue"}, nil)
 	poolEntries = prometheus.NewDesc("refreshd_worker_attempts_total",
-		"Attempts of a worker of this process by how they ended; taken: entries that it has taken; requeued: those of dead workers that it has returned.",
+		"Attempts of a worker by outcome; taken: from the list; requeued: those of dead workers.",
 		[]string{"queue", "outcome"}, nil)
 )

@@ -44,18 +44,18 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	queueUp        = describe("up", "Whether the numbers of the queue could be read: 1, or 0. Without them they are absent.")
-	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, urgent: those of them that were asked for at once, waiting: for their time. A failing or disabled model stands in another set too.", "set")
+	queueUp        = describe("up", "Whether the numbers of the queue could be read: 1, or 0.")
+	queueModels    = describe("models", "Models in a set of the queue; due: to be started now, urgent: those asked for at once, waiting: for their time.", "set")
 	queueEntries   = describe("entries", "Entries of a list or stream of the queue.", "list")
-	queueOldestDue = describe("oldest_due_age_seconds", "How long the oldest due model waits to be started; 0: none is due.")
+	queueOldestDue = describe("oldest_due_age_seconds", "How long the oldest due model has waited; 0: none is due.")
 	queueParked    = describe("parked_models", "Models that wait for a blocker instead of a time, by its kind.", "reason")
 	queueFreshness = describe("freshness_models", "Models whose policies promise freshness, by how they keep it.", "freshness")
 	queueCircuits  = describe("open_circuits", "Keys whose circuits are open while models wait for them.")
 	queueCircuit   = describe("circuit_open", "Whether the circuit of the queue is open: 1, or 0.")
 	queueCauses    = describe("causes", "Fingerprints by which models are failing.")
 	queueLargest   = describe("largest_cause_models", "Models that are failing by the fingerprint of most models.")
-	queueOutbox    = describe("outbox_oldest_age_seconds", "How long the oldest notification waits to be delivered; 0: none does.")
-	queueAlive     = describe("daemons", "Daemons of a kind that have given a heartbeat; of a queue of several parts, in the part that has fewest.", "kind")
+	queueOutbox    = describe("outbox_oldest_age_seconds", "How long the oldest notification has waited; 0: none does.")
+	queueAlive     = describe("daemons", "Daemons of a kind with a heartbeat, in the part that has fewest.", "kind")
 	queueCounted   = describe("counted_total", "Counters of the queue since it began, of all processes.", "counter")
 )
 
