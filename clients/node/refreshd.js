@@ -156,6 +156,11 @@ class Worker {
     process.on('SIGTERM', stop).on('SIGINT', stop);
     const taker = this.client.duplicate(); // BLPOP holds up everything else on its connection
     taker.on('error', (error) => this.log('redis', error));
+    this.#stopping.signal.addEventListener('abort', () => { // a client without a connection waits for one, maybe for ever
+      for (const client of this.#inHand.size > 0 ? [taker] : [taker, this.client]) {
+        if (!client.isReady) client.disconnect().catch(() => {});
+      }
+    }, { once: true });
     try {
       await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
       const names = await this.#patiently(() => readNames(this.client, this.queue));

@@ -42,7 +42,7 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close()
+	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
 		return errors.New(answer.Status)
 	}
@@ -50,5 +50,5 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(attempt.UID+".csv", table, 0o644)
+	return os.WriteFile(attempt.UID+".csv", table, 0o600)
 }

@@ -496,7 +496,12 @@ class Connection
         $redis = new Redis();
         $unix = ($url['scheme'] ?? '') === 'unix';
         $host = $unix ? $url['path'] : (($url['scheme'] ?? '') === 'rediss' ? 'tls://' : '') . ($url['host'] ?? '127.0.0.1');
-        $redis->connect($host, $unix ? -1 : $url['port'] ?? 6379, 5, null, 0, 10);
+        $port = $unix ? -1 : $url['port'] ?? 6379;
+        try {
+            $redis->connect($host, $port, 5, null, 0, 10);
+        } catch (RedisException $error) {
+            throw new RedisException("connecting to $host" . ($unix ? '' : ":$port") . ': ' . $error->getMessage(), 0, $error);
+        }
         if (($url['pass'] ?? '') !== '') {
             $login = array_filter([urldecode($url['user'] ?? ''), urldecode($url['pass'])], fn (string $part) => $part !== '');
             $redis->auth(array_values($login));

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -75,6 +76,39 @@ func TestAnApplicationThatMayNotSendCommandsIsToldSo(t *testing.T) {
 			if output, err := command.CombinedOutput(); err == nil || !strings.Contains(string(output), "no permissions") || strings.Contains(string(output), "no reply") {
 				t.Errorf("expected that Redis refuses the user, found %v, %s", err, output)
 			}
+		})
+	}
+}
+
+func TestAWorkerWithoutARedisSaysWhereItLooksAndEndsWhenItIsAsked(t *testing.T) {
+	long.Only(t)
+	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+		start := func(t *testing.T, address string) *testkit.Process {
+			program, environ := testkit.Interpreter(t, language)
+			command := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/conformance."+extension))
+			command.Env = append(environ, "REDIS_URL=redis://"+address)
+			return testkit.StartCommand(t, command)
+		}
+		end := func(t *testing.T, worker *testkit.Process, address string) {
+			worker.AwaitOutput(t, address)
+			defer time.AfterFunc(testkit.Limit, worker.Kill).Stop()
+			code := worker.Stop()
+			failIf(t, code != 0, "want the worker to end well, got exit code %d", code)
+		}
+		t.Run(language+" from the beginning", func(t *testing.T) {
+			t.Parallel()
+			address := testkit.FreeAddress(t)
+			end(t, start(t, address), address)
+		})
+		t.Run(language+" while it waits for work", func(t *testing.T) {
+			t.Parallel()
+			server := testkit.Redis(t)
+			worker, clients := start(t, server.Addr), server.Client(t)
+			testkit.Eventually(t, "the worker waits for work", func() bool {
+				return strings.Contains(clients.Info(t.Context(), "clients").Val(), "blocked_clients:1")
+			})
+			server.Kill(t)
+			end(t, worker, server.Addr)
 		})
 	}
 }
