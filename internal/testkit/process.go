@@ -166,12 +166,13 @@ type interpreter struct {
 var interpreters = map[string]interpreter{
 	"python":               {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis"}, "python3 python3-redis"},
 	"python with requests": {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, requests"}, "python3 python3-redis python3-requests"},
+	"python with psycopg":  {[]string{"python3", "/usr/bin/python3"}, []string{"-c", "import redis, psycopg"}, "python3 python3-redis python3-psycopg"},
 	"node":                 {[]string{"node"}, []string{"-e", "require('redis')"}, "nodejs node-redis"},
 	"php":                  {[]string{"php"}, []string{"-r", "exit(extension_loaded('redis') ? 0 : 1);"}, "php-cli php-redis"},
 }
 
-// Interpreter returns the program of a language, python, python with requests, node or php, that has the usual client of Redis, and an environment in
-// which it finds that. Without one it skips the test, or fails it in CI, as RequireProgram does.
+// Interpreter returns the program of a language, python, python with requests or psycopg, node or php, that has the usual client of Redis, and an
+// environment in which it finds that. Without one it skips the test, or fails it in CI, as RequireProgram does.
 func Interpreter(t testing.TB, language string) (program string, environ []string) {
 	t.Helper()
 	wanted, environ := interpreters[language], append(os.Environ(), "NODE_PATH=/usr/share/nodejs") // where Debian has node-redis

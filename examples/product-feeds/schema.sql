@@ -1,0 +1,7 @@
+CREATE TABLE products (
+    feed  text,
+    sku   text,
+    name  text NOT NULL,
+    price numeric NOT NULL CHECK (price >= 0),
+    PRIMARY KEY (feed, sku)
+);
