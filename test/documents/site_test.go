@@ -34,6 +34,8 @@ func TestTheListOfPagesHasEachPageOnce(t *testing.T) {
 var (
 	identifier = regexp.MustCompile(`\bid="([^"]+)"`)
 	reference  = regexp.MustCompile(`\bhref="([^":#]*)#([^"]+)"`)
+	// flowed is a list or a table that the site has made a part of the paragraph above, as there is no empty line between; a forge does not.
+	flowed = regexp.MustCompile(`(?m)<p>(?:[^<]|</?(?:a|code|em|strong)\b)*?\n(?:\*|-|\||\d+\.) .*$`)
 )
 
 // TestTheSiteFindsAPageByAWordAndOpensIt builds the site, where a link to no page fails, and looks a word up with a browser, which asks no other host.
@@ -59,7 +61,7 @@ func TestTheSiteFindsAPageByAWordAndOpensIt(t *testing.T) {
 	tab.AwaitText("backoff")
 }
 
-// astray are the links to a heading of a page of the site that the page does not have.
+// astray are the links of the site to a heading that its page does not have, and what a reader would find in a paragraph.
 func astray(t *testing.T, site string) (places []string) {
 	t.Helper()
 	headings := map[string]map[string]bool{}
@@ -72,6 +74,9 @@ func astray(t *testing.T, site string) (places []string) {
 		}
 	}
 	for page := range text {
+		if found := flowed.FindString(text[page]); found != "" {
+			places = append(places, strings.TrimPrefix(page, site)+": expected an empty line above: "+found[strings.LastIndex(found, "\n")+1:])
+		}
 		for _, found := range reference.FindAllStringSubmatch(text[page], -1) {
 			to := page
 			if found[1] != "" {
