@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -52,6 +53,9 @@ var staticFiles embed.FS
 // parseTemplates returns the templates of all pages by their files, each with the layout.
 func parseTemplates() (map[string]*html.Template, error) {
 	layout, err := html.New("").Funcs(functions).ParseFS(templateFiles, "layout.html")
+	if err == nil {
+		layout, err = layout.Parse(playground.Templates)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read the layout: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/refreshd/refreshd/internal/definitions"
+	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/policy"
@@ -60,7 +61,7 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 }
 
 type storedPolicy struct {
-	*played
+	*playground.Result
 
 	Name   string
 	Models int
@@ -71,7 +72,7 @@ func readPolicy(ctx context.Context, req *request) (any, error) {
 	name := req.get("name")
 	text, found, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
 	if err == nil && !found {
-		err = fmt.Errorf("policy %q: %w", name, errAbsent)
+		err = fmt.Errorf("policy %q: %w", name, playground.ErrNotStored)
 	}
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func readPolicy(ctx context.Context, req *request) (any, error) {
 	doc := definitions.Document{Position: func(string) string { return "stored policy " + name }}
 	page := &storedPolicy{Name: name}
 	if err := json.Unmarshal([]byte(text), &doc.Value); err != nil {
-		page.played = &played{Problem: doc.At(fmt.Errorf("expected JSON: %w", err)).Error()}
+		page.Result = &playground.Result{Problem: doc.At(fmt.Errorf("expected JSON: %w", err)).Error()}
 		return page, nil
 	}
 	uses, _, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
@@ -87,8 +88,10 @@ func readPolicy(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	page.Models, page.All = uses[name], all
-	page.played, err = play(ctx, req, doc, name, true, answers[0])
-	return page, err
+	return page, play(ctx, req, func(in playground.Setting) (err error) {
+		page.Result, err = in.PlayStored(doc, name)
+		return err
+	})
 }
 
 // readStored reads a policy that must be stored.
@@ -96,7 +99,7 @@ func readStored(ctx context.Context, store *store.Store, name string) (policy.Po
 	found, err := store.Policies(ctx, []string{name})
 	p, is := found[name]
 	if err == nil && !is {
-		err = fmt.Errorf("policy %q: %w", name, errAbsent)
+		err = fmt.Errorf("policy %q: %w", name, playground.ErrNotStored)
 	}
 	return p, err
 }

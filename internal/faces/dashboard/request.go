@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
@@ -90,9 +91,6 @@ func newMoment(at, now time.Time) moment {
 // readTime bounds the reads of one page, or one action.
 const readTime = 20 * time.Second
 
-// errAbsent says that the policy of a page is not stored.
-var errAbsent = errors.New("expected one that is stored, found none of that name")
-
 // inWords is an error for people, on one line.
 func inWords(err error) string {
 	const notAllowed = "the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. ("
@@ -113,7 +111,7 @@ func inWords(err error) string {
 func statusOf(err error) int {
 	_, refused := errors.AsType[*document.Error](err)
 	switch {
-	case errors.Is(err, errAbsent), errors.Is(err, explain.ErrUnknownModel):
+	case errors.Is(err, playground.ErrNotStored), errors.Is(err, explain.ErrUnknownModel):
 		return http.StatusNotFound
 	case refused:
 		return http.StatusBadRequest
