@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long race lint bench fuzz demo docs release ci
+.PHONY: help build test long race lint bench fuzz demo playground docs release ci
 
 help: ## list these targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 10
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
 
 build: ## build bin/refreshd
 	CGO_ENABLED=0 go build -trimpath -o bin/refreshd ./cmd/refreshd
@@ -29,8 +29,12 @@ fuzz: ## give each fuzz target many inputs
 demo: ## watch refreshd work, with nothing installed
 	go run ./cmd/refreshd demo
 
-docs: ## build the documentation as a site with search into site/
+playground: ## build the playground as static files into site/playground/
+	deploy/playground.sh site/playground
+
+docs: ## build the documentation as a site with search into site/, and the playground
 	deploy/site/build.sh site
+	deploy/playground.sh site/playground
 
 release: ## build all files of a release into dist/: make release VERSION=v1.2.3
 	deploy/release.sh "$(VERSION)"

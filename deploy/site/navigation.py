@@ -1,6 +1,8 @@
-"""The navigation of the site: the headings of docs/README.md, and the pages that they list."""
+"""The navigation of the site: the headings of docs/README.md, the pages that they list, and the playground beside them."""
 import pathlib
 import re
+
+from mkdocs.structure.nav import Link
 
 
 def on_config(config):
@@ -13,3 +15,7 @@ def on_config(config):
         elif entry := re.match(r"\* \[(.+?)\]\(([\w-]+\.md)\)", line):
             pages.append({entry[1]: "docs/" + entry[2]})
     return config
+
+
+def on_nav(nav, **_):
+    nav.items.append(Link("Playground", "playground/index.html"))  # deploy/playground.sh
