@@ -1,2 +1,1 @@
-#!/bin/sh
 exec curl -fsS -o "$REFRESHD_UID.csv" "$REFRESHD_PAYLOAD_INPUT_URL"
