@@ -50,6 +50,7 @@ func npmInstalls(t *testing.T, dist, version string) {
 		install = "mkdir -p node_modules/refreshd && tar -x --strip-components=1 -C node_modules/refreshd -f "
 	}
 	app := t.TempDir()
+	environ = append(environ, "npm_config_cache="+filepath.Join(app, "cache"))
 	must(t, os.Mkdir(filepath.Join(app, "redis"), 0o700))
 	for name, text := range map[string]string{
 		"package.json":       `{"dependencies": {"redis": "file:redis"}}`,
