@@ -33,9 +33,9 @@ func TestTheListOfPagesHasEachPageOnce(t *testing.T) {
 
 var (
 	identifier = regexp.MustCompile(`\bid="([^"]+)"`)
-	reference  = regexp.MustCompile(`\bhref="([^":#]*)#([^"]+)"`)
+	reference  = regexp.MustCompile(`\bhref="([^":#]*)(?:#([^"]+))?"`)
 	// flowed is a list or a table that the site has made a part of the paragraph above, as there is no empty line between; a forge does not.
-	flowed = regexp.MustCompile(`(?m)<p>(?:[^<]|</?(?:a|code|em|strong)\b)*?\n(?:\*|-|\||\d+\.) .*$`)
+	flowed = regexp.MustCompile(`(?m)<p>(?:[^<]|</?(?:a|code|em|strong)\b)*?\n(?:(?:\*|-|\d+\.) .*|\|.*\|)$`)
 )
 
 // TestTheSiteFindsAPageByAWordAndOpensIt builds the site, where a link to no page fails, and looks a word up with a browser, which asks no other host.
@@ -46,6 +46,9 @@ func TestTheSiteFindsAPageByAWordAndOpensIt(t *testing.T) {
 	if out, err := exec.Command(filepath.Join(root, "deploy/site/build.sh"), site).CombinedOutput(); err != nil {
 		t.Fatalf("build the site: %v\n%s", err, out)
 	}
+	playground := filepath.Join(site, "playground", "index.html") // which another test builds
+	testkit.Must(t, os.MkdirAll(filepath.Dir(playground), 0o750))
+	testkit.Must(t, os.WriteFile(playground, nil, 0o600))
 	for _, place := range astray(t, site) {
 		t.Error(place)
 	}
@@ -61,29 +64,45 @@ func TestTheSiteFindsAPageByAWordAndOpensIt(t *testing.T) {
 	tab.AwaitText("backoff")
 }
 
-// astray are the links of the site to a heading that its page does not have, and what a reader would find in a paragraph.
-func astray(t *testing.T, site string) (places []string) {
+// page is a page of the site.
+type page struct {
+	text     string
+	headings map[string]bool
+}
+
+func readSite(t *testing.T, site string) map[string]page {
 	t.Helper()
-	headings := map[string]map[string]bool{}
-	text := map[string]string{}
-	for _, page := range testkit.Got(filepath.Glob(filepath.Join(site, "docs", "*.html")))(t) {
-		text[page] = string(testkit.Got(os.ReadFile(page))(t))
-		headings[page] = map[string]bool{}
-		for _, found := range identifier.FindAllStringSubmatch(text[page], -1) {
-			headings[page][found[1]] = true
+	pages := map[string]page{}
+	for _, pattern := range []string{"index.html", "docs/*.html", "examples/*/*.html"} {
+		for _, path := range testkit.Got(filepath.Glob(filepath.Join(site, pattern)))(t) {
+			p := page{string(testkit.Got(os.ReadFile(path))(t)), map[string]bool{}}
+			for _, found := range identifier.FindAllStringSubmatch(p.text, -1) {
+				p.headings[found[1]] = true
+			}
+			pages[path] = p
 		}
 	}
-	for page := range text {
-		if found := flowed.FindString(text[page]); found != "" {
-			places = append(places, strings.TrimPrefix(page, site)+": expected an empty line above: "+found[strings.LastIndex(found, "\n")+1:])
+	return pages
+}
+
+// astray are the links of the site that lead nowhere, and the lists and tables that a reader would find in a paragraph.
+func astray(t *testing.T, site string) (places []string) {
+	t.Helper()
+	pages := readSite(t, site)
+	for path, p := range pages {
+		name := strings.TrimPrefix(path, site)
+		if found := flowed.FindString(p.text); found != "" {
+			places = append(places, name+": expected an empty line above: "+found[strings.LastIndex(found, "\n")+1:])
 		}
-		for _, found := range reference.FindAllStringSubmatch(text[page], -1) {
-			to := page
-			if found[1] != "" {
-				to = filepath.Join(filepath.Dir(page), found[1])
+		for _, link := range reference.FindAllStringSubmatch(p.text, -1) {
+			to := path
+			if link[1] != "" {
+				to = filepath.Join(filepath.Dir(path), link[1])
 			}
-			if of := headings[to]; of != nil && !of[found[2]] {
-				places = append(places, strings.TrimPrefix(page, site)+": "+found[0]+": no such heading")
+			if info, err := os.Stat(to); err != nil || info.IsDir() {
+				places = append(places, name+": "+link[0]+": expected a file")
+			} else if at, is := pages[to]; is && link[2] != "" && !at.headings[link[2]] {
+				places = append(places, name+": "+link[0]+": no such heading")
 			}
 		}
 	}
