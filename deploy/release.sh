@@ -26,6 +26,8 @@ clients/python/refreshd.py|__version__ = "${number/-rc./rc}"
 clients/node/package.json|"version": "$number"
 clients/php/composer.json|"version": "$number"
 deploy/install.sh|release=$version
+deploy/kubernetes/chart/Chart.yaml|version: $number
+deploy/kubernetes/chart/Chart.yaml|appVersion: $version
 END
 mkdir -p "${2:-dist}"
 dist=$(cd "${2:-dist}" && pwd)

@@ -24,8 +24,8 @@ type Slots struct {
 // maxHorizon bounds how many models a scaler makes the queue read, again and again.
 const maxHorizon = time.Hour
 
-// Slots reads the models that run or start within a horizon, 1m to 1h, and no others.
-func (o Operator) Slots(ctx context.Context, horizon string) (Slots, error) {
+// PlanSlots reads the models that run or start within a horizon, 1m to 1h, and no others.
+func PlanSlots(ctx context.Context, queue *store.Queue, horizon string) (Slots, error) {
 	ahead, err := document.ParseDuration(horizon)
 	if err == nil && (ahead < time.Minute || ahead > maxHorizon) {
 		err = document.Refuse("", "1m to 1h", document.Found(horizon))
@@ -33,7 +33,7 @@ func (o Operator) Slots(ctx context.Context, horizon string) (Slots, error) {
 	if err != nil {
 		return Slots{}, refusedAt("horizon", err)
 	}
-	first := o.Queue.Parts[0]
+	first := queue.Parts[0]
 	now, err := first.Now(ctx)
 	if err != nil {
 		return Slots{}, err
@@ -42,9 +42,9 @@ func (o Operator) Slots(ctx context.Context, horizon string) (Slots, error) {
 	if err != nil {
 		return Slots{}, err
 	}
-	found := Slots{Queue: o.Queue.Name, From: now, To: now.Add(ahead)}
+	found := Slots{Queue: queue.Name, From: now, To: now.Add(ahead)}
 	plan := planned{walker: forecast.NewWalker(now, found.To, blockers), now: now}
-	if err := o.Queue.Each(func(part *store.Store) error { return plan.read(ctx, part, found.To) }); err != nil {
+	if err := queue.Each(func(part *store.Store) error { return plan.read(ctx, part, found.To) }); err != nil {
 		return Slots{}, err
 	}
 	found.Running, found.Starts = plan.running, len(plan.attempts)-plan.running

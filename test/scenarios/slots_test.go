@@ -65,12 +65,12 @@ func TestTheSlotsThatThePlanNeedsAreThoseThatTheDayThenKeepsBusy(t *testing.T) {
 		}
 		q.work()
 		const horizon = 10 * time.Minute
-		operator := operate.Operator{Queue: &store.Queue{Name: q.Store.Keys.Queue, Parts: []*store.Store{q.Store}}}
+		queue := &store.Queue{Name: q.Store.Keys.Queue, Parts: []*store.Store{q.Store}}
 		told := map[time.Time]operate.Slots{}
 		begins := q.Clock.Now()
 		jobs := q.workDay(begins.Add(time.Duration(long.Or(3, 24))*time.Hour), func(uid string) time.Duration { return lengths[uid] }, func(now time.Time) {
 			if now.Sub(begins) > time.Hour { // how long each takes is known then
-				told[now] = testkit.Got(operator.Slots(t.Context(), "10m"))(t)
+				told[now] = testkit.Got(operate.PlanSlots(t.Context(), queue, "10m"))(t)
 			}
 		})
 		seen := map[int]bool{}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
 )
 
@@ -20,7 +21,7 @@ func (d *Dashboard) scale(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	slots, err := d.newRequest(sites[i], r.Form).operator.Slots(ctx, cmp.Or(r.FormValue("horizon"), "10m"))
+	slots, err := operate.PlanSlots(ctx, sites[i].queue, cmp.Or(r.FormValue("horizon"), "10m"))
 	if err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
