@@ -28,7 +28,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 	d.put(`"uid":"again","refresh":"now","labels":{"tenant":"t1"}`)
 	for _, path := range []string{
 		"", "models", "models?sort=failing", "models?sort=due", "models?l=status%3Dfailing", "model?uid=a", "model?uid=held", "failures", "steering", "steering?keys=all",
-		"steering?key=host%3Da", "rejected", "policies", "policy?name=p", "playground", "model/past.svg?uid=a", "model/next.svg?uid=a",
+		"steering?key=host%3Da", "rejected", "policies", "policy?name=p", "playground", "playground?policy=p", "playground?text=%7Buid:+b,policy:+p%7D", "model/past.svg?uid=a", "model/next.svg?uid=a",
 	} {
 		d.page(home + path) // policies are remembered
 		whole := d.page(home + path)

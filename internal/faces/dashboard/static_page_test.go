@@ -119,8 +119,10 @@ func tryPolicies(t *testing.T, dir string) {
 	tab.Fill("text", attack("typed"))
 	tab.AwaitText("<svg onload")
 	failIf(t, browser.Eval[bool](tab, shown), "expected no picture beside what is wrong")
+	tab.Go(tab.Address() + "?text=" + url.QueryEscape(attack("linked")))
+	tab.AwaitText("<svg onload")
 
-	tab.Go(tab.Address() + "?answers=recovers&text=" + url.QueryEscape("- Refresh every hour\n"))
+	tab.Go(strings.Split(tab.Address(), "?")[0] + "?answers=recovers&text=" + url.QueryEscape("- Refresh every hour\n"))
 	tab.Await(shown + " && document.querySelector('img').alt.includes('three attempts fail')")
 	browser.Eval[bool](tab, "document.getElementById('answers').focus(), document.getElementById('answers').value = 'lost', true")
 	tab.Keys("\t\r") // the button, which waits for nothing
