@@ -92,8 +92,9 @@ var interpreters = map[string][2]string{".py": {"python3", "python with requests
 func (s *session) save(name, text string) {
 	s.t.Helper()
 	if found, is := interpreters[filepath.Ext(name)]; is {
-		name, _ := testkit.Interpreter(s.t, found[1])
-		program(s.t, filepath.Join(s.dir, ".programs"), found[0], fmt.Sprintf("exec %q \"$@\"", testkit.Got(exec.LookPath(name))(s.t)))
+		interpreter, _ := testkit.Interpreter(s.t, found[1])
+		path := testkit.Got(exec.LookPath(interpreter))(s.t) // a bare name would be found here again
+		program(s.t, filepath.Join(s.dir, ".programs"), found[0], fmt.Sprintf("exec %q \"$@\"", path))
 	}
 	testkit.Must(s.t, os.WriteFile(filepath.Join(s.dir, name), []byte(text+"\n"), 0o600))
 }
@@ -126,7 +127,7 @@ func (s *session) addOne(b *block) {
 			s.steps, s.lines = append(s.steps, found), append(s.lines, b.line+found.at-1)
 			command := s.elsewhere(found.command)
 			if repeated {
-				command = fmt.Sprintf("for _ in $(seq 600); do %s >.tried; grep -qF %q .tried && break; sleep 0.05; done; cat .tried", command, until)
+				command = fmt.Sprintf("for _ in $(seq 600); do %s >.tried || true; grep -qF %q .tried && break; sleep 0.05; done; cat .tried", command, until)
 			}
 			fmt.Fprintf(&s.script, "printf '%s'\n%s\n", mark, command)
 		}
