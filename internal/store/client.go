@@ -93,7 +93,7 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 		return nil, err
 	}
 	read := redis.UniversalOptions{
-		ClientName: options.ClientName, TLSConfig: security, MaxRetries: once,
+		OnConnect: nameConnections(options.ClientName), TLSConfig: security, MaxRetries: once,
 		PoolSize: ordinaryPool, PipelinePoolSize: pipelinePool, ContextTimeoutEnabled: true,
 	}
 	write := read
@@ -113,6 +113,19 @@ func Connect(address string, options ConnectOptions) (*Clients, error) {
 	clients.Read.AddHook(Insistent{})
 	clients.Write.AddHook(Insistent{Writes: true})
 	return clients, nil
+}
+
+// nameConnections gives each connection a name. A service may forbid that, and nothing depends on it.
+func nameConnections(name string) func(ctx context.Context, conn *redis.Conn) error {
+	if name == "" {
+		return nil
+	}
+	return func(ctx context.Context, conn *redis.Conn) error {
+		if err := conn.ClientSetName(ctx, name).Err(); !Answered(err) {
+			return err
+		}
+		return nil
+	}
 }
 
 // Close closes every connection. A call that is blocked in the server ends with an error.
