@@ -89,6 +89,9 @@ func (a *app) printReport(v doctorView, limit int) error {
 			fmt.Fprintf(&text, "and %d more of %s\n", more, code)
 		}
 	}
+	for _, s := range v.Servers {
+		fmt.Fprintf(&text, "%s %s, %s\n", plain(s.Name), plain(s.Version), plain(s.Mode))
+	}
 	fmt.Fprintf(&text, "layout %d of the keys, of %d that this binary knows\n", v.Layout, store.Layout)
 	fmt.Fprintf(&text, "%s: %s, %s, %s, %d mended\n", v.Queue, words.Count(v.Models, "model", "models"),
 		words.Count(v.Errors, "error", "errors"), words.Count(v.Warnings, "warning", "warnings"), v.Repaired)

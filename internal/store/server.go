@@ -33,6 +33,54 @@ func (s Report) Server(ctx context.Context) (Server, error) {
 	return fields, nil
 }
 
+// Identity is what a server calls itself.
+type Identity struct {
+	Name    string `json:"name"` // such as Redis or Valkey; empty: unknown
+	Version string `json:"version"`
+	Mode    string `json:"mode"` // standalone, sentinel or cluster
+}
+
+// Identity asks by HELLO, which an ACL cannot forbid; on a cluster the node that holds the queue.
+func (s Report) Identity(ctx context.Context) (Identity, error) {
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	if err != nil {
+		return Identity{}, fmt.Errorf("find the node of the queue: %w", err)
+	}
+	pipe := node.Pipeline()
+	reply := pipe.Do(ctx, "HELLO")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return Identity{}, fmt.Errorf("ask redis for its name: %w", err)
+	}
+	fields, _ := reply.Val().(map[any]any)
+	text := func(field string) string { text, _ := fields[field].(string); return text }
+	name := text("server")
+	if name != "" {
+		name = strings.ToUpper(name[:1]) + name[1:]
+	}
+	return Identity{name, text("version"), text("mode")}, nil
+}
+
+// TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.
+func (s Report) TryCommands(ctx context.Context) (names []string, results []error, err error) {
+	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find the node of the queue: %w", err)
+	}
+	tried, err := node.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, words := range [][]any{{"TIME"}, {"SCAN", 0}, {"XLEN", s.Keys.Outbox}, {"MULTI"}, {"EXEC"}} {
+			pipe.Do(ctx, words...)
+		}
+		return nil
+	})
+	if err != nil && !Answered(err) {
+		return nil, nil, fmt.Errorf("try commands: %w", err)
+	}
+	for _, command := range tried {
+		names, results = append(names, strings.ToUpper(command.Name())), append(results, command.Err())
+	}
+	return names, results, nil
+}
+
 // RedisTime reads the clock of Redis, also when Config.Clock replaces it.
 func (s Report) RedisTime(ctx context.Context) (time.Time, error) {
 	node, err := masterFor(ctx, s.Clients.Write, s.Keys.Due) // Write: a repeated command would look like a slow clock

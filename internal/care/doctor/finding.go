@@ -122,6 +122,7 @@ var (
 	serverUnknown   = kind{"server-silent", Info, "an answer", "allow this user INFO, or check version, persistence and memory yourself"}
 	versionTooOld   = kind{"version", Error, "Redis 7.0 or later: the scripts use LMOVE, LPOS and BLMOVE, which came with 6.2", "upgrade Redis"}
 	versionUntested = kind{"version", Warning, "Redis 7.0 or later, which the tests run on; the commands in use exist since 6.2", "upgrade Redis"}
+	commandRefused  = kind{"command", Error, "a server that knows it, and lets this user run it", "allow it; docs/servers.md says what runs without it"}
 	replica         = kind{"replica", Error, "a master: a replica takes no writes", "connect to the master, or through sentinels (redis-sentinel://)"}
 	clusterTag      = kind{"cluster-tag", Error, inOneSlot, "use --queue '{<where>}' and redis-cluster://"}
 	loading         = kind{"loading", Warning, "a server that has loaded its data", ""}

@@ -27,6 +27,12 @@ func (c *checker) preflight(ctx context.Context) error {
 		return nil
 	}
 	c.servers[server["run_id"]] = true
+	switch identity, err := c.store.Report().Identity(ctx); {
+	case err == nil:
+		c.report.Servers = append(c.report.Servers, identity)
+	case !store.Answered(err):
+		return err
+	}
 	if err := c.clocks(ctx); err != nil {
 		return err
 	}
@@ -47,6 +53,17 @@ func (c *checker) preflight(ctx context.Context) error {
 	}
 	c.server(server)
 	return nil
+}
+
+// commands tries some that services forbid, and that operators and viewers may run.
+func (c *checker) commands(ctx context.Context) error {
+	names, refusals, err := c.store.Report().TryCommands(ctx)
+	for i, refusal := range refusals {
+		if store.Refused(refusal) || refusal != nil && strings.Contains(refusal.Error(), "unknown command") {
+			c.note(commandRefused, names[i], refusal.Error())
+		}
+	}
+	return err
 }
 
 // clocks compares the clock of this machine with that of Redis, which alone decides. Of several samples the one with the shortest round

@@ -66,6 +66,16 @@ func TestAFindingOfPersistenceSaysWhatWouldBeLostAndWhatCannotBeSeen(t *testing.
 	}
 }
 
+func TestTheServerIsNamedWithTheVersionThatItTells(t *testing.T) {
+	q := &queue{fixture.New(t, testkit.Redis(t)), t}
+	info, err := q.Store.Report().Server(t.Context())
+	q.ok(err)
+	report, err := q.preflight(Options{})
+	stopIf(t, err != nil || len(report.Servers) != 1, "expected one server, found %v, %v", report.Servers, err)
+	name := report.Servers[0].Name
+	equal(t, store.Identity{Name: name, Version: info[strings.ToLower(name)+"_version"], Mode: "standalone"}, report.Servers[0])
+}
+
 func TestTheClockOfThisMachineIsComparedWithThatOfRedis(t *testing.T) {
 	q := &queue{fixture.New(t, testkit.Redis(t)), t}
 	for skew, want := range map[time.Duration]string{0: "", time.Hour: " behind, give or take ", -3 * time.Second: "s ahead, give or take "} {

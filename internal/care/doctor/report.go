@@ -3,6 +3,8 @@ package doctor
 import (
 	"maps"
 	"slices"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // Count is how often a code was found.
@@ -14,6 +16,7 @@ type Count struct {
 
 // Report is what a check has found.
 type Report struct {
+	Servers  []store.Identity `json:"servers"`  // that hold the queue
 	Models   int              `json:"models"`   // model keys that were checked
 	Findings []Finding        `json:"findings"` // in the order in which they were found, of each code the first ones only
 	Counts   map[string]Count `json:"codes"`    // by code, all of them
