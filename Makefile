@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help build test long race lint bench fuzz demo playground docs release ci
+.PHONY: help build test long servers race lint bench fuzz demo playground docs release ci
 
 help: ## list these targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -12,6 +12,10 @@ test: ## run the tests; those of the real Redis are skipped when redis-server is
 
 long: ## run all tests, also what takes minutes: more seeds, random rules, faults that last
 	REFRESHD_LONG=1 go test ./...
+
+servers: ## run what depends on the server on each server that can be had, and write the table of docs/servers.md
+	.ci/servers fetch || true
+	.ci/servers run docs/servers.md
 
 race: ## run the tests under the race detector
 	go test -race ./...

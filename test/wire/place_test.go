@@ -15,8 +15,8 @@ import (
 // place is where the queue of a test lives: whole on a single server, or in parts on a Redis Cluster.
 type place struct {
 	server *testkit.Server
-	parts  int // 0: the queue is whole
-	user   string
+	parts  int    // 0: the queue is whole
+	user   string // how daemons log in, as in "user:password@"; empty: as who may do everything
 }
 
 // places are those where every test of the wire must pass.
