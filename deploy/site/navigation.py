@@ -1,4 +1,4 @@
-"""The navigation of the site: the headings of docs/README.md, the pages that they list, and the playground beside them."""
+"""The navigation of the site: the headings of docs/README.md, the pages that they list, and the playground. Links to folders."""
 import pathlib
 import re
 
@@ -19,3 +19,13 @@ def on_config(config):
 
 def on_nav(nav, **_):
     nav.items.append(Link("Playground", "playground/index.html"))  # deploy/playground.sh
+
+
+def on_page_markdown(markdown, page, **_):
+    """A link to a folder leads to its README, as it does on a forge."""
+    here = pathlib.Path(page.file.abs_src_path).parent
+
+    def readme(link):
+        return f"]({link[1]}/README.md)" if (here / link[1] / "README.md").is_file() else link[0]
+
+    return re.sub(r"\]\(([\w./-]+?)/?\)", readme, markdown)
