@@ -44,7 +44,7 @@ func onCluster(t *testing.T) place {
 
 func (p place) flags() []string {
 	if p.parts == 0 {
-		return []string{"--redis", "redis://" + p.user + p.server.Addr}
+		return []string{"--redis", strings.Replace(p.server.URL, "://", "://"+p.user, 1)}
 	}
 	return []string{"--redis", "redis-cluster://" + p.server.Addr, "--queue", store.DefaultQueue}
 }
