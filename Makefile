@@ -21,7 +21,7 @@ race: ## run the tests under the race detector
 	go test -race ./...
 
 lint: ## check format, Go (golangci-lint) and Lua (luacheck)
-	.ci/run format vet lint lua
+	.ci/run format lint lua
 
 bench: ## measure refreshd and its peers in turns, and write the tables of docs/performance.md
 	cd bench && go run . --write ../docs/performance.md
