@@ -2,6 +2,7 @@
 
 // PUT and DELETE /documents/NAME.txt change a document and ask for a new index. GET /search?q=WORDS reads the index.
 
+const { randomUUID } = require('node:crypto');
 const { readFile, rename, rm, writeFile } = require('node:fs/promises');
 const http = require('node:http');
 const path = require('node:path');
@@ -19,8 +20,9 @@ function changed() {
 
 async function save(name, request) {
   const file = path.join(DOCUMENTS, name);
-  await writeFile(`${file}.new`, await buffer(request));
-  await rename(`${file}.new`, file);
+  const beside = `${file}.${randomUUID()}`; // of this request alone: another one may save the same document
+  await writeFile(beside, await buffer(request));
+  await rename(beside, file);
   await changed();
 }
 
