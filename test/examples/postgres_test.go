@@ -15,13 +15,14 @@ import (
 // startPostgres starts an empty Postgres on loopback, which asks for no password.
 func startPostgres(t *testing.T) (address string) {
 	t.Helper()
+	initdb, postgres := postgresProgram(t, "initdb"), postgresProgram(t, "postgres")
 	dir := testkit.Got(os.MkdirTemp("", "postgres-"))(t) // not t.TempDir, where only the user who runs the test may go
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	who := postgresUser(t, dir)
-	output, err := asUser(who, postgresProgram(t, "initdb"), "-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
+	output, err := asUser(who, initdb, "-D", dir, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale", "--no-sync").CombinedOutput()
 	stopIf(t, err != nil, "initdb: %v\n%s", err, output)
 	address = testkit.FreeAddress(t)
-	server := testkit.StartCommand(t, asUser(who, postgresProgram(t, "postgres"), "-D", dir, "-h", "127.0.0.1", "-p", address[len("127.0.0.1:"):], "-k", "", "-F"))
+	server := testkit.StartCommand(t, asUser(who, postgres, "-D", dir, "-h", "127.0.0.1", "-p", address[len("127.0.0.1:"):], "-k", "", "-F"))
 	t.Cleanup(func() { server.Signal(syscall.SIGQUIT); server.Wait() }) // its children end with it
 	server.AwaitOutput(t, "ready to accept connections")
 	return address

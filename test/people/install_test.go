@@ -59,7 +59,7 @@ var forInstalling = []string{"sh", "uname", "mkdir", "mktemp", "sed", "cut", "ch
 
 func TestTheInstallerInstallsAWholeVerifiedProgramOrNothing(t *testing.T) {
 	t.Parallel()
-	for program, debian := range map[string]string{"curl": "curl", "wget": "wget", "shasum": "perl"} {
+	for program, debian := range map[string]string{"curl": "curl", "wget": "wget", "sha256sum": "coreutils", "shasum": "perl"} {
 		testkit.RequireProgram(t, program, debian)
 	}
 	version := releaseOf(t)
