@@ -69,10 +69,14 @@ func TestANewcomerInstallsAReleaseSeesWhyTheirTableFailsGetsTheMailMendsItAndSee
 	_, port, _ := strings.Cut(testkit.FreeAddress(t), ":")
 	me.environ = append(environ, "HOME="+me.dir, "PATH="+toolbox(t, append(forInstalling, "curl", "sha256sum")...))
 	began := time.Now()
+	logTime := func(what string) {
+		t.Logf("%v from the first command: %s", time.Since(began).Round(time.Millisecond), what)
+	}
 	me.run("sh", "-c", "! command -v go && curl -fsSLO "+downloads+"/install.sh && REFRESHD_DOWNLOADS="+downloads+" sh install.sh")
 	me.run(python, "-m", "venv", "--system-site-packages", "--without-pip", "env")
 	python = filepath.Join(me.dir, "env/bin/python")
 	me.run(python, "-m", "pip", "install", "--quiet", "--no-index", downloads+"/refreshd-"+version[1:]+"-py3-none-any.whl")
+	logTime("all is installed")
 	pages := testkit.FreeAddress(t)
 	me.write("routes.yaml", `channels:
   owners: {email: "`+mail.Address+`", tls: none, from: refreshd@example.com, to: policy, gather: 1s, digest: none}
@@ -81,6 +85,7 @@ routes:
 `)
 	up := me.start(me.refreshd, "up", "--port", port, "--dashboard", pages, "--routes", "routes.yaml")
 	up.AwaitOutput(t, "the dashboard is served")
+	logTime("refreshd is up")
 	me.environ = append(me.environ, "REDIS_URL=redis://127.0.0.1:"+port)
 
 	// Their own worker, and their own model, whose address has a slip of the pen.
@@ -100,7 +105,7 @@ policy: mine
 	// It fails: on screen, in redis-cli, in the browser, and by mail to the owner.
 	const reason = "Your feed answers with HTTP 404."
 	me.prints(reason, me.refreshd, "explain", "my_table")
-	t.Logf("%v from the first command to the failure and its reason", time.Since(began))
+	logTime("the failure and its reason")
 	me.prints(reason, "redis-cli", "-p", port, "HGET", "bigtables:model:my_table", "refresh_disabled_user_friendly_reason")
 	me.prints("http_404", "redis-cli", "-p", port, "LRANGE", "bigtables:history:my_table", "0", "-1")
 	tab.Go("http://" + pages)
@@ -114,7 +119,7 @@ policy: mine
 	me.write("models.yaml", strings.Replace(model, "/fed.csv", "/feed.csv", 1))
 	me.run(me.refreshd, "model", "put", "models.yaml")
 	tab.AwaitText("success")
-	t.Logf("%v from the first command to the first success, with a look at the pages and the mail", time.Since(began))
+	logTime("the first success, with a look at the pages and the mail")
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
 	requireMail(t, mail, 2, "my_table", "recovered")
 	me.run(me.refreshd, "doctor")
