@@ -22,6 +22,8 @@ while IFS='|' read -r file line; do
   fi
 done <<END
 CHANGELOG.md|## $number
+README.md|releases/download/$version/install.sh
+README.md|refreshd-${number/-rc./rc}-py3-none-any.whl
 clients/python/refreshd.py|__version__ = "${number/-rc./rc}"
 clients/node/package.json|"version": "$number"
 clients/php/composer.json|"version": "$number"

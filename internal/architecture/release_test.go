@@ -16,7 +16,10 @@ import (
 )
 
 // versioned are the files that say the version, which has to be the one of the tag.
-var versioned = []string{"CHANGELOG.md", "clients/node/package.json", "clients/php/composer.json", "clients/python/refreshd.py", "deploy/install.sh", "deploy/kubernetes/chart/Chart.yaml"}
+var versioned = []string{
+	"CHANGELOG.md", "README.md", "clients/node/package.json", "clients/php/composer.json", "clients/python/refreshd.py", "deploy/install.sh",
+	"deploy/kubernetes/chart/Chart.yaml",
+}
 
 // releasable copies what a release looks at before it builds, and returns the version that it has.
 func releasable(t *testing.T) (root, version string) {
