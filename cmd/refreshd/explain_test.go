@@ -46,7 +46,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 	lines := story(t, got)
 	policy := lines[1]
 	want := []string{
-		"a: refreshed by the rule FREQ=DAILY;BYHOUR=6,9,16;BYMINUTE=0;BYSECOND=0 in Europe/Berlin, whose times these are",
+		"a: refreshed by the rule FREQ=DAILY;BYHOUR=6,9,16;BYMINUTE=0;BYSECOND=0; all times are in Europe/Berlin",
 		policy,
 		"success of attempt 1 at 06:00:40; next: 09:00 (planned)",
 		"failure 1 of 4 (HTTP 503) at 07:01; delay 0s; 07:01 would end 08:01, before planned 09:00 (before); align_planned: 07:01",
@@ -131,7 +131,7 @@ func TestARuleThatTakesTooManyStepsIsExplainedAsAFault(t *testing.T) {
 func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\nrrule: FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\npolicy: {timeout: 1h, retries: [], give_up_after: 3h}\n")
-	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 06:00 (in 1h); its answer is taken to come at once\n")
+	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 06:00 (in 1h); the lines below assume that it is answered at once\n")
 	s.dispatch("06:00:00")
 	s.answer("06:05:00", "failure", "a")
 	expectContains(t, s.do("explain", "a"), "refresh at 09:00 (in 2h 55m), because: gives up then: no success for 3h\n",
@@ -141,7 +141,7 @@ func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\npolicy: {timeout: 1h, retries: {strategy: fixed, base: 10m, count: 5}, jitter: 0.2}\n")
-	expectContains(t, s.do("explain", "a"), "a: refreshed when it is saved or run; times are those of UTC\n",
+	expectContains(t, s.do("explain", "a"), "a: refreshed when it is saved or run; all times are in UTC\n",
 		"  if it fails: refresh at 05:10 (in 10m), retry 1/5 +10m, none planned; jitter may move a delay by 20%\n")
 	s.dispatch("05:00:00")
 	foretold := s.object("explain", "a")["next"].(map[string]any)["failure"].(map[string]any)["refresh_at"]
@@ -205,7 +205,7 @@ func TestAHeldModelIsExplainedWithWhoWantsItWhyAndUntilWhen(t *testing.T) {
 	held = "held by ann since 05:00 (20m ago), until 07:00 (in 1h 40m): moving house (hold h1 of uid=a)"
 	s.told("a", "now, 05:20: parked: waits for hold:h1 since 20m",
 		"parked since 05:00 (20m ago); refresh was due at 05:00 (20m ago), because: saved: refresh now", held+"; it starts once then")
-	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 07:00 (in 1h 40m); its answer is taken to come at once\n",
+	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 07:00 (in 1h 40m); the lines below assume that it is answered at once\n",
 		"  if it fails: refresh at 07:10 (in 1h 50m), ")
 	got := s.object("model", "get", "a")
 	failIf(t, got["parked_by"] != "hold:h1" || got["parked_since"] != "2026-01-05T05:00:00.000Z" || got["status"] != "parked",
@@ -242,7 +242,7 @@ func TestAModelThatACalendarWillStopIsToldSo(t *testing.T) {
 	s.do("calendar", "put", file(t, "nightly.yaml", "{name: nightly, rrule: \"FREQ=DAILY;BYHOUR=5;BYMINUTE=0;BYSECOND=0\", dtstart: 2026-01-01T00:00:00, timezone: UTC, for: 2h}"))
 	s.put("{uid: a, rrule: \"FREQ=DAILY;BYHOUR=6;BYMINUTE=0;BYSECOND=0\", policy: {timeout: 1h, closed: [nightly]}}")
 	s.told("a", "when it is due: closed by the calendar nightly until 07:00 (in 3h)")
-	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 07:00 (in 3h); its answer is taken to come at once\n")
+	expectContains(t, s.do("explain", "a"), "next: an attempt starts at 07:00 (in 3h); the lines below assume that it is answered at once\n")
 	s.round("06:00:00")
 	s.told("a", "closed by the calendar nightly until 07:00 (in 1h); it starts once then")
 	s.round("07:00:00")

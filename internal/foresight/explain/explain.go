@@ -94,7 +94,7 @@ func (s *Explanation) Next() []string {
 	case !f.Success.Possible():
 		return []string{"next: nothing, until it is saved, enabled or run by hand"}
 	case !f.StartAt.IsZero():
-		begins = "next: an attempt starts at " + s.when(f.StartAt) + "; its answer is taken to come at once"
+		begins = "next: an attempt starts at " + s.when(f.StartAt) + "; the lines below assume that it is answered at once"
 	}
 	note := ""
 	if f.Jitter > 0 {

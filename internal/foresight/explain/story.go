@@ -20,9 +20,9 @@ func (s *Explanation) Story() []string {
 	if rule == "" {
 		rule = p.Rule + " of its policy"
 	}
-	identity := s.m.UID + ": refreshed by the rule " + rule + " in " + s.zone.String() + ", whose times these are"
+	identity := s.m.UID + ": refreshed by the rule " + rule + "; all times are in " + s.zone.String()
 	if s.m.OneShot() {
-		identity = s.m.UID + ": refreshed when it is saved or run; times are those of " + s.zone.String()
+		identity = s.m.UID + ": refreshed when it is saved or run; all times are in " + s.zone.String()
 	} else if s.m.Phase > 0 {
 		identity += "; each planned refresh " + document.FormatDuration(s.m.Phase) + " later, as level has chosen"
 	}
