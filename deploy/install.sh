@@ -41,7 +41,7 @@ checksum() {
 
 # The shell reads a function to its end before it runs it, so half a script does nothing.
 main() {
-  to=$HOME/.local/bin
+  to=
   while [ $# -gt 0 ]; do
     case $1 in
     --to) to=${2:?expected a directory} ;;
@@ -50,6 +50,7 @@ main() {
     esac
     shift 2
   done
+  to=${to:-${HOME:?expected a home, or --to DIR}/.local/bin}
   from=${REFRESHD_DOWNLOADS:-https://github.com/refreshd/refreshd/releases/download/$release}
   name=refreshd-$release-$(platform)
   mkdir -p "$to"

@@ -45,6 +45,10 @@ if [ "${tagged:-$revision}" != "$revision" ]; then
   printf 'release: expected the commit of the tag %s, %s, found %s\n' "$version" "$tagged" "$revision" >&2
   exit 1
 fi
+if [ -n "$tagged" ] && [ -n "$(git status --porcelain)" ]; then
+  printf 'release: expected the files of the tag %s, found changes that are not committed\n' "$version" >&2
+  exit 1
+fi
 stamp=auto
 if [ -z "$revision" ]; then stamp=false; fi
 

@@ -5,6 +5,7 @@
 
   const work = async (fields, signal) => {
     const question = { fields: String(fields), now: Date.now(), program: await program };
+    signal?.throwIfAborted();
     const worker = new Worker("worker.js");
     try {
       return await new Promise((resolve, reject) => {

@@ -64,6 +64,8 @@ func TestAReleaseHasTheVersionOfItsTagInEachClient(t *testing.T) {
 	execute(t, root, nil, `git init -q && git config user.name a && git config user.email a@example.com && git add . && git commit -qm first &&
 		git tag `+version+` && git commit -q --allow-empty -m second`)
 	expectRefused(t, "expected the commit of the tag "+version, root, version, t.TempDir())
+	execute(t, root, nil, "git checkout -q "+version+" && touch new.go")
+	expectRefused(t, "expected the files of the tag "+version, root, version, t.TempDir())
 }
 
 // TestAReleaseHasTheSameBytesWhoeverBuildsIt builds the part for one platform in two checkouts.

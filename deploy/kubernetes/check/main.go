@@ -36,6 +36,10 @@ const header = `# refreshd on Kubernetes: kubectl apply -f refreshd.yaml
 `
 
 func main() {
+	if len(os.Args) < 2 {
+		fmt.Fprintln(os.Stderr, "expected the folder of a chart, found none")
+		os.Exit(2)
+	}
 	manifests, err := render(os.Args[1], strings.Join(os.Args[2:], ","))
 	if err == nil {
 		err = check(strings.NewReader(manifests))

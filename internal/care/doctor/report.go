@@ -16,10 +16,10 @@ type Count struct {
 
 // Report is what a check has found.
 type Report struct {
-	Servers  []store.Identity `json:"servers"`  // that hold the queue
-	Models   int              `json:"models"`   // model keys that were checked
-	Findings []Finding        `json:"findings"` // in the order in which they were found, of each code the first ones only
-	Counts   map[string]Count `json:"codes"`    // by code, all of them
+	Servers  []store.Identity `json:"servers,omitempty"` // that hold the queue and tell their names
+	Models   int              `json:"models"`            // model keys that were checked
+	Findings []Finding        `json:"findings"`          // in the order in which they were found, of each code the first ones only
+	Counts   map[string]Count `json:"codes"`             // by code, all of them
 }
 
 // Total returns how many findings of a severity are left, those that were repaired not counted.
