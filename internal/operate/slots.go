@@ -72,12 +72,12 @@ func (p *planned) read(ctx context.Context, part *store.Store, to time.Time) err
 		key   string
 		until time.Time // of the scores
 	}{{keys.Running, model.Never}, {keys.Due, to}, {keys.Urgent, to}, {keys.Parked, to}} {
-		for after, whole := (store.Scored{}), true; whole; {
+		for after, more := (store.Scored{}), true; more; {
 			page, err := part.Report().Behind(ctx, index.key, after, store.ScanCount)
 			if err != nil {
 				return err
 			}
-			whole = len(page) == store.ScanCount && page[len(page)-1].Score <= index.until.UnixMilli()
+			more = len(page) == store.ScanCount && page[len(page)-1].Score <= index.until.UnixMilli()
 			uids := make([]string, 0, len(page))
 			for _, after = range page {
 				if after.Score <= index.until.UnixMilli() {

@@ -107,7 +107,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 		do    func(context.Context) error
 		reads []string // of these keys none may have a wrong type
 	}{
-		{c.commands, nil}, {c.preflight, nil}, {c.begin, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil}, {c.indexes, nil},
+		{c.commands, nil}, {c.preflight, nil}, {c.readTime, nil}, {c.keyTypes, nil}, {c.storedPolicies, []string{k.Policies}}, {c.walk, nil}, {c.sets, nil}, {c.indexes, nil},
 		{c.bulkSet, []string{k.Bulks}}, {c.input, []string{k.Input}}, {c.processes, nil}, {c.rechecks, []string{k.Gates}}, {c.heartbeats, nil},
 		{c.backlog, nil}, {c.usedPolicies, nil}, {c.unusedPolicies, []string{k.Policies, k.PolicyUses}},
 		{c.errorCounts, []string{k.Errors, k.PastErrors}}, {c.flowTexts, nil}, {c.calendars, []string{k.Calendars, k.Policies}},
@@ -126,7 +126,7 @@ func (c *checker) check(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *checker) begin(ctx context.Context) (err error) {
+func (c *checker) readTime(ctx context.Context) (err error) {
 	c.now, err = c.store.Now(ctx)
 	return err
 }
