@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,24 +29,63 @@ var everyPage = []string{
 	"playground?example=yaml", "model?uid=nobody",
 }
 
-func TestEveryPageIsAccessibleInLightAndDarkAndOnAPhone(t *testing.T) {
-	long.Only(t)
+// TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone looks at each page in four ways; -screenshots writes what it saw, for people to look at.
+func TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
+	if *screenshots == "" {
+		long.Only(t)
+	}
 	t.Parallel()
 	f := newFleet(t, Config{})
 	tab := browser.Open(t)
 	f.demo()
 	for _, path := range everyPage {
-		tab.Go(f.url(path))
-		browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
-		look(t, tab)
-		tab.Size(390, 800)
-		fits(t, tab)
+		for _, width := range []int64{1400, 390} {
+			for _, dark := range []bool{false, true} {
+				tab.Size(width, 900)
+				tab.Light()
+				if dark {
+					tab.Dark()
+				}
+				tab.Go(f.url(path))
+				tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
+				shoot(t, tab, path, width, dark)
+				browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
+				accessible(t, tab)
+				fits(t, tab)
+			}
+		}
 		cut := browser.Eval[string](tab, "[...document.querySelectorAll('header a, header button')].filter(e => e.getBoundingClientRect().right > innerWidth).map(e => e.textContent).join()")
 		failIf(t, cut != "", "%q: expected the whole menu on a phone, found %s cut off", path, cut)
 		hidden := browser.Eval[int](tab, "[...document.querySelectorAll('.long')].filter(e => e.firstElementChild.getBoundingClientRect().top < e.getBoundingClientRect().top).length")
 		failIf(t, hidden != 0, "%q: expected each long box at its top", path)
-		tab.Size(1280, 800)
 	}
+}
+
+// shoot writes the page as it is seen, if somebody wants the pictures. A page of one colour fails.
+func shoot(t *testing.T, tab *browser.Tab, path string, width int64, dark bool) {
+	t.Helper()
+	shot := pictureOf(t, tab, 4000)
+	picture := testkit.Got(png.Decode(bytes.NewReader(shot)))(t)
+	failIf(t, coloursOf(picture) < 5, "%q: expected a page of some colours, found an empty one", path)
+	if *screenshots == "" {
+		return
+	}
+	scheme := map[bool]string{false: "light", true: "dark"}[dark]
+	name := fmt.Sprintf("%s-%d-%s.png", strings.Trim(notOfName.ReplaceAllString(cmp.Or(path, "overview"), "-"), "-"), width, scheme)
+	must(t, os.WriteFile(filepath.Join(*screenshots, name), shot, 0o644))
+}
+
+var notOfName = regexp.MustCompile(`[^a-z0-9]+`)
+
+// coloursOf is how many colours there are below the header, on each tenth line.
+func coloursOf(picture image.Image) int {
+	colours := map[color.Color]bool{}
+	for y := 100; y < picture.Bounds().Dy(); y += 10 {
+		for x := range picture.Bounds().Dx() {
+			colours[picture.At(x, y)] = true
+		}
+	}
+	return len(colours)
 }
 
 func TestEveryPageIsListedHere(t *testing.T) {
@@ -59,7 +99,10 @@ func TestEveryPageIsListedHere(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the pictures of docs/screenshots")
+var (
+	update      = flag.Bool("update", false, "write the pictures of docs/screenshots")
+	screenshots = flag.String("screenshots", "", "write a picture of each page into this folder")
+)
 
 const largestPicture = 150 << 10
 
@@ -98,14 +141,9 @@ func TestEachPictureOfTheDocumentsCanBeTaken(t *testing.T) {
 		tab.Go(f.url(shot.path))
 		tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
 		taken := testkit.Got(shrink(pictureOf(t, tab, shot.height)))(t)
-		picture := testkit.Got(png.Decode(bytes.NewReader(taken)))(t)
-		colours := map[any]bool{}
-		for x := range picture.Bounds().Dx() {
-			colours[picture.At(x, picture.Bounds().Dy()/2)] = true
-			colours[picture.At(x, 30)] = true
-		}
-		failIf(t, len(colours) < 5 || len(taken) > largestPicture,
-			"%s: expected a picture of some colours and at most %d KiB, found %d colours and %d KiB", shot.name, largestPicture>>10, len(colours), len(taken)>>10)
+		colours := coloursOf(testkit.Got(png.Decode(bytes.NewReader(taken)))(t))
+		failIf(t, colours < 5 || len(taken) > largestPicture,
+			"%s: expected a picture of some colours and at most %d KiB, found %d colours and %d KiB", shot.name, largestPicture>>10, colours, len(taken)>>10)
 		if *update {
 			must(t, os.WriteFile(filepath.Join("../../../docs/screenshots", shot.name+".png"), taken, 0o644))
 		}
