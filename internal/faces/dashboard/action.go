@@ -51,7 +51,7 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, d.newRequest(site, r.PostForm))
+	done, err := action.do(ctx, d.newRequest(site, d.session(r), r.PostForm))
 	one, next := flash{Text: done.text}, done.next
 	if err != nil {
 		one = flash{Text: inWords(err), Failed: true}

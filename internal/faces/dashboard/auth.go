@@ -190,8 +190,26 @@ func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 func setSession(w http.ResponseWriter, r *http.Request, text string, age int) {
 	http.SetCookie(w, &http.Cookie{
 		Name: sessionCookie, Value: text, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: r.Header.Get("X-Forwarded-Proto") == "https", // a proxy in front speaks TLS, this server never does
+		Secure: isTLS(r),
 	})
+}
+
+// isTLS: a proxy in front speaks it, this server never does.
+func isTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
+
+// session is for whom a page is read.
+type session struct {
+	zone *time.Location // that was chosen; nil: none
+}
+
+func (d *Dashboard) session(r *http.Request) session { return session{zone: chosenZone(r)} }
+
+// key is the same for all who are shown the same.
+func (s session) key() string {
+	if s.zone == nil {
+		return ""
+	}
+	return s.zone.String() + " "
 }
 
 // maxForm is how large a form may be, in bytes. A policy may have 64 KiB.

@@ -139,8 +139,9 @@ func (s *streams) since(one *subscription, no int) (changed []fragment, last int
 // stream sends the fragments of a page that change, for as long as it is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	query := withoutFlash(r.URL.Query())
-	client, address := d.auth.client(r), here(site, page, query)
-	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, query) })
+	session := d.session(r)
+	client, address := d.auth.client(r), session.key()+here(site, page, query)
+	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, session, query) })
 	if one == nil {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
@@ -181,12 +182,11 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 }
 
 // fragments reads a page and renders its live parts.
-func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, query url.Values) ([]fragment, error) {
+func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, session session, query url.Values) ([]fragment, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	f := d.frame(site, page, query)
-	var err error
-	if f.Data, err = page.read(ctx, d.newRequest(site, query)); err != nil {
+	f := d.frame(site, page, session, query)
+	if err := d.read(ctx, f, page, session, query); err != nil {
 		return nil, err
 	}
 	fragments := make([]fragment, len(page.live))

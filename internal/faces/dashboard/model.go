@@ -28,12 +28,13 @@ type modelView struct {
 	*store.Record
 
 	Past  []pastRow
-	Holds []model.Hold // that pick the model and have not ended
+	shown *time.Location // the zone of the times on the page
+	Holds []model.Hold   // that pick the model and have not ended
 }
 
-func (m *modelView) heading() (title, zone string) { return m.UID, m.Zone() }
+func (m *modelView) heading() (title string, zone *time.Location) { return m.UID, m.shown }
 
-// Zone is that of the times on the page.
+// Zone is that of the schedule.
 func (m *modelView) Zone() string { return explain.ZoneOf(&m.Model).String() }
 
 // InForce is the policy, as JSON.
@@ -52,7 +53,11 @@ func readExplanation(ctx context.Context, req *request) (*explain.Explanation, e
 	if err != nil {
 		return nil, err
 	}
-	return explain.Read(ctx, req.queue.Of(uid), uid)
+	e, err := explain.Read(ctx, req.queue.Of(uid), uid)
+	if err == nil {
+		e.In(req.zoneOf(&e.Record.Model))
+	}
+	return e, err
 }
 
 func readModel(ctx context.Context, req *request) (any, error) {
@@ -60,9 +65,9 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	view := &modelView{Explanation: e, Record: e.Record}
+	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
 	for _, attempt := range e.Attempts {
-		view.Past = append(view.Past, rowOf(&attempt, explain.ZoneOf(&e.Record.Model)))
+		view.Past = append(view.Past, rowOf(&attempt, view.shown))
 	}
 	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
@@ -109,7 +114,9 @@ func drawPast(ctx context.Context, req *request, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return chart.SVG(w, explain.Picture(found, attempts))
+	drawing := explain.Picture(found, attempts)
+	drawing.Location = req.zoneOf(&found.Record.Model)
+	return chart.SVG(w, drawing)
 }
 
 // drawNext draws three branches: the next attempt succeeds, fails or is lost.
@@ -136,7 +143,7 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	var text bytes.Buffer
-	if err := picture.draw(ctx, d.newRequest(site, r.URL.Query()), &text); err != nil {
+	if err := picture.draw(ctx, d.newRequest(site, d.session(r), r.URL.Query()), &text); err != nil {
 		http.Error(w, inWords(err), statusOf(err))
 		return
 	}
@@ -191,7 +198,7 @@ func (req *request) describe(ctx context.Context, request *operate.Request) (str
 		text = uid + " was asked for"
 	}
 	when := func(at time.Time) string {
-		return clock(at, explain.ZoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
+		return clock(at, req.zoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
 	}
 	if m := &found.Record.Model; m.Waiting() {
 		if blocker, until := blockers.Stop(m, found.Now); blocker != "" {

@@ -22,7 +22,7 @@ var overviewPage = page{
 // overview is a queue at a glance.
 type overview struct {
 	At       string
-	Clock    string // the same in UTC
+	Clock    string // the same in the zone of the page
 	Findings []link // of which some have no page
 	Stats    store.Stats
 	Oldest   string // how long the oldest due model waits
@@ -53,7 +53,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, time.UTC), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Stats)), Never: stats.Freshness[model.FreshnessNever],
+		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, req.zone), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Stats)), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {

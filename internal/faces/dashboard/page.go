@@ -84,7 +84,7 @@ var functions = html.FuncMap{
 		sum := sha256.Sum256(text)
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
-	"moment": newMoment, "labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
+	"labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
 	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
 	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
 }
@@ -106,6 +106,9 @@ type frame struct {
 	Problem  string // why the page cannot be shown
 	Data     any    // what read of the page has returned
 	Zone     string // of the times on the page; "": there are none
+	Chosen   string // the zone that somebody has chosen; "": none
+
+	zone *time.Location
 }
 
 type link struct {
@@ -113,10 +116,13 @@ type link struct {
 	Current       bool
 }
 
-func (d *Dashboard) frame(site *site, page *page, query url.Values) *frame {
+func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
 	f := &frame{
 		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: d.config.ReadOnly, Session: d.config.Token != "", CSRF: d.csrf,
-		Here: here(site, page, query), Zone: "UTC",
+		Here: here(site, page, query),
+	}
+	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
+		f.Chosen = f.Zone
 	}
 	for _, other := range pages {
 		if other.nav {
@@ -129,6 +135,24 @@ func (d *Dashboard) frame(site *site, page *page, query url.Values) *frame {
 		}
 	}
 	return f
+}
+
+// in sets the zone of the times on the page.
+func (f *frame) in(zone *time.Location) { f.zone, f.Zone = zone, zone.String() }
+
+// read reads the page for its frame.
+func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session session, query url.Values) (err error) {
+	if f.Data, err = page.read(ctx, d.newRequest(f.site, session, query)); err != nil {
+		return err
+	}
+	if own, is := f.Data.(interface {
+		heading() (title string, zone *time.Location)
+	}); is {
+		title, zone := own.heading()
+		f.Title = title
+		f.in(zone)
+	}
+	return nil
 }
 
 // here is the address of a page without its flash, which is shown once.
@@ -162,6 +186,7 @@ func (d *Dashboard) Handler() http.Handler {
 	})
 	mux.HandleFunc("GET /", d.absent)
 	mux.HandleFunc("GET /scale", d.scale)
+	mux.HandleFunc("GET /zone", d.chooseZone)
 	onSite := func(method, path string, do func(http.ResponseWriter, *http.Request, *site)) {
 		mux.HandleFunc(method+" /q/{queue}/"+path, func(w http.ResponseWriter, r *http.Request) {
 			for _, site := range d.sites.all() {
@@ -204,8 +229,8 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	if page.drawn { // it also holds pictures that were drawn for it alone
 		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
 	}
-	query := r.URL.Query()
-	f := d.frame(site, page, query)
+	session, query := d.session(r), r.URL.Query()
+	f := d.frame(site, page, session, query)
 	if r.Method == http.MethodPost {
 		if err := r.ParseForm(); err != nil {
 			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)
@@ -219,14 +244,10 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	var err error
-	if f.Data, err = page.read(ctx, d.newRequest(site, query)); err != nil {
+	if err := d.read(ctx, f, page, session, query); err != nil {
 		f.Problem, f.Stream, f.Zone = inWords(err), "", ""
 		d.render(w, statusOf(err), "problem", f)
 		return
-	}
-	if own, is := f.Data.(interface{ heading() (title, zone string) }); is {
-		f.Title, f.Zone = own.heading()
 	}
 	d.render(w, http.StatusOK, page.file, f)
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,7 +13,6 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -21,14 +21,16 @@ import (
 type request struct {
 	*site
 
+	session  session
+	zone     *time.Location // of times on the page: the chosen one, or UTC. See zoneOf for the page of a model.
 	operator operate.Operator
 	query    url.Values // of the address; of an action the fields of its form
 	clock    func() time.Time
 	plays    chan struct{} // holds one for each simulation that runs
 }
 
-func (d *Dashboard) newRequest(site *site, query url.Values) *request {
-	return &request{site: site, operator: operate.Operator{Queue: site.queue, By: d.config.By}, query: query, clock: d.config.Clock, plays: d.plays}
+func (d *Dashboard) newRequest(site *site, session session, query url.Values) *request {
+	return &request{site: site, session: session, zone: cmp.Or(session.zone, time.UTC), operator: operate.Operator{Queue: site.queue, By: d.config.By}, query: query, clock: d.config.Clock, plays: d.plays}
 }
 
 func (req *request) get(name string) string { return req.query.Get(name) }
@@ -56,12 +58,6 @@ func (s *site) Link(path string, fields ...string) string {
 	return address
 }
 
-// moment is an instant as a page shows it: how far away it is, coarsely, so that an open page is not sent again each second. See the template moment.
-type moment struct {
-	At   string // RFC 3339; "": there is none
-	Text string
-}
-
 // clock is an instant on the clock of a zone, which the page names; "": there is none.
 func clock(at time.Time, zone *time.Location) string {
 	if at.IsZero() {
@@ -70,22 +66,20 @@ func clock(at time.Time, zone *time.Location) string {
 	return at.In(zone).Format(time.DateTime)
 }
 
-func newMoment(at, now time.Time) moment {
+// distance is how far away an instant is, coarsely. The browser goes on to tell it, see page.js.
+func distance(at, now time.Time) string {
 	away := at.Sub(now)
 	length, _, _ := strings.Cut(words.Roughly(away.Abs()), " ")
 	switch {
-	case at.IsZero():
-		return moment{}
 	case away.Abs() < time.Minute && away <= 0:
-		length = "just now"
+		return "just now"
 	case away.Abs() < time.Minute:
-		length = "in a moment"
+		return "in a moment"
 	case away < 0:
-		length += " ago"
+		return length + " ago"
 	default:
-		length = "in " + length
+		return "in " + length
 	}
-	return moment{model.FormatTime(at), length}
 }
 
 // readTime bounds the reads of one page, or one action.

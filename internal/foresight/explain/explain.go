@@ -59,6 +59,9 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	return s, nil
 }
 
+// In tells times on the clock of another zone.
+func (s *Explanation) In(zone *time.Location) { s.zone = zone }
+
 // clock is a time of day, with its day if that is not today.
 func (s *Explanation) clock(at time.Time) string {
 	at = at.In(s.zone)

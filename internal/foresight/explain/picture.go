@@ -47,7 +47,7 @@ func (s *Explanation) Branches() (charts []chart.Chart) {
 			continue
 		}
 		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, About: s.branch(way.branch), Location: ZoneOf(m), Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
+		drawing := chart.Chart{Title: way.name, About: s.branch(way.branch), Location: s.zone, Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
 		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
 			drawing.End, drawing.Events = at, append(drawing.Events, chart.Begin(at, way.branch.AttemptNo+1))
 		}

@@ -1,0 +1,35 @@
+"use strict";
+// Tells how far away instants are, as time goes by, and offers all zones. Without it the page says what was so when it was sent.
+const units = [["d", 86400e3], ["h", 3600e3], ["m", 60e3]];
+const born = new WeakMap();
+
+function distance(away) {
+  const unit = units.find(([, size]) => Math.abs(away) >= size);
+  if (!unit) return away > 0 ? "in a moment" : "just now";
+  const length = Math.floor(Math.abs(away) / unit[1]) + unit[0];
+  return away < 0 ? length + " ago" : "in " + length;
+}
+
+// The clock of this machine may be wrong: what counts is the time since the server has sent the instant.
+function tell() {
+  for (const time of document.querySelectorAll("time[data-from]")) {
+    if (!born.has(time)) born.set(time, performance.now());
+    const text = distance(Date.parse(time.dateTime) - time.dataset.from - performance.now() + born.get(time));
+    if (time.textContent !== text) time.textContent = text;
+  }
+}
+
+function offerZones(select) {
+  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  for (const [label, names] of [["This browser", [own]], ["All", Intl.supportedValuesOf("timeZone")]]) {
+    const group = select.appendChild(document.createElement("optgroup"));
+    group.label = label;
+    for (const name of names) if (name) group.append(new Option(name));
+  }
+}
+
+tell();
+setInterval(() => { if (!document.hidden) tell(); }, 5000);
+document.addEventListener("visibilitychange", tell);
+const zones = document.getElementById("zone");
+if (zones) offerZones(zones);
