@@ -3,16 +3,20 @@ package dashboard
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 )
 
 type action struct {
 	path string // below the base of the queue
 	do   func(ctx context.Context, req *request) (outcome, error)
+	page *page // of its form, which is shown again with what was typed if that is refused; nil: the next page tells of it
 }
 
 type outcome struct {
@@ -21,18 +25,19 @@ type outcome struct {
 }
 
 var actions = []action{
-	{"model/run", change(model.CommandRun)}, {"model/enable", change(model.CommandEnable)}, {"model/disable", change(model.CommandDisable)},
-	{"model/hold", holdModel}, {"model/release", releaseHold},
-	{"failures/run", runFailures},
-	{"hold/put", putHold},
-	{"hold/release", releaseHold},
-	{"circuit/open", openCircuit},
-	{"circuit/close", closeCircuit},
-	{"limit/set", setLimit},
-	{"limit/rm", removeLimit},
-	{"bulk/cancel", cancelBulk},
-	{"rejected/requeue", requeueRejected},
-	{"rejected/drop", dropRejected},
+	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
+	{path: "model/disable", do: change(model.CommandDisable)},
+	{path: "model/hold", do: holdModel, page: &modelPage}, {path: "model/release", do: releaseHold},
+	{path: "failures/run", do: runFailures},
+	{path: "hold/put", do: putHold},
+	{path: "hold/release", do: releaseHold},
+	{path: "circuit/open", do: openCircuit},
+	{path: "circuit/close", do: closeCircuit},
+	{path: "limit/set", do: setLimit},
+	{path: "limit/rm", do: removeLimit},
+	{path: "bulk/cancel", do: cancelBulk},
+	{path: "rejected/requeue", do: requeueRejected},
+	{path: "rejected/drop", do: dropRejected},
 }
 
 // act carries an action out, and leads to a page that shows its outcome.
@@ -52,6 +57,12 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	done, err := action.do(ctx, d.newRequest(site, d.session(r), r.PostForm))
+	if _, typed := errors.AsType[*document.Error](err); typed && action.page != nil {
+		f := d.frame(site, action.page, d.session(r), url.Values{"uid": r.PostForm["uid"]})
+		f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
+		d.answer(w, r, http.StatusUnprocessableEntity, f, action.page, r.PostForm)
+		return
+	}
 	one, next := flash{Text: done.text}, done.next
 	if err != nil {
 		one = flash{Text: inWords(err), Failed: true}

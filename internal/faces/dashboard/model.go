@@ -21,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-why", "model-past"}}
+var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-next", "model-past", "model-why"}}
 
 type modelView struct {
 	*explain.Explanation
@@ -45,7 +45,7 @@ func (m *modelView) InForce() string {
 
 type pastRow struct {
 	At, Ended, Attempt, Outcome, Wait, Took, Next, Why, Reason string
-	Bad                                                        bool
+	Failed                                                     bool
 }
 
 func readExplanation(ctx context.Context, req *request) (*explain.Explanation, error) {
@@ -81,7 +81,7 @@ func rowOf(a *model.Attempt, zone *time.Location) pastRow {
 	row := pastRow{
 		At: model.FormatTime(a.EndedAt), Ended: clock(a.EndedAt, zone), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Wait: "–", Took: took.String(),
 		Next: cmp.Or(clock(a.RefreshAt, zone), "–"), Why: a.Why, Reason: a.Reason, Attempt: fmt.Sprint(a.AttemptNo),
-		Bad: a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout,
+		Failed: a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout,
 	}
 	if known {
 		row.Wait = wait.String()
@@ -125,7 +125,7 @@ func drawNext(ctx context.Context, req *request, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return chart.SVG(w, e.Branches()...)
+	return e.Tree().SVG(w)
 }
 
 // picture is an SVG that a page shows with <img>, under an address of its own.

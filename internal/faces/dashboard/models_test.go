@@ -3,6 +3,7 @@ package dashboard
 import (
 	"fmt"
 	"html"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -86,9 +87,9 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		d.answer("failure", "a", `"reason":"503"`)
 		page := d.page(home + "model?uid=a")
 		expect(t, page, "<h1>a</h1>", "scheduled: starts in 10m", "failure 1 of 2 (503) at", "if it succeeds: refresh at", "if it fails: disabled until the next update",
-			"retry 1/1 &#43;10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="bad">failure</td>`)
+			"retry 1/1 &#43;10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="warn">failure</td>`)
 		for path, want := range map[string][]string{
-			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {"if it succeeds", "if it fails", "if it is lost", "success"},
+			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {">succeeds<", ">fails<", ">no answer by ", "gives up, until somebody acts"},
 		} {
 			response, picture := d.ask(d.request("GET", home+path, nil))
 			if response.StatusCode != 200 || response.Header.Get("Content-Type") != "image/svg+xml" || !strings.Contains(response.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'unsafe-inline'; sandbox") {
@@ -101,6 +102,37 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		d.answer("failure", "a")
 		expect(t, d.page(home+"model?uid=a"), "disabled until the next update", "next: nothing, until it is saved, enabled or run by hand")
 	})
+}
+
+// Red says that somebody must act: a model that tries again by itself is not red, one that has given up is.
+func TestAModelIsRedOnlyIfSomebodyMustAct(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(failingModel)
+	red := func() bool {
+		return strings.Contains(d.page(home+"model?uid=a"), `<p class="glance bad">`) && strings.Contains(d.page(home+"models"), `<td class="wide bad">`)
+	}
+	d.start()
+	d.answer("failure", "a", `"reason":"503"`)
+	failIf(t, red(), "expected no red while it tries again")
+	d.Clock.Turn(10 * time.Minute)
+	d.start()
+	d.answer("failure", "a")
+	failIf(t, !red(), "expected a model that has given up in red")
+	d.press(home+"model/enable", "uid", "a")
+	d.press(home+"model/disable", "uid", "a", "reason", "not paid")
+	failIf(t, red(), "expected no red where somebody has acted")
+}
+
+func TestAFormThatIsRefusedKeepsWhatWasTypedBesideTheReason(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(failingModel)
+	response, page := d.post(home+"model/hold", "uid", "a", "reason", "moves <house>", "for", "2 parsecs")
+	failIf(t, response.StatusCode != http.StatusUnprocessableEntity, "expected 422, found %s", response.Status)
+	expect(t, page, `<h1>a</h1>`, `<details class="ask" open>`, `value="moves &lt;house&gt;"`, `value="2 parsecs" aria-invalid="true" aria-describedby="hold-wrong"`,
+		`id="hold-wrong" role="alert">`, "2 parsecs&#34;</p>", `data-stream="/q/bigtables/live/model?uid=a"`)
+	holds, err := d.queue.Fleet().Holds(t.Context())
+	failIf(t, err != nil || len(holds) != 0, "expected no hold, found %v, %v", holds, err)
+	expect(t, d.press(home+"model/hold", "uid", "a", "reason", "moves house", "for", "2h"), "a is held.")
 }
 
 func TestEachModelHasAPageWhateverItsUIDAndNoOther(t *testing.T) {

@@ -85,7 +85,9 @@ var functions = html.FuncMap{
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
 	"labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
-	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool { return r.Disabled || r.Broken || !r.FailingSince.IsZero() },
+	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool {
+		return r.Broken || r.Fault != "" || r.StoppedBy() == model.StoppedByPolicy // it does not come right by itself
+	},
 	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
 }
 
@@ -103,12 +105,28 @@ type frame struct {
 	Here     string // the address of this page, for the field back of a form
 	Stream   string // the address of the live fragments; "": nothing is live
 	Flash    *flash
-	Problem  string // why the page cannot be shown
-	Data     any    // what read of the page has returned
-	Zone     string // of the times on the page; "": there are none
-	Chosen   string // the zone that somebody has chosen; "": none
+	Typed    url.Values // in a form that was refused
+	Problem  string     // why the page cannot be shown
+	Data     any        // what read of the page has returned
+	Zone     string     // of the times on the page; "": there are none
+	Chosen   string     // the zone that somebody has chosen; "": none
 
-	zone *time.Location
+	refusal refusal
+	zone    *time.Location
+}
+
+// refusal is why a form was refused.
+type refusal struct {
+	action string // of the form
+	err    error
+}
+
+// Refused is why the form of an action was refused, for people; "": it was not.
+func (f *frame) Refused(action string) string {
+	if f.refusal.action != action {
+		return ""
+	}
+	return inWords(f.refusal.err)
 }
 
 type link struct {
@@ -226,11 +244,8 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	if page.drawn { // it also holds pictures that were drawn for it alone
-		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
-	}
-	session, query := d.session(r), r.URL.Query()
-	f := d.frame(site, page, session, query)
+	query := r.URL.Query()
+	f := d.frame(site, page, d.session(r), query)
 	if r.Method == http.MethodPost {
 		if err := r.ParseForm(); err != nil {
 			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)
@@ -239,17 +254,25 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 		query = r.PostForm
 	}
 	f.Flash = d.flashes.take(query.Get("flash"))
+	d.answer(w, r, http.StatusOK, f, page, query)
+}
+
+// answer reads a page and writes it.
+func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
+	if page.drawn { // it also holds pictures that were drawn for it alone
+		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
+	}
 	if page.live != nil {
-		f.Stream = strings.Replace(f.Here, site.base+"/", site.base+"/live/", 1)
+		f.Stream = strings.Replace(f.Here, f.site.base+"/", f.site.base+"/live/", 1)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	if err := d.read(ctx, f, page, session, query); err != nil {
+	if err := d.read(ctx, f, page, d.session(r), query); err != nil {
 		f.Problem, f.Stream, f.Zone = inWords(err), "", ""
 		d.render(w, statusOf(err), "problem", f)
 		return
 	}
-	d.render(w, http.StatusOK, page.file, f)
+	d.render(w, status, page.file, f)
 }
 
 // render writes a whole page. A template that fails has written nothing.

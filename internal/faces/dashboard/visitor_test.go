@@ -118,10 +118,13 @@ func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 	return d.ask(d.request(http.MethodPost, path, form))
 }
 
-// press sends a form, and returns the page that follows.
+// press sends a form, and returns the page that follows, or its own if it was refused.
 func (d *visitor) press(path string, fields ...string) string {
 	d.t.Helper()
 	response, text := d.post(path, fields...)
+	if response.StatusCode == http.StatusUnprocessableEntity {
+		return text
+	}
 	stopIf(d.t, response.StatusCode != http.StatusSeeOther, "%s: expected a way to go on, found %s\n%s", path, response.Status, text)
 	return d.page(response.Header.Get("Location"))
 }

@@ -20,7 +20,6 @@ import (
 // Chart is one run of attempts with what is needed to show it.
 type Chart struct {
 	Title  string
-	About  string // a line below the title; empty: the summary
 	Policy string // names the chart among several; empty: Title
 	// Location is the zone that times are shown in; nil: UTC.
 	Location *time.Location

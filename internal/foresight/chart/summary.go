@@ -123,9 +123,6 @@ func (s Summary) pairs() [][2]string {
 }
 
 func (r *run) digest() string {
-	if r.About != "" {
-		return r.About
-	}
 	sum := r.summary()
 	parts := []string{words.Count(sum.Attempts, "attempt", "attempts")}
 	if r.End.Sub(r.Start) >= oneDay {

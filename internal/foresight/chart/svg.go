@@ -49,10 +49,12 @@ func SVG(w io.Writer, charts ...Chart) error {
 // picture is drawn from top to bottom; y is how far it has come.
 type picture struct {
 	canvas
-	y px
+	width, y px
 }
 
-func newPicture() *picture { return &picture{canvas: canvas{used: map[string]bool{}}, y: margin} }
+func newPicture() *picture {
+	return &picture{canvas: canvas{used: map[string]bool{}}, width: pictureWidth, y: margin}
+}
 
 func (p *picture) heading(title, digest string) {
 	if title != "" {
@@ -132,10 +134,10 @@ func (p *picture) legend(entries []legendEntry) {
 func (p *picture) frame(title, about string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n",
-		pictureWidth, p.y, pictureWidth, p.y)
+		p.width, p.y, p.width, p.y)
 	fmt.Fprintf(&text, "<title>%s</title>\n<desc>%s</desc>\n", safe(title), safe(about))
 	fmt.Fprintf(&text, "<style>%s</style>\n%s\n", pictureStyle, hatch)
-	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", pictureWidth-1, p.y-1)
+	fmt.Fprintf(&text, `<rect class="page" x="0.5" y="0.5" width="%s" height="%s" rx="8"/>`+"\n", p.width-1, p.y-1)
 	text.WriteString(p.body.String())
 	text.WriteString("</svg>\n")
 	return text.String()

@@ -30,31 +30,39 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 	return drawing
 }
 
-// Branches draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost: a chart for each, on one axis.
-func (s *Explanation) Branches() (charts []chart.Chart) {
-	m, start, no := &s.Record.Model, s.Forecast.StartAt, s.Record.AttemptNo+1
-	if start.IsZero() {
-		start, no = m.StartedAt, m.AttemptNo
+// Tree draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost.
+func (s *Explanation) Tree() chart.Tree {
+	f := &s.Forecast
+	tree := chart.Tree{Title: s.m.UID, Location: s.zone, Now: s.Now, Start: f.StartAt, Begins: "starts at " + s.clock(f.StartAt)}
+	switch {
+	case f.StartAt.IsZero():
+		tree.Start, tree.Begins = s.m.StartedAt, "runs since "+s.clock(s.m.StartedAt)
+	case s.Gate != "":
+		tree.Begins = "starts when " + string(s.Gate) + " lets it go"
 	}
 	for _, way := range []struct {
-		name   string
 		kind   chart.Kind
+		ends   string
 		branch model.Branch
 	}{
-		{"if it succeeds", chart.Success, s.Forecast.Success}, {"if it fails", chart.Failure, s.Forecast.Failure}, {"if it is lost", chart.Timeout, s.Forecast.TimedOut},
+		{chart.Success, "succeeds", f.Success}, {chart.Failure, "fails", f.Failure}, {chart.Timeout, "no answer by " + s.clock(f.TimedOut.At), f.TimedOut},
 	} {
-		if !way.branch.Possible() {
-			continue
+		if b := way.branch; b.Possible() {
+			tree.Branches = append(tree.Branches, chart.Branch{Kind: way.kind, At: b.At, Ends: way.ends, Next: b.RefreshAt, Disabled: b.Disabled, Follows: s.follows(b)})
 		}
-		ends := chart.Event{At: way.branch.At, Kind: way.kind, AttemptNo: no, RefreshAt: way.branch.RefreshAt, Why: way.branch.Why}
-		drawing := chart.Chart{Title: way.name, About: s.branch(way.branch), Location: s.zone, Start: start, End: way.branch.At, Events: []chart.Event{chart.Begin(start, no), ends}}
-		if at := way.branch.RefreshAt; !at.Before(drawing.End) {
-			drawing.End, drawing.Events = at, append(drawing.Events, chart.Begin(at, way.branch.AttemptNo+1))
-		}
-		if way.branch.Disabled {
-			drawing.Events = append(drawing.Events, chart.Event{At: way.branch.At, Kind: chart.Disabled, AttemptNo: no, Why: way.branch.Why})
-		}
-		charts = append(charts, drawing)
 	}
-	return charts
+	return tree
+}
+
+func (s *Explanation) follows(b model.Branch) string {
+	switch {
+	case b.Disabled:
+		return "gives up, until somebody acts"
+	case b.RefreshAt.IsZero():
+		return "nothing more is planned"
+	case b.AttemptNo > 0:
+		return "tries again at " + s.clock(b.RefreshAt)
+	default:
+		return "next refresh at " + s.clock(b.RefreshAt)
+	}
 }

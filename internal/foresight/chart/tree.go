@@ -1,0 +1,108 @@
+package chart
+
+import (
+	"io"
+	"strings"
+	"time"
+)
+
+// Tree is what may come of one attempt: a branch for each way in which it may end, on one axis of time.
+type Tree struct {
+	Title    string
+	Location *time.Location // of the axis
+	Now      time.Time
+	Start    time.Time // of the attempt
+	Begins   string    // says when
+	Branches []Branch
+}
+
+// Branch is one way in which an attempt may end.
+type Branch struct {
+	Kind     Kind
+	At       time.Time // when it ends
+	Ends     string    // says how, and when if that is known
+	Next     time.Time // when the next attempt starts; zero: none
+	Disabled bool
+	Follows  string // says what follows
+}
+
+// The measures of a tree: it is to be read on a telephone too.
+const (
+	treeWidth  px = 320
+	treeTop    px = 48
+	treeRow    px = 50
+	treeLeft      = margin
+	treeRight     = treeWidth - margin
+	treeMarker px = 4.5
+)
+
+// Alt tells the picture in words.
+func (t Tree) Alt() string {
+	parts := []string{t.Begins}
+	for _, b := range t.Branches {
+		parts = append(parts, sentence(b.Ends, b.Follows))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// SVG draws the tree as a picture that stands alone, as SVG of charts does.
+func (t Tree) SVG(w io.Writer) error {
+	p := newPicture()
+	p.width = treeWidth
+	shown := period{t.Now, t.Now}
+	shown.include(t.Start)
+	for _, b := range t.Branches {
+		shown.include(b.At)
+		shown.include(b.Next)
+	}
+	ax := axis{period: shown, left: treeLeft, right: treeRight, zone: t.Location}
+	bottom := treeTop + px(len(t.Branches))*treeRow + 10
+	free := margin
+	for _, tick := range ax.ticks() {
+		x, half := ax.x(tick.at), widthOf(tick.label)/2
+		p.line("grid", x, 20, x, bottom)
+		if x-half >= free && x+half < treeWidth {
+			p.text("small", anchorMiddle, x, bottom+14, tick.label)
+			free = x + half + 8
+		}
+	}
+	p.line("planned", ax.x(t.Now), 20, ax.x(t.Now), bottom)
+	p.label("plan", ax.x(t.Now)-10, 14, "now")
+	root := ax.x(t.Start)
+	for i, b := range t.Branches {
+		p.branch(b, ax, root, treeTop+px(i+1)*treeRow-14)
+	}
+	p.line("wait", ax.x(t.Now), treeTop, root, treeTop)
+	p.circle("running", root, treeTop)
+	p.label("note", root+8, treeTop+4, t.Begins)
+	p.y = bottom + 24
+	return write(w, "svg", p.frame(t.Title, t.Alt()))
+}
+
+func (p *picture) branch(b Branch, ax axis, root, y px) {
+	ends, look := ax.x(b.At), b.Kind.look()
+	p.path("wait", "M%s %sV%sH%s", root, treeTop, y, ends)
+	if !b.Next.IsZero() {
+		next := ax.x(b.Next)
+		p.line("wait", ends, y, next, y)
+		p.circle("running", next, y)
+		p.label("note", next+8, y+18, b.Follows)
+	} else {
+		p.label("note", ends+8, y+18, b.Follows)
+	}
+	p.circle(look.bar, ends, y)
+	if b.Disabled {
+		p.cross(ends+2*treeMarker+4, y)
+	}
+	p.label(look.words, ends+8, y-8, b.Ends)
+}
+
+func (c *canvas) circle(class string, x, y px) {
+	c.rect(class, x-treeMarker, y-treeMarker, 2*treeMarker, 2*treeMarker, "")
+}
+
+// label writes a text from an x on, but within the picture.
+func (p *picture) label(class string, x, y px, text string) {
+	text = cutTo(text, p.width-margin)
+	p.text(class, anchorStart, min(x, p.width-widthOf(text)-margin/2), y, text)
+}
