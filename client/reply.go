@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -45,10 +46,18 @@ var (
 
 var causes = map[string]error{string(model.Busy): ErrBusy, string(model.Stopped): ErrStopped, string(model.UnknownModel): ErrUnknownModel}
 
+var remedies = map[error]remedy.Remedy{ErrBusy: remedy.ReplaceAttempt, ErrStopped: remedy.EnableByRun, ErrUnknownModel: remedy.FindModel}
+
 // RefusedError says that a command was refused, and why. It is ErrBusy, ErrStopped or ErrUnknownModel for one of those reasons.
 type RefusedError struct{ Reply Reply }
 
-func (e *RefusedError) Error() string { return e.Reply.Reason }
+func (e *RefusedError) Error() string {
+	cause, is := causes[e.Reply.Counter]
+	if !is {
+		return e.Reply.Reason
+	}
+	return e.Reply.UID + ": " + remedy.Text(remedy.For(cause, remedies[cause], e.Reply.UID), remedy.Client)
+}
 
 // Is tells the reasons apart.
 func (e *RefusedError) Is(target error) bool { return causes[e.Reply.Counter] == target }

@@ -122,7 +122,7 @@ func TestWhoAsksIsToldWhatBecameOfACommand(t *testing.T) {
 			`{"type":"run","outcome":"refused","counter":"no_uid","reason":"uid: expected the uid of a model, found nothing","field":"uid","expected":"the uid of a model","found":"nothing"}`,
 			`{"uid":"b","type":"dance","outcome":"refused","counter":"unknown_type","reason":"type: expected put, remove, run, enable, disable, hold, release, requeue, found \"dance\"","field":"type","expected":"put, remove, run, enable, disable, hold, release, requeue","found":"\"dance\""}`,
 			`{"command_id":"c1","uid":"a","type":"put","outcome":"duplicate"}`,
-			`{"command_id":"c2","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"run: expected an idle model, found an attempt queued or running; force supersedes it","field":"run","expected":"an idle model","found":"an attempt queued or running; force supersedes it"}`,
+			`{"command_id":"c2","uid":"a","type":"run","outcome":"refused","counter":"busy","reason":"an attempt is queued or running. To replace it, send \"force\": true.","field":"run","expected":"an idle model","found":"an attempt queued or running"}`,
 		)
 	})
 }

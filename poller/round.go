@@ -9,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -180,10 +181,8 @@ func (m *message) decideModel(item *store.Item, snapshot *store.Snapshot, now ti
 		reason = document.Refuse(field, "in "+m.home.Output+", as reply_to said", document.Found(item.UID))
 	case outcome == model.UnknownModel:
 		reason = document.Refuse(field, "a stored model", document.Found(item.UID))
-	case outcome == model.Busy:
-		reason = document.Refuse("run", "an idle model", "an attempt queued or running; force supersedes it")
-	case outcome == model.Stopped:
-		reason = document.Refuse("run", "a model that was not disabled by hand", "one; enable it, or force the run")
+	case outcome == model.Busy, outcome == model.Stopped:
+		reason = remedy.In(remedy.RunRefused(outcome, &record.Model), remedy.Message)
 	case outcome == model.Applied:
 		item.Transition = record.Decide(decision, now)
 	}

@@ -68,7 +68,7 @@ func TestABulkMayBeLeftAndCancelled(t *testing.T) {
 		queue.AwaitEvent("run", 1)
 		left.stop()
 		text := left.stderr.String()
-		expectContains(t, text, "interrupted; the bulk goes on: refreshd bulk show run-")
+		expectContains(t, text, "interrupted. The bulk goes on: refreshd bulk show run-")
 		id := "run-" + strings.Fields(strings.SplitN(text, "run-", 2)[1])[0]
 		expectContains(t, c.do("bulk", "show", id), "running", "1/m")
 		expectContains(t, c.do("bulk", "cancel", id), id+" cancelled: ")

@@ -67,7 +67,7 @@ func TestAForecastTellsThePeakTheMinutesOverTheDrainAndWhatASpreadWouldDo(t *tes
 		picked := c.object("forecast", "-l", "tenant=t1", "--for", "2h", "--spread", "30m")
 		failIf(t, picked["models"] != 100.0 || picked["drain_per_minute"] != nil || picked["drain_source"] != "not known" || picked["spread_length"] != "30m",
 			"of a tenant: %v", picked)
-		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as --drain says", "peak 199 in the minute",
+		expectContains(t, c.do("forecast", "--for", "6h", "--drain", "1/s", "--by", "label:tenant"), "60 a minute, as given", "peak 199 in the minute",
 			"6 of 36", "139 at", "drained by", "with a spread of a tenth of each interval", "########", "WORST MINUTES", "AT THE PEAK, BY LABEL:TENANT", "tenant=t1  ")
 		expectContains(t, c.do("forecast", "-o", "svg"), "<svg ", "bigtables: 1d ahead")
 		expectContains(t, c.do("forecast", "-l", "tenant=none"), "nothing starts")

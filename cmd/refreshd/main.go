@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -97,26 +99,31 @@ func (a *app) exitCode(command *cobra.Command, err error) int {
 	case errors.Is(err, errDiffers):
 		return exitDiffer
 	}
+	told := err
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
-		err = usageError{nameFlag(command, refusal)}
+		told = usageError{nameFlag(command, refusal)}
 	}
-	a.complain(err.Error())
-	if _, wrong := errors.AsType[usageError](err); wrong || !a.entered {
+	a.complain(remedy.Add(told.Error(), err, remedy.CommandLine))
+	if _, wrong := errors.AsType[usageError](told); wrong || !a.entered {
 		a.complain("--help tells more")
 		return exitUsage
 	}
 	return exitFailed
 }
 
-// nameFlag names the flag that holds a refused value as people write it.
+// otherField is a field in the text of a refusal.
+var otherField = regexp.MustCompile("`([a-z-]+)`")
+
+// nameFlag names the flag that holds a refused value, and the others of the refusal, as people write them.
 func nameFlag(command *cobra.Command, err error) error {
 	refused, is := errors.AsType[*document.Error](err)
 	if !is {
 		return err
 	}
-	if field, _, _ := strings.Cut(refused.Field, "."); command.Flags().Lookup(field) != nil {
+	if names := strings.FieldsFunc(refused.Field, func(r rune) bool { return r == '.' || r == ' ' }); len(names) > 0 && command.Flags().Lookup(names[0]) != nil {
 		refused.Field = "--" + refused.Field
 	}
+	refused.Want = otherField.ReplaceAllString(refused.Want, "--$1")
 	return refused
 }
 

@@ -102,7 +102,7 @@ func TestARunIsRefusedWhileAnAttemptIsQueuedOrRunning(t *testing.T) {
 		for _, status := range []string{"queued", "processing"} {
 			got := c.object("model", "get", "a")["status"]
 			failIf(t, got != status, "expected %s, found %s", status, got)
-			expectContains(t, c.fail(exitFailed, "model", "run", "a"), "a: expected an idle model, found an attempt queued or running; --force supersedes it")
+			expectContains(t, c.fail(exitFailed, "model", "run", "a"), "a: an attempt is queued or running. To replace it: refreshd model run a --force")
 			q.Take()
 		}
 		expectContains(t, c.do("model", "run", "a", "--force"), "run        a\n")

@@ -214,7 +214,7 @@ func TestAPolicyInUseIsNotRemoved(t *testing.T) {
 	onEach(t, func(t *testing.T, c *console, server *testkit.Server) {
 		users(c, server)
 		before := server.Dump(t)
-		expectContains(t, c.fail(exitFailed, "policy", "rm", "nightly"), "nightly: expected a policy that no model uses, found 4; --force removes it all the same")
+		expectContains(t, c.fail(exitFailed, "policy", "rm", "nightly"), "nightly: expected a policy that no model uses, found 4. To remove it anyway: refreshd policy rm nightly --force")
 		expectContains(t, c.fail(exitFailed, "policy", "rm", "default"), "default: expected a policy that no model uses, found 1")
 		equal(t, before, server.Dump(t))
 		expectEqualText(t, "removed    nightly\n", c.do("policy", "rm", "nightly", "--force"))

@@ -14,6 +14,7 @@ import (
 	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -75,6 +76,7 @@ func (a *app) tellOutcomes(verbose bool) func([]operate.Outcome) error {
 		var lines strings.Builder
 		for _, o := range outcomes {
 			if o.Error != "" {
+				o.Error = remedy.Add(o.Error, o.Refused, remedy.CommandLine)
 				a.complain(o.Error)
 			}
 			if o.ReadAs != nil {

@@ -113,7 +113,7 @@ func TestAShareThatIsGivenAloneLeavesTheOtherWhatIsLeftAndWithoutAnyEveryAttempt
 	c.in = twiceDaily + "on_exhausted: next_planned\n"
 	for flags, want := range map[string][]string{
 		"--limit 40 --fail 100%": {"timeouts             0\n"}, "--limit 40 --lost 100%": {"failures             0\n"}, "--limit 40 --fail 99.5": {"attempts             40\n"},
-		"--limit 0": {"attempts             50\n", "failures             50\n", "not within 50 attempts", "cut off after 50 attempts", "stopped after 50 attempts; --limit allows more"},
+		"--limit 0": {"attempts             50\n", "failures             50\n", "not within 50 attempts", "cut off after 50 attempts", "stopped after 50 attempts; a higher limit allows more"},
 	} {
 		_, stdout, stderr := c.run(line("simulate --policy - --start 2026-01-05 " + flags)...)
 		expectContains(t, stdout+stderr, append(want, "successes            0\n")...)

@@ -42,7 +42,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"bench --models 0": "--models: expected at least 1, found 0", "conformance": "expected the command of a worker, found nothing",
 		"health ftp://x": "health: expected a URL such as", "doctor --limit 0": "--limit: expected at least 1, found 0", "doctor extra": "",
 		"acl --role root":                          `--role: expected one of dispatcher, poller, worker, notifier, foreign-worker, application, subscriber, operator, viewer, found "root"`,
-		"acl --password-file /no/such/file":        "--password-file: open /no/such/file",
+		"acl --password-file /no/such/file":        "--password-file: expected a file that can be read, found open /no/such/file",
 		"acl --queue a·b":                          "queue: expected 1-64 letters",
 		"apply --owner ann":                        "--filename: expected a directory",
 		"apply -f x":                               "--owner: expected 1-60 letters",
@@ -53,7 +53,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"forecast --for 59s":                              "--for: expected 1m to 31d", "forecast --drain 0/m": "--drain: expected a rate such as 600/m or 10/s",
 		"forecast --by size": "--by: expected host", "forecast --spread x": "--spread: expected a duration",
 		"level --within 25h": "--within: expected 2s to 24h", "level --plan --apply": "expected one of --plan, --apply, --clear",
-		"failures --by size": "--by: expected error, policy, host, label:NAME or a key", "failures --past --by host": "--past: expected neither --by nor -l",
+		"failures --by size": "--by: expected error, policy, host, label:NAME or a key", "failures --past --by host": "--past: expected neither --by nor --selector",
 		"failures -l tenant": `terms such as "tenant=t1"`, "release ": "id: expected 1-200 letters",
 		"rejected requeue": "expected the ID of a rejected message, or several, or --all, found neither", "rejected drop --all x": "found both",
 		"undelivered drop": "expected the ID of an undelivered message, or several, or --all, found neither",
@@ -74,7 +74,7 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"simulate --fail x" + of:                              `--fail: expected a percentage such as 5%, found "x"`,
 		"simulate --lost 101%" + of:                           `--lost: expected a percentage such as 5%, found "101%"`,
 		"simulate --lost NaN" + of:                            `--lost: expected a percentage such as 5%, found "NaN"`,
-		"simulate --fail 60 --lost 50" + of:                   "--fail, --lost: expected at most 100% together, found 110%",
+		"simulate --fail 60 --lost 50" + of:                   "--fail: expected at most 100% together with --lost, found 110%",
 		"simulate --duration 1m-x" + of:                       `--duration: expected a duration or a range such as 1m-5m, found "1m-x"`,
 		"simulate --duration 5m-1m" + of:                      "--duration: expected a duration or a range",
 
@@ -112,7 +112,7 @@ func TestWhatAQueueHasNotOrDoesNotAllowIsRefused(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
 	c.fleet()
 	c.refuses(exitUsage, map[string]string{
-		"model rm -l tenant=t1": "--selector: expected --yes, as models are removed", "model run --selector=": "--selector: expected --yes, as all models of the queue are picked",
+		"model rm -l tenant=t1": "If you mean it, add --yes.", "model run --selector=": "If you mean it, add --yes.",
 		"model run -l tenant=t1 --rate 1/y": "--rate: expected a number from 1 to 1000000, a slash and a time from 1s to 1d", "model run -l status=faling": "did you mean failing?",
 		"hold": "--reason: expected why", "hold --reason x --until 2030-01-01T00:00:00Z --for 2h": "--until: expected it or --for, found both",
 		"hold --reason x --until 2020-01-01T00:00:00Z": "--until: expected an RFC 3339 time after", "hold --reason x --for soon": `--for: expected a length of time such as 2h, found "soon"`,

@@ -108,7 +108,7 @@ func TestHowAQueueWritesItsMessagesIsShownAndNotChangedWhileItIsUsed(t *testing.
 		q.Redis.ZAdd(t.Context(), q.Store.Keys.Workers, redis.Z{Score: 1, Member: "dead"})
 		c.do("queue", "set", "--payload", "nested") // as it is
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--payload", "top"),
-			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running; --force sets it all the same")
+			"queue: expected one that nobody uses at the moment, so that all read the same, found poller p1, 1 attempts that are queued or running. To set it anyway, add --force.")
 		expectContains(t, c.do("queue", "set", "--payload", "top", "--force"), "payload: top\n")
 
 		expectContains(t, c.fail(exitFailed, "queue", "set", "--attempt-name", "banner_uid", "--force"), `attempt_name: expected `, `found "banner_uid"`)

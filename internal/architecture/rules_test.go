@@ -6,6 +6,7 @@ import (
 	"go/ast"
 	"path"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 		"a key is written in internal/store/keys.go only": keysAreInOnePlace,
 		"the domain starts no goroutine":                  domainStartsNoGoroutine,
 		"a package is named after what it holds":          packagesHaveNouns,
+		"a face speaks its own language":                  facesSpeakTheirLanguage,
 	} {
 		t.Run(name, func(t *testing.T) { report(t, broken(repository(t))) })
 	}
@@ -110,6 +112,25 @@ func packagesHaveNouns(files []file) (places []string) {
 	for _, f := range files {
 		if f.syntax != nil && slices.Contains(emptyNames, f.syntax.Name.Name) {
 			places = append(places, fmt.Sprintf("%s: expected the name of a thing, found package %s", f.path, f.syntax.Name.Name))
+		}
+	}
+	return places
+}
+
+var ofCommandLine = regexp.MustCompile(`--[a-z]|refreshd [a-z]+ `)
+
+// facesSpeakTheirLanguage finds flags and commands in what several faces show, or one that is not the command line. The package remedy has the words
+// of each.
+func facesSpeakTheirLanguage(files []file) (places []string) {
+	shown := []string{"internal/operate", "internal/faces/dashboard", "poller", "client", "model"}
+	for _, f := range files {
+		if !slices.Contains(shown, path.Dir(f.path)) || f.isTest() {
+			continue
+		}
+		for _, literal := range literals(f) {
+			if found := ofCommandLine.FindString(literal); found != "" {
+				places = append(places, fmt.Sprintf("%s: expected no word of the command line, found %q in %q", f.path, found, literal))
+			}
 		}
 	}
 	return places

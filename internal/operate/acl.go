@@ -22,7 +22,7 @@ func RedisUsers(queue string, roles []string, several bool, passwordFile string)
 	if passwordFile != "" {
 		text, err := os.ReadFile(passwordFile)
 		if err != nil {
-			return nil, "", refusef("--password-file: %w", err)
+			return nil, "", refuse("password-file", "a file that can be read", err.Error())
 		}
 		password := strings.TrimRight(string(text), "\r\n")
 		if password == "" || strings.ContainsAny(password, "\r\n") {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -80,11 +81,18 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 	switch {
 	case r.Sure:
 	case wish.Selector.All():
-		return "", refuse("selector", "--yes, as all models of the queue are picked", "none; --dry-run tells how many they are")
+		return "", confirm("all models of the queue are picked")
 	case wish.Action == model.BulkRemove:
-		return "", refuse("selector", "--yes, as models are removed", "none; --dry-run tells how many they are")
+		return "", confirm("models are removed")
 	}
-	return o.Queue.Fleet().BeginNewBulk(ctx, wish)
+	if id, err = o.Queue.Fleet().BeginNewBulk(ctx, wish); err != nil {
+		err = remedy.For(err, remedy.CancelBulk, id)
+	}
+	return id, err
+}
+
+func confirm(because string) error {
+	return remedy.For(refuse("selector", "that somebody confirms it, as "+because, "nobody"), remedy.ConfirmMany, "")
 }
 
 // Bulk reads a bulk that goes on, or was over within a day.
@@ -142,9 +150,9 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 		backoff.Rest(ctx, pollEvery, nil)
 	}
 	if ctx.Err() != nil {
-		return b, fmt.Errorf("interrupted; the bulk goes on: refreshd bulk show %s tells how far it is, refreshd bulk cancel %s ends it", id, id)
+		return b, remedy.For(errors.New("interrupted"), remedy.WatchBulk, id)
 	}
-	return b, fmt.Errorf("%w; the bulk goes on: refreshd bulk show %s", err, id)
+	return b, remedy.For(err, remedy.WatchBulk, id)
 }
 
 // Cancelled reports whether somebody has cancelled the bulk.

@@ -2,7 +2,6 @@ package operate
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
@@ -100,11 +100,9 @@ func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transi
 	case err != nil:
 		return nil, err
 	case outcome == model.UnknownModel:
-		return nil, explain.ErrUnknownModel
-	case outcome == model.Busy:
-		return nil, errors.New("expected an idle model, found an attempt queued or running; --force supersedes it")
-	case outcome == model.Stopped:
-		return nil, errors.New("expected a model that was not disabled by hand, found one; enable it, or run it with --force")
+		return nil, remedy.For(explain.ErrUnknownModel, remedy.FindModel, r.Command.UID)
+	case outcome == model.Busy, outcome == model.Stopped:
+		return nil, remedy.RunRefused(outcome, &record.Model)
 	case outcome == model.Unchanged:
 		r.Result, r.Next = ResultUnchanged, record.RefreshAt
 		return nil, nil

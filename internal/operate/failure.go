@@ -44,7 +44,7 @@ func (r *FailuresRequest) Validate() (err error) {
 		return refused(err)
 	}
 	if r.Past && (r.byKey || !r.picks.All()) {
-		return refuse("past", "neither --by nor -l with it, as nothing is known of these models", "one of them")
+		return refuse("past", "neither `by` nor `selector` with it, as nothing is known of these models", "one of them")
 	}
 	return nil
 }

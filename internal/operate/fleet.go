@@ -65,7 +65,7 @@ func (o Operator) openFleet(ctx context.Context, r *FleetRequest) (*fleet, error
 	if err != nil {
 		return nil, err
 	}
-	s := &fleet{Operator: o, FleetRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as --drain says"}
+	s := &fleet{Operator: o, FleetRequest: r, now: now, to: now.Add(r.ahead), drain: r.perMinute, measured: "as given"}
 	return s, s.measure(ctx)
 }
 

@@ -33,10 +33,10 @@ func (r *FreshnessRequest) Validate() (err error) {
 		return refuse("at", "an RFC 3339 time", document.Found(r.At))
 	}
 	if r.past = r.past.UTC(); r.Histogram {
-		return refuse("histogram", "no --at with it, as the journal does not tell the age of each model", "both")
+		return refuse("histogram", "no `at` with it, as the journal does not tell the age of each model", "both")
 	}
 	if strings.Contains(","+r.picks.String(), ","+model.SelectStatus) {
-		return refuse("selector", "no status with --at, as it is that of now", document.Found(r.Selector))
+		return refuse("selector", "no status with `at`, as it is that of now", document.Found(r.Selector))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -46,7 +47,7 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bul
 		return store.HoldSum{}, "", refused(err)
 	}
 	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
-		return store.HoldSum{}, "", fmt.Errorf("%w; in parts of the queue it may have begun: refreshd release %s ends it", err, hold.ID)
+		return store.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
 	}
 	if r.Cancel {
 		bulk, err = o.Queue.Fleet().CancelHeld(ctx, &hold)
@@ -118,7 +119,7 @@ func (o Operator) findHold(ctx context.Context, id string) (store.HoldSum, error
 	case len(holds) == 1:
 		return holds[0], nil
 	case len(holds) == 0 && id != "":
-		return store.HoldSum{}, fmt.Errorf("%s: expected the id of a hold, found none of that name; refreshd hold ls shows them", document.OneLine(id))
+		return store.HoldSum{}, remedy.For(fmt.Errorf("%s: expected the id of a hold, found none of that name", document.OneLine(id)), remedy.ListHolds, id)
 	case len(holds) == 0:
 		return store.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}

@@ -47,7 +47,7 @@ type Level struct {
 // Validate refuses what is wrong for any queue.
 func (r *LevelRequest) Validate() (err error) {
 	if r.Plan && r.Apply || r.Plan && r.Clear || r.Apply && r.Clear {
-		return refuse("", "one of --plan, --apply, --clear", "several")
+		return refuse("", "one of `plan`, `apply`, `clear`", "several")
 	}
 	r.shift, err = document.ParseDuration(r.Within)
 	if err == nil && (r.shift < minShift || r.shift > maxShift) {

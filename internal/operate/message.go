@@ -19,7 +19,7 @@ type Messages struct {
 // Validate refuses both and neither. kind is as in "a rejected".
 func (m Messages) Validate(kind string) error {
 	if m.All == (len(m.IDs) > 0) {
-		return refuse("", "the ID of "+kind+" message, or several, or --all", map[bool]string{true: "both", false: "neither"}[m.All])
+		return refuse("", "the ID of "+kind+" message, or several, or `all`", map[bool]string{true: "both", false: "neither"}[m.All])
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ type Ending struct {
 // at is when what begins at now ends; zero: nobody says.
 func (e Ending) at(now time.Time) (time.Time, error) {
 	if e.Until != "" && e.For != "" {
-		return time.Time{}, refuse("until", "it or --for", "both")
+		return time.Time{}, refuse("until", "it or `for`", "both")
 	}
 	for _, length := range []string{e.For, e.End} {
 		if duration, err := document.ParseDuration(length); length != "" && err == nil && duration > 0 {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -54,7 +55,7 @@ func Unused(ctx context.Context, o Operator) string {
 	text := "others here: "
 	switch {
 	case err != nil:
-		text = "--queue names another"
+		text = "another one may be meant"
 	case len(others) == 0:
 		text = "no other queue was found in this Redis"
 	case len(others) > maxOthers:
@@ -78,7 +79,7 @@ var PayloadPlaces = []string{store.PayloadTop, store.PayloadNested}
 func (r *SettingsRequest) Validate() error {
 	switch {
 	case r.ModelName+r.AttemptName+r.Payload == "" && r.NewErrorAbove == nil:
-		return refuse("queue set", "--model-name, --attempt-name, --payload or --new-error-above", "none")
+		return refuse("queue set", "`model-name`, `attempt-name`, `payload` or `new-error-above`", "none")
 	case r.Payload != "" && !slices.Contains(PayloadPlaces, r.Payload):
 		return refuse("payload", "one of "+strings.Join(PayloadPlaces, ", "), document.Found(r.Payload))
 	case r.NewErrorAbove != nil && *r.NewErrorAbove < 0:
@@ -100,7 +101,7 @@ func (o Operator) SetQueue(ctx context.Context, r SettingsRequest) error {
 	}
 	err := o.Queue.SetWire(ctx, wire, r.Force)
 	if used, is := errors.AsType[*document.Error](err); is && used.Field == "queue" && !r.Force {
-		err = fmt.Errorf("%w; --force sets it all the same", err)
+		err = remedy.For(err, remedy.SetUsedQueue, "")
 	}
 	if err == nil && r.NewErrorAbove != nil {
 		err = o.Queue.SetNewErrorAbove(ctx, *r.NewErrorAbove)

@@ -28,6 +28,7 @@ type Outcome struct {
 	// ReadAs is how a rule in English was read, told of the first model that has it.
 	ReadAs   *schedule.Understood `json:"read_as,omitempty"`
 	Position string               `json:"-"` // of that model
+	Refused  error                `json:"-"` // what Error tells; nil: nothing was refused
 }
 
 // Tally sums up what became of commands.
@@ -69,7 +70,7 @@ func (v *reviewer) review(requests []*Request) []Outcome {
 		o := Outcome{UID: r.Command.UID, Result: r.Result, RefreshAt: r.Next}
 		switch {
 		case r.Refused != nil:
-			o.Error = r.problem()
+			o.Error, o.Refused = r.problem(), r.Refused
 		case r.Saved != nil:
 			o.Position = r.Position("")
 			o.ReadAs = v.readAs(r)

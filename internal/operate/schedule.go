@@ -92,7 +92,7 @@ func readAfter(text, timezone string) (time.Time, error) {
 func refusedRule(err error) error {
 	if field, is := errors.AsType[*document.Error](err); is {
 		if part, ours := strings.CutPrefix(field.Field, "rrule"); ours {
-			return refuse("--rule"+part, field.Want, field.Found)
+			return refuse("rule"+part, field.Want, field.Found)
 		}
 	}
 	return refused(err)

@@ -51,9 +51,9 @@ func (r *SimulateRequest) validate() (err error) {
 	case inputs > 1:
 		return refusef("expected standard input (-) once, found it %d times", inputs)
 	case r.Outcomes != "" && r.byChance():
-		return refuse("outcomes", "no --seed, --fail, --lost and --duration beside it", "some")
+		return refuse("outcomes", "no `seed`, `fail`, `lost` and `duration` beside it", "some")
 	case r.Until != "" && r.Days != 0:
-		return refuse("until", "no --days beside it", "it")
+		return refuse("until", "no `days` beside it", "it")
 	case r.Days < 0 || r.Days > maxDays:
 		return refuse("days", fmt.Sprintf("1 to %d", maxDays), fmt.Sprint(r.Days))
 	case r.Limit < 0 || r.Limit > maxAttempts:
@@ -76,7 +76,7 @@ func (r *SimulateRequest) validate() (err error) {
 		c.Fail = min(c.Fail, 1-c.Lost)
 	}
 	if together := 100 * (c.Fail + c.Lost); together > 100+1e-9 { // percentages are rarely whole in binary
-		return refusef("--fail, --lost: expected at most 100%% together, found %.4g%%", together)
+		return refuse("fail", "at most 100% together with `lost`", fmt.Sprintf("%.4g%%", together))
 	}
 	c.Shortest, c.Longest, err = simulate.ParseLengths(cmp.Or(r.Duration, "1m-5m"))
 	return refusedAt("duration", err)
@@ -128,7 +128,7 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 		}
 		run := simulate.Simulate(*m, outcomes(), plan)
 		if run.End == simulate.EndLimit {
-			in.Note(fmt.Sprintf("%s: stopped after %d attempts; --limit allows more", of.Name, plan.Limit))
+			in.Note(fmt.Sprintf("%s: stopped after %d attempts; a higher limit allows more", of.Name, plan.Limit))
 		}
 		charts[i] = run.Chart(plan, of.Name, zone)
 	}
@@ -156,7 +156,7 @@ func (r *SimulateRequest) plan(zone *time.Location, now time.Time) (plan simulat
 			return plan, refusedAt("until", err)
 		}
 		if plan.Until.Before(plan.Start) {
-			return plan, refuse("until", "a time after --start", document.Found(r.Until))
+			return plan, refuse("until", "a time after `start`", document.Found(r.Until))
 		}
 	}
 	if plan.Limit == 0 {

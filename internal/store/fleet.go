@@ -204,10 +204,7 @@ func (q QueueFleet) Bulks(ctx context.Context) ([]Bulk, error) {
 // BeginNewBulk begins a bulk in every part, under an id of its own. After an error it may have begun in some.
 func (q QueueFleet) BeginNewBulk(ctx context.Context, wish model.Bulk) (id string, err error) {
 	id = string(wish.Action) + "-" + strings.ToLower(rand.Text()[:8])
-	if err := q.BeginBulk(ctx, id, wish); err != nil {
-		return id, fmt.Errorf("%w; refreshd bulk cancel %s ends what has begun", err, id)
-	}
-	return id, nil
+	return id, q.BeginBulk(ctx, id, wish)
 }
 
 // BeginBulk begins a bulk in every part; each has its share of the rate. After an error it may have begun in some.

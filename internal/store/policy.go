@@ -150,7 +150,7 @@ func (s Fleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 // with a fault that says so. An inline policy is refused: doctor removes one that no model uses.
 func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
-		return false, document.Refuse("name", "that of a policy stored by name; doctor --repair removes an inline one that no model uses", document.Found(name))
+		return false, document.Refuse("name", "that of a policy stored by name, not of an inline one", document.Found(name))
 	}
 	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
 	return removed, Wrap(err, "remove policy")

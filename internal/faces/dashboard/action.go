@@ -43,7 +43,7 @@ var actions = []action{
 // act carries an action out, and leads to a page that shows its outcome.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {
 	if d.config.ReadOnly {
-		http.Error(w, "this dashboard only shows (--read-only), and nothing was done", http.StatusForbidden)
+		http.Error(w, "this dashboard is read-only, and nothing was done", http.StatusForbidden)
 		return
 	}
 	if err := r.ParseForm(); err != nil {

@@ -236,7 +236,7 @@ func (d *Dashboard) guard(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
 		if !d.isHost(r.Host) {
-			http.Error(w, "expected the name localhost, an address of loopback or a name of --host, found another", http.StatusMisdirectedRequest)
+			http.Error(w, "expected the name localhost, an address of loopback or a name that this dashboard was given, found another", http.StatusMisdirectedRequest)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)

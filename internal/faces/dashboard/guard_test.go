@@ -116,7 +116,7 @@ func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
 	}
 	for _, action := range actions {
 		response, text := d.post(home+action.path, "uid", "a")
-		failIf(t, response.StatusCode != 403 || !strings.Contains(text, "--read-only"), "%s: expected 403, found %s %s", action.path, response.Status, text)
+		failIf(t, response.StatusCode != 403 || !strings.Contains(text, "read-only"), "%s: expected 403, found %s %s", action.path, response.Status, text)
 	}
 }
 

@@ -154,7 +154,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		const page, model = "model?uid=a", home + "model/"
 		expect(t, d.submit(page, "model/run"), "a was asked for. Now it is due: waits for a dispatcher")
 		d.start()
-		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: expected an idle model, found an attempt queued or running`)
+		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: an attempt is queued or running. To replace it, press &#34;Run now, superseding what runs&#34;.`)
 		before := d.Attempt("a")
 		d.submit(page, "model/run", "force", "yes")
 		d.start()

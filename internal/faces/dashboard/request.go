@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
@@ -87,8 +88,8 @@ const readTime = 20 * time.Second
 
 // inWords is an error for people, on one line.
 func inWords(err error) string {
-	const notAllowed = "the user that this dashboard signs in with may not do this. One of the role operator may: refreshd acl tells its rights. ("
-	text := document.OneLine(err.Error())
+	const notAllowed = "the Redis user of this dashboard may not do this. Ask who runs it for a user of the role operator. ("
+	text := document.OneLine(remedy.Text(err, remedy.Dashboard))
 	switch {
 	case store.Refused(err):
 		return "Redis refused it: " + notAllowed + text + ")"

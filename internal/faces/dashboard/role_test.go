@@ -21,7 +21,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {
-		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. One of the role operator may")
+		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. Ask who runs it for a user of the role operator.")
 	}
 }
 

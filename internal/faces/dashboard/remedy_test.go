@@ -1,0 +1,28 @@
+package dashboard
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/remedy"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestARefusalNamesButtonsAndPagesThatThereAre(t *testing.T) {
+	var html strings.Builder
+	for _, name := range testkit.Got(fs.Glob(templateFiles, "*.html"))(t) {
+		html.Write(testkit.Got(fs.ReadFile(templateFiles, name))(t))
+	}
+	for _, page := range pages {
+		html.WriteString(">" + page.title + "<")
+	}
+	named := regexp.MustCompile(`"([A-Z][^"]*)"`)
+	for r := range remedy.Remedies {
+		for _, name := range named.FindAllStringSubmatch(remedy.Of(remedy.For(errors.New("refused"), r, "a"), remedy.Dashboard), -1) {
+			failIf(t, !strings.Contains(html.String(), ">"+name[1]+"<"), "expected a button or a page %q, found none", name[1])
+		}
+	}
+}

@@ -1,0 +1,122 @@
+// Package remedy says what somebody may do about a refusal, in the words of the face that shows it: the command to type, the button to press, the
+// field of the message to send, or the argument to pass.
+package remedy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Face is what shows a refusal.
+type Face int
+
+// The faces.
+const (
+	CommandLine Face = iota
+	Dashboard
+	Message // the control list, and the replies and rejections of it
+	Client  // for Go
+	Faces   // how many there are
+)
+
+// Remedy is what may be done about a refusal.
+type Remedy int
+
+// The remedies.
+const (
+	ReplaceAttempt Remedy = iota
+	EnableByRun
+	FindModel
+	ConfirmMany
+	WatchBulk
+	CancelBulk
+	EndHold
+	ListHolds
+	RemoveUsedPolicy
+	SetUsedQueue
+	Remedies // how many there are
+)
+
+const aName = "<name>"
+
+// say tells each remedy in the words of each face. <name> is what the refusal is about. Empty: the face cannot meet this refusal.
+var say = [Remedies][Faces]string{
+	ReplaceAttempt: {
+		"To replace it: refreshd model run <name> --force", `To replace it, press "Run now, superseding what runs".`,
+		`To replace it, send "force": true.`, "To replace it, pass force to Run.",
+	},
+	EnableByRun: {
+		"To enable and run it: refreshd model run <name> --force", `To enable and run it, press "Run now, superseding what runs".`,
+		`To enable and run it, send "force": true.`, "To enable and run it, pass force to Run.",
+	},
+	FindModel:        {CommandLine: "To see all models: refreshd model ls", Dashboard: `The page "Models" shows all models.`, Client: "To save it, call Put."},
+	ConfirmMany:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first.", Dashboard: "If you mean it, confirm how many models it is about."},
+	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> tells how far it is. To end it: refreshd bulk cancel <name>"},
+	CancelBulk:       {CommandLine: "It may have begun. To end it: refreshd bulk cancel <name>", Dashboard: `It may have begun. To end it, press "Cancel" on the page "Steering".`},
+	EndHold:          {CommandLine: "It may have begun in some parts. To end it: refreshd release <name>", Dashboard: `It may have begun in some parts. To end it, press "Release" on the page "Steering".`},
+	ListHolds:        {CommandLine: "To see all holds: refreshd hold ls", Dashboard: `The page "Steering" shows all holds.`},
+	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
+	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
+}
+
+// Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Of.
+type Error struct {
+	error
+	Remedy Remedy
+	Name   string // of what it is about
+}
+
+func (e *Error) Unwrap() error { return e.error }
+
+// For gives a refusal its remedy. name is that of the model, hold, bulk or policy that it is about.
+func For(err error, remedy Remedy, name string) error {
+	return &Error{err, remedy, document.OneLine(name)}
+}
+
+// Of is what may be done about an error, as a sentence of a face; empty: nothing is known, or all is said.
+func Of(err error, face Face) string {
+	refused, is := errors.AsType[*Error](err)
+	if !is {
+		return ""
+	}
+	return strings.ReplaceAll(say[refused.Remedy][face], aName, refused.Name)
+}
+
+// Text is an error with its remedy, in the words of a face.
+func Text(err error, face Face) string { return Add(err.Error(), err, face) }
+
+// Add adds the remedy of an error to a text about it.
+func Add(text string, err error, face Face) string {
+	if remedy := Of(err, face); remedy != "" {
+		text += ". " + remedy
+	}
+	return text
+}
+
+// told is an error whose text is that of a face.
+type told struct {
+	error
+	text string
+}
+
+func (t told) Error() string { return t.text }
+func (t told) Unwrap() error { return t.error }
+
+// In returns an error whose text is in the words of a face.
+func In(err error, face Face) error { return told{err, Text(err, face)} }
+
+// RunRefused is why a run of a model had the outcome Busy or Stopped.
+func RunRefused(outcome model.Outcome, m *model.Model) error {
+	if outcome == model.Busy {
+		return For(told{document.Refuse("run", "an idle model", "an attempt queued or running"), "an attempt is queued or running"}, ReplaceAttempt, m.UID)
+	}
+	text := "the model was disabled by hand"
+	if m.DisabledReason != "" {
+		text += fmt.Sprintf(" (%q)", m.DisabledReason)
+	}
+	return For(told{document.Refuse("run", "a model that was not disabled by hand", "one"), text}, EnableByRun, m.UID)
+}
