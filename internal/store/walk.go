@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -291,5 +292,36 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 			}
 		}
 		return nil
+	})
+}
+
+// LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
+func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
+	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, ScanCount)
+	if err != nil {
+		return nil, err
+	}
+	records, err := q.Parts[0].Load(ctx, uids[:min(len(uids), ScanCount)])
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int64{}
+	for _, record := range records {
+		for name := range record.Labels {
+			term := name + "=" + value
+			if picks, err := model.ParseSelector(term); err == nil && picks.String() == term && len(picks.Only(name)) == 1 {
+				counts[term] = 0
+			}
+		}
+	}
+	terms := slices.Collect(maps.Keys(counts))
+	return counts, q.Each(func(part *Store) error {
+		sizes, err := ReadEach(ctx, part.Clients.Read, "count labels", terms, func(pipe redis.Pipeliner, term string) *redis.IntCmd {
+			return pipe.SCard(ctx, part.Keys.Label(term))
+		})
+		for i, size := range sizes {
+			counts[terms[i]] += size
+		}
+		return err
 	})
 }

@@ -3,9 +3,11 @@ package dashboard
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/listing"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -20,46 +22,109 @@ const (
 )
 
 type modelList struct {
-	Selector, Sort string
-	Statuses       []string
-	Rows           []listing.Listed
-	First          bool   // it is the first page
-	Next           string // where the next page begins; "": there is none
-	Searched       bool   // the page ended before it was full: the search goes on with the next one
+	Text, Sort string
+	Chips      []chip
+	Shown      *reading  // of the text
+	Others     []reading // what else it may mean
+	Rows       []listing.Listed
+	First      bool   // it is the first page
+	Next       string // where the next page begins; "": there is none
+	Searched   bool   // the page ended before it was full: the search goes on with the next one
+}
+
+// chip leads to the models of a status.
+type chip struct {
+	Status, Selector string
+	Count            int64
+	Current          bool
+}
+
+// Filter is the selector of all models that the pages of the list show.
+func (l *modelList) Filter() string {
+	status := map[string]string{listing.SortDue: "status=due|scheduled", listing.SortFailing: "status=failing"}[l.Sort]
+	return strings.Trim(l.Shown.Selector+","+status, ",")
 }
 
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
-	list := &modelList{Selector: strings.TrimSpace(req.get("l")), Sort: req.get("sort"), Statuses: model.SelectStatuses, First: req.get("after") == ""}
-	which := listing.Which{Sort: list.Sort}
+	list := &modelList{Text: strings.TrimSpace(req.get("l")), Sort: req.get("sort"), First: req.get("after") == ""}
 	switch list.Sort {
 	case "", listing.SortDue, listing.SortFailing:
 	default:
 		return nil, document.Refuse("sort", "due or failing", document.Found(list.Sort))
 	}
-	var err error
-	if which.Picks, err = model.ParseSelector(list.Selector); err != nil {
+	stats, err := req.queue.Report().Stats(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if which.From, err = listing.ReadPage(req.get("after"), list.Sort); err != nil {
-		return nil, err
+	found := []reading{{Count: unknown, about: "of the queue"}}
+	if list.Text != "" {
+		if found, err = req.readings(ctx, list.Text, &stats); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) > 0 {
+		err = list.show(ctx, req, found, 0, &stats)
+	}
+	if other := slices.IndexFunc(found, func(r reading) bool { return r.Count > 0 }); err == nil && len(list.Rows) == 0 && other > 0 {
+		list.Next, list.Searched = "", false
+		err = list.show(ctx, req, found, other, &stats)
+	}
+	list.addChips(&stats)
+	return list, err
+}
+
+// show reads the models of one of the readings of the text.
+func (l *modelList) show(ctx context.Context, req *request, found []reading, i int, stats *store.Stats) (err error) {
+	l.Shown, l.Others = &found[i], slices.Delete(slices.Clone(found), i, i+1)
+	onlyDue := slices.Equal(l.Shown.picks.Only(model.SelectStatus), []string{string(model.StatusDue)})
+	if onlyDue && l.Sort == "" {
+		l.Sort = listing.SortDue // whose index has them first
+	}
+	which := listing.Which{Picks: l.Shown.picks, Sort: l.Sort}
+	if which.From, err = listing.ReadPage(req.get("after"), l.Sort); err != nil {
+		return err
 	}
 	steps := 0
 	err = listing.Walk(ctx, req.queue, which, func(found []listing.Listed, behind listing.Page) error {
-		found = found[:min(len(found), maxRows-len(list.Rows))]
-		if list.Rows = append(list.Rows, found...); len(list.Rows) == maxRows {
-			list.Next = found[len(found)-1].Page.String()
+		found = found[:min(len(found), maxRows-len(l.Rows))]
+		if l.Rows = append(l.Rows, found...); len(l.Rows) == maxRows {
+			l.Next = found[len(found)-1].Page.String()
 			return errFull
 		}
+		if onlyDue && l.Sort == listing.SortDue && behind.Score > stats.At.UnixMilli() {
+			return errFull // the others start later
+		}
 		if steps++; steps == maxSteps {
-			list.Searched, list.Next = true, behind.String()
+			l.Searched, l.Next = true, behind.String()
 			return errFull
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errFull) {
-		return nil, err
+	if errors.Is(err, errFull) {
+		err = nil
 	}
-	return list, nil
+	if l.First && l.Next == "" && l.Shown.Selector != "" {
+		l.Shown.Count = int64(len(l.Rows))
+	}
+	return err
 }
+
+func (l *modelList) addChips(stats *store.Stats) {
+	for _, one := range []struct {
+		status model.Status
+		count  int64
+	}{
+		{model.StatusFailing, stats.Failing}, {model.StatusDue, stats.Due}, {model.StatusRunning, stats.Running},
+		{model.StatusDisabled, stats.Disabled}, {model.StatusParked, stats.Parked}, {model.StatusStale, stats.Freshness[model.FreshnessStale]},
+	} {
+		selector := model.SelectStatus + "=" + string(one.status)
+		l.Chips = append(l.Chips, chip{string(one.status), selector, one.count, l.Shown != nil && l.Shown.Selector == selector})
+	}
+}
+
+// redirect is the error of a page that another address shows.
+type redirect string
+
+func (r redirect) Error() string { return "expected the address " + string(r) }

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	html "html/template"
 	"maps"
@@ -267,7 +268,12 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	if err := d.read(ctx, f, page, d.session(r), query); err != nil {
+	err := d.read(ctx, f, page, d.session(r), query)
+	if to, away := errors.AsType[redirect](err); away {
+		http.Redirect(w, r, string(to), http.StatusSeeOther)
+		return
+	}
+	if err != nil {
 		f.Problem, f.Stream, f.Zone = inWords(err), "", ""
 		d.render(w, statusOf(err), "problem", f)
 		return

@@ -1,0 +1,138 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+// reading is one way to understand a search: the models that a selector picks.
+type reading struct {
+	Selector string
+	Count    int64 // models that it picks; unknown: only a walk would tell
+
+	about string // the models, as in "with tenant=t1"
+	picks model.Selector
+}
+
+const unknown = -1
+
+// String is as in "12 models with tenant=t1".
+func (r reading) String() string {
+	if r.Count == unknown {
+		return "models " + r.about
+	}
+	return words.Count(int(r.Count), "model", "models") + " " + r.about
+}
+
+// vocabulary is what a text may mean in a queue, beside what it means anywhere.
+type vocabulary struct {
+	stored bool             // it is the uid of a model
+	labels map[string]int64 // models by terms such as tenant=t1 that have it as their value
+	groups []operate.Failures
+}
+
+// maxCauses bounds the causes of one reading: a selector is at most 1,000 bytes.
+const maxCauses = 50
+
+// understand lists what a text may mean, the likeliest first. One that is a selector means that alone.
+func (v *vocabulary) understand(text string) (found []reading) {
+	add := func(count int64, about, selector string) {
+		picks, err := model.ParseSelector(selector)
+		if err == nil && count != 0 {
+			found = append(found, reading{picks.String(), count, about, picks})
+		}
+	}
+	if terms := asSelector(text); terms != "" {
+		add(unknown, "with "+terms, terms)
+	}
+	if v.stored {
+		add(1, "called "+text, model.SelectUID+"="+text)
+	}
+	if _, err := model.ParseSelector(text); err == nil {
+		return found
+	}
+	for _, term := range slices.Sorted(maps.Keys(v.labels)) {
+		add(v.labels[term], "with "+term, term)
+	}
+	causes := func(pattern string, textOf func(*operate.Failures) string) {
+		var ids []string
+		about, sum, matcher := "", int64(0), regexp.MustCompile("(?i)"+pattern)
+		for i := range v.groups {
+			if group := &v.groups[i]; matcher.MatchString(textOf(group)) && len(ids) < maxCauses {
+				ids, sum, about = append(ids, group.ID), sum+group.Models, "failing because of "+cmp.Or(group.Text, group.ID)
+			}
+		}
+		if len(ids) > 1 {
+			about = fmt.Sprintf("failing because of %d causes with %s", len(ids), text)
+		}
+		add(sum, about, model.SelectError+"="+strings.Join(ids, "|"))
+	}
+	const begins, ends = `(^|[^\pL\pN])`, `($|[^\pL\pN])`
+	causes(begins+regexp.QuoteMeta(text)+ends, func(f *operate.Failures) string { return f.Text })
+	if document.IsUID(text) {
+		add(unknown, "whose uid begins with "+text, model.SelectUID+"="+text+"*")
+		add(unknown, "whose uid contains "+text, model.SelectUID+"=*"+text+"*")
+	} else if strings.ContainsAny(text, "*?") && !strings.ContainsAny(text, "|,") {
+		add(unknown, "whose uid is like "+text, model.SelectUID+"="+text)
+	}
+	if !slices.ContainsFunc(found, func(r reading) bool { return r.picks.Only(model.SelectError) != nil }) {
+		causes(regexp.QuoteMeta(text), func(f *operate.Failures) string { return f.Text + " " + f.Reason })
+	}
+	if near := words.NearestWord(strings.TrimPrefix(strings.ToLower(text), "status="), model.SelectStatuses); near != "" && asSelector(text) == "" {
+		add(unknown, "with status="+near, "status="+near)
+	}
+	return found
+}
+
+// asSelector is the selector that a text is, or that its words are together, such as "failing tenant=t1"; empty: neither.
+func asSelector(text string) string {
+	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
+	for i, word := range fields {
+		if word = strings.ToLower(word); slices.Contains(model.SelectStatuses, word) {
+			fields[i] = model.SelectStatus + "=" + word
+		}
+	}
+	for _, one := range []string{text, strings.Join(fields, ",")} {
+		if picks, err := model.ParseSelector(one); err == nil {
+			return picks.String()
+		}
+	}
+	return ""
+}
+
+// readings reads what a text may mean in the queue. One that is the uid of a model leads to it.
+func (req *request) readings(ctx context.Context, text string, stats *store.Stats) (found []reading, err error) {
+	v := &vocabulary{}
+	if document.IsUID(text) {
+		records, err := req.queue.Of(text).Load(ctx, []string{text})
+		if err != nil {
+			return nil, err
+		}
+		v.stored = records[text].Exists
+	}
+	if _, err := model.ParseSelector(text); err != nil {
+		if v.stored {
+			return nil, redirect(req.Link("model", "uid", text))
+		}
+		if v.labels, err = req.queue.Report().LabelCounts(ctx, text); err != nil {
+			return nil, err
+		}
+		if stats.Failing > 0 {
+			if v.groups, err = req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v.understand(text), nil
+}
