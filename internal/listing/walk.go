@@ -35,7 +35,8 @@ type placed struct {
 	page Page
 }
 
-const stepSize = 200
+// The first step reads few models: where most are picked, they fill a page.
+const firstStep, stepSize = 50, 200
 
 // Walk lists models, each step at most some hundreds.
 func Walk(ctx context.Context, queue *store.Queue, which Which, visit Visit) error {
@@ -46,7 +47,7 @@ func Walk(ctx context.Context, queue *store.Queue, which Which, visit Visit) err
 }
 
 func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error {
-	from, seed, listed := w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
+	size, from, seed, listed := firstStep, w.From, maphash.MakeSeed(), map[uint64]bool{} // of hashes, as the uids of a million models would take 100 MB
 	for i := from.Part; i < len(queue.Parts); i++ {
 		part := queue.Parts[i]
 		for place := from.Place; place != store.WalkEnds; {
@@ -62,15 +63,17 @@ func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 					step = append(step, placed{store.Scored{UID: uid}, part, Page{Part: i, Place: place, UID: uid}})
 				}
 			}
-			for chunk := range slices.Chunk(step, stepSize) {
-				if err := w.tell(ctx, queue, chunk, visit); err != nil {
-					return err
-				}
-			}
 			if len(step) == 0 && to != store.WalkEnds {
 				if err := visit(nil, Page{Part: i, Place: to}); err != nil {
 					return err
 				}
+			}
+			for len(step) > 0 {
+				chunk := step[:min(len(step), size)]
+				if err := w.tell(ctx, queue, chunk, visit); err != nil {
+					return err
+				}
+				step, size = step[len(chunk):], stepSize
 			}
 			place, from.UID = to, ""
 		}
@@ -81,8 +84,8 @@ func (w Which) walk(ctx context.Context, queue *store.Queue, visit Visit) error 
 
 func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) error {
 	after := store.Scored{UID: w.From.UID, Score: w.From.Score}
-	for {
-		next, err := w.behind(ctx, queue, after)
+	for size := firstStep; ; size = stepSize {
+		next, err := w.behind(ctx, queue, after, size)
 		if err != nil || len(next) == 0 {
 			return err
 		}
@@ -94,14 +97,14 @@ func (w Which) walkSorted(ctx context.Context, queue *store.Queue, visit Visit) 
 }
 
 // behind reads the models of all parts that come next.
-func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Scored) (next []placed, err error) {
+func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Scored, size int) (next []placed, err error) {
 	for _, part := range queue.Parts {
 		keys := []string{part.Keys.Due, part.Keys.Urgent}
 		if w.Sort == SortFailing {
 			keys = []string{part.Keys.Failing}
 		}
 		for _, key := range keys {
-			found, err := part.Report().Behind(ctx, key, after, stepSize)
+			found, err := part.Report().Behind(ctx, key, after, size)
 			if err != nil {
 				return nil, queue.PartError(part, err)
 			}
@@ -111,7 +114,7 @@ func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Score
 		}
 	}
 	slices.SortFunc(next, func(a, b placed) int { return a.Compare(b.Scored) })
-	return next[:min(len(next), stepSize)], nil
+	return next[:min(len(next), size)], nil
 }
 
 // tell reads models and hands over those that are picked, in their order.

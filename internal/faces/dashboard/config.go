@@ -32,7 +32,7 @@ type Config struct {
 	By string
 	// Grace is how long answers under way may go on at the end. Defaults to 0: not at all.
 	Grace time.Duration
-	// Tick is how long an open page waits to be read again. Defaults to 2 s.
+	// Tick is how often it is asked whether a queue has changed while a page of it is open. The page is read again if so. Defaults to 2 s.
 	Tick time.Duration
 	// Sample is how long the counters wait to be read again, whoever looks: those of an hour are kept. Defaults to 5 s.
 	Sample time.Duration

@@ -36,6 +36,7 @@ type site struct {
 	base    string // of its addresses, as in /q/bigtables
 	observe func() func(error)
 	sampler sampler
+	pulse   pulse
 }
 
 // sites are in the order of their names. It is safe for concurrent use.
@@ -53,7 +54,7 @@ func (s *sites) all() []*site {
 func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe}
+	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, pulse: pulse{version: queue.Report().Version}}
 	s.list = append(slices.Clone(s.list), one)
 	slices.SortFunc(s.list, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
 	return one

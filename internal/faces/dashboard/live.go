@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"sync"
 	"time"
 
@@ -42,12 +43,14 @@ func newStreams(tick time.Duration, clock func() time.Time) *streams {
 	return &streams{tick: tick, clock: clock, clients: map[string]int{}, readers: map[string]*subscription{}}
 }
 
-// subscription reads one page again and again for all who have it open. Its fields are guarded by mu of the streams.
+// subscription reads one page whenever its queue has changed, for all who have it open. Its fields are guarded by mu of the streams.
 type subscription struct {
 	changed chan struct{} // closed when newer fragments are there
 	sent    []fragment    // the last ones
-	no      int           // how many times fragments differed
-	open    int           // pages
+	readAt  time.Time
+	no      int // how many times fragments differed
+	open    int // pages
+	pulse   *pulse
 	stop    context.CancelFunc
 }
 
@@ -55,14 +58,23 @@ type subscription struct {
 type fragment struct {
 	ID   string `json:"id"`
 	HTML string `json:"html"`
+	Age  int64  `json:"age"` // ms since it was read
 	no   int    // the reading at which it changed
+}
+
+// passing is what time alone changes, which browsers change themselves.
+var passing = regexp.MustCompile(`(<time [^>]*data-from=")\d+("[^>]*>)[^<]*`)
+
+// same reports whether a fragment says the same as an older one.
+func (f *fragment) same(as *fragment) bool {
+	return f.HTML == as.HTML || passing.ReplaceAllString(f.HTML, "$1$2") == passing.ReplaceAllString(as.HTML, "$1$2")
 }
 
 // read returns the fragments of a page.
 type read func(ctx context.Context) ([]fragment, error)
 
 // join opens a page; nil: too many are open.
-func (s *streams) join(ctx context.Context, client, address string, read read) *subscription {
+func (s *streams) join(ctx context.Context, client, address string, pulse *pulse, read read) *subscription {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == maxStreams || s.clients[client] == maxOfClient {
@@ -73,9 +85,10 @@ func (s *streams) join(ctx context.Context, client, address string, read read) *
 	one := s.readers[address]
 	if one == nil {
 		ctx, stop := context.WithCancel(ctx)
-		one = &subscription{changed: make(chan struct{}), stop: stop}
+		one = &subscription{changed: make(chan struct{}), pulse: pulse, stop: stop}
 		s.readers[address] = one
-		s.running.Go(func() { s.follow(ctx, one, read) })
+		first := s.begin(context.WithoutCancel(ctx), pulse)
+		s.running.Go(func() { s.follow(ctx, one, first, read) })
 	}
 	one.open++
 	return one
@@ -90,16 +103,29 @@ func (s *streams) leave(client, address string, one *subscription) {
 	}
 	if one.open--; one.open == 0 {
 		one.stop()
+		one.pulse.end()
 		delete(s.readers, address)
 	}
 }
 
-// follow reads at once, and then each tick. A reading that fails changes nothing.
-func (s *streams) follow(ctx context.Context, one *subscription, read read) {
-	for ctx.Err() == nil {
+// follow reads after each change, at most once a tick. A reading that fails changes nothing, and is done again. nil: it reads at once.
+func (s *streams) follow(ctx context.Context, one *subscription, change <-chan struct{}, read read) {
+	for {
+		if change != nil {
+			select {
+			case <-ctx.Done():
+			case <-change:
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		change = s.next(one.pulse) // before it reads, so that none is missed
 		begun := s.clock()
 		if fragments, err := read(ctx); err == nil {
 			s.publish(one, fragments)
+		} else {
+			change = nil
 		}
 		backoff.Rest(ctx, max(s.tick, restFactor*s.clock().Sub(begun)), nil)
 	}
@@ -110,15 +136,15 @@ func (s *streams) publish(one *subscription, fragments []fragment) {
 	defer s.mu.Unlock()
 	changed := false
 	for i := range fragments {
-		if i < len(one.sent) && one.sent[i].HTML == fragments[i].HTML {
+		if i < len(one.sent) && fragments[i].same(&one.sent[i]) {
 			fragments[i].no = one.sent[i].no
 		} else {
 			fragments[i].no, changed = one.no+1, true
 		}
 	}
+	one.sent, one.readAt = fragments, s.clock()
 	if changed {
 		one.no++
-		one.sent = fragments
 		close(one.changed)
 		one.changed = make(chan struct{})
 	}
@@ -130,6 +156,7 @@ func (s *streams) since(one *subscription, no int) (changed []fragment, last int
 	defer s.mu.Unlock()
 	for _, fragment := range one.sent {
 		if fragment.no > no {
+			fragment.Age = s.clock().Sub(one.readAt).Milliseconds()
 			changed = append(changed, fragment)
 		}
 	}
@@ -141,7 +168,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 	query := withoutFlash(r.URL.Query())
 	session := d.session(r)
 	client, address := d.auth.client(r), session.key()+here(site, page, query)
-	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, session, query) })
+	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, &site.pulse, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, session, query) })
 	if one == nil {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)

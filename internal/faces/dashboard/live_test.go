@@ -89,6 +89,12 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 	})
 }
 
+// newPulse is that of a queue that changes all the time.
+func newPulse() *pulse {
+	var versions atomic.Int64
+	return &pulse{version: func(context.Context) (string, error) { return fmt.Sprint(versions.Add(1)), nil }}
+}
+
 func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 	s := newStreams(time.Millisecond, time.Now)
 	var reads atomic.Int64
@@ -100,8 +106,9 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 		}
 		return []fragment{{ID: "x", HTML: fmt.Sprint(reads.Add(1))}}, nil
 	}
-	first := s.join(t.Context(), "one", "/a", read)
-	second := s.join(t.Context(), "one", "/a", func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
+	busy := newPulse()
+	first := s.join(t.Context(), "one", "/a", busy, read)
+	second := s.join(t.Context(), "one", "/a", busy, func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
 	failIf(t, first != second, "expected both to look at the same")
 	testkit.Await(t, seen, "a reading")
 	s.leave("one", "/a", first)
@@ -114,8 +121,8 @@ func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
 
 func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
 	s := newStreams(time.Millisecond, time.Now)
-	answers := make(chan error)
-	one := s.join(t.Context(), "one", "/a", func(ctx context.Context) ([]fragment, error) {
+	answers, busy := make(chan error), newPulse()
+	one := s.join(t.Context(), "one", "/a", busy, func(ctx context.Context) ([]fragment, error) {
 		select {
 		case err := <-answers:
 			return []fragment{{ID: "x", HTML: "y"}}, err
@@ -152,7 +159,7 @@ func TestOpenPagesAreBounded(t *testing.T) {
 	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 {
 		t.Errorf("expected no more pages for one client, found %s", response.Status)
 	}
-	if one := d.dashboard.streams.join(t.Context(), "another", "/a", func(ctx context.Context) ([]fragment, error) { return nil, ctx.Err() }); one == nil {
+	if one := d.dashboard.streams.join(t.Context(), "another", "/a", newPulse(), func(ctx context.Context) ([]fragment, error) { return nil, ctx.Err() }); one == nil {
 		t.Error("expected pages for another client")
 	} else {
 		d.dashboard.streams.leave("another", "/a", one)

@@ -33,8 +33,13 @@ func TestAQueueOfSeveralPartsIsShownAsOne(t *testing.T) {
 			slices.Sort(all)
 			failIf(t, len(slices.Compact(all)) != 60, "expected each model once, found %d", len(all))
 		}
+		version := func() string { return testkit.Got(queue.Report().Version(t.Context()))(t) }
+		before := version()
 		for _, uid := range []string{"m00", "m01", "m02", "m03"} {
 			expect(t, d.press(base+"model/disable", "uid", uid), uid+" is disabled until somebody enables it.")
+			after := version()
+			failIf(t, after == before, "expected a change in any part seen, found\n%s", after)
+			before = after
 		}
 	})
 }

@@ -13,7 +13,7 @@ function replace(fragment) {
   if (within >= 0 && active.matches("input, select, textarea")) return; // somebody types
   const open = [...place.querySelectorAll("details")].map((details) => details.open);
   place.innerHTML = fragment.html;
-  tell();
+  tell(fragment.age);
   place.querySelectorAll("details").forEach((details, i) => { if (i < open.length) details.open = open[i]; });
   if (within >= 0) place.querySelectorAll("a, button, summary, input, select, textarea, [tabindex]")[within]?.focus({ preventScroll: true });
 }

@@ -11,9 +11,9 @@ function distance(away) {
 }
 
 // The clock of this machine may be wrong: what counts is the time since the server has sent the instant.
-function tell() {
+function tell(age = 0) {
   for (const time of document.querySelectorAll("time[data-from]")) {
-    if (!born.has(time)) born.set(time, performance.now());
+    if (!born.has(time)) born.set(time, performance.now() - age);
     const text = distance(Date.parse(time.dateTime) - time.dataset.from - performance.now() + born.get(time));
     if (time.textContent !== text) time.textContent = text;
   }
@@ -30,6 +30,6 @@ function offerZones(select) {
 
 tell();
 setInterval(() => { if (!document.hidden) tell(); }, 5000);
-document.addEventListener("visibilitychange", tell);
+document.addEventListener("visibilitychange", () => tell());
 const zones = document.getElementById("zone");
 if (zones) offerZones(zones);
