@@ -40,10 +40,17 @@ const (
 // Go's own 100 a third of the time went into looking for garbage.
 const gcPercent = 400
 
-func main() {
+// walkPercent is that of commands that keep something of each model: five times as much would be 200 MB of a million.
+const walkPercent = 100
+
+func setGCPercent(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(percent)
 	}
+}
+
+func main() {
+	setGCPercent(gcPercent)
 	setLogGlobals()
 	store.LogTo(logRedis)
 	ctx, done := listen(context.Background())

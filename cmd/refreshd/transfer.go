@@ -21,6 +21,7 @@ func exportCommand(a *app) *cobra.Command {
 	var export transfer.Export
 	command := a.onStored("export", "Write models as JSON lines, sorted by uid, for model import", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
+			setGCPercent(walkPercent)
 			whole := true
 			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complain(text) }
 			if err := export.Write(ctx, a.stdout); err != nil {

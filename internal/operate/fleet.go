@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -118,26 +120,56 @@ func untilEnough(err error) error {
 	return err
 }
 
-// eachModel hands over all models of the queue that can be read, in chunks, each once.
-func (o Operator) eachModel(ctx context.Context, visit func(part *store.Store, records []*store.Record) error) error {
+// eachModel hands over all models of the queue that can be read, in chunks, each once. The next chunk is read meanwhile.
+func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-			found, err := part.Load(ctx, uids)
-			if err != nil {
-				return err
-			}
-			records := make([]*store.Record, 0, len(found))
-			for _, uid := range uids {
-				if record := found[uid]; record.Exists && !record.Broken {
-					records = append(records, record)
+		work, ctx := errgroup.WithContext(ctx)
+		chunks := make(chan []*store.Record)
+		work.Go(func() error {
+			defer close(chunks)
+			return part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
+				records, err := readRecords(ctx, part, uids, payloads)
+				if err != nil {
+					return err
+				}
+				select {
+				case chunks <- records:
+					return nil
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			})
+		})
+		work.Go(func() error {
+			for records := range chunks {
+				if err := visit(part, records); err != nil {
+					return err
 				}
 			}
-			if err := visit(part, records); err != nil {
-				return err
-			}
-			return ctx.Err()
+			return nil
 		})
+		return work.Wait()
 	})
+}
+
+func readRecords(ctx context.Context, part *store.Store, uids []string, payloads bool) ([]*store.Record, error) {
+	var whole []*model.Command
+	if payloads {
+		for _, uid := range uids {
+			whole = append(whole, &model.Command{UID: uid})
+		}
+	}
+	snapshot, err := part.Read(ctx, uids, whole)
+	if err != nil {
+		return nil, err
+	}
+	records := make([]*store.Record, 0, len(uids))
+	for _, uid := range uids {
+		if record := snapshot.Records[uid]; record.Exists && !record.Broken {
+			records = append(records, record)
+		}
+	}
+	return records, nil
 }
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.

@@ -94,7 +94,7 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 		return err
 	}
 	walker := forecast.NewWalker(s.now, s.to, blockers)
-	err = s.starts(ctx, walker, func(m *model.Model, took time.Duration) {
+	err = s.starts(ctx, walker, false, func(m *model.Model, took time.Duration) {
 		found.Models++
 		switch {
 		case m.Disabled:
@@ -109,7 +109,7 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 		return err
 	}
 	groups, peak := forecast.Groups{}, found.Counts.At(found.Counts.Peak())
-	err = s.starts(ctx, walker, func(m *model.Model, took time.Duration) {
+	err = s.starts(ctx, walker, true, func(m *model.Model, took time.Duration) {
 		walker.Starts(m, took, func(at time.Time) {
 			if !at.Before(peak) && at.Before(peak.Add(time.Minute)) {
 				groups[r.by(m)]++
@@ -126,8 +126,8 @@ const maxGroups = 5
 const lastAttempts = 5
 
 // starts hands over the models that are picked, with the time that their attempts take where that matters.
-func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, visit func(m *model.Model, took time.Duration)) error {
-	return s.eachModel(ctx, func(part *store.Store, records []*store.Record) error {
+func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, payloads bool, visit func(m *model.Model, took time.Duration)) error {
+	return s.eachModel(ctx, payloads, func(part *store.Store, records []*store.Record) error {
 		var asked []string
 		for _, record := range records {
 			if s.picks(record) && walker.AsksLength(&record.Model) {

@@ -75,7 +75,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	phase := func(*model.Model) time.Duration { return 0 }
 	if !r.Clear {
 		leveller := forecast.NewLeveller(fleet.now, fleet.to, r.shift)
-		err := fleet.eachModel(ctx, func(_ *store.Store, records []*store.Record) error {
+		err := fleet.eachModel(ctx, true, func(_ *store.Store, records []*store.Record) error {
 			for _, record := range records {
 				leveller.Add(&record.Model, fleet.picks(record), forecast.Host(&record.Model))
 			}
@@ -92,7 +92,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	if !r.Apply && !r.Clear {
 		return found, nil
 	}
-	err = fleet.eachModel(ctx, func(part *store.Store, records []*store.Record) error {
+	err = fleet.eachModel(ctx, false, func(part *store.Store, records []*store.Record) error {
 		var picked []*model.Command
 		for _, record := range records {
 			if fleet.picks(record) {

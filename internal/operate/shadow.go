@@ -128,11 +128,10 @@ func (in Inputs) Shadow(
 	} else {
 		err = in.Connect(ctx, func(o Operator) error {
 			r.log.Wire = o.Queue.Wire
-			return o.eachModel(ctx, func(_ *store.Store, records []*store.Record) error {
+			return o.eachModel(ctx, false, func(_ *store.Store, records []*store.Record) error {
 				for _, record := range records {
 					stored := record.Model
 					stored.State = model.State{Phase: stored.Phase} // what it is doing does not count
-					stored.Payload = ""
 					comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
 				}
 				return nil

@@ -19,18 +19,22 @@ type Spread struct {
 
 // Shifted returns when an occurrence runs, given the one after it; found is false for the last one.
 func (s Spread) Shifted(at, next time.Time, found bool) time.Time {
+	return at.Add(s.Shift(next.Sub(at), found))
+}
+
+// Shift returns by how much an occurrence is shifted, given the distance to the one after it; found is false for the last one.
+func (s Spread) Shift(distance time.Duration, found bool) time.Duration {
 	if s.By > 0 {
-		by := s.By
 		if found {
-			by %= next.Sub(at)
+			return s.By % distance
 		}
-		return at.Add(by)
+		return s.By
 	}
 	room := s.Length
 	if found {
-		room = min(room, next.Sub(at))
+		room = min(room, distance)
 	}
-	return at.Add(time.Duration(s.Phase * float64(room)).Truncate(time.Millisecond))
+	return time.Duration(s.Phase * float64(room)).Truncate(time.Millisecond)
 }
 
 // Evaluate returns the first shifted occurrence strictly after an instant. The error is that of Schedule.Evaluate, about all the

@@ -187,7 +187,7 @@ func viewer(k scope) part {
 		allow("hkeys hscan hexists", hashes),
 		allow("get", reading(k.Payload(all), k.Leader)),
 		allow("llen lrange lindex", reading(k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Notices(all), k.Told(all)), lists),
-		allow("zscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
+		allow("zscore zmscore zrank zcard zcount zrange zrevrange zrangebyscore zscan", sets),
 		allow("xlen xrange xrevrange xread", streams),
 		allow("xinfo|groups xpending", reading(k.Outbox)),
 		allow("ttl", reading(k.Error(all))),

@@ -11,6 +11,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -74,21 +75,36 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 		if !e.Selector.All() {
 			return part.Report().EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
 		}
-		return part.Report().EachSelected(ctx, model.Selector{}, func(chunk []string) error {
-			names := make([]string, len(chunk))
-			if e.State {
-				if names, err = part.Report().PoliciesOf(ctx, chunk); err != nil {
-					return err
+		for place := store.WalkBegins; place != store.WalkEnds; {
+			var found []string
+			if found, place, err = part.WalkModels(ctx, model.Selector{}, place, exportChunk); err != nil {
+				return err
+			}
+			for chunk := range slices.Chunk(compact(found), store.ScanCount) {
+				names := make([]string, len(chunk))
+				if e.State {
+					if names, err = part.Report().PoliciesOf(ctx, chunk); err != nil {
+						return err
+					}
+				}
+				for i, uid := range chunk {
+					take(part, uid, names[i])
 				}
 			}
-			for i, uid := range chunk {
-				take(part, uid, names[i])
-			}
-			return ctx.Err()
-		})
+		}
+		return ctx.Err()
 	})
 	slices.Sort(uids)
-	return uids, policies, err
+	return slices.Compact(uids), policies, err // a walk may come twice by a model
+}
+
+// compact puts texts into one piece of memory, without the longer ones that they were a part of.
+func compact(texts []string) []string {
+	all := strings.Join(texts, "")
+	for i, text := range texts {
+		texts[i], all = all[:len(text)], all[len(text):]
+	}
+	return texts
 }
 
 // writePolicies writes stored policies. The policy default is written also where it is the built-in one, as a queue may have another.

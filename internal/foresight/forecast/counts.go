@@ -31,10 +31,11 @@ func (c *Counts) Add(at time.Time) {
 }
 
 func (c *Counts) minute(at time.Time) int {
-	if at.Before(c.From) {
+	seconds := at.Unix() - c.From.Unix() // From is a whole minute
+	if seconds < 0 {
 		return -1
 	}
-	return int(at.Sub(c.From) / time.Minute)
+	return int(seconds / 60)
 }
 
 // addAnyway counts starts which may lie behind the end: of those farther than a month from it only that they are.

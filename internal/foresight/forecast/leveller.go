@@ -76,19 +76,17 @@ func (l *Leveller) Add(m *model.Model, movable bool, host string) {
 	} else if g != nil {
 		g.rest = append(g.rest, idOf(m, host))
 	}
-	spread := m.Spread()
-	l.memory.of(m).each(l.now, func(at, next time.Time, found bool) bool {
+	l.memory.of(m).each(l.now, m.Spread(), func(at, shifted time.Time) bool {
 		if !at.Before(l.to) {
 			return false
 		}
 		if !at.After(l.now) {
 			return true
 		}
-		at = spread.Shifted(at, next, found)
-		l.Before.addAnyway(at, 1)
+		l.Before.addAnyway(shifted, 1)
 		if g == nil {
-			l.fixed.addAnyway(at, 1)
-			if bin := l.bin(at.Unix()); bin < len(l.bins) {
+			l.fixed.addAnyway(shifted, 1)
+			if bin := l.bin(shifted.Unix()); bin < len(l.bins) {
 				l.bins[bin]++
 			}
 		}
@@ -106,8 +104,8 @@ func (l *Leveller) group(m *model.Model) *group {
 	}
 	o := l.memory.of(m)
 	g := &group{key: key, have: map[int][]uint64{}, slots: int((l.within + l.step - 1) / l.step)}
-	if shortest := o.shortest(); shortest > 0 {
-		g.slots = min(g.slots, int((shortest+l.step-1)/l.step))
+	if o.shortest > 0 {
+		g.slots = min(g.slots, int((o.shortest+l.step-1)/l.step))
 	}
 	if m.Policy.Spread > 0 {
 		g.first = 1

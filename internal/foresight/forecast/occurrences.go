@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/schedule"
 )
 
 // rule is the text of a schedule. Models that share it share their occurrences.
@@ -18,47 +19,47 @@ func ruleOf(m *model.Model) rule {
 // occurrences are those of a schedule in a period: the last one that has begun before it, if there is one, all within it, and the first one
 // behind it, if there is one. So whatever is shifted into the period, and how far, follows from them.
 type occurrences struct {
-	times []int64 // Unix seconds, in rising order
-	ends  bool    // nothing comes behind the last of times
+	times    []int64       // Unix seconds, in rising order
+	ends     bool          // nothing comes behind the last of times
+	shortest time.Duration // distance between two of them; 0: there are not two
 }
 
-// each hands over the occurrences whose shift may bring them behind an instant, with the one that follows each, until visit returns false.
-func (o *occurrences) each(after time.Time, visit func(at, next time.Time, found bool) bool) {
+// each hands over the occurrences whose shift may bring them behind an instant, each as it is and as it is shifted, until visit returns false.
+func (o *occurrences) each(after time.Time, spread schedule.Spread, visit func(at, shifted time.Time) bool) {
 	first, _ := slices.BinarySearch(o.times, after.Unix()+1)
 	for i := max(0, first-1); i < len(o.times); i++ {
-		at := time.Unix(o.times[i], 0).UTC()
-		switch {
-		case i+1 < len(o.times):
-			if !visit(at, time.Unix(o.times[i+1], 0).UTC(), true) {
-				return
-			}
-		case o.ends:
-			visit(at, time.Time{}, false)
+		at, distance, found := time.Unix(o.times[i], 0).UTC(), time.Duration(0), i+1 < len(o.times)
+		if found {
+			distance = time.Duration(o.times[i+1]-o.times[i]) * time.Second
+		} else if !o.ends {
+			return
+		}
+		if !visit(at, at.Add(spread.Shift(distance, found))) {
+			return
 		}
 	}
-}
-
-// shortest is the shortest distance between two of them; 0: there are not two.
-func (o *occurrences) shortest() (length time.Duration) {
-	for i := 1; i < len(o.times); i++ {
-		if distance := time.Duration(o.times[i]-o.times[i-1]) * time.Second; length == 0 || distance < length {
-			length = distance
-		}
-	}
-	return length
 }
 
 // memory keeps the occurrences of rules that were asked for lately, each evaluated once.
 type memory struct {
 	from, to time.Time
 	known    map[rule]*occurrences
-	kept     int // instants
+	kept     int                // instants
+	last     *schedule.Schedule // that was asked for last, and its occurrences: of one model they are asked for several times
+	lastOf   *occurrences
 }
 
 // maxKept bounds the instants that are kept: 32 MB. More than that are forgotten, and evaluated again.
 const maxKept = 4_000_000
 
 func (k *memory) of(m *model.Model) *occurrences {
+	if k.last != m.Schedule {
+		k.last, k.lastOf = m.Schedule, k.find(m)
+	}
+	return k.lastOf
+}
+
+func (k *memory) find(m *model.Model) *occurrences {
 	r := ruleOf(m)
 	if o := k.known[r]; o != nil {
 		return o
@@ -73,6 +74,11 @@ func (k *memory) of(m *model.Model) *occurrences {
 			o.times = append(o.times, at.Unix())
 		} else {
 			o.ends = true // what takes too many steps to evaluate ends there
+		}
+	}
+	for i := 1; i < len(o.times); i++ {
+		if distance := time.Duration(o.times[i]-o.times[i-1]) * time.Second; o.shortest == 0 || distance < o.shortest {
+			o.shortest = distance
 		}
 	}
 	if k.kept += len(o.times) + 20; k.known == nil || k.kept > maxKept {

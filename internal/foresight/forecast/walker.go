@@ -60,9 +60,8 @@ func (w *Walker) follow(m *model.Model, ended time.Time, took time.Duration, vis
 	if m.Schedule == nil {
 		return
 	}
-	spread := m.Spread()
-	w.memory.of(m).each(ended, func(at, next time.Time, found bool) bool {
-		if at = spread.Shifted(at, next, found); !at.After(ended) {
+	w.memory.of(m).each(ended, m.Spread(), func(_, at time.Time) bool {
+		if !at.After(ended) {
 			return true
 		}
 		starts := false
@@ -83,7 +82,7 @@ func (w *Walker) AsksLength(m *model.Model) bool {
 	if m.Running() || m.Trigger != model.TriggerPlanned || m.Due(w.now) || m.Policy.Timeout == 0 {
 		return true
 	}
-	shortest := w.memory.of(m).shortest()
+	shortest := w.memory.of(m).shortest
 	return shortest > 0 && m.Policy.Timeout >= shortest-min(shortest, m.Policy.Spread)
 }
 
@@ -94,7 +93,7 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 		return m
 	}
 	if length == 0 {
-		length = w.memory.of(m).shortest() / 10
+		length = w.memory.of(m).shortest / 10
 	}
 	other := *m
 	other.Policy.Spread, other.Phase = length, 0

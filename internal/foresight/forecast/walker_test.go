@@ -2,9 +2,12 @@ package forecast
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -123,4 +126,35 @@ func TestWhatAHoldStopsStartsOnceAtItsEnd(t *testing.T) {
 		got := starts(t, test.m, time.Minute, test.holds...)
 		failIf(t, got != test.want, "%s: %q, want %q", name, got, test.want)
 	}
+}
+
+func TestAForecastCountsWhatTheModelItselfPlansOneAfterTheOther(t *testing.T) {
+	rules := rapid.SampledFrom([]string{
+		"FREQ=HOURLY", "FREQ=HOURLY;INTERVAL=5", "FREQ=MINUTELY;INTERVAL=7", "FREQ=DAILY;BYHOUR=6,16;BYMINUTE=0", "FREQ=DAILY;BYHOUR=2;BYMINUTE=30",
+		"FREQ=WEEKLY;BYDAY=TU", "FREQ=HOURLY;UNTIL=20260105T120000Z", "FREQ=YEARLY", "FREQ=DAILY;BYHOUR=9,10,11;BYMINUTE=0,1",
+	})
+	length := func(r *rapid.T, name string, most time.Duration) time.Duration {
+		return time.Duration(rapid.Int64Range(0, int64(most)).Draw(r, name))
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		to := seven.Add(time.Minute + length(r, "ahead", 49*time.Hour))
+		got, want, walker := NewCounts(seven, to), NewCounts(seven, to), NewWalker(seven, to, model.Blockers{})
+		for i := range rapid.IntRange(1, 5).Draw(r, "models") {
+			zone := rapid.SampledFrom([]string{"UTC", "Europe/Berlin", "America/New_York"}).Draw(r, "zone")
+			spread := rapid.SampledFrom([]string{"none", "5m", "90m"}).Draw(r, "spread")
+			m := put(t, fmt.Sprint("m", i), seven, fmt.Sprintf(`"rrule":%q,"timezone":%q,"dtstart":"2026-01-01","policy":{"timeout":"10s","retries":["1m"],"spread":%q}`, rules.Draw(r, "rule"), zone, spread))
+			m.Phase = length(r, "phase", 2*time.Hour).Truncate(time.Second) * time.Duration(rapid.IntRange(0, 1).Draw(r, "levelled"))
+			took := length(r, "took", 3*time.Hour)
+			var starts []time.Time
+			walker.Starts(m, took, func(at time.Time) { starts = append(starts, at); got.Add(at) })
+			for at, no := m.RefreshAt, 0; !at.IsZero() && at.Before(to); at, no = m.Planned(at.Add(took)), no+1 {
+				if want.Add(at); no >= len(starts) || !starts[no].Equal(at) {
+					r.Fatalf("start %d: want %s, got all of %v", no, at, starts)
+				}
+			}
+		}
+		if !slices.Equal(got.PerMinute, want.PerMinute) {
+			r.Fatalf("want %v, got %v", want.PerMinute, got.PerMinute)
+		}
+	})
 }

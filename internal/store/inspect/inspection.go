@@ -29,7 +29,7 @@ type Inspection struct {
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
 	Payload       bool
 	PayloadBroken string
-	History       bool // there is a history
+	History       bool // there is a history; of a model that was read atomically alone
 }
 
 // Membership is the place of a uid in a sorted set.
@@ -57,7 +57,7 @@ func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error)
 }
 
 // pipelineBatch is how many models are read in one pipeline.
-const pipelineBatch = 50
+const pipelineBatch = 100
 
 // InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
 func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...store.Index) ([]*Inspection, error) {
@@ -92,11 +92,17 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	for i, uid := range uids {
 		reads[i] = s.sendInspection(ctx, uid, pipe, asked)
 	}
+	k := &s.Keys
+	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
+	scores := store.SendEach(sets, func(key string) *redis.Cmd { return sendScores(ctx, pipe, key, uids) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	for i, read := range reads {
 		inspections[i] = read()
+		for at, key := range sets {
+			inspections[i].Sets[key] = readScore(scores[at], i)
+		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
 }
@@ -104,9 +110,11 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
 func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
 	k, m := &s.Keys, &Inspection{Sets: map[string]Membership{}}
-	hash, payload, history := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid)), pipe.Exists(ctx, k.History(uid))
-	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-	scores := store.SendEach(sets, func(key string) *redis.FloatCmd { return pipe.ZScore(ctx, key, uid) })
+	hash, payload := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid))
+	var history *redis.IntCmd
+	if asked != nil {
+		history = pipe.Exists(ctx, k.History(uid))
+	}
 	places := store.SendEach(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
 	return func() *Inspection {
 		fields, err := hash.Result()
@@ -115,16 +123,14 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 		}
 		m.Field, m.Record.Fault = m.Record.Fault, ""
 		m.Record.ReplyTo, m.Record.Wire = s.ReplyTo(), s.Wire()
-		for i, score := range scores {
-			m.Sets[sets[i]] = newMembership(score)
-		}
 		if m.Record.Payload, err = payload.Result(); err != nil && !store.Missing(err) {
 			m.PayloadBroken = err.Error()
 		}
-		m.Payload, m.History = !store.Missing(err), history.Val() > 0
+		m.Payload = !store.Missing(err)
 		if asked == nil {
 			return m
 		}
+		m.History = history.Val() > 0
 		m.Indexes = indexesOf(&m.Record.Model)
 		for at := range m.Indexes { // one that it has joined since it was asked for is not known
 			m.Indexes[at].Is.Unknown = true
@@ -133,6 +139,31 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 			m.place(index).Is = readIndex(places[at])
 		}
 		return m
+	}
+}
+
+// sendScores asks for the places of many uids by one command. It is that of redis.ZMScore, whose reply tells none from 0.
+func sendScores(ctx context.Context, pipe redis.Pipeliner, key string, uids []string) *redis.Cmd {
+	args := []any{"zmscore", key}
+	for _, uid := range uids {
+		args = append(args, uid)
+	}
+	return pipe.Do(ctx, args...)
+}
+
+func readScore(reply *redis.Cmd, at int) Membership {
+	scores, err := reply.Slice()
+	if err != nil {
+		return Membership{Unknown: true}
+	}
+	switch score := scores[at].(type) {
+	case float64:
+		return Membership{In: true, Score: score}
+	case string: // of RESP2
+		number, err := strconv.ParseFloat(score, 64)
+		return Membership{In: err == nil, Score: number, Unknown: err != nil}
+	default:
+		return Membership{}
 	}
 }
 
@@ -191,6 +222,16 @@ func (c *Inspection) Mend(now time.Time) *store.Transition {
 
 // WithoutModel picks the uids that have no model key.
 func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string, err error) {
+	if len(uids) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, len(uids))
+	for i, uid := range uids {
+		keys[i] = s.Keys.Model(uid)
+	}
+	if found, err := s.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
+		return nil, store.Wrap(err, "look for models")
+	}
 	exist, err := store.ReadEach(ctx, s.Clients.Read, "look for models", uids, func(pipe redis.Pipeliner, uid string) *redis.IntCmd { return pipe.Exists(ctx, s.Keys.Model(uid)) })
 	for i, uid := range uids {
 		if err == nil && exist[i] == 0 {
