@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -34,14 +33,14 @@ func dashboardCommand(a *app) *cobra.Command {
 			return (&pages{app: a, config: config}).show, err
 		})
 	command.Long = `Serve pages about the queue, or about each of several: rates and lateness, models, why one refreshes when it does, failures by cause.
-Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only
-or its user of Redis is a viewer (refreshd acl).`
+Without a token it listens on the loopback interface only. Whoever can read its pages can do what its buttons do, unless it is --read-only,
+the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 	f, set := &flags, command.Flags()
 	set.StringVar(&f.listen, "listen", dashboard.DefaultListen, "`ADDRESS` to serve on; beyond loopback only with a token")
 	set.StringArrayVar(&f.hosts, "host", nil, "another `NAME` by which browsers may ask for it, such as that of a proxy in front")
 	set.StringArrayVar(&f.proxies, "trusted-proxy", nil, "addresses as `CIDR`, such as 10.0.0.0/8, of proxies in front: the client is who they name in X-Forwarded-For")
 	set.StringVar(&f.token, "token", "", "`TEXT` that whoever looks must know, at least 16 bytes (default none; better as REFRESHD_TOKEN or --token-file)")
-	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token")
+	set.StringVar(&f.tokenFile, "token-file", "", "`FILE` with the token, or with a line ROLE NAME TOKEN for each, of which ROLE is viewer or operator: a viewer is offered no action, and NAME is told in the journal")
 	set.BoolVar(&f.readOnly, "read-only", false, "offer and accept no action")
 	set.StringVar(&a.by, "by", "", "`NAME` of who wants what is done there, for the journal (default dashboard)")
 	return command
@@ -66,8 +65,8 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 		if err != nil {
 			return config, fmt.Errorf("--token-file: %w", err)
 		}
-		if config.Token = strings.TrimSpace(string(text)); config.Token == "" {
-			return config, usagef("--token-file: expected a token in %s, found nothing", flags.tokenFile)
+		if config.Token, config.Tokens, err = dashboard.ReadTokens(flags.tokenFile, string(text)); err != nil {
+			return config, usagef("--token-file: %v", err)
 		}
 	}
 	return config, config.WithDefaults().Validate()

@@ -42,23 +42,28 @@ var actions = []action{
 
 // act carries an action out, and leads to a page that shows its outcome.
 func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, action *action) {
-	if d.config.ReadOnly {
+	session := d.session(r)
+	switch {
+	case d.config.ReadOnly:
 		http.Error(w, "this dashboard is read-only, and nothing was done", http.StatusForbidden)
+		return
+	case session.readOnly:
+		http.Error(w, "your token is that of a viewer, and nothing was done: sign in with that of an operator", http.StatusForbidden)
 		return
 	}
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "expected a form of at most 256 KiB, and nothing was done", http.StatusBadRequest)
 		return
 	}
-	if r.Context().Value(bearerKey{}) == nil && !sameText(r.PostForm.Get("csrf"), d.csrf) {
+	if !session.program && !d.isFormToken(r.PostForm.Get("csrf")) {
 		http.Error(w, "this form is older than the dashboard or not of it, and nothing was done: load its page again", http.StatusForbidden)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	done, err := action.do(ctx, d.newRequest(site, d.session(r), r.PostForm))
+	done, err := action.do(ctx, d.newRequest(site, session, r.PostForm))
 	if _, typed := errors.AsType[*document.Error](err); typed && action.page != nil {
-		f := d.frame(site, action.page, d.session(r), url.Values{"uid": r.PostForm["uid"]})
+		f := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"]})
 		f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
 		d.answer(w, r, http.StatusUnprocessableEntity, f, action.page, r.PostForm)
 		return

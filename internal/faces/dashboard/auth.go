@@ -28,7 +28,7 @@ const (
 )
 
 type auth struct {
-	token   string // "": everybody
+	tokens  []Token // none: everybody may do all
 	clock   func() time.Time
 	proxies []netip.Prefix
 
@@ -59,13 +59,15 @@ func (a *auth) client(r *http.Request) string {
 	return address
 }
 
-// bearerKey is set in the context of a request by a program, which has shown the token: no other site can misuse it.
-type bearerKey struct{}
-
-// check compares a token; false, false: too many wrong ones came from there. The right one is never refused.
-func (a *auth) check(r *http.Request, token string) (right, may bool) {
-	if sameText(a.sign("token"+token), a.sign("token"+a.token)) {
-		return true, true
+// check finds a token by its text; nil, false: too many wrong ones came from there. The right one is never refused.
+func (a *auth) check(r *http.Request, text string) (right *Token, may bool) {
+	for i, token := range a.tokens {
+		if sameText(sign(token.Text, "token"+text), sign(token.Text, "token"+token.Text)) {
+			right = &a.tokens[i]
+		}
+	}
+	if right != nil {
+		return right, true
 	}
 	address := a.client(r)
 	a.mu.Lock()
@@ -74,39 +76,48 @@ func (a *auth) check(r *http.Request, token string) (right, may bool) {
 		a.since, a.wrong, a.all = now, map[string]int{}, 0
 	}
 	if a.wrong[address] >= maxTries || a.all >= maxTriesAll {
-		return false, false
+		return nil, false
 	}
 	a.wrong[address]++
 	a.all++
-	return false, true
+	return nil, true
 }
 
 // session is a text that only this token makes.
-func (a *auth) session() string {
+func (a *auth) session(token *Token) string {
 	text := strconv.FormatInt(a.clock().Add(sessionTime).Unix(), 10) + "." + rand.Text()
-	return text + "." + a.sign("session"+text)
+	return text + "." + sign(token.Text, "session"+text)
 }
 
-func (a *auth) isSession(text string) bool {
+// signer is the token that has made a session, which has not ended; nil: none has.
+func (a *auth) signer(text string) *Token {
 	a.mu.Lock()
 	_, ended := a.ended[text]
 	a.mu.Unlock()
-	return a.clock().Before(a.expiry(text)) && !ended
+	if ended || !a.clock().Before(expiry(text)) {
+		return nil
+	}
+	at := max(0, strings.LastIndexByte(text, '.'))
+	for i, token := range a.tokens {
+		if sameText(text[at:], "."+sign(token.Text, "session"+text[:at])) {
+			return &a.tokens[i]
+		}
+	}
+	return nil
 }
 
-// expiry is when a session expires; zero: this token has not made it.
-func (a *auth) expiry(text string) time.Time {
-	at := max(0, strings.LastIndexByte(text, '.'))
+// expiry is when a session says that it expires; zero: it is none.
+func expiry(text string) time.Time {
 	ends, _, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(ends, 10, 64)
-	if err != nil || !sameText(text[at:], "."+a.sign("session"+text[:at])) {
+	if err != nil {
 		return time.Time{}
 	}
 	return time.Unix(seconds, 0)
 }
 
 func (a *auth) end(text string) {
-	if !a.isSession(text) {
+	if a.signer(text) == nil {
 		return
 	}
 	a.mu.Lock()
@@ -115,11 +126,11 @@ func (a *auth) end(text string) {
 		a.ended = map[string]time.Time{}
 	}
 	maps.DeleteFunc(a.ended, func(_ string, ends time.Time) bool { return !a.clock().Before(ends) })
-	a.ended[text] = a.expiry(text)
+	a.ended[text] = expiry(text)
 }
 
-func (a *auth) sign(text string) string {
-	mac := hmac.New(sha256.New, []byte(a.token))
+func sign(key, text string) string {
+	mac := hmac.New(sha256.New, []byte(key))
 	mac.Write([]byte(text))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
@@ -127,19 +138,20 @@ func (a *auth) sign(text string) string {
 // signedIn passes requests with a credential, and those for the sign-in page and its files.
 func (d *Dashboard) signedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		right, may := d.auth.token == "", true
-		if !right && bearer {
-			right, may = d.auth.check(r, token)
-		} else if cookie, err := r.Cookie(sessionCookie); !right && err == nil {
-			right = d.auth.isSession(cookie.Value)
+		text, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		var token *Token
+		open, may := len(d.auth.tokens) == 0, true
+		if !open && bearer {
+			token, may = d.auth.check(r, text)
+		} else if cookie, err := r.Cookie(sessionCookie); !open && err == nil {
+			token = d.auth.signer(cookie.Value)
 		}
 		switch {
 		case !may:
 			tooMany(w)
-		case right && bearer && d.auth.token != "":
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), bearerKey{}, true)))
-		case right:
+		case token != nil:
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, d.sessionOf(token, bearer))))
+		case open:
 			next.ServeHTTP(w, r)
 		case r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
 			next.ServeHTTP(w, r)
@@ -158,15 +170,15 @@ func tooMany(w http.ResponseWriter) {
 }
 
 func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
-	if d.config.Token == "" {
+	if len(d.auth.tokens) == 0 {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
 	}
 	shown, status := frame{Title: "Sign in"}, http.StatusOK
 	if r.Method == http.MethodPost {
 		right, may := d.auth.check(r, r.PostFormValue("token"))
-		if right {
-			setSession(w, r, d.auth.session(), int(sessionTime.Seconds()))
+		if right != nil {
+			setSession(w, r, d.auth.session(right), int(sessionTime.Seconds()))
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
@@ -196,21 +208,6 @@ func setSession(w http.ResponseWriter, r *http.Request, text string, age int) {
 
 // isTLS: a proxy in front speaks it, this server never does.
 func isTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
-
-// session is for whom a page is read.
-type session struct {
-	zone *time.Location // that was chosen; nil: none
-}
-
-func (d *Dashboard) session(r *http.Request) session { return session{zone: chosenZone(r)} }
-
-// key is the same for all who are shown the same.
-func (s session) key() string {
-	if s.zone == nil {
-		return ""
-	}
-	return s.zone.String() + " "
-}
 
 // maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
 const maxForm = 256 << 10

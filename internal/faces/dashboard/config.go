@@ -24,6 +24,8 @@ type Config struct {
 	Hosts []string
 	// Token is what whoever looks must know, 16 bytes or more. Defaults to "": none, which is allowed on loopback only.
 	Token string
+	// Tokens let in whoever knows one of them besides, each as somebody. Defaults to none.
+	Tokens []Token
 	// TrustedProxies are proxies in front: what they forward counts for the client that they name in X-Forwarded-For. Defaults to none.
 	TrustedProxies []netip.Prefix
 	// ReadOnly offers and accepts no action.
@@ -66,9 +68,7 @@ func (c Config) Validate() error {
 	switch {
 	case err != nil:
 		return document.Refuse("listen", "an address such as "+DefaultListen, document.Found(c.Listen))
-	case c.Token != "" && len(c.Token) < minToken:
-		return fmt.Errorf("token: expected at least %d bytes, found %d", minToken, len(c.Token))
-	case c.Token == "" && !isLoopback(host):
+	case len(c.tokens()) == 0 && !isLoopback(host):
 		return document.Refuse("listen", "an address of loopback, or a token beside it", document.Found(c.Listen)+" and no token")
 	case c.By != document.Shorten(c.By, model.MaxBy):
 		return fmt.Errorf("by: expected at most %d bytes on one line, found %s", model.MaxBy, document.Found(c.By))
@@ -77,7 +77,7 @@ func (c Config) Validate() error {
 	case c.Clock == nil:
 		return errors.New("clock: expected a clock, found none")
 	}
-	return nil
+	return validateTokens(c.tokens())
 }
 
 // isLoopback reports whether a host, without a port, is this machine and can be nothing else.

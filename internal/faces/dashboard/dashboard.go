@@ -84,7 +84,7 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		config: config, templates: templates, csrf: rand.Text(), flashes: &flashes{byID: map[string]*flash{}}, streams: newStreams(config.Tick, config.Clock),
-		auth:   auth{token: config.Token, clock: config.Clock, proxies: config.TrustedProxies},
+		auth:   auth{tokens: config.tokens(), clock: config.Clock, proxies: config.TrustedProxies},
 		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
 	}
 	for _, queue := range queues {

@@ -29,5 +29,5 @@
 //	func cutNoun(ctx context.Context, req *request) (outcome, error)  // req.query are the fields of the form
 //
 // The outcome has a text for people, and the page that shows it. An error is shown in words on the
-// page that the form says in its field back. An action is refused with --read-only before do is asked. Offer a form only where {{if not .ReadOnly}}.
+// page that the form says in its field back. With --read-only, and to a viewer, an action is refused before do is asked. Offer a form only where {{if not .ReadOnly}}.
 package dashboard

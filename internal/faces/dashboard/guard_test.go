@@ -83,11 +83,11 @@ func TestAFormOfAnotherSiteOrAnOlderOneDoesNothing(t *testing.T) {
 		status              int
 		want                string
 	}{
-		"as a browser tells of it": {d.dashboard.csrf, "Sec-Fetch-Site", "cross-site", 403, "sent by another site, and nothing was done"},
-		"by its origin":            {d.dashboard.csrf, "Origin", "https://evil.example.com", 403, "sent by another site, and nothing was done"},
-		"of a site beside it":      {d.dashboard.csrf, "Sec-Fetch-Site", "same-site", 403, "sent by another site, and nothing was done"},
+		"as a browser tells of it": {d.dashboard.formToken(), "Sec-Fetch-Site", "cross-site", 403, "sent by another site, and nothing was done"},
+		"by its origin":            {d.dashboard.formToken(), "Origin", "https://evil.example.com", 403, "sent by another site, and nothing was done"},
+		"of a site beside it":      {d.dashboard.formToken(), "Sec-Fetch-Site", "same-site", 403, "sent by another site, and nothing was done"},
 		"without the text":         {"", "", "", 403, "load its page again"},
-		"with another text":        {d.dashboard.csrf + "x", "", "", 403, "load its page again"},
+		"with another text":        {d.dashboard.formToken() + "x", "", "", 403, "load its page again"},
 		"too large":                {strings.Repeat("x", maxForm), "", "", 400, "at most 256 KiB, and nothing was done"},
 	} {
 		request := d.request("POST", home+"model/disable", url.Values{"csrf": {test.csrf}, "uid": {"a"}})
@@ -98,7 +98,7 @@ func TestAFormOfAnotherSiteOrAnOlderOneDoesNothing(t *testing.T) {
 		failIf(t, response.StatusCode != test.status || !strings.Contains(text, test.want),
 			"%s: expected %d, found %s %s", name, test.status, response.Status, text)
 	}
-	if status, _ := d.status(home + "model/disable?uid=a&csrf=" + d.dashboard.csrf); status != 404 {
+	if status, _ := d.status(home + "model/disable?uid=a&csrf=" + d.dashboard.formToken()); status != 404 {
 		t.Errorf("expected no action by a link, found %d", status)
 	}
 	failIf(t, d.Model("a")["refresh_disabled_until_update"] != "", "expected a model that nobody has disabled")
@@ -131,7 +131,7 @@ func TestWithoutTheTokenNothingIsShown(t *testing.T) {
 		response, _ = d.ask(request)
 		failIf(t, response.StatusCode != 401 || response.Header.Get("WWW-Authenticate") != "Bearer", "%s: expected 401, found %s", path, response.Status)
 	}
-	if response, _ := d.ask(d.request("POST", home+"model/run", url.Values{"csrf": {d.dashboard.csrf}, "uid": {"a"}})); response.StatusCode != 401 {
+	if response, _ := d.ask(d.request("POST", home+"model/run", url.Values{"csrf": {d.dashboard.formToken()}, "uid": {"a"}})); response.StatusCode != 401 {
 		t.Errorf("expected 401, found %s", response.Status)
 	}
 	expect(t, d.page("/login"), `<label for="token">`)
@@ -247,7 +247,7 @@ func TestWhoSignsOutIsOutWithEveryCopyOfTheCookieAndNobodyElseIs(t *testing.T) {
 	got = status(other)
 	failIf(t, got != 200, "expected the other one signed in, found %d", got)
 	d.Clock.Turn(sessionTime)
-	d.dashboard.auth.end(d.dashboard.auth.session())
+	d.dashboard.auth.end(d.dashboard.auth.session(&d.dashboard.auth.tokens[0]))
 	left := len(d.dashboard.auth.ended)
 	failIf(t, left != 1, "expected what is over forgotten, found %d", left)
 }

@@ -27,6 +27,8 @@ const (
 	restFactor = 9
 )
 
+const streamType = "text/event-stream"
+
 // streams are the open pages. Those of one address share a subscription, which ends with the last of them. It is safe for concurrent use.
 type streams struct {
 	tick  time.Duration
@@ -175,7 +177,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		return
 	}
 	defer d.streams.leave(client, address, one)
-	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Content-Type", streamType)
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for more
 	out := http.NewResponseController(w)
 	ctx, cancel := context.WithTimeout(r.Context(), streamTime)

@@ -102,6 +102,7 @@ type frame struct {
 	Queues   []link // of the queues, if there are several
 	ReadOnly bool
 	Session  bool   // there is a token, so that one can sign out
+	By       string // the name of the token; "": there is none
 	CSRF     string // stands in each form, see the template guard
 	Here     string // the address of this page, for the field back of a form
 	Stream   string // the address of the live fragments; "": nothing is live
@@ -137,7 +138,7 @@ type link struct {
 
 func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
 	f := &frame{
-		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: d.config.ReadOnly, Session: d.config.Token != "", CSRF: d.csrf,
+		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name, CSRF: session.csrf,
 		Here: here(site, page, query),
 	}
 	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
@@ -233,11 +234,11 @@ func (d *Dashboard) Handler() http.Handler {
 	for _, action := range actions {
 		onSite(http.MethodPost, action.path, func(w http.ResponseWriter, r *http.Request, site *site) { d.act(w, r, site, &action) })
 	}
-	return d.guard(mux)
+	return d.guard(compressed(mux))
 }
 
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
-	f := &frame{Title: "Not found", Here: "/", Session: d.config.Token != "", Problem: "There is no such page, or no such queue in this dashboard."}
+	f := &frame{Title: "Not found", Here: "/", Session: len(d.auth.tokens) > 0, Problem: "There is no such page, or no such queue in this dashboard."}
 	for _, site := range d.sites.all() {
 		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.Link("")})
 	}

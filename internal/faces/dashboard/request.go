@@ -31,7 +31,7 @@ type request struct {
 }
 
 func (d *Dashboard) newRequest(site *site, session session, query url.Values) *request {
-	return &request{site: site, session: session, zone: cmp.Or(session.zone, time.UTC), operator: operate.Operator{Queue: site.queue, By: d.config.By}, query: query, clock: d.config.Clock, plays: d.plays}
+	return &request{site: site, session: session, zone: cmp.Or(session.zone, time.UTC), operator: operate.Operator{Queue: site.queue, By: session.by}, query: query, clock: d.config.Clock, plays: d.plays}
 }
 
 func (req *request) get(name string) string { return req.query.Get(name) }

@@ -111,7 +111,7 @@ func (d *visitor) status(path string) (int, string) {
 // post sends a form as the page with it would.
 func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 	d.t.Helper()
-	form := url.Values{"csrf": {d.dashboard.csrf}}
+	form := url.Values{"csrf": {d.dashboard.formToken()}}
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
