@@ -35,4 +35,3 @@ func TestADispatcherThatMayNotNoteTheHourStartsAllTheSame(t *testing.T) {
 		failIf(t, round.Started != 1, "want it started, got %+v", round)
 	})
 }
-
