@@ -94,7 +94,7 @@ var charts = []struct {
 	{"In line for a worker", []store.Metric{store.MetricInput}, []key{{"start", "in line"}}},
 	{"Longest wait of a due model", []store.Metric{store.MetricWait}, []key{{"start", "longest wait"}}},
 	{"Failing models", []store.Metric{store.MetricFailing}, []key{{"failure", "failing"}}},
-	{"Freshness", []store.Metric{store.MetricFresh, store.MetricNever, store.MetricLate, store.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
+	{"Fresh, late and stale models", []store.Metric{store.MetricFresh, store.MetricNever, store.MetricLate, store.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
 }
 
 // draw makes the charts of the period that is asked for.
