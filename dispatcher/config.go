@@ -42,7 +42,7 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	c.Owner = cmp.Or(c.Owner, store.NewOwner())
+	c.Owner = cmp.Or(c.Owner, store.NewOwner(c.Clock))
 	c.Batch = cmp.Or(c.Batch, 500)
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)

@@ -37,7 +37,7 @@ type Config struct {
 
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
-	c.Owner = cmp.Or(c.Owner, store.NewOwner())
+	c.Owner = cmp.Or(c.Owner, store.NewOwner(c.Clock))
 	c.Batch = cmp.Or(c.Batch, 100)
 	c.Lease = cmp.Or(c.Lease, 10*time.Second)
 	c.Tick = cmp.Or(c.Tick, min(time.Second, c.Lease/4))

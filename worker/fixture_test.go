@@ -238,7 +238,7 @@ type faulty struct {
 	before func(call string) // is called first; the call waits for it, whatever happens to its context
 	take   func(taking store.TakeRequest) (store.Taken, error)
 	push   func(owner string, answers []store.Answer) error
-	beat   func(owner string) (time.Time, bool, error)
+	beat   func(owner string) (store.Taken, error)
 	look   func() ([]store.ExpiredWorker, error)
 	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
@@ -282,7 +282,7 @@ func (f *faulty) Answer(ctx context.Context, owner string, answers []store.Answe
 	return f.Queue.Answer(ctx, owner, answers)
 }
 
-func (f *faulty) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
+func (f *faulty) Heartbeat(ctx context.Context, owner string) (store.Taken, error) {
 	if beat := hook(f, "heartbeat", &f.beat); beat != nil {
 		return beat(owner)
 	}

@@ -24,17 +24,39 @@ func (s *session) beat(ctx context.Context) {
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.config.Heartbeat)
 		defer cancel()
-		now, known, err := s.queue.Heartbeat(ctx, owner)
+		taken, err := s.queue.Heartbeat(ctx, owner)
 		switch {
 		case err != nil:
 			return err
-		case !known:
+		case taken.Forgotten:
 			return s.forgotten(ctx, owner)
-		case !s.heartbeats.even(now, s.config.Lease):
+		}
+		s.hear(taken.Order)
+		if !s.heartbeats.even(taken.Now, s.config.Lease) {
 			return nil
 		}
-		return s.look(ctx, owner, now)
+		return s.look(ctx, owner, taken.Now)
 	})
+}
+
+// hear does what an operator asks, and reports whether there is an order. Redis itself gives nothing to a pool with an order, so being quiet is only
+// told here.
+func (s *session) hear(order store.PoolOrder) bool {
+	asked := order.Verb != ""
+	if s.slots.order.Swap(order) == order {
+		return asked
+	}
+	log := s.config.Log.Info().Str("by", order.By)
+	switch order.Verb {
+	case "":
+		log.Msg("worker: takes attempts again, as an operator asked")
+	case store.PoolStop:
+		log.Msg("worker: stops, as an operator asked")
+		s.slots.stop()
+	default:
+		log.Msg("worker: takes no new attempts, as an operator asked")
+	}
+	return asked
 }
 
 // even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
@@ -105,6 +127,8 @@ func (s *session) resign(ctx context.Context) {
 // An owner that was forgotten never comes back: the session goes on under another name, so that nothing that is still under way
 // about the old one can be mistaken for news of the new one.
 type takenList struct {
+	clock func() time.Time // nil: names do not tell since when
+
 	mu      sync.Mutex
 	owner   string         // guarded by mu
 	known   bool           // guarded by mu: Redis has heard of owner
@@ -114,8 +138,8 @@ type takenList struct {
 	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
 }
 
-func newTakenList() *takenList {
-	return &takenList{owner: store.NewOwner(), entries: map[string]int{}, gone: map[string]int{}}
+func newTakenList(owner string, clock func() time.Time) *takenList {
+	return &takenList{clock: clock, owner: owner, entries: map[string]int{}, gone: map[string]int{}}
 }
 
 // name returns the owner; false: Redis has not heard of it yet.
@@ -188,6 +212,6 @@ func (l *takenList) forget(owner string) bool {
 	if l.owner != owner {
 		return false
 	}
-	l.owner, l.known, l.doubt, l.entries, l.count = store.NewOwner(), false, false, map[string]int{}, 0
+	l.owner, l.known, l.doubt, l.entries, l.count = store.NewOwner(l.clock), false, false, map[string]int{}, 0
 	return true
 }

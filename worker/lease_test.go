@@ -94,13 +94,13 @@ func observe(queue Queue) *observed {
 	return &observed{queue, make(chan struct{}), make(chan []store.ExpiredWorker, 1)}
 }
 
-func (o *observed) Heartbeat(ctx context.Context, owner string) (time.Time, bool, error) {
-	now, known, err := o.Queue.Heartbeat(context.WithoutCancel(ctx), owner)
+func (o *observed) Heartbeat(ctx context.Context, owner string) (store.Taken, error) {
+	taken, err := o.Queue.Heartbeat(context.WithoutCancel(ctx), owner)
 	select {
 	case o.beats <- struct{}{}:
 	default:
 	}
-	return now, known, err
+	return taken, err
 }
 
 func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
@@ -153,7 +153,7 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, clock := standstill(t, server)
 		b := newBench()
-		cut := &faulty{Queue: r, beat: func(string) (time.Time, bool, error) { return time.Time{}, false, errBroken }}
+		cut := &faulty{Queue: r, beat: func(string) (store.Taken, error) { return store.Taken{}, errBroken }}
 		config := brief()
 		config.Concurrency = 1
 		lost := run(t, cut, config, b.handle)
@@ -214,7 +214,7 @@ func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
 }
 
 func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
-	l := newTakenList()
+	l := newTakenList(store.NewOwner(nil), nil)
 	receive := func(most int, whole bool, entries ...string) []string {
 		taking := l.ask(most)
 		return l.receive(taking, store.Taken{Entries: entries, Whole: whole})
@@ -247,7 +247,7 @@ func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
 }
 
 func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
-	l := newTakenList()
+	l := newTakenList(store.NewOwner(nil), nil)
 	asked := l.ask(2)
 	first, second := l.forget(asked.Owner), l.forget(asked.Owner)
 	failIf(t, !first || second, "lost %v, then %v; want once", first, second)
@@ -258,7 +258,7 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 }
 
 func TestAnEntryThatWasAnsweredWhileTheWholeListWasOnItsWayIsNotNew(t *testing.T) {
-	l := newTakenList()
+	l := newTakenList(store.NewOwner(nil), nil)
 	asked := l.ask(2)
 	fresh := l.receive(asked, store.Taken{Entries: []string{"a"}})
 	stopIf(t, len(fresh) != 1, "want it new, got %q", fresh)
@@ -325,7 +325,7 @@ func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
 	} {
 		pool, err := New(&faulty{Queue: nopQueue{}, look: look}, newBench().handle, quick())
 		must(t, err)
-		s := newSession(t.Context(), pool, pool.queues[0], newSlots(&pool.config))
+		s := newSession(t.Context(), pool, pool.queues[0], "own", newSlots(&pool.config, func() {}))
 		err = s.look(t.Context(), "own", time.Time{})
 		s.cancel(nil)
 		failIf(t, !errors.Is(err, errBroken), "got %v, want the error of Redis", err)

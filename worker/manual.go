@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 // ManualPool is a pool that does nothing by itself: whoever holds it says when it takes attempts, tells what became of them and looks at their
@@ -18,7 +20,8 @@ func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Con
 	if err != nil {
 		return nil, err
 	}
-	return &ManualPool{newSession(context.WithoutCancel(ctx), pool, queue, newSlots(&pool.config))}, nil
+	slots := newSlots(&pool.config, func() {}) // whoever holds it stops it
+	return &ManualPool{newSession(context.WithoutCancel(ctx), pool, queue, store.NewOwner(pool.config.Clock), slots)}, nil
 }
 
 // Free is how many slots are free.

@@ -22,8 +22,8 @@ type Queue interface {
 	Answer(ctx context.Context, owner string, answers []store.Answer) ([]store.Code, error)
 	// Fences reads what each of the models is running, and the clock.
 	Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error)
-	// Heartbeat is a heartbeat; false: the pool is forgotten and has lost what it had taken.
-	Heartbeat(ctx context.Context, owner string) (time.Time, bool, error)
+	// Heartbeat is a heartbeat. Forgotten: the pool has lost what it had taken.
+	Heartbeat(ctx context.Context, owner string) (store.Taken, error)
 	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
 	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 	// Requeue requeues what a dead pool had taken: at the head of the input list.
@@ -94,7 +94,7 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 	return &Pool{queues: queues, handler: handler, config: config}, nil
 }
 
-// Run works until ctx ends, and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
+// Run works until ctx ends, or an operator stops the pool (refreshd worker stop), and then stops in two steps: it takes nothing more and gives the work in hand the grace to finish;
 // then, or as soon as Hurry is closed, it ends the contexts with ErrShutdown and hands back what did not succeed. It returns when
 // all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
 //
@@ -108,11 +108,13 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 // The error says how many handlers ignored their context and were abandoned, and how many messages could not be pushed. Run
 // may be called again, also while another call is running.
 func (p *Pool) Run(ctx context.Context) error {
-	slots := newSlots(&p.config)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	slots, owner := newSlots(&p.config, stop), store.NewOwner(p.config.Clock) // one name in all parts, so that operators see one pool
 	errs := make([]error, len(p.queues))
 	var sessions sync.WaitGroup
 	for i, queue := range p.queues {
-		s := newSession(context.WithoutCancel(ctx), p, queue, slots)
+		s := newSession(context.WithoutCancel(ctx), p, queue, owner, slots)
 		sessions.Go(func() { errs[i] = s.run(ctx) })
 	}
 	sessions.Wait()

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/internal/backoff"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -22,6 +24,7 @@ type session struct {
 	slots   *slots
 
 	unreadable backoff.Sampler // takeAll only
+	quiet      bool            // takeAll only: the last take brought an order
 	heartbeats heartbeats      // beat only
 
 	ctx    context.Context // parent of every attempt's context
@@ -31,18 +34,22 @@ type session struct {
 	executions sync.Map // the keys are *execution
 }
 
-// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
+// slots are what all sessions of a call of Pool.Run share: room for so many attempts, the turn to fill it, and what an operator asks for.
 type slots struct {
 	tokens chan struct{} // holds one for each execution
 	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
+	stop   func()        // ends the call
+	order  atomic.Value  // the store.PoolOrder that was heard last
 }
 
-func newSlots(c *Config) *slots {
-	return &slots{make(chan struct{}, c.Concurrency), make(chan struct{}, 1)}
+func newSlots(c *Config, stop func()) *slots {
+	s := &slots{tokens: make(chan struct{}, c.Concurrency), turn: make(chan struct{}, 1), stop: stop}
+	s.order.Store(store.PoolOrder{})
+	return s
 }
 
-func newSession(background context.Context, p *Pool, queue Queue, slots *slots) *session {
-	s := &session{Pool: p, queue: queue, taken: newTakenList(), overdue: make(chan struct{}, 1), slots: slots}
+func newSession(background context.Context, p *Pool, queue Queue, owner string, slots *slots) *session {
+	s := &session{Pool: p, queue: queue, taken: newTakenList(owner, p.config.Clock), overdue: make(chan struct{}, 1), slots: slots}
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(queue, s.taken, &p.config)
 	return s
@@ -64,7 +71,11 @@ func (s *session) takeAll(ctx context.Context) {
 		if answers || len(s.queues) == 1 {
 			found, err = s.takeInTurn(ctx)
 		}
-		if err == nil && !found {
+		switch {
+		case err != nil || found:
+		case s.quiet: // the next take hears whether it still is
+			backoff.Rest(ctx, s.config.Heartbeat, nil)
+		default:
 			_, err = s.queue.WaitInput(context.WithoutCancel(ctx))
 		}
 		answers = err == nil
@@ -97,6 +108,7 @@ func (s *session) takeInTurn(ctx context.Context) (found bool, err error) {
 func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error) {
 	whole := context.WithoutCancel(ctx)
 	asked := s.taken.ask(free)
+	asked.Order, _ = s.slots.order.Load().(store.PoolOrder)
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
@@ -105,6 +117,7 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 	case taken.Forgotten:
 		return true, s.forgotten(whole, asked.Owner)
 	}
+	s.quiet = s.hear(taken.Order)
 	entries := s.taken.receive(asked, taken)
 	executions := s.decode(asked.Owner, entries)
 	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the

@@ -246,7 +246,7 @@ func (a *app) preflight(ctx context.Context, queue *store.Queue, flags *loopFlag
 // runDaemon runs a daemon until ctx ends, and then for no longer than the grace. A worker bounds the time of its own end.
 func (a *app) runDaemon(ctx context.Context, name string, queue *store.Queue, loop daemon, grace time.Duration) error {
 	var err error
-	if _, ok := loop.(*worker.Pool); ok {
+	if _, ok := loop.(*workerPool); ok {
 		err = loop.Run(ctx)
 	} else {
 		err = bounded(ctx, loop, grace, hurryOf(ctx))

@@ -52,7 +52,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 		"failure 1 of 4 (HTTP 503) at 07:01; delay 0s; 07:01 would end 08:01, before planned 09:00 (before); align_planned: 07:01",
 		"failure 2 of 4 (timeout) at 08:01; delay 10m; 08:11 would end 09:11, after planned 09:00 (overlaps start); align_planned: 09:00",
 		"now, 08:20: scheduled: starts in 40m",
-		"refresh at 09:00 (in 40m), because: retry 2 of 3 waits for planned, would overlap",
+		"refresh at 09:00 (in 40m), because: retry 2/3 +10m, planned first: overlaps start",
 		`fails by "timeout"; 0 other models fail by it: refreshd failures show f77d1bb58da8`,
 		"gives up at Mon 12 Jan 06:00:40 (in 6d 21h) if it does not succeed before",
 	}
@@ -65,12 +65,12 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 	}
 	wantJSON := map[string]any{
 		"uid": "a", "status": "scheduled", "refresh_at": "2026-01-05T08:00:00.000Z",
-		"refresh_why": "retry 2 of 3 waits for planned, would overlap", "gives_up_at": "2026-01-12T05:00:40.000Z", "missing": nil, "waits_for": "",
+		"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "gives_up_at": "2026-01-12T05:00:40.000Z", "missing": nil, "waits_for": "",
 		"next": map[string]any{
 			"start_at": "2026-01-05T08:00:00.000Z", "give_up": nil,
 			"success": at("2026-01-05T08:00:00.000Z", "2026-01-05T15:00:00.000Z", "planned", 0),
-			"failure": at("2026-01-05T08:00:00.000Z", "2026-01-05T08:05:00.000Z", "retry 3 of 3 after 5m, ends before planned", 3),
-			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3 of 3 after 5m, ends before planned", 3),
+			"failure": at("2026-01-05T08:00:00.000Z", "2026-01-05T08:05:00.000Z", "retry 3/3 +5m, before planned", 3),
+			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3/3 +5m, before planned", 3),
 		},
 	}
 	equal(t, wantJSON, got)
@@ -102,18 +102,18 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 	expectContains(t, s.do("explain", "a"),
 		"now, 09:30: processing: a worker has it, deadline in 30m\nattempt 3 runs since 09:00 (30m ago), deadline 10:00 (in 30m)\n",
 		"next: the running attempt ends\n", "  if it succeeds: refresh at 16:00 (in 6h 30m), planned\n",
-		"  if it fails: refresh at 09:35 (in 5m), retry 3 of 3 after 5m, ends before planned\n",
-		"  if it is lost, at 10:00 (in 30m): refresh at 10:05 (in 35m), retry 3 of 3 after 5m, ends before planned\n")
+		"  if it fails: refresh at 09:35 (in 5m), retry 3/3 +5m, before planned\n",
+		"  if it is lost, at 10:00 (in 30m): refresh at 10:05 (in 35m), retry 3/3 +5m, before planned\n")
 
 	s.answer("08:30:00", "failure", "a")
 	s.dispatch("08:35:00")
 	expectContains(t, s.do("explain", "a"),
-		`  if it fails: disabled until the next update, disabled after 4 failures, no retry left; the owner reads "Cannot refresh after 4 attempts"`+"\n")
+		`  if it fails: disabled until the next update, final: exhausted after 4; the owner reads "Cannot refresh after 4 attempts"`+"\n")
 
 	s.answer("08:40:00", "failure", "a", `"reason":"no\u001b[2J feed"`)
 	s.queue.Redis.HSet(t.Context(), s.queue.Store.Keys.Model("a"), "refresh_disabled_user_friendly_reason", "Cannot refresh after 4 attempts\x1b[2J")
 	text := s.do("explain", "a")
-	expectContains(t, text, "failure 4 of 4 (no [2J feed) at 09:40; next: nothing (disabled after 4 failures, no retry left)\n",
+	expectContains(t, text, "failure 4 of 4 (no [2J feed) at 09:40; next: nothing (final: exhausted after 4)\n",
 		"disabled until the next update: Cannot refresh after 4 attempts", "next: nothing, until it is saved, enabled or run by hand\n")
 	failIf(t, strings.ContainsAny(text, "\x1b"), "expected no control characters, found %q", text)
 
@@ -135,14 +135,14 @@ func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 	s.dispatch("06:00:00")
 	s.answer("06:05:00", "failure", "a")
 	expectContains(t, s.do("explain", "a"), "refresh at 09:00 (in 2h 55m), because: gives up then: no success for 3h\n",
-		"next: at 09:00 (in 2h 55m) disabled until the next update, disabled, no success for 3h; the owner reads \"Cannot refresh")
+		"next: at 09:00 (in 2h 55m) disabled until the next update, final: no success for 3h; the owner reads \"Cannot refresh")
 }
 
 func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\npolicy: {timeout: 1h, retries: {strategy: fixed, base: 10m, count: 5}, jitter: 0.2}\n")
 	expectContains(t, s.do("explain", "a"), "a: refreshed when it is saved or run; all times are in UTC\n",
-		"  if it fails: refresh at 05:10 (in 10m), retry 1 of 5 after 10m; jitter may move a delay by 20%\n")
+		"  if it fails: refresh at 05:10 (in 10m), retry 1/5 +10m, none planned; jitter may move a delay by 20%\n")
 	s.dispatch("05:00:00")
 	foretold := s.object("explain", "a")["next"].(map[string]any)["failure"].(map[string]any)["refresh_at"]
 	failIf(t, foretold == "2026-01-05T05:10:00.000Z", "expected the jitter of a running attempt to be known")

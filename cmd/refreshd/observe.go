@@ -89,18 +89,21 @@ type checkedQueue struct {
 }
 
 // checked returns the parts of a queue with their calls noted. A part that waits for its turn calls nothing,
-// so that the worker gets on as long as any part of it does.
-func (a *app) checked(queue *store.Queue, config worker.Config) []worker.Queue {
-	queues, tick := make([]worker.Queue, len(queue.Parts)), config.WithDefaults().FenceEvery
+// so that the worker gets on as long as any part of it does. drop takes them out of the health checks.
+func (a *app) checked(queue *store.Queue, config worker.Config) (queues []worker.Queue, drop func()) {
+	queues = make([]worker.Queue, len(queue.Parts))
+	tick := config.WithDefaults().FenceEvery
 	steady := a.checks.Loop(a.loopName("worker", queue.Name), tick, false)
+	checks := []*health.Progress{steady}
 	for i, part := range queue.Parts {
 		name := a.loopName("", queue.Name)
 		if len(queue.Parts) > 1 {
 			name = " " + part.Keys.Queue
 		}
-		queues[i] = &checkedQueue{part.Pool(), steady, a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)}
+		taking, pushing := a.checks.Loop("taking"+name, tick, true), a.checks.Loop("pushing"+name, tick, true)
+		queues[i], checks = &checkedQueue{part.Pool(), steady, taking, pushing}, append(checks, taking, pushing)
 	}
-	return queues
+	return queues, func() { a.checks.Drop(checks...) }
 }
 
 // begin notes one call for the worker as a whole and for one of its parts. The returned function notes what it came to.
@@ -129,7 +132,7 @@ func (q *checkedQueue) Fences(ctx context.Context, uids []string) (fences []stor
 	return q.Queue.Fences(ctx, uids)
 }
 
-func (q *checkedQueue) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+func (q *checkedQueue) Heartbeat(ctx context.Context, owner string) (taken store.Taken, err error) {
 	defer q.begin(nil)(&err)
 	return q.Queue.Heartbeat(ctx, owner)
 }

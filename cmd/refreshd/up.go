@@ -143,7 +143,7 @@ type daemons struct {
 // prepareDaemons checks the flags of all daemons, and returns what builds them.
 func (a *app) prepareDaemons(ctx context.Context, flags *upFlags, args []string) (func(*store.Queue) (*daemons, error), error) {
 	if flags.poller.Owner == "" {
-		flags.poller.Owner = store.NewOwner()
+		flags.poller.Owner = store.NewOwner(time.Now)
 	}
 	dispatcher, err := a.prepareDispatcher(&flags.loop, flags.dispatcher)
 	if err != nil {

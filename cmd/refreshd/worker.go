@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/worker"
 	"github.com/refreshd/refreshd/worker/handlers"
@@ -87,12 +88,24 @@ func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFla
 		if a.traces != nil {
 			config.Trace = a.traces.Run(queue.Name)
 		}
-		pool, err := worker.NewForParts(a.checked(queue, config), a.metrics.Work(queue.Name, handlers[queue.Name]), config)
+		queues, drop := a.checked(queue, config)
+		pool, err := worker.NewForParts(queues, a.metrics.Work(queue.Name, handlers[queue.Name]), config)
 		if err == nil {
 			a.metrics.Pool(queue.Name, pool, config.WithDefaults().Concurrency)
 		}
-		return pool, err
+		return &workerPool{pool, drop}, err
 	}, nil
+}
+
+// workerPool leaves the health checks when it ends: an operator may stop it alone.
+type workerPool struct {
+	*worker.Pool
+	drop func()
+}
+
+func (p *workerPool) Run(ctx context.Context) error {
+	defer p.drop()
+	return p.Pool.Run(ctx)
 }
 
 // handler is what exactly one of --exec, --http and --fetch asks for. Each of several queues has a directory of its own to fetch into, as
@@ -147,5 +160,33 @@ func workerCommand(a *app) *cobra.Command {
 	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs
 	own.bind(command.Flags())
+	command.Long = `Refresh models: run a program, call a web service, or download. refreshd worker ls shows the workers of a queue, refreshd worker quiet, resume and stop ask
+one, or all of a HOST or of a process HOST:PID. They obey with their next heartbeat, within a second.`
+	command.AddCommand(
+		lists(a, "List the workers that send heartbeats, with what each has in hand", func(o operate.Operator, ctx context.Context) ([]*operate.WorkerPool, error) {
+			return operate.ReadPools(ctx, o.Queue, "")
+		}, poolHeader, poolRow),
+		a.orderCommand(store.PoolQuiet, "quiet NAME", "Let a worker take no new attempts, and finish what it has",
+			"A quiet worker goes on with its heartbeats, until refreshd worker resume or stop. So it can be watched until it has nothing in hand."),
+		a.orderCommand("", "resume NAME", "Let a quiet worker take attempts again", ""),
+		a.orderCommand(store.PoolStop, "stop NAME", "Stop a worker as SIGTERM does",
+			`It finishes what it has within its --grace, hands back the rest, uncounted, and ends with exit code 0. systemd with Restart=always and Kubernetes start it anew:
+there, scale it down instead. A process that serves several queues has a worker for each, and ends with the last. Of refreshd up only the worker ends.`))
+	return command
+}
+
+var poolHeader = []any{"WORKER", "STATE", "IN HAND", "SINCE", "LAST HEARTBEAT", "ASKED BY"}
+
+func poolRow(p **operate.WorkerPool) []any {
+	return []any{(*p).Name, (*p).State(), (*p).Taken, (*p).Since, (*p).LastSignAt, (*p).OrderBy}
+}
+
+// orderCommand asks workers for something.
+func (a *app) orderCommand(verb, use, short, long string) *cobra.Command {
+	command := a.operates(use, short, cobra.ExactArgs(1), func(ctx context.Context, o operate.Operator, names []string) error {
+		return table(a, poolHeader, poolRow)(operate.OrderPools(ctx, o, verb, names[0]))
+	})
+	command.Long = long
+	a.bindBy(command.Flags())
 	return command
 }

@@ -38,6 +38,7 @@ const (
 	ListHolds
 	RemoveUsedPolicy
 	SetUsedQueue
+	ListWorkers
 	Remedies // how many there are
 )
 
@@ -61,6 +62,7 @@ var say = [Remedies][Faces]string{
 	ListHolds:        {CommandLine: "To see all holds: refreshd hold ls", Dashboard: `The page "Steering" shows all holds.`},
 	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
 	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
+	ListWorkers:      {CommandLine: "To see all workers: refreshd worker ls", Dashboard: `The page "Running" shows all workers.`},
 }
 
 // Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Of.

@@ -53,6 +53,7 @@ type Keys struct {
 	Dispatchers     string `key:":dispatchers" type:"zset"`     // name of a dispatcher to its last heartbeat
 	Pollers         string `key:":pollers" type:"zset"`         // owner of a claimed list to its last heartbeat
 	Workers         string `key:":workers" type:"zset"`         // owner of a taken list to its last heartbeat
+	Orders          string `key:":orders" type:"hash"`          // owner of a taken list to what an operator asks of it
 	Front           string `key:":front" type:"list"`           // what stood first in the input list, by its ticket, when it was first seen there and when last; capped
 	Wake            string `key:":wake" type:"list"`            // at most one token, which calls a dispatcher that waits
 
@@ -62,7 +63,6 @@ type Keys struct {
 	Undelivered string `key:":undelivered" type:"list"` // messages that could not be delivered, oldest first, capped
 	Rejected    string `key:":rejected" type:"list"`    // messages that could not be handled, with the reason and the raw bytes, capped
 	Stats       string `key:":stats" type:"hash"`       // counters
-	Hours       string `key:":hours" type:"hash"`       // hour in UTC, or day, to what was counted and held when it began, for 90 days
 }
 
 func newKeys(queue string) Keys {

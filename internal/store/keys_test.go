@@ -33,8 +33,8 @@ func TestEachKeyIsWrittenAsDocumented(t *testing.T) {
 		"Due": "q:due", "Urgent": "q:urgent", "Disabled": "q:disabled", "Errors": "q:errors", "Error": "q:error:u", "PastErrors": "q:past_errors", "Limit": "q:limit:u", "Rate": "q:rate:u", "Circuit": "q:circuit:u", "Limits": "q:limits", "Calendars": "q:calendars", "Failing": "q:failing", "StaleAt": "q:stale_at", "Late": "q:late", "Stale": "q:stale", "Gates": "q:gates", "Holds": "q:holds", "Label": "q:label:u", "Parked": "q:parked", "ParkedBy": "q:parked:u",
 		"Dispatchers": "q:dispatchers", "Running": "q:running", "Policies": "q:policies", "PolicyUses": "q:policy_uses", "Claimed": "q:claimed:u", "Pollers": "q:pollers",
 		"ClaimedCommands": "q:claimed:control", "Leader": "q:holder",
-		"Taken": "q:taken:u", "Workers": "q:workers",
-		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Hours": "q:hours", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "FormerCircuit": "q:brake", "Front": "q:front",
+		"Taken": "q:taken:u", "Workers": "q:workers", "Orders": "q:orders",
+		"Journal": "q:journal", "Outbox": "q:outbox", "Rejected": "q:rejected", "Stats": "q:stats", "Wake": "q:wake", "QueueCircuit": "q:circuit:queue", "FormerCircuit": "q:brake", "Front": "q:front",
 		"Settings": "{q}:settings", "Forwarded": "q:forwarded", "Commands": "q:commands", "Reply": "q:reply:u", "Bulk": "q:bulk:u", "Bulks": "q:bulks", "BulksEnded": "q:bulks_ended",
 		"Recipients": "q:recipients:u", "Notices": "q:notices:u", "Deliveries": "q:deliveries", "Undelivered": "q:undelivered", "Told": "q:told:u",
 	}

@@ -2,11 +2,8 @@ package store
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -129,7 +126,7 @@ func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Du
 // next. A poller that has given a heartbeat within the lease keeps its messages. To adopt those of a living one is harmless: it finds
 // them gone, and nothing is applied twice.
 func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error) {
-	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner)}
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(expired), s.Keys.Claimed(owner), s.Keys.Orders}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), expired, lease.Milliseconds(), "", owner, limit).Int()
 	return max(0, moved), Wrap(err, "adopt messages")
 }
@@ -139,7 +136,7 @@ func (s *Store) Adopt(ctx context.Context, expired, owner string, lease time.Dur
 // It moves nothing, but both must happen in one step: a claim that the poller has given up waiting for may still be executed, and nobody would miss
 // what it brings.
 func (s *Store) Resign(ctx context.Context, owner string) error {
-	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner)}
+	keys := []string{s.Keys.Pollers, s.Keys.Claimed(owner), s.Keys.Claimed(owner), s.Keys.Orders}
 	return Wrap(Run(ctx, s.Clients.Write, moveEntries, keys, s.clockArg(), owner, "", "", "", 0).Err(), "resign poller")
 }
 
@@ -229,17 +226,6 @@ func came(err error, doing string) (bool, error) {
 		return true, nil
 	}
 	return err == nil, Wrap(err, doing)
-}
-
-var noHost = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// NewOwner names a daemon of this process for people: its host and process, with letters behind them that nobody else has.
-func NewOwner() string {
-	host, err := os.Hostname()
-	if host = noHost.ReplaceAllString(host, "-"); err != nil || host == "" {
-		host = "unknown"
-	}
-	return fmt.Sprintf("%.60s:%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 }
 
 // Sender is a part of a queue to which an application sends commands.

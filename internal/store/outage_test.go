@@ -76,7 +76,7 @@ func TestACallThatIsCutOffSaysWhatItWanted(t *testing.T) {
 		{"LRANGE", k.Taken("w1"), "read taken entries: ", requeue},
 		{"TIME", "", "read the clock of redis: ", func() error { return only(live.Pool().Leave(ctx, "w1")) }},
 		{"EVALSHA", "", "requeue entries: ", requeue},
-		{"EVALSHA", "", "give a heartbeat: ", func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err }},
+		{"EVALSHA", "", "give a heartbeat: ", func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err }},
 		{"ZRANGEBYSCORE", "", "read workers: ", func() error { return only(b.Pool().ExpiredWorkers(ctx, b.now, time.Second)) }},
 		{"EVALSHA", "", "push messages to the output list: ", func() error { return only(b.Pool().Answer(ctx, "w1", []Answer{{}})) }},
 		{"EVALSHA", "", "take entries of the input list: ", func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) }},
@@ -117,7 +117,7 @@ func TestAReplyThatNoScriptGivesIsAnError(t *testing.T) {
 	calls := map[string]func() error{
 		"read due models: ":                  func() error { return only(b.ReadDue(ctx, DueRequest{Limit: 1})) },
 		"claim messages: ":                   func() error { return only(b.Claim(ctx, "p1", 0, 1, testLease)) },
-		"give a heartbeat: ":                 func() error { _, _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
+		"give a heartbeat: ":                 func() error { _, err := b.Pool().Heartbeat(ctx, "w1"); return err },
 		"take entries of the input list: ":   func() error { return only(b.Pool().Take(ctx, TakeRequest{Owner: "w1"})) },
 		"measure the circuit of the queue: ": func() error { return only(b.MeasureCircuit(ctx, b.now)) },
 		"commit a batch: ": func() error {

@@ -24,6 +24,8 @@ type TakeRequest struct {
 	Most int
 	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
 	Known int
+	// Order is what a new owner was asked for under its former name, or in another part of the queue.
+	Order PoolOrder
 }
 
 // Taken is what a worker pool gets.
@@ -34,6 +36,8 @@ type Taken struct {
 	Whole bool
 	// Forgotten says that the lease of the pool has expired: all that it had taken was requeued.
 	Forgotten bool
+	// Order is what an operator asks of the pool. With one, nothing is moved.
+	Order PoolOrder
 	// Now is the clock.
 	Now time.Time
 }
@@ -43,13 +47,13 @@ type Taken struct {
 // than the pool knows of. An empty list is no error.
 func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := &s.Keys
-	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers}
-	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 2, keys,
-		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known))
+	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers, k.Orders}
+	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 3, keys,
+		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known), taking.Order.String())
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
 	}
-	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Now: now}, nil
+	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(reply[2]), Now: now}, nil
 }
 
 // Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
@@ -84,11 +88,11 @@ func (s Pool) WaitInput(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Input)
 }
 
-// Heartbeat gives a heartbeat of a worker pool and reads the clock. known is false when its lease has expired: all that
-// it had taken was requeued, and it has to go on under another name.
-func (s Pool) Heartbeat(ctx context.Context, owner string) (now time.Time, known bool, err error) {
+// Heartbeat gives a heartbeat of a worker pool and reads the clock. Forgotten: its lease has expired, all that it had taken was requeued, and it has
+// to go on under another name.
+func (s Pool) Heartbeat(ctx context.Context, owner string) (Taken, error) {
 	taken, err := s.Take(ctx, TakeRequest{Owner: owner})
-	return taken.Now, err == nil && !taken.Forgotten, Wrap(err, "give a heartbeat")
+	return taken, Wrap(err, "give a heartbeat")
 }
 
 // ExpiredWorker is a worker pool that seems to be dead.
@@ -151,7 +155,7 @@ func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error)
 			}
 		}
 	}
-	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
+	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input, s.Keys.Orders}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
 	return max(0, moved), Wrap(err, "requeue entries")
 }

@@ -56,9 +56,9 @@ func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 
 // beats gives a heartbeat and tells whether the pool is known.
 func beats(b *bench) any {
-	now, known, err := b.Pool().Heartbeat(b.t.Context(), "w1")
+	taken, err := b.Pool().Heartbeat(b.t.Context(), "w1")
 	must(b.t, err)
-	return known && now.Equal(b.now)
+	return !taken.Forgotten && taken.Now.Equal(b.now)
 }
 
 func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
@@ -274,19 +274,19 @@ func TestTheClockIsThatOfRedisUnlessItIsReplaced(t *testing.T) {
 		b.seed(keys{":due": scores{"past": float64(last.UnixMilli()), "ahead": float64(ahead.UnixMilli())}})
 		now, errNow := b.Now(ctx)
 		taken, errTake := b.Pool().Take(ctx, TakeRequest{Owner: "w1", New: true, Most: 1})
-		beat, known, errBeat := b.Pool().Heartbeat(ctx, "w1")
+		beat, errBeat := b.Pool().Heartbeat(ctx, "w1")
 		claim, errClaim := b.Claim(ctx, "p1", 0, 1, testLease)
 		due, errDue := b.ReadDue(ctx, DueRequest{Limit: 3})
-		if err := errors.Join(err, errNow, errTake, errBeat, errClaim, errDue); err != nil || !known {
-			t.Fatal(err, known)
+		if err := errors.Join(err, errNow, errTake, errBeat, errClaim, errDue); err != nil || beat.Forgotten {
+			t.Fatal(err, beat)
 		}
-		for i, read := range []time.Time{now, taken.Now, beat, claim.Now, due.Now, b.redis.Time(ctx).Val().UTC()} {
+		for i, read := range []time.Time{now, taken.Now, beat.Now, claim.Now, due.Now, b.redis.Time(ctx).Val().UTC()} {
 			failIf(t, read.Before(last) || read.Location() != time.UTC || i < 5 && read.Nanosecond()%1e6 != 0,
 				"clock %d: %v; want whole milliseconds of UTC from %v on", i, read, last)
 			last = read
 		}
 		state := b.state()
-		expectEqual(t, "heartbeat of a pool", any(scores{"w1": float64(beat.UnixMilli())}), state[":workers"])
+		expectEqual(t, "heartbeat of a pool", any(scores{"w1": float64(beat.Now.UnixMilli())}), state[":workers"])
 		expectEqual(t, "heartbeat of a poller", any(scores{"p1": float64(claim.Now.UnixMilli())}), state[":pollers"])
 		expectEqual(t, "due", list{"past"}, due.Due)
 		expectEqual(t, "next", ahead, due.Next)

@@ -250,8 +250,8 @@ func (s sleepless) ReadDue(ctx context.Context, asked store.DueRequest) (store.D
 // lifeless gives no heartbeats while it waits.
 type lifeless struct{ store.Pool }
 
-func (lifeless) Heartbeat(context.Context, string) (time.Time, bool, error) {
-	return time.Now(), true, nil
+func (lifeless) Heartbeat(context.Context, string) (store.Taken, error) {
+	return store.Taken{Now: time.Now()}, nil
 }
 
 // uncaring leaves the dead alone.

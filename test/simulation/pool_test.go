@@ -188,13 +188,14 @@ func (p *poolRole) beat(ctx context.Context) error {
 	if !p.known {
 		return nil
 	}
-	now, known, err := p.play.queue.Heartbeat(ctx, p.owner)
+	taken, err := p.play.queue.Heartbeat(ctx, p.owner)
 	if err != nil {
 		return err
 	}
-	if !known {
+	if taken.Forgotten {
 		return p.forgotten(ctx)
 	}
+	now := taken.Now
 	gap := now.Sub(p.last)
 	if p.last.IsZero() || gap < 0 || gap > lease/2 {
 		p.steady = now

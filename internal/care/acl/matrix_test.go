@@ -25,8 +25,8 @@ var probes = map[string]map[string]string{
 
 var everyKey = map[string]string{
 	"q-input": "list", "q-output": "list", "q-control": "list", "q:model:m": "hash", "q:payload:m": "string", "q:history:m": "list",
-	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset",
-	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:hours": "hash", "q:brake": "hash", "q:wake": "list",
+	"q:due": "zset", "q:running": "zset", "q:policies": "hash", "q:policy_uses": "hash", "q:claimed:p": "list", "q:pollers": "zset", "q:taken:w": "list", "q:workers": "zset", "q:orders": "hash",
+	"q:journal": "stream", "q:outbox": "stream", "q:rejected": "list", "q:stats": "hash", "q:brake": "hash", "q:wake": "list",
 	"q:claimed:control": "list", "q:holder": "string", "q:forwarded": "hash", "q:commands": "zset", "q:reply:r": "list", "q:bulk:x": "hash", "q:bulks": "zset", "q:bulks_ended": "zset", "q:front": "list", "q:errors": "zset", "q:past_errors": "zset", "q:error:x": "hash",
 	"q:failing": "zset", "q:disabled": "zset", "q:parked": "zset", "q:label:tenant=t1": "set", "q:gates": "zset", "q:parked:hold:h1": "zset", "q:holds": "hash", "q:limits": "hash",
 	"q:calendars": "hash", "q:limit:host=h": "zset", "q:rate:host=h": "string", "q:circuit:host=h": "hash", "q:circuit:queue": "hash",
@@ -39,7 +39,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:hours": "acr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adr",
+		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:circuit:queue": "acf", "q:brake": "df", "q:wake": "a", "q:front": "adr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "acr", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar", "q:bulks": "a",
 	},
@@ -50,7 +50,7 @@ var matrix = map[acl.Role]map[string]string{
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a", "q:forwarded": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
-	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
+	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr", "q:orders": "ac"},
 	acl.Notifier: { // and XACK
 		"q:model:m": "r", "q:payload:m": "r", "q:policies": "f", "q:circuit:queue": "f", "q:outbox": "g",
 		"q:recipients:ops": "acr", "q:notices:ops": "ar", "q:deliveries": "ac", "q:undelivered": "a", "q:told:ops": "a",
@@ -61,8 +61,8 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Operator: {
 		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",
 		"q-input": "cr", "q-output": "ar", "q-control": "ar", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "acrs", "q:running": "acrs",
-		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:journal": "acr", "q:outbox": "ar",
-		"q:rejected": "cr", "q:stats": "cfr", "q:hours": "fr", "q:circuit:queue": "acfr", "q:brake": "fr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
+		"q:policies": "acfr", "q:policy_uses": "acfr", "q:claimed:p": "r", "q:pollers": "ars", "q:taken:w": "cmr", "q:workers": "acrs", "q:orders": "acfr", "q:journal": "acr", "q:outbox": "ar",
+		"q:rejected": "cr", "q:stats": "cfr", "q:circuit:queue": "acfr", "q:brake": "fr", "q:wake": "ar", "q:bulk:x": "acdfr", "q:bulks": "acrs", "q:bulks_ended": "acrs", "q:forwarded": "fr", "q:commands": "crs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "acr", "q:circuit:host=h": "acfr", "q:disabled": "acrs", "q:failing": "acrs", "q:gates": "as", "q:holds": "ar", "q:label:tenant=t1": "acs", "q:limit:host=h": "acrs", "q:limits": "acr",
 		"q:recipients:ops": "ars", "q:notices:ops": "ar", "q:deliveries": "fr", "q:undelivered": "cr", "q:told:ops": "r",
 		"q:parked": "acrs", "q:parked:hold:h1": "acs", "q:rate:host=h": "ar",
@@ -70,8 +70,8 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Viewer: {
 		"q:errors": "rs", "q:past_errors": "rs", "q:error:x": "fr",
 		"q-input": "r", "q-output": "r", "q-control": "r", "q:claimed:control": "r", "q:holder": "r", "q:model:m": "fr", "q:payload:m": "r", "q:history:m": "r", "q:due": "rs", "q:running": "rs",
-		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:journal": "r", "q:outbox": "r",
-		"q:rejected": "r", "q:stats": "fr", "q:hours": "fr", "q:circuit:queue": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
+		"q:policies": "fr", "q:policy_uses": "fr", "q:claimed:p": "r", "q:pollers": "rs", "q:taken:w": "r", "q:workers": "rs", "q:orders": "fr", "q:journal": "r", "q:outbox": "r",
+		"q:rejected": "r", "q:stats": "fr", "q:circuit:queue": "fr", "q:brake": "fr", "q:wake": "r", "q:bulk:x": "fr", "q:bulks": "rs", "q:bulks_ended": "rs", "q:forwarded": "fr", "q:commands": "rs", "q:reply:r": "r", "q:front": "r",
 		"q:calendars": "r", "q:circuit:host=h": "fr", "q:disabled": "rs", "q:failing": "rs", "q:gates": "s", "q:holds": "r", "q:label:tenant=t1": "s", "q:limit:host=h": "rs", "q:limits": "r",
 		"q:recipients:ops": "rs", "q:notices:ops": "r", "q:deliveries": "fr", "q:undelivered": "r", "q:told:ops": "r",
 		"q:parked": "rs", "q:parked:hold:h1": "s", "q:rate:host=h": "r",

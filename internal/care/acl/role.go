@@ -71,7 +71,6 @@ func dispatcher(k scope) part {
 			// It forgets limits that have ended and models that are broken, and thins out the fronts.
 			allow("watch", reading(k.Limits, k.Model(all), k.Front)),
 			allow("hdel", writing(k.Limits)),
-			allow("hgetall hsetnx hset hdel", both(k.Hours)),
 			allow("zrem", writing(k.StaleAt, k.ParkedBy(all), k.Limit(all))),
 		),
 	}
@@ -84,6 +83,7 @@ func poller(k scope) part {
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Taken(all)}},
+			{[]string{"hdel"}, []string{k.Orders}},
 			// Of what operators set, commands change holds alone, and they begin no bulk.
 			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit}},
 			{[]string{"hset", "hincrby"}, []string{k.Policies}},
@@ -176,7 +176,7 @@ func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Leader, k.Notices(all), k.Told(all))
 	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Undelivered, k.Wake, k.Front)
 	sets := reading(k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale, k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Failing, k.Disabled, k.Parked, k.Errors, k.PastErrors, k.Recipients(all))
-	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries)
+	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders)
 	streams := reading(k.Journal, k.Outbox)
 	settings := []string{k.queue.Settings}
 	if k.several {
@@ -207,7 +207,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}, {"order-worker.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected}},
 			{[]string{"ltrim"}, []string{k.Rejected}},

@@ -68,7 +68,7 @@ var workAfterAFlush = map[acl.Role]func(ctx context.Context, s *store.Store) err
 		_, err := s.Claim(ctx, "p", 0, 1, time.Second)
 		return err
 	},
-	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, _, err := s.Pool().Heartbeat(ctx, "w"); return err },
+	acl.Worker:   func(ctx context.Context, s *store.Store) error { _, err := s.Pool().Heartbeat(ctx, "w"); return err },
 	acl.Operator: func(ctx context.Context, s *store.Store) error { return s.Fleet().ProbeScripts(ctx) },
 }
 

@@ -78,7 +78,6 @@ func (f *fleet) demo() {
 		}
 		f.turn(3*time.Minute, answer)
 	}
-	f.planned()
 }
 
 func (f *fleet) steer() {

@@ -168,14 +168,14 @@ func (c *Checks) Loop(name string, tick time.Duration, onDemand bool) *Progress 
 	return p
 }
 
-// Drop forgets a loop that has done its work.
-func (c *Checks) Drop(p *Progress) {
+// Drop forgets loops that have done their work.
+func (c *Checks) Drop(done ...*Progress) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.loops = slices.DeleteFunc(c.loops, func(loop *Progress) bool { return loop == p })
+	c.loops = slices.DeleteFunc(c.loops, func(loop *Progress) bool { return slices.Contains(done, loop) })
 }
 
 // Stop says that the process has been asked to end: it is not ready from now on, and live whatever its loops do.
