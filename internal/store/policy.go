@@ -226,24 +226,33 @@ func (s Report) PolicyText(ctx context.Context, name string) (text string, found
 	return string(canonical), true, nil
 }
 
-// CountPolicies counts the models that use each policy, of at most about so many models in each part; all: there are no others.
+// CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and nothing is counted.
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {
+		k := &part.Keys
+		sizes, err := ReadEach(ctx, part.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
+			func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.ZCard(ctx, key) })
+		sum := int64(0)
+		for _, size := range sizes {
+			sum += size
+		}
+		if all = all && sum <= int64(most); !all || err != nil {
+			return err
+		}
 		looked := 0
-		err := part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
-			if looked >= most {
-				return errCounted
+		err = part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
+			if looked += len(uids); looked > most { // many wait for nothing, and stand in none of the sets
+				return errTooMany
 			}
 			names, err := part.Report().PoliciesOf(ctx, uids)
 			for _, name := range names {
 				uses[cmp.Or(name, DefaultPolicyName)]++
 			}
-			looked += len(uids)
 			return err
 		})
 		models += looked
-		if errors.Is(err, errCounted) {
+		if errors.Is(err, errTooMany) {
 			all, err = false, nil
 		}
 		return err
@@ -251,8 +260,8 @@ func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[stri
 	return uses, models, all, err
 }
 
-// errCounted ends a walk that has counted enough.
-var errCounted = errors.New("counted enough")
+// errTooMany ends a walk over more models than are counted.
+var errTooMany = errors.New("too many to count")
 
 // PolicyUse is when a model was saved with an inline policy last.
 type PolicyUse struct {

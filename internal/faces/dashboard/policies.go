@@ -20,8 +20,8 @@ var (
 // policies are the policies that were stored under a name.
 type policies struct {
 	Policies []policyRow
-	Counted  int  // models that were looked at
-	All      bool // there are no others
+	Counted  int  // models, if all were
+	All      bool // they were counted
 	Inline   int  // of them have a policy of their own
 }
 
@@ -32,7 +32,7 @@ type policyRow struct {
 	Models                 int
 }
 
-// maxCounted bounds the models that are looked at to count those of each policy.
+// maxCounted is of how many models those of each policy are counted: of more, the page would take thousands of calls of Redis.
 const maxCounted = 2000
 
 func readPolicies(ctx context.Context, req *request) (any, error) {
@@ -65,7 +65,7 @@ type storedPolicy struct {
 
 	Name   string
 	Models int
-	All    bool // Models counts all that there are
+	All    bool // they were counted
 }
 
 func readPolicy(ctx context.Context, req *request) (any, error) {
