@@ -19,6 +19,7 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 		d.page(home + path)
 	}
 	must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
+	must(t, testkit.Only(d.queue.Report().Version(t.Context())))
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {
 		expect(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), `role="alert">Redis refused it`, "may not do this. Ask who runs it for a user of the role operator.")
