@@ -29,6 +29,8 @@ type Branch struct {
 	Exhausted bool      `json:"retries_exhausted"` // the retries are used up
 	Disabled  bool      `json:"disabled"`
 	Reason    string    `json:"reason"` // for the owner of a disabled model
+	Trigger   Trigger   `json:"-"`      // the kind of Why
+	Ended     *Attempt  `json:"-"`      // the attempt that ends, with what was decided then; nil: none does
 }
 
 // Possible reports whether the forecast may go this way.
@@ -90,6 +92,6 @@ func branch(at time.Time, decision Decision) Branch {
 	next := &decision.Next
 	return Branch{
 		At: at, RefreshAt: next.RefreshAt, Why: next.Why, AttemptNo: next.AttemptNo,
-		Exhausted: decision.Exhausted, Disabled: next.Disabled, Reason: next.DisabledReason,
+		Exhausted: decision.Exhausted, Disabled: next.Disabled, Reason: next.DisabledReason, Trigger: next.Trigger, Ended: decision.Ended,
 	}
 }

@@ -63,7 +63,7 @@ func TestAModelTellsOfTheNewestRejectedMessageAboutIt(t *testing.T) {
 		poll(q)
 		const told = `type: expected success, failure, user_friendly_status, started, postponed, interrupted, found "dance"`
 		expectContains(t, c.do("model", "get", "a"), "rejected   ", "a message of a worker was rejected at ", told)
-		expectContains(t, c.do("explain", "a"), "a message of a worker was rejected at ", told)
+		expectContains(t, c.do("explain", "a"), "A message of a worker was rejected at ", told)
 		rejected, _ := c.object("model", "get", "a")["rejected"].(map[string]any)
 		equal(t, []any{c.ids()[1], "output", told}, []any{rejected["id"], rejected["source"], rejected["reason"]})
 		other := c.do("explain", "b")

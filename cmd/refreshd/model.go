@@ -165,7 +165,7 @@ func modelPairs(m *operate.Model) [][2]any {
 		return text
 	}
 	return [][2]any{
-		{"uid", m.UID}, {"status", s.StatusText()}, {"fault", m.Fault},
+		{"uid", m.UID}, {"status", string(s.Status)}, {"state", s.StatusText()}, {"fault", m.Fault},
 		{"refresh at", when(m.RefreshAt)}, {"because", m.Why}, {"not before", when(m.NotBefore)}, {"planned at", when(m.PlannedAt)},
 		{"phase", m.Phase}, {"parked by", string(m.ParkedBy)}, {"parked since", when(m.ParkedSince)},
 		{"reserved", strings.Join(m.Reserved, ", ")}, {"counted by", strings.Join(m.CountedBy, ", ")},
@@ -174,7 +174,7 @@ func modelPairs(m *operate.Model) [][2]any {
 		{"worker", m.Worker}, {"again", mark(m.Again, "saved meanwhile: due again when the attempt ends")},
 		{"outdated", mark(m.Outdated, "its payload was replaced: what it reports does not count")},
 		{"worker says", m.UserFriendlyStatus}, {"progress", mark(m.Progress != 0, strconv.Itoa(m.Progress)+"%")},
-		{"freshness", explain.FreshnessText(&r.Model, when)}, {"last success at", when(m.LastSuccessAt)}, {"failing since", when(m.FailingSince)},
+		{"freshness", mark(r.Watched(), string(r.Freshness))}, {"freshness changes", when(r.StaleAt)}, {"last success at", when(m.LastSuccessAt)}, {"failing since", when(m.FailingSince)},
 		{"gives up at", when(m.GivesUpAt)}, {"final failure at", when(m.FinalFailureAt)},
 		{"retries", m.Summary()},
 		{"labels", strings.Join(model.LabelTerms(m.Labels), ", ")}, {"rrule", m.Rule}, {"timezone", m.Timezone}, {"dtstart", m.Dtstart},
@@ -224,21 +224,29 @@ func (a *app) printAttempts(past []model.Attempt) error {
 }
 
 func explainCommand(a *app) *cobra.Command {
+	var trace bool
 	command := a.onStored("explain UID", "Tell why a model refreshes when it does, and what happens next", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
-			e, err := operate.Explain(ctx, o.Queue, uids[0])
+			e, err := operate.Explain(ctx, o.Queue, uids[0], trace)
 			if err != nil {
 				return err
 			}
 			if a.json() {
 				return a.printJSON(e)
 			}
-			for _, line := range append(e.Story, e.Follows...) {
-				fmt.Fprintln(a.stdout, plain(line))
+			fmt.Fprintln(a.stdout, plain(e.Heading))
+			for _, lines := range [][]string{{e.Telling.State, e.Telling.Next, e.Telling.Last}, e.Past, e.Follows, e.Stops, e.Trace} {
+				if len(lines) > 0 {
+					fmt.Fprintln(a.stdout)
+				}
+				for _, line := range lines {
+					fmt.Fprintln(a.stdout, plain(line))
+				}
 			}
 			return nil
 		})
-	command.Long = `Tell the story of a model: what it is and does, how its last attempts ended and what was decided then, with the numbers, and
-what would follow if the next attempt succeeds, fails, or is never answered.`
+	command.Flags().BoolVar(&trace, "trace", false, "tell the rules that decided, with their numbers")
+	command.Long = `Tell in sentences what a model is, what happens next and why, and its last success; then how its last attempts ended, what follows if the
+next one succeeds, fails or is never answered, and what stops it.`
 	return command
 }

@@ -216,7 +216,7 @@ func TestAQueueOfSeveralPartsLivesInACluster(t *testing.T) {
 	d.do("circuit", "set", "queue", "--on")
 	expectContains(t, d.do("stats"), "parts            8\n", "counted create   16\n", "running          7 ")
 	expectContains(t, d.do("model", "history", "m0"), "superseded")
-	expectContains(t, d.do("explain", "m1"), "attempt 1 runs")
+	expectContains(t, d.do("explain", "m1"), "In line for a worker")
 	d.fail(exitFailed, "policy", "rm", "nightly")
 	d.do("model", "rm", "m8", "m9")
 	expectContains(t, d.do("doctor"), "bigtables: 14 models, 0 errors, ")

@@ -207,9 +207,13 @@ type Explanation struct {
 	GivesUpAt  time.Time            `json:"gives_up_at"`
 	Missing    *explain.MissingRole `json:"missing"`
 	WaitsFor   model.Blocker        `json:"waits_for"` // of the next start, if nobody knows when that opens; empty: nothing
-	Story      []string             `json:"story"`
+	Telling    explain.Telling      `json:"telling"`
+	Story      []string             `json:"story"` // what is printed, without what may come next
+	Trace      []string             `json:"trace,omitempty"`
 	Next       Forecasts            `json:"next"`
-	Follows    []string             `json:"-"` // Next for people
+
+	Heading              string   `json:"-"`
+	Past, Follows, Stops []string `json:"-"` // for people: the attempts that ended last, Next, what bears on it
 }
 
 // Forecasts are what may come of the next attempt. Null: that cannot happen.
@@ -221,8 +225,8 @@ type Forecasts struct {
 	GiveUp  *model.Branch `json:"give_up"`
 }
 
-// Explain tells why a model that must be stored refreshes when it does.
-func Explain(ctx context.Context, queue *store.Queue, uid string) (Explanation, error) {
+// Explain tells why a model that must be stored refreshes when it does; trace adds the rules that decided.
+func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (Explanation, error) {
 	e, err := explain.Read(ctx, queue.Of(uid), uid)
 	if err != nil {
 		return Explanation{}, err
@@ -234,10 +238,16 @@ func Explain(ctx context.Context, queue *store.Queue, uid string) (Explanation, 
 		return &b
 	}
 	r, f := e.Record, &e.Forecast
-	return Explanation{
-		r.UID, e.Status, r.RefreshAt, r.Why, r.GivesUpAt(), e.Missing(), e.Gate, e.Story(),
-		Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)}, e.Next(),
-	}, nil
+	told := Explanation{
+		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: r.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
+		Telling: e.Tell(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
+		Heading: e.Heading(), Past: e.Past(), Follows: e.Next(), Stops: e.Stops(),
+	}
+	told.Story = slices.Concat([]string{told.Telling.State, told.Telling.Next, told.Telling.Last}, told.Past, told.Stops)
+	if trace {
+		told.Trace = e.Trace()
+	}
+	return told, nil
 }
 
 // maxNames bounds how many names that begin alike are looked for: more than a screen has.

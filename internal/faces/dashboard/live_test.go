@@ -77,9 +77,9 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 		d := sit(t, server, nil)
 		d.put(failingModel)
 		v := d.view(home + "live/model?uid=a")
-		v.await("model-state", "due: waits for a dispatcher")
+		v.await("model-state", "Due since")
 		d.start()
-		v.await("model-state", "processing")
+		v.await("model-state", "Running since")
 		d.answer("failure", "a", `"reason":"503"`)
 		v.await("model-past", "503")
 		d.put(`"uid":"b"`) // which is not of this page

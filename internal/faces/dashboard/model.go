@@ -205,5 +205,5 @@ func (req *request) describe(ctx context.Context, request *operate.Request) (str
 			return text + ", and does not start yet: " + explain.StopText(&blockers, blocker, until, when) + ".", nil
 		}
 	}
-	return text + ". Now it is " + found.StatusText() + ".", nil
+	return text + ". " + found.StatusText(), nil
 }

@@ -63,7 +63,7 @@ func TestModelsAreListedPageByPageEachOnce(t *testing.T) {
 				failIf(t, len(page) > maxRows, "%s: expected at most %d on a page, found %d", path, maxRows, len(page))
 			}
 		}
-		expect(t, d.page(home+"models?l=tenant%3Dt1"), `value="tenant=t1"`, `href="/q/bigtables/models?l=tenant%3Dt1">tenant=t1</a>`, "scheduled: starts in 23h")
+		expect(t, d.page(home+"models?l=tenant%3Dt1"), `value="tenant=t1"`, `href="/q/bigtables/models?l=tenant%3Dt1">tenant=t1</a>`, "Not refreshed yet.")
 	})
 }
 
@@ -83,10 +83,10 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		d := sit(t, server, nil)
 		d.put(failingModel)
 		d.start()
-		expect(t, d.page(home+"model?uid=a"), "No attempt has ended yet.", "attempt 1 runs since", `src="/q/bigtables/model/next.svg?uid=a&amp;v=`)
+		expect(t, d.page(home+"model?uid=a"), "No attempt has ended yet.", "Running since", `src="/q/bigtables/model/next.svg?uid=a&amp;v=`)
 		d.answer("failure", "a", `"reason":"503"`)
 		page := d.page(home + "model?uid=a")
-		expect(t, page, "<h1>a</h1>", "scheduled: starts in 10m", "failure 1 of 2 (503) at", "if it succeeds: refresh at", "if it fails: disabled until the next update",
+		expect(t, page, "<h1>a</h1>", "Failed once at", "(503)", "If it succeeds: ", "If it fails: it is disabled",
 			"retry 1/1 &#43;10m", "&#34;input_url&#34;: &#34;http://x/y&#34;", `src="/q/bigtables/model/past.svg?uid=a&amp;v=`, "tenant=t1", `<td class="warn">failure</td>`)
 		for path, want := range map[string][]string{
 			"model/past.svg?uid=a": {"<title>a</title>", "failure"}, "model/next.svg?uid=a": {">succeeds<", ">fails<", ">no answer by ", "gives up, until somebody acts"},
@@ -100,7 +100,7 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		d.Clock.Turn(10 * time.Minute)
 		d.start()
 		d.answer("failure", "a")
-		expect(t, d.page(home+"model?uid=a"), "disabled until the next update", "next: nothing, until it is saved, enabled or run by hand")
+		expect(t, d.page(home+"model?uid=a"), "Disabled since", "Nothing happens until somebody")
 	})
 }
 
@@ -152,7 +152,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		d := sit(t, server, func(c *Config) { c.By = "ann" })
 		d.put(`"uid":"a","rrule":"every day at 6 AM"`)
 		const page, model = "model?uid=a", home + "model/"
-		expect(t, d.submit(page, "model/run"), "a was asked for. Now it is due: waits for a dispatcher")
+		expect(t, d.submit(page, "model/run"), "a was asked for. Due.")
 		d.start()
 		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: an attempt is queued or running. To replace it, press &#34;Run now, superseding what runs&#34;.`)
 		before := d.Attempt("a")
@@ -160,11 +160,11 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		d.start()
 		after := d.Attempt("a")
 		failIf(t, after == before || after == "", "expected another attempt, found %q after %q", after, before)
-		expect(t, d.submit(page, "model/disable", "reason", "moved <b>"), "a is disabled until somebody enables it.", "disabled by ann, until it is enabled: moved &lt;b&gt;")
-		expect(t, d.submit(page, "model/enable"), "a is enabled. Now it is scheduled: starts in")
+		expect(t, d.submit(page, "model/disable", "reason", "moved <b>"), "a is disabled until somebody enables it.", "Disabled by ann", "moved &lt;b&gt;")
+		expect(t, d.submit(page, "model/enable"), "a is enabled. ")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
 		held := d.submit(page, "model/hold", "reason", "a <i>pause</i>", "for", "2h")
-		expect(t, held, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "if it were due now: held by ann")
+		expect(t, held, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;", "it would be held by ann")
 		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(held)[1]
 		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
 		expectNone(t, d.submit(page, "model/release"), "Release "+id)

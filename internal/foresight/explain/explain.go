@@ -6,7 +6,6 @@ package explain
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -62,65 +61,7 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 // In tells times on the clock of another zone.
 func (s *Explanation) In(zone *time.Location) { s.zone = zone }
 
-// clock is a time of day, with its day if that is not today.
-func (s *Explanation) clock(at time.Time) string {
-	at = at.In(s.zone)
-	layout := "15:04"
-	if at.Second() > 0 {
-		layout = time.TimeOnly
-	}
-	switch now := s.Now.In(s.zone); {
-	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
-	case at.Year() == now.Year():
-		layout = "Mon 2 Jan " + layout
-	default:
-		layout = "2 Jan 2006 " + layout
-	}
-	return at.Format(layout)
-}
-
-func (s *Explanation) when(at time.Time) string {
-	return s.clock(at) + " (" + words.Distance(at, s.Now) + ")"
-}
-
-// Next is what follows, in lines.
-func (s *Explanation) Next() []string {
-	f := &s.Forecast
-	begins := "next: the running attempt ends"
-	switch {
-	case s.Gate != "" && f.GiveUp.Possible():
-		return []string{"next: when " + string(s.Gate) + " lets it go, " + s.branch(f.GiveUp)}
-	case s.Gate != "":
-		begins = "next: an attempt starts when " + string(s.Gate) + " lets it go, nobody knows when; as if that were as soon as it can be:"
-	case f.GiveUp.Possible():
-		return []string{"next: at " + s.when(f.GiveUp.At) + " " + s.branch(f.GiveUp)}
-	case !f.Success.Possible():
-		return []string{"next: nothing, until it is saved, enabled or run by hand"}
-	case !f.StartAt.IsZero():
-		begins = "next: an attempt starts at " + s.when(f.StartAt) + "; the lines below assume that it is answered at once"
-	}
-	note := ""
-	if f.Jitter > 0 {
-		note = fmt.Sprintf("; jitter may move a delay by %g%%", 100*f.Jitter)
-	}
-	return []string{
-		begins,
-		"  if it succeeds: " + s.branch(f.Success),
-		"  if it fails: " + s.branch(f.Failure) + note,
-		"  if it is lost, at " + s.when(f.TimedOut.At) + ": " + s.branch(f.TimedOut) + note,
-	}
-}
-
-func (s *Explanation) branch(b model.Branch) string {
-	switch {
-	case b.Disabled:
-		return fmt.Sprintf("disabled until the next update, %s; the owner reads %q", b.Why, b.Reason)
-	case b.RefreshAt.IsZero():
-		return b.Why
-	default:
-		return "refresh at " + s.when(b.RefreshAt) + ", " + b.Why
-	}
-}
+func (s *Explanation) clock(at time.Time) string { return words.Clock(at, s.Now, s.zone) }
 
 // ZoneOf is the zone of the schedule in force, UTC if it names none.
 func ZoneOf(m *model.Model) *time.Location {

@@ -1,10 +1,14 @@
 package explain
 
 import (
+	"strings"
+	"time"
+
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 )
 
-// Telling is a model at a glance, in sentences.
+// Telling is a model at a glance, in sentences without a zone: the page or the line above names it.
 type Telling struct {
 	State string `json:"state"` // what it is, and why
 	Next  string `json:"next"`  // what happens next, when, and why
@@ -14,11 +18,50 @@ type Telling struct {
 
 // Tell tells of the model at a glance.
 func (s *Explanation) Tell() Telling {
-	t := Telling{State: s.StatusText() + ".", Next: s.Next()[0] + ".", Last: "It has never succeeded."}
-	if at := s.m.LastSuccessAt; !at.IsZero() {
-		t.Last = "The last success was at " + s.clock(at) + "."
-	}
 	missing := s.Missing()
-	t.Act = s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || missing != nil && missing.Certain
-	return t
+	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || missing != nil && missing.Certain
+	blocker := stopped(s.m.ParkedBy)
+	hold := s.hold()
+	if hold != nil {
+		blocker = HeldText(hold, s.clock)
+	}
+	state := s.state(s.clock, s.Attempts, blocker)
+	if hold != nil && !s.m.Parked() {
+		state = append(state, words.Sentence(blocker))
+	}
+	return Telling{State: join(state), Next: join(s.tellNext()), Last: FreshnessText(s.m, s.clock), Act: act}
 }
+
+// Heading names the model, the time of what is told, and its zone.
+func (s *Explanation) Heading() string {
+	return s.m.UID + " at " + s.clock(s.Now) + " (" + s.zone.String() + ")"
+}
+
+// Story is all that is told of the present: the model at a glance, then what counts it, stops it or may stop it.
+func (s *Explanation) Story() []string {
+	t := s.Tell()
+	return append([]string{t.State, t.Next, t.Last}, s.Stops()...)
+}
+
+// FreshnessText tells of the last success of a model, and what its policy says to that.
+func FreshnessText(m *model.Model, when func(time.Time) string) string {
+	text := "Never succeeded."
+	if !m.LastSuccessAt.IsZero() {
+		text = "Last success at " + when(m.LastSuccessAt) + "."
+	}
+	switch {
+	case m.Freshness == model.FreshnessStale:
+		return text + " Stale since " + when(m.StaleAt) + "."
+	case m.Freshness == model.FreshnessLate:
+		return text + " It is late, and stale at " + when(m.StaleAt) + "."
+	case m.Freshness == model.FreshnessNever:
+		return text + " Its policy expects a success before " + when(m.StaleAt) + "."
+	default:
+		return text
+	}
+}
+
+func join(sentences []string) string { return strings.Join(sentences, " ") }
+
+// at says when something happens next.
+func (s *Explanation) at(at time.Time) string { return words.At(at, s.Now, s.zone) }

@@ -1,7 +1,6 @@
 package explain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,43 +13,38 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// Story is the model up to now, in lines.
-func (s *Explanation) Story() []string {
+// Trace is the model up to now with the rules that decided, in lines.
+func (s *Explanation) Trace() []string {
 	rule, p := s.m.Rule, &s.m.Policy
 	if rule == "" {
 		rule = p.Rule + " of its policy"
 	}
-	identity := s.m.UID + ": refreshed by the rule " + rule + "; all times are in " + s.zone.String()
+	identity := "rule " + rule
 	if s.m.OneShot() {
-		identity = s.m.UID + ": refreshed when it is saved or run; all times are in " + s.zone.String()
-	} else if s.m.Phase > 0 {
-		identity += "; each planned refresh " + document.FormatDuration(s.m.Phase) + " later, as level has chosen"
+		identity = "no rule: refreshed when it is saved or run"
 	}
-	name, timeout, retries := cmp.Or(s.m.PolicyName, store.DefaultPolicyName), "no deadline", "unlimited retries"
+	name, timeout, retries := "policy "+s.m.PolicyKey(), "no deadline", "unlimited retries"
+	if policy.IsInline(s.m.PolicyName) {
+		name = "a policy of its own"
+	}
 	if p.Timeout > 0 {
 		timeout = "timeout " + document.FormatDuration(p.Timeout)
 	}
 	if count := p.MaxRetries(); count != policy.Unlimited {
 		retries = words.Count(count, "retry", "retries")
 	}
-	used := fmt.Sprintf("policy %s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
+	used := fmt.Sprintf("%s: %s, %s, %s, then %s", name, timeout, retries, p.AlignmentName(), p.OnExhausted)
 	if p.GiveUpAfter > 0 {
 		used += ", gives up after " + document.FormatDuration(p.GiveUpAfter) + " without a success"
 	}
 	lines := []string{identity, used}
-	if s.m.Fault != "" {
-		lines = append(lines, "fault: "+s.m.Fault)
-	}
 	for _, attempt := range slices.Backward(s.Attempts) {
-		lines = append(lines, s.past(&attempt))
+		lines = append(lines, s.traced(&attempt))
 	}
-	if s.Rejection != nil {
-		lines = append(lines, s.Rejection.Text(s.when))
-	}
-	return append(lines, s.present()...)
+	return append(lines, "refresh_why: "+s.m.Why)
 }
 
-func (s *Explanation) past(attempt *model.Attempt) string {
+func (s *Explanation) traced(attempt *model.Attempt) string {
 	text := fmt.Sprintf("%s of attempt %d", attempt.Outcome, attempt.AttemptNo)
 	if attempt.Outcome == model.EventFailure || attempt.Outcome == model.EventTimeout {
 		text = fmt.Sprintf("failure %d", attempt.AttemptNo)
@@ -62,9 +56,6 @@ func (s *Explanation) past(attempt *model.Attempt) string {
 		text += " (" + attempt.Reason + ")"
 	}
 	text += " at " + s.clock(attempt.EndedAt)
-	if len(attempt.Ignored) > 0 {
-		text += "; ignored of what the worker said, as it cannot be used: " + strings.Join(attempt.Ignored, ", ")
-	}
 	refresh := "nothing"
 	if at := attempt.RefreshAt; !at.IsZero() {
 		refresh = s.clock(at)
@@ -118,51 +109,11 @@ func (s *Explanation) position(overlap policy.Overlap, retry, planned time.Time)
 	}
 }
 
-func (s *Explanation) present() []string {
-	lines := []string{"now, " + s.clock(s.Now) + ": " + s.StatusText()}
-	if s.m.Running() {
-		lines = append(lines, fmt.Sprintf("attempt %d runs since %s, deadline %s", s.m.AttemptNo, s.when(s.m.StartedAt), s.when(s.m.DeadlineAt)))
-		if s.place.No > 0 {
-			lines = append(lines, InLine(s.place))
-		}
-	} else if s.m.Waiting() {
-		verb := "refresh at "
-		if s.m.Parked() {
-			verb = "parked since " + s.when(s.m.ParkedSince) + "; refresh was due at "
-		}
-		lines = append(lines, verb+s.when(s.m.RefreshAt)+", because: "+s.m.Why)
-		if s.m.Due(s.Now) && s.place.No > 0 {
-			lines = append(lines, InLine(s.place))
-		}
-	}
-	lines = append(lines, s.stops()...)
-	if s.m.QueueCircuit.Open && !s.m.Disabled {
-		lines = append(lines, "the circuit of the queue is open: a final failure is held back, and retries are rarer")
-	}
-	if text := FreshnessText(s.m, s.when); text != "" {
-		lines = append(lines, text+": its policy promises a success within "+document.FormatDuration(s.m.Policy.FreshWithin))
-	}
-	if s.m.FingerprintID != "" {
-		others := words.Count(int(max(0, s.alike.Models-1)), "other model fails", "other models fail")
-		alike := cmp.Or(s.alike.Text, s.m.FingerprintID)
-		lines = append(lines, fmt.Sprintf("fails by %q; %s by it: refreshd failures show %s", alike, others, s.m.FingerprintID))
-	}
-	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled {
-		lines = append(lines, "gives up at "+s.when(end)+" if it does not succeed before")
-	}
-	return lines
-}
-
 // InLine tells how many are taken before a model, and how fast they go.
 func InLine(place store.QueuePosition) string {
 	text := words.ShortOrdinal(place.No) + " in line"
-	if place.Rate > 0 {
-		wait := place.Wait()
-		about := fmt.Sprintf("%.1fs", wait.Seconds())
-		if wait >= 10*time.Second {
-			about = document.FormatDuration(wait.Round(time.Second))
-		}
-		text += fmt.Sprintf(", %.1f a second: about %s", place.Rate, about)
+	if wait := place.Wait(); wait > 0 {
+		text += ", about " + document.FormatDurationInWords(max(wait.Round(time.Second), time.Second))
 	}
 	return text
 }
