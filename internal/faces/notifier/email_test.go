@@ -80,7 +80,7 @@ func TestNothingInANoticeBecomesAHeaderOrHTML(t *testing.T) {
 		t.Errorf("sent %+v", m.Header)
 	}
 	got := subject(t, letters[0])
-	failIf(t, got != "refreshd bigtables: m1  Bcc: evil@example.com is disabled", "subject %q", got)
+	failIf(t, got != "refreshd bigtables: m1  Bcc: evil@example.com is disabled.", "subject %q", got)
 	parts := letters[0].Parts(t)
 	html := parts["text/html"]
 	failIf(t, strings.Contains(html, "<script>") || !strings.Contains(html, "&lt;script&gt;"), "HTML: %s", html)
