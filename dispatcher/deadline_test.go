@@ -29,8 +29,8 @@ func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
 		round = b.round(d)
 		failIf(t, round.TimedOut != 1, "want 1 timeout, got %+v", round)
 		hash := b.Model("tbl_1")
-		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1/1 +30s, none planned" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
-			t.Errorf("want retry 1/1 at 07:01:30, got %v", hash)
+		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1 of 1 after 30s" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
+			t.Errorf("want retry 1 of 1 at 07:01:30, got %v", hash)
 		}
 	})
 }

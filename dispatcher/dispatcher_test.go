@@ -149,7 +149,7 @@ func TestAStartTellsTheWorkerEverythingAndStoresTheFence(t *testing.T) {
 		hash := b.Model("tbl_1")
 		for field, want := range map[string]string{
 			"attempt_uid": "attempt-1", "attempt_no": "1", "started_at": "2026-11-21T07:00:00.000Z",
-			"deadline_at": "2026-11-21T07:01:00.000Z", "refresh_at": "2026-11-21T07:01:30.000Z", "refresh_why": "if lost: retry 1/1 +30s, none planned",
+			"deadline_at": "2026-11-21T07:01:00.000Z", "refresh_at": "2026-11-21T07:01:30.000Z", "refresh_why": "on timeout: retry 1 of 1 after 30s",
 		} {
 			failIf(t, hash[field] != want, "%s: want %q, got %q", field, want, hash[field])
 		}

@@ -52,5 +52,5 @@ func Example() {
 
 	// Output:
 	// put 1 started 1 failed 1 stale 1
-	// retry 1/1 +2m, none planned
+	// retry 1 of 1 after 2m
 }

@@ -44,6 +44,23 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	return err
 }
 
+// noteHour notes what was counted until the hour in hand. A user who may not do that loses nothing but the charts.
+func (d *Dispatcher) noteHour(ctx context.Context, due store.Due) error {
+	hour := due.Now.Truncate(time.Hour)
+	if hour.Equal(d.hour) {
+		return nil
+	}
+	err := d.store.NoteHour(ctx, due.Now)
+	_, misfit := store.Misfit(err)
+	if refused := store.Refused(err); refused || misfit || err == nil { // else the next round tries again
+		d.hour = hour
+		if refused { // it was made by an older release
+			return nil
+		}
+	}
+	return err
+}
+
 // sampleEvery is the part of a tick after which the head of the input list is sampled again.
 const sampleEvery = 4
 

@@ -90,20 +90,20 @@ func TestAModelWhoseGiveUpWindowEndsWhileItWaitsIsDisabledAtThatTimeWithoutAnAtt
 		failIf(t, round.Sleep != time.Millisecond, "want to wake in 1ms, got %s", round.Sleep)
 		b.Clock.Set(at(t, "08:00:00"))
 		b.expect(dispatcher.Round{GaveUp: 1}, b.round(d), "refresh_disabled_until_update 1", "refresh_at ", "attempt_uid ", "attempt_no 1",
-			"refresh_why final: no success for 1h", "final_failure_at 2026-11-21T08:00:00.000Z")
+			"refresh_why disabled, no success for 1h", "final_failure_at 2026-11-21T08:00:00.000Z")
 		b.expect(dispatcher.Round{}, b.round(d))
 
 		_, queued := b.Take()
 		failIf(t, queued || b.Stats()["start"] != 1, "want no attempt at the end, got %v", b.Stats())
 		reason := "Cannot refresh after 1 attempt: no success for 1h"
 		journal := map[string]any{"uid": "tbl_1", "event": "give_up", "at": "2026-11-21T08:00:00.000Z", "final": "1",
-			"refresh_at": "", "refresh_why": "final: no success for 1h", "final_failure_at": "2026-11-21T08:00:00.000Z",
+			"refresh_at": "", "refresh_why": "disabled, no success for 1h", "final_failure_at": "2026-11-21T08:00:00.000Z",
 			"refresh_for": "", "refresh_disabled_at": "2026-11-21T08:00:00.000Z", "refresh_disabled_by": "policy", "refresh_disabled_until_update": "1", "refresh_disabled_user_friendly_reason": reason}
 		told := b.last(b.Store.Keys.Journal)
 		delete(told, "rev")
 		equal(t, journal, told)
 		notice := map[string]any{"uid": "tbl_1", "event": "disabled", "at": "2026-11-21T08:00:00.000Z", "attempt_no": "1",
-			"refresh_why": "final: no success for 1h", "reason": reason}
+			"refresh_why": "disabled, no success for 1h", "reason": reason}
 		equal(t, notice, b.last(b.Store.Keys.Outbox))
 	})
 }
@@ -152,10 +152,10 @@ func TestAMissedPlannedRefreshThatIsNotMadeUpForWaitsForTheNext(t *testing.T) {
 	}{
 		"in time":                 {`"misfire":"skip",`, "08:00:00", false, "", ""},
 		"a minute late":           {`"misfire":"skip",`, "08:01:00", false, "", ""},
-		"missed":                  {`"misfire":"skip",`, "08:01:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 1m"},
-		"three missed":            {`"misfire":"skip",`, "10:30:00", true, "2026-11-21T11:00:00.000Z", "misfire: skipped, late by 2h30m"},
+		"missed":                  {`"misfire":"skip",`, "08:01:00.001", true, "2026-11-21T09:00:00.000Z", "skipped, late by 1m: waits for planned"},
+		"three missed":            {`"misfire":"skip",`, "10:30:00", true, "2026-11-21T11:00:00.000Z", "skipped, late by 2h30m: waits for planned"},
 		"young enough":            {`"misfire":"run_if_younger_than 30m",`, "08:30:00", false, "", ""},
-		"not young enough":        {`"misfire":"run_if_younger_than 30m",`, "08:30:00.001", true, "2026-11-21T09:00:00.000Z", "misfire: skipped, late by 30m"},
+		"not young enough":        {`"misfire":"run_if_younger_than 30m",`, "08:30:00.001", true, "2026-11-21T09:00:00.000Z", "skipped, late by 30m: waits for planned"},
 		"run once, however late":  {`"misfire":"run_once",`, "22:30:00", false, "", ""},
 		"run once, as by default": {"", "22:30:00", false, "", ""},
 	} {

@@ -200,7 +200,7 @@ func (m *Model) Enable(now time.Time) (Decision, Outcome) {
 	next.NotBefore = time.Time{}
 	m.plan(next, now)
 	if next.RefreshAt.IsZero() {
-		next.wait(now, TriggerPlanned, "enabled: nothing planned, now")
+		next.wait(now, TriggerPlanned, "enabled: nothing planned, starts now")
 	}
 	return decision, Applied
 }

@@ -60,11 +60,11 @@ func TestARunStartsAnIdleModelAtOnce(t *testing.T) {
 		{banner, "00:00 start | 00:00:30 success | 09:00 run", "#0, next 09:00: run by hand"},
 		// A disabled model begins anew
 		{daily, `06:00 start | 06:10 failure "retryable":false | 09:00 run`, "#0, next 09:00: run by hand"},
-		{daily, `06:00 disable | 09:00 run "force":true | 09:00 start`, "#1 a1 until 10:00, next 10:00: if lost: retry 1/6 at once, before planned"},
+		{daily, `06:00 disable | 09:00 run "force":true | 09:00 start`, "#1 a1 until 10:00, next 10:00: on timeout: retry 1 of 6 at once, ends before planned"},
 		{daily, `06:00 start | 06:10 run "force":true`, "#0, next 06:10: run by hand"},
 
 		// By force: the attempt in flight counts for nothing
-		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: if lost: retry 2/6 +1m, before planned"},
+		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:20 run "force":true | 06:20 start`, "#2 a3 until 07:20, next 07:21: on timeout: retry 2 of 6 after 1m, ends before planned"},
 	})
 	s := tell(t, daily, "06:00 start | 06:10 run")
 	failIf(t, s.outcome != Busy || !s.m.Running(), "a run over a running attempt: outcome %q, %s", s.outcome, s)
@@ -82,8 +82,8 @@ func TestADisabledModelDoesNothingUntilItIsUpdated(t *testing.T) {
 		{daily, `06:00 start | 06:10 failure "retryable":false | 07:00 disable "reason":"moved away"`, "#1 disabled (moved away): disabled by hand"},
 		{daily, "05:00 disable | 09:00 enable", "#0, next 16:00: planned"},
 		{daily, "06:00 start | 06:10 failure | 06:10 disable | 09:00 enable", "#0, next 16:00: planned"},
-		{banner, "00:00 disable | 09:00 enable", "#0, next 09:00: enabled: nothing planned, now"},
-		{lastDay, "05:00 disable | 16:00 enable", "#0, next 16:00: enabled: nothing planned, now"},
+		{banner, "00:00 disable | 09:00 enable", "#0, next 09:00: enabled: nothing planned, starts now"},
+		{lastDay, "05:00 disable | 16:00 enable", "#0, next 16:00: enabled: nothing planned, starts now"},
 	})
 	s := tell(t, daily, `06:00 start | 06:10 disable "reason":"paused"`)
 	e := s.decision.Ended

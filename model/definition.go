@@ -248,7 +248,7 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		waits, cause := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it
-			next.wait(waits, cause, "saved while waiting: none planned")
+			next.wait(waits, cause, "saved while waiting: nothing planned")
 		}
 	}
 }

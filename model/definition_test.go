@@ -144,8 +144,8 @@ func TestASaveThatChangesTheDefinitionEnablesAndBeginsAnew(t *testing.T) {
 		{daily, `06:05 put "payload":{"size":2},"refresh":"now"`, "#0, next 06:05: saved: refresh now"},
 
 		// While it waits after its last planned refresh: nothing else would ever start it
-		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "policy":"fast"`, "#0, next 16:16: saved while waiting: none planned"},
-		{lastDay, `16:00 start | 16:10 postponed "retry_after":"1h" | 16:20 put "payload":{"size":1}`, "#0, next 17:10: saved while waiting: none planned"},
+		{lastDay, `16:00 start | 16:10 failure | 16:10 start | 16:15 failure | 16:15 put "policy":"fast"`, "#0, next 16:16: saved while waiting: nothing planned"},
+		{lastDay, `16:00 start | 16:10 postponed "retry_after":"1h" | 16:20 put "payload":{"size":1}`, "#0, next 17:10: saved while waiting: nothing planned"},
 
 		// A finished one-shot
 		{banner, `00:00 start | 00:00:10 success | 09:00 put "payload":{"size":2}`, "#0, next 09:00: saved: refresh now"},
@@ -196,7 +196,7 @@ func TestWhatAHandAskedForStaysUrgentUntilItIsDone(t *testing.T) {
 		failIf(t, !s.m.Urgent(), "%s: it waits behind the backlog: %s, for %q", steps, s, s.m.Trigger)
 	}
 	tell(t, skips, `06:00 wake | 06:10 put "refresh":"now" | 07:00 withdraw | 07:00 wake`).
-		expect("#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned")
+		expect("#1 a2 until 08:00, next 08:05: on timeout: retry 1 of 2 after 5m, ends before planned")
 }
 
 func TestWhatAHandHasStoppedStaysSoWhateverIsSaved(t *testing.T) {
@@ -225,20 +225,20 @@ func TestASaveLeavesTheRunningAttemptAlone(t *testing.T) {
 	const second = "06:00 start | 06:10 failure | 06:10 start | "
 	runStories(t, []storyTest{
 		// The attempt counts as the first of the new definition
-		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: if lost: retry 1/6 at once, before planned"},
-		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1/6 at once, before planned"},
+		{daily, second + `06:20 put "payload":{"size":2}`, "#1 a2 until 07:10, next 07:10: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, second + `06:20 put "payload":{"size":2} | 06:30 failure`, "#1, next 06:30: retry 1 of 6 at once, ends before planned"},
 		{daily, second + `06:20 put "payload":{"size":2} | 07:10 withdraw`, "#0, next 07:10: withdrawn: no worker took it"},
 
 		// Its expected timeout is judged by the new definition, its deadline stands
-		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: if lost: retry 1/1 +30m, before planned"},
-		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: if lost: final: exhausted after 1"},
-		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: if lost: retry 1/6 at once, planned first: overlaps start"},
+		{daily, second + `06:20 put "policy":{"timeout":"2h","retries":["30m"]}`, "#1 a2 until 07:10, next 07:40: on timeout: retry 1 of 1 after 30m, ends before planned"},
+		{daily, second + `06:20 put "policy":{"retries":[],"on_exhausted":"give_up"}`, "#1 a2 until 07:10, next never: on timeout: disabled after 1 failure, no retry left"},
+		{daily, second + `06:20 put "rrule":"FREQ=HOURLY"`, "#1 a2 until 07:10, next 08:00: on timeout: retry 1 of 6 waits for planned, would overlap"},
 
 		// Again: asked for at once, but only one attempt runs at a time
 		{daily, second + `06:11 taken | 06:20 put "refresh":"now"`, "#2 a2 until 07:10 again, next 07:10: saved while running: again"},
 		{daily, second + `06:11 taken | 06:20 put "payload":{"size":2},"refresh":"now"`, "#1 a2 until 07:10 again outdated, next 07:10: saved while running: again"},
-		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
-		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
+		{daily, second + `06:20 put "refresh":"now"`, "#2 a2 until 07:10, next 07:11: on timeout: retry 2 of 6 after 1m, ends before planned"},
+		{banner, `00:00 start | 00:00:10 put`, "#1 a1 until 00:01, next 00:01: on timeout: retry 1 of 3 at once"},
 	})
 }
 

@@ -49,9 +49,9 @@ func (m *Model) plan(next *State, now time.Time) {
 	case !found:
 		why = "finished: no planned refresh left"
 	case m.Schedule == nil:
-		why = "schedule unreadable: look again later"
+		why = "schedule unreadable: checked again then"
 	case m.RuleError != "":
-		why = "rule takes too many steps: look again later"
+		why = "rule takes too many steps: checked again then"
 	case moved:
 		why = whyPlanned + whyMoved
 	}
@@ -60,7 +60,7 @@ func (m *Model) plan(next *State, now time.Time) {
 
 const (
 	whyPlanned = "planned"
-	whyMoved   = ", moved as asked"
+	whyMoved   = ", delayed by the worker"
 )
 
 // plannedFrom is the next planned refresh strictly after now, moved to the floor if it would come before it.
@@ -153,7 +153,7 @@ const maxDeferrals = 10
 
 // Postpone ends an attempt that the worker asks to try again after a delay.
 func (m *Model) Postpone(delay time.Duration, now time.Time) Decision {
-	return m.deferAttempt(EventPostponed, delay, "postponed by the worker "+delayText(delay), now)
+	return m.deferAttempt(EventPostponed, delay, "postponed by the worker: again"+afterText(delay), now)
 }
 
 // Interrupt ends an attempt whose worker had to stop: due again now.

@@ -115,7 +115,7 @@ func TestWhatAnAttemptReportsAboutAReplacedPayloadIsRecordedAndNotCounted(t *tes
 
 	// Other changes replace no payload: the attempt is judged by the policy in force
 	tell(t, daily, failing+`06:11 taken | 06:20 put "policy":{"retries":[],"on_exhausted":"give_up"} | 06:30 failure`).
-		expect("#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1")
+		expect("#1 disabled (Cannot refresh after 1 attempt): disabled after 1 failure, no retry left")
 }
 
 func TestAQueuedAttemptTakesOverWhatIsSaved(t *testing.T) {
@@ -148,7 +148,7 @@ func TestAModelWhoseScheduleCannotBeReadLooksAgainAnHourLater(t *testing.T) {
 	m := Model{UID: "tbl_1", Rule: "FREQ=GARBAGE", Fault: "rrule: …", Policy: policy.Default(), State: State{RefreshAt: monday}}
 	m.State = m.Start(monday, "a1").Next
 	decision := m.Succeed(monday.Add(time.Minute), nil)
-	failIf(t, !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: look again later",
+	failIf(t, !decision.Next.RefreshAt.Equal(monday.Add(61*time.Minute)) || decision.Next.Why != "schedule unreadable: checked again then",
 		"next %s: %s", decision.Next.RefreshAt, decision.Next.Why)
 }
 
@@ -163,26 +163,26 @@ func TestTheGiveUpWindowHasItsOwnWakeUp(t *testing.T) {
 	const hopeless = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
 		// A retry that would come later, or exactly then
-		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:10 failure", "#1, next 00:40: retry 1 after 30m"},
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:45 failure", "#2, next 01:00: gives up then: no success for 1h"},
 		{anHour, "00:00 wake | 00:30 failure", "#1, next 01:00: gives up then: no success for 1h"},
 		{anHour, `00:00 wake | 00:01 failure "retry_after":"2h"`, "#1, next 01:00: gives up then: no success for 1h"},
 
 		// Then it is disabled without an attempt
-		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): final: no success for 1h"},
+		{anHour, "00:00 wake | 00:30 failure | 01:00 wake", "#1 disabled (Cannot refresh after 1 attempt: no success for 1h): disabled, no success for 1h"},
 
 		// A planned refresh that would come later
 		{mondays + threeDays, hopeless, "#0, next 06:00+3: gives up then: no success for 3d"},
-		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): final: no success for 3d"},
-		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: exhausted after 2, planned"},
+		{mondays + threeDays, hopeless + " | 06:00+3 wake", "#0 disabled (Cannot refresh: no success for 3d): disabled, no success for 3d"},
+		{sixDaily + threeDays, hopeless, "#0, next 06:00+1: waits for planned after 2 failures"},
 
 		// A failure in the window's last moment, and behind it
 		{anHour, "00:00 wake | 00:59:59.999 failure", "#1, next 01:00: gives up then: no success for 1h"},
-		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1h"},
+		{anHour, "00:00 wake | 01:00 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled, no success for 1h"},
 
 		// While an attempt runs the deadline wakes it
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:41 failure | 01:00 enable", "#2, next 01:00: gives up then: no success for 1h"},
-		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: if lost: final: no success for 1h"},
+		{anHour, "00:00 wake | 00:29 failure | 00:59 wake", "#2 a2 until 01:09, next never: on timeout: disabled, no success for 1h"},
 	})
 }
 
@@ -192,11 +192,11 @@ func TestAModelThatWasMendedGetsItsAttempt(t *testing.T) {
 	const failed = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure"
 	runStories(t, []storyTest{
 		{weekly, failed, "#0, next 06:00+7: gives up then: no success for 1w"},
-		{weekly, failed + " | 06:00+7 wake", "#0 disabled (Cannot refresh: no success for 1w): final: no success for 1w"},
+		{weekly, failed + " | 06:00+7 wake", "#0 disabled (Cannot refresh: no success for 1w): disabled, no success for 1w"},
 
 		// Saved, or disabled and enabled, at an instant that puts the end of the new window on the next planned refresh
-		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: if lost: final: no success for 1w"},
-		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: if lost: retry 1/1 +1m, before planned"},
+		{weekly, failed + ` | 06:00+1 disable | 06:00+7 enable | 06:00+14 wake`, "#1 a3 until 07:00+14, next never: on timeout: disabled, no success for 1w"},
+		{weekly, failed + ` | 06:00+7 put "timezone":"Europe/London" | 06:00+7 wake`, "#1 a3 until 07:00+7, next 07:01+7: on timeout: retry 1 of 1 after 1m, ends before planned"},
 	})
 }
 
@@ -205,7 +205,7 @@ func TestTheOpenCircuitOfTheQueueAtTheEndOfAWindowKeepsTheFloorOfAWorker(t *test
 	s := tell(t, anHour, `00:00 wake | 00:30 failure "retry_after":"5h"`)
 	s.m.QueueCircuit.Open = true
 	s.then("01:00 wake")
-	s.expect("#1, next 05:30: held by the circuit, not before as asked")
+	s.expect("#1, next 05:30: queue circuit open: waits as the worker asked")
 	s.then("05:30 wake")
 	failIf(t, !s.m.Running(), "want an attempt, got %s", s)
 }
@@ -236,22 +236,22 @@ func TestGivingUpIsAFinalFailureWithoutAnAttempt(t *testing.T) {
 
 	quiet := strings.Replace(anHour, `"timeout"`, `"notify":["recovered"],"disabled_reason":"thumbnail creation failed","timeout"`, 1)
 	s = tell(t, quiet, "00:00 wake | 00:30 failure | 01:00 wake")
-	s.expect("#1 disabled (thumbnail creation failed): final: no success for 1h")
+	s.expect("#1 disabled (thumbnail creation failed): disabled, no success for 1h")
 	failIf(t, !s.decision.Muted, "the owner is told though the policy is silent")
 }
 
 func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 	runStories(t, []storyTest{
 		// Never started: nothing counts, however long nobody came for it
-		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 +30m, none planned"},
+		{anHour, "05:00 wake | 05:10 failure", "#1, next 05:40: retry 1 after 30m"},
 
 		// A start that was promised before the end is made, however late it is
-		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: if lost: final: no success for 1h"},
+		{anHour, "00:00 wake | 00:10 failure | 05:00 wake", "#2 a2 until 05:10, next never: on timeout: disabled, no success for 1h"},
 		{anHour, "00:00 wake | 00:10 failure | 05:00 wake | 05:01 success", "#0, next never: finished: one-shot"},
 
 		// The first start fixes the end, no later one moves it
 		{anHour, "05:00 wake | 05:10 failure | 05:40 wake | 05:45 failure", "#2, next 06:00: gives up then: no success for 1h"},
-		{anHour, "05:00 wake | 05:20 failure | 05:50 wake | 05:55 failure | 06:00 wake", "#2 disabled (Cannot refresh after 2 attempts: no success for 1h): final: no success for 1h"},
+		{anHour, "05:00 wake | 05:20 failure | 05:50 wake | 05:55 failure | 06:00 wake", "#2 disabled (Cannot refresh after 2 attempts: no success for 1h): disabled, no success for 1h"},
 		{anHour, "00:00 wake | 00:10 failure | 00:40 wake | 00:50 success | 01:30 run | 01:30 wake | 01:35 failure", "#1, next 01:50: gives up then: no success for 1h"},
 	})
 }
@@ -259,17 +259,17 @@ func TestTheWindowCountsFromTheLastSuccessOrTheFirstStart(t *testing.T) {
 func TestAnUpdateOrAHandBeginsTheWindowAnew(t *testing.T) {
 	const given = "00:00 wake | 00:30 failure | 01:00 wake | "
 	runStories(t, []storyTest{
-		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
-		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 +30m, none planned"},
-		{anHour, given + `09:00 put "payload":{"size":2} | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
-		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 +30m, none planned"},
+		{anHour, given + "09:00 enable | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 after 30m"},
+		{anHour, given + "09:00 run | 09:00 wake | 09:10 failure", "#1, next 09:40: retry 1 after 30m"},
+		{anHour, given + `09:00 put "payload":{"size":2} | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 after 30m"},
+		{anHour, given + `09:00 put "refresh":"now" | 09:00 wake | 09:10 failure`, "#1, next 09:40: retry 1 after 30m"},
 
 		// An update within the window
-		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 +30m, none planned"},
+		{anHour, `00:00 wake | 00:30 failure | 00:50 put "payload":{"size":2} | 00:50 wake | 01:00 failure`, "#1, next 01:30: retry 1 after 30m"},
 
 		// Whoever asks when the window has just ended, before the dispatcher came, gets his attempt
-		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
-		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: if lost: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:30 failure | 01:00 run | 01:00 wake", "#1 a2 until 01:10, next 01:40: on timeout: retry 1 after 30m"},
+		{anHour, `00:00 wake | 00:30 failure | 01:00 put "refresh":"now" | 01:00 wake`, "#1 a2 until 01:10, next 01:40: on timeout: retry 1 after 30m"},
 
 		// A run within the window is an attempt like any other
 		{anHour, "00:00 wake | 00:30 failure | 00:50 run | 00:50 wake | 00:51 failure", "#2, next 01:00: gives up then: no success for 1h"},
@@ -281,10 +281,10 @@ func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 	const given = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | 06:00+3 wake | "
 	runStories(t, []storyTest{
 		{mondays + threeDays, given + "07:00+3 enable", "#0, next 06:00+7: planned"},
-		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: if lost: final: no success for 3d"},
+		{mondays + threeDays, given + "07:00+3 enable | 06:00+7 wake", "#1 a3 until 07:00+7, next never: on timeout: disabled, no success for 3d"},
 		{mondays + threeDays, "06:00 wake | 06:10 success | 06:00+7 wake | 06:10+7 success", "#0, next 06:00+14: planned"},
-		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: if lost: final: no success for 3d"},
-		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: if lost: final: no success for 1w"},
+		{mondays + threeDays, "06:00 wake | 06:10 failure | 06:11 wake | 06:20 success | 09:00+7 wake", "#1 a3 until 10:00+7, next never: on timeout: disabled, no success for 3d"},
+		{mondays + strings.Replace(threeDays, "3d", "1w", 1), "05:50 run | 05:50 wake | 06:00 success | 06:00+7 wake", "#1 a2 until 07:00+7, next never: on timeout: disabled, no success for 1w"},
 		{mondays + threeDays, given + `07:00+3 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
 		{mondays + threeDays, `06:00 wake | 06:10 failure | 06:10 put "payload":{"size":2} | 06:00+7 wake | 06:01+7 success`, "#0, next 06:00+14: planned"},
 	})
@@ -292,9 +292,9 @@ func TestAWeeklyModelThatIsEnabledGetsItsAttempt(t *testing.T) {
 
 func TestTimeInTheInputListDoesNotCountAsTimeWithoutSuccess(t *testing.T) {
 	runStories(t, []storyTest{
-		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:10 withdraw | 00:10 wake | 00:20 withdraw | 00:20 wake | 00:45 failure", "#1, next 01:15: retry 1 after 30m"},
 		{anHour, "00:00 wake | 00:20 failure | 00:50 wake | 09:00 withdraw | 09:00 wake | 09:05 failure", "#2, next 09:10: gives up then: no success for 1h"},
-		{anHour, "00:00 wake | 00:10 success | 00:20 run | 00:20 wake | 09:20 withdraw | 09:20 wake | 09:25 failure", "#1, next 09:55: retry 1 +30m, none planned"},
+		{anHour, "00:00 wake | 00:10 success | 00:20 run | 00:20 wake | 09:20 withdraw | 09:20 wake | 09:25 failure", "#1, next 09:55: retry 1 after 30m"},
 	})
 }
 
@@ -304,9 +304,9 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
 	runStories(t, []storyTest{
 		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"1d"`, "#1 deferred 1, next 01:00: gives up then: no success for 1h"},
-		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker +10m"},
-		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker +1d"}, // has not failed
-		{hourly + skip, "01:00 wake | 01:05 failure", "#1, next 02:00: retry 1/3 when planned"},
+		{anHour, `00:00 wake | 00:10 failure | 00:40 wake | 00:45 postponed "retry_after":"10m"`, "#1 deferred 1, next 00:55: postponed by the worker: again after 10m"},
+		{anHour, `00:00 wake | 00:10 postponed "retry_after":"1d"`, "#0 deferred 1, next 00:10+1: postponed by the worker: again after 1d"}, // has not failed
+		{hourly + skip, "01:00 wake | 01:05 failure", "#1, next 02:00: retry 1 of 3 waits for planned"},
 		{hourly + skip, "01:00 wake | 01:05 failure | 02:05 wake", "#1, next 02:30: gives up then: no success for 1h30m"},
 	})
 }
@@ -314,22 +314,14 @@ func TestNoWishOfAWorkerReachesBehindTheWindow(t *testing.T) {
 // N retries are N+1 runs, whoever runs them.
 func TestARunByHandAfterExhaustionBeginsANewCycle(t *testing.T) {
 	const exhausted = "06:00 wake | 06:10 failure | 06:11 wake | 06:20 failure | "
-	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: if lost: retry 1/1 +1m, before planned")
-}
-
-func TestALongWhyIsCutToSixtyBytes(t *testing.T) {
-	s := tell(t, atSixAnd16+`"policy":{"timeout":"1h","retries":["1w2d13h4m5s6ms","1m"],"retry_window":"FREQ=DAILY;BYHOUR=23","alignment":"planned_only"}`,
-		`06:00 start | 06:10 failure "retry_after":"1w2d13h4m5s7ms"`)
-	s.expect("#1, next 19:14:05.007+9: retry 1/2 +9d13h4m5s7ms as asked in window, planned first…")
-	failIf(t, len(s.m.Why) != 60 || s.decision.Ended.Why != s.m.Why || !strings.HasSuffix(s.m.Why, "…"),
-		"%d bytes: %q; the record says %q", len(s.m.Why), s.m.Why, s.decision.Ended.Why)
+	tell(t, mondays+threeDays, exhausted+"07:00 run | 07:00 wake").expect("#1 a3 until 08:00, next 08:01: on timeout: retry 1 of 1 after 1m, ends before planned")
 }
 
 func TestAModelWithoutTimeoutIsWaitedForUntilItsWindowEnds(t *testing.T) {
 	const waits = `"policy":{"timeout":"none","retries":"30m","give_up_after":"1h"}`
 	runStories(t, []storyTest{
-		{waits, "00:00 wake", "#1 a1 until 01:00, next never: if lost: final: no success for 1h"},
-		{waits, "00:00 wake | 01:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: no success for 1h"},
-		{sixDaily + waits, "06:00 wake", "#1 a1 until 07:00, next never: if lost: final: no success for 1h"},
+		{waits, "00:00 wake", "#1 a1 until 01:00, next never: on timeout: disabled, no success for 1h"},
+		{waits, "00:00 wake | 01:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): disabled, no success for 1h"},
+		{sixDaily + waits, "06:00 wake", "#1 a1 until 07:00, next never: on timeout: disabled, no success for 1h"},
 	})
 }

@@ -94,7 +94,7 @@ func TestTheRateIsThatOfTheLastMinuteSinceTheListWasEmpty(t *testing.T) {
 	}
 }
 
-// String tells a branch in one line: "06:00: #1, next 06:01: retry 1/6 +1m".
+// String tells a branch in one line: "06:00: #1, next 06:01: retry 1 of 6 after 1m".
 func (b Branch) String() string {
 	if !b.Possible() {
 		return "-"
@@ -115,30 +115,30 @@ func TestAForecastTellsWhatThePolicyInForceWouldDecide(t *testing.T) {
 	const none = "-"
 	for _, test := range []struct{ definition, steps, now, start, success, failure, lost, giveUp string }{
 		// A waiting model is asked about its next attempt; one that never started has no age yet
-		{daily, "", "02:00", "06:00", "06:00: #0, next 16:00: planned", "06:00: #1, next 06:00: retry 1/6 at once, before planned",
-			"07:00: #1, next 07:00: retry 1/6 at once, before planned", none},
-		{byAge, "", "05:00", "05:00", "05:00: #0, next never: finished: one-shot", "05:00: #1, next 05:05: retry 1 +5m, none planned",
-			"06:00: #1, next 06:05: retry 1 +5m, none planned", none},
-		{daily, "06:00 wake | 06:10 failure", "06:10", "06:10", "06:10: #0, next 16:00: planned", "06:10: #2, next 06:11: retry 2/6 +1m, before planned",
-			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
-		{daily, "06:00 wake | 06:10 failure | 06:10 wake", "06:30", "never", "06:30: #0, next 16:00: planned", "06:30: #2, next 06:31: retry 2/6 +1m, before planned",
-			"07:10: #2, next 07:11: retry 2/6 +1m, before planned", none},
+		{daily, "", "02:00", "06:00", "06:00: #0, next 16:00: planned", "06:00: #1, next 06:00: retry 1 of 6 at once, ends before planned",
+			"07:00: #1, next 07:00: retry 1 of 6 at once, ends before planned", none},
+		{byAge, "", "05:00", "05:00", "05:00: #0, next never: finished: one-shot", "05:00: #1, next 05:05: retry 1 after 5m",
+			"06:00: #1, next 06:05: retry 1 after 5m", none},
+		{daily, "06:00 wake | 06:10 failure", "06:10", "06:10", "06:10: #0, next 16:00: planned", "06:10: #2, next 06:11: retry 2 of 6 after 1m, ends before planned",
+			"07:10: #2, next 07:11: retry 2 of 6 after 1m, ends before planned", none},
+		{daily, "06:00 wake | 06:10 failure | 06:10 wake", "06:30", "never", "06:30: #0, next 16:00: planned", "06:30: #2, next 06:31: retry 2 of 6 after 1m, ends before planned",
+			"07:10: #2, next 07:11: retry 2 of 6 after 1m, ends before planned", none},
 		// Nobody has noticed yet that its deadline passed
-		{byAge, "00:00 wake", "01:30", "never", "01:30: #0, next never: finished: one-shot", "01:30: #1, next 01:50: retry 1 +20m, none planned",
-			"01:30: #1, next 01:50: retry 1 +20m, none planned", none},
+		{byAge, "00:00 wake", "01:30", "never", "01:30: #0, next never: finished: one-shot", "01:30: #1, next 01:50: retry 1 after 20m",
+			"01:30: #1, next 01:50: retry 1 after 20m", none},
 		// The last retry
 		{`"policy":{"timeout":"1m","retries":[],"on_exhausted":"give_up"}`, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot",
-			"00:00: #1 exhausted disabled (Cannot refresh after 1 attempt), next never: final: exhausted after 1",
-			"00:01: #1 exhausted disabled (Cannot refresh after 1 attempt: timeout), next never: final: exhausted after 1", none},
+			"00:00: #1 exhausted disabled (Cannot refresh after 1 attempt), next never: disabled after 1 failure, no retry left",
+			"00:01: #1 exhausted disabled (Cannot refresh after 1 attempt: timeout), next never: disabled after 1 failure, no retry left", none},
 		// The end of the give-up window comes before an attempt
 		{anHour, "00:00 wake | 00:30 failure", "00:40", "never", none, none, none,
-			"01:00: #1 disabled (Cannot refresh after 1 attempt: no success for 1h), next never: final: no success for 1h"},
+			"01:00: #1 disabled (Cannot refresh after 1 attempt: no success for 1h), next never: disabled, no success for 1h"},
 		// What was missed is skipped
-		{skips, "", "09:00", "16:00", "16:00: #0, next 06:00+1: planned", "16:00: #1, next 16:01: retry 1/1 +1m, before planned",
-			"17:00: #1, next 17:01: retry 1/1 +1m, before planned", none},
+		{skips, "", "09:00", "16:00", "16:00: #0, next 06:00+1: planned", "16:00: #1, next 16:01: retry 1 of 1 after 1m, ends before planned",
+			"17:00: #1, next 17:01: retry 1 of 1 after 1m, ends before planned", none},
 		// A worker is taken to begin at once
-		{queued, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot", "00:00: #1, next 00:01: retry 1/1 +1m, none planned",
-			"01:00: #1, next 01:01: retry 1/1 +1m, none planned", none},
+		{queued, "", "00:00", "00:00", "00:00: #0, next never: finished: one-shot", "00:00: #1, next 00:01: retry 1 of 1 after 1m",
+			"01:00: #1, next 01:01: retry 1 of 1 after 1m", none},
 		{banner, "00:00 wake | 00:00:10 success", "00:01", "never", none, none, none, none},
 		{daily, "00:00 disable", "00:01", "never", none, none, none, none},
 	} {

@@ -194,7 +194,7 @@ func (a *Attempt) retries() (int, bool) {
 		return 0, false
 	}
 	retries := policy.Unlimited
-	if count, is := strings.CutPrefix(a.Why, "retry "+strconv.Itoa(a.AttemptNo)+"/"); is {
+	if count, is := strings.CutPrefix(a.Why, "retry "+strconv.Itoa(a.AttemptNo)+ofRetries); is {
 		count, _, _ = strings.Cut(count, " ")
 		retries, _ = strconv.Atoi(count)
 	}

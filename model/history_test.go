@@ -22,7 +22,7 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 	retry := func(change func(*Attempt)) Attempt {
 		return attempt(EventFailure, func(a *Attempt) {
 			a.DeadlineAt, a.Delay, a.RetryAt, a.PlannedAt = clock("07:00"), 20*time.Minute, ended.Add(20*time.Minute), clock("16:00")
-			a.Overlap, a.RefreshAt, a.Why = policy.Before, a.RetryAt, "retry 2/6 +20m, before planned"
+			a.Overlap, a.RefreshAt, a.Why = policy.Before, a.RetryAt, "retry 2 of 6 after 20m, ends before planned"
 			change(a)
 		})
 	}
@@ -34,8 +34,8 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"is":"interrupted","times":3,"next":0,"why":"interrupted: again at once"}`: attempt(EventInterrupted, func(a *Attempt) {
 			a.Times, a.RefreshAt, a.Why = 3, ended, "interrupted: again at once"
 		}),
-		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"final: not retryable"}`: attempt(EventFailure, func(a *Attempt) {
-			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "final: not retryable"
+		begin + `"is":"failure","final":true,"reason":"HTTP 404","type":"http","why":"disabled, not retryable"}`: attempt(EventFailure, func(a *Attempt) {
+			a.Final, a.Reason, a.ErrorType, a.Why = true, "HTTP 404", "http", "disabled, not retryable"
 		}),
 		begin + `"changed":false,"next":35399750}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Changed, a.RefreshAt, a.Why = ptr(false), clock("16:00"), "planned"
@@ -43,25 +43,25 @@ func TestAnEntryOfTheHistoryIsReadAsItWasWritten(t *testing.T) {
 		begin + `"ignored":["changed","x y"],"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.Ignored, a.Why = []string{"changed", "x y"}, "finished: one-shot"
 		}),
-		begin + `"is":"timeout","limit":600000,"exhausted":true,"reason":"a \"b\" é","worker":"w","next":35399750,"why":"exhausted after 2, planned"}`: attempt(EventTimeout, func(a *Attempt) {
-			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "exhausted after 2, planned"
+		begin + `"is":"timeout","limit":600000,"exhausted":true,"reason":"a \"b\" é","worker":"w","next":35399750,"why":"waits for planned after 2 failures"}`: attempt(EventTimeout, func(a *Attempt) {
+			a.Exhausted, a.Reason, a.Worker, a.Why = true, `a "b" é`, "w", "waits for planned after 2 failures"
 			a.DeadlineAt, a.RefreshAt = clock("06:10"), clock("16:00")
 		}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:                 retry(func(*Attempt) {}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`:                retry(func(a *Attempt) { a.Why = "retry 2 +20m, before planned" }),
-		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"why":"retry 3/6 +20m"}`: retry(func(a *Attempt) { a.Why = "retry 3/6 +20m" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":6}`:                         retry(func(*Attempt) {}),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"of":-1}`:                        retry(func(a *Attempt) { a.Why = "retry 2 after 20m, ends before planned" }),
+		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"next":1200000,"why":"retry 3 of 6 after 20m"}`: retry(func(a *Attempt) { a.Why = "retry 3 of 6 after 20m" }),
 		begin + `"is":"failure",` + hour + `"delay":1200000,"jitter":-1500,` + planned + `"next":1198500,"of":6}`: retry(func(a *Attempt) {
-			a.Jitter, a.RetryAt, a.RefreshAt, a.Why = -1500*time.Millisecond, ended.Add(1198500*time.Millisecond), ended.Add(1198500*time.Millisecond), "retry 2/6 ~19m59s, before planned"
+			a.Jitter, a.RetryAt, a.RefreshAt, a.Why = -1500*time.Millisecond, ended.Add(1198500*time.Millisecond), ended.Add(1198500*time.Millisecond), "retry 2 of 6 after about 19m59s, ends before planned"
 		}),
-		begin + `"is":"failure",` + hour + `"delay":1200000,"retry":7200000,` + planned + `"next":7200000,"why":"retry 2/6 +20m in window, before planned"}`: retry(func(a *Attempt) {
-			a.RetryAt, a.RefreshAt, a.Why = ended.Add(2*time.Hour), ended.Add(2*time.Hour), "retry 2/6 +20m in window, before planned"
+		begin + `"is":"failure",` + hour + `"delay":1200000,"retry":7200000,` + planned + `"next":7200000,"why":"retry 2 of 6 when its window opens, ends before planned"}`: retry(func(a *Attempt) {
+			a.RetryAt, a.RefreshAt, a.Why = ended.Add(2*time.Hour), ended.Add(2*time.Hour), "retry 2 of 6 when its window opens, ends before planned"
 		}),
 		// The policy has got another timeout since, so that the overlap does not follow from the limit.
 		begin + `"is":"failure",` + hour + `"delay":1200000,` + planned + `"overlap":"overlaps start","next":1200000,"of":6}`: retry(func(a *Attempt) {
-			a.Overlap, a.Why = policy.OverlapsStart, "retry 2/6 +20m, retry first: overlaps start"
+			a.Overlap, a.Why = policy.OverlapsStart, "retry 2 of 6 after 20m, may overlap planned"
 		}),
 		begin + `"is":"failure","delay":0,"next":0,"of":6}`: attempt(EventFailure, func(a *Attempt) {
-			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = ended, policy.NonePlanned, ended, "retry 2/6 at once, none planned"
+			a.RetryAt, a.Overlap, a.RefreshAt, a.Why = ended, policy.NonePlanned, ended, "retry 2 of 6 at once"
 		}),
 		`{"at":"2026-01-05T05:00:00.000Z","took":-3600000,"uid":"a1","no":2,"why":"finished: one-shot"}`: attempt(EventSuccess, func(a *Attempt) {
 			a.EndedAt, a.Duration, a.Why = clock("05:00"), 0, "finished: one-shot" // the clock was set back
@@ -81,7 +81,7 @@ func TestEachAttemptIsReadFromTheHistoryAsItWas(t *testing.T) {
 			return rapid.SampledFrom([]time.Time{{}, clock("06:00"), clock("06:05"), clock("06:20"), clock("16:00")}).Draw(t, name)
 		}
 		text := func(name string) string {
-			return rapid.SampledFrom([]string{"", "x", "retry 2/3 +5m, before planned", "retry 2 at once", "\t\"<é"}).Draw(t, name)
+			return rapid.SampledFrom([]string{"", "x", "retry 2 of 3 after 5m, ends before planned", "retry 2 at once", "\t\"<é"}).Draw(t, name)
 		}
 		want := Attempt{
 			AttemptUID: "a1", AttemptNo: rapid.IntRange(0, 3).Draw(t, "no"), StartedAt: clock("06:00"), EndedAt: clock("06:05"), Duration: 5 * time.Minute,
@@ -116,7 +116,7 @@ func TestTheRecordOfAnAttemptTellsWhatWasAndWhatFollows(t *testing.T) {
 		Reason: "HTTP 503", ErrorType: "Unavailable", Worker: "host-1", ProcessingAt: clock("06:00:30"),
 		DeadlineAt: clock("07:00:30"), // an hour after the work began
 		RetryAt:    clock("06:10"), PlannedAt: clock("16:00"), Overlap: policy.Before,
-		RefreshAt: clock("06:10"), Why: "retry 1/6 at once, before planned"}
+		RefreshAt: clock("06:10"), Why: "retry 1 of 6 at once, ends before planned"}
 	equal(t, want, *s.decision.Ended)
 	failIf(t, s.m.LastAttemptUID != "a1", "last attempt %q, want a1", s.m.LastAttemptUID)
 }

@@ -136,21 +136,21 @@ func TestABadOptionalFieldIsNamedAndTheRestCounts(t *testing.T) {
 }
 
 func TestAWishThatCannotBeUsedMovesNothingAndIsNamed(t *testing.T) {
-	const atOnce = "#1, next 06:10: retry 1/6 at once, before planned"
+	const atOnce = "#1, next 06:10: retry 1 of 6 at once, ends before planned"
 	const later = "#0 deferred 1, next 06:"
 	for steps, want := range map[string]string{
-		`06:10 failure "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`:   "#1, next 06:40: retry 1/6 +30m as asked, before planned",
-		`06:10 failure "retry_after":"Monday, 05-Jan-26 06:40:00 GMT"`:  "#1, next 06:40: retry 1/6 +30m as asked, before planned",
-		`06:10 failure "retry_after":"Mon Jan  5 06:40:00 2026"`:        "#1, next 06:40: retry 1/6 +30m as asked, before planned",
+		`06:10 failure "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`:   "#1, next 06:40: retry 1 of 6 after 30m, as the worker asked",
+		`06:10 failure "retry_after":"Monday, 05-Jan-26 06:40:00 GMT"`:  "#1, next 06:40: retry 1 of 6 after 30m, as the worker asked",
+		`06:10 failure "retry_after":"Mon Jan  5 06:40:00 2026"`:        "#1, next 06:40: retry 1 of 6 after 30m, as the worker asked",
 		`06:10 failure "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`:   atOnce,
 		`06:10 failure "retry_after":"2027-01-05T06:10:00.001Z"`:        atOnce + " [retry_after]",
 		`06:10 failure "retry_after":"9999-01-01T00:00:00Z","reason":7`: atOnce + " [reason retry_after]",
-		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`: later + "40: postponed by the worker +30m",
-		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`: later + "10: postponed by the worker at once",
-		`06:10 postponed "retry_after":"9999-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]",
-		`06:10 postponed "retry_after":"never"`:                         later + "15: postponed by the worker +5m [retry_after]",
-		`06:10 postponed "retry_after":"0001-01-01T00:00:00Z"`:          later + "15: postponed by the worker +5m [retry_after]", // an unset time of Go
-		`06:10 postponed`:                later + "15: postponed by the worker +5m [retry_after]",
+		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 06:40:00 GMT"`: later + "40: postponed by the worker: again after 30m",
+		`06:10 postponed "retry_after":"Mon, 05 Jan 2026 05:00:00 GMT"`: later + "10: postponed by the worker: again at once",
+		`06:10 postponed "retry_after":"9999-01-01T00:00:00Z"`:          later + "15: postponed by the worker: again after 5m [retry_after]",
+		`06:10 postponed "retry_after":"never"`:                         later + "15: postponed by the worker: again after 5m [retry_after]",
+		`06:10 postponed "retry_after":"0001-01-01T00:00:00Z"`:          later + "15: postponed by the worker: again after 5m [retry_after]", // an unset time of Go
+		`06:10 postponed`:                later + "15: postponed by the worker: again after 5m [retry_after]",
 		`06:10 success "changed":"true"`: "#0, next 16:00: planned [changed]",
 	} {
 		s := tell(t, daily, "06:00 start | "+steps)

@@ -40,13 +40,13 @@ func TestTheFirstFailureAfterTheCircuitOfTheQueueHasClosedIsFinal(t *testing.T) 
 		"want the fourth failure held and not counted, got %s", s)
 	s.m.QueueCircuit.Open = false
 	s.then("01:00 start | 01:00:10 failure")
-	s.expect("#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4")
+	s.expect("#4 disabled (Cannot refresh after 4 attempts): disabled after 4 failures, no retry left")
 }
 
 func TestAnOpenCircuitOfTheQueueMakesRetriesRarer(t *testing.T) {
 	s := withOpenCircuit(t, banner, "00:00 start | 00:00:10 failure")
-	s.expect("#1, next 00:05:10: retry 1/3 +5m, none planned")
-	tell(t, banner, "00:00 start | 00:00:10 failure").expect("#1, next 00:00:10: retry 1/3 at once, none planned")
+	s.expect("#1, next 00:05:10: retry 1 of 3 after 5m")
+	tell(t, banner, "00:00 start | 00:00:10 failure").expect("#1, next 00:00:10: retry 1 of 3 at once")
 }
 
 func TestACircuitOfTheQueueIsRefusedOutOfRange(t *testing.T) {

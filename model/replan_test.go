@@ -43,18 +43,18 @@ func TestWhatWasPromisedForAnotherReasonStaysWhenARuleChanges(t *testing.T) {
 		// A rule of its own, a run by hand, an attempt, a stop, what is due
 		{daily, "05:00 policy " + hourly, "#0, next 06:00: planned"},
 		{yearly, "09:30 run | 09:30 policy " + hourly, "#0, next 09:30: run by hand"},
-		{yearly, "09:30 run | 09:30 start | 09:31 policy " + hourly, "#1 a1 until 09:40, next 09:45: if lost: retry 1/2 +5m, before planned"},
+		{yearly, "09:30 run | 09:30 start | 09:31 policy " + hourly, "#1 a1 until 09:40, next 09:45: on timeout: retry 1 of 2 after 5m, ends before planned"},
 		{yearly, "09:30 disable | 09:31 policy " + hourly, "#0 disabled (): disabled by hand"},
 		{`"policy":{` + hourly + `}`, "01:00 policy " + alsoYearly, "#0, next 01:00: planned"},
 
-		{`"policy":{` + hourly + `}`, "01:00 start | 01:01 policy " + alsoYearly, "#1 a1 until 01:10, next 01:15: if lost: retry 1/2 +5m, before planned"},
+		{`"policy":{` + hourly + `}`, "01:00 start | 01:01 policy " + alsoYearly, "#1 a1 until 01:10, next 01:15: on timeout: retry 1 of 2 after 5m, ends before planned"},
 
 		// A retry, a wish of the worker
-		{yearly, failed + ` | 09:32 policy "rrule":"FREQ=MINUTELY"`, "#1, next 09:36: retry 1/2 +5m, before planned"},
-		{yearly, `09:30 run | 09:30 start | 09:31 postponed "retry_after":7200 | 09:32 policy ` + hourly, "#0 deferred 1, next 11:31: postponed by the worker +2h"},
+		{yearly, failed + ` | 09:32 policy "rrule":"FREQ=MINUTELY"`, "#1, next 09:36: retry 1 of 2 after 5m, ends before planned"},
+		{yearly, `09:30 run | 09:30 start | 09:31 postponed "retry_after":7200 | 09:32 policy ` + hourly, "#0 deferred 1, next 11:31: postponed by the worker: again after 2h"},
 
 		// One whose own rule is over waits for the last thing that will ever start it
-		{lastDay, `05:00 put "rrule":"FREQ=DAILY;UNTIL=20260101T000000Z" | 05:01 policy ` + hourly, "#0, next 06:00: saved while waiting: none planned"},
+		{lastDay, `05:00 put "rrule":"FREQ=DAILY;UNTIL=20260101T000000Z" | 05:01 policy ` + hourly, "#0, next 06:00: saved while waiting: nothing planned"},
 	})
 }
 
@@ -68,12 +68,12 @@ func TestAPlannedRefreshThatStandsForMoreComesSoonerAndNeverLater(t *testing.T) 
 		failed    = "09:30 run | 09:30 start | 09:31 failure | "
 	)
 	runStories(t, []storyTest{
-		{everyHour, failed + "09:32 policy " + alsoYearly, "#1, next 10:00: retry 1/2 when planned"},
+		{everyHour, failed + "09:32 policy " + alsoYearly, "#1, next 10:00: retry 1 of 2 waits for planned"},
 		{yearlyToo, failed + "09:32 policy " + hourly, "#1, next 10:00: planned"},
 
 		// The floor that a worker has set holds for the new plan too, and a refresh that was moved there stays there
-		{yearlyToo, `09:30 run | 09:30 start | 09:31 failure "retry_after":7200 | 09:32 policy ` + hourly, "#1, next 11:31: planned, moved as asked"},
-		{once, `09:30 run | 09:30 start | 09:31 failure "retry_after":3600 | 10:10 policy ` + hourly, "#0, next 10:31: exhausted after 1, planned, moved as asked"},
+		{yearlyToo, `09:30 run | 09:30 start | 09:31 failure "retry_after":7200 | 09:32 policy ` + hourly, "#1, next 11:31: planned, delayed by the worker"},
+		{once, `09:30 run | 09:30 start | 09:31 failure "retry_after":3600 | 10:10 policy ` + hourly, "#0, next 10:31: waits for planned after 1 failure, delayed by the worker"},
 
 		{once, `09:30 run | 09:30 start | 09:31 failure "retry_after":60 | 09:32 policy ` + noRule, "#0, next never: finished: one-shot"},
 
@@ -169,7 +169,7 @@ func TestAModelRunsByTheScheduleOfItsPolicy(t *testing.T) {
 	runStories(t, []storyTest{
 		{nightly, "", "#0, next 05:00: planned"},
 		{nightly, "05:00 wake | 05:10 success", "#0, next 05:00+1: planned"},
-		{nightly, "05:00 wake", "#1 a1 until 06:00, next 05:00+1: if lost: exhausted after 1, planned"},
+		{nightly, "05:00 wake", "#1 a1 until 06:00, next 05:00+1: on timeout: waits for planned after 1 failure"},
 	})
 }
 
@@ -237,7 +237,7 @@ func TestARuleThatTakesTooManyStepsIsAFaultAndItsModelLooksAgainAnHourLater(t *t
 			m.RuleError = ""
 			now := monday.Add(time.Second)
 			next := m.Succeed(now, nil).Next
-			failIf(t, !next.RefreshAt.Equal(now.Add(time.Hour)) || next.Why != "rule takes too many steps: look again later" || next.Disabled,
+			failIf(t, !next.RefreshAt.Equal(now.Add(time.Hour)) || next.Why != "rule takes too many steps: checked again then" || next.Disabled,
 				"next %s: %s", next.RefreshAt, next.Why)
 			want := tooManySteps + "2026-01-05T00:00:01Z"
 			failIf(t, m.RuleError != want, "found the fault %q, want %q", m.RuleError, want)

@@ -31,12 +31,12 @@ func TestRetriesAreCounted(t *testing.T) {
 func TestThreeRetriesAreFourRuns(t *testing.T) {
 	const job = `"policy":{"maxRetries":3,"jitterEnabled":false}`
 	runStories(t, []storyTest{
-		{job, "00:00 wake | 00:01 failure", "#1, next 00:02: retry 1/3 +1m, none planned"},
-		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure", "#2, next 00:05: retry 2/3 +2m, none planned"},
-		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure", "#3, next 00:10: retry 3/3 +4m, none planned"},
+		{job, "00:00 wake | 00:01 failure", "#1, next 00:02: retry 1 of 3 after 1m"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure", "#2, next 00:05: retry 2 of 3 after 2m"},
+		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure", "#3, next 00:10: retry 3 of 3 after 4m"},
 		{job, "00:00 wake | 00:01 failure | 00:02 wake | 00:03 failure | 00:05 wake | 00:06 failure | 00:10 wake | 00:11 failure",
-			"#4 disabled (Cannot refresh after 4 attempts): final: exhausted after 4"},
-		{job, `00:00 wake | 00:01 failure "error_type":"NotFoundError"`, "#1 disabled (Cannot refresh after 1 attempt): final: never retry NotFoundError"},
+			"#4 disabled (Cannot refresh after 4 attempts): disabled after 4 failures, no retry left"},
+		{job, `00:00 wake | 00:01 failure "error_type":"NotFoundError"`, "#1 disabled (Cannot refresh after 1 attempt): disabled, never retry NotFoundError"},
 	})
 }
 
@@ -50,10 +50,10 @@ func TestUnlimitedRetriesGoOnForEver(t *testing.T) {
 		stopIf(t, s.m.Disabled || s.m.AttemptNo != k, "after %d failures: %s", k, s)
 		now = s.m.RefreshAt
 	}
-	want := "retry 2000 +1m, none planned"
+	want := "retry 2000 after 1m"
 	failIf(t, s.m.Why != want, "why %q, want %q", s.m.Why, want)
 	tell(t, atSixAnd16+`"policy":{"retries":"1h"}`, "15:30 run | 15:30 wake | 15:31 failure").
-		expect("#1, next 16:00: retry 1 +1h, planned first: after")
+		expect("#1, next 16:00: retry 1 waits for planned, which comes first")
 }
 
 // Beyond the highest age the model is not dropped in silence: its owner reads why it ended.
@@ -62,26 +62,26 @@ func TestBeyondTheLastRowAModelIsExhausted(t *testing.T) {
 	const hourly = `"rrule":"FREQ=HOURLY","dtstart":"2026-01-05",`
 	runStories(t, []storyTest{
 		// The age counts from the first start of a model that never succeeded
-		{table, "00:00 wake | 00:30 failure", "#1, next 00:40: retry 1 +10m, none planned"},
-		{table, "00:00 wake | 01:00 failure", "#1, next 01:10: retry 1 +10m, none planned"},
-		{table, "00:00 wake | 01:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: none planned to wait for"},
-		{hourly + table, "01:00 wake | 02:30 failure", "#1, next 03:00: retry 1 when planned"},
-		{hourly + table, "01:00 wake | 03:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
+		{table, "00:00 wake | 00:30 failure", "#1, next 00:40: retry 1 after 10m"},
+		{table, "00:00 wake | 01:00 failure", "#1, next 01:10: retry 1 after 10m"},
+		{table, "00:00 wake | 01:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled, nothing planned to wait for"},
+		{hourly + table, "01:00 wake | 02:30 failure", "#1, next 03:00: retry 1 waits for planned"},
+		{hourly + table, "01:00 wake | 03:00:00.001 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled after 1 failure, no retry left"},
 
 		// … and then from the last success
-		{table, "00:00 wake | 00:30 success | 05:00 run | 05:00 wake | 05:01 failure", "#1 disabled (Cannot refresh after 1 attempt): final: exhausted after 1"},
-		{table, "00:00 wake | 00:30 success | 01:00 run | 01:00 wake | 01:30 failure", "#1, next 01:40: retry 1 +10m, none planned"},
+		{table, "00:00 wake | 00:30 success | 05:00 run | 05:00 wake | 05:01 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled after 1 failure, no retry left"},
+		{table, "00:00 wake | 00:30 success | 01:00 run | 01:00 wake | 01:30 failure", "#1, next 01:40: retry 1 after 10m"},
 	})
 	goOn := strings.Replace(table, "give_up", "next_planned", 1)
-	tell(t, hourly+goOn, "01:00 wake | 03:00:00.001 failure").expect("#0, next 04:00: exhausted after 1, planned")
+	tell(t, hourly+goOn, "01:00 wake | 03:00:00.001 failure").expect("#0, next 04:00: waits for planned after 1 failure")
 }
 
 func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) {
 	const bad = `"policy":{"timeout":"1m","retries":{"expr":"[1, 2][k]"}}`
 	s := tell(t, bad, "00:00 wake | 00:00:30 failure")
-	s.expect("#1, next 00:00:32: retry 1 +2s, none planned")
+	s.expect("#1, next 00:00:32: retry 1 after 2s")
 	s.then("00:00:32 wake | 00:00:40 failure")
-	s.expect("#2, next 00:05:40: retry 2 +5m: policy_error, none planned")
+	s.expect("#2, next 00:05:40: retry 2 after 5m, policy_error")
 	want := "index out of range: 2 (array length is 2) (1:7)"
 	failIf(t, s.decision.PolicyError != want || s.decision.Final || s.decision.Exhausted, "policy error %q of %+v", s.decision.PolicyError, s.decision)
 	now := clock("00:05:40")
@@ -92,7 +92,7 @@ func TestAnErrorOfThePolicyNeverLosesAModel(t *testing.T) {
 			"after %d failures: %s", s.m.AttemptNo, s)
 		now = s.m.RefreshAt
 	}
-	s.expect(fmt.Sprintf("#1002, next %s: retry 1002 +5m: policy_error, none planned", clockText(now)))
+	s.expect(fmt.Sprintf("#1002, next %s: retry 1002 after 5m, policy_error", clockText(now)))
 }
 
 // A worker's reason has any length. An expression sees as much of it as the history keeps, which bounds the work.
@@ -106,17 +106,17 @@ func TestAnExpressionSeesNoMoreOfAReasonThanTheHistoryKeeps(t *testing.T) {
 
 func TestPostponedAndInterruptedAttemptsAreNotCounted(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, `06:00 start | 06:10 postponed "retry_after":600`, "#0 deferred 1, next 06:20: postponed by the worker +10m"},
-		{daily, `06:00 start | 06:10 postponed "retry_after":0`, "#0 deferred 1, next 06:10: postponed by the worker at once"},
-		{daily, `06:00 start | 06:10 postponed "retry_after":"2026-01-05T09:00:00+01:00"`, "#0 deferred 1, next 08:00: postponed by the worker +1h50m"},
-		{daily, `06:00 start | 06:10 postponed "retry_after":"2026-01-05T05:00:00Z"`, "#0 deferred 1, next 06:10: postponed by the worker at once"},
+		{daily, `06:00 start | 06:10 postponed "retry_after":600`, "#0 deferred 1, next 06:20: postponed by the worker: again after 10m"},
+		{daily, `06:00 start | 06:10 postponed "retry_after":0`, "#0 deferred 1, next 06:10: postponed by the worker: again at once"},
+		{daily, `06:00 start | 06:10 postponed "retry_after":"2026-01-05T09:00:00+01:00"`, "#0 deferred 1, next 08:00: postponed by the worker: again after 1h50m"},
+		{daily, `06:00 start | 06:10 postponed "retry_after":"2026-01-05T05:00:00Z"`, "#0 deferred 1, next 06:10: postponed by the worker: again at once"},
 		{daily, `06:00 start | 06:10 interrupted`, "#0 deferred 1, next 06:10: interrupted: again at once"},
 		{daily, `06:00 start | 06:10 failure | 06:10 start | 06:11 interrupted`, "#1 deferred 1, next 06:11: interrupted: again at once"},
-		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 postponed "retry_after":60`, "#0 deferred 2, next 06:12: postponed by the worker +1m"},
+		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 postponed "retry_after":60`, "#0 deferred 2, next 06:12: postponed by the worker: again after 1m"},
 
 		// What ends the row
 		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 success`, "#0, next 16:00: planned"},
-		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1/6 at once, before planned"},
+		{daily, `06:00 start | 06:10 interrupted | 06:10 start | 06:11 failure`, "#1, next 06:11: retry 1 of 6 at once, ends before planned"},
 		{daily, `06:00 start | 06:10 interrupted | 06:11 put "payload":{"size":2}`, "#0, next 06:10: saved while due"},
 
 		// What does not: nobody took it
@@ -127,10 +127,10 @@ func TestPostponedAndInterruptedAttemptsAreNotCounted(t *testing.T) {
 func TestTheEleventhDeferralInARowIsAFailure(t *testing.T) {
 	tenTimes := "06:00 start" + strings.Repeat(` | 06:00 interrupted | 06:00 start | 06:00 postponed "retry_after":0 | 06:00 start`, 5)
 	runStories(t, []storyTest{
-		{daily, tenTimes, "#1 a11 until 07:00 deferred 10, next 07:00: if lost: retry 1/6 at once, before planned"},
-		{daily, tenTimes + " | 06:05 interrupted", "#1, next 06:05: retry 1/6 at once, before planned"},
-		{daily, tenTimes + " | 06:05 postponed \"retry_after\":0", "#1, next 06:05: retry 1/6 at once, before planned"},
-		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1/6 +10m as asked, before planned"},
+		{daily, tenTimes, "#1 a11 until 07:00 deferred 10, next 07:00: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, tenTimes + " | 06:05 interrupted", "#1, next 06:05: retry 1 of 6 at once, ends before planned"},
+		{daily, tenTimes + " | 06:05 postponed \"retry_after\":0", "#1, next 06:05: retry 1 of 6 at once, ends before planned"},
+		{daily, tenTimes + " | 06:05 postponed \"retry_after\":600", "#1, next 06:15: retry 1 of 6 after 10m, as the worker asked"},
 		{daily, tenTimes + " | 06:05 interrupted | 06:05 start | 06:06 interrupted", "#1 deferred 1, next 06:06: interrupted: again at once"},
 	})
 	s := tell(t, daily, tenTimes+" | 06:05 interrupted")
@@ -225,9 +225,9 @@ func TestAlignmentJudgesTheJitteredRetry(t *testing.T) {
 func TestAnErrorOfThePolicyIsJoinedWithTheSchedule(t *testing.T) {
 	const bad = `"policy":{"timeout":"1m","retries":{"expr":"k % 0"},"give_up_after":"1d"}`
 	runStories(t, []storyTest{
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 +5m: policy_error, before planned"},
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:58 failure", "#1, next 16:00: retry 1 +5m: policy_error, planned first: after"},
-		{atSixteen + bad, "15:00 run | 15:00 wake | 15:00+1 failure", "#1 disabled (Cannot refresh after 1 attempt): final: no success for 1d"},
+		{atSixteen + bad, "15:00 run | 15:00 wake | 15:30 failure", "#1, next 15:35: retry 1 after 5m, policy_error, ends before planned"},
+		{atSixteen + bad, "15:00 run | 15:00 wake | 15:58 failure", "#1, next 16:00: retry 1 waits for planned, policy_error, which comes first"},
+		{atSixteen + bad, "15:00 run | 15:00 wake | 15:00+1 failure", "#1 disabled (Cannot refresh after 1 attempt): disabled, no success for 1d"},
 		{bad, "00:00 wake | 23:58 failure", "#1, next 00:00+1: gives up then: no success for 1d"},
 	})
 }
@@ -243,7 +243,7 @@ func TestJitterOfZeroIsZero(t *testing.T) {
 
 func TestAVariedDelayIsToldAsAboutItself(t *testing.T) {
 	s := tell(t, `"policy":{"retries":["1h"],"jitter":0.1}`, "00:00 wake | 00:05 failure")
-	failIf(t, !strings.HasPrefix(s.m.Why, "retry 1/1 ~") || !strings.HasSuffix(s.m.Why, ", none planned"), "why %q", s.m.Why)
+	failIf(t, !strings.HasPrefix(s.m.Why, "retry 1 of 1 after about "), "why %q", s.m.Why)
 	ended, after := s.decision.Ended, s.m.RefreshAt.Sub(clock("00:05"))
 	failIf(t, ended.Delay != time.Hour || ended.Jitter == 0 || ended.Delay+ended.Jitter != after || !ended.RetryAt.Equal(s.m.RefreshAt),
 		"the history says %+v, but the retry is after %v", ended, after)

@@ -22,13 +22,13 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 	if m.endsWindow() && !m.QueueCircuit.Open { // a start promised before the end of the window is made, however late
 		decision := Decision{Event: EventGiveUp, Next: m.State}
 		failure := policy.Failure{Reason: noSuccessText(m.Policy.GiveUpAfter)}
-		decision.Next.wait(time.Time{}, TriggerPlanned, "final: "+failure.Reason)
+		decision.Next.wait(time.Time{}, TriggerPlanned, disabledBecause+failure.Reason)
 		m.disable(&decision, failure, now)
 		return decision, true
 	}
 	if m.endsWindow() && m.NotBefore.After(now) { // the circuit of the queue holds giving up back, and the worker has asked to wait
 		decision := Decision{Event: EventSkipped, Next: m.State}
-		decision.Next.wait(m.NotBefore, TriggerRetry, "held by the circuit, not before as asked")
+		decision.Next.wait(m.NotBefore, TriggerRetry, "queue circuit open: waits as the worker asked")
 		return decision, true
 	}
 	if opens := m.opens(now); m.Trigger.started() == TriggerRetry && opens.After(now) {
@@ -48,12 +48,12 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 		return decision, false
 	}
 	decision = Decision{Event: EventSkipped, Next: m.State}
-	decision.Next.wait(next, TriggerPlanned, "misfire: skipped, late by "+document.FormatDuration(now.Sub(at).Truncate(time.Second)))
+	decision.Next.wait(next, TriggerPlanned, "skipped, late by "+shortDuration(now.Sub(at).Truncate(time.Second))+": waits for planned")
 	m.boundWait(&decision.Next, now)
 	return decision, true
 }
 
-const whyWindow = "the retry window has closed: waits for it again"
+const whyWindow = "retry window closed: waits until it opens"
 
 func (m *Model) isPlanned() bool {
 	if m.Trigger != TriggerPlanned {
@@ -119,25 +119,31 @@ func (m *Model) deadline(s *State, now time.Time) time.Time {
 	return deadline
 }
 
+// The conditions of what is expected while an attempt runs.
+const (
+	onTimeout  = "on timeout: "
+	ifNotBegun = "if not begun: "
+)
+
 func (m *Model) expectTimeout(next *State) {
-	failure, text := policy.TimedOut(), "if lost: "
+	failure, condition := policy.TimedOut(), onTimeout
 	switch {
 	case next.Again:
 		next.RefreshAt, next.Why = next.DeadlineAt, whyAgain
 		return
 	case next.Outdated:
 		next.RefreshAt, _ = m.planned(next.DeadlineAt)
-		next.Why = "if lost: planned, as the payload was replaced"
+		next.Why = onTimeout + "waits for planned, payload was replaced"
 		return
 	case m.awaitsBegin(next) && next.Deferrals < maxDeferrals:
-		next.RefreshAt, next.Why = next.DeadlineAt, "if not begun: again, not counted"
+		next.RefreshAt, next.Why = next.DeadlineAt, ifNotBegun+"again, not counted"
 		return
 	case m.awaitsBegin(next):
-		failure, text = deferredTooOften(EventQueueTimeout, next.Deferrals+1, 0), "if not begun: "
+		failure, condition = deferredTooOften(EventQueueTimeout, next.Deferrals+1, 0), ifNotBegun
 	}
 	lost := m.afterFailure(next, failure, next.DeadlineAt)
 	next.RefreshAt = lost.at
-	next.Why = document.Shorten(text+lost.why.String(), maxWhy)
+	next.Why = lost.why.behind(condition)
 }
 
 // awaitsBegin reports whether the queue timeout counts: no worker has said `started`.

@@ -16,24 +16,24 @@ func TestAStartExpectsItsTimeout(t *testing.T) {
 		"06:21 start | 06:21 failure | 06:51 start | 06:51 failure | 07:51 start"
 	runStories(t, []storyTest{
 		// What a timeout at the deadline would decide
-		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once, before planned"},
-		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: if lost: retry 2/6 +1m, before planned"},
+		{daily, "06:00 start", "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, "06:00 start | 06:10 failure | 06:10 start", "#2 a2 until 07:10, next 07:11: on timeout: retry 2 of 6 after 1m, ends before planned"},
 
 		// Joined with the schedule
-		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: if lost: retry 1/6 at once, before planned"},
-		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
-		{daily, "15:30 run | 15:30 start", "#1 a1 until 16:30, next 16:30: if lost: retry 1/6 at once, before planned"},
+		{daily, "14:00 run | 14:00 start", "#1 a1 until 15:00, next 15:00: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, "14:01 run | 14:01 start", "#1 a1 until 15:01, next 16:00: on timeout: retry 1 of 6 waits for planned, would overlap"},
+		{daily, "15:30 run | 15:30 start", "#1 a1 until 16:30, next 16:30: on timeout: retry 1 of 6 at once, ends before planned"},
 
 		// A timeout that would be final: nothing is expected but the deadline
-		{daily, toTheLast, "#7 a7 until 08:51, next never: if lost: final: exhausted after 7"},
-		{lenient, toTheLast, "#7 a7 until 08:51, next 16:00: if lost: exhausted after 7, planned"},
-		{banner, "00:00 start", "#1 a1 until 00:01, next 00:01: if lost: retry 1/3 at once, none planned"},
+		{daily, toTheLast, "#7 a7 until 08:51, next never: on timeout: disabled after 7 failures, no retry left"},
+		{lenient, toTheLast, "#7 a7 until 08:51, next 16:00: on timeout: waits for planned after 7 failures"},
+		{banner, "00:00 start", "#1 a1 until 00:01, next 00:01: on timeout: retry 1 of 3 at once"},
 
 		// Timeout longer than the interval: refreshes do not overlap each other
-		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: if lost: retry 1/6 at once, planned first: overlaps start"},
+		{halfHour, "00:30 start", "#1 a1 until 01:30, next 02:00: on timeout: retry 1 of 6 waits for planned, would overlap"},
 
 		// A missed time starts once, and everything counts from now
-		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: if lost: retry 1/6 at once, before planned"},
+		{daily, "09:00+3 start", "#1 a1 until 10:00+3, next 10:00+3: on timeout: retry 1 of 6 at once, ends before planned"},
 	})
 }
 
@@ -49,15 +49,15 @@ func TestAStartCountsAndForgetsTheStatusOfTheLastAttempt(t *testing.T) {
 // A backlog must not time out attempts that have never begun.
 func TestTheDeadlineCountsFromTheFirstStarted(t *testing.T) {
 	runStories(t, []storyTest{
-		{daily, `06:00 start | 06:20 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
-		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: if lost: retry 1/6 at once, before planned"},
-		{daily, `06:00 start | 06:20 started | 06:30 failure | 06:30 start | 06:31 started`, "#2 a2 until 07:31, next 07:32: if lost: retry 2/6 +1m, before planned"},
+		{daily, `06:00 start | 06:20 started`, "#1 a1 until 07:20, next 07:20: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, `06:00 start | 06:20 started | 06:40 started`, "#1 a1 until 07:20, next 07:20: on timeout: retry 1 of 6 at once, ends before planned"},
+		{daily, `06:00 start | 06:20 started | 06:30 failure | 06:30 start | 06:31 started`, "#2 a2 until 07:31, next 07:32: on timeout: retry 2 of 6 after 1m, ends before planned"},
 
 		// Nobody has noticed that the deadline passed: the work begins after all
-		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: if lost: retry 1/6 at once, before planned"},
+		{daily, `06:00 start | 07:30 started`, "#1 a1 until 08:30, next 08:30: on timeout: retry 1 of 6 at once, ends before planned"},
 
 		// The expectation moves with the deadline, joined with the schedule again
-		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: if lost: retry 1/6 at once, planned first: overlaps start"},
+		{daily, `14:00 run | 14:00 start | 14:01 started`, "#1 a1 until 15:01, next 16:00: on timeout: retry 1 of 6 waits for planned, would overlap"},
 		{daily, `06:00 start | 06:05 taken | 06:10 put "refresh":"now" | 06:20 started`, "#1 a1 until 07:20 again, next 07:20: saved while running: again"},
 	})
 	s := tell(t, daily, `06:00 start | 06:20 started "worker":"host-1","processing_id":7 | 06:40 started "worker":"host-2"`)
@@ -72,36 +72,36 @@ func TestWithoutTimeoutThePlannedRefreshTakesThePlaceOfTheAttempt(t *testing.T) 
 	)
 	runStories(t, []storyTest{
 		// Two variables: no deadline but the next planned time
-		{none, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
-		{none, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1/2 at once: no answer until planned"},
-		{none, "06:00 wake | 16:00 timeout | 16:00 wake", "#2 a2 until 06:00+1, next 06:00+1: if lost: retry 2/2 at once: no answer until planned"},
-		{none, "06:00 wake | 16:00 timeout | 16:00 wake | 06:00+1 timeout | 06:00+1 wake", "#3 a3 until 16:00+1, next never: if lost: final: exhausted after 3"},
-		{none, "06:00 wake | 07:00 failure", "#1, next 07:05: retry 1/2 +5m, before planned"},
-		{none, "06:00 wake | 15:00 started", "#1 a1 until 16:00, next 16:00: if lost: retry 1/2 at once: no answer until planned"},
+		{none, "06:00 wake", "#1 a1 until 16:00, next 16:00: on timeout: retry 1 of 2 at once, no answer until planned"},
+		{none, "06:00 wake | 16:00 timeout", "#1, next 16:00: retry 1 of 2 at once, no answer until planned"},
+		{none, "06:00 wake | 16:00 timeout | 16:00 wake", "#2 a2 until 06:00+1, next 06:00+1: on timeout: retry 2 of 2 at once, no answer until planned"},
+		{none, "06:00 wake | 16:00 timeout | 16:00 wake | 06:00+1 timeout | 06:00+1 wake", "#3 a3 until 16:00+1, next never: on timeout: disabled after 3 failures, no retry left"},
+		{none, "06:00 wake | 07:00 failure", "#1, next 07:05: retry 1 of 2 after 5m, ends before planned"},
+		{none, "06:00 wake | 15:00 started", "#1 a1 until 16:00, next 16:00: on timeout: retry 1 of 2 at once, no answer until planned"},
 
 		// Nobody noticed the planned time until later
-		{none, "06:00 wake | 18:00 timeout", "#1, next 18:00: retry 1/2 at once: no answer until planned"},
+		{none, "06:00 wake | 18:00 timeout", "#1, next 18:00: retry 1 of 2 at once, no answer until planned"},
 
 		// No retry is left: the planned refresh runs all the same, or the model gives up
-		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: if lost: exhausted after 1, planned now"},
-		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: exhausted after 1, planned now"},
-		{twice + `"policy":{"timeout":"none","retries":[],"on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): final: exhausted after 1"},
+		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake", "#1 a1 until 16:00, next 16:00: on timeout: planned is due now after 1 failure"},
+		{twice + `"policy":{"timeout":"none","retries":[]}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: planned is due now after 1 failure"},
+		{twice + `"policy":{"timeout":"none","retries":[],"on_exhausted":"give_up"}`, "06:00 wake | 16:00 timeout", "#1 disabled (Cannot refresh after 1 attempt: timeout): disabled after 1 failure, no retry left"},
 		{twice + `"policy":{"timeout":"none","retries":["5m"],"never_retry":["timeout"]}`, "06:00 wake | 16:00 timeout",
-			"#1 disabled (Cannot refresh after 1 attempt: timeout): final: never retry timeout"},
+			"#1 disabled (Cannot refresh after 1 attempt: timeout): disabled, never retry timeout"},
 
 		// Between planned, it begins a new cycle
-		{twice + `"policy":{"timeout":"none","retries":["5m"],"alignment":"between_planned"}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: retry 1/1 at once: no answer until planned"},
+		{twice + `"policy":{"timeout":"none","retries":["5m"],"alignment":"between_planned"}`, "06:00 wake | 16:00 timeout", "#0, next 16:00: retry 1 of 1 at once, no answer until planned"},
 	})
 }
 
 func TestWithoutTimeoutAndPlanNothingEndsTheWaitButTheWindow(t *testing.T) {
 	runStories(t, []storyTest{
-		{`"policy":{"timeout":"none","retries":[]}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: if lost: final: exhausted, none planned"},
-		{`"policy":{"timeout":"none","give_up_after":"2d","retries":["1m"]}`, "00:00 wake", "#1 a1 until 00:00+2, next never: if lost: final: no success for 2d"},
+		{`"policy":{"timeout":"none","retries":[]}`, "00:00 wake", "#1 a1 until 00:00+3650, next never: on timeout: disabled after 1 failure, nothing planned"},
+		{`"policy":{"timeout":"none","give_up_after":"2d","retries":["1m"]}`, "00:00 wake", "#1 a1 until 00:00+2, next never: on timeout: disabled, no success for 2d"},
 		{atSixteen + `"policy":{"timeout":"none","give_up_after":"2d","retries":["1m","1m","1m"]}`, "16:00 wake | 16:00+1 timeout | 16:00+1 wake",
-			"#2 a2 until 16:00+2, next never: if lost: final: no success for 2d"},
+			"#2 a2 until 16:00+2, next never: on timeout: disabled, no success for 2d"},
 		{atSixteen + `"policy":{"timeout":"none","give_up_after":"2d","retries":["1m","1m","1m"]}`, "15:00 run | 15:00 wake | 16:00 timeout",
-			"#1, next 16:00: retry 1/3 at once: no answer until planned"},
+			"#1, next 16:00: retry 1 of 3 at once, no answer until planned"},
 	})
 }
 
@@ -123,22 +123,22 @@ func TestAnAttemptThatNobodyBeginsInTimeIsDueAgainAndNotCounted(t *testing.T) {
 
 func TestFromStartedOnTheTimeoutOfTheWorkHolds(t *testing.T) {
 	runStories(t, []storyTest{
-		{queued, "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
-		{queued, "00:00 wake | 00:09 started | 01:09 timeout", "#1, next 01:10: retry 1/1 +1m, none planned"},
+		{queued, "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: on timeout: retry 1 of 1 after 1m"},
+		{queued, "00:00 wake | 00:09 started | 01:09 timeout", "#1, next 01:10: retry 1 of 1 after 1m"},
 
 		// Late, but nobody had noticed: the work has begun after all
-		{queued, "00:00 wake | 00:11 started", "#1 a1 until 01:11, next 01:12: if lost: retry 1/1 +1m, none planned"},
+		{queued, "00:00 wake | 00:11 started", "#1 a1 until 01:11, next 01:12: on timeout: retry 1 of 1 after 1m"},
 
 		// Workers that never say so may end in time
 		{queued, "00:00 wake | 00:09 success", "#0, next never: finished: one-shot"},
 
 		// Without a queue timeout `started` moves the deadline as well
-		{strings.Replace(queued, `"queue_timeout":"10m",`, "", 1), "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: if lost: retry 1/1 +1m, none planned"},
+		{strings.Replace(queued, `"queue_timeout":"10m",`, "", 1), "00:00 wake | 00:09 started", "#1 a1 until 01:09, next 01:10: on timeout: retry 1 of 1 after 1m"},
 
 		// Work without a timeout
 		{`"policy":{"timeout":"none","queue_timeout":"10m"}`, "00:00 wake", "#1 a1 until 00:10, next 00:10: if not begun: again, not counted"},
 		{atSixteen + `"policy":{"timeout":"none","queue_timeout":"10m","retries":["1m"]}`, "06:00 run | 06:00 wake | 06:09 started",
-			"#1 a1 until 16:00, next 16:00: if lost: retry 1/1 at once: no answer until planned"},
+			"#1 a1 until 16:00, next 16:00: on timeout: retry 1 of 1 at once, no answer until planned"},
 	})
 }
 
@@ -149,21 +149,21 @@ func TestAWindowMovesARetryBeforeItIsJoinedWithTheSchedule(t *testing.T) {
 		return fmt.Sprintf(`"rrule":"FREQ=DAILY;BYHOUR=%d","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["10m"],"retry_window":%q%s}`, hour, officeHours, more)
 	}
 	runStories(t, []storyTest{
-		{at(6, ""), "06:00 wake | 06:10 failure", "#1, next 09:00: retry 1/1 +10m in window, before planned"},
-		{at(6, ""), "17:00 run | 17:00 wake | 17:10 failure", "#1, next 06:00+1: retry 1/1 +10m in window, planned first: after"},
-		{at(6, `,"alignment":"until_success"`), "17:00+4 run | 17:00+4 wake | 17:10+4 failure", "#1, next 09:00+7: retry 1/1 +10m in window, retry first: after"},
+		{at(6, ""), "06:00 wake | 06:10 failure", "#1, next 09:00: retry 1 of 1 when its window opens, ends before planned"},
+		{at(6, ""), "17:00 run | 17:00 wake | 17:10 failure", "#1, next 06:00+1: retry 1 of 1 waits for planned, which comes first"},
+		{at(6, `,"alignment":"until_success"`), "17:00+4 run | 17:00+4 wake | 17:10+4 failure", "#1, next 09:00+7: retry 1 of 1 when its window opens, in place of planned"},
 
 		// The planned refresh itself, and a wait for it, need no window
 		{at(6, ""), "06:00 wake | 06:10 success", "#0, next 06:00+1: planned"},
-		{`"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"retries":["next"],"retry_window":"` + officeHours + `"}`, "06:00 wake | 06:01 failure", "#1, next 06:00+1: retry 1/1 when planned"},
+		{`"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"retries":["next"],"retry_window":"` + officeHours + `"}`, "06:00 wake | 06:01 failure", "#1, next 06:00+1: retry 1 of 1 waits for planned"},
 
 		// A wish of the worker is moved too
-		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1/1 +8h as asked in window, planned first: after"},
+		{at(6, ""), `10:00 run | 10:00 wake | 10:10 failure "retry_after":"8h"`, "#1, next 06:00+1: retry 1 of 1 waits for planned, which comes first"},
 
 		// In the zone of the model
-		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1/1 +10m in window, before planned"},
+		{`"timezone":"America/New_York",` + at(6, ""), "11:00 wake | 11:10 failure", "#1, next 14:00: retry 1 of 1 when its window opens, ends before planned"},
 		// … or of the policy, for a one-shot
-		{`"policy":{"retries":["10m"],"timezone":"America/New_York","retry_window":"` + officeHours + `"}`, "00:00 wake | 00:05 failure", "#1, next 14:00: retry 1/1 +10m in window, none planned"},
+		{`"policy":{"retries":["10m"],"timezone":"America/New_York","retry_window":"` + officeHours + `"}`, "00:00 wake | 00:05 failure", "#1, next 14:00: retry 1 of 1 when its window opens"},
 	})
 }
 
@@ -172,18 +172,18 @@ func TestARetryThatWasHeldUpWaitsForItsWindowAgain(t *testing.T) {
 	const inOffice = `"rrule":"FREQ=DAILY;BYHOUR=6","dtstart":"2026-01-01","policy":{"timeout":"30m","retries":["10m","10m"],"on_exhausted":"next_planned","retry_window":"` + officeHours + `"`
 	const failed = "06:00 wake | 06:10 failure | "
 	runStories(t, []storyTest{
-		{inOffice + `}`, failed + "16:59:59.999 wake", "#2 a2 until 17:29:59.999, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
-		{inOffice + `}`, failed + "17:00 wake", "#1, next 09:00+1: the retry window has closed: waits for it again"},
-		{inOffice + `}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: if lost: retry 2/2 +10m, before planned"},
-		{inOffice + `}`, failed + "16:50 wake | 17:20 withdraw | 17:20 wake", "#1, next 09:00+1: the retry window has closed: waits for it again"},
+		{inOffice + `}`, failed + "16:59:59.999 wake", "#2 a2 until 17:29:59.999, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
+		{inOffice + `}`, failed + "17:00 wake", "#1, next 09:00+1: retry window closed: waits until it opens"},
+		{inOffice + `}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
+		{inOffice + `}`, failed + "16:50 wake | 17:20 withdraw | 17:20 wake", "#1, next 09:00+1: retry window closed: waits until it opens"},
 
 		// For so long nobody could try, so that it does not count towards giving up
-		{inOffice + `,"give_up_after":"20h"}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: if lost: retry 2/2 +10m, before planned"},
-		{inOffice + `}`, "17:00 wake", "#1 a1 until 17:30, next 06:00+1: if lost: retry 1/2 +10m in window, planned first: after"},
+		{inOffice + `,"give_up_after":"20h"}`, failed + "17:00 wake | 09:00+1 wake", "#2 a2 until 09:30+1, next 09:40+1: on timeout: retry 2 of 2 after 10m, ends before planned"},
+		{inOffice + `}`, "17:00 wake", "#1 a1 until 17:30, next 06:00+1: on timeout: retry 1 of 2 waits for planned"},
 
 		// What is planned or wanted by a hand, and what a worker has put off, needs no window
-		{inOffice + `}`, failed + "17:00 run | 17:00 wake", "#2 a2 until 17:30, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
-		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: if lost: retry 2/2 +10m in window, planned first: after"},
+		{inOffice + `}`, failed + "17:00 run | 17:00 wake", "#2 a2 until 17:30, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
+		{inOffice + `}`, failed + `09:00 wake | 09:01 postponed "retry_after":"9h" | 18:01 wake`, "#2 a3 until 18:31 deferred 1, next 06:00+1: on timeout: retry 2 of 2 waits for planned"},
 	})
 	s := tell(t, inOffice+`}`, failed+"17:00 wake")
 	failIf(t, s.decision.Event != EventSkipped || s.m.Trigger != TriggerRetry,
@@ -198,24 +198,24 @@ func misfiring(rule string) string {
 func TestAMissedPlannedRefreshIsRunOnceOrSkipped(t *testing.T) {
 	const (
 		started = "#1 a1 until "
-		skipped = "#0, next 16:00: misfire: skipped, late by "
+		skipped = "#0, next 16:00: skipped, late by "
 	)
 	runStories(t, []storyTest{
-		{misfiring("run_if_younger_than 1h"), "07:00 wake", started + "08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("run_if_younger_than 1h"), "07:00:00.001 wake", skipped + "1h"},
-		{misfiring("run_if_younger_than 0s"), "06:00 wake", started + "07:00, next 07:05: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("run_if_younger_than 0s"), "06:00:00.001 wake", skipped + "0s"},
-		{misfiring("skip"), "16:00 wake", started + "17:00, next 17:05: if lost: retry 1/2 +5m, before planned"}, // that one is on time
-		{misfiring("skip"), "16:01:01 wake", "#0, next 06:00+1: misfire: skipped, late by 10h1m1s"},
-		{misfiring("run_once"), "09:00+30 wake", started + "10:00+30, next 10:05+30: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("run_if_younger_than 1h"), "07:00 wake", started + "08:00, next 08:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
+		{misfiring("run_if_younger_than 1h"), "07:00:00.001 wake", skipped + "1h: waits for planned"},
+		{misfiring("run_if_younger_than 0s"), "06:00 wake", started + "07:00, next 07:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
+		{misfiring("run_if_younger_than 0s"), "06:00:00.001 wake", skipped + "0s: waits for planned"},
+		{misfiring("skip"), "16:00 wake", started + "17:00, next 17:05: on timeout: retry 1 of 2 after 5m, ends before planned"}, // that one is on time
+		{misfiring("skip"), "16:01:01 wake", "#0, next 06:00+1: skipped, late by 10h1m: waits for planned"},
+		{misfiring("run_once"), "09:00+30 wake", started + "10:00+30, next 10:05+30: on timeout: retry 1 of 2 after 5m, ends before planned"},
 
 		// What starts within a minute was not missed
-		{misfiring("skip"), "06:01 wake", started + "07:01, next 07:06: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("skip"), "06:01:00.001 wake", skipped + "1m"},
+		{misfiring("skip"), "06:01 wake", started + "07:01, next 07:06: on timeout: retry 1 of 2 after 5m, ends before planned"},
+		{misfiring("skip"), "06:01:00.001 wake", skipped + "1m: waits for planned"},
 
 		// Many were missed: the next one is that after now
-		{misfiring("skip"), "09:00+30 wake", "#0, next 16:00+30: misfire: skipped, late by 30d3h"},
-		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "09:00+30 wake", "#0, next 16:00+30: skipped, late by 30d3h: waits for planned"},
+		{misfiring("skip"), "09:00+30 wake | 16:00+30 wake", started + "17:00+30, next 17:05+30: on timeout: retry 1 of 2 after 5m, ends before planned"},
 	})
 	d := tell(t, misfiring("skip"), "09:00 wake").decision
 	failIf(t, d.Event != EventSkipped || d.Ended != nil || d.Message != "" || d.Notice != policy.NoticeNone || d.Final || d.CountedAttempt() != 0,
@@ -227,16 +227,16 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 	late := "#1 a1 until "
 	runStories(t, []storyTest{
 		// A one-shot, a run by hand, a save
-		{`"policy":{"timeout":"1h","retries":[],"misfire":"skip"}`, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
-		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("skip"), `07:00 put "refresh":"now" | 09:00 wake`, late + "10:00, next 10:05: if lost: retry 1/2 +5m, before planned"},
+		{`"policy":{"timeout":"1h","retries":[],"misfire":"skip"}`, "09:00 wake", late + "10:00, next never: on timeout: disabled after 1 failure, nothing planned"},
+		{misfiring("skip"), "07:00 run | 09:00 wake", late + "10:00, next 10:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
+		{misfiring("skip"), `07:00 put "refresh":"now" | 09:00 wake`, late + "10:00, next 10:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
 
 		// A retry, a postponed and an interrupted attempt
-		{misfiring("skip"), "06:00 wake | 06:10 failure | 09:00 wake", "#2 a2 until 10:00, next 10:05: if lost: retry 2/2 +5m, before planned"},
-		{misfiring("skip"), `06:00 wake | 06:10 postponed "retry_after":600 | 09:00 wake`, "#1 a2 until 10:00 deferred 1, next 10:05: if lost: retry 1/2 +5m, before planned"},
+		{misfiring("skip"), "06:00 wake | 06:10 failure | 09:00 wake", "#2 a2 until 10:00, next 10:05: on timeout: retry 2 of 2 after 5m, ends before planned"},
+		{misfiring("skip"), `06:00 wake | 06:10 postponed "retry_after":600 | 09:00 wake`, "#1 a2 until 10:00 deferred 1, next 10:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
 
 		// The last one of a schedule: nothing comes after it
-		{last, "09:00 wake", late + "10:00, next never: if lost: final: exhausted, none planned"},
+		{last, "09:00 wake", late + "10:00, next never: on timeout: disabled after 1 failure, nothing planned"},
 	})
 }
 
@@ -244,19 +244,19 @@ func TestOnlyPlannedRefreshesAreSkipped(t *testing.T) {
 func TestARetryAtThePlannedInstantIsNeverSkipped(t *testing.T) {
 	untilSuccess := atSixAnd16 + `"policy":{"timeout":"1h","retries":["5m"],"on_exhausted":"give_up","alignment":"until_success","misfire":"skip"}`
 	runStories(t, []storyTest{
-		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure", "#1, next 16:00: retry 1/1 +5m, retry first: same"},
-		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure | 17:00 wake", "#2 a2 until 18:00, next never: if lost: final: exhausted after 2"},
+		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure", "#1, next 16:00: retry 1 of 1 after 5m, in place of planned"},
+		{untilSuccess, "15:00 run | 15:00 wake | 15:55 failure | 17:00 wake", "#2 a2 until 18:00, next never: on timeout: disabled after 2 failures, no retry left"},
 	})
 }
 
 // An attempt that nobody takes is offered again, but not for ever: what it was started for is missed like any other planned refresh.
 func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
 	runStories(t, []storyTest{
-		{misfiring("skip"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#0, next 16:00: misfire: skipped, late by 1h"},
+		{misfiring("skip"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#0, next 16:00: skipped, late by 1h: waits for planned"},
 		{misfiring("run_if_younger_than 2h"), "06:00 wake | 07:00 withdraw | 07:00 wake | 08:00 withdraw | 08:00 wake | 09:00 withdraw | 09:00 wake",
-			"#0, next 16:00: misfire: skipped, late by 3h"},
-		{misfiring("run_once"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#1 a2 until 08:00, next 08:05: if lost: retry 1/2 +5m, before planned"},
-		{misfiring("skip"), "05:00 run | 05:00 wake | 06:00 withdraw | 08:00 wake", "#1 a2 until 09:00, next 09:05: if lost: retry 1/2 +5m, before planned"},
+			"#0, next 16:00: skipped, late by 3h: waits for planned"},
+		{misfiring("run_once"), "06:00 wake | 07:00 withdraw | 07:00 wake", "#1 a2 until 08:00, next 08:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
+		{misfiring("skip"), "05:00 run | 05:00 wake | 06:00 withdraw | 08:00 wake", "#1 a2 until 09:00, next 09:05: on timeout: retry 1 of 2 after 5m, ends before planned"},
 	})
 	s := tell(t, misfiring("skip"), "06:00 wake | 06:01 started")
 	failIf(t, !s.m.PlannedFor.IsZero(), "what a worker has begun is missed no more: %+v", s.m.State)
@@ -265,9 +265,9 @@ func TestAPlannedRefreshIsMissedWhileWorkersAreAwayToo(t *testing.T) {
 // A planned refresh that stands for a retry is a planned refresh: the number of the next attempt is kept.
 func TestAPlannedRefreshThatTookThePlaceOfARetryIsSkippedToo(t *testing.T) {
 	runStories(t, []storyTest{
-		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure", "#1, next 16:00: retry 1/2 +5m, planned first: overlaps start"},
-		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake", "#1, next 06:00+1: misfire: skipped, late by 1h"},
-		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake | 06:00+1 wake", "#2 a2 until 07:00+1, next 07:05+1: if lost: retry 2/2 +5m, before planned"},
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure", "#1, next 16:00: retry 1 of 2 waits for planned, would overlap"},
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake", "#1, next 06:00+1: skipped, late by 1h: waits for planned"},
+		{misfiring("skip"), "15:00 run | 15:00 wake | 15:50 failure | 17:00 wake | 06:00+1 wake", "#2 a2 until 07:00+1, next 07:05+1: on timeout: retry 2 of 2 after 5m, ends before planned"},
 	})
 }
 
@@ -294,7 +294,7 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 	s.do(now, "wake", "")
 	now = s.m.DeadlineAt
 	s.do(now, "timeout", "")
-	s.expect("#1, next 01:51: retry 1/1 +1m, none planned")
+	s.expect("#1, next 01:51: retry 1 of 1 after 1m")
 	ended := s.decision.Ended
 	failIf(t, ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row", "the history says %+v", ended)
 	for range maxDeferrals + 1 { // the count began anew
@@ -303,7 +303,7 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 		now = s.m.DeadlineAt
 		s.do(now, "timeout", "")
 	}
-	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): final: exhausted after 2")
+	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): disabled after 2 failures, no retry left")
 }
 
 func TestAWindowInAZoneThatDoesNotExistIsRefused(t *testing.T) {

@@ -233,7 +233,7 @@ func (s *story) apply() {
 	s.m.State, s.exists = s.decision.Next, true
 }
 
-// String tells the state in one line: "#1 a1 until 07:00, next 07:00: if lost: retry 1/6 at once".
+// String tells the state in one line: "#1 a1 until 07:00, next 07:00: on timeout: retry 1 of 6 at once".
 func (s *story) String() string {
 	text := fmt.Sprintf("#%d", s.m.AttemptNo)
 	if s.m.Running() {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // why holds the facts behind a decision of the failure rule. String renders refresh_why.
@@ -46,83 +47,119 @@ const (
 	retryNeverPlanned
 )
 
-func (w why) String() string {
-	count, moved, held := strconv.Itoa(w.k), "", ""
-	retry := "retry " + count
+// String is refresh_why. It is read in Redis by people who may know nothing else of refreshd.
+func (w why) String() string { return w.behind("") }
+
+// behind is the text behind the condition under which it comes so. Of a long one it leaves out what says least.
+func (w why) behind(condition string) string {
+	if w.held > 0 {
+		return addFitting(condition+"queue circuit open: retry"+afterText(w.held.Round(time.Second)), ", not disabled")
+	}
+	retry, failures, moved := "retry "+strconv.Itoa(w.k), " after "+words.Count(w.k, "failure", "failures"), ""
 	if w.retries != policy.Unlimited {
-		retry += "/" + strconv.Itoa(w.retries)
+		retry += ofRetries + strconv.Itoa(w.retries)
 	}
 	if w.moved {
 		moved = whyMoved
 	}
-	if w.held > 0 {
-		held = "held by the circuit " + delayText(w.held.Round(time.Second)) + ", "
-	}
 	switch w.basis {
 	case retryWhenPlanned:
-		return held + retry + " when planned" + moved
+		return addFitting(condition+retry+" waits for planned", moved)
 	case retryReplaced:
-		return held + retry + " at once: no answer until planned"
+		return addFitting(condition+retry+" at once", ", no answer until planned")
 	case exhaustedPlanned:
-		return held + "exhausted after " + count + ", planned" + moved
+		return addFitting(condition+"waits for planned"+failures, moved)
 	case exhaustedReplaced:
-		return held + "exhausted after " + count + ", planned now"
+		return condition + "planned is due now" + failures
 	case windowEnds:
-		return held + givesUpText(w.window)
+		return condition + givesUpText(w.window)
 	case notRetryable:
-		return held + "final: " + w.class
+		return addFitting(condition + disabledBecause + w.class)
 	case windowEnded:
-		return held + "final: " + noSuccessText(w.window)
+		return condition + disabledBecause + noSuccessText(w.window)
 	case exhausted:
-		return held + "final: exhausted after " + count
+		return addFitting(condition+"disabled"+failures, ", no retry left")
 	case exhaustedNonePlanned:
-		return held + "final: exhausted, none planned"
+		return addFitting(condition+"disabled"+failures, ", nothing planned")
 	case retryNeverPlanned:
-		return held + "final: none planned to wait for"
+		return condition + disabledBecause + "nothing planned to wait for"
 	default:
-		return held + retry + " " + w.timing(delayText(w.delay), moved)
+		return w.timing(condition+retry, moved)
 	}
 }
 
 // timing says when a retry starts, and why then and not when it is planned.
-func (w why) timing(text, moved string) string {
-	if w.jitter != 0 {
-		text = "~" + document.FormatDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+func (w why) timing(retry, moved string) string {
+	text, asked, failed := retry+afterText(w.delay), "", ""
+	switch {
+	case w.ownTime:
+		text = retry + " when the policy says"
+	case w.inWindow:
+		text = retry + " when its window opens"
+	case w.jitter != 0:
+		text = retry + " after about " + shortDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
 	}
 	if w.asked {
-		text += " as asked"
-	}
-	if w.inWindow {
-		text += " in window"
+		asked = ", as the worker asked"
 	}
 	if w.policyError {
-		text += ": policy_error"
+		failed = ", policy_error"
 	}
+	if w.plannedFirst {
+		return addFitting(retry+" waits for planned", failed, moved, map[policy.Overlap]string{
+			policy.Before: ", as the policy says", policy.OverlapsStart: ", would overlap", policy.Same: ", at the same time",
+			policy.OverlapsEnd: ", which comes first", policy.After: ", which comes first",
+		}[w.overlap])
+	}
+	reason := ", in place of planned"
 	switch {
-	case w.overlap == policy.NonePlanned:
-		return text + ", none planned"
-	case w.ownTime:
-		return text + ", as the alignment says: " + string(w.overlap)
-	case w.plannedFirst && w.overlap == policy.Same:
-		return text + ", planned first: same"
-	case w.plannedFirst:
-		return text + ", planned first: " + string(w.overlap) + moved
+	case w.overlap == policy.NonePlanned, w.ownTime:
+		reason = ""
 	case w.overlap == policy.Before:
-		return text + ", before planned"
-	default:
-		return text + ", retry first: " + string(w.overlap)
+		reason = ", ends before planned"
+	case w.overlap == policy.OverlapsStart:
+		reason = ", may overlap planned"
 	}
+	return addFitting(text, failed, asked, reason)
 }
 
-func delayText(delay time.Duration) string {
-	if delay == 0 {
-		return "at once"
+const (
+	ofRetries       = " of "
+	disabledBecause = "disabled, "
+)
+
+// addFitting adds to a text what there is room for.
+func addFitting(text string, more ...string) string {
+	for _, clause := range more {
+		if len(text)+len(clause) <= maxWhy {
+			text += clause
+		}
 	}
-	return "+" + document.FormatDuration(delay)
+	return document.Shorten(text, maxWhy)
+}
+
+func afterText(delay time.Duration) string {
+	if delay == 0 {
+		return " at once"
+	}
+	return " after " + shortDuration(delay)
+}
+
+// shortDuration leaves out what is little beside the rest.
+func shortDuration(d time.Duration) string {
+	switch {
+	case d >= 24*time.Hour:
+		d = d.Truncate(time.Hour)
+	case d >= time.Hour:
+		d = d.Truncate(time.Minute)
+	case d >= time.Minute:
+		d = d.Truncate(time.Second)
+	}
+	return document.FormatDuration(d)
 }
 
 func noSuccessText(window time.Duration) string {
-	return "no success for " + document.FormatDuration(window)
+	return "no success for " + shortDuration(window)
 }
 
 func givesUpText(window time.Duration) string {

@@ -29,7 +29,7 @@ func TestCommandsOfAnApplicationDoWhatTheySay(t *testing.T) {
 			{put("a"), "unchanged", "refresh_why", "saved: refresh now"},
 			{`{"type":"disable","uid":"a","reason":"by the owner"}`, "disable", "refresh_disabled_user_friendly_reason", "by the owner"},
 			{`{"type":"disable","uid":"a","reason":"by the owner"}`, "unchanged", "refresh_disabled_until_update", "1"},
-			{`{"type":"enable","uid":"a"}`, "enable", "refresh_why", "enabled: nothing planned, now"},
+			{`{"type":"enable","uid":"a"}`, "enable", "refresh_why", "enabled: nothing planned, starts now"},
 			{`{"type":"run","uid":"a"}`, "run", "refresh_why", "run by hand"},
 			{put("a", `"rrule":"FREQ=DAILY;BYHOUR=9;BYMINUTE=0;BYSECOND=0"`), "update", "dtstart", "2026-11-21T00:00:00"},
 			{`{"type":"remove","uid":"a"}`, "remove", "rev", ""},

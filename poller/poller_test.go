@@ -171,7 +171,7 @@ func TestMessagesOfOneModelInOneBatchAreAppliedInOrder(t *testing.T) {
 		)
 		b.round()
 		hash := b.Model("a")
-		failIf(t, hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1/2 at once, none planned",
+		failIf(t, hash["user_friendly_status"] != "2 of 2" || hash["progress"] != "100" || hash["refresh_why"] != "retry 1 of 2 at once",
 			"want the failure after both statuses, got %v", hash)
 		b.ExpectStats("want the late success counted as duplicate", map[string]int{"duplicate": 1, "success": 0})
 		history := b.List(b.Store.Keys.History("a"))

@@ -55,12 +55,12 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 	}
 	wantJSON := map[string]any{
 		"uid": "a", "status": "scheduled", "refresh_at": "2026-01-05T08:00:00.000Z",
-		"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "gives_up_at": "2026-01-12T05:00:40.000Z", "missing": nil, "waits_for": "",
+		"refresh_why": "retry 2 of 3 waits for planned, would overlap", "gives_up_at": "2026-01-12T05:00:40.000Z", "missing": nil, "waits_for": "",
 		"next": map[string]any{
 			"start_at": "2026-01-05T08:00:00.000Z", "give_up": nil,
 			"success": at("2026-01-05T08:00:00.000Z", "2026-01-05T15:00:00.000Z", "planned", 0),
-			"failure": at("2026-01-05T08:00:00.000Z", "2026-01-05T08:05:00.000Z", "retry 3/3 +5m, before planned", 3),
-			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3/3 +5m, before planned", 3),
+			"failure": at("2026-01-05T08:00:00.000Z", "2026-01-05T08:05:00.000Z", "retry 3 of 3 after 5m, ends before planned", 3),
+			"lost":    at("2026-01-05T09:00:00.000Z", "2026-01-05T09:05:00.000Z", "retry 3 of 3 after 5m, ends before planned", 3),
 		},
 	}
 	equal(t, wantJSON, got)

@@ -37,7 +37,7 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 		// 08:01 and 10 minutes: the retry would run until 09:11, past the planned refresh at 09:00 in Berlin
 		{"outcome": "timeout", "ignored": []any{}, "wait_ms": nil, "work_ms": nil, "deadline_at": "2026-01-05T07:01:00.000Z", "delay_ms": 600_000.0, "jitter_ms": 0.0,
 			"retry_at": "2026-01-05T07:11:00.000Z", "planned_at": "2026-01-05T08:00:00.000Z", "overlap": "overlaps start", "refresh_at": "2026-01-05T08:00:00.000Z",
-			"refresh_why": "retry 2/3 +10m, planned first: overlaps start", "retries_exhausted": false},
+			"refresh_why": "retry 2 of 3 waits for planned, would overlap", "retries_exhausted": false},
 	} {
 		for field, value := range want {
 			diff := cmp.Diff(value, history[i][field])
@@ -85,9 +85,9 @@ func TestHistoryShowsHowTheTimeOfARetryCameAbout(t *testing.T) {
 		// 06:10 and 20 minutes: the retry would run until 07:20, past the planned refresh at 07:00
 		"a retry": {failed.Ended, `"deadline_at":"2026-01-05T06:50:00.000Z","delay_ms":1200000,"jitter_ms":0,"retry_at":"2026-01-05T06:30:00.000Z",` +
 			`"planned_at":"2026-01-05T07:00:00.000Z","overlap":"overlaps start","refresh_at":"2026-01-05T07:00:00.000Z",` +
-			`"refresh_why":"retry 1/1 +20m, planned first: overlaps start"`},
+			`"refresh_why":"retry 1 of 1 waits for planned, would overlap"`},
 		"no retry": {exhausted.Ended, `"deadline_at":"2026-01-05T07:50:00.000Z","delay_ms":null,"jitter_ms":0,"retry_at":null,"planned_at":null,"overlap":"",` +
-			`"refresh_at":null,"refresh_why":"final: exhausted after 2"`},
+			`"refresh_at":null,"refresh_why":"disabled after 2 failures, no retry left"`},
 	} {
 		var shown strings.Builder
 		must(t, print.JSONLine(&shown, operate.NewAttempts([]model.Attempt{*test.attempt})[0]))

@@ -261,7 +261,7 @@ func TestAPartialPolicyKeepsWhatTheStoredDefaultSays(t *testing.T) {
 		c.policy("name: slow\ntimeout: 2h\n---\nname: default\nretries: [9m]\n")
 		expectContains(t, c.do("policy", "get", "slow"), "timeout: 2h\n", "retries: [9m]\n", "spread: none\n")
 		c.in = "policy: {timeout: 1m}\n"
-		expectContains(t, c.do("simulate", "--policy", "-", "--outcomes", file(t, "o", "failure 1m\n"), "--start", "2026-01-05T00:00:00Z"), "+9m")
+		expectContains(t, c.do("simulate", "--policy", "-", "--outcomes", file(t, "o", "failure 1m\n"), "--start", "2026-01-05T00:00:00Z"), "after 9m")
 	})
 }
 

@@ -158,7 +158,7 @@ func TestTravel(t *testing.T) {
 		must(t, step())
 	}
 	got := q.Model("tbl_1")["refresh_why"]
-	failIf(t, stage == len(stages) && !strings.HasPrefix(got, "retry 1/2"), "refresh_why %q, want a retry", got)
+	failIf(t, stage == len(stages) && !strings.HasPrefix(got, "retry 1 of 2"), "refresh_why %q, want a retry", got)
 }
 
 // TestAJourneyIsShort follows what each stage runs more often than the one before it, and compares that with the page.

@@ -118,19 +118,19 @@ func TestEachTransitionLeavesALineWithTheWholeAttempt(t *testing.T) {
 		type line = map[string]any
 		first := line{"level": "debug", "message": "dispatcher: transition", "uid": "tbl_1", "event": "start",
 			"attempt_uid": "attempt-1", "attempt_no": 1.0, "started_at": "2026-11-21T07:00:00.000Z", "deadline_at": "2026-11-21T07:01:00.000Z",
-			"refresh_at": "2026-11-21T07:01:30.000Z", "refresh_why": "if lost: retry 1/1 +30s, none planned"}
+			"refresh_at": "2026-11-21T07:01:30.000Z", "refresh_why": "on timeout: retry 1 of 1 after 30s"}
 		lost := line{"level": "warn", "message": "dispatcher: " + lostMessage, "uid": "tbl_1", "event": "timeout", "like_this": 1.0,
 			"attempt_uid": "attempt-1", "attempt_no": 1.0, "started_at": "2026-11-21T07:00:00.000Z", "ended_at": "2026-11-21T07:01:00.000Z",
 			"deadline_at": "2026-11-21T07:01:00.000Z", "reason": "timeout", "error_type": "timeout", "delay_ms": 30000.0, "jitter_ms": 0.0,
 			"overlap": "none planned", "retry_at": "2026-11-21T07:01:30.000Z", "refresh_at": "2026-11-21T07:01:30.000Z",
-			"refresh_why": "retry 1/1 +30s, none planned", "refresh_for": "retry"}
+			"refresh_why": "retry 1 of 1 after 30s", "refresh_for": "retry"}
 		begun := line{"level": "debug", "message": "poller: transition", "uid": "tbl_1", "event": "started",
 			"attempt_uid": "attempt-2", "attempt_no": 2.0, "started_at": "2026-11-21T07:01:30.000Z", "deadline_at": "2026-11-21T07:02:40.000Z",
-			"worker": "w1", "refresh_why": "if lost: final: exhausted after 2", "refresh_for": "retry"}
+			"worker": "w1", "refresh_why": "on timeout: disabled after 2 failures, no retry left", "refresh_for": "retry"}
 		final := line{"level": "warn", "message": "poller: " + disabledMessage, "uid": "tbl_1", "event": "failure", "like_this": 1.0,
 			"attempt_uid": "attempt-2", "attempt_no": 2.0, "started_at": "2026-11-21T07:01:30.000Z", "ended_at": "2026-11-21T07:01:45.000Z",
 			"deadline_at": "2026-11-21T07:02:40.000Z", "worker": "w1", "reason": "HTTP 503", "error_type": "Unavailable",
-			"retries_exhausted": true, "final": true, "disabled": true, "refresh_why": "final: exhausted after 2",
+			"retries_exhausted": true, "final": true, "disabled": true, "refresh_why": "disabled after 2 failures, no retry left",
 			"refresh_disabled_user_friendly_reason": cannot, "refresh_disabled_by": "policy"}
 		recovered := line{"level": "info", "message": "poller: recovered", "uid": "tbl_1", "event": "success", "like_this": 1.0,
 			"attempt_uid": "attempt-3", "attempt_no": 1.0, "started_at": "2026-11-21T07:02:00.000Z", "ended_at": "2026-11-21T07:02:01.000Z",

@@ -16,7 +16,7 @@ import (
 
 // importedModel is what a model becomes that has failed elsewhere.
 var importedModel = hash{
-	"refresh_at": "2026-11-21T05:59:00.000Z", "refresh_why": "retry 3/6 +1m", "refresh_for": "retry", "attempt_no": "3",
+	"refresh_at": "2026-11-21T05:59:00.000Z", "refresh_why": "retry 3 of 6 after 1m", "refresh_for": "retry", "attempt_no": "3",
 	"failing_since": "2026-11-21T05:58:00.000Z",
 }
 
@@ -118,7 +118,7 @@ var commandCases = []eventCase{
 		},
 		want: keys{
 			":holder":   "p1",
-			":model:m1": hash{"rev": "9", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, now"},
+			":model:m1": hash{"rev": "9", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "enabled: nothing planned, starts now"},
 			":due":      scores{"m1": six}, ":journal": events{{"event": "enable"}}, ":stats": hash{"enable": "1"},
 			":wake": list{"1"},
 		},

@@ -18,7 +18,7 @@ const (
 var (
 	dueModel = hash{"rev": "7", "refresh_at": "2026-11-21T06:00:00.000Z", "refresh_why": "saved: refresh now"}
 	running  = hash{
-		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "if lost: retry 1/3 at once, none planned",
+		"rev": "8", "refresh_at": "2026-11-21T06:09:00.000Z", "refresh_why": "on timeout: retry 1 of 3 at once",
 		"attempt_uid": "a1", "attempt_no": "1",
 		"started_at": "2026-11-21T05:59:00.000Z", "deadline_at": "2026-11-21T06:09:00.000Z", "trying_since": "2026-11-21T05:59:00.000Z",
 	}

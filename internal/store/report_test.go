@@ -21,13 +21,13 @@ func TestAJournalEntryIsReadByTheNamesOfItsFields(t *testing.T) {
 		{
 			map[string]any{
 				"uid": "tbl_1", "event": "failure", "at": "2026-11-21T07:00:00.001Z", "last_attempt_uid": "a1", "ended_attempt_no": "2",
-				"refresh_at": "2026-11-21T07:01:00.001Z", "deadline_at": "2026-11-21T07:02:00.001Z", "refresh_why": "retry 2/3 +1m",
+				"refresh_at": "2026-11-21T07:01:00.001Z", "deadline_at": "2026-11-21T07:02:00.001Z", "refresh_why": "retry 2 of 3 after 1m",
 				"reason": "HTTP 503", "error_type": "http_503", "changed": "false", "policy_error": "no such field", "held": "1",
 				"final": "1", "refresh_disabled_user_friendly_reason": "The feed is gone",
 			},
 			model.JournalEntry{
 				UID: "tbl_1", Event: model.EventFailure, At: at, AttemptUID: "a1", AttemptNo: 2, EndedNo: 2,
-				RefreshAt: at.Add(time.Minute), DeadlineAt: at.Add(2 * time.Minute), Why: "retry 2/3 +1m",
+				RefreshAt: at.Add(time.Minute), DeadlineAt: at.Add(2 * time.Minute), Why: "retry 2 of 3 after 1m",
 				Reason: "HTTP 503", ErrorType: "http_503", Changed: &no, PolicyError: "no such field", Held: true,
 				Final: true, DisabledReason: "The feed is gone",
 			},
@@ -93,10 +93,10 @@ func TestTailReturnsEachTransitionOnceInOrder(t *testing.T) {
 			{UID: "tbl_1", Event: model.EventCreate, At: b.now, RefreshAt: b.now, Why: "saved: refresh now"},
 			{
 				UID: "tbl_1", Event: model.EventStart, At: b.now, AttemptUID: "a1", AttemptNo: 1, RefreshAt: ends, DeadlineAt: ends,
-				Why: "if lost: retry 1/3 at once, none planned",
+				Why: "on timeout: retry 1 of 3 at once",
 			},
 			{
-				UID: "tbl_1", Event: model.EventFailure, At: b.now, AttemptUID: "a1", AttemptNo: 1, EndedNo: 1, Why: "final: not retryable",
+				UID: "tbl_1", Event: model.EventFailure, At: b.now, AttemptUID: "a1", AttemptNo: 1, EndedNo: 1, Why: "disabled, not retryable",
 				Reason: "HTTP 404", Final: true, DisabledReason: "The feed is gone",
 			},
 		}, entries)
@@ -112,7 +112,7 @@ func TestTailOutboxReturnsEachNotificationOnce(t *testing.T) {
 		entries, last, err := b.Report().TailOutbox(t.Context(), TailStart)
 		must(t, err)
 		expectEqual(t, "entries", []model.Notification{
-			{UID: "tbl_1", Notice: policy.NoticeDisabled, At: b.now, AttemptNo: 1, Reason: "The feed is gone", Why: "final: not retryable"},
+			{UID: "tbl_1", Notice: policy.NoticeDisabled, At: b.now, AttemptNo: 1, Reason: "The feed is gone", Why: "disabled, not retryable"},
 		}, entries)
 		entries, again, err := b.Report().TailOutbox(t.Context(), last)
 		failIf(t, err != nil || len(entries) > 0 || again != last,
@@ -255,7 +255,7 @@ func TestAPolicyErrorIsCountedAndStandsInTheJournal(t *testing.T) {
 		const soon = `expr: expected a duration such as "90s", "1h30m", "PT5M" or "10 minutes", found "soon" (no number where one is expected)`
 		failIf(t, len(told) != 3 || told[0] != nil || told[1] != told[2] || !strings.HasPrefix(told[1].(string), soon[:60]),
 			"expected the error of the second and the third failure, found %q", told)
-		if record := b.load("m1"); record.Why != "retry 3 +5m: policy_error, none planned" || record.Disabled {
+		if record := b.load("m1"); record.Why != "retry 3 after 5m, policy_error" || record.Disabled {
 			t.Errorf("expected a retry after a safe delay, found %q", record.Why)
 		}
 	})
@@ -281,7 +281,7 @@ func TestARuleThatTakesTooManyStepsIsAPolicyErrorOfItsModelAlone(t *testing.T) {
 		const want = "rrule: expected rules that find their next occurrence in at most 4000 steps, found more steps after "
 		text, _ := told["m1"].(string)
 		failIf(t, !strings.HasPrefix(text, want) || told["m2"] != nil, "expected a policy error of m1 alone, found %q", told)
-		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: look again later" || m2.Why != "planned" {
+		if m1, m2 = b.load("m1"), b.load("m2"); m1.Why != "rule takes too many steps: checked again then" || m2.Why != "planned" {
 			t.Errorf("expected m1 to look again and m2 to be planned, found %q and %q", m1.Why, m2.Why)
 		}
 		if stats, err := b.Report().Stats(t.Context()); err != nil || stats.Counters["policy_error"] != 2 { // of its start and of its end
@@ -299,7 +299,7 @@ func TestAModelThatGivesUpWhileItWaitsTellsSoWithoutAnEndedAttempt(t *testing.T)
 		b.mustApply(record.Decide(record.StartOrSkip(b.now, "never"), b.now))
 
 		journal := b.entries(":journal")
-		last := map[string]any{"event": "give_up", "final": "1", "refresh_at": "", "refresh_why": "final: no success for 1h",
+		last := map[string]any{"event": "give_up", "final": "1", "refresh_at": "", "refresh_why": "disabled, no success for 1h",
 			"refresh_disabled_until_update": "1", "final_failure_at": "2026-11-21T08:00:01.000Z", "refresh_disabled_at": "2026-11-21T08:00:01.000Z", "refresh_disabled_by": "policy", "refresh_for": "",
 			"refresh_disabled_user_friendly_reason": "Cannot refresh after 1 attempt: no success for 1h"}
 		if diff := cmp.Diff(last, journal[len(journal)-1]); diff != "" {
@@ -327,8 +327,8 @@ func TestAnAlignmentByExpressionDecidesAndItsErrorStandsInTheJournal(t *testing.
 			t.Errorf("expected a start in 90s, found %s: %s", record.RefreshAt.Sub(b.now), record.Why)
 		}
 		b.run("failure")
-		if record := b.load("m1"); !strings.Contains(record.Why, "policy_error, planned first") || record.Disabled {
-			t.Errorf("expected the planned refresh first, found %q", record.Why)
+		if record := b.load("m1"); !strings.Contains(record.Why, "waits for planned, policy_error") || record.Disabled {
+			t.Errorf("expected it to wait for the planned refresh, found %q", record.Why)
 		}
 		stats, err := b.Report().Stats(t.Context())
 		failIf(t, err != nil || stats.Counters["policy_error"] != 1, "expected a policy error, found %v, %v", stats.Counters, err)

@@ -46,7 +46,7 @@ var resultCases = []eventCase{
 		name: "failure with a retry", answers: "oanswer", act: fail503,
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "attempt_no", "2")}),
 		want: and(rest, idleKeys, keys{
-			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned", "refresh_for", "retry",
+			":model:m1": ended(running, "attempt_no", "2", "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2 of 3 after 1m", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "error", http503, "total_retries", "1", "retried_cycles", "1"),
 			":errors": scores{http503: 1}, ":error:" + http503: http503Hash, ":due": scores{"m1": six + minute},
 			":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},
@@ -61,15 +61,15 @@ var resultCases = []eventCase{
 			return r.Decide(r.Fail(policy.Failure{Reason: "404", UserFriendlyReason: "The feed is gone"}, b.now), b.now)
 		},
 		want: and(rest, idleKeys, keys{
-			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "final: exhausted, none planned",
+			":model:m1": ended(running, "attempt_no", "4", "refresh_at", "", "refresh_why", "disabled after 4 failures, nothing planned",
 				"failing_since", "2026-11-21T05:00:00.000Z", "error", "6b3c238ebcf1", "final_failure_at", "2026-11-21T06:00:00.000Z",
 				"refresh_disabled_until_update", "1", "refresh_disabled_at", "2026-11-21T06:00:00.000Z", "refresh_disabled_by", "policy", "refresh_disabled_user_friendly_reason", "The feed is gone", "total_retries", "1"),
 			":journal": events{{"event": "failure", "ended_attempt_no": "4", "reason": "404", "final": "1"}},
 			":outbox": events{{
 				"event": "disabled", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "4", "reason": "The feed is gone",
-				"refresh_why": "final: exhausted, none planned",
+				"refresh_why": "disabled after 4 failures, nothing planned",
 			}},
-			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":4,"is":"failure","limit":600000,"final":true,"exhausted":true,"reason":"404","why":"final: exhausted, none planned"}`},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":4,"is":"failure","limit":600000,"final":true,"exhausted":true,"reason":"404","why":"disabled after 4 failures, nothing planned"}`},
 			":failing":    scores{"m1": six - 60*minute}, ":errors": scores{"6b3c238ebcf1": 1},
 			":error:6b3c238ebcf1": hash{"signature": "404", "reason": "404", "error_type": "", "uid": "m1", "uids": "m1", "began": "1",
 				"failures": "1", "first_at": "2026-11-21T06:00:00.000Z", "last_at": "2026-11-21T06:00:00.000Z"},
@@ -95,7 +95,7 @@ var resultCases = []eventCase{
 		name: "timeout", act: expiryOf,
 		seed: and(runningKeys(), keys{":running": scores{"m1": six}, ":model:m1": but(running, "deadline_at", "2026-11-21T06:00:00.000Z")}),
 		want: keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1/3 at once, none planned", "refresh_for", "retry",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "retry 1 of 3 at once", "refresh_for", "retry",
 				"failing_since", "2026-11-21T06:00:00.000Z", "error", "f77d1bb58da8"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six},
 			":journal":    events{{"event": "timeout", "ended_attempt_no": "1", "reason": "timeout", "error_type": "timeout"}},
@@ -122,9 +122,9 @@ var resultCases = []eventCase{
 		act:  func(b *bench, r *Record) *Transition { return r.Decide(r.Postpone(5*time.Minute, b.now), b.now) },
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "attempt_no", "", "deferrals", "1", "refresh_at", "2026-11-21T06:05:00.000Z",
-				"refresh_why", "postponed by the worker +5m", "refresh_for", "deferred", "not_before", "2026-11-21T06:05:00.000Z"),
+				"refresh_why", "postponed by the worker: again after 5m", "refresh_for", "deferred", "not_before", "2026-11-21T06:05:00.000Z"),
 			":due": scores{"m1": six + 5*minute}, ":journal": events{{"event": "postponed", "ended_attempt_no": "1"}},
-			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","is":"postponed","limit":600000,"next":300000,"why":"postponed by the worker +5m"}`},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","is":"postponed","limit":600000,"next":300000,"why":"postponed by the worker: again after 5m"}`},
 			":stats":      hash{"postponed": "1"},
 		}),
 	},
@@ -182,7 +182,7 @@ var startCases = []eventCase{
 		name: "start", act: firstStartOf,
 		seed: waitingKeys(),
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
 				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m2": six}, ":running": scores{"m1": tenPast},
@@ -197,7 +197,7 @@ var startCases = []eventCase{
 			"trying_since", "2026-11-21T05:50:00.000Z")}),
 		act: func(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a2"), b.now) },
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "if lost: retry 2/3 +1m, none planned",
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "on timeout: retry 2 of 3 after 1m",
 				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
 				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m2": six}, ":running": scores{"m1": tenPast},
@@ -210,7 +210,7 @@ var startCases = []eventCase{
 		name: "start of what is urgent", act: firstStartOf,
 		seed: keys{":model:m1": but(dueModel, "refresh_for", "hand"), ":payload:m1": `{"input_url":"u"}`, ":urgent": scores{"m1": six, "m2": six}},
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
 				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`, ":urgent": scores{"m2": six}, ":running": scores{"m1": tenPast},
@@ -238,7 +238,7 @@ var startCases = []eventCase{
 			return r.Decide(new(model.Blockers).StartOrPark(&r.Model, new(model.Limiters), "a1", b.now), b.now)
 		},
 		want: keys{
-			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "if lost: retry 1/3 at once, none planned",
+			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
 				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
 			":payload:m1": `{"input_url":"u"}`, ":parked": scores{"m2": six}, ":parked:hold:h1": scores{"m2": six},
@@ -291,7 +291,7 @@ func failingKeys(fingerprint string, known keys) keys {
 // failedKeys are the same when it has failed again.
 func failedKeys(fingerprint string, known keys) keys {
 	return and(rest, keys{
-		":model:m1": ended(failingModel(fingerprint), "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2/3 +1m, none planned",
+		":model:m1": ended(failingModel(fingerprint), "refresh_at", "2026-11-21T06:01:00.000Z", "refresh_why", "retry 2 of 3 after 1m",
 			"refresh_for", "retry", "total_retries", "1", "retried_cycles", "1"),
 		":payload:m1": `{"input_url":"u"}`, ":due": scores{"m1": six + minute}, ":running": scores{"m2": six},
 		":journal":    events{{"event": "failure", "ended_attempt_no": "2", "reason": "503", "error_type": "http"}},

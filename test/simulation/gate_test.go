@@ -106,7 +106,7 @@ func (p *replay) wait(m *model.Model, decision model.Decision, at time.Time) {
 		tried.waited, tried.parked = tried.waited+max(0, at.Sub(tried.parked)), time.Time{}
 	}
 	window := m.Policy.GiveUpAfter
-	ends := strings.HasPrefix(decision.Next.Why, "final: no success")
+	ends := strings.HasPrefix(decision.Next.Why, "disabled, no success")
 	switch decision.Event {
 	case model.EventParked, model.EventReleased, model.EventLimited:
 		failIf(decision.Next.AttemptNo != m.AttemptNo, "to wait for a gate counts as an attempt: %d, it was %d", decision.Next.AttemptNo, m.AttemptNo)

@@ -71,11 +71,11 @@ func TestAThumbnailIsTriedFourTimesAndThenItsOwnerIsTold(t *testing.T) {
 		last := []say{{"type": "failure", "reason": "HTTP 503", "user_friendly_reason": "thumbnail creation failed"}}
 		o.put("banner", "1m", plan{fail, fail, fail, last})
 
-		o.await("bigtables:model:banner", "refresh_why", "retry 2/3 +1m, none planned") // the first retry was at once
+		o.await("bigtables:model:banner", "refresh_why", "retry 2 of 3 after 1m") // the first retry was at once
 		delay := o.lastDelay("banner")
 		failIf(t, delay != time.Minute, "second failure: want a retry after 1m, got %s", delay)
 		o.command(say{"type": "run", "uid": "banner"})
-		o.await("bigtables:model:banner", "refresh_why", "retry 3/3 +5m, none planned")
+		o.await("bigtables:model:banner", "refresh_why", "retry 3 of 3 after 5m")
 		if delay := o.lastDelay("banner"); delay != 5*time.Minute {
 			t.Errorf("third failure: want a retry after 5m, got %s", delay)
 		}

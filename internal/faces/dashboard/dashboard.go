@@ -36,6 +36,7 @@ type site struct {
 	base    string // of its addresses, as in /q/bigtables
 	observe func() func(error)
 	sampler sampler
+	planner *planner
 	pulse   pulse
 }
 
@@ -54,7 +55,11 @@ func (s *sites) all() []*site {
 func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, pulse: pulse{version: queue.Report().Version}}
+	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, planner: newPlanner()}
+	one.pulse.version = func(ctx context.Context) (string, error) {
+		version, err := queue.Report().Version(ctx)
+		return version + one.planner.version(), err
+	}
 	s.list = append(slices.Clone(s.list), one)
 	slices.SortFunc(s.list, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
 	return one
@@ -102,7 +107,15 @@ func (d *Dashboard) Close() { _ = d.listener.Close() }
 // Show adds the pages of one more queue, and reads its counters until ctx ends. observe takes the place of Config.Observe. A queue is
 // added once: its pages stay until the dashboard ends.
 func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func() func(error)) {
-	d.sample(ctx, d.sites.add(queue, observe))
+	d.follow(ctx, d.sites.add(queue, observe))
+}
+
+// follow does what is done of a queue beside its pages, until ctx ends.
+func (d *Dashboard) follow(ctx context.Context, site *site) {
+	var planning sync.WaitGroup
+	planning.Go(func() { site.planner.run(ctx, site.queue, d.config.Clock) })
+	d.sample(ctx, site)
+	planning.Wait()
 }
 
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
@@ -115,7 +128,7 @@ func (d *Dashboard) Run(ctx context.Context) error {
 	}
 	var running sync.WaitGroup
 	for _, site := range d.sites.all() {
-		running.Go(func() { d.sample(sampling, site) })
+		running.Go(func() { d.follow(sampling, site) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(d.listener) }()

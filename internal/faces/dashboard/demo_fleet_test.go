@@ -78,6 +78,7 @@ func (f *fleet) demo() {
 		}
 		f.turn(3*time.Minute, answer)
 	}
+	f.planned()
 }
 
 func (f *fleet) steer() {

@@ -1,194 +1,182 @@
 package dashboard
 
 import (
-	"context"
 	"fmt"
-	"slices"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/model/words"
 )
 
-// graph is a small picture of an hour, with what it shows in words.
+// graph is a chart of columns side by side, with its axes. Its widths are percents, so that texts keep their size on any screen.
 type graph struct {
-	About         string
-	Most          string // what the top of the picture stands for; its bottom is 0
-	Width, Height int
-	Bars          []bar
-	Line          string // points
-	Legend        []key
+	Name, About string
+	Legend      []key
+	Y, X        []mark
+	Columns     []column
+	Limit       string // how high a line stands across; "": there is none
 }
 
-type bar struct {
-	Class               string
-	X, Y, Width, Height string
+// mark is a text on an axis, and where it stands.
+type mark struct {
+	At, Text, Anchor string
+	Odd              bool // it is left out where there is little room
 }
+
+// column is what was in one span of time.
+type column struct {
+	X, Width string
+	Inner    string // width of the bars
+	Title    string // shown at the mouse
+	Bars     []bar
+}
+
+type bar struct{ Class, Y, Height string }
 
 type key struct{ Class, Text string }
 
-// minutes is how many of them a graph shows.
-const minutes = int(kept / time.Minute)
+// span is what a column is made of: a value for each key of the legend, the lowest first; -1 where it is not known.
+type span struct {
+	from   time.Time
+	values []int64
+}
 
+// graphHeight is that of the plot, in CSS pixels, as in style.css. graphTop leaves room for half a text.
 const (
-	minuteWidth = 10 // of the picture, in its own units
-	graphHeight = 100
+	graphHeight = 120
+	graphTop    = 8
 )
 
-// perMinute are how often something was counted in each of the last minutes; the last one goes on.
-type perMinute [minutes]int64
+// draw makes a graph of spans of one length. format writes a value.
+func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, waits bool, limit int64) {
+	format := func(value int64) string { return valueText(value, waits) }
+	most := limit
+	for _, s := range spans {
+		most = max(most, s.sum())
+	}
+	each := roundStep(most, waits)
+	top := max(1, (most+each-1)/each) * each
+	height := func(value int64) float64 { return float64(value) / float64(top) * (graphHeight - graphTop) }
+	y := func(value int64) string { return decimal(graphHeight - height(value)) }
+	for value := int64(0); value <= top; value += each {
+		g.Y = append(g.Y, mark{At: y(value), Text: format(value)})
+	}
+	if limit > 0 {
+		g.Limit = y(limit)
+	}
+	percent := func(part float64) string { return decimal(part*100) + "%" }
+	share := 1 / float64(len(spans))
+	for i, s := range spans {
+		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), Title: spanText(s.from, step, zone) + ": "}
+		bottom := int64(0)
+		for j, value := range s.values {
+			if value < 0 {
+				c.Title += "not known"
+				break
+			}
+			if j > 0 {
+				c.Title += ", "
+			}
+			c.Title += format(value) + " " + g.Legend[j].Text
+			if value > 0 {
+				bottom += value
+				c.Bars = append(c.Bars, bar{g.Legend[j].Class, y(bottom), decimal(height(value))})
+			}
+		}
+		g.Columns = append(g.Columns, c)
+	}
+	from, to := spans[0].from, spans[len(spans)-1].from.Add(step)
+	for i, tick := range chart.Ticks(from, to, zone) {
+		part, anchor := float64(tick.At.Sub(from))/float64(to.Sub(from)), "middle"
+		if part < 0.05 {
+			anchor = "start"
+		} else if part > 0.95 {
+			anchor = "end"
+		}
+		g.X = append(g.X, mark{percent(part), tick.Text, anchor, i%2 == 1})
+	}
+}
 
-// rates are the rates of all counters. What was counted between two samples counts in the minute of the later one.
-func rates(samples []sample, now time.Time) (all [len(counted)]perMinute) {
-	for i := 1; i < len(samples); i++ {
-		at := minuteOf(samples[i].at, now)
-		for c := range counted {
-			if more := samples[i].counted[c] - samples[i-1].counted[c]; at >= 0 && at < minutes && more > 0 {
-				all[c][at] += more
+func (s *span) sum() (sum int64) {
+	for _, value := range s.values {
+		sum += max(0, value)
+	}
+	return sum
+}
+
+// waitSteps are the round distances between two lengths of time, in seconds.
+var waitSteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600}
+
+// roundStep is the distance between the marks of an axis: at most three lie above 0.
+func roundStep(most int64, waits bool) int64 {
+	if waits {
+		for _, step := range waitSteps {
+			if 3*step >= most {
+				return step
+			}
+		}
+		return 86400 * roundStep((most+86399)/86400, false)
+	}
+	for power := int64(1); ; power *= 10 {
+		for _, step := range []int64{power, 2 * power, 5 * power} {
+			if 3*step >= most {
+				return step
 			}
 		}
 	}
-	return all
 }
 
-// minuteOf is the number of the minute in which an instant lies; less than 0: before all of them.
-func minuteOf(at, now time.Time) int {
-	return minutes - 1 - int(now.Truncate(time.Minute).Sub(at.Truncate(time.Minute))/time.Minute)
+func decimal(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", value), ".00") }
+
+// numberText writes a number with a comma after each three digits.
+func numberText(value int64) string {
+	text := strconv.FormatInt(value, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
 }
 
-// line draws the greatest value of each minute. A minute without a sample has no point.
-func line(samples []sample, now time.Time, value func(sample) float64) (points string, most float64) {
-	var values [minutes]float64
-	var known [minutes]bool
-	for _, one := range samples {
-		if at := minuteOf(one.at, now); at >= 0 && at < minutes {
-			values[at], known[at] = max(values[at], value(one)), true
-			most = max(most, values[at])
+// table tells the values of graphs, the newest first.
+type table struct {
+	Heads []string
+	Rows  [][]string // the first cell says from when
+}
+
+// add adds a column for each key of a graph.
+func (t *table) add(g *graph, spans []span, step time.Duration, zone *time.Location, waits bool) {
+	for _, key := range g.Legend {
+		t.Heads = append(t.Heads, key.Text)
+	}
+	for i := range spans {
+		s := &spans[len(spans)-1-i]
+		if i == len(t.Rows) {
+			t.Rows = append(t.Rows, []string{spanText(s.from, step, zone)})
 		}
-	}
-	var text []string
-	for m, value := range values {
-		if known[m] {
-			text = append(text, fmt.Sprintf("%d,%s", m*minuteWidth+minuteWidth/2, number(graphHeight-value/max(most, 1)*(graphHeight-2))))
-		}
-	}
-	return strings.Join(text, " "), most
-}
-
-func number(value float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", value), ".0") }
-
-func newGraph(about string) graph {
-	return graph{About: about, Width: minutes * minuteWidth, Height: graphHeight}
-}
-
-// stack draws columns of which each is made of stacked parts. The highest one is as high as the picture.
-func (g *graph) stack(classes []string, stacks ...perMinute) {
-	most := int64(1)
-	for m := range minutes {
-		sum := int64(0)
-		for _, stack := range stacks {
-			sum += stack[m]
-		}
-		most = max(most, sum)
-	}
-	for m := range minutes {
-		bottom := float64(graphHeight)
-		for i, class := range classes {
-			if height := float64(stacks[i][m]) / float64(most) * graphHeight; height > 0 {
-				bottom -= height
-				g.Bars = append(g.Bars, bar{class, fmt.Sprint(m*minuteWidth + 1), number(bottom), fmt.Sprint(minuteWidth - 2), number(height)})
-			}
-		}
-	}
-	g.Most = fmt.Sprint(most)
-}
-
-func (p perMinute) total() (total int64) {
-	for _, count := range p {
-		total += count
-	}
-	return total
-}
-
-// last is that of the last full minute.
-func (p perMinute) last() int64 { return p[minutes-2] }
-
-// kept is how long samples are kept.
-const kept = time.Hour
-
-// counted are the counters of which rates are shown, in the order of sample.counted.
-var counted = [...]string{string(model.EventStart), string(model.EventSuccess), string(model.EventFailure), string(model.EventTimeout)}
-
-// sample is what is kept of a queue at one instant.
-type sample struct {
-	at      time.Time
-	counted [len(counted)]int64
-	line    int64         // attempts that no worker has taken
-	late    time.Duration // how long the oldest due model waits
-}
-
-// sampler keeps the samples of an hour. It is safe for concurrent use.
-type sampler struct {
-	mu      sync.Mutex
-	samples []sample // guarded by mu: oldest first
-}
-
-func (s *sampler) add(one sample) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.samples = slices.DeleteFunc(s.samples, func(old sample) bool { return one.at.Sub(old.at) > kept })
-	if last := len(s.samples) - 1; last >= 0 && !one.at.After(s.samples[last].at) {
-		s.samples = nil // the clock has been set back: older samples give no rates
-	}
-	s.samples = append(s.samples, one)
-}
-
-func (s *sampler) all() []sample {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.samples)
-}
-
-// sample reads the counters of a queue until ctx ends. A reading that fails leaves a gap.
-func (d *Dashboard) sample(ctx context.Context, site *site) {
-	ticker := time.NewTicker(d.config.Sample)
-	defer ticker.Stop()
-	for ctx.Err() == nil {
-		ended := site.observe()
-		if err := takeSample(ctx, site); ctx.Err() == nil {
-			ended(err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
+		for _, value := range s.values {
+			t.Rows[i] = append(t.Rows[i], valueText(value, waits))
 		}
 	}
 }
 
-// sampleTime bounds a sample: a loop of which no round ends for 15 s counts as stuck, and while Redis hangs none is to be restarted.
-const sampleTime = 10 * time.Second
-
-func takeSample(ctx context.Context, site *site) error {
-	ctx, cancel := context.WithTimeout(ctx, sampleTime)
-	defer cancel()
-	stats, err := site.queue.Report().Stats(ctx)
-	if err != nil {
-		return err
+func valueText(value int64, waits bool) string {
+	switch {
+	case value < 0:
+		return "–"
+	case waits:
+		return words.Roughly(time.Duration(value) * time.Second)
+	default:
+		return numberText(value)
 	}
-	one := sample{at: stats.At, line: stats.Input, late: oldestWait(&stats)}
-	for i, name := range counted {
-		one.counted[i] = stats.Counters[name]
-	}
-	site.sampler.add(one)
-	return nil
 }
 
-// oldestWait is how long the oldest due model waits; 0: none is due.
-func oldestWait(s *store.Stats) time.Duration {
-	if s.OldestDue.IsZero() {
-		return 0
+// spanText says from when a span lasts: by the clock where it is short, and by the day.
+func spanText(from time.Time, step time.Duration, zone *time.Location) string {
+	from = from.In(zone)
+	if step <= time.Hour {
+		return from.Format("15:04")
 	}
-	return s.At.Sub(s.OldestDue)
+	return strings.TrimSuffix(from.Format("Mon 2 Jan 15:04"), " 00:00")
 }

@@ -3,8 +3,8 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/attention"
@@ -27,8 +27,11 @@ type overview struct {
 	Stats    store.Stats
 	Oldest   string // how long the oldest due model waits
 
-	Never, Fresh, Late, Stale       int64
-	Starts, Results, Line, Lateness graph
+	Never, Fresh, Late, Stale int64
+	Periods                   []link
+	Known                     string // of how much of the period anything is known; "": of all
+	Graphs                    []graph
+	Values                    table
 
 	Groups    []operate.Failures // largest first
 	Unnamed   int                // how many more there are
@@ -53,7 +56,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, req.zone), Stats: stats, Oldest: words.Roughly(oldestWait(&queue.Stats)), Never: stats.Freshness[model.FreshnessNever],
+		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, req.zone), Stats: stats, Oldest: valueText(stats.Sample().Values[store.MetricWait], true), Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {
@@ -77,32 +80,67 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	for i := range o.Processes {
 		o.Processes[i].Missing = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Role) == o.Processes[i].Name })
 	}
-	o.draw(req.sampler.all(), stats.At)
-	return o, nil
+	return o, o.draw(ctx, req)
 }
 
-// draw makes the graphs of the last hour.
-func (o *overview) draw(samples []sample, now time.Time) {
-	all := rates(samples, now)
-	starts, results := all[0], all[1:]
-	o.Starts = newGraph(fmt.Sprintf("Starts: %d in the last full minute, %d in the last hour.", starts.last(), starts.total()))
-	o.Starts.stack([]string{"start"}, starts)
-	o.Results = newGraph(fmt.Sprintf("Results in the last full minute: %s; in the last hour: %s.",
-		resultText(results, perMinute.last), resultText(results, perMinute.total)))
-	o.Results.stack(counted[1:], results...)
-	for _, name := range counted[1:] {
-		o.Results.Legend = append(o.Results.Legend, key{name, name})
+// charts are those of the overview, with their metrics from the lowest up.
+var charts = []struct {
+	name    string
+	metrics []store.Metric
+	legend  []key
+}{
+	{"Starts", []store.Metric{store.MetricStarts}, []key{{"start", "started"}}},
+	{"Results", []store.Metric{store.MetricSuccesses, store.MetricFailures, store.MetricTimeouts}, []key{{"success", "succeeded"}, {"failure", "failed"}, {"timeout", "timed out"}}},
+	{"In line for a worker", []store.Metric{store.MetricInput}, []key{{"start", "in line"}}},
+	{"Longest wait of a due model", []store.Metric{store.MetricWait}, []key{{"start", "longest wait"}}},
+	{"Failing models", []store.Metric{store.MetricFailing}, []key{{"failure", "failing"}}},
+	{"Fresh, late and stale models", []store.Metric{store.MetricFresh, store.MetricNever, store.MetricLate, store.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
+}
+
+// draw makes the charts of the period that is asked for.
+func (o *overview) draw(ctx context.Context, req *request) error {
+	p, err := findPeriod(req.get("period"))
+	if err != nil {
+		return err
 	}
-	points, most := line(samples, now, func(s sample) float64 { return float64(s.line) })
-	o.Line = newGraph(fmt.Sprintf("Attempts in line for a worker: %d now, %.0f at most in the last hour.", o.Stats.Input, most))
-	o.Line.Line, o.Line.Most = points, number(max(most, 1))
-	points, most = line(samples, now, func(s sample) float64 { return s.late.Seconds() })
-	o.Lateness = newGraph(fmt.Sprintf("Longest wait of a model that is due: %s now, %s at most in the last hour.", o.Oldest, words.Roughly(time.Duration(most)*time.Second)))
-	o.Lateness.Line, o.Lateness.Most = points, words.Roughly(time.Duration(max(most, 1))*time.Second)
-}
-
-func resultText(results []perMinute, count func(perMinute) int64) string {
-	return fmt.Sprintf("%d succeeded, %d failed, %d timed out", count(results[0]), count(results[1]), count(results[2]))
+	for _, other := range periods {
+		o.Periods = append(o.Periods, link{other.text, req.Link("", "period", other.name), other.name == p.name})
+	}
+	samples, err := p.samples(ctx, req, o.Stats.Sample())
+	if err != nil {
+		return err
+	}
+	slots := p.fill(samples, o.Stats.At)
+	o.Known = p.known(slots)
+	for _, c := range charts {
+		g, spans, told := graph{Name: c.name, Legend: c.legend}, make([]span, len(slots)), []string{}
+		waits := c.metrics[0] == store.MetricWait
+		for i := range slots {
+			spans[i].from = slots[i].from
+			for _, m := range c.metrics {
+				spans[i].values = append(spans[i].values, slots[i].value(m))
+			}
+		}
+		for i, m := range c.metrics {
+			sum, most := total(slots, m)
+			switch now, text := slots[len(slots)-1].values[m], c.legend[i].Text; {
+			case m.Counts():
+				told = append(told, numberText(sum)+" "+text)
+			case len(c.metrics) > 1:
+				told = append(told, numberText(now)+" "+text)
+			default:
+				told = append(told, "Now "+valueText(now, waits)+", at most "+valueText(most, waits))
+			}
+		}
+		g.About = strings.Join(told, ", ") + " in the last " + strings.ToLower(p.text) + "."
+		if len(told) > 1 && !c.metrics[0].Counts() {
+			g.About = strings.Join(told, ", ") + " now."
+		}
+		g.draw(spans, p.step, req.zone, waits, 0)
+		o.Graphs = append(o.Graphs, g)
+		o.Values.add(&g, spans, p.step, req.zone, waits)
+	}
+	return nil
 }
 
 // readProcesses reads the heartbeats of a queue by their roles. In a queue of several parts a process counts by its last one.

@@ -20,7 +20,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 type page struct {
@@ -42,7 +41,7 @@ type page struct {
 
 // pages are all pages, in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
 }
 
 //go:embed *.html
@@ -85,11 +84,10 @@ var functions = html.FuncMap{
 		sum := sha256.Sum256(text)
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
-	"labels": model.LabelTerms, "time": model.FormatTime, "distance": words.Distance, "length": document.FormatDuration,
+	"labels": model.LabelTerms, "length": document.FormatDuration,
 	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool {
 		return r.Broken || r.Fault != "" || r.StoppedBy() == model.StoppedByPolicy // it does not come right by itself
 	},
-	"roughly": func(from, to time.Time) string { return words.Roughly(max(0, to.Sub(from).Truncate(time.Second))) },
 }
 
 type frame struct {

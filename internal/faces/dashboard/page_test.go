@@ -25,7 +25,7 @@ import (
 
 // everyPage are addresses of all pages, of the demo.
 var everyPage = []string{
-	"", "models?sort=failing", "models?l=timed+out", "model?uid=umbrella%2Fproducts-de", "failures", "steering", "rejected", "policies", "policy?name=hourly-feeds",
+	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "model?uid=umbrella%2Fproducts-de", "failures", "steering", "rejected", "policies", "policy?name=hourly-feeds",
 	"playground?example=yaml", "model?uid=nobody",
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/browser"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
 func TestTheZoneThatABrowserChoosesIsThatOfAllTimesOfAllPages(t *testing.T) {
@@ -43,4 +45,22 @@ func TestAZoneThatDoesNotExistIsRefusedAndLeadsNowhere(t *testing.T) {
 		response, _ := d.ask(d.request("GET", "/zone?zone=UTC&back="+back, nil))
 		failIf(t, response.Header.Get("Location") != "/", "%s: expected the first page, found %s", back, response.Header.Get("Location"))
 	}
+}
+
+func TestABrowserOffersItsZoneAndTellsAnInstantAsTimeGoesBy(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := newFleet(t, Config{})
+	f.Say("nonsense")
+	f.work()
+	tab := browser.Open(t)
+	tab.Go(f.url("rejected"))
+	tab.AwaitText("just now")
+	browser.Eval[bool](tab, `window.before = performance.now.bind(performance), performance.now = () => before() + 3 * 3600e3, tell(), true`)
+	tab.AwaitText("3h ago")
+	own := browser.Eval[string](tab, `Intl.DateTimeFormat().resolvedOptions().timeZone`)
+	failIf(t, !browser.Eval[bool](tab, `document.querySelector("#zone optgroup option").value === "`+own+`"`), "expected the zone %s of the browser offered first", own)
+	browser.Eval[bool](tab, `document.getElementById("zone").value = "Asia/Tokyo", document.getElementById("zone").form.requestSubmit(), true`)
+	tab.AwaitText("Times on this page are those of Asia/Tokyo.")
+	failIf(t, tab.Address() != f.url("rejected"), "expected the same page, found %s", tab.Address())
 }

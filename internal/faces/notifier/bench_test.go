@@ -71,7 +71,7 @@ func (b *bench) tell(entries ...[]string) {
 }
 
 func disabled(uid, reason string) []string {
-	return []string{"event", "disabled", "uid", uid, "at", "2026-11-21T07:00:00.000Z", "attempt_no", "3", "reason", reason, "refresh_why", "final: not retryable"}
+	return []string{"event", "disabled", "uid", uid, "at", "2026-11-21T07:00:00.000Z", "attempt_no", "3", "reason", reason, "refresh_why", "disabled, not retryable"}
 }
 
 // round routes everything, and delivers to everybody whose time has come.

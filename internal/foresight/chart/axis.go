@@ -142,3 +142,17 @@ func joint(runs []*run) period {
 	}
 	return reach
 }
+
+// Tick is a mark on an axis of time.
+type Tick struct {
+	At   time.Time
+	Text string
+}
+
+// Ticks are at most ten marks between two instants, at round times in a zone.
+func Ticks(from, to time.Time, zone *time.Location) (ticks []Tick) {
+	for _, one := range (axis{period: period{from, to}, zone: zone}).ticks() {
+		ticks = append(ticks, Tick{one.at, one.label})
+	}
+	return ticks
+}

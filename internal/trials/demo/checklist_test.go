@@ -20,7 +20,7 @@ func happened(event model.Event, no int, change ...func(*model.JournalEntry)) mo
 
 func final(e *model.JournalEntry)     { e.Final = true }
 func explained(e *model.JournalEntry) { e.DisabledReason = "The feed is gone" }
-func asAsked(e *model.JournalEntry)   { e.Why = "retry 1/2 +2s as asked" }
+func asAsked(e *model.JournalEntry)   { e.Why = "retry 1 of 2 after 2s, as the worker asked" }
 
 func after(wait time.Duration) func(*model.JournalEntry) {
 	return func(e *model.JournalEntry) { e.At = e.At.Add(wait) }

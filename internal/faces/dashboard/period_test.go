@@ -1,0 +1,109 @@
+package dashboard
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/internal/testkit"
+)
+
+func TestWhatIsCountedBetweenTwoSamplesCountsInTheSlotOfTheFirstOrIsNotKnown(t *testing.T) {
+	now := time.Date(2026, 11, 21, 7, 30, 40, 0, time.UTC)
+	at := func(ago time.Duration, starts int64) store.Sample {
+		return store.Sample{At: now.Add(-ago), Values: [store.Metrics]int64{starts}}
+	}
+	hour := 40*time.Second + 30*time.Minute
+	for name, test := range map[string]struct {
+		samples []store.Sample
+		want    map[int]int64 // slot of 24 hours to count; others are not known
+	}{
+		"none":                      {nil, nil},
+		"one":                       {[]store.Sample{at(0, 7)}, map[int]int64{23: 0}},
+		"the hour in hand":          {[]store.Sample{at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
+		"two hours":                 {[]store.Sample{at(hour+time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{22: 4, 23: 2}},
+		"an hour that is missing":   {[]store.Sample{at(hour+2*time.Hour, 3), at(hour, 7), at(0, 9)}, map[int]int64{23: 2}},
+		"counters that were reset":  {[]store.Sample{at(hour+2*time.Hour, 3), at(hour+time.Hour, 70), at(hour, 0), at(0, 9)}, map[int]int64{21: 67, 23: 9}},
+		"reset within a slot":       {[]store.Sample{at(3*time.Minute, 50), at(2*time.Minute, 1), at(0, 3)}, nil},
+		"before all, and to come":   {[]store.Sample{at(40*time.Hour, 3), at(0, 9), at(-2*time.Hour, 70)}, nil},
+		"the first hour of the day": {[]store.Sample{at(hour+23*time.Hour, 1), at(hour+22*time.Hour, 5)}, map[int]int64{0: 4, 1: 0}},
+	} {
+		slots := periods[1].fill(test.samples, now)
+		for i := range slots {
+			want, known := test.want[i]
+			if !known {
+				want = -1
+			}
+			got := slots[i].value(store.MetricStarts)
+			failIf(t, got != want, "%s: slot %d: expected %d, found %d", name, i, want, got)
+		}
+	}
+}
+
+func TestNoSumIsNegativeAndNoneIsLargerThanWhatWasCounted(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		p := &periods[rapid.IntRange(0, 3).Draw(r, "period")]
+		now, counted, all := time.Date(2026, 11, 21, 7, 30, 40, 0, time.UTC), int64(0), int64(0)
+		var samples []store.Sample
+		for at := now.Add(-time.Duration(p.slots) * p.step); !at.After(now); at = at.Add(time.Duration(rapid.Int64Range(1, int64(2*p.step)).Draw(r, "gap"))) {
+			if rapid.IntRange(0, 9).Draw(r, "reset") == 0 {
+				counted = rapid.Int64Range(0, counted).Draw(r, "restored")
+			}
+			more := rapid.Int64Range(0, 1000).Draw(r, "more")
+			counted, all = counted+more, all+more
+			samples = append(samples, store.Sample{At: at, Values: [store.Metrics]int64{counted}})
+		}
+		slots, sum := p.fill(samples, now), int64(0)
+		for i := range slots {
+			value := slots[i].value(store.MetricStarts)
+			if value < -1 || slots[i].counted && value < 0 {
+				r.Fatalf("slot %d: %d", i, value)
+			}
+			sum += max(0, value)
+		}
+		if sum > all {
+			r.Fatalf("%d in all, of %d", sum, all)
+		}
+	})
+}
+
+func TestAnAxisHasTwoToFourRoundMarks(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		most, waits := rapid.Int64Range(0, 1e12).Draw(r, "most"), rapid.Bool().Draw(r, "waits")
+		g := graph{Legend: []key{{"start", "started"}}}
+		g.draw([]span{{time.Unix(0, 0), []int64{most}}, {time.Unix(60, 0), []int64{-1}}}, time.Minute, time.UTC, waits, 0)
+		if len(g.Y) < 2 || len(g.Y) > 4 {
+			r.Fatalf("%d: %v", most, g.Y)
+		}
+		for _, bar := range g.Columns[0].Bars {
+			if bar.Y < "0" || strings.HasPrefix(bar.Y, "-") {
+				r.Fatalf("%d: a bar above the top, at %s", most, bar.Y)
+			}
+		}
+		if len(g.Columns[1].Bars) > 0 || !strings.HasSuffix(g.Columns[1].Title, "not known") {
+			r.Fatalf("%v", g.Columns[1])
+		}
+	})
+}
+
+func TestTheChartsOfDaysAreThoseThatDispatchersHaveNotedAndSurviveTheDashboard(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		d := sit(t, server, nil)
+		now := d.Clock.Now()
+		for day := range 91 {
+			at := now.AddDate(0, 0, -day).Format(time.DateOnly)
+			must(t, d.Redis.HSet(t.Context(), d.Store.Keys.Hours, at, fmt.Sprintf("start=%d fresh=5", 100_000-1000*day)).Err())
+		}
+		d.Redis.HSet(t.Context(), d.Store.Keys.Stats, "start", 100_007)
+		page := d.page(home + "?period=90d")
+		expect(t, page, "89,007 started in the last 90 days.", "<title>Fri 20 Nov: 1,000 started</title>", `<th scope="row" class="when">Sat 21 Nov</th><td class="number">7</td>`, `aria-current="true">90 days</a>`)
+		expectNone(t, page, "are known", "style=")
+		expect(t, d.page(home+"?period=7d"), "Of 56 parts of 3 hours, 1 are known.")
+		status, text := d.status(home + "?period=year")
+		failIf(t, status != 400 || !strings.Contains(text, "24h, 7d, 90d or none"), "expected the period refused, found %d", status)
+	})
+}
