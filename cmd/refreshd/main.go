@@ -40,8 +40,8 @@ const (
 // Go's own 100 a third of the time went into looking for garbage.
 const gcPercent = 400
 
-// walkPercent is that of commands that keep something of each model: five times as much would be 200 MB of a million.
-const walkPercent = 100
+// walkPercent is that of commands that keep something of each model, 40 MB of a million: with gcPercent they would take 250 MB.
+const walkPercent = 50
 
 func setGCPercent(percent int) {
 	if os.Getenv("GOGC") == "" {
