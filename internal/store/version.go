@@ -14,7 +14,7 @@ import (
 // changes is not seen, but for processes that fall silent. It takes some twenty commands in one round trip.
 func (s Report) Version(ctx context.Context) (string, error) {
 	pipe, k := s.Clients.Read.Pipeline(), s.Keys
-	counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, "changes")
+	counters, changes, orders := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, "changes"), pipe.HGetAll(ctx, k.Orders)
 	sizes := SendEach([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
 	sizes = append(sizes, SendEach([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
 	beats, clock := s.askHeartbeats(ctx, pipe), s.askTime(ctx, pipe)
@@ -26,7 +26,7 @@ func (s Report) Version(ctx context.Context) (string, error) {
 		return "", err
 	}
 	var text strings.Builder
-	fmt.Fprint(&text, counters.Val(), changes.Val())
+	fmt.Fprint(&text, counters.Val(), changes.Val(), orders.Val())
 	for _, size := range sizes {
 		fmt.Fprint(&text, " ", size.Val())
 	}
