@@ -40,6 +40,7 @@ type JournalEntry struct {
 	Final          bool // the failure disabled the model
 	DisabledReason string
 	By             string // who wanted it, as a command says
+	About          string // of an entry without a model: the key of the circuit, or the signature of a new error
 	// Freshness is what the model has become, FreshnessWas what it was before. Both empty: that is as it was.
 	Freshness, FreshnessWas Freshness
 }

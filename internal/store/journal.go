@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -63,6 +65,7 @@ func readJournalEntry(values map[string]any) (e model.JournalEntry) {
 	c.model(&m)
 	e.AttemptUID, e.AttemptNo = cmp.Or(e.EndedUID, m.AttemptUID, m.LastAttemptUID), cmp.Or(e.EndedNo, m.AttemptNo)
 	e.Freshness = m.Freshness
+	e.About = cmp.Or(c.get("key"), c.get("signature"))
 	e.RefreshAt, e.DeadlineAt, e.Why, e.DisabledReason = m.RefreshAt, m.DeadlineAt, m.Why, m.DisabledReason
 	return e
 }
@@ -142,4 +145,63 @@ func (s Report) EachEntry(ctx context.Context, since time.Time, visit func(model
 			return nil
 		}
 	}
+}
+
+// Recent hands over the entries of the journals of all parts, the newest first, from behind a position on, each with its own position. It ends
+// early with the error of visit.
+func (q QueueReport) Recent(ctx context.Context, behind string, visit func(position string, e model.JournalEntry) error) error {
+	if behind != "" && !journalPosition.MatchString(behind) {
+		return document.Refuse("before", "a position as a page of the journal has told it", document.Found(behind))
+	}
+	last, place, _ := strings.Cut(behind, "/")
+	parts := make([]struct {
+		from    string // "": all is read
+		entries []redis.XMessage
+	}, len(q.Parts))
+	for i := range parts {
+		switch { // of one instant, the first part comes first
+		case behind == "":
+			parts[i].from = "+"
+		case i > int(parseInt(place)):
+			parts[i].from = last
+		default:
+			parts[i].from = "(" + last
+		}
+	}
+	batch := max(10, tailBatch/len(parts))
+	for {
+		newest := -1
+		for i, part := range q.Parts {
+			r := &parts[i]
+			if len(r.entries) == 0 && r.from != "" {
+				var err error
+				if r.entries, err = part.Clients.Read.XRevRangeN(ctx, part.Keys.Journal, r.from, "-", int64(batch)).Result(); err != nil {
+					return q.PartError(part, fmt.Errorf("read the journal: %w", err))
+				}
+				if r.from = ""; len(r.entries) == batch {
+					r.from = "(" + r.entries[batch-1].ID
+				}
+			}
+			if len(r.entries) > 0 && (newest < 0 || isLater(r.entries[0].ID, parts[newest].entries[0].ID)) {
+				newest = i
+			}
+		}
+		if newest < 0 {
+			return nil
+		}
+		entry := parts[newest].entries[0]
+		parts[newest].entries = parts[newest].entries[1:]
+		if err := visit(entry.ID+"/"+strconv.Itoa(newest), readJournalEntry(entry.Values)); err != nil {
+			return err
+		}
+	}
+}
+
+var journalPosition = regexp.MustCompile(`^[0-9]{1,18}-[0-9]{1,18}/[0-9]{1,4}$`)
+
+// isLater compares the ids of entries of streams.
+func isLater(id, other string) bool {
+	_, number, _ := strings.Cut(id, "-")
+	_, than, _ := strings.Cut(other, "-")
+	return cmp.Or(cmp.Compare(writtenAt(id), writtenAt(other)), cmp.Compare(parseInt(number), parseInt(than))) > 0
 }

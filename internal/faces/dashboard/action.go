@@ -28,7 +28,7 @@ var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
 	{path: "model/hold", do: holdModel, page: &modelPage}, {path: "model/release", do: releaseHold},
-	{path: "failures/run", do: runFailures},
+	{path: "models/all", do: changeMany}, {path: "failures/run", do: runFailures},
 	{path: "hold/put", do: putHold},
 	{path: "hold/release", do: releaseHold},
 	{path: "circuit/open", do: openCircuit},

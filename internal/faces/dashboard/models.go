@@ -23,6 +23,7 @@ const (
 
 type modelList struct {
 	Text, Sort string
+	Actions    []string // on all of them
 	Chips      []chip
 	Shown      *reading  // of the text
 	Others     []reading // what else it may mean
@@ -48,7 +49,7 @@ func (l *modelList) Filter() string {
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
-	list := &modelList{Text: strings.TrimSpace(req.get("l")), Sort: req.get("sort"), First: req.get("after") == ""}
+	list := &modelList{Text: strings.TrimSpace(req.get("l")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
 	switch list.Sort {
 	case "", listing.SortDue, listing.SortFailing:
 	default:

@@ -41,7 +41,7 @@ type page struct {
 
 // pages are all pages, in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &failuresPage, &steeringPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &manyPage, &failuresPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
 }
 
 //go:embed *.html

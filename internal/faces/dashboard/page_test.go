@@ -25,7 +25,8 @@ import (
 
 // everyPage are addresses of all pages, of the demo.
 var everyPage = []string{
-	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "model?uid=umbrella%2Fproducts-de", "failures", "steering", "rejected", "policies", "policy?name=hourly-feeds",
+	"", "?period=24h", "plan", "models?sort=failing", "models?l=timed+out", "models/all?do=hold", "models/all?l=status%3Dfailing&do=run",
+	"journal?kind=all", "model?uid=umbrella%2Fproducts-de", "failures", "steering", "rejected", "policies", "policy?name=hourly-feeds",
 	"playground?example=yaml", "model?uid=nobody",
 }
 

@@ -27,7 +27,7 @@ func TestAViewerSeesAllAndDoesNothing(t *testing.T) {
 		if strings.HasPrefix(page.path, "polic") && page.path == "policy" {
 			continue // there is none
 		}
-		text := d.page(home + page.path + "?uid=a")
+		text := d.page(home + page.path + "?uid=a&do=run")
 		expect(t, text, "read-only", "vera")
 		if !page.form {
 			expectNone(t, strings.Replace(text, `method="post" action="/logout"`, "", 1), `method="post"`)

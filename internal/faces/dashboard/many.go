@@ -1,0 +1,68 @@
+package dashboard
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+var manyPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "many", read: readMany}
+
+// manyActions are what can be done to all models that a filter shows.
+var manyActions = []string{string(model.BulkRun), string(model.BulkEnable), string(model.BulkDisable), string(model.CommandHold)}
+
+// many asks back how many models are meant.
+type many struct {
+	operate.Selected
+	Action string
+}
+
+// Whole is how many they are, in words.
+func (m *many) Whole() string { return words.Count(m.Models, "model", "models") }
+
+func readMany(ctx context.Context, req *request) (any, error) {
+	page := &many{Action: req.get("do")}
+	if !slices.Contains(manyActions, page.Action) {
+		return nil, document.Refuse("do", words.List(manyActions), document.Found(page.Action))
+	}
+	var err error
+	page.Selected, err = req.operator.Select(ctx, req.get("l"))
+	return page, err
+}
+
+// changeMany does to all models of a filter what its page has asked back, unless they have become more by over a tenth since.
+func changeMany(ctx context.Context, req *request) (outcome, error) {
+	counted, err := strconv.Atoi(req.get("counted"))
+	if number := req.get("number"); err != nil || number != req.get("counted") {
+		return outcome{}, document.Refuse("number", req.get("counted")+", which is how many models the page has counted", document.Found(number))
+	}
+	read, err := readMany(ctx, req)
+	if err != nil {
+		return outcome{}, err
+	}
+	page, _ := read.(*many)
+	if page.Models > counted+counted/10 {
+		return outcome{}, fmt.Errorf("the filter shows %s now, and you confirmed %d. Nothing was done", page.Whole(), counted)
+	}
+	next := req.Link("steering")
+	if page.Action == string(model.CommandHold) {
+		done, err := hold(ctx, req, operate.HoldRequest{Selector: page.Selector, Ending: req.ending("for")})
+		if err == nil {
+			done.next = next
+		}
+		return done, err
+	}
+	id, err := req.operator.BeginBulk(ctx, operate.BulkRequest{
+		Action: model.CommandType(page.Action), Selector: page.Selector, Rate: req.get("rate"), Reason: req.get("reason"), Sure: true,
+	})
+	if err != nil {
+		return outcome{}, err
+	}
+	return outcome{text: fmt.Sprintf("%s: the bulk %s has begun for %s. This page shows how far it is.", page.Action, id, page.Whole()), next: next}, nil
+}
