@@ -30,7 +30,7 @@ func statsCommand(a *app) *cobra.Command {
 					fmt.Fprintln(a.stdout, attention.None)
 				}
 				for _, one := range stats.Findings {
-					fmt.Fprintf(a.stdout, "%s  -> %s\n", plain(one.Text), one.Command)
+					fmt.Fprintf(a.stdout, "%s %s  -> %s\n", plain(one.Text), one.Do, one.Command)
 				}
 				fmt.Fprintln(a.stdout)
 			}

@@ -59,8 +59,9 @@ func Read(ctx context.Context, queue *store.Queue) (q Queue, err error) {
 
 // Finding is one thing that is stopped or wrong.
 type Finding struct {
-	Code    string `json:"code"` // short and stable
-	Text    string `json:"text"`
+	Code    string `json:"code"`    // short and stable
+	Text    string `json:"text"`    // what is the matter
+	Do      string `json:"do"`      // what to do next
 	Command string `json:"command"` // that shows more of it
 
 	Page   string   `json:"-"` // of the dashboard that shows more, below the base of the queue
@@ -94,7 +95,7 @@ func (q *Queue) Findings() []Finding {
 	found = append(found, q.open()...)
 	if q.Due > 0 && q.At.Sub(q.OldestDue) > lateness {
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
-		found = append(found, Finding{"due", text, "refreshd model ls --sort due", "models", []string{"sort", "due"}})
+		found = append(found, Finding{"due", text, "", "refreshd model ls --sort due", "models", []string{"sort", "due"}})
 	}
 	for _, row := range []struct {
 		code, status, one, many string
@@ -107,10 +108,29 @@ func (q *Queue) Findings() []Finding {
 	} {
 		if row.models > 0 {
 			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
-			found = append(found, Finding{row.code, text, "refreshd model ls -l " + status, "models", []string{"l", status}})
+			found = append(found, Finding{row.code, text, "", "refreshd model ls -l " + status, "models", []string{"l", status}})
 		}
 	}
+	for i := range found {
+		found[i].Do = next[found[i].Code]
+	}
 	return found
+}
+
+// next is what to do about a finding, by its code.
+var next = map[string]string{
+	string(model.RoleDispatcher) + "-missing": "Start one: until then no attempt starts.",
+	string(model.RolePoller) + "-missing":     "Start one: until then no result counts.",
+	string(model.RoleWorker) + "-missing":     "Start a worker: until then nothing is refreshed.",
+	"held":                                    "Release what nobody needs to be held.",
+	"all-held":                                "Release it as soon as its reason is gone.",
+	"circuit-open":                            "Mend the cause; it closes when a probe succeeds.",
+	"queue-circuit-open":                      "Look for a cause on your side.",
+	"due":                                     "Look whether workers and dispatchers keep up.",
+	"parked-" + model.BlockerCalendar:         "They start when the calendar opens.",
+	"parked-" + model.BlockerLimit:            "They start as slots become free.",
+	"disabled":                                "Mend the cause, then save or enable them.",
+	"never":                                   "Look why the first attempts fail.",
 }
 
 func (q *Queue) held() (found []Finding) {
@@ -128,10 +148,10 @@ func (q *Queue) held() (found []Finding) {
 			continue
 		}
 		text := whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked)
-		found = append(found, Finding{code, text, "refreshd hold ls", "steering", nil})
+		found = append(found, Finding{code, text, "", "refreshd hold ls", "steering", nil})
 	}
 	if more > 0 {
-		found = append(found, Finding{"held", words.Count(more, "more hold keeps", "more holds keep") + " models from starting.", "refreshd hold ls", "steering", nil})
+		found = append(found, Finding{"held", words.Count(more, "more hold keeps", "more holds keep") + " models from starting.", "", "refreshd hold ls", "steering", nil})
 	}
 	return found
 }
@@ -140,7 +160,7 @@ func (q *Queue) open() (found []Finding) {
 	more := 0
 	for i := range q.Circuits {
 		c := &q.Circuits[i]
-		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open" + since(c) + waiting(c.Parked), "refreshd circuit ls", "steering", []string{"key", c.Key}}
+		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open" + since(c) + waiting(c.Parked), "", "refreshd circuit ls", "steering", []string{"key", c.Key}}
 		if c.Key == model.QueueCircuitKey {
 			f.Code, f.Command = "queue-circuit-open", "refreshd circuit show queue"
 			f.Text = "The circuit of the whole queue is open" + since(c) + "; nobody is disabled meanwhile."
@@ -151,7 +171,7 @@ func (q *Queue) open() (found []Finding) {
 		found = append(found, f)
 	}
 	if more > 0 {
-		found = append(found, Finding{"circuit-open", words.Count(more, "more circuit is", "more circuits are") + " open.", "refreshd circuit ls", "steering", nil})
+		found = append(found, Finding{"circuit-open", words.Count(more, "more circuit is", "more circuits are") + " open.", "", "refreshd circuit ls", "steering", nil})
 	}
 	return found
 }

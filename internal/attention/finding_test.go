@@ -128,6 +128,7 @@ func TestTheRunbookHasARowForEachFinding(t *testing.T) {
 		for _, one := range queue.Findings() {
 			failIf(t, !strings.Contains(string(runbook), "\n| `"+one.Code+"` "),
 				"%s: expected a row of the runbook that begins with `%s`, found none", name, one.Code)
+			failIf(t, one.Do == "" || len(strings.Fields(one.Do)) > 15, "%s: expected what to do next in at most 15 words, found %q", name, one.Do)
 			failIf(t, one.Command == "", "%s: expected a command that shows more, found none", name)
 		}
 	}

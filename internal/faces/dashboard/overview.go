@@ -60,7 +60,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {
-		found := link{Text: one.Text}
+		found := link{Text: one.Text + " " + one.Do}
 		if one.Page != "" {
 			found.Address = req.Link(one.Page, one.Fields...)
 		}

@@ -33,15 +33,15 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","rrule":"every day at 6 AM","policy":{"fresh_within":"30d"}`, `"uid":"b","rrule":"every day at 6 AM"`)
 		d.start() // which gives signs of life
-		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet.</a></li>`)
+		expect(t, d.page(home), `<li><a href="`+home+`models?l=status%3Dnever">1 model has never succeeded yet. Look why the first attempts fail.</a></li>`)
 		d.press(home+"hold/put", "all", "yes", "reason", "deploy <b>", "id", "h1")
 		d.press(home+"circuit/open", "key", "host=a.example", "reason", "down", "probe", "5m")
 		d.press(home+"model/disable", "uid", "b")
 		for range 3 { // no model waits for the circuit, and a dispatcher looks at it
 			page := d.page(home)
-			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `UTC, until it is released: deploy &lt;b&gt; (hold h1 of all models); 0 models wait for it.</a>`,
-				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it.</a>`,
-				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled.</a>`)
+			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `UTC, until it is released: deploy &lt;b&gt; (hold h1 of all models); 0 models wait for it. Release it as soon as its reason is gone.</a>`,
+				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it. Mend the cause; it closes when a probe succeeds.</a>`,
+				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled. Mend the cause, then save or enable them.</a>`)
 			first := strings.Index(page, "What is stopped")
 			failIf(t, first < 0 || first > strings.Index(page, "As of "), "expected the page to begin with it")
 			expect(t, d.page(home+"steering"), "host=a.example <span", "down", `href="/q/bigtables/steering?keys=all">All keys`)
