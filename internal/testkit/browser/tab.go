@@ -163,6 +163,22 @@ func (tab *Tab) Keys(keys string) {
 	tab.do(chromedp.KeyEvent(keys))
 }
 
+// TabTo types Tab until what has this text, this label or this id has the focus, and shows that it has.
+func (tab *Tab) TabTo(name string) {
+	tab.t.Helper()
+	for range 200 {
+		tab.Keys("\t")
+		if !Eval[bool](tab, `((e, name) => [e.id, e.innerText?.trim(), e.getAttribute('aria-label')].includes(name))(document.activeElement, `+Quote(name)+")") {
+			continue
+		}
+		if Eval[string](tab, "getComputedStyle(document.activeElement).outlineStyle") == "none" {
+			tab.t.Errorf("the browser: %q has the focus, and nothing shows it", name)
+		}
+		return
+	}
+	tab.t.Fatalf("the browser: the key Tab does not reach %q in\n%s", name, tab.Text())
+}
+
 // Do does what there is no method for.
 func Do[T any](tab *Tab, action chromedp.Action[T]) (T, error) { return chromedp.Run(tab.ctx, action) }
 
