@@ -33,16 +33,16 @@ const (
 // planner computes the starts of the next day, beside the pages that show them. It is safe for concurrent use.
 type planner struct {
 	wanted chan struct{} // holds one if somebody looks
+	first  chan struct{} // closed when the first computation has ended
 
-	mu    sync.Mutex
-	ready chan struct{} // guarded by mu: closed when the next computation has ended
-	plan  *plan         // guarded by mu: the last one; nil: none yet
-	err   error         // guarded by mu: of the last computation
-	no    int           // guarded by mu: of the last computation
+	mu   sync.Mutex
+	plan *plan // guarded by mu: the last one; nil: none yet
+	err  error // guarded by mu: of the last computation
+	no   int   // guarded by mu: computations so far
 }
 
 func newPlanner() *planner {
-	return &planner{wanted: make(chan struct{}, 1), ready: make(chan struct{})}
+	return &planner{wanted: make(chan struct{}, 1), first: make(chan struct{})}
 }
 
 // plan is what is expected of a queue.
@@ -55,16 +55,11 @@ type plan struct {
 // last returns the last plan; if there is none yet it waits for a moment.
 func (p *planner) last(ctx context.Context) (*plan, error) {
 	backoff.Signal(p.wanted)
-	p.mu.Lock()
-	ready, begun := p.ready, p.plan == nil && p.err == nil
-	p.mu.Unlock()
-	if begun {
-		ctx, cancel := context.WithTimeout(ctx, planWait)
-		defer cancel()
-		select {
-		case <-ready:
-		case <-ctx.Done():
-		}
+	ctx, cancel := context.WithTimeout(ctx, planWait)
+	defer cancel()
+	select {
+	case <-p.first:
+	case <-ctx.Done():
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,9 +91,9 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 		if p.err = err; err == nil {
 			p.plan = plan
 		}
-		p.no++
-		close(p.ready)
-		p.ready = make(chan struct{})
+		if p.no++; p.no == 1 {
+			close(p.first)
+		}
 		p.mu.Unlock()
 	}
 }

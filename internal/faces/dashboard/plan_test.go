@@ -15,11 +15,11 @@ func (d *visitor) planned() {
 	d.t.Helper()
 	site := d.dashboard.sites.list[0]
 	ctx, stop := context.WithCancel(d.t.Context())
-	ended, ready := make(chan struct{}), site.planner.ready
+	ended := make(chan struct{})
 	go func() { defer close(ended); site.planner.run(ctx, site.queue, time.Now) }()
 	d.t.Cleanup(func() { stop(); <-ended })
 	_, _ = site.planner.last(d.t.Context())
-	<-ready
+	<-site.planner.first
 }
 
 func TestThePlanNamesItsPeakAndWhatThatNeeds(t *testing.T) {
