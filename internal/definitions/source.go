@@ -100,6 +100,7 @@ func Complete(sources []Source, usual func() (policy.Policy, error)) error {
 type Subject struct {
 	Document
 	Name       string // for people
+	Model      bool   // it was written as one
 	Definition model.Definition
 	Policy     policy.Policy
 }
@@ -112,7 +113,8 @@ func ReadSubject(doc Document, from string, stored bool, usual func() policy.Pol
 	s := Subject{Document: doc, Name: from}
 	fields, _ := s.Value.(map[string]any)
 	isModel := slices.ContainsFunc([]string{"uid", "payload", "policy"}, func(field string) bool { _, found := fields[field]; return found })
-	if stored || !isModel {
+	s.Model = isModel && !stored
+	if !s.Model {
 		sources, err := Drafts([]Document{doc}, from, stored)
 		if err == nil {
 			err = Complete(sources, func() (policy.Policy, error) { return usual(), nil })

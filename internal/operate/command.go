@@ -19,8 +19,10 @@ type Request struct {
 	Command model.Command
 	// Position says where in a file the command stands, down to a field of it; nil: it stands on the command line.
 	Position func(field string) string
-	inWords  bool   // the rule of a put was written in English
-	Result   string // one of the results
+	// Was is the digest of the definition that the request replaces, see DefinitionDigest; empty: whatever is stored.
+	Was     string
+	inWords bool   // the rule of a put was written in English
+	Result  string // one of the results
 	// Refused says why nothing happened; nil: it was done, or there was nothing to do.
 	Refused error
 	Next    time.Time    // the refresh_at that follows
@@ -94,6 +96,9 @@ func execute(ctx context.Context, on store.Executor, requests []*Request) error 
 func (r *Request) decide(snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 	record := snapshot.Records[r.Command.UID]
 	existed := record.Exists
+	if r.Was != "" && r.Was != DefinitionDigest(record) {
+		return nil, errDefinitionChanged
+	}
 	decision, outcome, err := record.Execute(&r.Command, snapshot.Policies, existed, now)
 	r.Result, r.Saved = resultOf[r.Command.Type], nil
 	switch {

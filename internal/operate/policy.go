@@ -45,28 +45,13 @@ func CheckPolicy(s definitions.Source, now time.Time) PolicyResult {
 // PutPolicies stores the policies of a file, or one that is stored already, and tells of each. With plan it only tells what that would change. Under
 // a name that is not empty it stores the only one.
 func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, tell func(PolicyResult) error) error {
-	sources, err := in.drafts(ctx, from)
+	sources, err := in.named(ctx, from, name)
 	if err != nil {
-		return err
-	}
-	if name != "" && len(sources) > 1 {
-		return refuse("name", "one policy to be called so", fmt.Sprint(len(sources)))
-	}
-	for i := range sources {
-		source := &sources[i]
-		if name != "" {
-			source.Policy.Name, source.Draft = name, source.Draft.Rename(name)
-		}
-		if err := policy.ValidateName(cmp.Or(source.Policy.Name, source.Draft.Name())); err != nil {
-			return source.At(err)
-		}
-	}
-	if err := definitions.Complete(sources, func() (policy.Policy, error) { return in.storedPolicy(ctx, policy.DefaultName) }); err != nil {
 		return err
 	}
 	return in.Connect(ctx, func(o Operator) error {
 		for _, source := range sources {
-			result, err := o.putPolicy(ctx, source, plan)
+			result, err := o.putPolicy(ctx, source, plan, o.Queue.Fleet().PutPolicy)
 			if err == nil {
 				err = tell(result)
 			}
@@ -78,7 +63,31 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 	})
 }
 
-func (o Operator) putPolicy(ctx context.Context, source definitions.Source, plan bool) (result PolicyResult, err error) {
+// named reads policies that are to be stored, of a file or stored under that name. Under a name that is not empty there is one.
+func (in Inputs) named(ctx context.Context, from, name string) ([]definitions.Source, error) {
+	sources, err := in.drafts(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	if name != "" && len(sources) > 1 {
+		return nil, refuse("name", "one policy to be called so", fmt.Sprint(len(sources)))
+	}
+	for i := range sources {
+		source := &sources[i]
+		if name != "" {
+			source.Policy.Name, source.Draft = name, source.Draft.Rename(name)
+		}
+		if err := policy.ValidateName(cmp.Or(source.Policy.Name, source.Draft.Name())); err != nil {
+			return nil, source.At(err)
+		}
+	}
+	return sources, definitions.Complete(sources, func() (policy.Policy, error) { return in.storedPolicy(ctx, policy.DefaultName) })
+}
+
+// putPolicy stores a policy by put, or with plan tells what that would change.
+func (o Operator) putPolicy(
+	ctx context.Context, source definitions.Source, plan bool, put func(context.Context, policy.Policy) error,
+) (result PolicyResult, err error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
 		return result, err
@@ -109,7 +118,7 @@ func (o Operator) putPolicy(ctx context.Context, source definitions.Source, plan
 	default:
 		result.Result = ResultCreated
 	}
-	return result, o.Queue.Fleet().PutPolicy(ctx, p)
+	return result, put(ctx, p)
 }
 
 // StoredPolicy is a stored policy in a list.

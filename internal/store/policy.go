@@ -119,6 +119,19 @@ func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 	return q.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
+// ReplacePolicy stores a policy if its name still has the text that PolicyText has told, or "" for none: else it returns ErrPolicyChanged.
+func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
+	return q.write(func(part *Store) error {
+		if part != q.Parts[0] {
+			return part.Fleet().PutPolicy(ctx, p)
+		}
+		return part.Fleet().putPolicy(ctx, p, func(stored string) bool { return stored == was })
+	})
+}
+
+// ErrPolicyChanged refuses to replace a policy that is not the one that somebody has read.
+var ErrPolicyChanged = document.Refuse("", "the policy as it was when you began", "that it was changed since")
+
 // RemovePolicy forgets a stored policy in every part; false: there was none of that name.
 func (q QueueFleet) RemovePolicy(ctx context.Context, name string) (removed bool, err error) {
 	err = q.write(func(part *Store) error {
@@ -132,6 +145,10 @@ func (q QueueFleet) RemovePolicy(ctx context.Context, name string) (removed bool
 // PutPolicy stores a policy under its name. It takes effect at the next decision of each model that uses it; where it plans otherwise than
 // what it replaces, a poller plans those anew that wait for a planned refresh.
 func (s Fleet) PutPolicy(ctx context.Context, p policy.Policy) error {
+	return s.putPolicy(ctx, p, func(string) bool { return true })
+}
+
+func (s Fleet) putPolicy(ctx context.Context, p policy.Policy, replaces func(stored string) bool) error {
 	if err := policy.ValidateName(p.Name); err != nil {
 		return err
 	}
@@ -142,7 +159,7 @@ func (s Fleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 	if err := p.CheckSize(); err != nil {
 		return err
 	}
-	_, err = s.replacePolicy(ctx, p.Name, string(text), p)
+	_, err = s.replacePolicy(ctx, p.Name, string(text), p, replaces)
 	return Wrap(err, "store policy")
 }
 
@@ -152,18 +169,21 @@ func (s Fleet) RemovePolicy(ctx context.Context, name string) (bool, error) {
 	if policy.IsInline(name) {
 		return false, document.Refuse("name", "that of a policy stored by name, not of an inline one", document.Found(name))
 	}
-	removed, err := s.replacePolicy(ctx, name, "", policy.Default())
+	removed, err := s.replacePolicy(ctx, name, "", policy.Default(), func(string) bool { return true })
 	return removed, Wrap(err, "remove policy")
 }
 
 // replacePolicy changes what is stored under a name, and begins in the same step to plan its models anew if it plans otherwise then, or promises
 // another freshness. An empty text: nothing is stored any more. false: it was so before. Two changes at the same instant may be noted as one, which is
 // enough: no walk begins so soon.
-func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy) (bool, error) {
+func (s Fleet) replacePolicy(ctx context.Context, name, text string, after policy.Policy, replaces func(stored string) bool) (bool, error) {
 	return s.Fleet().change(ctx, s.Keys.Policies, order{}, func() (c change, err error) {
 		was, err := s.Clients.Read.HGet(ctx, s.Keys.Policies, name).Result()
 		if err = ignoreMissing(err); err != nil || was == text {
 			return c, err
+		}
+		if !replaces(storedText(name, was)) {
+			return c, ErrPolicyChanged
 		}
 		now, err := s.Now(ctx)
 		if err != nil {
@@ -219,11 +239,19 @@ func (s Report) PolicyText(ctx context.Context, name string) (text string, found
 		return text, true, nil
 	case !Missing(err):
 		return "", false, fmt.Errorf("read policy: %w", err)
-	case name != DefaultPolicyName:
-		return "", false, nil
+	default:
+		text = storedText(name, "")
+		return text, text != "", nil
+	}
+}
+
+// storedText is what counts as stored under a name that has a text; "": none.
+func storedText(name, text string) string {
+	if text != "" || name != DefaultPolicyName {
+		return text
 	}
 	canonical, _ := json.Marshal(policy.Default()) // what is built in can be written
-	return string(canonical), true, nil
+	return string(canonical)
 }
 
 // CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and nothing is counted.

@@ -174,7 +174,7 @@ func (p *Plan) planPart(ctx context.Context, part *store.Store, steps []*Step) e
 		}
 		step.Action, step.rev = Create, record.Rev()
 		if record.Exists {
-			step.Action, step.Changes = Change, changesOf(&record.Model, decision.Definition)
+			step.Action, step.Changes = Change, definitions.CompareModels(&record.Model, decision.Definition)
 		}
 		step.StartsAtOnce = decision.Next.Due(now) && !record.Due(now)
 		step.RefreshAt = decision.Next.RefreshAt

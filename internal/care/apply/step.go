@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -122,47 +121,4 @@ func (p *Plan) Summary(carriedOut bool) Summary {
 		}
 	}
 	return sum
-}
-
-// changesOf lists the fields in which a definition differs from what is stored, field by field also in a payload and in a policy that a model
-// has alone.
-func changesOf(before *model.Model, after *model.Model) (changes []definitions.Difference) {
-	differ := func(field, was, is string) {
-		if was != is {
-			changes = append(changes, definitions.Difference{Field: field, Old: text(was), New: text(is)})
-		}
-	}
-	differ("rrule", before.Rule, after.Rule)
-	differ("timezone", before.Timezone, after.Timezone)
-	differ("dtstart", before.Dtstart, after.Dtstart)
-	if policy.IsInline(before.PolicyName) && policy.IsInline(after.PolicyName) {
-		for _, d := range definitions.Compare(before.Policy, after.Policy) {
-			d.Field = "policy." + d.Field
-			changes = append(changes, d)
-		}
-	} else {
-		differ("policy", before.PolicyKey(), after.PolicyKey())
-	}
-	changes = append(changes, definitions.CompareFields("labels.", labels(before.Labels), labels(after.Labels))...)
-	return append(changes, definitions.CompareFields("payload.", payload(before.Payload), payload(after.Payload))...)
-}
-
-func text(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
-func labels(of map[string]string) map[string]any {
-	fields := make(map[string]any, len(of))
-	for name, value := range of {
-		fields[name] = value
-	}
-	return fields
-}
-
-func payload(canonical string) (fields map[string]any) {
-	_ = json.Unmarshal([]byte(canonical), &fields) // what is stored by hand and no object differs in all fields
-	return fields
 }

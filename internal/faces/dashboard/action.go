@@ -28,7 +28,10 @@ var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
 	{path: "model/hold", do: holdModel, page: &modelPage}, {path: "model/release", do: releaseHold},
-	{path: "models/all", do: changeMany}, {path: "failures/run", do: runFailures},
+	{path: "models/all", do: changeMany},
+	{path: "model/save", do: saveModel, page: &modelEditPage},
+	{path: "policy/save", do: savePolicy, page: &policyEditPage}, {path: "policy/rm", do: removePolicy},
+	{path: "failures/run", do: runFailures},
 	{path: "hold/put", do: putHold},
 	{path: "hold/release", do: releaseHold},
 	{path: "circuit/open", do: openCircuit},
@@ -62,10 +65,8 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	done, err := action.do(ctx, d.newRequest(site, session, r.PostForm))
-	if _, typed := errors.AsType[*document.Error](err); typed && action.page != nil {
-		f := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"]})
-		f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
-		d.answer(w, r, http.StatusUnprocessableEntity, f, action.page, r.PostForm)
+	if err != nil && action.page != nil {
+		d.refuse(w, r, site, action, session, err)
 		return
 	}
 	one, next := flash{Text: done.text}, done.next
@@ -83,6 +84,19 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		sign = "&"
 	}
 	http.Redirect(w, r, next+sign+"flash="+d.flashes.keep(one), http.StatusSeeOther)
+}
+
+// refuse shows the page of a form again, with what was typed and why nothing was done.
+func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
+	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"]}), http.StatusUnprocessableEntity
+	f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
+	if _, typed := errors.AsType[*document.Error](err); !typed {
+		status = statusOf(err)
+	}
+	if action.page.edits && status != http.StatusUnprocessableEntity { // else it stands beside its field
+		f.Flash = &flash{Text: inWords(err), Failed: true}
+	}
+	d.answer(w, r, status, f, action.page, r.PostForm)
 }
 
 // flash is a message about an action, which one page shows.

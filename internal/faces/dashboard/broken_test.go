@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"html"
 	"strings"
 	"testing"
 
@@ -29,6 +30,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 	for _, path := range []string{
 		"", "models", "models?sort=failing", "models?sort=due", "models?l=status%3Dfailing", "model?uid=a", "model?uid=held", "failures", "steering", "steering?keys=all",
 		"steering?key=host%3Da", "rejected", "policies", "policy?name=p", "playground", "playground?policy=p", "playground?text=%7Buid:+b,policy:+p%7D", "model/past.svg?uid=a", "model/next.svg?uid=a",
+		"policy/edit?name=p", "policy/edit?name=p&was=&text=timeout:+1m", "model/edit?uid=a", "model/edit?uid=a&was=&rrule=daily+at+6am",
 	} {
 		d.page(home + path) // policies are remembered
 		whole := d.page(home + path)
@@ -73,6 +75,30 @@ func TestAnActionOfWhichACallOfRedisFailsSaysSo(t *testing.T) {
 			fault.Arm(0)
 			failed := strings.Contains(told, testkit.ErrFault.Error())
 			failIf(t, failed != struck, "%s, call %d: expected a failure: %t, found %s", action.path, n, struck, told)
+		}
+	}
+}
+
+// Whichever call of Redis fails, a form that edits says so and keeps what was typed, and its button works the next time.
+func TestASaveOfWhichACallOfRedisFailsKeepsWhatWasTyped(t *testing.T) {
+	q := fixture.New(t, testkit.Miniredis(t))
+	fault, client := new(testkit.Fault), q.Server.Client(t)
+	d := sitAt(t, q, "", client, nil)
+	client.AddHook(fault)
+	for _, form := range [][]string{{"policy", "text", "{name: q, timeout: 1m}"}, {"model", "uid", "b", "rrule", "daily at 6am"}} {
+		for n, struck := 1, true; struck; n++ {
+			q.Server.Flush(t)
+			checked := d.check(form[0]+"/edit", form[1:]...)
+			fault.Arm(n)
+			response, page := d.post(home+form[0]+"/save", typeInto(t, checked, form[0]+"/save")...)
+			struck = fault.Struck()
+			fault.Arm(0)
+			if !struck {
+				failIf(t, response.StatusCode != 303 || n < 4, "%s: expected a save of more than %d calls, found %s", form[0], n, response.Status)
+				continue
+			}
+			failIf(t, response.StatusCode != 503, "%s, call %d: expected 503, found %s", form[0], n, response.Status)
+			expect(t, html.UnescapeString(page), testkit.ErrFault.Error(), form[2])
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/faces/playground"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -35,13 +36,15 @@ type page struct {
 	live []string
 	// drawn: it holds pictures that are drawn for it alone, as data.
 	drawn bool
+	edits bool // it is for those who may change something
 	// form: the page also takes its fields by POST, as they may be long. It changes nothing.
 	form bool
 }
 
 // pages are all pages, in the order of the navigation.
 var pages = []*page{
-	&overviewPage, &planPage, &modelsPage, &modelPage, &manyPage, &failuresPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage, &playgroundPage,
+	&overviewPage, &planPage, &modelsPage, &modelPage, &modelEditPage, &manyPage, &failuresPage, &steeringPage, &journalPage, &rejectedPage, &policiesPage, &policyPage,
+	&policyEditPage, &playgroundPage,
 }
 
 //go:embed *.html
@@ -85,7 +88,7 @@ var functions = html.FuncMap{
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
 	"labels": model.LabelTerms, "length": document.FormatDuration,
-	"indented": indented, "attempts": lastAttempts, "bad": func(r *store.Record) bool {
+	"indented": indented, "value": definitions.Text, "attempts": lastAttempts, "bad": func(r *store.Record) bool {
 		return r.Broken || r.Fault != "" || r.StoppedBy() == model.StoppedByPolicy // it does not come right by itself
 	},
 }
@@ -246,6 +249,11 @@ func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {
 	query := r.URL.Query()
 	f := d.frame(site, page, d.session(r), query)
+	if page.edits && f.ReadOnly {
+		f.Problem = "This only shows: you may not change anything here."
+		d.render(w, http.StatusForbidden, "problem", f)
+		return
+	}
 	if r.Method == http.MethodPost {
 		if err := r.ParseForm(); err != nil {
 			http.Error(w, "expected a form of at most 256 KiB", http.StatusBadRequest)

@@ -122,7 +122,7 @@ func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 func (d *visitor) press(path string, fields ...string) string {
 	d.t.Helper()
 	response, text := d.post(path, fields...)
-	if response.StatusCode == http.StatusUnprocessableEntity {
+	if response.StatusCode == http.StatusUnprocessableEntity || response.StatusCode == http.StatusServiceUnavailable {
 		return text
 	}
 	stopIf(d.t, response.StatusCode != http.StatusSeeOther, "%s: expected a way to go on, found %s\n%s", path, response.Status, text)

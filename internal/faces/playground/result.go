@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
+	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
@@ -20,6 +21,7 @@ type Setting struct {
 	Now   time.Time                                // when the simulation begins
 	Clock func() time.Time                         // of this process; bounds how long the simulation takes
 	Find  func(name string) (policy.Policy, error) // a stored policy, or ErrNotStored
+	Week  bool                                     // simulate a week; else as many attempts as have a row each in the picture
 }
 
 // ErrNotStored says that no policy of a name is stored.
@@ -39,6 +41,12 @@ type Result struct {
 // PlayStored simulates a stored policy of which all attempts fail.
 func (in Setting) PlayStored(doc definitions.Document, name string) (*Result, error) {
 	return in.play(doc, name, true, answers[0])
+}
+
+// PlayModel simulates a model, as the form of a policy would.
+func (in Setting) PlayModel(doc definitions.Document, f *Form) (err error) {
+	f.Result, err = in.play(doc, "", false, f.Answer)
+	return err
 }
 
 func (in Setting) play(doc definitions.Document, from string, stored bool, answer *answer) (*Result, error) {
@@ -64,7 +72,15 @@ func (in Setting) play(doc definitions.Document, from string, stored bool, answe
 		return &Result{Problem: err.Error()}, nil
 	}
 	r := &Result{English: definitions.English(subject.Policy)}
-	for _, w := range definitions.LintPolicy(doc, subject.Policy, in.Now) {
+	m, err := simulate.NewModel(subject.Definition, subject.Policy, in.Now.Truncate(time.Second))
+	if err != nil {
+		return &Result{Problem: subject.At(err).Error()}, nil
+	}
+	warnings := definitions.LintPolicy(doc, subject.Policy, in.Now)
+	if subject.Model {
+		warnings = new(definitions.ModelLinter).Lint(m, subject.Definition.Dtstart != "", in.Now)
+	}
+	for _, w := range warnings {
 		r.Warnings = append(r.Warnings, doc.Position(w.Field)+": "+w.String())
 	}
 	var yaml bytes.Buffer
@@ -72,16 +88,13 @@ func (in Setting) play(doc definitions.Document, from string, stored bool, answe
 		return nil, err
 	}
 	r.YAML = yaml.String()
-	return r, r.simulate(in, subject, answer)
+	return r, r.simulate(in, subject.Name, m, answer)
 }
 
-// simulate draws as many attempts as have a row each in the picture.
-func (r *Result) simulate(in Setting, subject definitions.Subject, answer *answer) error {
-	plan := simulate.Plan{Start: in.Now.Truncate(time.Second), Limit: 24, Seed: 1}
-	m, err := simulate.NewModel(subject.Definition, subject.Policy, plan.Start)
-	if err != nil {
-		r.Problem = subject.At(err).Error()
-		return nil
+func (r *Result) simulate(in Setting, name string, m *model.Model, answer *answer) error {
+	plan, when := simulate.Plan{Start: in.Now.Truncate(time.Second), Limit: 24, Seed: 1}, "from now on"
+	if in.Week {
+		plan.Limit, plan.Until, when = 500, plan.Start.AddDate(0, 0, 7), "in the next week"
 	}
 	if read, err := m.ReadAs(in.Now); err == nil { // else there is no rule
 		r.ReadAs = read.String()
@@ -95,15 +108,20 @@ func (r *Result) simulate(in Setting, subject definitions.Subject, answer *answe
 		if in.Clock().After(ends) {
 			return simulate.Outcome{}, false
 		}
-		return next()
+		outcome, more := next()
+		if !more && in.Week {
+			next = answer.outcomes() // and so on
+			outcome, more = next()
+		}
+		return outcome, more
 	}, plan)
-	drawn := run.Chart(plan, subject.Name, zone)
+	drawn := run.Chart(plan, name, zone)
 	var svg, table bytes.Buffer
 	if err := cmp.Or(chart.SVG(&svg, drawn), chart.Table(&table, drawn)); err != nil {
 		return err
 	}
 	r.Picture = html.URL("data:image/svg+xml;base64," + base64.StdEncoding.EncodeToString(svg.Bytes())) //nolint:gosec // base64 has no markup
 	r.Table = table.String()
-	r.About = fmt.Sprintf("What would happen from now on if %s: %d attempts. The table below says the same.", answer.Text, run.Attempts)
+	r.About = fmt.Sprintf("What would happen %s if %s: %d attempts. The table below says the same.", when, answer.Text, run.Attempts)
 	return nil
 }
