@@ -39,7 +39,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d.press(home+"model/disable", "uid", "b")
 		for range 3 { // no model waits for the circuit, and a dispatcher looks at it
 			page := d.page(home)
-			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `UTC, until it is released: deploy &lt;b&gt; (hold h1 of all models); 0 models wait for it. Release it as soon as its reason is gone.</a>`,
+			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `deploy &lt;b&gt; (hold h1); 0 models wait for it. Release it as soon as its reason is gone.</a>`,
 				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it. Mend the cause; it closes when a probe succeeds.</a>`,
 				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled. Mend the cause, then save or enable them.</a>`)
 			first := strings.Index(page, "What is stopped")
