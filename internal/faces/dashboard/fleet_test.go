@@ -69,7 +69,7 @@ func (f *fleet) work() {
 	f.t.Fatal("expected daemons that come to an end")
 }
 
-// turn lets workers answer what they have begun, lets them take what waits, and turns the clock. answer returns type and fields of the message about an
+// turn lets workers answer what they have begun, lets them take what waits, and turns the clock by whole minutes. answer returns type and fields of the message about an
 // attempt; a type of "" is none.
 func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind string, fields []string)) {
 	f.t.Helper()
@@ -85,8 +85,10 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 		f.begun = append(f.begun, entry)
 	}
 	f.work()
-	f.Clock.Turn(by)
-	must(f.t, takeSample(f.t.Context(), f.dashboard.sites.list[0]))
+	for range by / time.Minute {
+		f.Clock.Turn(time.Minute)
+		must(f.t, takeSample(f.t.Context(), f.dashboard.sites.list[0]))
+	}
 }
 
 // fail saves a model, runs it, and lets its attempt fail.
