@@ -249,3 +249,29 @@ type QueueReport struct{ *Queue }
 
 // Report reads what is told of the queue.
 func (q *Queue) Report() QueueReport { return QueueReport{q} }
+
+// Version is a text that differs as soon as anything has changed in the queue that people look at, whether there is a journal or not. What time alone
+// changes is not seen, but for processes that fall silent. It takes some twenty commands in one round trip for each part.
+func (q QueueReport) Version(ctx context.Context) (string, error) {
+	var text strings.Builder
+	err := q.Each(func(part *Store) error {
+		s, pipe, k := part.Report(), part.Clients.Read.Pipeline(), part.Keys
+		counters, changes, orders := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, "changes"), pipe.HGetAll(ctx, k.Orders)
+		sizes := SendEach([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
+		sizes = append(sizes, SendEach([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
+		beats, clock := s.askHeartbeats(ctx, pipe), s.askTime(ctx, pipe)
+		if _, err := execMisfits(ctx, pipe); err != nil {
+			return fmt.Errorf("read whether the queue has changed: %w", err)
+		}
+		now, err := s.readTime(clock)
+		fmt.Fprint(&text, "\n", counters.Val(), changes.Val(), orders.Val())
+		for _, size := range sizes {
+			fmt.Fprint(&text, " ", size.Val())
+		}
+		for _, beat := range beats.read() {
+			fmt.Fprint(&text, "\n", beat.Key, beat.Owner, now.Sub(beat.At) > model.LongestSilence)
+		}
+		return err
+	})
+	return text.String(), err
+}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bytes"
 	"cmp"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -15,6 +16,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzhttp"
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/faces/playground"
@@ -237,6 +240,11 @@ func (d *Dashboard) Handler() http.Handler {
 	}
 	return d.guard(compressed(mux))
 }
+
+// compressed sends pages, pictures and files in gzip to whoever accepts it. A stream is sent as it is: while it is open, it would keep a megabyte of
+// tables.
+var compressed, _ = gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), gzhttp.EnableZstd(false), gzhttp.MinSize(0), // good options
+	gzhttp.ContentTypeFilter(func(kind string) bool { return kind != streamType }))
 
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
 	f := &frame{Title: "Not found", Here: "/", Session: len(d.auth.tokens) > 0, Problem: "There is no such page, or no such queue in this dashboard."}
