@@ -106,7 +106,7 @@ func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string
 	if r.Processes, err = ReadProcesses(ctx, queue); err != nil {
 		return err
 	}
-	workers := slices.DeleteFunc(slices.Clone(r.Processes.Workers), func(p Process) bool { return !calls(name, p.Name) })
+	workers := slices.DeleteFunc(slices.Clone(r.Processes.Workers), func(p Process) bool { return !Calls(name, p.Name) })
 	slices.SortFunc(workers, func(a, b Process) int { return cmp.Compare(a.Name, b.Name) })
 	rows, limit := max(2, maxRunning/max(1, len(workers))), min(maxRunning, max(2, maxTaken/max(1, len(workers))))
 	return queue.Each(func(part *store.Store) error {
@@ -185,8 +185,8 @@ func (r *Running) readAttempts(ctx context.Context, part *store.Store, entries m
 	return nil
 }
 
-// calls reports whether a name, of a host, a process or a worker, is that of a worker; none calls all.
-func calls(name, worker string) bool {
+// Calls reports whether a name, of a host, a process or a worker, is that of a worker; none calls all.
+func Calls(name, worker string) bool {
 	owner := store.ReadOwner(worker)
 	return name == "" || name == worker || owner.Host != "" && (name == owner.Host || name == owner.Host+":"+owner.PID)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 )
@@ -41,6 +42,9 @@ var actions = []action{
 	{path: "bulk/cancel", do: cancelBulk},
 	{path: "rejected/requeue", do: requeueRejected},
 	{path: "rejected/drop", do: dropRejected},
+	{path: "worker/quiet", do: order(store.PoolQuiet, "takes nothing new from the next heartbeat on")},
+	{path: "worker/resume", do: order("", "takes attempts again from the next heartbeat on")},
+	{path: "worker/stop", do: order(store.PoolStop, "stops with the next heartbeat")},
 }
 
 // act carries an action out, and leads to a page that shows its outcome.

@@ -109,7 +109,7 @@ func TestAReadOnlyDashboardOffersAndAcceptsNoAction(t *testing.T) {
 	d.put(`"uid":"a"`)
 	d.Say("nonsense") // which is rejected
 	d.apply()
-	for _, path := range []string{"", "models", "model?uid=a", "failures", "steering", "rejected"} {
+	for _, path := range []string{"", "models", "model?uid=a", "failures", "running", "steering", "rejected"} {
 		page := d.page(home + path)
 		expect(t, page, "read-only")
 		expectNone(t, page, "Run now", `method="post"`)

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 var overviewPage = page{
@@ -43,11 +41,7 @@ type process struct {
 	Name    string
 	Missing bool
 	Alive   int
-	Members []string
-	Unnamed int
 }
-
-const maxMembers = 5
 
 func readOverview(ctx context.Context, req *request) (any, error) {
 	queue, err := attention.Read(ctx, req.queue)
@@ -143,31 +137,15 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 	return nil
 }
 
-// readProcesses reads the heartbeats of a queue by their roles. In a queue of several parts a process counts by its last one.
+// readProcesses counts the processes of each role that send heartbeats.
 func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
 	read, err := operate.ReadProcesses(ctx, queue)
 	processes := make([]process, len(model.Roles))
 	for i, role := range model.Roles {
-		p, known := &processes[i], map[string]bool{}
-		p.Name = string(role)
-		members := slices.DeleteFunc(*read.Of(role), func(m operate.Process) bool {
-			again := known[m.Name]
-			known[m.Name] = true
-			return again
-		})
-		slices.SortStableFunc(members, func(a, b operate.Process) int {
-			return cmp.Or(cmp.Compare(a.AgeMS/time.Minute.Milliseconds(), b.AgeMS/time.Minute.Milliseconds()), cmp.Compare(a.Name, b.Name))
-		})
-		p.Unnamed = max(0, len(members)-maxMembers)
-		for i, m := range members {
-			text := m.Name
-			if m.Lives {
-				p.Alive++
-			} else {
-				text += " (silent for " + words.Roughly(time.Duration(m.AgeMS)*time.Millisecond) + ")"
-			}
-			if i < maxMembers {
-				p.Members = append(p.Members, text)
+		processes[i].Name = string(role)
+		for _, p := range latest(*read.Of(role)) {
+			if p.Lives {
+				processes[i].Alive++
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 		must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 		page := d.page(home)
 		expect(t, page, "<h1>Overview</h1>", `sort=failing">1</a>`, "http_503: 503 Service Unavailable", `models?l=error%3D`,
-			"2 started in the last hour.", "0 succeeded, 1 failed, 0 timed out in the last hour.", ">poller-1</td>")
+			"2 started in the last hour.", "0 succeeded, 1 failed, 0 timed out in the last hour.", `<th scope="row">poller</th><td class="number">1</td>`)
 		expect(t, d.page(home+"?x=1"), "<h1>Overview</h1>")
 		d.Clock.Turn(time.Minute)
 		d.Clock.Turn(2 * time.Hour)
@@ -87,7 +87,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	expect(t, d.page(home), "No model is failing.", "none sends a heartbeat", "No dispatcher lives.", "No poller lives.", "0 started in the last hour.", "Of 60 minutes, 1 are known.")
+	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher lives.", "No poller lives.", "0 started in the last hour.", "Of 60 minutes, 1 are known.")
 }
 
 func TestSamplesOfAnHourAreKept(t *testing.T) {

@@ -1,0 +1,140 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
+)
+
+var runningPage = page{path: "running", title: "Running", nav: true, file: "running", read: readRunning, live: []string{"running-processes", "running-attempts"}}
+
+// maxProcesses is how many processes a page shows.
+const maxProcesses = 200
+
+// running is who works for a queue, and on what.
+type running struct {
+	Name   string // of the host, process or worker that the page is about; "": of all
+	Now    time.Time
+	Rows   []runningRow
+	More   int // processes that are not shown
+	InHand []inHand
+	Total  int64 // attempts in hand
+}
+
+// runningRow is a process, or a host of several workers.
+type runningRow struct {
+	*operate.WorkerPool
+	Role    string
+	Ask     string // the name by which it is asked for something; "": it is no worker
+	Workers int    // of the host
+}
+
+// inHand are attempts of a worker pool, or of all workers that send no heartbeat.
+type inHand struct {
+	Worker   string // "": each has told its name, or not
+	Attempts []operate.RunningAttempt
+	More     int64 // that are not listed
+}
+
+func readRunning(ctx context.Context, req *request) (any, error) {
+	name := strings.TrimSpace(req.get("name"))
+	read, err := operate.ReadRunning(ctx, req.queue, name)
+	if err != nil {
+		return nil, err
+	}
+	r := &running{Name: name, Now: read.Now, Total: read.InHand}
+	for _, role := range []model.Role{model.RoleDispatcher, model.RolePoller} {
+		for _, p := range latest(*read.Processes.Of(role)) {
+			if operate.Calls(name, p.Name) {
+				r.Rows = append(r.Rows, runningRow{WorkerPool: &operate.WorkerPool{Process: p, Owner: store.ReadOwner(p.Name)}, Role: string(role)})
+			}
+		}
+	}
+	for _, pool := range read.Pools {
+		r.Rows = append(r.Rows, runningRow{WorkerPool: pool, Role: string(model.RoleWorker), Ask: pool.Name})
+	}
+	slices.SortStableFunc(r.Rows, func(a, b runningRow) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(len(a.PID), len(b.PID)), cmp.Compare(a.PID, b.PID))
+	})
+	shown := min(len(r.Rows), maxProcesses)
+	r.More = len(r.Rows) - shown
+	rest := inHand{Worker: "workers that are not shown"}
+	for _, row := range r.Rows[shown:] {
+		rest.More += row.Taken
+	}
+	r.Rows = withHosts(r.Rows[:shown], read.Pools)
+	for _, row := range r.Rows {
+		if row.Taken > 0 && row.Workers == 0 {
+			r.InHand = append(r.InHand, inHand{row.Label(), row.Attempts, row.WorkerPool.More()})
+		}
+	}
+	r.InHand = append(r.InHand, rest)
+	if name == "" {
+		r.InHand = append(r.InHand, inHand{Attempts: read.Others, More: read.MoreOthers()})
+		return r, nil
+	}
+	r.Total = 0
+	for _, pool := range read.Pools {
+		r.Total += pool.Taken
+	}
+	return r, nil
+}
+
+// Label is a process as its host knows it.
+func (r *runningRow) Label() string {
+	if r.Host == "" || r.PID == "" {
+		return r.Name
+	}
+	return r.Host + ":" + r.PID
+}
+
+// withHosts puts each host that has several workers before its processes.
+func withHosts(rows []runningRow, pools []*operate.WorkerPool) (all []runningRow) {
+	hosts := map[string]*runningRow{}
+	for _, pool := range pools {
+		host := hosts[pool.Host]
+		if host == nil {
+			host = &runningRow{WorkerPool: &operate.WorkerPool{Process: operate.Process{Name: pool.Host, Lives: true}, Order: pool.Order}, Role: "host", Ask: pool.Host}
+			hosts[pool.Host] = host
+		}
+		host.Workers, host.Taken = host.Workers+1, host.Taken+pool.Taken
+		if host.Order != pool.Order {
+			host.Order = ""
+		}
+	}
+	for i, row := range rows {
+		if host := hosts[row.Host]; row.Host != "" && host != nil && host.Workers > 1 && (i == 0 || rows[i-1].Host != row.Host) {
+			all = append(all, *host)
+		}
+		all = append(all, row)
+	}
+	return all
+}
+
+// latest are processes, each by its latest heartbeat: it sends one to each part of a queue.
+func latest(processes []operate.Process) (each []operate.Process) {
+	known := map[string]bool{}
+	for _, p := range processes { // the latest heartbeat is first
+		if !known[p.Name] {
+			each = append(each, p)
+		}
+		known[p.Name] = true
+	}
+	return each
+}
+
+// order returns what asks workers for something. did tells of it, behind who is asked.
+func order(verb, did string) func(ctx context.Context, req *request) (outcome, error) {
+	return func(ctx context.Context, req *request) (outcome, error) {
+		name := req.get("name")
+		asked, err := operate.OrderPools(ctx, req.operator, verb, name)
+		return outcome{text: name + " (" + words.Count(len(asked), "worker", "workers") + ") " + did + "."}, err
+	}
+}
