@@ -15,6 +15,7 @@ import (
 
 	"github.com/refreshd/refreshd/dispatcher"
 	"github.com/refreshd/refreshd/internal/care/acl"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 	"github.com/refreshd/refreshd/internal/testkit/long"
@@ -141,6 +142,9 @@ func (k *kitchen) cook() {
 	}
 	k.Clock.Set(fixture.Start)
 	k.work()
+	const pool = "host7:4711-20261121T065800Z-abcdefgh"
+	testkit.Got(k.Store.Pool().Take(k.t.Context(), store.TakeRequest{Owner: pool, New: true}))(k.t)
+	testkit.Got(k.Store.Fleet().OrderPool(k.t.Context(), pool, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}, fixture.Start))(k.t)
 }
 
 // run runs a line as a reader would, and returns what stands on the screen.

@@ -79,6 +79,8 @@ func (f *fleet) demo() {
 		f.turn(3*time.Minute, answer)
 	}
 	f.planned()
+	f.take(pool1, 0)
+	f.take(pool2, 0)
 }
 
 func (f *fleet) steer() {
