@@ -59,7 +59,7 @@ func TestAnHourOfSeveralPartsIsTheirSumAndOneThatAPartHasMissedIsLeftOut(t *test
 	for i, hours := range []hash{{"2026-11-21T05": "start=5", "2026-11-21T06": "start=7 oldest_wait_s=9"}, {"2026-11-21T06": "start=1 oldest_wait_s=3", "other": "start=1"}} {
 		part, err := New(b.Clients, Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		must(t, err)
-		b.redis.HSet(t.Context(), part.Keys.Hours, map[string]string(hours))
+		b.redis.HSet(t.Context(), part.Keys.Hours, hours)
 		q.Parts = append(q.Parts, part)
 	}
 	all, err := q.Report().Hours(t.Context())

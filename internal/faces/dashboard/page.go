@@ -279,7 +279,7 @@ func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f
 		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
 	}
 	if page.live != nil {
-		f.Stream = strings.Replace(f.Here, f.site.base+"/", f.site.base+"/live/", 1)
+		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()

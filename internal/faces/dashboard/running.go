@@ -72,7 +72,7 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 	r.Rows = withHosts(r.Rows[:shown], read.Pools)
 	for _, row := range r.Rows {
 		if row.Taken > 0 && row.Workers == 0 {
-			r.InHand = append(r.InHand, inHand{row.Label(), row.Attempts, row.WorkerPool.More()})
+			r.InHand = append(r.InHand, inHand{row.Label(), row.Attempts, row.More()})
 		}
 	}
 	r.InHand = append(r.InHand, rest)
