@@ -9,7 +9,9 @@ import (
 	"github.com/refreshd/refreshd/internal/care/acl"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
+	"github.com/refreshd/refreshd/internal/testkit/browser"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
+	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -130,4 +132,23 @@ func TestHeartbeatsAloneSendNoPageAgain(t *testing.T) {
 	failIf(t, !before.same(&fragment{HTML: fragments()}), "expected the same processes, found\n%s", fragments())
 	d.Clock.Turn(2 * model.LongestSilence)
 	failIf(t, before.same(&fragment{HTML: fragments()}), "expected a silent process told")
+}
+
+func TestWhoConfirmsAStopStopsThatWorkerThoughOthersCameMeanwhile(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := newFleet(t, Config{By: "ann"})
+	tab := browser.Open(t)
+	f.take(pool2, 0)
+	tab.Go(f.url("running"))
+	tab.Press("Stop host7:4712…")
+	browser.Eval[bool](tab, `document.querySelector("details[open] summary").focus(); true`)
+	f.take("host0:1-20261121T065800Z-cccccccc", 0)
+	f.take(pool1, 0)
+	tab.AwaitText("host0:1")
+	open := browser.Eval[string](tab, `[...document.querySelectorAll("details[open] summary"), document.activeElement].map(e => e.getAttribute("aria-label")).join()`)
+	equal(t, "Stop host7:4712…,Stop host7:4712…", open)
+	tab.Follow("Stop host7:4712 now")
+	tab.AwaitText("stopping, asked by ann")
+	equal(t, map[string]string{pool2: "stop ann"}, testkit.Got(f.Redis.HGetAll(t.Context(), f.Store.Keys.Orders).Result())(t))
 }

@@ -9,13 +9,24 @@ function replace(fragment) {
   const place = document.getElementById(fragment.id);
   if (!place) return;
   const active = document.activeElement;
-  const within = place.contains(active) ? [...place.querySelectorAll("a, button, summary, input, select, textarea, [tabindex]")].indexOf(active) : -1;
-  if (within >= 0 && active.matches("input, select, textarea")) return; // somebody types
-  const open = [...place.querySelectorAll("details")].map((details) => details.open);
+  if (place.contains(active) && active.matches("input, select, textarea")) return; // somebody types
+  const focused = place.contains(active) && all(place, focusable).find(([, e]) => e === active);
+  const open = new Map(all(place, "details").map(([name, details]) => [name, details.open]));
   place.innerHTML = fragment.html;
   tell(fragment.age);
-  place.querySelectorAll("details").forEach((details, i) => { if (i < open.length) details.open = open[i]; });
-  if (within >= 0) place.querySelectorAll("a, button, summary, input, select, textarea, [tabindex]")[within]?.focus({ preventScroll: true });
+  for (const [name, details] of all(place, "details")) details.open = open.get(name) ?? details.open;
+  if (focused) all(place, focusable).find(([name]) => name === focused[0])?.[1].focus({ preventScroll: true });
+}
+
+const focusable = "a, button, summary, input, select, textarea, [tabindex]";
+
+// Rows come and go: what has a label or leads somewhere is known by that, and other things by their place. So nobody confirms what another row asks.
+function all(place, selector) {
+  return [...place.querySelectorAll(selector)].map((e, i) => {
+    const whole = e.matches("summary") ? e.parentElement : e;
+    const label = whole.getAttribute("aria-label") ?? whole.querySelector("[aria-label]")?.getAttribute("aria-label");
+    return [e.localName + " " + (label ?? e.getAttribute("href") ?? i), e];
+  });
 }
 
 function subscribe() {
