@@ -76,16 +76,6 @@ func (s Sample) String() string {
 	return strings.Join(words, " ")
 }
 
-// noteTime is when a field of <queue>:hours begins: it is an hour, or a day in which hours were folded; false: neither.
-func noteTime(name string) (at time.Time, known bool) {
-	layout := hourLayout
-	if len(name) == len(time.DateOnly) {
-		layout = time.DateOnly
-	}
-	at, err := time.Parse(layout, name)
-	return at, err == nil
-}
-
 func readSample(at time.Time, text string) Sample {
 	one := Sample{At: at}
 	for word := range strings.FieldsSeq(text) {
@@ -103,21 +93,21 @@ const (
 	daysKept   = 90
 )
 
-// fold makes one field for each day of its hours of more than hoursKept days ago: what the queue had counted and held when the day began, and the
+// fold makes one field for each day, called by its first hour, of its hours of more than hoursKept days ago: what the queue had counted and held when the day began, and the
 // most that waited. Also gone are days of more than daysKept ago, and fields that lie ahead, from before the clock was set back.
 func fold(fields map[string]string, now time.Time) (days map[string]string, gone []string) {
 	midnight := now.UTC().Truncate(24 * time.Hour)
 	folded := map[string]Sample{}
-	for _, name := range slices.Sorted(maps.Keys(fields)) { // a day stands before its hours
-		at, known := noteTime(name)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		at, err := time.Parse(hourLayout, name)
 		switch {
-		case !known || !at.After(now) && !at.Before(midnight.AddDate(0, 0, -hoursKept)):
+		case err != nil || !at.After(now) && !at.Before(midnight.AddDate(0, 0, -hoursKept)):
 			continue
 		case at.After(now), at.Before(midnight.AddDate(0, 0, -daysKept)):
 			gone = append(gone, name)
 			continue
 		}
-		day, one := name[:len(time.DateOnly)], readSample(at, fields[name])
+		day, one := at.Truncate(24*time.Hour).Format(hourLayout), readSample(at, fields[name])
 		first, later := folded[day]
 		if !later {
 			first = one
@@ -173,7 +163,7 @@ func (q QueueReport) Hours(ctx context.Context) (all []Sample, err error) {
 			return Wrap(err, "read the hours")
 		}
 		for name, text := range fields {
-			if at, known := noteTime(name); known {
+			if at, err := time.Parse(hourLayout, name); err == nil {
 				sums[at] = sums[at].plus(readSample(at, text))
 				parts[at]++
 			}

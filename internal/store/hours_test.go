@@ -100,8 +100,11 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			at, err := time.Parse(time.DateOnly, day)
 			must(r, err)
 			ago := int(midnight.Sub(at) / (24 * time.Hour))
-			text, is := fields[day]
-			if is != (ago > hoursKept && ago <= daysKept) {
+			text, is := fields[day+"T00"]
+			if ago <= hoursKept {
+				continue
+			}
+			if is != (ago <= daysKept) {
 				r.Fatalf("%s, %d days ago: %t", day, ago, is)
 			}
 			if is && (!strings.HasPrefix(text, first) || !strings.HasSuffix(text, fmt.Sprintf(" input=%d oldest_wait_s=%[1]d", most[day]))) {
@@ -109,7 +112,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			}
 		}
 		for name := range fields {
-			if len(name) > len(time.DateOnly) && name[:10] < midnight.AddDate(0, 0, -hoursKept).Format(time.DateOnly) {
+			if !strings.HasSuffix(name, "T00") && name[:10] < midnight.AddDate(0, 0, -hoursKept).Format(time.DateOnly) {
 				r.Fatalf("an old hour: %s", name)
 			}
 		}
@@ -117,11 +120,11 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 }
 
 func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testing.T) {
-	fields := map[string]string{"2026-11-01T00": "start=1", "2026-11-01T05": "start=4 input=8", "2026-11-22": "start=9", "2026-11-21T07": "start=9", "note": "of a person", "2026-11-20T09": "start=2"}
+	fields := map[string]string{"2026-11-01T00": "start=1", "2026-11-01T05": "start=4 input=8", "2026-11-22T00": "start=9", "2026-11-21T07": "start=9", "note": "of a person", "2026-11-20T09": "start=2"}
 	days, gone := fold(fields, sixOClock)
 	slices.Sort(gone)
-	expectEqual(t, "gone", []string{"2026-11-01T00", "2026-11-01T05", "2026-11-21T07", "2026-11-22"}, gone)
-	if text := days["2026-11-01"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
+	expectEqual(t, "gone", []string{"2026-11-01T05", "2026-11-21T07", "2026-11-22T00"}, gone)
+	if text := days["2026-11-01T00"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
 		t.Errorf("expected the day with its first count, and the most in line, found %v", days)
 	}
 	maps.Copy(fields, days)

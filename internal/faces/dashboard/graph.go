@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,7 +30,9 @@ type mark struct {
 type column struct {
 	X, Width string
 	Inner    string // width of the bars
-	Title    string // shown at the mouse
+	From     string
+	Values   []string // of the keys of the legend
+	Title    string   // shown at the mouse
 	Bars     []bar
 }
 
@@ -49,12 +52,16 @@ const (
 	graphTop    = 8
 )
 
-// draw makes a graph of spans of one length. format writes a value.
+// draw makes a graph of spans of one length.
 func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, waits bool, limit int64) {
 	format := func(value int64) string { return valueText(value, waits) }
 	most := limit
 	for _, s := range spans {
-		most = max(most, s.sum())
+		sum := int64(0)
+		for _, value := range s.values {
+			sum += max(0, value)
+		}
+		most = max(most, sum)
 	}
 	each := roundStep(most, waits)
 	top := max(1, (most+each-1)/each) * each
@@ -69,21 +76,17 @@ func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, wait
 	percent := func(part float64) string { return decimal(part*100) + "%" }
 	share := 1 / float64(len(spans))
 	for i, s := range spans {
-		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), Title: spanText(s.from, step, zone) + ": "}
-		bottom := int64(0)
+		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), From: spanText(s.from, step, zone)}
+		bottom, told := int64(0), make([]string, len(s.values))
 		for j, value := range s.values {
-			if value < 0 {
-				c.Title += "not known"
-				break
-			}
-			if j > 0 {
-				c.Title += ", "
-			}
-			c.Title += format(value) + " " + g.Legend[j].Text
-			if value > 0 {
+			c.Values = append(c.Values, format(value))
+			if told[j] = c.Values[j] + " " + g.Legend[j].Text; value > 0 {
 				bottom += value
 				c.Bars = append(c.Bars, bar{g.Legend[j].Class, y(bottom), decimal(height(value))})
 			}
+		}
+		if c.Title = c.From + ": " + strings.Join(told, ", "); slices.Min(s.values) < 0 {
+			c.Title = c.From + ": not known"
 		}
 		g.Columns = append(g.Columns, c)
 	}
@@ -97,13 +100,6 @@ func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, wait
 		}
 		g.X = append(g.X, mark{percent(part), tick.Text, anchor, i%2 == 1})
 	}
-}
-
-func (s *span) sum() (sum int64) {
-	for _, value := range s.values {
-		sum += max(0, value)
-	}
-	return sum
 }
 
 // waitSteps are the round distances between two lengths of time, in seconds.
@@ -146,18 +142,16 @@ type table struct {
 }
 
 // add adds a column for each key of a graph.
-func (t *table) add(g *graph, spans []span, step time.Duration, zone *time.Location, waits bool) {
+func (t *table) add(g *graph) {
 	for _, key := range g.Legend {
 		t.Heads = append(t.Heads, key.Text)
 	}
-	for i := range spans {
-		s := &spans[len(spans)-1-i]
+	for i := range g.Columns {
+		column := &g.Columns[len(g.Columns)-1-i]
 		if i == len(t.Rows) {
-			t.Rows = append(t.Rows, []string{spanText(s.from, step, zone)})
+			t.Rows = append(t.Rows, []string{column.From})
 		}
-		for _, value := range s.values {
-			t.Rows[i] = append(t.Rows[i], valueText(value, waits))
-		}
+		t.Rows[i] = append(t.Rows[i], column.Values...)
 	}
 }
 

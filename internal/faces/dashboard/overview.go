@@ -100,7 +100,8 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 	for _, other := range periods {
 		o.Periods = append(o.Periods, link{other.text, req.Link("", "period", other.name), other.name == p.name})
 	}
-	samples, err := p.samples(ctx, req, o.Stats.Sample())
+	now := o.Stats.Sample()
+	samples, err := p.samples(ctx, req, now)
 	if err != nil {
 		return err
 	}
@@ -112,18 +113,18 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		for i := range slots {
 			spans[i].from = slots[i].from
 			for _, m := range c.metrics {
-				spans[i].values = append(spans[i].values, slots[i].value(m))
+				spans[i].values = append(spans[i].values, slots[i].values[m])
 			}
 		}
 		for i, m := range c.metrics {
 			sum, most := total(slots, m)
-			switch now, text := slots[len(slots)-1].values[m], c.legend[i].Text; {
+			switch held, text := now.Values[m], c.legend[i].Text; {
 			case m.Counts():
 				told = append(told, numberText(sum)+" "+text)
 			case len(c.metrics) > 1:
-				told = append(told, numberText(now)+" "+text)
+				told = append(told, numberText(held)+" "+text)
 			default:
-				told = append(told, "Now "+valueText(now, waits)+", at most "+valueText(most, waits))
+				told = append(told, "Now "+valueText(held, waits)+", at most "+valueText(most, waits))
 			}
 		}
 		g.About = strings.Join(told, ", ") + " in the last " + strings.ToLower(p.text) + "."
@@ -132,7 +133,7 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		}
 		g.draw(spans, p.step, req.zone, waits, 0)
 		o.Graphs = append(o.Graphs, g)
-		o.Values.add(&g, spans, p.step, req.zone, waits)
+		o.Values.add(&g)
 	}
 	return nil
 }

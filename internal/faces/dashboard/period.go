@@ -44,12 +44,10 @@ func (p *period) samples(ctx context.Context, req *request, now store.Sample) (a
 	return append(all, now), nil
 }
 
-// slot is what was counted in a part of a period, and what was held: the most that waited, and else the last that is known.
+// slot is what was counted in a part of a period, and what was held: the most that waited, and else the last that is known; -1: it is not known.
 type slot struct {
-	from    time.Time
-	values  [store.Metrics]int64
-	held    bool // values of what was held are known
-	counted bool // values of what was counted are known
+	from   time.Time
+	values [store.Metrics]int64
 }
 
 // fill makes the slots of a period that ends at now. What was counted between two samples counts in the slot of the first one. In a slot without a
@@ -61,47 +59,45 @@ func (p *period) fill(samples []store.Sample, now time.Time) []slot {
 	at := func(one store.Sample) int { return int(one.At.Sub(first) / p.step) }
 	for i := range slots {
 		slots[i].from = first.Add(time.Duration(i) * p.step)
+		for m := range slots[i].values {
+			slots[i].values[m] = -1
+		}
 	}
 	for i, one := range samples {
 		if one.At.Before(first) || at(one) >= p.slots {
 			continue
 		}
-		here := &slots[at(one)]
-		begins := !here.held
-		here.counted, here.held = begins || here.counted, true
-		for m := store.MetricModels; m < store.Metrics; m++ {
-			if (m == store.MetricInput || m == store.MetricWait) && here.values[m] > one.Values[m] {
-				continue
-			}
-			here.values[m] = one.Values[m]
-		}
-		if i+1 < len(samples) {
-			here.count(&one, &samples[i+1], at(samples[i+1]) <= at(one)+1)
-		}
+		next := samples[min(i+1, len(samples)-1)]
+		slots[at(one)].add(&one, &next, at(next) <= at(one)+1)
 	}
 	return slots
 }
 
-func (s *slot) count(from, to *store.Sample, near bool) {
+// add takes in what a sample held, and what was counted from it to the next.
+func (s *slot) add(one, next *store.Sample, near bool) {
+	begins := s.values[store.MetricModels] < 0
 	for m := range store.MetricModels {
-		s.counted = s.counted && near && to.Values[m] >= from.Values[m]
-		s.values[m] += to.Values[m] - from.Values[m]
+		near = near && next.Values[m] >= one.Values[m]
 	}
-}
-
-// value is that of a metric; -1: it is not known.
-func (s *slot) value(m store.Metric) int64 {
-	if m.Counts() && !s.counted || !s.held {
-		return -1
+	for m := range store.Metrics {
+		switch value := &s.values[m]; {
+		case m == store.MetricInput || m == store.MetricWait:
+			*value = max(*value, one.Values[m])
+		case !m.Counts():
+			*value = one.Values[m]
+		case !near || !begins && *value < 0:
+			*value = -1
+		default:
+			*value = max(0, *value) + next.Values[m] - one.Values[m]
+		}
 	}
-	return s.values[m]
 }
 
 // known says of how many slots anything is known, unless it is all of them.
 func (p *period) known(slots []slot) string {
 	known := 0
 	for i := range slots {
-		if slots[i].counted {
+		if slots[i].values[store.MetricStarts] >= 0 {
 			known++
 		}
 	}
@@ -114,9 +110,8 @@ func (p *period) known(slots []slot) string {
 // total sums up what was counted, and most is the most of what was held.
 func total(slots []slot, m store.Metric) (total, most int64) {
 	for i := range slots {
-		if value := slots[i].value(m); value > 0 {
-			total, most = total+value, max(most, value)
-		}
+		value := max(0, slots[i].values[m])
+		total, most = total+value, max(most, value)
 	}
 	return total, most
 }

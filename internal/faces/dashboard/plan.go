@@ -176,7 +176,7 @@ func (v *planView) draw(p *plan, zone *time.Location) {
 		v.Graph.About += " The line is what workers took lately: " + numberText(limit) + " in 10 minutes."
 	}
 	v.Graph.draw(spans, planStep, zone, false, limit)
-	v.Values.add(&v.Graph, spans, planStep, zone, false)
+	v.Values.add(&v.Graph)
 	slices.Reverse(v.Values.Rows) // the next comes first
 	v.Peaks = p.peaks(spans, zone)
 }
