@@ -1,12 +1,12 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/definitions"
@@ -26,25 +26,14 @@ type PolicyEdit struct {
 // YourText is how positions call a text that somebody has typed.
 const YourText = "your text"
 
-// PolicyReview is what it would do to save a policy.
-type PolicyReview struct {
-	PolicyResult
-
-	Differences []definitions.Difference // from the policy that is stored now
-}
-
 // source reads the text. What is wrong with it is a Refusal.
 func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.Source, err error) {
 	var unread error // Redis was not read
 	in := Inputs{
 		Open: func(name string) (string, io.ReadCloser, error) {
-			if name != YourText {
-				return name, nil, os.ErrNotExist
-			}
 			return name, io.NopCloser(strings.NewReader(e.Text)), nil
 		},
 		Connect: func(ctx context.Context, do func(Operator) error) error { unread = do(o); return unread },
-		Known:   true,
 	}
 	sources, err := in.named(ctx, YourText, e.Name)
 	switch {
@@ -55,6 +44,12 @@ func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.
 	case len(sources) > 1:
 		return source, refuse("", "one policy", "several")
 	}
+	if e.Name == "" && sources[0].Policy.Name != policy.DefaultName {
+		_, stored, err := o.Queue.Parts[0].Report().PolicyText(ctx, sources[0].Policy.Name)
+		if err != nil || stored {
+			return source, cmp.Or(err, refuse("name", "one that is not stored yet", document.Found(sources[0].Policy.Name)))
+		}
+	}
 	fields, _ := sources[0].Value.(map[string]any)
 	if said, _ := fields["name"].(string); said != "" && said != sources[0].Policy.Name {
 		return source, refused(sources[0].At(document.Refuse("name", e.Name+", as it is stored under", document.Found(said))))
@@ -62,33 +57,14 @@ func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.
 	return sources[0], nil
 }
 
-// ReviewPolicy tells what it would do to save a policy, and stores nothing.
-func ReviewPolicy(ctx context.Context, o Operator, e PolicyEdit) (review PolicyReview, err error) {
-	source, err := e.source(ctx, o)
-	if err != nil {
-		return review, err
-	}
-	if review.PolicyResult, err = o.putPolicy(ctx, source, true, nil); err != nil {
-		return review, err
-	}
-	stored, err := o.Queue.Parts[0].Policies(ctx, []string{source.Policy.Name})
-	if before, is := stored[source.Policy.Name]; is {
-		review.Differences = definitions.Compare(before, source.Policy)
-	} else {
-		review.Differences = definitions.Compare(policy.Policy{}, source.Policy)
-	}
-	return review, err
-}
-
-// SavePolicy stores a policy in place of what it replaces. If that has changed since, it returns store.ErrPolicyChanged.
-func SavePolicy(ctx context.Context, o Operator, e PolicyEdit) (PolicyResult, error) {
+// PutEdited stores a policy in place of what it replaces: if that has changed since, it returns store.ErrPolicyChanged. With plan it only tells what
+// that would change.
+func PutEdited(ctx context.Context, o Operator, e PolicyEdit, plan bool) (PolicyResult, error) {
 	source, err := e.source(ctx, o)
 	if err != nil {
 		return PolicyResult{}, err
 	}
-	return o.putPolicy(ctx, source, false, func(ctx context.Context, p policy.Policy) error {
-		return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was)
-	})
+	return o.putPolicy(ctx, source, plan, func(ctx context.Context, p policy.Policy) error { return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was) })
 }
 
 // DefinitionDigest is a digest of the definition of a model, or of the fact that none is stored. It says whether somebody has changed it since.

@@ -31,6 +31,8 @@ type PolicyResult struct {
 	Completed []string             `json:"completed"`         // fields that the policy names nothing of, and has from the policy `default`
 	ReadAs    *schedule.Understood `json:"read_as,omitempty"` // how the policy, or its rule, was read that was written in English
 	Position  string               `json:"-"`                 // of the policy
+
+	Differences []definitions.Difference `json:"-"` // from what is stored
 }
 
 // CheckPolicy tells what is seldom meant in a policy, and how it was read.
@@ -93,18 +95,20 @@ func (o Operator) putPolicy(
 		return result, err
 	}
 	p, before, everywhere := source.Policy, false, true // an earlier put may have ended halfway
+	result = CheckPolicy(source, now)
 	err = o.Queue.Each(func(part *store.Store) error {
 		found, err := part.Policies(ctx, []string{p.Name})
 		stored, is := found[p.Name]
 		stored.Name = p.Name
-		before = before || is && part == o.Queue.Parts[0]
+		if part == o.Queue.Parts[0] {
+			before, result.Differences = is, definitions.Compare(stored, p)
+		}
 		everywhere = everywhere && is && stored.Equal(p)
 		return err
 	})
 	if err != nil {
 		return result, err
 	}
-	result = CheckPolicy(source, now)
 	switch {
 	case plan:
 		result.Result = "planned"

@@ -34,11 +34,10 @@ type edit struct {
 
 	Back        string // the address of the page that leads here
 	Fields      []*editField
-	Names       []string // of stored policies, to choose from
-	Was         string   // what is stored now, for the form
-	Changed     bool     // that is not what was there when somebody began
-	Checked     bool     // it can be saved
-	Problem     string   // that belongs to no field
+	Was         string // what is stored now, for the form
+	Changed     bool   // that is not what was there when somebody began
+	Checked     bool   // it can be saved
+	Problem     string // that belongs to no field
 	Differences []definitions.Difference
 	Impact      []string
 
@@ -53,15 +52,14 @@ type editField struct {
 	Wrong                   string // why it was refused
 }
 
-// newEdit is a form with what was typed, or else with what is stored.
-func (req *request) newEdit(fields ...*editField) *edit {
-	e := &edit{Fields: fields, zone: req.zone}
-	e.Form = playground.ReadForm(func(field string) string {
-		if field == "answers" {
-			return cmp.Or(req.get(field), "succeeds")
-		}
-		return ""
-	})
+// newEdit is a form for what is stored under a name, or for a new one, with what was typed.
+func (req *request) newEdit(kind, list, key, name string, fields ...*editField) *edit {
+	e := &edit{Title: "New " + kind, Path: kind + "/edit", Save: kind + "/save", Back: req.Link(list), Fields: fields, zone: req.zone}
+	if name != "" {
+		e.Title, e.Back = "Edit "+name, req.Link(kind, key, name)
+	}
+	answers := cmp.Or(req.get("answers"), "succeeds")
+	e.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
 	for _, field := range fields {
 		if req.typed() {
 			field.Text = strings.ReplaceAll(req.get(field.Name), "\r\n", "\n")
@@ -95,50 +93,36 @@ func (e *edit) refuse(err error) {
 func readPolicyEdit(ctx context.Context, req *request) (any, error) {
 	name := req.get("name")
 	text := &editField{Name: "text", Label: "A policy, in English, YAML or JSON", Rows: 20}
-	e := req.newEdit(text, &editField{Name: "name", Rows: -1, Text: name})
-	e.Title, e.Path, e.Save, e.Back = "New policy", "policy/edit", "policy/save", req.Link("policies")
-	if name != "" {
-		e.Title, e.Back = "Edit "+name, req.Link("policy", "name", name)
-		stored, found, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
-		if err == nil && !found && !req.typed() {
-			err = fmt.Errorf("policy %q: %w", name, playground.ErrNotStored)
-		}
-		if err != nil {
-			return nil, err
-		}
-		e.compare(req, stored)
+	e := req.newEdit("policy", "policies", "name", name, text, &editField{Name: "name", Rows: -1, Text: name})
+	stored, _, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case req.typed():
-		return e, e.checkPolicy(ctx, req, name)
-	case name != "":
+	if e.compare(req, stored); name != "" && !req.typed() {
 		p, err := readStored(ctx, req.queue.Parts[0], name)
 		text.Text = yamlOf(p)
 		return e, err
 	}
-	return e, nil
-}
-
-func (e *edit) checkPolicy(ctx context.Context, req *request, name string) error {
-	review, err := operate.ReviewPolicy(ctx, req.operator, operate.PolicyEdit{Name: name, Text: e.Fields[0].Text})
+	if !req.typed() {
+		return e, nil
+	}
+	would, err := operate.PutEdited(ctx, req.operator, operate.PolicyEdit{Name: name, Text: text.Text}, true)
 	if refusal, is := errors.AsType[operate.Refusal](err); is {
 		e.refuse(refusal)
-		return nil
+		return e, nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, stored, err := req.queue.Parts[0].Report().PolicyText(ctx, review.Name); err != nil {
-		return err
-	} else if stored && name == "" && review.Name != policy.DefaultName {
-		e.refuse(document.Refuse("name", "one that is not stored yet", document.Found(review.Name)))
-		return nil
-	}
-	e.Differences, e.Checked, e.Form.Text = review.Differences, true, e.Fields[0].Text
-	e.Impact = e.impact(review.Plan)
+	e.Differences, e.Checked, e.Form.Text, e.Impact = would.Differences, true, text.Text, e.impact(would.Plan)
+	return e, e.playWeek(ctx, req, e.Play)
+}
+
+// playWeek shows the next week under what was typed.
+func (e *edit) playWeek(ctx context.Context, req *request, run func(playground.Setting) error) error {
 	return play(ctx, req, func(in playground.Setting) error {
 		in.Week = true
-		return e.Play(in)
+		return run(in)
 	})
 }
 
@@ -172,7 +156,7 @@ func yamlOf(p policy.Policy) string {
 }
 
 func savePolicy(ctx context.Context, req *request) (outcome, error) {
-	saved, err := operate.SavePolicy(ctx, req.operator, operate.PolicyEdit{Name: req.get("name"), Text: req.get("text"), Was: req.get("was")})
+	saved, err := operate.PutEdited(ctx, req.operator, operate.PolicyEdit{Name: req.get("name"), Text: req.get("text"), Was: req.get("was")}, false)
 	return outcome{text: "The policy " + saved.Name + " is saved: " + saved.Result + ".", next: req.Link("policy", "name", saved.Name)}, err
 }
 
@@ -187,27 +171,24 @@ func removePolicy(ctx context.Context, req *request) (outcome, error) {
 }
 
 func readModelEdit(ctx context.Context, req *request) (any, error) {
-	uid := req.get("uid")
-	e := req.newEdit(
+	uid, stored := req.get("uid"), req.get("uid")
+	if req.get("new") != "" {
+		stored = ""
+	}
+	e := req.newEdit("model", "models", "uid", stored,
 		&editField{Name: "uid", Label: "uid", Text: uid, Rows: -1}, &editField{Name: "rrule", Label: "Rule", Rows: 2, Hint: "in English, cron or RRULE; empty: that of its policy"},
 		&editField{Name: "timezone", Label: "Zone", Hint: "such as Europe/Berlin"}, &editField{Name: "dtstart", Label: "From", Hint: "such as 2026-01-31T06:00:00; empty: as it is, or today"},
 		&editField{Name: "policy", Label: "Policy", Rows: 2, Hint: "the name of a stored one, or one of its own; empty: default"},
 		&editField{Name: "labels", Label: "Labels", Hint: "such as tenant=t1, team=shop"}, &editField{Name: "payload", Label: "Payload, in JSON", Rows: 12},
 	)
-	e.Title, e.Path, e.Save, e.Back = "New model", "model/edit", "model/save", req.Link("models")
-	var err error
-	if e.Names, err = req.queue.Parts[0].Report().PolicyNames(ctx); err != nil {
-		return nil, err
-	}
-	if isNew := req.get("new") != "" || uid == ""; isNew {
+	if stored == "" {
 		e.Fields[0].Rows, e.Was = 0, operate.DefinitionDigest(&store.Record{})
 		e.Fields = append(e.Fields, &editField{Name: "new", Text: "yes", Rows: -1})
 	} else {
-		found, err := explain.ReadModel(ctx, req.queue.Of(uid), uid)
+		found, err := explain.ReadModel(ctx, req.queue.Of(stored), stored)
 		if err != nil {
 			return nil, err
 		}
-		e.Title, e.Back = "Edit "+uid, req.Link("model", "uid", uid)
 		e.compare(req, operate.DefinitionDigest(found.Record))
 		if !req.typed() {
 			e.fill(&found.Record.Model)
@@ -254,10 +235,7 @@ func (e *edit) checkModel(ctx context.Context, req *request) error {
 		e.Differences = definitions.CompareModels(&before.Model, put.Saved)
 		e.Impact = []string{"The next refresh is at " + cmp.Or(clock(put.Next, e.zone), "no time") + ". Without the change it is at " + cmp.Or(clock(before.RefreshAt, e.zone), "no time") + "."}
 	}
-	return play(ctx, req, func(in playground.Setting) error {
-		in.Week = true
-		return in.PlayModel(doc, e.Form)
-	})
+	return e.playWeek(ctx, req, func(in playground.Setting) error { return in.PlayModel(doc, e.Form) })
 }
 
 // readPut reads the form of a model.
