@@ -195,7 +195,7 @@ func (m *Model) deferAttempt(event Event, delay time.Duration, why string, now t
 }
 
 func deferredTooOften(event Event, times int, delay time.Duration) policy.Failure {
-	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row", event, times), RetryAfter: delay, Ours: true}
+	return policy.Failure{Reason: fmt.Sprintf("%s %d times in a row; %d are allowed", event, times, maxDeferrals), RetryAfter: delay, Ours: true}
 }
 
 // Withdraw ends an attempt that still stood in the input list at its deadline. Nobody took it, so nothing failed: the model is due

@@ -66,18 +66,18 @@ type Missing struct {
 	Certain bool
 }
 
-// String says who is missing in a clause, such as "no worker has taken anything for 59s".
+// String says who is missing in a clause, such as "no worker has taken anything for 59 seconds".
 func (a Missing) String() string {
 	unit := time.Second
 	if a.Silence >= time.Hour {
 		unit = time.Minute
 	}
-	silence := document.FormatDuration(a.Silence.Truncate(unit))
+	silence := document.FormatDurationInWords(a.Silence.Truncate(unit))
 	switch {
 	case a.Role == RoleWorker:
 		return "no worker has taken anything for " + silence
 	case !a.Known:
-		return fmt.Sprintf("no %s lives", a.Role)
+		return fmt.Sprintf("no %s is running", a.Role)
 	default:
 		return fmt.Sprintf("no %s has given a sign of life for %s", a.Role, silence)
 	}

@@ -24,23 +24,23 @@ func TestTheMissingRoleIsNamed(t *testing.T) {
 		want                     string // what the model misses
 		certain                  string // who is missing for certain
 	}{
-		"nobody ever ran":                           {unknown, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
+		"nobody ever ran":                           {unknown, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher is running", "dispatcher"},
 		"due within a few ticks":                    {unknown, unknown, unknown, due(5), false, 0, 0, 0, "", ""},
-		"processing past its deadline":              {unknown, unknown, 1, running(59), false, 0, 1, 3, "no dispatcher lives", "dispatcher poller"},
+		"processing past its deadline":              {unknown, unknown, 1, running(59), false, 0, 1, 3, "no dispatcher is running", "dispatcher poller"},
 		"scheduled, and nobody is there":            {unknown, unknown, unknown, due(-3600), false, 0, 0, 0, "", ""},
-		"a dispatcher that has died":                {59, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher has given a sign of life for 59s", ""},
-		"one that is dead for certain":              {100, unknown, unknown, due(100), false, 0, 0, 0, "no dispatcher has given a sign of life for 1m40s", "dispatcher"},
+		"a dispatcher that has died":                {59, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher has given a sign of life for 59 seconds", ""},
+		"one that is dead for certain":              {100, unknown, unknown, due(100), false, 0, 0, 0, "no dispatcher has given a sign of life for 1 minute 40 seconds", "dispatcher"},
 		"one that lives":                            {2, unknown, unknown, due(59), false, 0, 0, 0, "", ""},
-		"one from the future":                       {-3600, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher lives", "dispatcher"},
-		"the list is full and nobody takes":         {1, 1, unknown, due(59), false, 59, 0, 0, "no worker has taken anything for 59s", ""},
+		"one from the future":                       {-3600, unknown, unknown, due(59), false, 0, 0, 0, "no dispatcher is running", "dispatcher"},
+		"the list is full and nobody takes":         {1, 1, unknown, due(59), false, 59, 0, 0, "no worker has taken anything for 59 seconds", ""},
 		"the list is full and workers are busy":     {1, 1, unknown, due(59), false, 3600, 1, 0, "", ""},
 		"the list is full and a pool lives":         {1, 1, 3, due(59), false, 3600, 0, 0, "", ""},
-		"queued, and nobody takes":                  {1, 1, unknown, running(-3600), true, 59, 0, 0, "no worker has taken anything for 59s", ""},
-		"queued, and the pool is dead":              {1, 1, 7200, running(-3600), true, 3720, 0, 0, "no worker has taken anything for 1h2m", "worker"},
-		"queued past its deadline":                  {unknown, 1, 1, running(59), true, 120, 0, 0, "no dispatcher lives", "dispatcher"},
-		"processing, and its result waits":          {1, unknown, 1, running(-3600), false, 0, 1, 3, "no poller lives", "poller"},
+		"queued, and nobody takes":                  {1, 1, unknown, running(-3600), true, 59, 0, 0, "no worker has taken anything for 59 seconds", ""},
+		"queued, and the pool is dead":              {1, 1, 7200, running(-3600), true, 3720, 0, 0, "no worker has taken anything for 1 hour 2 minutes", "worker"},
+		"queued past its deadline":                  {unknown, 1, 1, running(59), true, 120, 0, 0, "no dispatcher is running", "dispatcher"},
+		"processing, and its result waits":          {1, unknown, 1, running(-3600), false, 0, 1, 3, "no poller is running", "poller"},
 		"processing, and the poller lives":          {1, 1, 1, running(-3600), false, 0, 1, 3, "", ""},
-		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller lives", "poller"},
+		"disabled, and the command to enable waits": {1, unknown, unknown, State{Disabled: true}, false, 0, 0, 1, "no poller is running", "poller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := Liveness{Now: now, Held: test.held, Messages: test.messages, OldestDue: test.model.Scores().Due, OldestDeadline: test.model.DeadlineAt}

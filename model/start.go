@@ -48,10 +48,13 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 		return decision, false
 	}
 	decision = Decision{Event: EventSkipped, Next: m.State}
-	decision.Next.wait(next, TriggerPlanned, "skipped, late by "+shortDuration(now.Sub(at).Truncate(time.Second))+": waits for planned")
+	decision.Next.wait(next, TriggerPlanned, WhySkipped+shortDuration(now.Sub(at).Truncate(time.Second))+": waits for planned")
 	m.boundWait(&decision.Next, now)
 	return decision, true
 }
+
+// WhySkipped begins refresh_why after a missed planned refresh was skipped; how late it was follows, and a colon.
+const WhySkipped = "skipped, late by "
 
 const whyWindow = "retry window closed: waits until it opens"
 

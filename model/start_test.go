@@ -296,14 +296,14 @@ func TestTenAttemptsThatNobodyBeganAreFreeAndTheNextIsAFailure(t *testing.T) {
 	s.do(now, "timeout", "")
 	s.expect("#1, next 01:51: retry 1 of 1 after 1m")
 	ended := s.decision.Ended
-	failIf(t, ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row", "the history says %+v", ended)
+	failIf(t, ended.Outcome != EventFailure || ended.Reason != "queue_timeout 11 times in a row; 10 are allowed", "the history says %+v", ended)
 	for range maxDeferrals + 1 { // the count began anew
 		now = s.m.RefreshAt
 		s.do(now, "wake", "")
 		now = s.m.DeadlineAt
 		s.do(now, "timeout", "")
 	}
-	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row): disabled after 2 failures, no retry left")
+	s.expect("#2 disabled (Cannot refresh after 2 attempts: queue_timeout 11 times in a row; 10 are allowed): disabled after 2 failures, no retry left")
 }
 
 func TestAWindowInAZoneThatDoesNotExistIsRefused(t *testing.T) {

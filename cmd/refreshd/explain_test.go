@@ -44,7 +44,7 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 		expectContains(t, fmt.Sprint(telling[field]), facts...)
 	}
 	failIf(t, telling["act"] != false, "expected nothing to do for anybody, found %v", telling)
-	expectContains(t, fmt.Sprint(got["trace"]), "delay 10m; 08:11", "09:11, after planned 09:00 (overlaps start); align_planned: 09:00", "timeout 1h, 3 retries")
+	expectContains(t, fmt.Sprint(got["trace"]), "delay 10m; 08:11, planned 09:00 (overlaps start); align_planned: 09:00", "timeout 1h, 3 retries")
 	expectContains(t, fmt.Sprint(got["story"]), "HTTP 503", "12 Jan")
 	delete(got, "telling")
 	delete(got, "trace")
@@ -92,7 +92,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 	s := failing(t)
 	s.dispatch("08:00:00")
 	s.set("08:30:00")
-	s.told("a", "09:00", "before 10:00", "succeeds: next refresh at 16:00", "fails: next try at 09:35", "before 10:00: next try at 10:05")
+	s.told("a", "09:00", "before 10:00", "succeeds: next refresh at 16:00", "fails: next retry at 09:35", "before 10:00: next retry at 10:05")
 
 	s.answer("08:30:00", "failure", "a")
 	s.dispatch("08:35:00")
@@ -149,15 +149,15 @@ func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {
 	s.round("04:00:01") // a is the first still
 	s.queue.Take()
 	s.round("04:00:02") // b is, two seconds after a was
-	s.told("c", "2nd in line, about 4 seconds")
+	s.told("c", "1 is before it; it starts in about 4 seconds")
 	s.put("uid: d\nrrule: FREQ=DAILY\n")
 	code, _, stderr := s.run("model", "run", "d")
-	if want := "d: 3rd in line, about 6 seconds\n"; code != exitDone || stderr != want {
+	if want := "d: 2 are before it; it starts in about 6 seconds\n"; code != exitDone || stderr != want {
 		t.Errorf("want %q of a run, got %d, %q", want, code, stderr)
 	}
-	s.told("d", "3rd in line, about 6 seconds")
+	s.told("d", "2 are before it; it starts in about 6 seconds")
 	text := s.do("explain", "a")
-	failIf(t, strings.Contains(text, "in line"), "want no place in line of what was taken, got %q", text)
+	failIf(t, strings.Contains(text, "before it"), "want no place in line of what was taken, got %q", text)
 }
 
 const steeredPolicy = `{name: p, timeout: 10m, retries: [0s, 0s, 0s], on_exhausted: give_up, limits: [{key: "{label.tenant}", running: 1}, {key: "{host(input_url)}", rate: 1/1m}],
@@ -176,7 +176,7 @@ func TestAHeldModelIsExplainedWithWhoWantsItWhyAndUntilWhen(t *testing.T) {
 	s.told("a", "ann", "07:00", "moving house")
 	s.round("05:00:00")
 	s.set("05:20:00")
-	s.told("a", "Due since 05:00", "ann", "moving house", "starts at 07:00", "fails: next try at 07:10")
+	s.told("a", "Due since 05:00", "ann", "moving house", "starts at 07:00", "fails: next retry at 07:10")
 	got := s.object("model", "get", "a")
 	failIf(t, got["parked_by"] != "hold:h1" || got["parked_since"] != "2026-01-05T05:00:00.000Z" || got["status"] != "parked",
 		"expected it parked, found %v", got)
@@ -223,16 +223,16 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 		s.model(uid, "t1", fmt.Sprint("h", i))
 	}
 	s.dispatch("05:00:00")
-	s.told("a", "tenant=t1: 1 of 1 run", "The circuit of tenant=t1 counts it")
-	s.told("b", "limit tenant=t1 is full", "1 of 1 run", "1st of 2")
+	s.told("a", "tenant=t1 allows 1 at a time, and 1 runs", "The circuit of tenant=t1 counts it")
+	s.told("b", "limit tenant=t1 is full", "and 1 runs", "1st of 2")
 	s.told("c", "limit tenant=t1 is full", "2nd of 2")
 	s.do("limit", "set", "tenant=t1", "--running", "1", "--for", "1h", "--by", "ann", "--reason", "slow")
-	s.told("c", "set by ann until 06:00")
+	s.told("c", "ann has set it until 06:00")
 	got := s.object("model", "get", "a")
 	text := fmt.Sprint(got["counted_by"])
 	failIf(t, text != "[limit:host=h0 limit:tenant=t1 circuit:tenant=t1]", "expected what counts it, found %s", text)
 	s.model("d", "t1", "h9")
-	s.told("d", "would wait for limit tenant=t1")
+	s.told("d", "would wait: limit tenant=t1 is full")
 }
 
 func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
@@ -244,19 +244,19 @@ func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 		s.answer(fmt.Sprintf("05:00:0%d", i), "failure", uid, `"error_type":"http_503"`, `"retryable":false`)
 	}
 	s.model("c", "t1", "h3")
-	open := "tenant=t1 opened at 05:00: 2 of its last 2 attempts failed"
+	open := "opened at 05:00: 2 of the last 2 attempts failed"
 	s.set("05:00:02")
-	s.told("c", "would wait for a circuit", open)
+	s.told("c", "would wait: the circuit of tenant=t1 is open", open)
 	s.round("05:00:02")
-	s.told("c", "the circuit of tenant=t1 is open", open, "1st of 1", "tries at 05:05")
+	s.told("c", "the circuit of tenant=t1 is open", open, "1st of 1", "At 05:05 one waiting model")
 	failIf(t, s.object("explain", "c")["waits_for"] != "circuit:tenant=t1", "expected that nobody knows when it starts")
 	s.model("d", "t1", "h4")
 	s.round("05:00:02")
 	s.dispatch("05:05:01")
-	s.told("c", "tries the open circuit of tenant=t1")
-	s.told("d", "c tries now", "1st of 1", open)
+	s.told("c", "tests the circuit of tenant=t1")
+	s.told("d", "c tests it now", "1st of 1", open)
 	s.do("circuit", "open", "tenant=t1", "--by", "ann", "--reason", "their proxy", "--probe", "1h")
-	s.told("d", "opened at 05:00 by ann: their proxy", "tries at 06:05")
+	s.told("d", "opened by ann at 05:00", "their proxy", "At 06:05 one waiting model")
 	s.do("circuit", "close", "tenant=t1")
 	s.told("d", "in a moment")
 }

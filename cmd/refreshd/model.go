@@ -235,7 +235,7 @@ func explainCommand(a *app) *cobra.Command {
 				return a.printJSON(e)
 			}
 			fmt.Fprintln(a.stdout, plain(e.Heading))
-			for _, lines := range [][]string{{e.Telling.State, e.Telling.Next, e.Telling.Last}, e.Past, e.Follows, e.Stops, e.Trace} {
+			for _, lines := range [][]string{e.Told, e.Past, e.Follows, e.Trace} {
 				if len(lines) > 0 {
 					fmt.Fprintln(a.stdout)
 				}
@@ -246,7 +246,7 @@ func explainCommand(a *app) *cobra.Command {
 			return nil
 		})
 	command.Flags().BoolVar(&trace, "trace", false, "tell the rules that decided, with their numbers")
-	command.Long = `Tell in sentences what a model is, what happens next and why, and its last success; then how its last attempts ended, what follows if the
-next one succeeds, fails or is never answered, and what stops it.`
+	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then how its last attempts ended, and what
+follows if the next one succeeds, fails or is never answered.`
 	return command
 }

@@ -69,7 +69,7 @@ func (d *divided) say(in, command string) string {
 	return fmt.Sprintf("%s\nexit code %d\n%s%s", strings.Join(lines, "\n"), code, stderr, strings.Repeat("-", 20))
 }
 
-var placeInLine = regexp.MustCompile(`(?m)^\S+: \d+(st|nd|rd|th) in line.*\n`)
+var placeInLine = regexp.MustCompile(`(?m)^\S+: \d+ (is|are) before it.*\n`)
 
 // sixteen are models of all parts of a queue of four.
 func sixteen() string {

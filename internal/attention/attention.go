@@ -82,7 +82,7 @@ const (
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
 	for _, gone := range q.Gone {
-		text := fmt.Sprintf("No %s lives", gone.Role)
+		text := fmt.Sprintf("No %s is running", gone.Role)
 		if gone.Role == model.RoleWorker {
 			text = "Attempts wait, and no worker takes any"
 		}

@@ -80,15 +80,15 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		"a tenant is held":       {"held: Models are held by ann since 2026-11-21 05:00:00 UTC until 2026-11-21 08:00:00 UTC: deploy (hold h2); 40 models wait for it."},
 		"a circuit is open":      {"circuit-open: The circuit of host=a.example is open since 2026-11-21 05:00:00 UTC by bob; 0 models wait for it."},
 		"that of the queue":      {"queue-circuit-open: The circuit of the whole queue is open since 2026-11-21 05:00:00 UTC; nobody is disabled meanwhile."},
-		"no dispatcher":          {"dispatcher-missing: No dispatcher lives."},
-		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller lives."},
-		"a part without poller":  {"poller-missing: No poller lives, in 2 of 4 parts."},
+		"no dispatcher":          {"dispatcher-missing: No dispatcher is running."},
+		"no worker, no poller":   {"worker-missing: Attempts wait, and no worker takes any.", "poller-missing: No poller is running."},
+		"a part without poller":  {"poller-missing: No poller is running, in 2 of 4 parts."},
 		"due for long":           {"due: 1 model is due, since 2026-11-21 05:00:00 UTC at the longest."},
 		"disabled":               {"disabled: 400 models are disabled."},
 		"never succeeded":        {"never: 7 models have never succeeded yet."},
 		"parked by a calendar":   {"parked-calendar: 12 models wait for calendars."},
 		"parked by a limit":      {"parked-limit: 1 model waits for limits."},
-		"the most important one": {"dispatcher-missing: No dispatcher lives.", "all-held: All models are held by ann since 2026-11-21 05:00:00 UTC: deploy (hold h1); 0 models wait for it.", "disabled: 1 model is disabled."},
+		"the most important one": {"dispatcher-missing: No dispatcher is running.", "all-held: All models are held by ann since 2026-11-21 05:00:00 UTC: deploy (hold h1); 0 models wait for it.", "disabled: 1 model is disabled."},
 	}
 	for name, queue := range situations(t) {
 		var got []string

@@ -133,7 +133,7 @@ func (o Operator) AwaitBulk(ctx context.Context, id string, show func(Bulk), com
 	err = o.Queue.Each(func(part *store.Store) error {
 		signs, err := part.Report().Liveness(ctx)
 		if last, known := signs.Last[model.RolePoller]; err == nil && (!known || signs.Now.Sub(last) > model.LongestSilence) {
-			complain(part.Keys.Queue + ": no poller lives; the bulk waits until one begins")
+			complain(part.Keys.Queue + ": no poller is running; the bulk waits until one starts")
 		}
 		return err
 	})

@@ -39,6 +39,7 @@ const (
 	RemoveUsedPolicy
 	SetUsedQueue
 	ListWorkers
+	ShowFailures
 	Remedies // how many there are
 )
 
@@ -63,6 +64,7 @@ var say = [Remedies][Faces]string{
 	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
 	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
 	ListWorkers:      {CommandLine: "To see all workers: refreshd worker ls", Dashboard: `The page "Running" shows all workers.`},
+	ShowFailures:     {CommandLine: "To see them: refreshd failures show <name>.", Dashboard: `The page "Failures" shows them.`},
 }
 
 // Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Of.
@@ -85,7 +87,12 @@ func Of(err error, face Face) string {
 	if !is {
 		return ""
 	}
-	return strings.ReplaceAll(say[refused.Remedy][face], aName, refused.Name)
+	return Say(refused.Remedy, face, refused.Name)
+}
+
+// Say is a remedy for what has a name, in the words of a face.
+func Say(remedy Remedy, face Face, name string) string {
+	return strings.ReplaceAll(say[remedy][face], aName, name)
 }
 
 // Text is an error with its remedy, in the words of a face.

@@ -16,6 +16,7 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/explain"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -55,7 +56,7 @@ func readExplanation(ctx context.Context, req *request) (*explain.Explanation, e
 	}
 	e, err := explain.Read(ctx, req.queue.Of(uid), uid)
 	if err == nil {
-		e.In(req.zoneOf(&e.Record.Model))
+		e.In(req.zoneOf(&e.Record.Model), remedy.Dashboard)
 	}
 	return e, err
 }

@@ -74,7 +74,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 		d.Take()
 		d.Clock.Turn(2 * time.Minute)
 		d.put(`"uid":"c","refresh":"now"`)
-		expect(t, d.page(home), "No dispatcher lives.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
+		expect(t, d.page(home), "No dispatcher is running.", `<td class="number bad">0</td>`, `<th scope="row">worker</th><td class="number">–</td>`, `<th scope="row">poller</th><td class="number">1</td>`)
 		must(t, testkit.Only(d.dispatcher.RunOnce(t.Context())))
 		d.Clock.Turn(2 * time.Minute)
 		expect(t, d.page(home), `<th scope="row">worker</th><td class="number">–</td>`) // somebody holds two
@@ -87,7 +87,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher lives.", "No poller lives.", "0 started in the last hour.", "Of 60 minutes, 1 are known.")
+	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher is running.", "No poller is running.", "0 started in the last hour.", "Of 60 minutes, 1 are known.")
 }
 
 func TestSamplesOfAnHourAreKept(t *testing.T) {

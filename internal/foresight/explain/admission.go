@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -41,42 +42,50 @@ func (s *Explanation) hold() *model.Hold {
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 	kind, name := gate.Split()
-	start, circuit := "It starts", s.admission.Circuit
+	start := "It starts"
 	if s.Forecast.GiveUp.Possible() {
-		start = "It is disabled"
+		start = "It will be disabled"
 	} else if !s.m.Parked() {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
-	turn := s.turn()
+	ends := map[string]string{model.BlockerHold: "when hold " + name + " ends", model.BlockerCalendar: "when calendar " + name + " opens"}[kind]
 	switch opens, _ := s.admission.Gates.Opens(gate, s.Now); {
+	case kind == model.BlockerLimit && s.admission.Place > 1:
+		return append([]string{start + " when its turn comes: models of " + name + " must end before."}, s.turn()...)
 	case kind == model.BlockerLimit:
-		return append([]string{start + " when one that runs ends."}, turn...)
-	case kind == model.BlockerCircuit && (circuit == nil || !circuit.Open()):
-		return []string{start + " in a moment: the circuit has closed."}
-	case kind == model.BlockerCircuit && circuit.Probe != "":
-		return append([]string{circuit.Probe + " tries now.", "If that succeeds, this one starts."}, turn...)
-	case kind == model.BlockerCircuit && circuit.ProbeAt.After(s.Now):
-		return append([]string{"One of those that wait tries " + s.at(circuit.ProbeAt) + ".", "If that succeeds, all start."}, turn...)
+		return append([]string{start + " when a running model of " + name + " ends."}, s.turn()...)
 	case kind == model.BlockerCircuit:
-		return append([]string{"One of those that wait tries now.", "If that succeeds, all start."}, turn...)
+		return s.tested(start)
 	case opens && s.m.Parked():
 		return []string{start + " in a moment: " + kind + " " + name + " is over."}
 	case until.Equal(model.Never):
 		return []string{start + " when somebody releases hold " + name + "."}
 	case s.Forecast.StartAt.After(until):
 		return []string{start + " " + s.at(s.Forecast.StartAt) + ", after " + kind + " " + name + "."}
-	case kind == model.BlockerCalendar:
-		return []string{start + " " + s.at(until) + ", when calendar " + name + " opens."}
 	default:
-		return []string{start + " " + s.at(until) + ", when hold " + name + " ends."}
+		return []string{start + " " + s.at(until) + ", " + ends + "."}
 	}
+}
+
+// tested tells which model tests the open circuit that blocks this one, and what follows.
+func (s *Explanation) tested(start string) []string {
+	circuit, tests := s.admission.Circuit, "One waiting model starts now as a test."
+	switch {
+	case circuit == nil || !circuit.Open():
+		return []string{start + " in a moment: the circuit has closed."}
+	case circuit.Probe != "":
+		return append([]string{circuit.Probe + " tests it now.", "If that succeeds, this one starts; if not, it waits on."}, s.turn()...)
+	case circuit.ProbeAt.After(s.Now):
+		tests = words.Sentence(s.at(circuit.ProbeAt) + " one waiting model starts as a test")
+	}
+	return append([]string{tests, "If it succeeds, all start; if not, they wait on."}, s.turn()...)
 }
 
 func (s *Explanation) turn() []string {
 	if s.admission.Place == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("It is %s of %d in line.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)}
+	return []string{fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)}
 }
 
 // Stops tells what counts the attempt that runs, what keeps the model from starting or would, and what else bears on it.
@@ -86,23 +95,20 @@ func (s *Explanation) Stops() (told []string) {
 	case s.m.Running():
 		told = s.counted()
 	case kind == model.BlockerLimit:
-		told = append(told, words.Sentence(s.limit(name)))
+		told = append(told, s.limit(name))
 	case kind == model.BlockerCircuit && s.admission.Circuit != nil && s.admission.Circuit.Open():
-		told = append(told, s.circuit(s.admission.Circuit))
+		told = append(told, s.opened(s.admission.Circuit))
 	case gate == "" && s.m.Waiting():
 		told = s.wouldStop()
 	}
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
-		told = append(told, "The circuit of the queue is open: no failure is final, and retries are rarer.")
+		told = append(told, "The queue's circuit is open: retries are rarer and no failure disables it.")
 	}
-	if s.m.Phase > 0 && !s.m.OneShot() {
-		told = append(told, "Level has moved it by "+document.FormatDurationInWords(s.m.Phase)+".")
-	}
-	if end := s.m.GivesUpAt(); !end.IsZero() && !s.m.Disabled && s.m.Trigger != model.TriggerGiveUp {
-		told = append(told, "It is disabled at "+s.clock(end)+" if nothing succeeds before.")
+	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
+		told = append(told, "Levelling moved it from "+s.clock(at.Add(-s.m.Phase))+" to "+s.clock(at)+".")
 	}
 	if others := s.alike.Models - 1; others > 0 {
-		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike: refreshd failures show "+s.m.FingerprintID+".")
+		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", remedy.Say(remedy.ShowFailures, s.face, s.m.FingerprintID))
 	}
 	if s.m.Fault != "" {
 		told = append(told, words.Sentence("Its definition has a fault: "+s.m.Fault))
@@ -117,11 +123,11 @@ func (s *Explanation) Stops() (told []string) {
 func (s *Explanation) counted() (told []string) {
 	circuit := s.admission.Circuit
 	for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
-		told = append(told, words.Sentence(s.limit(key)))
+		told = append(told, s.limit(key))
 	}
 	for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
 		if circuit != nil && circuit.Key == key && circuit.Probe == s.m.UID {
-			told = append(told, "It tries the open circuit of "+key+", which closes if it succeeds.")
+			told = append(told, "It tests the circuit of "+key+".", "If it succeeds, the others start too.")
 		} else {
 			told = append(told, "The circuit of "+key+" counts it.")
 		}
@@ -131,22 +137,23 @@ func (s *Explanation) counted() (told []string) {
 
 // wouldStop tells what would keep a model from starting if it were due now.
 func (s *Explanation) wouldStop() (told []string) {
+	const ifDue = "If it were due now, it would "
 	for i := range s.admission.Gates.Holds {
 		if hold := &s.admission.Gates.Holds[i]; !hold.Ended(s.Now) && hold.Selector.Matches(s.m, model.StatusDue) {
-			told = append(told, words.Sentence("due now, it would be "+HeldText(hold, s.clock)))
+			told = append(append(told, ifDue+"be "+heldBy(hold, s.clock)+"."), quote("Reason", hold.Reason)...)
 		}
 	}
 	for i := range s.admission.Limits {
 		limit := &s.admission.Limits[i]
 		if room := s.admission.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
-			told = append(told, words.Sentence("due now, it would wait for "+s.limit(limit.Name)))
+			told = append(told, s.limit(limit.Name), ifDue+"wait: limit "+limit.Name+" is full.")
 		}
 	}
 	for _, key := range strings.Fields(s.m.Reserved) {
-		told = append(told, words.Sentence(s.limit(key)))
+		told = append(told, s.limit(key))
 	}
 	if c := s.admission.Circuit; c != nil && c.Open() {
-		told = append(told, "Due now, it would wait for a circuit.", s.circuit(c))
+		told = append(told, ifDue+"wait: the circuit of "+c.Key+" is open.", s.opened(c))
 	}
 	return told
 }
@@ -166,56 +173,54 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 
 // HeldText tells of a hold: by whom, until when and why, without times if when is nil.
 func HeldText(h *model.Hold, when func(time.Time) string) string {
-	text := "held by " + cmp.Or(h.By, "somebody")
-	if when != nil {
-		text += " since " + when(h.Since)
-		if !h.Until.IsZero() {
-			text += " until " + when(h.Until)
-		}
-	}
+	text := heldBy(h, when)
 	if h.Reason != "" {
 		text += ": " + h.Reason
 	}
 	return text + " (hold " + h.ID + ")"
 }
 
-func (s *Explanation) limit(key string) string {
-	at := slices.IndexFunc(s.admission.Limits, func(limit model.Limit) bool { return limit.Name == key })
-	if at < 0 {
-		return "limit " + key + " is gone"
+func heldBy(h *model.Hold, when func(time.Time) string) string {
+	text := "held by " + cmp.Or(h.By, "somebody")
+	if when == nil {
+		return text
 	}
-	limit, room := &s.admission.Limits[at], s.admission.Rooms.Keys[key]
-	var parts []string
-	if limit.Running > 0 && room != nil {
-		parts = append(parts, fmt.Sprintf("%d of %d run", room.Running, limit.Running))
-	}
-	if limit.Rate.Count > 0 {
-		parts = append(parts, "at most "+limit.Rate.String())
-	}
-	return "limit " + key + s.origin(key) + ": " + words.List(parts)
-}
-
-// origin says who has set a limit at run time; empty: its policy has.
-func (s *Explanation) origin(key string) string {
-	limit, found := s.admission.Gates.Limits[key]
-	if !found || limit.Ended(s.Now) {
-		return ""
-	}
-	text := ", set by " + cmp.Or(limit.By, "somebody")
-	if !limit.Until.IsZero() {
-		text += " until " + s.clock(limit.Until)
+	if text += " since " + when(h.Since); !h.Until.IsZero() {
+		text += " until " + when(h.Until)
 	}
 	return text
 }
 
-// circuit tells when a circuit opened, and why.
-func (s *Explanation) circuit(c *store.KeyCircuit) string {
-	text := "The circuit of " + c.Key + " opened at " + s.clock(c.OpenedAt)
+// limit tells what a limit allows, how much of it is used, and who has set it if its policy has not.
+func (s *Explanation) limit(key string) string {
+	at := slices.IndexFunc(s.admission.Limits, func(limit model.Limit) bool { return limit.Name == key })
+	if at < 0 {
+		return "Limit " + key + " is gone."
+	}
+	limit, text := &s.admission.Limits[at], "Limit "+key
+	var parts []string
+	if rate := limit.Rate; rate.Count > 0 {
+		parts = append(parts, "at most "+words.Count(rate.Count, "start", "starts")+" in "+document.FormatDurationInWords(rate.Per))
+	}
+	if room := s.admission.Rooms.Keys[key]; limit.Running > 0 && room != nil {
+		parts = append(parts, fmt.Sprintf("%d at a time, and %s", limit.Running, words.Count(room.Running, "runs", "run")))
+	}
+	if len(parts) > 0 {
+		text += " allows " + strings.Join(parts, ", ")
+	}
+	if set, found := s.admission.Gates.Limits[key]; found && !set.Ended(s.Now) {
+		text += ". " + cmp.Or(set.By, "Somebody") + " has set it"
+		if !set.Until.IsZero() {
+			text += " until " + s.clock(set.Until)
+		}
+	}
+	return text + "."
+}
+
+// opened tells when a circuit opened, and why.
+func (s *Explanation) opened(c *store.KeyCircuit) string {
 	if c.By == "" {
-		return fmt.Sprintf("%s: %d of its last %s failed.", text, strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
+		return fmt.Sprintf("It opened at %s: %d of the last %s failed.", s.clock(c.OpenedAt), strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
 	}
-	if text += " by " + c.By; c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return words.Sentence(text)
+	return join(append([]string{"It was opened by " + c.By + " at " + s.clock(c.OpenedAt) + "."}, quote("Reason", c.Reason)...))
 }

@@ -3,7 +3,6 @@ package explain
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -16,11 +15,8 @@ func (s *Explanation) Next() (told []string) {
 		return nil
 	}
 	told = []string{s.ending("If it succeeds", f.Success), s.ending("If it fails", f.Failure)}
-	switch by := s.clock(f.TimedOut.At); {
-	case s.m.Policy.Timeout > 0:
-		told = append(told, s.ending("If no answer comes before "+by, f.TimedOut))
-	case f.TimedOut.At.Sub(s.Now) < 365*24*time.Hour:
-		told = append(told, "If no answer comes before "+by+": it starts anew.")
+	if lost := f.TimedOut; lost.At.Sub(s.Now) < forever {
+		told = append(told, s.ending("If no answer comes before "+s.clock(lost.At), lost))
 	}
 	switch {
 	case s.Gate != "":

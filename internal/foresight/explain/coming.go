@@ -2,8 +2,10 @@ package explain
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -13,7 +15,7 @@ import (
 // tellNext tells what happens to the model next, when, and why then.
 func (s *Explanation) tellNext() []string {
 	m, f := s.m, &s.Forecast
-	now := model.Branch{At: s.Now, RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)}
+	now := model.Branch{RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)}
 	switch gate, until := s.blocked(); {
 	case s.Record.Broken:
 		return []string{"Nothing happens until its key is repaired: refreshd doctor tells how."}
@@ -31,11 +33,22 @@ func (s *Explanation) tellNext() []string {
 		return s.coming(model.Branch{RefreshAt: f.GiveUp.At, Trigger: model.TriggerGiveUp})
 	case !m.Due(s.Now):
 		return s.coming(now)
+	case s.skips():
+		return s.planned(model.Branch{RefreshAt: f.StartAt})
 	case f.StartAt.After(s.Now):
-		return []string{"Next refresh " + s.at(f.StartAt) + ".", "The refresh of " + s.clock(m.RefreshAt) + " is too late and is left out."}
+		return []string{"Next retry " + s.at(f.StartAt) + ".", "Its retry window opens then."}
 	default:
-		return s.starting(now)
+		return s.starting()
 	}
+}
+
+// ends tells when a failing model is disabled if nothing changes; nil: it is not, or that is what comes next.
+func (s *Explanation) ends() []string {
+	end := s.m.GivesUpAt()
+	if end.IsZero() || s.m.Disabled || s.Forecast.GiveUp.Possible() {
+		return nil
+	}
+	return []string{"It will be disabled at " + s.clock(end) + " unless it succeeds before."}
 }
 
 // coming tells when the next attempt starts, and why then.
@@ -43,30 +56,74 @@ func (s *Explanation) coming(b model.Branch) []string {
 	at, a := s.at(b.RefreshAt), b.Ended
 	switch {
 	case b.Disabled:
-		return []string{"It is disabled, and its owner reads: " + words.Sentence(b.Reason)}
+		return append([]string{"It is disabled."}, quote("Its owner reads", b.Reason)...)
 	case b.RefreshAt.IsZero():
 		return []string{"Nothing more is planned."}
 	case b.Trigger == model.TriggerGiveUp:
-		return []string{"It is disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success."}
+		return []string{"It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success.", "Nothing starts before."}
 	case s.m.Reserved != "" && a == nil:
-		return []string{"It starts " + at + ", as limit " + s.m.Reserved + " allows."}
+		return []string{"It starts " + at + ", as this limit allows."}
 	case a != nil && a.Exhausted:
-		return []string{"No retry is left.", "Next refresh " + at + ", as planned."}
+		return append([]string{"No retry is left."}, s.planned(b)...)
 	case a != nil && a.Outcome == model.EventPostponed:
-		return []string{"Next try " + at + ", as its worker asked.", "That does not count as a failure."}
+		return []string{"It starts again " + at + ", as its worker asked.", "That does not count as a failure."}
 	case a != nil && a.Outcome == model.EventInterrupted:
 		return []string{"It starts again " + at + ".", "That does not count as a failure."}
 	case a != nil && a.Overlap != "" && b.RefreshAt.Equal(a.RetryAt) && !s.yields(a):
-		return append([]string{"Next try " + s.at(b.RefreshAt) + " (" + retryOf(s.m, b.AttemptNo) + ")."}, s.goesFirst(a)...)
-	case a != nil && b.RefreshAt.Equal(s.m.NotBefore) && b.RefreshAt.Equal(a.PlannedAt):
-		return []string{"Next refresh " + at + ".", "Its worker asked to wait longer than the schedule."}
-	case a != nil && a.Overlap != "" && b.RefreshAt.Equal(a.PlannedAt):
-		return append([]string{"Next refresh " + at + ", as planned."}, s.plannedFirst(a)...)
+		return append([]string{s.retry(b)}, s.goesFirst(a)...)
 	case b.Trigger == model.TriggerRetry:
-		return []string{"Next try " + at + " (" + retryOf(s.m, b.AttemptNo) + ").", words.Sentence(b.Why)}
+		return []string{s.retry(b), words.Sentence(b.Why)}
+	case a != nil && a.Overlap != "" && b.RefreshAt.Equal(a.PlannedAt) && !b.RefreshAt.Equal(s.m.NotBefore):
+		return append(s.planned(b), s.plannedFirst(a)...)
 	default:
-		return []string{"Next refresh " + at + " (" + b.Why + ")."}
+		return s.planned(b)
 	}
+}
+
+// retry tells when a retry starts, and which.
+func (s *Explanation) retry(b model.Branch) string {
+	text := "Next retry " + s.at(b.RefreshAt)
+	if b.AttemptNo == 0 { // the circuit of the queue lets it follow the last one
+		return text + "."
+	}
+	number := strings.TrimPrefix(retryOf(s.m, b.AttemptNo), "retry ")
+	if b.Ended != nil && b.Ended.Jitter != 0 {
+		number += ", partly random delay"
+	}
+	return text + " (" + number + ")."
+}
+
+// planned tells when a planned refresh starts, and what moved it.
+func (s *Explanation) planned(b model.Branch) []string {
+	text, from := "Next refresh "+s.at(b.RefreshAt), s.Now
+	if b.Ended != nil {
+		from = b.Ended.EndedAt
+	}
+	switch planned := s.m.Planned(from); {
+	case b.RefreshAt.Equal(s.m.NotBefore) && planned.Before(b.RefreshAt):
+		return []string{text + ".", "Its worker asked to wait until then: the refresh " + s.day(planned) + " moves."}
+	case !s.isPlanned(b.RefreshAt):
+		return []string{text + " (" + b.Why + ")."}
+	default:
+		return append([]string{text + ", as planned."}, s.skippedHour(b.RefreshAt)...)
+	}
+}
+
+func (s *Explanation) isPlanned(at time.Time) bool {
+	return s.m.Planned(at.Add(-time.Millisecond)).Equal(at)
+}
+
+// skippedHour tells of a planned refresh whose time of day is skipped by the clocks of the zone; nil: it is not.
+func (s *Explanation) skippedHour(at time.Time) []string {
+	set, _ := at.In(s.zone).ZoneBounds()
+	_, before := set.Add(-time.Second).In(s.zone).Zone()
+	_, after := at.In(s.zone).Zone()
+	usual := s.m.Planned(at).In(s.zone).Format("15:04")
+	skipped := time.Duration(after-before) * time.Second
+	if set.IsZero() || at.Sub(set) >= skipped || at.UTC().Add(time.Duration(before)*time.Second).Format("15:04") != usual {
+		return nil
+	}
+	return []string{"On that day " + usual + " does not exist."}
 }
 
 // yields reports whether the planned refresh that comes at the time of a retry takes its place.
@@ -89,62 +146,74 @@ func (s *Explanation) goesFirst(a *model.Attempt) (told []string) {
 	case a.Overlap == policy.NonePlanned:
 		return told
 	case m.Policy.AlignBy != nil:
-		return append(told, "Its policy lets it go before "+planned+".")
+		return append(told, "Its policy's formula puts this retry before "+planned+".")
 	case a.Overlap == policy.Before && m.Policy.Timeout == 0, a.Overlap == policy.OverlapsStart && m.Policy.Alignment == policy.WhicheverFirst:
 		return append(told, "It starts before "+planned+", so it goes first.")
 	case a.Overlap == policy.Before:
 		return append(told, "It ends before "+planned+", so it goes first.")
+	case a.Overlap == policy.OverlapsStart:
+		return append(told, "Its policy prefers this retry to "+planned+".")
 	default:
-		return append(told, "Its policy retries until success, and skips "+planned+".")
+		return append(told, "Its policy prefers this retry, and skips "+planned+".")
 	}
 }
 
 // plannedFirst tells why the planned refresh starts in place of a retry.
 func (s *Explanation) plannedFirst(a *model.Attempt) (told []string) {
-	retry := s.clock(a.RetryAt)
+	retry, planned := s.day(a.RetryAt), s.clock(a.PlannedAt)
+	if strings.Contains(planned, " ") {
+		planned = "that" // the sentence before names the day too
+	}
 	switch {
 	case s.m.Policy.AlignBy != nil:
-		told = append(told, "Its policy prefers it to a retry at "+retry+".")
+		told = append(told, "Its policy's formula prefers it to a retry "+retry+".")
 	case a.Overlap == policy.Before, s.m.Policy.Alignment == policy.PlannedOnly:
-		told = append(told, "Its policy waits for that instead of retrying at "+retry+".")
+		told = append(told, "Its policy waits for it instead of a retry "+retry+".")
 	case s.m.Policy.Alignment == policy.WhicheverFirst:
-		told = append(told, "A retry at "+retry+" would not start earlier, so there is none.")
+		told = append(told, "A retry "+retry+" would not start before "+planned+".")
 	default:
-		told = append(told, "A retry at "+retry+" would not end before, so there is none.")
+		told = append(told, "A retry "+retry+" would not end before "+planned+".")
 	}
 	if s.m.Policy.Alignment == policy.BetweenPlanned {
-		told = append(told, "The retries begin anew.")
+		told = append(told, "After "+planned+", retries count from 1 again.")
 	}
 	return told
 }
 
 // retryOf names the retry that follows so many failures.
 func retryOf(m *model.Model, failures int) string {
-	if count := m.Policy.MaxRetries(); count != policy.Unlimited && failures <= count {
+	switch count := m.Policy.MaxRetries(); {
+	case count == policy.Unlimited:
+		return fmt.Sprintf("retry %d, without a limit", failures)
+	case failures <= count:
 		return fmt.Sprintf("retry %d of %d", failures, count)
+	default:
+		return fmt.Sprintf("retry %d", failures)
 	}
-	return fmt.Sprintf("retry %d", failures)
+}
+
+// soon says when a dispatcher acts.
+func (s *Explanation) soon() string {
+	if missing := s.Missing(); missing != nil && missing.Role == model.RoleDispatcher {
+		return "as soon as a dispatcher runs"
+	}
+	return "in a moment"
 }
 
 // starting tells how soon a model starts that is due.
-func (s *Explanation) starting(b model.Branch) (told []string) {
-	why := b.Why
-	if b.Trigger == model.TriggerRetry {
-		why = retryOf(s.m, b.AttemptNo)
+func (s *Explanation) starting() (told []string) {
+	switch missing := s.Missing(); {
+	case missing != nil && missing.Role == model.RoleWorker:
+		told = append(told, "It starts when workers take models again.")
+	case missing == nil && s.place.No > 1:
+		told = append(told, InLine(s.place)+".")
+	case missing == nil && s.Liveness.LacksRoom(&s.m.State):
+		told = append(told, "It starts when workers have taken others.")
+	default:
+		told = append(told, "It starts "+s.soon()+".")
 	}
-	begins, missing := "It starts in a moment", s.Missing()
-	switch {
-	case missing != nil && missing.Role == model.RoleDispatcher:
-		begins = "It starts as soon as a dispatcher runs"
-	case missing != nil && missing.Role == model.RoleWorker, s.Liveness != nil && s.Liveness.LacksRoom(&s.m.State):
-		begins = "It starts as soon as workers take others"
-	}
-	told = append(told, begins+" ("+why+").")
 	if s.m.Trigger == model.TriggerRun {
 		told = append(told, "It goes before all others.")
-	}
-	if s.place.No > 1 {
-		told = append(told, words.Sentence("It is "+InLine(s.place)))
 	}
 	return told
 }
@@ -163,37 +232,63 @@ func (s *Explanation) day(at time.Time) string {
 
 // running tells what the running attempt waits for, and until when.
 func (s *Explanation) running() (told []string) {
-	m, end := s.m, s.m.DeadlineAt
-	switch missing := s.Missing(); {
-	case s.Status == model.StatusQueued && missing != nil && missing.Role == model.RoleWorker:
-		told = append(told, "It starts as soon as a worker takes it.")
-	case s.Status == model.StatusQueued && s.place.No > 1:
-		told = append(told, words.Sentence("It is "+InLine(s.place)))
-	case s.Status == model.StatusQueued:
-		told = append(told, "The next worker that is free takes it.")
+	m, lost, by := s.m, &s.Forecast.TimedOut, "before "+s.clock(s.m.DeadlineAt)
+	missing, left := s.Missing(), s.m.DeadlineAt.Sub(s.Now)
+	begins, act := m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "Its worker must answer "
+	if begins {
+		act = "Its worker must begin "
 	}
-	if missing := s.Missing(); missing != nil && missing.Role == model.RolePoller {
-		told = append(told, "Its answer counts as soon as a poller runs.")
-	}
-	switch by := "before " + s.clock(end); {
-	case !end.After(s.Now):
-		told = append(told, "Its deadline has passed: a dispatcher ends it in a moment.")
+	switch again := begins && lost.Ended != nil && lost.Ended.Outcome == model.EventQueueTimeout; {
+	case s.Status == model.StatusQueued && left <= 0:
+		return []string{"No worker took it " + by + ": it goes to the end of the line."}
 	case s.Status == model.StatusQueued:
-		told = append(told, "If none takes it "+by+", it gets in line again.")
+		return []string{s.taken(), "If no worker takes it " + by + ", it goes to the end of the line."}
 	case m.Again:
-		told = append(told, "It starts again as soon as this attempt ends.")
+		return []string{"It starts again as soon as this attempt ends."}
 	case m.Outdated:
-		told = append(told, "Its next refresh is planned "+s.at(m.Planned(s.Now))+".")
-	case m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero():
-		told = append(told, "Its worker must begin "+by+", or it starts again.")
-	case m.Policy.Timeout == 0 && end.Sub(s.Now) > 365*24*time.Hour:
-		told = append(told, "It has no deadline.")
-	case m.Policy.Timeout == 0:
-		told = append(told, "It may run until "+s.clock(end)+".", "Then it starts anew.")
-	case end.Sub(s.Now) < time.Minute:
-		told = append(told, "Its worker must answer "+s.at(end)+", or it fails.")
-	default:
-		told = append(told, "Its worker must answer "+by+", or it fails.")
+		return s.planned(model.Branch{RefreshAt: m.Planned(s.Now)})
+	case again && left <= 0:
+		return []string{"It has not begun in time: it starts again " + s.soon() + "."}
+	case again:
+		return []string{"If it has not begun " + by + ", it starts again."}
+	case left <= 0:
+		return []string{"Its deadline has passed: it counts as failed " + s.soon() + "."}
+	case m.Policy.Timeout == 0 && left > forever:
+		return []string{"It has no deadline."}
+	case missing != nil && missing.Role == model.RolePoller:
+		act = "Its answer must be applied "
+	case left < time.Minute:
+		by = strings.Replace(s.at(m.DeadlineAt), "in ", "within ", 1)
+	}
+	if told = []string{act + by + ", or this attempt fails."}; m.Policy.Timeout == 0 && !lost.Disabled {
+		told = append(told, "The planned refresh starts then.")
 	}
 	return told
+}
+
+// forever is longer than anybody waits for a deadline.
+const forever = 365 * 24 * time.Hour
+
+// taken tells when a worker takes the attempt.
+func (s *Explanation) taken() string {
+	switch missing := s.Missing(); {
+	case missing != nil && missing.Role == model.RoleWorker:
+		return "It starts when workers take models again."
+	case s.place.No > 1:
+		return InLine(s.place) + "."
+	default:
+		return "The next free worker takes it."
+	}
+}
+
+// InLine tells how many are taken before a model, and when it is.
+func InLine(place store.QueuePosition) string {
+	text := words.Count(place.No-1, "is", "are") + " before it"
+	if wait, unit := place.Wait(), time.Second; wait > 0 {
+		if wait >= time.Minute {
+			unit = time.Minute
+		}
+		text += "; it starts in about " + document.FormatDurationInWords(max(wait.Round(unit), unit))
+	}
+	return text
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/words"
@@ -24,6 +25,7 @@ type Explanation struct {
 
 	m         *model.Model
 	zone      *time.Location
+	face      remedy.Face
 	place     store.QueuePosition // of a queued attempt
 	alike     store.FailureGroup  // by which the model is failing
 	admission store.Admission
@@ -58,8 +60,8 @@ func Read(ctx context.Context, store *store.Store, uid string) (*Explanation, er
 	return s, nil
 }
 
-// In tells times on the clock of another zone.
-func (s *Explanation) In(zone *time.Location) { s.zone = zone }
+// In tells times on the clock of another zone, and remedies in the words of another face.
+func (s *Explanation) In(zone *time.Location, face remedy.Face) { s.zone, s.face = zone, face }
 
 func (s *Explanation) clock(at time.Time) string { return words.Clock(at, s.Now, s.zone) }
 

@@ -137,7 +137,7 @@ func (r *Rejection) Text(when func(time.Time) string) string {
 	if instant, err := time.Parse(time.RFC3339, r.At); err == nil {
 		at = when(instant)
 	}
-	return what + " was rejected at " + at + ": " + r.Reason
+	return what + " was rejected at " + at + " and changed nothing: " + r.Reason
 }
 
 // MissingRole is a kind of process that a model waits for in vain.

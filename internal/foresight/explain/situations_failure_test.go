@@ -34,16 +34,15 @@ var aligned = []situation{
 	joined("does not end before", "between_planned", "overlaps start, same, overlaps end, after"),
 	joined("starts before", "whichever_first", "overlaps start"),
 	joined("starts with it or later", "whichever_first", "same, overlaps end, after"),
-	joined("does not end before", "until_success", "overlaps start, same, overlaps end, after"),
+	joined("does not end before", "until_success", "overlaps start"),
+	joined("starts with it or later", "until_success", "same, overlaps end, after"),
 	joined("any retry", "planned_only", "before, overlaps start, same, overlaps end, after"),
 	{title: "a formula chooses", definition: `"rrule":"FREQ=DAILY;BYHOUR=16","dtstart":"2026-01-01","policy":{"timeout":"1h","retries":["90m"],"alignment":{"expr":"retry_at"}}`, steps: fails, now: "14:01"},
-	{title: "nothing is planned", definition: banner, steps: `00:00 start | 00:05 failure "reason":"HTTP 503"`, now: "00:06"},
 }
 
 const twice = `06:00 start | 06:05 failure "reason":"HTTP 503" | 06:15 start | 06:20 failure "reason":"HTTP 503"`
 
 var failed = []situation{
-	{"retry 2 of 3", banner, twice, "06:21", nil, nil},
 	{"unlimited retries", `"policy":{"timeout":"1h","retries":{"strategy":"fixed","base":"10m"},"jitter":0}`, twice, "06:21", nil, nil},
 	{"jitter", `"policy":{"timeout":"1h","retries":["1h","1h"],"jitter":0.2}`, `06:00 start | 06:05 failure "reason":"HTTP 503"`, "06:06", nil, nil},
 	{"a lost worker", banner, "06:00 start | 06:00 taken | 07:00 timeout", "07:01", nil, nil},

@@ -24,7 +24,7 @@ const page = "../../../docs/situations.md"
 
 const preface = `# Situations
 
-What [` + "`refreshd explain`" + `](cli.md#refreshd-explain) says of a model. A test makes each situation, and prints this page.
+What [` + "`refreshd explain`" + `](cli.md#refreshd-explain) says of a model, in UTC if no zone is named.
 `
 
 // situation is a model, what happens to it, and when somebody asks.
@@ -64,7 +64,7 @@ var sections = []section{
 func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 	text, count := preface, 0
 	for _, section := range sections {
-		text += "\n## " + section.title + "\n\n| situation | at | explain says |\n|-|-|-|\n"
+		text += "\n## " + section.title + "\n\n| situation | at | told |\n|-|-|-|\n"
 		for _, row := range section.rows {
 			count++
 			t.Run(row.title, func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 					row.definition = other
 					equal(t, clocks.ReplaceAllString(all, "T"), clocks.ReplaceAllString(row.told(t, row.explanation(t)), "T"))
 				}
-				clock, zone, _ := strings.Cut(strings.TrimPrefix(e.Heading(), "tbl_1 at "), " (")
-				text += fmt.Sprintf("| %s | %s %s | %s |\n", row.title, clock, strings.TrimSuffix(zone, ")"), all)
+				clock := strings.NewReplacer("tbl_1 at ", "", " (UTC)", "").Replace(e.Heading())
+				text += fmt.Sprintf("| %s | %s | %s |\n", row.title, clock, all)
 				failIf(t, zones.MatchString(all), "expected the zone in the heading alone, found it in %s", all)
 			})
 		}
@@ -95,11 +95,7 @@ func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 func (row *situation) told(t *testing.T, e *Explanation) string {
 	t.Helper()
 	glance := e.Tell()
-	told := []string{glance.State, glance.Next}
-	if glance.Last != "Never succeeded." {
-		told = append(told, glance.Last)
-	}
-	all := join(append(told, e.Stops()...))
+	all := strings.Replace(join(e.Story()), " Never succeeded.", "", 1)
 	for _, text := range []string{all, glance.Last, join(e.Next()), join(e.Past()), e.StatusText()} {
 		requireSentences(t, text)
 	}

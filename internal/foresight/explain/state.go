@@ -18,10 +18,10 @@ func (s Shown) StatusText() string {
 	return join(s.state(nil, nil, stopped(s.Record.ParkedBy)))
 }
 
-// state tells what the model is and why. A nil when leaves times out; of attempts, the newest first, there may be none; blocker is what keeps a model
-// from starting that is parked.
+// state tells what the model is and why. A nil when leaves times and reasons out; of attempts, the newest first, there may be none; blocker is what
+// keeps a model from starting that is parked.
 func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, blocker string) (told []string) {
-	m := &s.Record.Model
+	m, put := &s.Record.Model, s.deferred(attempts)
 	since := func(at time.Time) string {
 		if when == nil || at.IsZero() {
 			return ""
@@ -35,18 +35,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusBroken:
 		told = append(told, "Its key in Redis holds something else than a model.")
 	case model.StatusDisabled:
-		text := "Disabled"
-		if m.StoppedBy() == model.StoppedByHand {
-			text += " by " + cmp.Or(m.DisabledWho, "hand")
-		}
-		text += since(cmp.Or(m.DisabledAt, m.FinalFailureAt))
-		if m.DisabledReason != "" {
-			text += ": " + m.DisabledReason
-		}
-		told = append(told, words.Sentence(text))
-		if m.StoppedBy() == model.StoppedByPolicy {
-			told = append(told, s.why(attempts)...)
-		}
+		told = append(told, s.disabled(since, attempts)...)
 	case model.StatusFinished:
 		told = append(told, "Finished: nothing more is planned.")
 	case model.StatusQueued:
@@ -56,13 +45,17 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusParked:
 		told = append(told, "Due"+since(m.RefreshAt)+", but "+blocker+".")
 	case model.StatusDue:
-		told = append(told, deferred(m, attempts)...)
-		told = append(told, "Due"+since(m.RefreshAt)+".")
+		text := "Due" + since(m.RefreshAt)
+		if s.skips() {
+			text = "The planned refresh" + strings.Replace(since(m.RefreshAt), "since", "of", 1) + " is too late and is skipped"
+		} else if when != nil && put == nil {
+			text += " (" + dueBecause(m, attempts) + ")"
+		}
+		told = append(append(told, put...), text+".")
 		if s.Liveness != nil && s.Liveness.LacksRoom(&m.State) {
 			told = append(told, fmt.Sprintf("The input list is full: %d wait, and workers hold %d.", s.Liveness.Queued, s.Liveness.Held))
 		}
 	case model.StatusScheduled:
-		put := deferred(m, attempts)
 		switch {
 		case len(put)+len(told) > 0:
 			told = append(told, put...)
@@ -78,23 +71,66 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	return told
 }
 
+// skips reports whether a planned refresh that is due is too late for its policy.
+func (s Shown) skips() bool {
+	m := &s.Record.Model
+	return s.Status == model.StatusDue && m.Trigger == model.TriggerPlanned && m.StartsAt(s.Now).After(s.Now)
+}
+
+// dueBecause tells why a model is due.
+func dueBecause(m *model.Model, attempts []model.Attempt) string {
+	text, _, _ := strings.Cut(strings.TrimPrefix(m.Why, "withdrawn: "), ": again")
+	switch {
+	case m.Trigger == model.TriggerRetry && strings.HasPrefix(m.Why, "retry"):
+		return retryOf(m, m.AttemptNo)
+	case m.Trigger == model.TriggerRun && len(attempts) > 0 && strings.HasPrefix(attempts[0].Reason, "superseded") && attempts[0].EndedAt.Equal(m.RefreshAt):
+		return text + fmt.Sprintf(", replaced attempt %d", attempts[0].AttemptNo)
+	default:
+		return text
+	}
+}
+
+// disabled tells by whom and why a model was disabled.
+func (s Shown) disabled(since func(time.Time) string, attempts []model.Attempt) []string {
+	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
+	if m.StoppedBy() == model.StoppedByHand {
+		text, label = text+" by "+cmp.Or(m.DisabledWho, "hand"), "Reason"
+	}
+	text += since(cmp.Or(m.DisabledAt, m.FinalFailureAt))
+	switch end := m.GivesUpAt(); {
+	case m.StoppedBy() != model.StoppedByPolicy || len(attempts) == 0:
+	case !end.IsZero() && !m.FinalFailureAt.Before(end):
+		text += ": no success for " + document.FormatDurationInWords(m.Policy.GiveUpAfter)
+	case attempts[0].Exhausted:
+		text += ": no retry is left"
+	case attempts[0].Final:
+		text += ": this failure is not retried"
+	}
+	return append([]string{text + "."}, quote(label, m.DisabledReason)...)
+}
+
+// quote tells the words of a person or a worker; nil: there are none.
+func quote(label, said string) []string {
+	if said == "" {
+		return nil
+	}
+	return []string{label + `: "` + strings.TrimSuffix(said, ".") + `".`}
+}
+
 // work tells of the attempt that a worker has.
 func (s Shown) work(since func(time.Time) string) []string {
 	m := &s.Record.Model
 	text := "Running"
-	if m.Worker != "" {
+	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
+		text = "Taken by a worker, but not begun"
+	} else if m.Worker != "" {
 		text += " on " + m.Worker
 	}
 	if text += since(m.StartedAt); m.AttemptNo > 1 {
 		text += " (" + retryOf(m, m.AttemptNo-1) + ")"
 	}
 	told := []string{text + "."}
-	switch says := m.UserFriendlyStatus; {
-	case says != "" && m.Progress > 0:
-		told = append(told, fmt.Sprintf("The worker says: %s (%d%%).", says, m.Progress))
-	case says != "":
-		told = append(told, words.Sentence("The worker says: "+says))
-	case m.Progress > 0:
+	if told = append(told, quote("The worker says", m.UserFriendlyStatus)...); m.Progress > 0 {
 		told = append(told, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
 	switch {
@@ -107,7 +143,13 @@ func (s Shown) work(since func(time.Time) string) []string {
 }
 
 // deferred tells who has put the model off; nil: nobody.
-func deferred(m *model.Model, attempts []model.Attempt) []string {
+func (s Shown) deferred(attempts []model.Attempt) []string {
+	m := &s.Record.Model
+	if length, skipped := strings.CutPrefix(m.Why, model.WhySkipped); skipped {
+		length, _, _ = strings.Cut(length, ":")
+		late, _ := document.ParseDuration(length) // which the model has written
+		return []string{"The last planned refresh was " + document.FormatDurationInWords(late) + " late and was skipped."}
+	}
 	last := ended(m, attempts)
 	if last == nil || m.Deferrals == 0 {
 		return nil
@@ -139,19 +181,17 @@ func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) str
 			count++
 		}
 	}
-	text := "Failed"
+	text, since := "Failed", " since "
 	switch {
 	case count == 1:
-		text += " once"
+		text, since = "Failed once", " at "
 	case count > 1 && !all:
 		text += fmt.Sprintf(" at least %d times", count)
 	case count > 1:
 		text += fmt.Sprintf(" %d times", count)
 	}
-	if when != nil && count == 1 {
-		text += " at " + when(m.FailingSince)
-	} else if when != nil {
-		text += " since " + when(m.FailingSince)
+	if when != nil {
+		text += since + when(m.FailingSince)
 	}
 	if reason != "" {
 		text += " (" + strings.TrimSuffix(document.Shorten(reason, maxReason), ".") + ")"
@@ -167,27 +207,6 @@ func reasonOf(a *model.Attempt) string {
 		return "no answer in time"
 	}
 	return cmp.Or(a.Reason, a.ErrorType)
-}
-
-// why tells why the last failure was final.
-func (s Shown) why(attempts []model.Attempt) []string {
-	m := &s.Record.Model
-	if len(attempts) == 0 {
-		return nil
-	}
-	last, end := &attempts[0], m.GivesUpAt()
-	switch {
-	case !end.IsZero() && !m.FinalFailureAt.Before(end) && m.Policy.DisabledReason == "":
-		return nil // the reason says so
-	case !end.IsZero() && !m.FinalFailureAt.Before(end):
-		return []string{"It had no success for " + document.FormatDurationInWords(m.Policy.GiveUpAfter) + "."}
-	case last.Exhausted:
-		return []string{"No retry is left."}
-	case last.Final:
-		return []string{"This failure is not retried."}
-	default:
-		return nil
-	}
 }
 
 // ended is the attempt whose end has decided when the model starts next; nil: something else has.

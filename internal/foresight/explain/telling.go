@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -23,13 +24,16 @@ func (s *Explanation) Tell() Telling {
 	blocker := stopped(s.m.ParkedBy)
 	hold := s.hold()
 	if hold != nil {
-		blocker = HeldText(hold, s.clock)
+		blocker = heldBy(hold, s.clock) + " (hold " + hold.ID + ")"
 	}
 	state := s.state(s.clock, s.Attempts, blocker)
 	if hold != nil && !s.m.Parked() {
 		state = append(state, words.Sentence(blocker))
 	}
-	return Telling{State: join(state), Next: join(s.tellNext()), Last: FreshnessText(s.m, s.clock), Act: act}
+	if hold != nil {
+		state = append(state, quote("Reason", hold.Reason)...)
+	}
+	return Telling{State: join(state), Next: join(append(s.tellNext(), s.ends()...)), Last: FreshnessText(s.m, s.clock), Act: act}
 }
 
 // Heading names the model, the time of what is told, and its zone.
@@ -37,10 +41,10 @@ func (s *Explanation) Heading() string {
 	return s.m.UID + " at " + s.clock(s.Now) + " (" + s.zone.String() + ")"
 }
 
-// Story is all that is told of the present: the model at a glance, then what counts it, stops it or may stop it.
+// Story is all that is told of the present: the state, the last success, what stops the model or may stop it, and what happens next.
 func (s *Explanation) Story() []string {
 	t := s.Tell()
-	return append([]string{t.State, t.Next, t.Last}, s.Stops()...)
+	return slices.Concat([]string{t.State, t.Last}, s.Stops(), []string{t.Next})
 }
 
 // FreshnessText tells of the last success of a model, and what its policy says to that.
@@ -49,13 +53,13 @@ func FreshnessText(m *model.Model, when func(time.Time) string) string {
 	if !m.LastSuccessAt.IsZero() {
 		text = "Last success at " + when(m.LastSuccessAt) + "."
 	}
-	switch {
-	case m.Freshness == model.FreshnessStale:
+	switch m.Freshness {
+	case model.FreshnessStale:
 		return text + " Stale since " + when(m.StaleAt) + "."
-	case m.Freshness == model.FreshnessLate:
-		return text + " It is late, and stale at " + when(m.StaleAt) + "."
-	case m.Freshness == model.FreshnessNever:
-		return text + " Its policy expects a success before " + when(m.StaleAt) + "."
+	case model.FreshnessLate:
+		return text + " It is late already, and becomes stale at " + when(m.StaleAt) + "."
+	case model.FreshnessNever:
+		return "Its policy expects a first success before " + when(m.StaleAt) + "."
 	default:
 		return text
 	}

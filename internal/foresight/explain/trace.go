@@ -3,10 +3,8 @@ package explain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
@@ -68,70 +66,18 @@ func (s *Explanation) traced(attempt *model.Attempt) string {
 
 // timing tells how the time of the retry came about, in the order in which it was decided.
 func (s *Explanation) timing(attempt *model.Attempt, refresh string) string {
-	parts := []string{"delay " + document.FormatDuration(attempt.Delay)}
+	text := "delay " + document.FormatDuration(attempt.Delay)
 	if attempt.Jitter != 0 {
-		parts[0] += ", jitter " + signed(attempt.Jitter)
+		text += ", jitter " + document.FormatDuration(attempt.Jitter.Round(time.Second))
 	}
-	retry, planned := attempt.RetryAt, attempt.PlannedAt
-	switch attempt.Overlap {
-	case policy.NonePlanned:
-		parts = append(parts, s.clock(retry)+", with none planned")
-	case policy.Same:
-		parts = append(parts, s.clock(retry)+" is planned itself ("+string(attempt.Overlap)+")")
-	default:
-		parts = append(parts, s.position(attempt.Overlap, retry, planned))
+	text += "; " + s.clock(attempt.RetryAt)
+	if planned := attempt.PlannedAt; attempt.Overlap == policy.NonePlanned {
+		text += ", with none planned"
+	} else {
+		text += ", planned " + s.clock(planned) + " (" + string(attempt.Overlap) + ")"
 	}
-	switch at := attempt.RefreshAt; {
-	case at.Equal(retry) || at.Equal(planned):
-		parts = append(parts, s.m.Policy.AlignmentName()+": "+refresh)
-	default: // something else overruled both
-		parts = append(parts, refresh+": "+attempt.Why)
+	if at := attempt.RefreshAt; at.Equal(attempt.RetryAt) || at.Equal(attempt.PlannedAt) {
+		return text + "; " + s.m.Policy.AlignmentName() + ": " + refresh
 	}
-	return strings.Join(parts, "; ")
-}
-
-// position says how a retry lies to the planned refresh. Which timeout was in force then nobody has written down; the one of
-// now is left out where it contradicts what was found then.
-func (s *Explanation) position(overlap policy.Overlap, retry, planned time.Time) string {
-	timeout := s.m.Policy.Timeout
-	end := retry.Add(timeout)
-	side := map[bool]string{true: "after", false: "before"}
-	text := s.clock(retry)
-	switch {
-	case overlap == policy.OverlapsEnd || overlap == policy.After:
-		return fmt.Sprintf("%s is after planned %s (%s)", text, s.clock(planned), overlap)
-	case timeout == 0 || end.After(planned) != (overlap == policy.OverlapsStart):
-		return fmt.Sprintf("%s, planned %s (%s)", text, s.clock(planned), overlap)
-	case end.Equal(planned):
-		return fmt.Sprintf("%s would end %s, exactly when planned (%s)", text, s.clock(end), overlap)
-	default:
-		return fmt.Sprintf("%s would end %s, %s planned %s (%s)", text, s.clock(end), side[end.After(planned)], s.clock(planned), overlap)
-	}
-}
-
-// InLine tells how many are taken before a model, and how fast they go.
-func InLine(place store.QueuePosition) string {
-	text := words.ShortOrdinal(place.No) + " in line"
-	if wait := place.Wait(); wait > 0 {
-		text += ", about " + document.FormatDurationInWords(max(wait.Round(time.Second), time.Second))
-	}
-	return text
-}
-
-// signed is a duration with its sign and two digits for each lower unit: +1m04s.
-func signed(d time.Duration) string {
-	sign := "+"
-	if d < 0 {
-		sign, d = "-", -d
-	}
-	d = d.Round(time.Second)
-	hours, minutes, seconds := d/time.Hour, d/time.Minute%60, d/time.Second%60
-	switch {
-	case hours > 0:
-		return fmt.Sprintf("%s%dh%02dm%02ds", sign, hours, minutes, seconds)
-	case minutes > 0:
-		return fmt.Sprintf("%s%dm%02ds", sign, minutes, seconds)
-	default:
-		return fmt.Sprintf("%s%ds", sign, seconds)
-	}
+	return text + "; " + refresh + ": " + attempt.Why // something else overruled both
 }
