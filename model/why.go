@@ -55,7 +55,7 @@ func (w why) behind(condition string) string {
 	if w.held > 0 {
 		return addFitting(condition+"queue circuit open: retry"+afterText(w.held.Round(time.Second)), ", not disabled")
 	}
-	retry, failures, moved := "retry "+strconv.Itoa(w.k), " after "+words.Count(w.k, "failure", "failures"), ""
+	retry, moved := "retry "+strconv.Itoa(w.k), ""
 	if w.retries != policy.Unlimited {
 		retry += ofRetries + strconv.Itoa(w.retries)
 	}
@@ -68,9 +68,9 @@ func (w why) behind(condition string) string {
 	case retryReplaced:
 		return addFitting(condition+retry+" at once", ", no answer until planned")
 	case exhaustedPlanned:
-		return addFitting(condition+"waits for planned"+failures, moved)
+		return addFitting(condition+"waits for planned"+w.failures(), moved)
 	case exhaustedReplaced:
-		return condition + "planned is due now" + failures
+		return condition + "planned is due now" + w.failures()
 	case windowEnds:
 		return condition + givesUpText(w.window)
 	case notRetryable:
@@ -78,15 +78,17 @@ func (w why) behind(condition string) string {
 	case windowEnded:
 		return condition + disabledBecause + noSuccessText(w.window)
 	case exhausted:
-		return addFitting(condition+"disabled"+failures, ", no retry left")
+		return addFitting(condition+"disabled"+w.failures(), ", no retry left")
 	case exhaustedNonePlanned:
-		return addFitting(condition+"disabled"+failures, ", nothing planned")
+		return addFitting(condition+"disabled"+w.failures(), ", nothing planned")
 	case retryNeverPlanned:
 		return condition + disabledBecause + "nothing planned to wait for"
 	default:
 		return w.timing(condition+retry, moved)
 	}
 }
+
+func (w why) failures() string { return " after " + words.Count(w.k, "failure", "failures") }
 
 // timing says when a retry starts, and why then and not when it is planned.
 func (w why) timing(retry, moved string) string {

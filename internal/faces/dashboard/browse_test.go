@@ -60,28 +60,18 @@ func TestAModelIsRunAndHeldByTheKeyboardAlone(t *testing.T) {
 	f := liveFleet(t, Config{})
 	tab := browser.Open(t)
 	tab.Go(f.url("models"))
-	focus := func(name string) {
-		t.Helper()
-		for range 60 {
-			tab.Keys("\t")
-			if browser.Eval[bool](tab, `[document.activeElement.innerText, document.activeElement.id].includes(`+browser.Quote(name)+`)`) {
-				outline := browser.Eval[string](tab, "getComputedStyle(document.activeElement).outlineStyle")
-				failIf(t, outline == "none", "%s: expected a mark that it has the focus, found none", name)
-				return
-			}
-		}
-		t.Fatalf("expected to reach %q by the key Tab in\n%s", name, tab.Text())
-	}
-	focus("Skip to content")
+	tab.TabTo("Skip to content")
 	tab.Keys("\r")
-	focus("tbl_1")
+	tab.TabTo("tbl_1")
 	tab.KeysFollow("\r")
-	focus("Run now")
+	tab.TabTo("Run now")
 	tab.KeysFollow("\r")
 	testkit.Eventually(t, "an attempt", func() bool { return f.Attempt("tbl_1") != "" })
-	focus("hold-reason")
+	tab.TabTo("Hold…")
+	tab.Keys("\r")
+	tab.TabTo("hold-reason")
 	tab.Keys("by keys")
-	focus("Hold")
+	tab.TabTo("Hold")
 	tab.KeysFollow("\r")
 	holds, err := f.queue.Fleet().Holds(t.Context())
 	failIf(t, err != nil || len(holds) != 1 || holds[0].Reason != "by keys", "expected a hold, found %+v, %v", holds, err)
