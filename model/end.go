@@ -106,7 +106,7 @@ func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decisio
 	next.FingerprintID = decision.Fingerprint.ID()
 	v := m.afterFailure(next, failure, now)
 	next.AttemptNo, next.NotBefore = v.attemptNo, v.notBefore
-	next.wait(v.at, v.cause, v.why.String())
+	next.wait(v.at, v.cause, v.why.behind(""))
 	decision.Exhausted, decision.Held, decision.PolicyError = v.exhausted, v.why.held > 0, v.policyError
 	decision.why = v.why
 	if v.final {

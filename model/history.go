@@ -185,7 +185,7 @@ func (a *Attempt) expectedWhy(retries int) string {
 	return why{
 		basis: retryAfterDelay, k: a.AttemptNo, retries: retries, delay: a.Delay, jitter: a.Jitter,
 		overlap: a.Overlap, plannedFirst: a.RefreshAt.Equal(a.PlannedAt) && !a.RefreshAt.Equal(a.RetryAt),
-	}.String()
+	}.behind("")
 }
 
 // retries reads from Why how many retries the policy allows; false: Why is not the expected text.

@@ -47,15 +47,18 @@ const (
 	retryNeverPlanned
 )
 
-// String is refresh_why. It is read in Redis by people who may know nothing else of refreshd.
-func (w why) String() string { return w.behind("") }
-
-// behind is the text behind the condition under which it comes so. Of a long one it leaves out what says least.
+// behind is refresh_why, behind the condition under which it comes so. It is read in Redis by people who may know nothing else of refreshd. Of a
+// long one it leaves out what says least.
 func (w why) behind(condition string) string {
 	if w.held > 0 {
-		return addFitting(condition+"queue circuit open: retry"+afterText(w.held.Round(time.Second)), ", not disabled")
+		return addFitting(condition+"queue circuit open: retry after "+shortDuration(w.held.Round(time.Second)), ", not disabled")
 	}
-	retry, moved := "retry "+strconv.Itoa(w.k), ""
+	retry, after, moved := "retry "+strconv.Itoa(w.k), " at once", ""
+	if w.jitter != 0 {
+		after = " after about " + shortDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+	} else if w.delay > 0 {
+		after = " after " + shortDuration(w.delay)
+	}
 	if w.retries != policy.Unlimited {
 		retry += ofRetries + strconv.Itoa(w.retries)
 	}
@@ -84,36 +87,29 @@ func (w why) behind(condition string) string {
 	case retryNeverPlanned:
 		return condition + disabledBecause + "nothing planned to wait for"
 	default:
-		return w.timing(condition+retry, moved)
+		return addFitting(condition+retry, w.timing(after, moved)...)
 	}
 }
 
 func (w why) failures() string { return " after " + words.Count(w.k, "failure", "failures") }
 
-// timing says when a retry starts, and why then and not when it is planned.
-func (w why) timing(retry, moved string) string {
-	text, asked, failed := retry+afterText(w.delay), "", ""
-	switch {
-	case w.ownTime:
-		text = retry + " when the policy says"
-	case w.inWindow:
-		text = retry + " when its window opens"
-	case w.jitter != 0:
-		text = retry + " after about " + shortDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
-	}
+// timing says when a retry starts, and in clauses why then and not when it is planned.
+func (w why) timing(after, moved string) []string {
+	asked, failed, reason := "", "", ", in place of planned"
 	if w.asked {
 		asked = ", as the worker asked"
 	}
 	if w.policyError {
 		failed = ", policy_error"
 	}
-	if w.plannedFirst {
-		return addFitting(retry+" waits for planned", failed, moved, map[policy.Overlap]string{
-			policy.Before: ", as the policy says", policy.OverlapsStart: ", would overlap", policy.Same: ", at the same time",
-			policy.OverlapsEnd: ", which comes first", policy.After: ", which comes first",
-		}[w.overlap])
+	switch {
+	case w.plannedFirst:
+		return []string{" waits for planned", failed, moved, plannedFirst[w.overlap]}
+	case w.ownTime:
+		after = " when the policy says"
+	case w.inWindow:
+		after = " when its window opens"
 	}
-	reason := ", in place of planned"
 	switch {
 	case w.overlap == policy.NonePlanned, w.ownTime:
 		reason = ""
@@ -122,7 +118,13 @@ func (w why) timing(retry, moved string) string {
 	case w.overlap == policy.OverlapsStart:
 		reason = ", may overlap planned"
 	}
-	return addFitting(text, failed, asked, reason)
+	return []string{after, failed, asked, reason}
+}
+
+// plannedFirst says why the planned refresh goes before the retry.
+var plannedFirst = map[policy.Overlap]string{
+	policy.Before: ", as the policy says", policy.OverlapsStart: ", would overlap", policy.Same: ", at the same time",
+	policy.OverlapsEnd: ", which comes first", policy.After: ", which comes first",
 }
 
 const (

@@ -64,7 +64,7 @@ func TestAWhyIsReadWithoutKnowingWhoWroteIt(t *testing.T) {
 	} {
 		w := retry
 		change(&w)
-		if got := w.String(); got != want {
+		if got := w.behind(""); got != want {
 			t.Errorf("expected %q, found %q", want, got)
 		}
 	}

@@ -121,7 +121,7 @@ policy: mine
 	tab.AwaitText("success")
 	logTime("the first success, with a look at the pages and the mail")
 	me.prints("last_success_at", "redis-cli", "-p", port, "HKEYS", "bigtables:model:my_table")
-	requireMail(t, mail, 2, "my_table", "recovered")
+	requireMail(t, mail, 2, "my_table", "works again")
 	me.run(me.refreshd, "doctor")
 	tab.Leave()
 }

@@ -15,17 +15,17 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/long"
 )
 
-// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed every twenty seconds.
+// The fleet of the operator: many hosts with as many feeds each, all of which are refreshed every forty seconds.
 const (
 	hosts    = 100
 	perHost  = 100
-	everyRun = "FREQ=SECONDLY;INTERVAL=20"
+	everyRun = "FREQ=SECONDLY;INTERVAL=40"
 )
 
 const fleetPolicy = `name: hosted
-timeout: 10s
+timeout: 2m
 retries: [1s, 1s, next]
-spread: 20s
+spread: 40s
 circuit: {key: "{label.host}", open_after: 5 of 10, probe: 2s}
 `
 
