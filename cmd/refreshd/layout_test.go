@@ -13,7 +13,7 @@ func TestADispatcherAndAPollerRaiseTheLayoutOfAQueueAndNothingElseDoes(t *testin
 			c, redis := at(t, server), server.Client(t)
 			c.env["REFRESHD_QUEUE"] = daemon
 			c.save(daemon, "m", `{}`)
-			for _, command := range [][]string{{"stats"}, {"model", "run", "m"}, {"doctor", "--repair"}, {"worker", "--http", "http://127.0.0.1:1", "--for", "1ms"}} {
+			for _, command := range [][]string{{"stats"}, {"model", "run", "m"}, {"doctor", "--repair"}, {"worker", "--http", "http://127.0.0.1:1", "--for", "1ms"}, {"model", "disable", "m"}} {
 				c.do(command...)
 			}
 			expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")

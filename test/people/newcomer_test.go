@@ -103,7 +103,7 @@ policy: mine
 	me.run(me.refreshd, "model", "run", "my_table")
 
 	// It fails: on screen, in redis-cli, in the browser, and by mail to the owner.
-	const reason = "Your feed answers with HTTP 404."
+	const reason = "Your feed answers with HTTP 404"
 	me.prints(reason, me.refreshd, "explain", "my_table")
 	logTime("the failure and its reason")
 	me.prints(reason, "redis-cli", "-p", port, "HGET", "bigtables:model:my_table", "refresh_disabled_user_friendly_reason")
