@@ -2,7 +2,6 @@ package definitions
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -10,26 +9,43 @@ import (
 
 // CompareModels lists the fields in which a definition differs from what is stored, field by field also in a payload and in a policy that a model
 // has alone.
-func CompareModels(before, after *model.Model) []Difference {
-	return CompareFields("", definedFields(before), definedFields(after))
+func CompareModels(before, after *model.Model) (changes []Difference) {
+	differ := func(field, was, is string) {
+		if was != is {
+			changes = append(changes, Difference{Field: field, Old: textOrNil(was), New: textOrNil(is)})
+		}
+	}
+	differ("rrule", before.Rule, after.Rule)
+	differ("timezone", before.Timezone, after.Timezone)
+	differ("dtstart", before.Dtstart, after.Dtstart)
+	if policy.IsInline(before.PolicyName) && policy.IsInline(after.PolicyName) {
+		for _, d := range Compare(before.Policy, after.Policy) {
+			d.Field = "policy." + d.Field
+			changes = append(changes, d)
+		}
+	} else {
+		differ("policy", before.PolicyKey(), after.PolicyKey())
+	}
+	changes = append(changes, CompareFields("labels.", labelFields(before.Labels), labelFields(after.Labels))...)
+	return append(changes, CompareFields("payload.", payloadFields(before.Payload), payloadFields(after.Payload))...)
 }
 
-func definedFields(m *model.Model) map[string]any {
-	fields, payload := map[string]any{"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyKey()}, map[string]any{}
-	maps.DeleteFunc(fields, func(_ string, value any) bool { return value == "" })
-	for name, value := range m.Labels {
-		fields["labels."+name] = value
+func textOrNil(value string) any {
+	if value == "" {
+		return nil
 	}
-	_ = json.Unmarshal([]byte(m.Payload), &payload) // what is stored by hand and no object differs in all fields
-	for name, value := range payload {
-		fields["payload."+name] = value
+	return value
+}
+
+func labelFields(of map[string]string) map[string]any {
+	fields := make(map[string]any, len(of))
+	for name, value := range of {
+		fields[name] = value
 	}
-	if policy.IsInline(m.PolicyName) {
-		delete(fields, "policy")
-		for name, value := range canonicalFields(m.Policy) {
-			fields["policy."+name] = value
-		}
-		delete(fields, "policy.name") // a digest
-	}
+	return fields
+}
+
+func payloadFields(canonical string) (fields map[string]any) {
+	_ = json.Unmarshal([]byte(canonical), &fields) // what is stored by hand and no object differs in all fields
 	return fields
 }

@@ -114,7 +114,7 @@ func readPolicyEdit(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.Differences, e.Checked, e.Form.Text, e.Impact = would.Differences, true, text.Text, e.impact(would.Plan)
+	e.Differences, e.Checked, e.Text, e.Impact = would.Differences, true, text.Text, e.impact(would.Plan)
 	return e, e.playWeek(ctx, req, e.Play)
 }
 
