@@ -49,7 +49,7 @@ func (l *modelList) Filter() string {
 var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
-	list := &modelList{Text: strings.TrimSpace(req.get("l")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
+	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
 	switch list.Sort {
 	case "", listing.SortDue, listing.SortFailing:
 	default:
@@ -69,7 +69,7 @@ func readModels(ctx context.Context, req *request) (any, error) {
 		err = list.show(ctx, req, found, 0, &stats)
 	}
 	if other := slices.IndexFunc(found, func(r reading) bool { return r.Count > 0 }); err == nil && len(list.Rows) == 0 && other > 0 {
-		list.Next, list.Searched = "", false
+		list.Next, list.Searched, list.Sort = "", false, req.get("sort")
 		err = list.show(ctx, req, found, other, &stats)
 	}
 	list.addChips(&stats)
@@ -106,7 +106,7 @@ func (l *modelList) show(ctx context.Context, req *request, found []reading, i i
 	if errors.Is(err, errFull) {
 		err = nil
 	}
-	if l.First && l.Next == "" && l.Shown.Selector != "" {
+	if l.First && l.Next == "" && l.Shown.Selector != "" && (l.Sort == "" || onlyDue) {
 		l.Shown.Count = int64(len(l.Rows))
 	}
 	return err

@@ -75,6 +75,7 @@ func TestWhateverIsTypedIsLookedForAndNeverRefused(t *testing.T) {
 			"unavail":             "Shown: 1 model failing because of",
 			"scheduled tenant=t0": "Shown: 10 models with status=scheduled,tenant=t0.",
 			"nothing of the kind": "Nothing is known of nothing of the kind.",
+			"\xff":                "Nothing is known of \uFFFD.",
 			"<b>":                 "Nothing is known of &lt;b&gt;.",
 			"status=fialing":      `l=status%3Dfailing">models with status=failing</a>`,
 		} {
