@@ -35,7 +35,7 @@ func (d *Dashboard) session(r *http.Request) session {
 }
 
 // key is the same for all who are shown the same.
-func (s *session) key() string { return fmt.Sprint(s.readOnly, s.zone, " ") }
+func (s *session) key() string { return fmt.Sprint(s.readOnly, s.zone != nil, s.zone, " ") }
 
 // formToken is another text for each page, as what is the same in many compressed pages can be guessed by their lengths.
 func (d *Dashboard) formToken() string {

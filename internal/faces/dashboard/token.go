@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -30,11 +31,11 @@ func validateTokens(tokens []Token) error {
 	for _, token := range tokens {
 		switch {
 		case len(token.Text) < minToken:
-			return fmt.Errorf("token: expected at least %d bytes, found %d, of %s", minToken, len(token.Text), token.Name)
+			return fmt.Errorf("token: expected at least %d bytes, found %d", minToken, len(token.Text))
 		case token.Name == "" || token.Name != document.Shorten(token.Name, model.MaxBy):
 			return fmt.Errorf("token: expected a name of at most %d bytes, found %s", model.MaxBy, document.Found(token.Name))
 		case names[token.Name] || texts[token.Text]:
-			return fmt.Errorf("token: expected each name and each token once, found those of %s again", token.Name)
+			return errors.New("token: expected each name and each token once, found one again")
 		}
 		names[token.Name], texts[token.Text] = true, true
 	}
@@ -47,8 +48,7 @@ func ReadTokens(file, text string) (alone string, tokens []Token, err error) {
 		return "", nil, fmt.Errorf("%s: expected a token, found nothing", file)
 	}
 	roles := map[string]bool{string(acl.Viewer): true, string(acl.Operator): false}
-	first, _, _ := strings.Cut(text, " ")
-	if _, is := roles[first]; !is && !strings.Contains(text, "\n") {
+	if _, is := roles[strings.Fields(text)[0]]; !is && !strings.Contains(text, "\n") {
 		return text, nil, nil
 	}
 	for i, line := range strings.Split(text, "\n") {
@@ -69,6 +69,9 @@ func ReadTokens(file, text string) (alone string, tokens []Token, err error) {
 			return "", nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
 		}
 		tokens = append(tokens, token)
+	}
+	if len(tokens) == 0 {
+		return "", nil, fmt.Errorf("%s: expected a token, found comments alone", file)
 	}
 	return "", tokens, nil
 }

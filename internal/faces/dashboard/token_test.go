@@ -108,10 +108,12 @@ func TestAFileOfTokensIsReadOrRefusedAndNeverTold(t *testing.T) {
 		"one role":        {"viewer vera 0123456789abcdef\n", "", []string{"vera true"}, ""},
 		"a long name":     {"viewer " + long + " 0123456789abcdef", "", []string{document.Shorten(long, model.MaxBy) + " true"}, ""},
 		"nothing":         {" \n", "", nil, "f: expected a token, found nothing"},
+		"comments alone":  {"# a\n# b", "", nil, "f: expected a token, found comments alone"},
+		"tabs":            {"viewer\tvera\t0123456789abcdef", "", []string{"vera true"}, ""},
 		"no role":         {"viewer vera 0123456789abcdef\nadmin eve 1123456789abcdef", "", nil, "f:2: expected ROLE NAME TOKEN with the role viewer or operator, found another"},
 		"two bare tokens": {"0123456789abcdef\n1123456789abcdef", "", nil, "f:1: expected ROLE NAME TOKEN, found 1 word"},
-		"too short":       {"operator olaf 0123456789", "", nil, "f:1: token: expected at least 16 bytes, found 10, of olaf"},
-		"a name twice":    {"viewer vera 0123456789abcdef\noperator vera 1123456789abcdef", "", nil, "f:2: token: expected each name and each token once, found those of vera again"},
+		"too short":       {"operator olaf 0123456789", "", nil, "f:1: token: expected at least 16 bytes, found 10"},
+		"a name twice":    {"viewer vera 0123456789abcdef\noperator vera 1123456789abcdef", "", nil, "f:2: token: expected each name and each token once, found one again"},
 		"a token twice":   {"viewer vera 0123456789abcdef\noperator olaf 0123456789abcdef", "", nil, "f:2: token: expected each name"},
 	} {
 		alone, tokens, err := ReadTokens("f", test.text)
