@@ -44,7 +44,7 @@ func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.
 	case len(sources) > 1:
 		return source, refuse("", "one policy", "several")
 	}
-	if e.Name == "" && sources[0].Policy.Name != policy.DefaultName {
+	if e.Name == "" {
 		_, stored, err := o.Queue.Parts[0].Report().PolicyText(ctx, sources[0].Policy.Name)
 		if err != nil || stored {
 			return source, cmp.Or(err, refuse("name", "one that is not stored yet", document.Found(sources[0].Policy.Name)))

@@ -121,11 +121,17 @@ func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 
 // ReplacePolicy stores a policy if its name still has the text that PolicyText has told, or "" for none: else it returns ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
+	var first error // what the first part answers holds for all
 	return q.write(func(part *Store) error {
-		if part != q.Parts[0] {
+		switch {
+		case part == q.Parts[0]:
+			first = part.Fleet().putPolicy(ctx, p, func(stored string) bool { return stored == was })
+			return first
+		case first != nil:
+			return nil
+		default:
 			return part.Fleet().PutPolicy(ctx, p)
 		}
-		return part.Fleet().putPolicy(ctx, p, func(stored string) bool { return stored == was })
 	})
 }
 
@@ -254,7 +260,7 @@ func storedText(name, text string) string {
 	return string(canonical)
 }
 
-// CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and nothing is counted.
+// CountPolicies counts the models that use each policy, unless a part has more than so many models: then all is false, and the counts say nothing.
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -332,4 +333,25 @@ func TestASaveWritesItsPolicyAnewWhenItWasForgottenMeanwhile(t *testing.T) {
 			t.Errorf("expected its policy, found %q, %s", m2.Fault, m2.Policy.Timeout)
 		}
 	})
+}
+
+func TestAPolicyThatWasChangedMeanwhileIsReplacedInNoPart(t *testing.T) {
+	b, q := newBench(t, testkit.Miniredis(t)), &Queue{Name: "{q}"}
+	for i := range 2 {
+		part, err := New(b.Clients, Config{Queue: fmt.Sprintf("{q:%d}", i)})
+		must(t, err)
+		q.Parts = append(q.Parts, part)
+	}
+	hourly := func(timeout time.Duration) policy.Policy {
+		p := policy.Default()
+		p.Name, p.Timeout = "hourly", timeout
+		return p
+	}
+	must(t, q.Fleet().ReplacePolicy(t.Context(), hourly(time.Minute), ""))
+	err := q.Fleet().ReplacePolicy(t.Context(), hourly(time.Hour), "what somebody read before")
+	failIf(t, !errors.Is(err, ErrPolicyChanged), "expected it refused, found %v", err)
+	for _, part := range q.Parts {
+		text, _, err := part.Report().PolicyText(t.Context(), "hourly")
+		failIf(t, err != nil || !strings.Contains(text, `"timeout":"1m"`), "%s: expected the first policy, found %s, %v", part.Keys.Queue, text, err)
+	}
 }
