@@ -16,12 +16,16 @@
 -- ARGV[6] most entries to move
 -- ARGV[7..] entries to drop, because nobody is to work on them any more
 -- Returns how many entries were moved; -1: the owner is alive or already forgotten
--- include: clock, check
+-- include: clock, types
 local processes, entries, target, orders = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, owner, lease, found = tonumber(clock(ARGV[1])), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local adopter, most = ARGV[5], tonumber(ARGV[6])
 
--- Check
+-- Check. What nobody can ask of a pool keeps nothing from others.
+local wrong, unfit = wrong_type(header_types)
+if unfit[1] or unfit[2] or unfit[3] then
+  return wrong
+end
 local seen = tonumber(redis.call('ZSCORE', processes, owner) or '')
 local alive = lease and seen and now - lease < seen and seen <= now
 if alive or found and found ~= seen or lease and not seen then --@ expired
@@ -45,8 +49,8 @@ for _ = 1, moved do
 end
 if redis.call('LLEN', entries) == 0 then --@ forget
   redis.call('ZREM', processes, owner)
-  if adopter == '' and most > 0 then -- a poller has none
-    redis.pcall('HDEL', orders, owner)
+  if adopter == '' and most > 0 and not unfit[4] then -- a poller has none
+    redis.call('HDEL', orders, owner)
   end
 end
 return moved

@@ -118,6 +118,9 @@ func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string
 			}
 		}
 		states, err := part.Report().PoolStates(ctx, names, limit)
+		if err != nil {
+			return err
+		}
 		entries, uids := map[string]*WorkerPool{}, []string(nil)
 		for i, state := range states {
 			pool := pools[i]
@@ -131,7 +134,7 @@ func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string
 				}
 			}
 		}
-		return cmp.Or(err, each(part, entries, uids))
+		return each(part, entries, uids)
 	})
 }
 
@@ -211,15 +214,22 @@ func OrderPools(ctx context.Context, o Operator, verb, name string) ([]*WorkerPo
 	if err != nil {
 		return nil, err
 	}
+	known := false // by any part: a pool hears of it from there
 	err = o.Queue.Each(func(part *store.Store) error {
 		now, err := part.Now(ctx)
 		for _, pool := range asked {
-			if err == nil { // one that is not known in this part hears of it from the others
-				_, err = part.Fleet().OrderPool(ctx, pool.Name, store.PoolOrder{Verb: verb, By: o.By}, now)
+			if err == nil {
+				var is bool
+				is, err = part.Fleet().OrderPool(ctx, pool.Name, store.PoolOrder{Verb: verb, By: o.By}, now)
+				known = known || is
 			}
 		}
 		return err
 	})
+	if err == nil && !known {
+		err = fmt.Errorf("%s: expected a worker that is there, found that it has gone", document.OneLine(name))
+		return nil, remedy.For(err, remedy.ListWorkers, name)
+	}
 	for _, pool := range asked {
 		pool.Order, pool.OrderBy = verb, o.By
 	}

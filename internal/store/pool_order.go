@@ -68,8 +68,9 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 	for i := range owners {
 		states[i] = PoolState{Order: readPoolOrder(orders[i].Val()), Taken: counts[i].Val()}
 		for _, raw := range lists[i].Val() {
-			entry, _ := s.Wire().ParseEntry(raw) // what cannot be read is nobody's attempt
-			states[i].Entries = append(states[i].Entries, entry)
+			if entry, err := s.Wire().ParseEntry(raw); err == nil { // what cannot be read is nobody's attempt
+				states[i].Entries = append(states[i].Entries, entry)
+			}
 		}
 	}
 	return states, nil

@@ -97,6 +97,11 @@ func TestAPoolWithAnOrderTakesNothingNewAndHearsOfItWithEachHeartbeat(t *testing
 			call: func(b *bench) any { return b.Resign(b.t.Context(), "w1") }, says: nil, want: keys{":orders": hash{"w1": "stop ann"}},
 		},
 		{
+			name: "orders that are no hash keep nothing of a dead pool from others", call: requeues, says: 1,
+			seed: and(inFlight(1), keys{":taken:w1": inputEntries(1), ":workers": scores{"w1": 7}, ":orders": "text"}),
+			want: and(inFlight(1), keys{"-input": inputEntries(1), ":orders": "text"}),
+		},
+		{
 			name: "a state tells the order, how much is in hand, and the first of it", seed: and(ordered, keys{":taken:w1": inputEntries(3)}),
 			call: func(b *bench) any {
 				states, err := b.Report().PoolStates(b.t.Context(), []string{"w1", "w2"}, 2)
