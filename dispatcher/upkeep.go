@@ -51,12 +51,11 @@ func (d *Dispatcher) noteHour(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	err := d.store.NoteHour(ctx, due.Now)
-	_, misfit := store.Misfit(err)
-	if refused := store.Refused(err); refused || misfit || err == nil { // else the next round tries again
+	if err == nil || store.Answered(err) { // else the next round tries again
 		d.hour = hour
-		if refused { // it was made by an older release
-			return nil
-		}
+	}
+	if store.Refused(err) { // it was made by an older release
+		return nil
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-// why holds the facts behind a decision of the failure rule. String renders refresh_why.
+// why holds the facts behind a decision of the failure rule. behind renders refresh_why.
 type why struct {
 	basis      basis
 	k, retries int           // failures in this cycle; retries that the policy allows, or policy.Unlimited

@@ -85,6 +85,9 @@ func (o Operator) BeginBulk(ctx context.Context, r BulkRequest) (id string, err 
 	case wish.Action == model.BulkRemove:
 		return "", confirm("models are removed")
 	}
+	if err = o.Queue.RequireWhole(); err != nil {
+		return "", err
+	}
 	if id, err = o.Queue.Fleet().BeginNewBulk(ctx, wish); err != nil {
 		err = remedy.For(err, remedy.CancelBulk, id)
 	}

@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,9 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bul
 		return store.HoldSum{}, "", refused(err)
 	}
 	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
+		if _, is := errors.AsType[*document.Error](err); is { // nothing has begun
+			return store.HoldSum{}, "", err
+		}
 		return store.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)
 	}
 	if r.Cancel {

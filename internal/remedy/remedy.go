@@ -48,15 +48,15 @@ const aName = "<name>"
 // say tells each remedy in the words of each face. <name> is what the refusal is about. Empty: the face cannot meet this refusal.
 var say = [Remedies][Faces]string{
 	ReplaceAttempt: {
-		"To replace it: refreshd model run <name> --force", `To replace it, press "Run now, superseding what runs".`,
+		"To replace it: refreshd model run <name> --force", `To replace it, open "Supersede…" and press "Run now, superseding what runs".`,
 		`To replace it, send "force": true.`, "To replace it, pass force to Run.",
 	},
 	EnableByRun: {
-		"To enable and run it: refreshd model run <name> --force", `To enable and run it, press "Run now, superseding what runs".`,
+		"To enable and run it: refreshd model run <name> --force", `To enable it, press "Enable".`,
 		`To enable and run it, send "force": true.`, "To enable and run it, pass force to Run.",
 	},
 	FindModel:        {CommandLine: "To see all models: refreshd model ls", Dashboard: `The page "Models" shows all models.`, Client: "To save it, call Put."},
-	ConfirmMany:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first.", Dashboard: "If you mean it, confirm how many models it is about."},
+	ConfirmMany:      {CommandLine: "If you mean it, add --yes. Add --dry-run to count them first."},
 	WatchBulk:        {CommandLine: "The bulk goes on: refreshd bulk show <name> tells how far it is. To end it: refreshd bulk cancel <name>"},
 	CancelBulk:       {CommandLine: "It may have begun. To end it: refreshd bulk cancel <name>", Dashboard: `It may have begun. To end it, press "Cancel" on the page "Steering".`},
 	EndHold:          {CommandLine: "It may have begun in some parts. To end it: refreshd release <name>", Dashboard: `It may have begun in some parts. To end it, press "Release" on the page "Steering".`},
@@ -64,7 +64,7 @@ var say = [Remedies][Faces]string{
 	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
 	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
 	ListWorkers:      {CommandLine: "To see all workers: refreshd worker ls", Dashboard: `The page "Running" shows all workers.`},
-	ShowFailures:     {CommandLine: "To see them: refreshd failures show <name>.", Dashboard: `The page "Failures" shows them.`},
+	ShowFailures:     {CommandLine: "To see them: refreshd failures show <name>", Dashboard: `The page "Failures" shows them.`},
 }
 
 // Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Of.

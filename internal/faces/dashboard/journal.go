@@ -52,6 +52,7 @@ var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
 		model.EventRemove: "removed", model.EventImport: "imported", model.EventCancel: "took back the attempt of",
+		"worker_quiet": "asked to be quiet:", "worker_stop": "asked to stop:", "worker_resume": "asked to go on:",
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
@@ -129,6 +130,9 @@ func readJournal(ctx context.Context, req *request) (any, error) {
 
 // findBulks says of what was done to several models which filter picked them, as far as bulks are known: for a day.
 func (j *journal) findBulks(ctx context.Context, req *request) error {
+	if !slices.ContainsFunc(j.Rows, func(row journalRow) bool { return row.Models > 1 }) {
+		return nil
+	}
 	bulks, err := req.operator.Bulks(ctx)
 	for i := range j.Rows {
 		row := &j.Rows[i]

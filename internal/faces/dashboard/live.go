@@ -126,7 +126,7 @@ func (s *streams) follow(ctx context.Context, one *subscription, change <-chan s
 		begun := s.clock()
 		if fragments, err := read(ctx); err == nil {
 			s.publish(one, fragments)
-		} else {
+		} else if statusOf(err) >= http.StatusInternalServerError { // else it stays so until the queue changes
 			change = nil
 		}
 		backoff.Rest(ctx, max(s.tick, restFactor*s.clock().Sub(begun)), nil)

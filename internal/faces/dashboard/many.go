@@ -12,7 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-var manyPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "many", read: readMany}
+var manyPage = page{path: "models/all", title: "All models that a filter shows", under: "models", file: "many", read: readMany, edits: true}
 
 // manyActions are what can be done to all models that a filter shows.
 var manyActions = []string{string(model.BulkRun), string(model.BulkEnable), string(model.BulkDisable), string(model.CommandHold)}

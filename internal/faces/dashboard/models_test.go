@@ -154,7 +154,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		const page, model = "model?uid=a", home + "model/"
 		expect(t, d.submit(page, "model/run"), "a was asked for. Due.")
 		d.start()
-		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: an attempt is queued or running. To replace it, press &#34;Run now, superseding what runs&#34;.`)
+		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: an attempt is queued or running. To replace it, open &#34;Supersede…&#34; and press &#34;Run now, superseding what runs&#34;.`)
 		before := d.Attempt("a")
 		d.submit(page, "model/run", "force", "yes")
 		d.start()

@@ -22,6 +22,8 @@ const (
 	planSlots = 144
 	// planKept is how long a plan is shown before another is computed, if somebody looks.
 	planKept = 5 * time.Minute
+	// planRetry is how long it waits after one that failed.
+	planRetry = 10 * time.Second
 	// planWait is how long a page waits for the first plan.
 	planWait = 200 * time.Millisecond
 	// planTime bounds the computation.
@@ -86,7 +88,9 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 			continue
 		}
 		plan, err := computePlan(ctx, queue)
-		computed = clock()
+		if computed = clock(); err != nil {
+			computed = computed.Add(planRetry - planKept)
+		}
 		p.mu.Lock()
 		if p.err = err; err == nil {
 			p.plan = plan

@@ -73,7 +73,7 @@ func (t Tree) SVG(w io.Writer) error {
 		p.branch(b, ax, root, treeTop+px(i+1)*treeRow-14)
 	}
 	p.line("wait", ax.x(t.Now), treeTop, root, treeTop)
-	p.circle("running", root, treeTop)
+	p.marker("running", root, treeTop)
 	p.label("note", root+8, treeTop+4, t.Begins)
 	p.y = bottom + 24
 	return write(w, "svg", p.frame(t.Title, t.Alt()))
@@ -85,19 +85,19 @@ func (p *picture) branch(b Branch, ax axis, root, y px) {
 	if !b.Next.IsZero() {
 		next := ax.x(b.Next)
 		p.line("wait", ends, y, next, y)
-		p.circle("running", next, y)
+		p.marker("running", next, y)
 		p.label("note", next+8, y+18, b.Follows)
 	} else {
 		p.label("note", ends+8, y+18, b.Follows)
 	}
-	p.circle(look.bar, ends, y)
+	p.marker(look.bar, ends, y)
 	if b.Disabled {
 		p.cross(ends+2*treeMarker+4, y)
 	}
 	p.label(look.words, ends+8, y-8, b.Ends)
 }
 
-func (c *canvas) circle(class string, x, y px) {
+func (c *canvas) marker(class string, x, y px) {
 	c.rect(class, x-treeMarker, y-treeMarker, 2*treeMarker, 2*treeMarker, "")
 }
 

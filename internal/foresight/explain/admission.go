@@ -102,7 +102,7 @@ func (s *Explanation) Stops() (told []string) {
 		told = s.wouldStop()
 	}
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
-		told = append(told, "The queue's circuit is open: retries are rarer and no failure disables it.")
+		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
 	}
 	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
 		told = append(told, "Levelling moved it from "+s.clock(at.Add(-s.m.Phase))+" to "+s.clock(at)+".")

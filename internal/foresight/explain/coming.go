@@ -60,7 +60,7 @@ func (s *Explanation) coming(b model.Branch) []string {
 	case b.RefreshAt.IsZero():
 		return []string{"Nothing more is planned."}
 	case b.Trigger == model.TriggerGiveUp:
-		return []string{"It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success.", "Nothing starts before."}
+		return []string{"It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success.", "The next start is later."}
 	case s.m.Reserved != "" && a == nil:
 		return []string{"It starts " + at + ", as this limit allows."}
 	case a != nil && a.Exhausted:
@@ -246,11 +246,11 @@ func (s *Explanation) running() (told []string) {
 	case m.Again:
 		return []string{"It starts again as soon as this attempt ends."}
 	case m.Outdated:
-		return s.planned(model.Branch{RefreshAt: m.Planned(s.Now)})
+		return s.coming(model.Branch{RefreshAt: m.Planned(s.Now)})
 	case again && left <= 0:
-		return []string{"It has not begun in time: it starts again " + s.soon() + "."}
+		return []string{"It has not begun in time: it goes back in line " + s.soon() + "."}
 	case again:
-		return []string{"If it has not begun " + by + ", it starts again."}
+		return []string{"If it has not begun " + by + ", it goes back in line."}
 	case left <= 0:
 		return []string{"Its deadline has passed: it counts as failed " + s.soon() + "."}
 	case m.Policy.Timeout == 0 && left > forever:

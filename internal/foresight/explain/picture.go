@@ -47,7 +47,7 @@ func (s *Explanation) Tree() chart.Tree {
 	}{
 		{chart.Success, "succeeds", f.Success}, {chart.Failure, "fails", f.Failure}, {chart.Timeout, "no answer by " + s.clock(f.TimedOut.At), f.TimedOut},
 	} {
-		if b := way.branch; b.Possible() {
+		if b := way.branch; b.Possible() && b.At.Sub(s.Now) < forever {
 			tree.Branches = append(tree.Branches, chart.Branch{Kind: way.kind, At: b.At, Ends: way.ends, Next: b.RefreshAt, Disabled: b.Disabled, Follows: s.follows(b)})
 		}
 	}

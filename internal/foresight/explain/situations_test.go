@@ -24,7 +24,7 @@ const page = "../../../docs/situations.md"
 
 const preface = `# Situations
 
-What [` + "`refreshd explain`" + `](cli.md#refreshd-explain) says of a model, in UTC if no zone is named.
+What [` + "`refreshd explain`" + `](cli.md#refreshd-explain) says, in UTC unless a zone is named.
 `
 
 // situation is a model, what happens to it, and when somebody asks.

@@ -183,10 +183,10 @@ func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) str
 	}
 	text, since := "Failed", " since "
 	switch {
-	case count == 1:
+	case count == 1 && all:
 		text, since = "Failed once", " at "
-	case count > 1 && !all:
-		text += fmt.Sprintf(" at least %d times", count)
+	case count > 0 && !all:
+		text += " at least " + words.Count(count, "time", "times")
 	case count > 1:
 		text += fmt.Sprintf(" %d times", count)
 	}
