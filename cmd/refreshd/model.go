@@ -125,7 +125,7 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 // changeMany begins a bulk, and tells how far it is until it is over.
 func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
 	if m.dryRun {
-		found, err := o.Select(ctx, m.selector)
+		found, err := o.Select(ctx, m.selector, false)
 		if err != nil {
 			return err
 		}

@@ -142,16 +142,16 @@ func TestAPlanStoresNothingAndCountsTheModelsThatItConcerns(t *testing.T) {
 					c.in += name + ": " + value + "\n"
 				}
 			}
-			anew, text, starts := 0.0, "none is planned anew", []any{}
+			anew, text, starts := 0.0, "None is planned anew.", []any{}
 			if strings.Contains(change, "rrule") { // the one that waits
 				at := tomorrow(t, server, 4)
-				anew, text, starts = 1, "1 planned anew, the first at "+at, []any{at}
+				anew, text, starts = 1, "Planned anew: 1, first at "+at+".", []any{at}
 			}
 			want := map[string]any{"models": 4.0, "changed": float64(changed), "due_at_once": 1.0, "running": 1.0, "disabled": 1.0, "replanned": anew, "first_starts": starts}
 			diff := cmp.Diff(want, c.object("policy", "put", "-", "--plan")["plan"])
 			failIf(t, diff != "", "%s: -want +got\n%s", change, diff)
 			expectContains(t, c.do("policy", "put", "-", "--plan"), "planned    nightly\n"+
-				fmt.Sprintf("4 models use it, %d would decide otherwise; 1 due at once, 1 running, 1 disabled; %s; the others decide at their next refresh\n", changed, text))
+				fmt.Sprintf("4 models use it, %d would decide otherwise. Due at once: 1. Running: 1. Disabled: 1. %s The others decide at their next refresh.\n", changed, text))
 		}
 		equal(t, before, server.Dump(t))
 	})
@@ -199,7 +199,7 @@ func TestADifferenceNamesTheFieldsAndTheModelsOfTheStoredPolicy(t *testing.T) {
 	users(c, server)
 	path := file(t, "policy.yaml", strings.Replace(nightlyYAML, "30 minutes", "40m", 1)+"jitter: 0.5\n")
 	expectEqualText(t, "FIELD    OLD  NEW\njitter   0    0.5\ntimeout  30m  40m\n"+
-		"4 models use it, 4 would decide otherwise; 1 due at once, 1 running, 1 disabled; none is planned anew; the others decide at their next refresh\n",
+		"4 models use it, 4 would decide otherwise. Due at once: 1. Running: 1. Disabled: 1. None is planned anew. The others decide at their next refresh.\n",
 		c.do("policy", "diff", "nightly", path))
 	expectEqualText(t, "FIELD    OLD  NEW\njitter   0.5  0\ntimeout  40m  30m\n", c.do("policy", "diff", path, "nightly"))
 	c.in = strings.Replace(nightlyJSON, "nightly", "anew", 1)
@@ -232,7 +232,7 @@ func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))
 	expectEqualText(t, "unchanged  default\n", c.policy(builtIn))
 	c.put("uid: a\n")
-	expectContains(t, c.policy("name: default\ntimeout: 1h\n", "--plan"), "1 model uses it, 1 would decide otherwise; 1 due at once")
+	expectContains(t, c.policy("name: default\ntimeout: 1h\n", "--plan"), "1 model uses it, 1 would decide otherwise. Due at once: 1.")
 	expectEqualText(t, "updated    default\n", c.do("policy", "put", "-"))
 	timeout := c.object("model", "get", "a")["policy_definition"].(map[string]any)["timeout"]
 	failIf(t, timeout != "1h", "expected the stored default policy in force, found %v", timeout)

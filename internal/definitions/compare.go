@@ -2,50 +2,61 @@ package definitions
 
 import (
 	"encoding/json"
+	"io"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// CompareModels lists the fields in which a definition differs from what is stored, field by field also in a payload and in a policy that a model
-// has alone.
+// definition is a stored definition, in the order in which people write it.
+type definition struct {
+	UID      string            `json:"uid"`
+	Rule     string            `json:"rrule,omitempty"`
+	Timezone string            `json:"timezone,omitempty"`
+	Dtstart  string            `json:"dtstart,omitempty"`
+	Policy   any               `json:"policy,omitempty"` // the name of a stored one, or the model's own
+	Labels   map[string]string `json:"labels,omitempty"`
+	Payload  json.RawMessage   `json:"payload,omitempty"`
+}
+
+func newDefinition(m *model.Model) definition {
+	d := definition{m.UID, m.Rule, m.Timezone, m.Dtstart, nil, m.Labels, nil}
+	if policy.IsInline(m.PolicyName) {
+		d.Policy = canonicalFields(m.Policy)
+	} else if m.PolicyName != "" {
+		d.Policy = m.PolicyName
+	}
+	if json.Valid([]byte(m.Payload)) {
+		d.Payload = json.RawMessage(m.Payload)
+	}
+	return d
+}
+
+// WriteModel prints the definition of a model in YAML. ReadModels reads it back.
+func WriteModel(to io.Writer, m *model.Model) error {
+	text, _ := json.Marshal(newDefinition(m)) // what was read can be written
+	return writeYAML(to, text, 2)
+}
+
+// CompareModels lists the fields in which a definition differs from what is stored, field by field also in labels, in a payload and in a policy that a
+// model has alone.
 func CompareModels(before, after *model.Model) (changes []Difference) {
-	differ := func(field, was, is string) {
-		if was != is {
-			changes = append(changes, Difference{Field: field, Old: textOrNil(was), New: textOrNil(is)})
+	var both [2]map[string]any
+	for i, m := range []*model.Model{before, after} {
+		text, _ := json.Marshal(newDefinition(m))
+		_ = json.Unmarshal(text, &both[i])
+	}
+	if !policy.IsInline(before.PolicyName) || !policy.IsInline(after.PolicyName) {
+		both[0]["policy"], both[1]["policy"] = before.PolicyKey(), after.PolicyKey()
+	}
+	for _, name := range []string{"rrule", "timezone", "dtstart", "policy", "labels", "payload"} {
+		was, own := both[0][name].(map[string]any)
+		is, too := both[1][name].(map[string]any)
+		prefix := name + "."
+		if !own && !too {
+			prefix, was, is = "", map[string]any{name: both[0][name]}, map[string]any{name: both[1][name]}
 		}
+		changes = append(changes, CompareFields(prefix, was, is)...)
 	}
-	differ("rrule", before.Rule, after.Rule)
-	differ("timezone", before.Timezone, after.Timezone)
-	differ("dtstart", before.Dtstart, after.Dtstart)
-	if policy.IsInline(before.PolicyName) && policy.IsInline(after.PolicyName) {
-		for _, d := range Compare(before.Policy, after.Policy) {
-			d.Field = "policy." + d.Field
-			changes = append(changes, d)
-		}
-	} else {
-		differ("policy", before.PolicyKey(), after.PolicyKey())
-	}
-	changes = append(changes, CompareFields("labels.", labelFields(before.Labels), labelFields(after.Labels))...)
-	return append(changes, CompareFields("payload.", payloadFields(before.Payload), payloadFields(after.Payload))...)
-}
-
-func textOrNil(value string) any {
-	if value == "" {
-		return nil
-	}
-	return value
-}
-
-func labelFields(of map[string]string) map[string]any {
-	fields := make(map[string]any, len(of))
-	for name, value := range of {
-		fields[name] = value
-	}
-	return fields
-}
-
-func payloadFields(canonical string) (fields map[string]any) {
-	_ = json.Unmarshal([]byte(canonical), &fields) // what is stored by hand and no object differs in all fields
-	return fields
+	return changes
 }

@@ -1,6 +1,7 @@
 package definitions
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 
@@ -16,31 +18,43 @@ import (
 	"github.com/refreshd/refreshd/model/policy/english"
 )
 
-// WriteYAML prints the canonical form of a policy with its fields in their order: JSON is YAML, so that its nodes only lose their braces.
-func WriteYAML(to io.Writer, p policy.Policy) error {
-	var node yaml.Node
-	if err := yaml.Unmarshal(canonicalJSON(p), &node); err != nil {
-		return fmt.Errorf("render policy: %w", err)
+// WriteYAML prints the canonical form of a policy with its fields in their order.
+func WriteYAML(to io.Writer, p policy.Policy) error { return writeYAML(to, canonicalJSON(p), 1) }
+
+// writeYAML prints JSON, which is YAML: objects down to a depth lose their braces.
+func writeYAML(to io.Writer, text []byte, depth int) error {
+	var escaped bytes.Buffer // YAML does not allow some characters, and takes others for the end of a line
+	for _, r := range string(text) {
+		if unicode.IsPrint(r) || r < ' ' {
+			escaped.WriteRune(r)
+		} else {
+			fmt.Fprintf(&escaped, `\U%08X`, r)
+		}
 	}
-	blockStyle(&node, 0)
+	var node yaml.Node
+	if err := yaml.Unmarshal(escaped.Bytes(), &node); err != nil {
+		return fmt.Errorf("render YAML: %w", err)
+	}
+	blockStyle(&node, depth+1)
 	encoder := yaml.NewEncoder(to)
 	encoder.SetIndent(2)
 	if err := encoder.Encode(&node); err != nil {
-		return fmt.Errorf("render policy: %w", err)
+		return fmt.Errorf("render YAML: %w", err)
 	}
 	return encoder.Close()
 }
 
-// blockStyle gives the fields lines of their own and leaves what stands in them on one.
+// blockStyle gives the fields down to a depth lines of their own and leaves what stands in them on one.
 func blockStyle(node *yaml.Node, depth int) {
-	if node.Kind == yaml.ScalarNode {
+	odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) } // which the encoder may write so that it is not read back
+	if node.Kind == yaml.ScalarNode && !strings.ContainsFunc(node.Value, odd) {
 		node.Style &^= yaml.DoubleQuotedStyle // the encoder quotes what needs it
 	}
-	if node.Kind == yaml.DocumentNode || depth == 1 && node.Kind == yaml.MappingNode {
+	if node.Kind == yaml.DocumentNode || depth > 0 && node.Kind == yaml.MappingNode && len(node.Content) > 0 {
 		node.Style = 0
 	}
 	for _, child := range node.Content {
-		blockStyle(child, depth+1)
+		blockStyle(child, depth-1)
 	}
 }
 

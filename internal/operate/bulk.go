@@ -168,15 +168,28 @@ type Selected struct {
 	Selector string   `json:"selector"`
 	Models   int      `json:"models"`
 	Examples []string `json:"examples"` // at most ten uids
+	Most     bool     `json:"-"`        // so many at most: they were not looked at
 }
 
-// Select counts the models that a selector picks.
-func (o Operator) Select(ctx context.Context, selector string) (found Selected, err error) {
+// String is how many they are, in words.
+func (s *Selected) String() string {
+	return map[bool]string{true: "at most "}[s.Most] + words.Count(s.Models, "model", "models")
+}
+
+// Select counts the models that a selector picks. With brief it looks at few models: where the selector may pick more, it says how many these are.
+func (o Operator) Select(ctx context.Context, selector string, brief bool) (found Selected, err error) {
 	picks, err := model.ParseSelector(selector)
 	if err != nil {
 		return found, refused(err)
 	}
 	found.Selector = picks.String()
+	if brief {
+		if found.Models, err = o.Queue.Report().Candidates(ctx, picks); err != nil || found.Models > mostAsked {
+			found.Most = true
+			return found, err
+		}
+		found.Models = 0
+	}
 	err = o.Queue.Each(func(part *store.Store) error {
 		return part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
 			if found.Models++; len(found.Examples) < maxExamples {

@@ -3,8 +3,6 @@ package operate
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"strings"
@@ -16,18 +14,30 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// PolicyEdit is a policy as somebody types it, in YAML, JSON or English.
-type PolicyEdit struct {
-	Name string // of the stored policy that it replaces; empty: it is new, and its text names it
+// Edit is a policy or the definition of a model as somebody types it: in YAML or JSON, a policy also in English.
+type Edit struct {
+	Name string // of the stored policy, or the uid of the model, that it replaces; empty: it is new, and its text names it
 	Text string
-	Was  string // the stored text that it replaces; empty: none
+	Was  string // the digest of what it replaces, see store.Digest and DefinitionDigest
 }
 
-// YourText is how positions call a text that somebody has typed.
-const YourText = "your text"
+// yourText is how positions call a text that somebody has typed.
+const yourText = "your text"
 
-// source reads the text. What is wrong with it is a Refusal.
-func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.Source, err error) {
+// validateName compares the name in a text, at a field, with the one under which it is stored.
+func (e Edit) validateName(at definitions.Document, field, name string, stored bool) error {
+	switch {
+	case e.Name == "" && stored:
+		return refused(at.At(document.Refuse(field, "one that is not stored yet", document.Found(name))))
+	case e.Name != "" && name != e.Name:
+		return refused(at.At(document.Refuse(field, e.Name+", as it is stored under", document.Found(name))))
+	default:
+		return nil
+	}
+}
+
+// policy reads the text as a policy. What is wrong with it is a Refusal.
+func (e Edit) policy(ctx context.Context, o Operator) (source definitions.Source, err error) {
 	var unread error // Redis was not read
 	in := Inputs{
 		Open: func(name string) (string, io.ReadCloser, error) {
@@ -35,7 +45,7 @@ func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.
 		},
 		Connect: func(ctx context.Context, do func(Operator) error) error { unread = do(o); return unread },
 	}
-	sources, err := in.named(ctx, YourText, e.Name)
+	sources, err := in.named(ctx, yourText, e.Name)
 	switch {
 	case unread != nil:
 		return source, unread
@@ -44,52 +54,65 @@ func (e PolicyEdit) source(ctx context.Context, o Operator) (source definitions.
 	case len(sources) > 1:
 		return source, refuse("", "one policy", "several")
 	}
-	if e.Name == "" {
-		_, stored, err := o.Queue.Parts[0].Report().PolicyText(ctx, sources[0].Policy.Name)
-		if err != nil || stored {
-			return source, cmp.Or(err, refuse("name", "one that is not stored yet", document.Found(sources[0].Policy.Name)))
-		}
-	}
 	fields, _ := sources[0].Value.(map[string]any)
-	if said, _ := fields["name"].(string); said != "" && said != sources[0].Policy.Name {
-		return source, refused(sources[0].At(document.Refuse("name", e.Name+", as it is stored under", document.Found(said))))
-	}
-	return sources[0], nil
+	said, _ := fields["name"].(string)
+	said = cmp.Or(said, sources[0].Policy.Name)
+	_, stored, err := o.Queue.Parts[0].Report().PolicyText(ctx, said)
+	return sources[0], cmp.Or(err, e.validateName(sources[0].Document, "name", said, stored))
 }
 
 // PutEdited stores a policy in place of what it replaces: if that has changed since, it returns store.ErrPolicyChanged. With plan it only tells what
 // that would change.
-func PutEdited(ctx context.Context, o Operator, e PolicyEdit, plan bool) (PolicyResult, error) {
-	source, err := e.source(ctx, o)
+func PutEdited(ctx context.Context, o Operator, e Edit, plan bool) (PolicyResult, error) {
+	source, err := e.policy(ctx, o)
 	if err != nil {
 		return PolicyResult{}, err
 	}
-	return o.putPolicy(ctx, source, plan, func(ctx context.Context, p policy.Policy) error { return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was) })
+	return o.putPolicy(ctx, source, plan, mostAsked, func(ctx context.Context, p policy.Policy) error { return o.Queue.Fleet().ReplacePolicy(ctx, p, e.Was) })
 }
 
 // DefinitionDigest is a digest of the definition of a model, or of the fact that none is stored. It says whether somebody has changed it since.
 func DefinitionDigest(r *store.Record) string {
 	text, _ := json.Marshal([]any{r.Exists, r.Payload, r.Rule, r.Timezone, r.Dtstart, r.PolicyName, r.Labels}) // texts only
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return store.Digest(string(text))
 }
 
 var errDefinitionChanged = document.Refuse("", "the definition as it was when you began", "that it was changed since")
 
-// ReviewModel decides what a request would do, and does nothing. before is the model as it is stored.
-func ReviewModel(ctx context.Context, queue *store.Queue, r *Request) (before store.Record, err error) {
-	part := queue.Of(r.Command.UID)
+// PutEditedModel saves the definition of a model in place of what it replaces, and returns the model as it was. What is wrong with it is a Refusal.
+// With plan it only decides what that would do.
+func PutEditedModel(ctx context.Context, o Operator, e Edit, plan bool) (r *Request, before store.Record, err error) {
+	doc, err := definitions.ReadOne(yourText, strings.NewReader(e.Text))
+	if err != nil {
+		return nil, before, refused(err)
+	}
+	r = &Request{Command: model.Command{Type: model.CommandPut, By: o.By}, Position: doc.Position}
+	if r.Command.Definition, err = model.ParseDefinition(doc.Value); err != nil {
+		return nil, before, refused(doc.At(err))
+	}
+	uid := r.Command.Definition.UID
+	r.Command.UID = uid
+	part := o.Queue.Of(uid)
 	now, err := part.Now(ctx)
 	if err != nil {
-		return before, err
+		return nil, before, err
 	}
-	snapshot, err := part.Read(ctx, []string{r.Command.UID}, []*model.Command{&r.Command})
+	snapshot, err := part.Read(ctx, []string{uid}, []*model.Command{&r.Command})
 	if err != nil {
-		return before, err
+		return nil, before, err
 	}
-	before = *snapshot.Records[r.Command.UID]
-	if _, problem := r.decide(snapshot, now); problem != nil {
-		r.refuse(problem)
+	before = *snapshot.Records[uid]
+	if err := e.validateName(doc, "uid", uid, before.Exists); err != nil {
+		return nil, before, err
 	}
-	return before, nil
+	if plan {
+		_, r.Refused = r.decide(snapshot, now)
+	} else {
+		r.Was = cmp.Or(e.Was, "nothing")
+		err = Execute(ctx, o.Queue, []*Request{r})
+	}
+	if err == nil && r.Refused != nil {
+		err = refused(doc.At(r.Refused))
+	}
+	return r, before, err
 }

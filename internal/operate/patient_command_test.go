@@ -100,7 +100,7 @@ var patientCommands = []patientCommand{
 	{"policy put", func(t *testing.T, ctx context.Context, o Operator) (any, error) {
 		p, err := policy.Parse(map[string]any{"name": "p", "timeout": "2h", "rrule": "FREQ=DAILY"})
 		must(t, err)
-		found, err := o.putPolicy(ctx, definitions.Source{Document: definitions.Document{Position: func(string) string { return "" }}, Policy: p}, false, o.Queue.Fleet().PutPolicy)
+		found, err := o.putPolicy(ctx, definitions.Source{Document: definitions.Document{Position: func(string) string { return "" }}, Policy: p}, false, 0, o.Queue.Fleet().PutPolicy)
 		return found.Result, err
 	}, nil},
 	{"policy rm", func(_ *testing.T, ctx context.Context, o Operator) (any, error) {

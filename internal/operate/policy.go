@@ -53,7 +53,7 @@ func (in Inputs) PutPolicies(ctx context.Context, from, name string, plan bool, 
 	}
 	return in.Connect(ctx, func(o Operator) error {
 		for _, source := range sources {
-			result, err := o.putPolicy(ctx, source, plan, o.Queue.Fleet().PutPolicy)
+			result, err := o.putPolicy(ctx, source, plan, 0, o.Queue.Fleet().PutPolicy)
 			if err == nil {
 				err = tell(result)
 			}
@@ -86,9 +86,9 @@ func (in Inputs) named(ctx context.Context, from, name string) ([]definitions.So
 	return sources, definitions.Complete(sources, func() (policy.Policy, error) { return in.storedPolicy(ctx, policy.DefaultName) })
 }
 
-// putPolicy stores a policy by put, or with plan tells what that would change.
+// putPolicy stores a policy by put, or with plan tells what that would change, see measureImpact.
 func (o Operator) putPolicy(
-	ctx context.Context, source definitions.Source, plan bool, put func(context.Context, policy.Policy) error,
+	ctx context.Context, source definitions.Source, plan bool, most int, put func(context.Context, policy.Policy) error,
 ) (result PolicyResult, err error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o Operator) putPolicy(
 	switch {
 	case plan:
 		result.Result = "planned"
-		result.Plan, err = o.measureImpact(ctx, p.Name, p)
+		result.Plan, err = o.measureImpact(ctx, p.Name, p, most)
 		return result, err
 	case everywhere:
 		result.Result = ResultUnchanged
@@ -154,7 +154,7 @@ func (o Operator) Policies(ctx context.Context) ([]StoredPolicy, error) {
 func (o Operator) RemovePolicy(ctx context.Context, name string, force bool) (PolicyResult, error) {
 	used := 0
 	if !force {
-		if err := o.eachUser(ctx, name, func(*store.Record) { used++ }); err != nil {
+		if _, err := o.eachUser(ctx, name, 0, func(*store.Record) { used++ }); err != nil {
 			return PolicyResult{}, err
 		}
 	}
@@ -187,7 +187,7 @@ func (in Inputs) ComparePolicies(ctx context.Context, before, after string) (cha
 	change.Differences = definitions.Compare(both[0].Policy, both[1].Policy)
 	if both[0].Stored {
 		err = in.Connect(ctx, func(o Operator) error {
-			change.Plan, err = o.measureImpact(ctx, both[0].Policy.Name, both[1].Policy)
+			change.Plan, err = o.measureImpact(ctx, both[0].Policy.Name, both[1].Policy, 0)
 			return err
 		})
 	}
@@ -205,31 +205,45 @@ type Impact struct {
 	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
 	// FirstStarts are when the first of these would start, different instants, earliest first.
 	FirstStarts []string `json:"first_starts"`
+
+	looked int // at the first models of the queue alone, and how many; 0: at all
 }
 
 const maxFirstStarts = 3
 
-// String tells it in a line.
-func (i Impact) String() string {
-	anew := "none is planned anew"
+// Sentences tell it, with instants as clock writes them.
+func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
+	if i.looked > 0 {
+		told = []string{fmt.Sprintf("Only the first %d models of the queue were looked at.", i.looked)}
+	}
+	anew := "None is planned anew."
 	if i.Replanned > 0 {
-		anew = fmt.Sprintf("%d planned anew", i.Replanned)
+		starts := make([]string, len(i.FirstStarts))
+		for n, text := range i.FirstStarts {
+			at, _ := time.Parse(time.RFC3339, text) // as it was written
+			starts[n] = clock(at)
+		}
+		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
-	if len(i.FirstStarts) > 0 {
-		anew += ", the first at " + strings.Join(i.FirstStarts, ", ")
-	}
-	return fmt.Sprintf("%s it, %d would decide otherwise; %d due at once, %d running, %d disabled; %s; the others decide at their next refresh",
-		words.Count(i.Models, "model uses", "models use"), i.Changed, i.DueAtOnce, i.Running, i.Disabled, anew)
+	return append(told, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),
+		fmt.Sprintf("Due at once: %d. Running: %d. Disabled: %d.", i.DueAtOnce, i.Running, i.Disabled), anew, "The others decide at their next refresh.")
 }
 
-// measureImpact asks every model that uses the policy called name what it would do under another one.
-func (o Operator) measureImpact(ctx context.Context, name string, policy policy.Policy) (*Impact, error) {
+// String tells it in a line.
+func (i *Impact) String() string { return strings.Join(i.Sentences(model.FormatTime), " ") }
+
+// mostAsked is how many models a page asks at most, as each costs a call of Redis.
+const mostAsked = 400
+
+// measureImpact asks models that use the policy called name what they would do under another one: all, or those among the first of the queue, at most
+// so many; 0: no bound.
+func (o Operator) measureImpact(ctx context.Context, name string, policy policy.Policy, most int) (*Impact, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
 		return nil, err
 	}
 	total, schedules := &Impact{}, schedule.Cache{}
-	err = o.eachUser(ctx, name, func(record *store.Record) {
+	total.looked, err = o.eachUser(ctx, name, most, func(record *store.Record) {
 		total.Models++
 		switch {
 		case record.Disabled:
@@ -271,15 +285,22 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 	return f
 }
 
-func (o Operator) eachUser(ctx context.Context, name string, visit func(*store.Record)) error {
-	return o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
-			if record.Uses(name) {
+// eachUser visits the models that use a policy; of more than most it looks at the first ones alone, and says at how many. 0: no bound.
+func (o Operator) eachUser(ctx context.Context, name string, most int, visit func(*store.Record)) (bounded int, err error) {
+	looked := 0
+	err = o.Queue.Each(func(part *store.Store) error {
+		return untilEnough(part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
+			if looked++; record.Uses(name) {
 				visit(record)
 			}
+			if looked == most {
+				bounded = looked
+				return errEnough
+			}
 			return nil
-		})
+		}))
 	})
+	return bounded, err
 }
 
 // Inputs are where policies and models come from that are only looked at, or are yet to be stored. A queue is connected to only where one of them

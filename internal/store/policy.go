@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,13 +121,19 @@ func (q QueueFleet) PutPolicy(ctx context.Context, p policy.Policy) error {
 	return q.write(func(part *Store) error { return part.Fleet().PutPolicy(ctx, p) })
 }
 
-// ReplacePolicy stores a policy if its name still has the text that PolicyText has told, or "" for none: else it returns ErrPolicyChanged.
+// Digest tells a text from others, however a form has carried it.
+func Digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; "" is that of none. Else it returns ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
 	var first error // what the first part answers holds for all
 	return q.write(func(part *Store) error {
 		switch {
 		case part == q.Parts[0]:
-			first = part.Fleet().putPolicy(ctx, p, func(stored string) bool { return stored == was })
+			first = part.Fleet().putPolicy(ctx, p, func(stored string) bool { return Digest(stored) == was })
 			return first
 		case first != nil:
 			return nil
@@ -264,13 +272,7 @@ func storedText(name, text string) string {
 func (q QueueReport) CountPolicies(ctx context.Context, most int) (uses map[string]int, models int, all bool, err error) {
 	uses, all = map[string]int{}, true
 	err = q.Each(func(part *Store) error {
-		k := &part.Keys
-		sizes, err := ReadEach(ctx, part.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
-			func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.ZCard(ctx, key) })
-		sum := int64(0)
-		for _, size := range sizes {
-			sum += size
-		}
+		sum, err := part.Report().models(ctx)
 		if all = all && sum <= int64(most); !all || err != nil {
 			return err
 		}

@@ -347,7 +347,7 @@ func TestAPolicyThatWasChangedMeanwhileIsReplacedInNoPart(t *testing.T) {
 		p.Name, p.Timeout = "hourly", timeout
 		return p
 	}
-	must(t, q.Fleet().ReplacePolicy(t.Context(), hourly(time.Minute), ""))
+	must(t, q.Fleet().ReplacePolicy(t.Context(), hourly(time.Minute), Digest("")))
 	err := q.Fleet().ReplacePolicy(t.Context(), hourly(time.Hour), "what somebody read before")
 	failIf(t, !errors.Is(err, ErrPolicyChanged), "expected it refused, found %v", err)
 	for _, part := range q.Parts {

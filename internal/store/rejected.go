@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -118,10 +116,7 @@ func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, tex
 }
 
 // shortID names a text for people.
-func shortID(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:6])
-}
+func shortID(text string) string { return Digest(text)[:12] }
 
 var requeueRejected = Load("requeue-rejected.lua")
 

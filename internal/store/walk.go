@@ -295,6 +295,30 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 	})
 }
 
+// Candidates counts the models that a selector may pick: those of its narrowest source, or else all.
+func (q QueueReport) Candidates(ctx context.Context, selector model.Selector) (sum int, err error) {
+	err = q.Each(func(part *Store) error {
+		from, size, err := part.source(ctx, selector)
+		if err == nil && from.name == sourceAll {
+			size, err = part.Report().models(ctx)
+		}
+		sum += int(size)
+		return err
+	})
+	return sum, err
+}
+
+// models counts the models of a part, but for those that have nothing to wait for any more.
+func (s Report) models(ctx context.Context) (sum int64, err error) {
+	k := &s.Keys
+	sizes, err := ReadEach(ctx, s.Clients.Read, "count models", []string{k.Due, k.Urgent, k.Parked, k.Running, k.Disabled},
+		func(pipe redis.Pipeliner, key string) *redis.IntCmd { return pipe.ZCard(ctx, key) })
+	for _, size := range sizes {
+		sum += size
+	}
+	return sum, err
+}
+
 // LabelCounts counts the models of each label that has a value, as in tenant=t1. The names of labels are those of some hundreds of models.
 func (q QueueReport) LabelCounts(ctx context.Context, value string) (map[string]int64, error) {
 	uids, _, err := q.Parts[0].WalkModels(ctx, model.Selector{}, WalkBegins, ScanCount)

@@ -92,7 +92,7 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 
 // refuse shows the page of a form again, with what was typed and why nothing was done.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
-	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"], "new": r.PostForm["new"]}), http.StatusUnprocessableEntity
+	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}), http.StatusUnprocessableEntity
 	f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
 	if _, typed := errors.AsType[*document.Error](err); !typed {
 		status = statusOf(err)

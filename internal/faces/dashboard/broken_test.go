@@ -30,7 +30,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 	for _, path := range []string{
 		"", "models", "models?sort=failing", "models?sort=due", "models?l=status%3Dfailing", "model?uid=a", "model?uid=held", "failures", "steering", "steering?keys=all",
 		"steering?key=host%3Da", "rejected", "policies", "policy?name=p", "playground", "playground?policy=p", "playground?text=%7Buid:+b,policy:+p%7D", "model/past.svg?uid=a", "model/next.svg?uid=a",
-		"policy/edit?name=p", "policy/edit?name=p&was=&text=timeout:+1m", "model/edit?uid=a", "model/edit?uid=a&was=&rrule=daily+at+6am",
+		"policy/edit?name=p", "policy/edit?name=p&was=&text=timeout:+1m", "model/edit?uid=a", "model/edit?uid=a&was=&text=%7Buid:+a,+rrule:+daily+at+6am%7D",
 	} {
 		d.page(home + path) // policies are remembered
 		whole := d.page(home + path)
@@ -85,7 +85,7 @@ func TestASaveOfWhichACallOfRedisFailsKeepsWhatWasTyped(t *testing.T) {
 	fault, client := new(testkit.Fault), q.Server.Client(t)
 	d := sitAt(t, q, "", client, nil)
 	client.AddHook(fault)
-	for _, form := range [][]string{{"policy", "text", "{name: q, timeout: 1m}"}, {"model", "uid", "b", "rrule", "daily at 6am"}} {
+	for _, form := range [][]string{{"policy", "text", "{name: q, timeout: 1m}"}, {"model", "text", "{uid: b, rrule: daily at 6am}"}} {
 		for n, struck := 1, true; struck; n++ {
 			q.Server.Flush(t)
 			checked := d.check(form[0]+"/edit", form[1:]...)

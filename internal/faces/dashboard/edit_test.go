@@ -47,6 +47,13 @@ func (d *visitor) check(address string, typed ...string) string {
 	return page
 }
 
+// retype replaces texts in the form of a page, and checks it.
+func (d *visitor) retype(address string, pairs ...string) string {
+	d.t.Helper()
+	text := areaField.FindStringSubmatch(d.page(home + address))[2]
+	return d.check(address, "text", strings.NewReplacer(pairs...).Replace(html.UnescapeString(text)))
+}
+
 // save presses the button of a page that was checked.
 func (d *visitor) save(checked, action string) string {
 	d.t.Helper()
@@ -72,8 +79,8 @@ func TestAPolicyIsCheckedAndThenSavedAsItWasChecked(t *testing.T) {
 		page := d.page(home + "policy/edit?name=hourly")
 		expect(t, page, "<h1>Edit hourly</h1>", "rrule: FREQ=HOURLY", `href="/q/bigtables/policy?name=hourly">Cancel`)
 		checked := d.check("policy/edit?name=hourly", "text", "name: hourly\nrrule: FREQ=HOURLY;BYMINUTE=30\ntimeout: 20m\nretries: [1m]\non_exhausted: next_planned")
-		expect(t, checked, `<tr><th scope="row">timeout</th><td class="wide">10m</td><td class="wide">20m</td></tr>`, "1 model uses it.", "1 next refresh moves.",
-			"The first of them moves to ", "What would happen in the next week if ", "data:image/svg")
+		expect(t, checked, `<tr><th scope="row">timeout</th><td class="wide">10m</td><td class="wide">20m</td></tr>`, "1 model uses it, 1 would decide otherwise.", "Planned anew: 1, first at ",
+			"What would happen in the next week if ", "data:image/svg")
 		failIf(t, d.policy("hourly").Timeout.Minutes() != 10, "expected nothing stored by a check")
 		expect(t, d.save(checked, "policy/save"), "The policy hourly is saved: updated.", "<h1>Policy</h1>")
 		failIf(t, d.policy("hourly").Timeout.Minutes() != 20, "expected what was checked, found %v", d.policy("hourly"))
@@ -106,14 +113,15 @@ func TestWhatIsWrongInAFormStandsBesideItsFieldAndWhatWasTypedStays(t *testing.T
 		{"policy/edit", "text", "name: p\n timeout: 1h", "your text line 2"},
 		{"policy/edit", "text", "timeout: 1h", "name: expected"},
 		{"policy/edit?name=default", "text", "name: other\ntimeout: 1h", "name: expected default, as it is stored under"},
-		{"model/edit?uid=a", "rrule", "every blue moon", "rrule: "},
-		{"model/edit?uid=a", "timezone", "Mars/North", "timezone: expected"},
-		{"model/edit?uid=a", "labels", "tenant", "labels: expected labels such as tenant=t1"},
-		{"model/edit?uid=a", "payload", "{\n\"a\": 1\n\"b\": 2}", "payload.json line 3"},
-		{"model/edit?uid=a", "payload", "[1]", "payload: expected"},
-		{"model/edit?uid=a", "policy", "none", "policy: expected a policy, or the name of a stored one (default)"},
-		{"model/edit?uid=a", "policy", "timeout: 1h\nretries: [soon]", "policy line 2: policy.retries[0]: expected a duration"},
-		{"model/edit", "uid", "a", "uid: expected one that is not stored yet"},
+		{"model/edit?uid=a", "text", "uid: a\nrrule: every blue moon", "your text line 2: rrule: "},
+		{"model/edit?uid=a", "text", "uid: a\ntimezone: Mars/North", "your text line 2: timezone: expected"},
+		{"model/edit?uid=a", "text", "uid: a\nlabels: tenant", "your text line 2: labels: expected"},
+		{"model/edit?uid=a", "text", "uid: a\npayload: {\n\"a\": 1\n\"b\": 2}", "your text line 1: did not find expected"},
+		{"model/edit?uid=a", "text", "uid: a\npayload: [1]", "payload: expected"},
+		{"model/edit?uid=a", "text", "uid: a\npolicy: none", "your text line 2: policy: expected a policy, or the name of a stored one (default)"},
+		{"model/edit?uid=a", "text", "uid: a\npolicy:\n  timeout: 1h\n  retries: [soon]", "your text line 4: policy.retries[0]: expected a duration"},
+		{"model/edit?uid=a", "text", "uid: b", "uid: expected a, as it is stored under"},
+		{"model/edit", "text", "uid: a", "uid: expected one that is not stored yet"},
 	} {
 		page := d.check(test.page, test.field, test.typed)
 		expect(t, html.UnescapeString(page), test.want, test.typed)
@@ -134,7 +142,7 @@ func TestAModelIsEditedAndLosesNothingThatNobodyHasTyped(t *testing.T) {
 		expect(t, same, "Nothing changes.", "It is the same as what is stored.", `href="/q/bigtables/model?uid=a">Cancel`)
 		expect(t, d.save(same, "model/save"), "a is saved: unchanged.")
 		equal(t, before, d.Model("a"))
-		checked := d.check("model/edit?uid=a", "rrule", "every day at 7 AM", "labels", "team=shop, tenant=t2")
+		checked := d.retype("model/edit?uid=a", "tenant: t1", "tenant: t2", "rrule: FREQ=DAILY;BYHOUR=6", "rrule: FREQ=DAILY;BYHOUR=7")
 		expect(t, checked, `<th scope="row">labels.tenant</th><td class="wide">t1</td><td class="wide">t2</td>`, `<th scope="row">rrule</th>`, "The next refresh is at ", "data:image/svg")
 		equal(t, before, d.Model("a"))
 		expect(t, d.save(checked, "model/save"), "a is saved: updated.", "<h1>a</h1>", "BYHOUR=7")
@@ -143,21 +151,21 @@ func TestAModelIsEditedAndLosesNothingThatNobodyHasTyped(t *testing.T) {
 			failIf(t, after[field] != before[field] || after[field] == "", "%s: expected %s, found %s", field, before[field], after[field])
 		}
 		failIf(t, !strings.Contains(d.page(home+"model?uid=a"), "12345678901234567890"), "expected the payload as it was")
-		expect(t, d.save(d.check("model/edit", "uid", "b", "policy", "default", "payload", `{"x":1}`), "model/save"), "b is saved: created.")
+		expect(t, d.save(d.check("model/edit", "text", "{uid: b, policy: default, payload: {x: 1}}"), "model/save"), "b is saved: created.")
 	})
 }
 
 func TestAModelThatSomebodyElseHasChangedIsNotOverwritten(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.put(`"uid":"a","rrule":"every day at 6 AM","labels":{"tenant":"t1"}`)
-	checked := d.check("model/edit?uid=a", "labels", "tenant=t2")
+	checked := d.retype("model/edit?uid=a", "tenant: t1", "tenant: t2")
 	d.press(home+"model/run", "uid", "a") // which changes its state, and not what it is
 	d.start()
 	d.put(`"uid":"a","rrule":"every day at 8 AM","labels":{"tenant":"t1"}`)
 	refused := d.save(checked, "model/save")
 	expect(t, refused, "Somebody has changed it since you began", "BYHOUR=8")
 	failIf(t, !strings.Contains(d.Model("a")["rrule"], "BYHOUR=8"), "expected what the other has saved, found %v", d.Model("a"))
-	d.save(d.check("model/edit?uid=a", "labels", "tenant=t2"), "model/save")
+	d.save(d.retype("model/edit?uid=a", "tenant: t1", "tenant: t2"), "model/save")
 	d.answer("success", "a")
 	failIf(t, !strings.Contains(d.Model("a")["rrule"], "BYHOUR=8"), "expected the rule of the other kept, found %v", d.Model("a"))
 	expect(t, d.page(home+"model?uid=a"), "tenant=t2")

@@ -23,16 +23,13 @@ type many struct {
 	Action string
 }
 
-// Whole is how many they are, in words.
-func (m *many) Whole() string { return words.Count(m.Models, "model", "models") }
-
 func readMany(ctx context.Context, req *request) (any, error) {
 	page := &many{Action: req.get("do")}
 	if !slices.Contains(manyActions, page.Action) {
 		return nil, document.Refuse("do", words.List(manyActions), document.Found(page.Action))
 	}
 	var err error
-	page.Selected, err = req.operator.Select(ctx, req.get("l"))
+	page.Selected, err = req.operator.Select(ctx, req.get("l"), true)
 	return page, err
 }
 
@@ -48,7 +45,7 @@ func changeMany(ctx context.Context, req *request) (outcome, error) {
 	}
 	page, _ := read.(*many)
 	if page.Models > counted+counted/10 {
-		return outcome{}, fmt.Errorf("the filter shows %s now, and you confirmed %d. Nothing was done", page.Whole(), counted)
+		return outcome{}, fmt.Errorf("the filter shows %s now, and you confirmed %d. Nothing was done", &page.Selected, counted)
 	}
 	next := req.Link("steering")
 	if page.Action == string(model.CommandHold) {
@@ -64,5 +61,5 @@ func changeMany(ctx context.Context, req *request) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return outcome{text: fmt.Sprintf("%s: the bulk %s has begun for %s. This page shows how far it is.", page.Action, id, page.Whole()), next: next}, nil
+	return outcome{text: fmt.Sprintf("%s: the bulk %s has begun for %s. This page shows how far it is.", page.Action, id, &page.Selected), next: next}, nil
 }

@@ -43,12 +43,6 @@ func (in Setting) PlayStored(doc definitions.Document, name string) (*Result, er
 	return in.play(doc, name, true, answers[0])
 }
 
-// PlayModel simulates a model, as the form of a policy would.
-func (in Setting) PlayModel(doc definitions.Document, f *Form) (err error) {
-	f.Result, err = in.play(doc, "", false, f.Answer)
-	return err
-}
-
 func (in Setting) play(doc definitions.Document, from string, stored bool, answer *answer) (*Result, error) {
 	var failed error
 	find := func(name string) (policy.Policy, error) {
