@@ -35,19 +35,15 @@ real dispatcher, poller and workers. Both servers listen on the loopback interfa
 
 The dashboard shows the same in a browser, at the address that is printed first.
 
-On a terminal it draws a table, in a pipe it prints one line for each thing that happens. With --for it fails when the
-audience did not see everything; all of it takes about ten seconds. Another Redis, as in --redis, is never touched.`,
+It prints one line for each thing that happens. With --for it fails when the audience did not see everything; all of it
+takes about ten seconds. Another Redis, as in --redis, is never touched.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := a.requireOneQueue(); err != nil {
 				return err
 			}
 			config := demo.Config{Out: a.stdout, For: time.Duration(life), Port: port, Queue: a.store.Queue, JSON: a.json()}
-			if terminal, ok := a.stdout.(*os.File); ok && isTerminal(terminal) && !config.JSON && a.getenv("TERM") != "dumb" {
-				config.Screen, config.Color = demo.ScreenOf(terminal), a.getenv("NO_COLOR") == "" // a log would write over the table
-			} else {
-				config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
-			}
+			config.Log = new(a.log.Level(max(zerolog.ErrorLevel, a.log.GetLevel()))) // what the daemons warn of stands in the lines
 			if serves(listen) {
 				config.Dashboard = func(queue *store.Queue) (demo.Dashboard, error) {
 					at := a.pagesAt(listen)

@@ -31,10 +31,6 @@ type Config struct {
 	Queue string
 	// JSON prints one object a line instead of text.
 	JSON bool
-	// Screen makes the demo draw a table that fits, unless JSON is set. Defaults to nil: one line for each thing that happens.
-	Screen Screen
-	// Color colors the table.
-	Color bool
 	// Log receives the log of the daemons. Defaults to none.
 	Log *zerolog.Logger
 
@@ -114,11 +110,8 @@ func run(ctx context.Context, s *servers, config Config) error {
 		daemons["dashboard"], pages = dashboard.Run, dashboard.URL()
 	}
 	var out output = textLines{config.Out}
-	switch {
-	case config.JSON:
+	if config.JSON {
 		out = jsonLines{config.Out}
-	case config.Screen != nil:
-		out = newTable(config.Out, config.Screen, config.Color)
 	}
 	p := progress{
 		store: s.store, out: out, check: newChecklist(), outside: newOutside(s, start, out, workers), complete: config.complete,

@@ -16,10 +16,6 @@ type output interface {
 	// begin is called first.
 	begin(i introduction)
 	line(l line)
-	// show is called several times a second with the state of all models.
-	show(s snapshot)
-	// end leaves the output as a shell wants it.
-	end()
 	// summary is called last.
 	summary(check *checklist, counters map[string]int64)
 }
@@ -31,7 +27,7 @@ type introduction struct {
 	pages    string   // for a browser; "": none
 }
 
-// textLines is the output for a file or another program: one line for each thing that happens, without control characters.
+// textLines is the output for people: one line for each thing that happens, without control characters.
 type textLines struct{ out io.Writer }
 
 func (t textLines) begin(i introduction) {
@@ -49,9 +45,7 @@ func (t textLines) begin(i introduction) {
 	fmt.Fprintln(t.out, "\n"+columns(lineWidths, "time", "model", "event", "try", "next", "why"))
 }
 
-func (t textLines) line(l line)   { fmt.Fprintln(t.out, l) }
-func (t textLines) show(snapshot) {}
-func (t textLines) end()          {}
+func (t textLines) line(l line) { fmt.Fprintln(t.out, l) }
 
 func (t textLines) summary(check *checklist, counters map[string]int64) {
 	fmt.Fprintf(t.out, "\nSeen: %d of %d\n", check.count(), len(behaviours))
@@ -81,9 +75,6 @@ func (j jsonLines) line(l line) {
 		"at": model.FormatTime(l.at), "uid": l.uid, "event": l.event, "try": l.try, "next": l.next, "why": l.why,
 	})
 }
-
-func (j jsonLines) show(snapshot) {}
-func (j jsonLines) end()          {}
 
 func (j jsonLines) summary(check *checklist, counters map[string]int64) {
 	type seen struct {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -63,68 +62,10 @@ func TestTextPrintsOneAlignedLineForEachThingThatHappens(t *testing.T) {
 	for _, l := range testLines() {
 		p.line(l)
 	}
-	p.show(testSnapshot())
-	p.end()
 	_, got, _ := strings.Cut(out.String(), "GET d\n\n")
 	diff := cmp.Diff(pipeGolden, got)
 	failIf(t, diff != "", "output (-want +got):\n%s", diff)
 	failIf(t, !strings.Contains(out.String(), "\n  redis-cli -p 7000 LRANGE c 0 -1\n"), "output is\n%s\nwant the commands to look inside", out.String())
-}
-
-func testSnapshot() snapshot {
-	record := func(uid string, state model.State) *store.Record {
-		return &store.Record{Model: model.Model{UID: uid, State: state}, Exists: true}
-	}
-	return snapshot{
-		now: seven, seen: 3,
-		queued: map[string]string{"a2": "{}"},
-		models: []*store.Record{
-			record("steady", model.State{RefreshAt: seven.Add(2500 * time.Millisecond), Why: "planned"}),
-			record("slow", model.State{
-				AttemptUID: "a1", AttemptNo: 1, DeadlineAt: seven.Add(4 * time.Second), ProcessingAt: seven,
-				Progress: 45, UserFriendlyStatus: "45 kB of 96 kB", Why: "if lost: retry",
-			}),
-			record("flaky", model.State{AttemptUID: "a2", AttemptNo: 2, DeadlineAt: seven.Add(2 * time.Second), Why: "if lost: retry"}),
-			record("gone", model.State{Disabled: true, AttemptNo: 1, DisabledReason: "Gone \x1b[31mfor ever", Why: "final"}),
-			record("manual", model.State{RefreshAt: seven, Why: "run by hand"}),
-			record("banner", model.State{Why: "finished: one-shot"}),
-		},
-	}
-}
-
-func testTable(out *bytes.Buffer, width, height int, color bool) *table {
-	table := newTable(out, func() (int, int) { return width, height }, color)
-	table.begin(testIntroduction())
-	for _, l := range testLines() {
-		table.line(l)
-	}
-	table.show(testSnapshot())
-	return table
-}
-
-func TestTableNeverExceedsItsScreen(t *testing.T) {
-	for _, size := range [][2]int{{80, 24}, {40, 10}, {20, 3}, {1, 1}, {200, 14}} {
-		width, height := size[0], size[1]
-		rows := testTable(new(bytes.Buffer), width, height, false).frame(width, height)
-		most := max(1, height-1)
-		failIf(t, len(rows) > most, "%dx%d: %d rows, want at most %d", width, height, len(rows), most)
-		for _, row := range rows {
-			failIf(t, utf8.RuneCountInString(row) > width, "%dx%d: row %q is too wide", width, height, row)
-		}
-	}
-}
-
-func TestTableColorsOnlyTheStatusAndOnlyOnRequest(t *testing.T) {
-	var plainOut, colored bytes.Buffer
-	without := strings.Join(testTable(&plainOut, 80, 40, false).frame(80, 40), "\n")
-	with := strings.Join(testTable(&colored, 80, 40, true).frame(80, 40), "\n")
-	failIf(t, strings.Contains(without, "\x1b"), "found an escape sequence without color")
-	failIf(t, !strings.Contains(with, statusColors[model.StatusDisabled]+"disabled"+colorOff), "frame is %q, want disabled in color", with)
-	for _, code := range statusColors {
-		with = strings.ReplaceAll(with, code, "")
-	}
-	diff := cmp.Diff(without, strings.ReplaceAll(with, colorOff, ""))
-	failIf(t, diff != "", "frames differ by more than colors (-without +with):\n%s", diff)
 }
 
 func TestJSONPrintsOneJSONObjectForEachThingThatHappens(t *testing.T) {
@@ -159,12 +100,6 @@ func TestTimeoutIsNotToldTwice(t *testing.T) {
 	failIf(t, l.why != "retry 1/2 at once", "why = %q, want only the consequence beside the event timeout", l.why)
 }
 
-func TestTableShowsEachModelInOneRowAndTheLatestLinesBelow(t *testing.T) {
-	got := strings.Join(testTable(new(bytes.Buffer), 80, 40, false).frame(80, 40), "\n")
-	diff := cmp.Diff(tableGolden, got)
-	failIf(t, diff != "", "frame (-want +got):\n%s", diff)
-}
-
 func TestUntilIsShort(t *testing.T) {
 	tests := map[time.Duration]string{
 		-time.Second: "now", 0: "now", 1500 * time.Millisecond: "+1.5s",
@@ -175,24 +110,3 @@ func TestUntilIsShort(t *testing.T) {
 		failIf(t, got != want, "until(%s) = %q, want %q", left, got, want)
 	}
 }
-
-const tableGolden = `refreshd demo
-3 of 14 behaviours seen. Ctrl-C ends it.
-redis-cli -p 7000  HGETALL a  |  XRANGE b - +  |  LRANGE c 0 -1
-
-model       status       try  next             last         why
-steady      scheduled         refresh +2.5s    success      planned
-slow        processing   1    deadline +4.0s                45% 45 kB of 96 kB
-flaky       queued       2    deadline +2.0s   failure      if lost: retry
-gone        disabled     1    when saved                    Gone  [31mfor ever
-manual      due               refresh now                   run by hand
-banner      finished          when saved       success      finished: one-shot
-
-07:00:00.000  flaky       start        1    deadline +2.0s   if lost: retry 1/2…
-07:00:00.050  flaky       failure      1    refresh +1.0s    retry 1/2 +1s · HT…
-07:00:01.000  hangs       timeout      3    when saved       final: exhausted a…
-07:00:01.000  steady      success      1    refresh +1.0s    planned
-07:00:01.000  banner      success      1    when saved       finished: one-shot
-07:00:01.000  hangs       outbox            -                the owner is told:…
-07:00:02.000  manual      --                -                somebody asks for …
-07:00:03.000  slow        status       1    45%              45 kB`

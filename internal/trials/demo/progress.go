@@ -14,8 +14,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// lookEvery is how often the state of all models is read, for the table and for what is no transition: statuses. It is also
-// how often the next model is saved, so that the user can follow.
+// lookEvery is how often the state of all models is read, for what is no transition: statuses. It is also how often the next model is saved, so that the user can follow.
 const lookEvery = 250 * time.Millisecond
 
 // progress follows the queue, shows what happens, ticks off what was seen and lets outside react. Its fields belong to the goroutine of watch.
@@ -34,13 +33,6 @@ type progress struct {
 type status struct {
 	attempt, text string
 	percent       int
-}
-
-type snapshot struct {
-	now    time.Time
-	models []*store.Record   // in the order of the scenarios
-	queued map[string]string // attempts that no worker has taken, by their uid
-	seen   int               // behaviours ticked off
 }
 
 // runBeside shows what the daemons do until ctx ends or the time is over; 0: there is no such end. It returns when they have
@@ -86,7 +78,6 @@ func follow(ctx context.Context, queue *store.Store, news chan<- tail) {
 }
 
 func (p *progress) watch(ctx context.Context, news <-chan tail) error {
-	defer p.out.end() // deferred, because a panic must not leave the cursor hidden
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -164,29 +155,20 @@ func (p *progress) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	queued, err := p.store.Queued(ctx)
-	if err != nil {
-		return err
-	}
-	s := snapshot{now: stats.At, queued: queued}
 	for _, uid := range uids {
-		if record := records[uid]; record.Exists {
-			s.models = append(s.models, record)
-			// What a running attempt reports of itself is no transition.
-			latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
-			if !record.Running() || latest.text == "" || latest == p.statuses[uid] {
-				continue
-			}
-			p.statuses[uid] = latest
-			p.out.line(statusLine(s.now, record))
-			if record.Progress > 0 && record.Progress < 100 {
-				p.check.evidence.progress[uid] = true
-			}
+		record := records[uid]
+		// What a running attempt reports of itself is no transition.
+		latest := status{record.AttemptUID, record.UserFriendlyStatus, record.Progress}
+		if !record.Running() || latest.text == "" || latest == p.statuses[uid] {
+			continue
+		}
+		p.statuses[uid] = latest
+		p.out.line(statusLine(stats.At, record))
+		if record.Progress > 0 && record.Progress < 100 {
+			p.check.evidence.progress[uid] = true
 		}
 	}
 	p.check.evidence.counters = stats.Counters
-	s.seen = p.check.count()
-	p.out.show(s)
 	return nil
 }
 
