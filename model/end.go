@@ -204,8 +204,8 @@ func (m *Model) Withdraw(now time.Time) Decision {
 	decision := Decision{Event: EventWithdrawn, Next: m.State}
 	next := &decision.Next
 	next.AttemptNo = max(0, next.AttemptNo-1)
-	next.RefreshAt, next.Why = now, "withdrawn: no worker took it" // Trigger and PlannedFor stay those of the start that did not come about
-	m.notTried(next, now.Sub(m.StartedAt))                         // while it stood in line
+	next.RefreshAt, next.Why = now, WhyWithdrawn // Trigger and PlannedFor stay those of the start that did not come about
+	m.notTried(next, now.Sub(m.StartedAt))       // while it stood in line
 	if next.Again {
 		next.dueNow(now, whyAgain)
 	}

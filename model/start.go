@@ -53,9 +53,6 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 	return decision, true
 }
 
-// WhySkipped begins refresh_why after a missed planned refresh was skipped; how late it was follows, and a colon.
-const WhySkipped = "skipped, late by "
-
 const whyWindow = "retry window closed: waits until it opens"
 
 func (m *Model) isPlanned() bool {

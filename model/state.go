@@ -272,4 +272,4 @@ func (s *State) StoppedBy() Stopper {
 	}
 }
 
-const whyDisabled = "disabled by hand"
+const whyDisabled = WhyDisabled + " by hand"

@@ -47,6 +47,13 @@ const (
 	retryNeverPlanned
 )
 
+// What refresh_why is, or begins with, where others than people read it.
+const (
+	WhySkipped   = "skipped, late by "            // a missed planned refresh was skipped; how late it was follows
+	WhyDisabled  = "disabled"                     // by a failure or by hand; why follows
+	WhyWithdrawn = "withdrawn: no worker took it" // until its deadline: it goes back in line
+)
+
 // behind is refresh_why, behind the condition under which it comes so. It is read in Redis by people who may know nothing else of refreshd. Of a
 // long one it leaves out what says least.
 func (w why) behind(condition string) string {
@@ -81,9 +88,9 @@ func (w why) behind(condition string) string {
 	case windowEnded:
 		return condition + disabledBecause + noSuccessText(w.window)
 	case exhausted:
-		return addFitting(condition+"disabled"+w.failures(), ", no retry left")
+		return addFitting(condition+WhyDisabled+w.failures(), ", no retry left")
 	case exhaustedNonePlanned:
-		return addFitting(condition+"disabled"+w.failures(), ", nothing planned")
+		return addFitting(condition+WhyDisabled+w.failures(), ", nothing planned")
 	case retryNeverPlanned:
 		return condition + disabledBecause + "nothing planned to wait for"
 	default:
@@ -129,7 +136,7 @@ var plannedFirst = map[policy.Overlap]string{
 
 const (
 	ofRetries       = " of "
-	disabledBecause = "disabled, "
+	disabledBecause = WhyDisabled + ", "
 )
 
 // addFitting adds to a text what there is room for.

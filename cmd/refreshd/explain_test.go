@@ -44,8 +44,8 @@ func TestARetryThatTheScheduleMovedIsExplainedWithItsNumbers(t *testing.T) {
 		expectContains(t, fmt.Sprint(telling[field]), facts...)
 	}
 	failIf(t, telling["act"] != false, "expected nothing to do for anybody, found %v", telling)
-	expectContains(t, fmt.Sprint(got["trace"]), "delay 10m; 08:11, planned 09:00 (overlaps start); align_planned: 09:00", "timeout 1h, 3 retries")
-	expectContains(t, fmt.Sprint(got["story"]), "HTTP 503", "12 Jan")
+	expectContains(t, fmt.Sprint(got["trace"]), "HTTP 503", "delay 10m", "08:11, planned 09:00: overlaps start; align_planned; next 09:00", `"timeout":"1h"`, "FREQ=DAILY")
+	expectContains(t, fmt.Sprint(got["story"]), "12 Jan")
 	delete(got, "telling")
 	delete(got, "trace")
 	delete(got, "story")
@@ -92,7 +92,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 	s := failing(t)
 	s.dispatch("08:00:00")
 	s.set("08:30:00")
-	s.told("a", "09:00", "before 10:00", "succeeds: next refresh at 16:00", "fails: next retry at 09:35", "before 10:00: next retry at 10:05")
+	s.told("a", "09:00", "before 10:00", "succeeds: next refresh at 16:00", "fails: next retry at 09:35", "answers: next retry at 10:05")
 
 	s.answer("08:30:00", "failure", "a")
 	s.dispatch("08:35:00")
@@ -100,7 +100,7 @@ func TestAModelIsExplainedInEveryState(t *testing.T) {
 
 	s.answer("08:40:00", "failure", "a", `"reason":"no\u001b[2J feed"`)
 	s.queue.Redis.HSet(t.Context(), s.queue.Store.Keys.Model("a"), "refresh_disabled_user_friendly_reason", "Cannot refresh after 4 attempts\x1b[2J")
-	text := s.do("explain", "a")
+	text := s.do("explain", "a", "--trace")
 	expectContains(t, text, "no [2J feed", "Cannot refresh after 4 attempts")
 	failIf(t, strings.ContainsAny(text, "\x1b"), "expected no control characters, found %q", text)
 	failIf(t, s.object("explain", "a")["telling"].(map[string]any)["act"] != true, "expected that somebody must act")
@@ -122,7 +122,7 @@ func TestTheEndOfTheGiveUpWindowIsForetold(t *testing.T) {
 	s.told("a", "06:00")
 	s.dispatch("06:00:00")
 	s.answer("06:05:00", "failure", "a")
-	s.told("a", "disabled at 09:00, after 3 hours")
+	s.told("a", "disabled at 09:00", "3 hours")
 	end := s.object("explain", "a")["next"].(map[string]any)["give_up"].(map[string]any)
 	failIf(t, end["at"] != "2026-01-05T09:00:00.000Z" || end["disabled"] != true, "expected the end at 09:00, found %v", end)
 }
@@ -137,7 +137,7 @@ func TestTheJitterOfAnAttemptToComeIsNotForetold(t *testing.T) {
 	s.answer("05:00:00", "failure", "a")
 	got := s.object("model", "get", "a")["refresh_at"]
 	failIf(t, got != foretold, "expected %v, found %v", foretold, got)
-	expectContains(t, s.do("explain", "a", "--trace"), "failure 1 of 6 at 05:00", "delay 10m, jitter ", "with none planned; align_planned: 05:")
+	expectContains(t, s.do("explain", "a", "--trace"), "failure of attempt 1 at 05:00", "delay 10m, jitter ", "none planned; align_planned; next 05:")
 }
 
 func TestAQueuedAttemptIsToldItsPlaceInLineAndThePaceOfTheLine(t *testing.T) {

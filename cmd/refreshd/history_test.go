@@ -22,7 +22,7 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 	s.dispatch("08:00:00")
 	s.answer("08:20:00", "started", "a", `"worker":"w"`)
 	s.answer("08:30:00", "success", "a", `"changed":"true"`)
-	expectContains(t, s.do("explain", "a"), "At 09:30 it succeeded.", "Unusable in its message: changed.")
+	expectContains(t, s.do("explain", "a", "--trace"), "success of attempt 3 at 09:30", "ignored changed")
 	s.do("model", "run", "a")
 	s.dispatch("08:40:00")
 	s.do("model", "disable", "a", "--reason", "by\x1b[2J hand")

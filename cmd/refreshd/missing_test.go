@@ -95,7 +95,7 @@ func TestWhenNoWorkerTakesAnythingTheWorkerIsNamed(t *testing.T) {
 		a.expectMissing("first", "worker", "no worker has taken anything for 1 minute 4")
 		a.expectMissing("second", "worker", "no worker has taken anything for 1 minute 4")
 		text := a.do("explain", "second")
-		expectContains(t, text, "1 wait, and workers hold 0")
+		expectContains(t, text, "input list is full")
 		failIf(t, strings.Contains(text, "dispatcher"), "expected no word of a dispatcher, found %s", text)
 		_, taken := a.Take()
 		stopIf(t, !taken, "expected an attempt in line")

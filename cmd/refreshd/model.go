@@ -235,7 +235,7 @@ func explainCommand(a *app) *cobra.Command {
 				return a.printJSON(e)
 			}
 			fmt.Fprintln(a.stdout, plain(e.Heading))
-			for _, lines := range [][]string{e.Told, e.Past, e.Follows, e.Trace} {
+			for _, lines := range [][]string{e.Story, e.Follows, e.Trace} {
 				if len(lines) > 0 {
 					fmt.Fprintln(a.stdout)
 				}
@@ -245,8 +245,8 @@ func explainCommand(a *app) *cobra.Command {
 			}
 			return nil
 		})
-	command.Flags().BoolVar(&trace, "trace", false, "tell the rules that decided, with their numbers")
-	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then how its last attempts ended, and what
-follows if the next one succeeds, fails or is never answered.`
+	command.Flags().BoolVar(&trace, "trace", false, "tell the rule, the policy and the last attempts, with the numbers that decided")
+	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
+fails or is never answered. --trace adds how its last attempts ended.`
 	return command
 }

@@ -5,6 +5,8 @@ package attention
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
@@ -91,8 +93,8 @@ func (q *Queue) Findings() []Finding {
 		}
 		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Command: "refreshd doctor"})
 	}
-	found = append(found, q.held()...)
-	found = append(found, q.open()...)
+	found = append(found, bounded(q.held(), "held", "more hold keeps models from starting.", "more holds keep models from starting.")...)
+	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)
 	if q.Due > 0 && q.At.Sub(q.OldestDue) > lateness {
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
 		found = append(found, Finding{"due", text, "", "refreshd model ls --sort due", "models", []string{"sort", "due"}})
@@ -133,60 +135,48 @@ var next = map[string]string{
 	"never":                                   "Look why the first attempts fail.",
 }
 
-func (q *Queue) held() (found []Finding) {
-	more := 0
-	for i := range q.Holds {
-		hold := &q.Holds[i]
-		if hold.Ended(q.At) {
-			continue
+// bounded keeps the first of many findings of one code, and counts the rest.
+func bounded(found []Finding, code, one, many string) []Finding {
+	count, last := 0, Finding{}
+	found = slices.DeleteFunc(found, func(f Finding) bool {
+		if f.Code == code {
+			count, last = count+1, f
 		}
-		code, whose := "held", "Models"
+		return f.Code == code && count > mostOfAKind
+	})
+	if more := count - mostOfAKind; more > 0 {
+		last.Text, last.Fields = words.Count(more, one, many), nil
+		found = append(found, last)
+	}
+	return found
+}
+
+func (q *Queue) held() (found []Finding) {
+	for i := range q.Holds {
+		hold, code, whose := &q.Holds[i], "held", "Models"
 		if hold.Selector.All() {
 			code, whose = "all-held", "All models"
-		} else if len(found) >= mostOfAKind {
-			more++
-			continue
 		}
-		text := whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked)
-		found = append(found, Finding{code, text, "", "refreshd hold ls", "steering", nil})
-	}
-	if more > 0 {
-		found = append(found, Finding{"held", words.Count(more, "more hold keeps", "more holds keep") + " models from starting.", "", "refreshd hold ls", "steering", nil})
+		if !hold.Ended(q.At) {
+			found = append(found, Finding{code, whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked), "", "refreshd hold ls", "steering", nil})
+		}
 	}
 	return found
 }
 
 func (q *Queue) open() (found []Finding) {
-	more := 0
 	for i := range q.Circuits {
 		c := &q.Circuits[i]
-		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open" + since(c) + waiting(c.Parked), "", "refreshd circuit ls", "steering", []string{"key", c.Key}}
+		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open. ", "", "refreshd circuit ls", "steering", []string{"key", c.Key}}
 		if c.Key == model.QueueCircuitKey {
-			f.Code, f.Command = "queue-circuit-open", "refreshd circuit show queue"
-			f.Text = "The circuit of the whole queue is open" + since(c) + "; nobody is disabled meanwhile."
-		} else if len(found) >= mostOfAKind {
-			more++
-			continue
+			f.Code, f.Command, f.Text = "queue-circuit-open", "refreshd circuit show queue", "The circuit of the whole queue is open, so nobody is disabled. "
 		}
+		f.Text += strings.TrimSuffix(explain.OpenedText(c, explain.UTC), ".") + waiting(c.Parked)
 		found = append(found, f)
-	}
-	if more > 0 {
-		found = append(found, Finding{"circuit-open", words.Count(more, "more circuit is", "more circuits are") + " open.", "", "refreshd circuit ls", "steering", nil})
 	}
 	return found
 }
 
-func since(c *store.KeyCircuit) string {
-	text := " since " + explain.UTC(c.OpenedAt)
-	if c.By != "" {
-		text += " by " + c.By
-	}
-	if c.Reason != "" {
-		text += ": " + c.Reason
-	}
-	return text
-}
-
 func waiting(parked int64) string {
-	return "; " + words.Count(int(parked), "model waits", "models wait") + " for it."
+	return ". " + words.Count(int(parked), "model waits", "models wait") + " for it."
 }

@@ -212,8 +212,8 @@ type Explanation struct {
 	Trace      []string             `json:"trace,omitempty"`
 	Next       Forecasts            `json:"next"`
 
-	Heading             string   `json:"-"`
-	Told, Past, Follows []string `json:"-"` // for people: the present, the attempts that ended last, Next
+	Heading string   `json:"-"`
+	Follows []string `json:"-"` // Next, for people
 }
 
 // Forecasts are what may come of the next attempt. Null: that cannot happen.
@@ -240,10 +240,9 @@ func Explain(ctx context.Context, queue *store.Queue, uid string, trace bool) (E
 	r, f := e.Record, &e.Forecast
 	told := Explanation{
 		UID: r.UID, Status: e.Status, RefreshAt: r.RefreshAt, RefreshWhy: r.Why, GivesUpAt: r.GivesUpAt(), Missing: e.Missing(), WaitsFor: e.Gate,
-		Telling: e.Tell(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
-		Heading: e.Heading(), Told: e.Story(), Past: e.Past(), Follows: e.Next(),
+		Telling: e.Tell(), Story: e.Story(), Next: Forecasts{f.StartAt, branch(f.Success), branch(f.Failure), branch(f.TimedOut), branch(f.GiveUp)},
+		Heading: e.Heading(), Follows: e.Next(),
 	}
-	told.Story = slices.Concat(told.Told, told.Past)
 	if trace {
 		told.Trace = e.Trace()
 	}

@@ -39,8 +39,8 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 		d.press(home+"model/disable", "uid", "b")
 		for range 3 { // no model waits for the circuit, and a dispatcher looks at it
 			page := d.page(home)
-			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `deploy &lt;b&gt; (hold h1); 0 models wait for it. Release it as soon as its reason is gone.</a>`,
-				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open since `, `by dashboard: down; 0 models wait for it. Mend the cause; it closes when a probe succeeds.</a>`,
+			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `(hold h1). Reason: &#34;deploy &lt;b&gt;&#34;. 0 models wait for it. Release it as soon as its reason is gone.</a>`,
+				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open. It was opened by dashboard at `, `Reason: &#34;down&#34;. 0 models wait for it. Mend the cause; it closes when a probe succeeds.</a>`,
 				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled. Mend the cause, then save or enable them.</a>`)
 			first := strings.Index(page, "What is stopped")
 			failIf(t, first < 0 || first > strings.Index(page, "As of "), "expected the page to begin with it")

@@ -23,7 +23,7 @@ type Branch struct {
 	Ends     string    // says how, and when if that is known
 	Next     time.Time // when the next attempt starts; zero: none
 	Disabled bool
-	Follows  string // says what follows
+	Follows  string // says what follows; the picture shows the first sentence
 }
 
 // The measures of a tree: it is to be read on a telephone too.
@@ -82,14 +82,13 @@ func (t Tree) SVG(w io.Writer) error {
 func (p *picture) branch(b Branch, ax axis, root, y px) {
 	ends, look := ax.x(b.At), b.Kind.look()
 	p.path("wait", "M%s %sV%sH%s", root, treeTop, y, ends)
+	next, follows := ends, strings.SplitN(strings.TrimSuffix(b.Follows, "."), ". ", 2)[0]
 	if !b.Next.IsZero() {
-		next := ax.x(b.Next)
+		next = ax.x(b.Next)
 		p.line("wait", ends, y, next, y)
 		p.marker("running", next, y)
-		p.label("note", next+8, y+18, b.Follows)
-	} else {
-		p.label("note", ends+8, y+18, b.Follows)
 	}
+	p.label("note", next+8, y+18, follows)
 	p.marker(look.bar, ends, y)
 	if b.Disabled {
 		p.cross(ends+2*treeMarker+4, y)

@@ -30,15 +30,6 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 	return gates.Stop(s.m, at)
 }
 
-// hold is the hold that keeps the model from starting; nil: none.
-func (s *Explanation) hold() *model.Hold {
-	gate, _ := s.blocked()
-	if kind, name := gate.Split(); kind == model.BlockerHold {
-		return s.admission.Gates.Hold(name)
-	}
-	return nil
-}
-
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 	kind, name := gate.Split()
@@ -48,10 +39,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 	} else if !s.m.Parked() {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
-	ends := map[string]string{model.BlockerHold: "when hold " + name + " ends", model.BlockerCalendar: "when calendar " + name + " opens"}[kind]
 	switch opens, _ := s.admission.Gates.Opens(gate, s.Now); {
-	case kind == model.BlockerLimit && s.admission.Place > 1:
-		return append([]string{start + " when its turn comes: models of " + name + " must end before."}, s.turn()...)
 	case kind == model.BlockerLimit:
 		return append([]string{start + " when a running model of " + name + " ends."}, s.turn()...)
 	case kind == model.BlockerCircuit:
@@ -60,11 +48,11 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 		return []string{start + " in a moment: " + kind + " " + name + " is over."}
 	case until.Equal(model.Never):
 		return []string{start + " when somebody releases hold " + name + "."}
-	case s.Forecast.StartAt.After(until):
-		return []string{start + " " + s.at(s.Forecast.StartAt) + ", after " + kind + " " + name + "."}
-	default:
-		return []string{start + " " + s.at(until) + ", " + ends + "."}
 	}
+	if s.Forecast.StartAt.After(until) {
+		until = s.Forecast.StartAt
+	}
+	return []string{start + " " + s.at(until) + ", after " + kind + " " + name + "."}
 }
 
 // tested tells which model tests the open circuit that blocks this one, and what follows.
@@ -97,7 +85,7 @@ func (s *Explanation) Stops() (told []string) {
 	case kind == model.BlockerLimit:
 		told = append(told, s.limit(name))
 	case kind == model.BlockerCircuit && s.admission.Circuit != nil && s.admission.Circuit.Open():
-		told = append(told, s.opened(s.admission.Circuit))
+		told = append(told, OpenedText(s.admission.Circuit, s.clock))
 	case gate == "" && s.m.Waiting():
 		told = s.wouldStop()
 	}
@@ -138,11 +126,6 @@ func (s *Explanation) counted() (told []string) {
 // wouldStop tells what would keep a model from starting if it were due now.
 func (s *Explanation) wouldStop() (told []string) {
 	const ifDue = "If it were due now, it would "
-	for i := range s.admission.Gates.Holds {
-		if hold := &s.admission.Gates.Holds[i]; !hold.Ended(s.Now) && hold.Selector.Matches(s.m, model.StatusDue) {
-			told = append(append(told, ifDue+"be "+heldBy(hold, s.clock)+"."), quote("Reason", hold.Reason)...)
-		}
-	}
 	for i := range s.admission.Limits {
 		limit := &s.admission.Limits[i]
 		if room := s.admission.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
@@ -153,19 +136,19 @@ func (s *Explanation) wouldStop() (told []string) {
 		told = append(told, s.limit(key))
 	}
 	if c := s.admission.Circuit; c != nil && c.Open() {
-		told = append(told, ifDue+"wait: the circuit of "+c.Key+" is open.", s.opened(c))
+		told = append(told, ifDue+"wait: the circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	}
 	return told
 }
 
-// StopText tells of a hold or a calendar that is closed until an instant, without times if when is nil.
+// StopText tells of what keeps a model from starting until an instant, without times if when is nil.
 func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when func(time.Time) string) string {
 	kind, name := gate.Split()
+	text := stopped(gate)
 	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
-	text := "the calendar " + name + " is closed"
-	if when != nil {
+	if kind == model.BlockerCalendar && when != nil {
 		text += " until " + when(until)
 	}
 	return text
@@ -173,20 +156,15 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 
 // HeldText tells of a hold: by whom, until when and why, without times if when is nil.
 func HeldText(h *model.Hold, when func(time.Time) string) string {
-	text := heldBy(h, when)
-	if h.Reason != "" {
-		text += ": " + h.Reason
-	}
-	return text + " (hold " + h.ID + ")"
-}
-
-func heldBy(h *model.Hold, when func(time.Time) string) string {
 	text := "held by " + cmp.Or(h.By, "somebody")
-	if when == nil {
-		return text
+	if when != nil {
+		text += " since " + when(h.Since)
 	}
-	if text += " since " + when(h.Since); !h.Until.IsZero() {
+	if when != nil && !h.Until.IsZero() {
 		text += " until " + when(h.Until)
+	}
+	if text += " (hold " + h.ID + ")"; h.Reason != "" {
+		text += ". " + strings.TrimSuffix(join(quote("Reason", h.Reason)), ".")
 	}
 	return text
 }
@@ -217,10 +195,14 @@ func (s *Explanation) limit(key string) string {
 	return text + "."
 }
 
-// opened tells when a circuit opened, and why.
-func (s *Explanation) opened(c *store.KeyCircuit) string {
-	if c.By == "" {
-		return fmt.Sprintf("It opened at %s: %d of the last %s failed.", s.clock(c.OpenedAt), strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
+// OpenedText tells when a circuit opened, and why.
+func OpenedText(c *store.KeyCircuit, when func(time.Time) string) string {
+	text := "It opened at " + when(c.OpenedAt)
+	if c.By != "" {
+		return join(append([]string{"It was opened by " + c.By + " at " + when(c.OpenedAt) + "."}, quote("Reason", c.Reason)...))
 	}
-	return join(append([]string{"It was opened by " + c.By + " at " + s.clock(c.OpenedAt) + "."}, quote("Reason", c.Reason)...))
+	if c.Recent != "" {
+		text += fmt.Sprintf(": %d of the last %s failed", strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))
+	}
+	return text + "."
 }

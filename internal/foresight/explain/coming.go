@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -15,30 +16,28 @@ import (
 // tellNext tells what happens to the model next, when, and why then.
 func (s *Explanation) tellNext() []string {
 	m, f := s.m, &s.Forecast
-	now := model.Branch{RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)}
-	switch gate, until := s.blocked(); {
+	until := func(somebody string) []string { return []string{"Nothing happens until somebody " + somebody + "."} }
+	switch gate, opens := s.blocked(); {
 	case s.Record.Broken:
-		return []string{"Nothing happens until its key is repaired: refreshd doctor tells how."}
+		return until("repairs its key: refreshd doctor tells how")
 	case m.StoppedBy() == model.StoppedByHand:
-		return []string{"Nothing happens until somebody enables it."}
+		return until("enables it")
 	case m.Disabled:
-		return []string{"Nothing happens until somebody enables, runs or changes it."}
+		return until("enables, runs or changes it")
 	case m.Running():
 		return s.running()
 	case m.RefreshAt.IsZero():
-		return []string{"Nothing happens until somebody saves or runs it."}
+		return until("saves or runs it")
 	case gate != "":
-		return s.released(gate, until)
+		return s.released(gate, opens)
 	case f.GiveUp.Possible():
 		return s.coming(model.Branch{RefreshAt: f.GiveUp.At, Trigger: model.TriggerGiveUp})
 	case !m.Due(s.Now):
-		return s.coming(now)
-	case s.skips():
-		return s.planned(model.Branch{RefreshAt: f.StartAt})
+		return s.coming(model.Branch{RefreshAt: m.RefreshAt, Why: m.Why, AttemptNo: m.AttemptNo, Trigger: m.Trigger, Ended: ended(m, s.Attempts)})
 	case f.StartAt.After(s.Now):
-		return []string{"Next retry " + s.at(f.StartAt) + ".", "Its retry window opens then."}
+		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.Trigger})
 	default:
-		return s.starting()
+		return []string{s.starting()}
 	}
 }
 
@@ -51,30 +50,20 @@ func (s *Explanation) ends() []string {
 	return []string{"It will be disabled at " + s.clock(end) + " unless it succeeds before."}
 }
 
-// coming tells when the next attempt starts, and why then.
+// coming tells what follows next, and why then: of the model as it is, and of each way that the next attempt may end. The first sentence can stand alone.
 func (s *Explanation) coming(b model.Branch) []string {
-	at, a := s.at(b.RefreshAt), b.Ended
+	at := s.at(b.RefreshAt)
 	switch {
 	case b.Disabled:
 		return append([]string{"It is disabled."}, quote("Its owner reads", b.Reason)...)
 	case b.RefreshAt.IsZero():
 		return []string{"Nothing more is planned."}
 	case b.Trigger == model.TriggerGiveUp:
-		return []string{"It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success.", "The next start is later."}
-	case s.m.Reserved != "" && a == nil:
-		return []string{"It starts " + at + ", as this limit allows."}
-	case a != nil && a.Exhausted:
-		return append([]string{"No retry is left."}, s.planned(b)...)
-	case a != nil && a.Outcome == model.EventPostponed:
-		return []string{"It starts again " + at + ", as its worker asked.", "That does not count as a failure."}
-	case a != nil && a.Outcome == model.EventInterrupted:
+		return []string{"It will be disabled " + at + ".", "Then it has not succeeded for " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + "."}
+	case b.Trigger == model.TriggerDeferred:
 		return []string{"It starts again " + at + ".", "That does not count as a failure."}
-	case a != nil && a.Overlap != "" && b.RefreshAt.Equal(a.RetryAt) && !s.yields(a):
-		return append([]string{s.retry(b)}, s.goesFirst(a)...)
 	case b.Trigger == model.TriggerRetry:
-		return []string{s.retry(b), words.Sentence(b.Why)}
-	case a != nil && a.Overlap != "" && b.RefreshAt.Equal(a.PlannedAt) && !b.RefreshAt.Equal(s.m.NotBefore):
-		return append(s.planned(b), s.plannedFirst(a)...)
+		return append([]string{s.retry(b) + "."}, s.retryBecause(b)...)
 	default:
 		return s.planned(b)
 	}
@@ -84,100 +73,70 @@ func (s *Explanation) coming(b model.Branch) []string {
 func (s *Explanation) retry(b model.Branch) string {
 	text := "Next retry " + s.at(b.RefreshAt)
 	if b.AttemptNo == 0 { // the circuit of the queue lets it follow the last one
-		return text + "."
+		return text
 	}
-	number := strings.TrimPrefix(retryOf(s.m, b.AttemptNo), "retry ")
-	if b.Ended != nil && b.Ended.Jitter != 0 {
-		number += ", partly random delay"
-	}
-	return text + " (" + number + ")."
+	return text + " (" + strings.TrimPrefix(retryOf(s.m, b.AttemptNo), "retry ") + ")"
 }
 
-// planned tells when a planned refresh starts, and what moved it.
-func (s *Explanation) planned(b model.Branch) []string {
-	text, from := "Next refresh "+s.at(b.RefreshAt), s.Now
-	if b.Ended != nil {
-		from = b.Ended.EndedAt
+// retryBecause tells why a retry starts at its own time.
+func (s *Explanation) retryBecause(b model.Branch) (told []string) {
+	a := b.Ended
+	if a == nil || a.Overlap == "" || !b.RefreshAt.Equal(a.RetryAt) {
+		return []string{words.Sentence(b.Why)}
 	}
-	switch planned := s.m.Planned(from); {
+	switch {
+	case a.RetryAt.Equal(s.m.NotBefore):
+		told = append(told, "Its worker asked to wait until then.")
+	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
+		told = append(told, "Its retry window opens then.")
+	case a.Jitter != 0:
+		told = append(told, "The delay is partly random.")
+	}
+	switch planned := "the planned refresh " + s.day(a.PlannedAt); {
+	case a.Overlap == policy.NonePlanned:
+		return told
+	case a.Overlap == policy.Before && s.m.Policy.Timeout > 0:
+		return append(told, "It ends before "+planned+", so it goes first.")
+	case a.Overlap == policy.Before, a.Overlap == policy.OverlapsStart && s.m.Policy.Alignment == policy.WhicheverFirst:
+		return append(told, "It starts before "+planned+", so it goes first.")
+	case a.Overlap == policy.OverlapsStart:
+		return append(told, "Its policy puts it first, so it may replace "+planned+".")
+	default:
+		return append(told, "Its policy puts it first, so it replaces "+planned+".")
+	}
+}
+
+// planned tells when a planned refresh starts, and what moved it or a retry to then.
+func (s *Explanation) planned(b model.Branch) []string {
+	text, a := "Next refresh "+s.at(b.RefreshAt), cmp.Or(b.Ended, &model.Attempt{EndedAt: s.Now})
+	planned, own := s.m.Planned(a.EndedAt), ZoneOf(s.m)
+	switch {
 	case b.RefreshAt.Equal(s.m.NotBefore) && planned.Before(b.RefreshAt):
 		return []string{text + ".", "Its worker asked to wait until then: the refresh " + s.day(planned) + " moves."}
 	case !s.isPlanned(b.RefreshAt):
-		return []string{text + " (" + b.Why + ")."}
+		return []string{text + ".", words.Sentence(b.Why)}
+	case own.String() != s.zone.String():
+		text += b.RefreshAt.In(own).Format(", planned for 15:04 in ") + own.String() + "."
 	default:
-		return append([]string{text + ", as planned."}, s.skippedHour(b.RefreshAt)...)
+		text += ", as planned."
+	}
+	retry := s.day(a.RetryAt)
+	switch {
+	case a.Exhausted:
+		return []string{text, "No retry is left."}
+	case a.Overlap == "" || !b.RefreshAt.Equal(a.PlannedAt):
+		return []string{text}
+	case a.Overlap == policy.Before, s.m.Policy.Alignment == policy.PlannedOnly:
+		return []string{text, "Its policy waits for it instead of a retry " + retry + "."}
+	case s.m.Policy.Timeout == 0, s.m.Policy.Alignment == policy.WhicheverFirst:
+		return []string{text, "A retry " + retry + " would not start before then."}
+	default:
+		return []string{text, "A retry " + retry + " would not end before then."}
 	}
 }
 
 func (s *Explanation) isPlanned(at time.Time) bool {
 	return s.m.Planned(at.Add(-time.Millisecond)).Equal(at)
-}
-
-// skippedHour tells of a planned refresh whose time of day is skipped by the clocks of the zone; nil: it is not.
-func (s *Explanation) skippedHour(at time.Time) []string {
-	set, _ := at.In(s.zone).ZoneBounds()
-	_, before := set.Add(-time.Second).In(s.zone).Zone()
-	_, after := at.In(s.zone).Zone()
-	usual := s.m.Planned(at).In(s.zone).Format("15:04")
-	skipped := time.Duration(after-before) * time.Second
-	if set.IsZero() || at.Sub(set) >= skipped || at.UTC().Add(time.Duration(before)*time.Second).Format("15:04") != usual {
-		return nil
-	}
-	return []string{"On that day " + usual + " does not exist."}
-}
-
-// yields reports whether the planned refresh that comes at the time of a retry takes its place.
-func (s *Explanation) yields(a *model.Attempt) bool {
-	return a.Overlap == policy.Same && s.m.Policy.Alignment != policy.UntilSuccess
-}
-
-// goesFirst tells why a retry starts at its own time.
-func (s *Explanation) goesFirst(a *model.Attempt) (told []string) {
-	m, planned := s.m, "the planned refresh "+s.day(a.PlannedAt)
-	switch {
-	case a.RetryAt.Equal(m.NotBefore):
-		told = append(told, "Its worker asked to wait until then.")
-	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
-		told = append(told, "Its retry window opens then.")
-	}
-	switch {
-	case a.Overlap == policy.NonePlanned && !m.OneShot():
-		return append(told, "Nothing is planned before.")
-	case a.Overlap == policy.NonePlanned:
-		return told
-	case m.Policy.AlignBy != nil:
-		return append(told, "Its policy's formula puts this retry before "+planned+".")
-	case a.Overlap == policy.Before && m.Policy.Timeout == 0, a.Overlap == policy.OverlapsStart && m.Policy.Alignment == policy.WhicheverFirst:
-		return append(told, "It starts before "+planned+", so it goes first.")
-	case a.Overlap == policy.Before:
-		return append(told, "It ends before "+planned+", so it goes first.")
-	case a.Overlap == policy.OverlapsStart:
-		return append(told, "Its policy prefers this retry to "+planned+".")
-	default:
-		return append(told, "Its policy prefers this retry, and skips "+planned+".")
-	}
-}
-
-// plannedFirst tells why the planned refresh starts in place of a retry.
-func (s *Explanation) plannedFirst(a *model.Attempt) (told []string) {
-	retry, planned := s.day(a.RetryAt), s.clock(a.PlannedAt)
-	if strings.Contains(planned, " ") {
-		planned = "that" // the sentence before names the day too
-	}
-	switch {
-	case s.m.Policy.AlignBy != nil:
-		told = append(told, "Its policy's formula prefers it to a retry "+retry+".")
-	case a.Overlap == policy.Before, s.m.Policy.Alignment == policy.PlannedOnly:
-		told = append(told, "Its policy waits for it instead of a retry "+retry+".")
-	case s.m.Policy.Alignment == policy.WhicheverFirst:
-		told = append(told, "A retry "+retry+" would not start before "+planned+".")
-	default:
-		told = append(told, "A retry "+retry+" would not end before "+planned+".")
-	}
-	if s.m.Policy.Alignment == policy.BetweenPlanned {
-		told = append(told, "After "+planned+", retries count from 1 again.")
-	}
-	return told
 }
 
 // retryOf names the retry that follows so many failures.
@@ -192,94 +151,76 @@ func retryOf(m *model.Model, failures int) string {
 	}
 }
 
+// day is an instant within a sentence that has no room for both time and date.
+func (s *Explanation) day(at time.Time) string {
+	clock, date, is := strings.Cut(s.clock(at), " on ")
+	if is {
+		return "on " + date
+	}
+	return "at " + clock
+}
+
+// starting tells when an attempt starts that is due or in line.
+func (s *Explanation) starting() string {
+	switch {
+	case s.misses(model.RoleWorker):
+		return "It starts when workers take models again."
+	case s.misses(model.RoleDispatcher):
+		return "It starts " + s.soon() + "."
+	case s.place.No > 1:
+		return InLine(s.place) + "."
+	case s.Status == model.StatusQueued:
+		return "The next free worker takes it."
+	case s.m.Why == model.WhyWithdrawn:
+		return "It goes to the end of the line " + s.soon() + "."
+	default:
+		return "It starts " + s.soon() + "."
+	}
+}
+
 // soon says when a dispatcher acts.
 func (s *Explanation) soon() string {
-	if missing := s.Missing(); missing != nil && missing.Role == model.RoleDispatcher {
+	if s.misses(model.RoleDispatcher) {
 		return "as soon as a dispatcher runs"
 	}
 	return "in a moment"
 }
 
-// starting tells how soon a model starts that is due.
-func (s *Explanation) starting() (told []string) {
-	switch missing := s.Missing(); {
-	case missing != nil && missing.Role == model.RoleWorker:
-		told = append(told, "It starts when workers take models again.")
-	case missing == nil && s.place.No > 1:
-		told = append(told, InLine(s.place)+".")
-	case missing == nil && s.Liveness.LacksRoom(&s.m.State):
-		told = append(told, "It starts when workers have taken others.")
-	default:
-		told = append(told, "It starts "+s.soon()+".")
-	}
-	if s.m.Trigger == model.TriggerRun {
-		told = append(told, "It goes before all others.")
-	}
-	return told
-}
-
-// day is an instant within a sentence that has no room for both time and day.
-func (s *Explanation) day(at time.Time) string {
-	switch away := at.Sub(s.Now).Abs(); {
-	case away < 24*time.Hour:
-		return "at " + s.clock(at)
-	case at.In(s.zone).Year() == s.Now.In(s.zone).Year():
-		return "on " + at.In(s.zone).Format("Mon 2 Jan")
-	default:
-		return "on " + at.In(s.zone).Format("2 Jan 2006")
-	}
-}
-
 // running tells what the running attempt waits for, and until when.
-func (s *Explanation) running() (told []string) {
-	m, lost, by := s.m, &s.Forecast.TimedOut, "before "+s.clock(s.m.DeadlineAt)
-	missing, left := s.Missing(), s.m.DeadlineAt.Sub(s.Now)
-	begins, act := m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "Its worker must answer "
-	if begins {
-		act = "Its worker must begin "
+func (s *Explanation) running() []string {
+	m, lost, left := s.m, s.Forecast.TimedOut.Ended, s.m.DeadlineAt.Sub(s.Now)
+	queued, begins, then := s.Status == model.StatusQueued, m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "it counts as failed"
+	if queued || begins && lost != nil && lost.Outcome == model.EventQueueTimeout {
+		then = "it goes to the end of the line"
 	}
-	switch again := begins && lost.Ended != nil && lost.Ended.Outcome == model.EventQueueTimeout; {
-	case s.Status == model.StatusQueued && left <= 0:
-		return []string{"No worker took it " + by + ": it goes to the end of the line."}
-	case s.Status == model.StatusQueued:
-		return []string{s.taken(), "If no worker takes it " + by + ", it goes to the end of the line."}
-	case m.Again:
-		return []string{"It starts again as soon as this attempt ends."}
-	case m.Outdated:
-		return s.coming(model.Branch{RefreshAt: m.Planned(s.Now)})
-	case again && left <= 0:
-		return []string{"It has not begun in time: it goes back in line " + s.soon() + "."}
-	case again:
-		return []string{"If it has not begun " + by + ", it goes back in line."}
-	case left <= 0:
-		return []string{"Its deadline has passed: it counts as failed " + s.soon() + "."}
-	case m.Policy.Timeout == 0 && left > forever:
-		return []string{"It has no deadline."}
-	case missing != nil && missing.Role == model.RolePoller:
-		act = "Its answer must be applied "
-	case left < time.Minute:
+	by := "before " + s.clock(m.DeadlineAt)
+	if left < time.Minute {
 		by = strings.Replace(s.at(m.DeadlineAt), "in ", "within ", 1)
 	}
-	if told = []string{act + by + ", or this attempt fails."}; m.Policy.Timeout == 0 && !lost.Disabled {
-		told = append(told, "The planned refresh starts then.")
+	switch {
+	case m.Again && !queued:
+		return []string{"It starts again as soon as this attempt ends."}
+	case m.Outdated && !queued:
+		return s.coming(model.Branch{RefreshAt: m.Planned(s.Now)})
+	case left <= 0:
+		return []string{"Its deadline has passed: " + then + " " + s.soon() + "."}
+	case queued:
+		return []string{s.starting(), "If no worker takes it " + by + ", " + then + "."}
+	case begins:
+		return []string{"If it has not begun " + by + ", " + then + "."}
+	case m.Policy.Timeout == 0 && left > forever:
+		return []string{"It has no deadline."}
+	case m.Policy.Timeout == 0:
+		return []string{"If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."}
+	case s.misses(model.RolePoller):
+		return []string{"Its answer must be applied " + by + ", or this attempt fails."}
+	default:
+		return []string{"Its worker must answer " + by + ", or this attempt fails."}
 	}
-	return told
 }
 
 // forever is longer than anybody waits for a deadline.
 const forever = 365 * 24 * time.Hour
-
-// taken tells when a worker takes the attempt.
-func (s *Explanation) taken() string {
-	switch missing := s.Missing(); {
-	case missing != nil && missing.Role == model.RoleWorker:
-		return "It starts when workers take models again."
-	case s.place.No > 1:
-		return InLine(s.place) + "."
-	default:
-		return "The next free worker takes it."
-	}
-}
 
 // InLine tells how many are taken before a model, and when it is.
 func InLine(place store.QueuePosition) string {

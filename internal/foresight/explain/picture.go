@@ -1,9 +1,12 @@
 package explain
 
 import (
+	"fmt"
+
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // Picture draws what happened to a model: the attempts that ended last, the one that runs, and its end by itself.
@@ -30,7 +33,7 @@ func Picture(s Shown, attempts []model.Attempt) chart.Chart {
 	return drawing
 }
 
-// Tree draws what follows if the next attempt, or the one that runs, succeeds, fails or is lost.
+// Tree is what follows if the next attempt, or the one that runs, succeeds, fails or is never answered; without branches: there will be none.
 func (s *Explanation) Tree() chart.Tree {
 	f := &s.Forecast
 	tree := chart.Tree{Title: s.m.UID, Location: s.zone, Now: s.Now, Start: f.StartAt, Begins: "starts at " + s.clock(f.StartAt)}
@@ -40,29 +43,33 @@ func (s *Explanation) Tree() chart.Tree {
 	case s.Gate != "":
 		tree.Begins = "starts when " + string(s.Gate) + " lets it go"
 	}
-	for _, way := range []struct {
-		kind   chart.Kind
-		ends   string
-		branch model.Branch
-	}{
-		{chart.Success, "succeeds", f.Success}, {chart.Failure, "fails", f.Failure}, {chart.Timeout, "no answer by " + s.clock(f.TimedOut.At), f.TimedOut},
-	} {
-		if b := way.branch; b.Possible() && b.At.Sub(s.Now) < forever {
-			tree.Branches = append(tree.Branches, chart.Branch{Kind: way.kind, At: b.At, Ends: way.ends, Next: b.RefreshAt, Disabled: b.Disabled, Follows: s.follows(b)})
+	add := func(kind chart.Kind, ends string, b model.Branch) {
+		if b.Possible() && b.At.Sub(s.Now) < forever {
+			follows := words.Clause(join(s.coming(b)))
+			tree.Branches = append(tree.Branches, chart.Branch{Kind: kind, At: b.At, Ends: ends, Next: b.RefreshAt, Disabled: b.Disabled, Follows: follows})
 		}
 	}
+	add(chart.Success, "it succeeds", f.Success)
+	add(chart.Failure, "it fails", f.Failure)
+	add(chart.Timeout, "nobody answers", f.TimedOut)
 	return tree
 }
 
-func (s *Explanation) follows(b model.Branch) string {
-	switch {
-	case b.Disabled:
-		return "gives up, until somebody acts"
-	case b.RefreshAt.IsZero():
-		return "nothing more is planned"
-	case b.AttemptNo > 0:
-		return "tries again at " + s.clock(b.RefreshAt)
-	default:
-		return "next refresh at " + s.clock(b.RefreshAt)
+// Next tells the branches of Tree in words; nil: there are none.
+func (s *Explanation) Next() (told []string) {
+	for _, b := range s.Tree().Branches {
+		told = append(told, "If "+b.Ends+": "+b.Follows)
 	}
+	switch {
+	case told == nil:
+		return nil
+	case s.Gate != "":
+		told = append(told, "These times are for a start and an answer now.")
+	case !s.Forecast.StartAt.IsZero():
+		told = append(told, "These times are for an answer at once.")
+	}
+	if s.Forecast.Jitter > 0 {
+		told = append(told, fmt.Sprintf("Jitter may move a retry by %g%%.", 100*s.Forecast.Jitter))
+	}
+	return told
 }

@@ -159,6 +159,11 @@ func (s Shown) Missing() *MissingRole {
 	return &MissingRole{missing.Role, missing.String(), missing.Certain}
 }
 
+func (s Shown) misses(role model.Role) bool {
+	missing := s.Missing()
+	return missing != nil && missing.Role == role
+}
+
 // because tells why the model waits as it does, for a list: without times.
 func (s Shown) because(gates *model.Blockers) string {
 	gate := s.Record.ParkedBy
@@ -170,10 +175,8 @@ func (s Shown) because(gates *model.Blockers) string {
 		return s.Record.Why
 	case gate.Timed() && opens:
 		return kind + " " + name + " is over"
-	case kind == model.BlockerHold:
-		return StopText(gates, gate, until, nil)
 	default:
-		return stopped(gate)
+		return StopText(gates, gate, until, nil)
 	}
 }
 

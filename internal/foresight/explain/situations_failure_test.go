@@ -30,8 +30,7 @@ func joined(title string, alignments, overlaps string) situation {
 
 var aligned = []situation{
 	joined("ends before planned", "align_planned, until_success, whichever_first, between_planned", "before"),
-	joined("does not end before", "align_planned", "overlaps start, same, overlaps end, after"),
-	joined("does not end before", "between_planned", "overlaps start, same, overlaps end, after"),
+	joined("does not end before", "align_planned, between_planned", "overlaps start, same, overlaps end, after"),
 	joined("starts before", "whichever_first", "overlaps start"),
 	joined("starts with it or later", "whichever_first", "same, overlaps end, after"),
 	joined("does not end before", "until_success", "overlaps start"),

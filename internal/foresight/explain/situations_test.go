@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -49,6 +50,7 @@ type world struct {
 	broken   bool
 	rejected *Rejection
 	queue    model.QueueCircuit
+	shown    *time.Location // nil: in the zone of the schedule
 }
 
 type section struct {
@@ -76,7 +78,7 @@ func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 				}
 				clock := strings.NewReplacer("tbl_1 at ", "", " (UTC)", "").Replace(e.Heading())
 				text += fmt.Sprintf("| %s | %s | %s |\n", row.title, clock, all)
-				failIf(t, zones.MatchString(all), "expected the zone in the heading alone, found it in %s", all)
+				failIf(t, zones.MatchString(all) && e.zone.String() == e.m.Zone(), "expected the zone in the heading alone, found it in %s", all)
 			})
 		}
 	}
@@ -96,7 +98,7 @@ func (row *situation) told(t *testing.T, e *Explanation) string {
 	t.Helper()
 	glance := e.Tell()
 	all := strings.Replace(join(e.Story()), " Never succeeded.", "", 1)
-	for _, text := range []string{all, glance.Last, join(e.Next()), join(e.Past()), e.StatusText()} {
+	for _, text := range []string{all, glance.Last, join(e.Next()), e.StatusText()} {
 		requireSentences(t, text)
 	}
 	return all
@@ -249,7 +251,7 @@ func (l *life) explain(now time.Time) *Explanation {
 	}
 	m = &record.Model
 	e := &Explanation{
-		Shown: Shown{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: ZoneOf(m),
+		Shown: Shown{Record: record, Status: status, Now: now, Liveness: l.w.liveness, Rejection: l.w.rejected}, Attempts: l.attempts, m: m, zone: cmp.Or(l.w.shown, ZoneOf(m)),
 		place: l.w.place, alike: store.FailureGroup{Models: l.w.alike},
 	}
 	e.admission = store.Admission{Gates: l.w.gates, Limits: l.w.gates.LimitsOf(m, now), Rooms: l.w.limiters, Circuit: l.w.circuit, Place: l.w.turn[0], Waiting: l.w.turn[1]}

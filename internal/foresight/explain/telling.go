@@ -21,17 +21,11 @@ type Telling struct {
 func (s *Explanation) Tell() Telling {
 	missing := s.Missing()
 	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || missing != nil && missing.Certain
-	blocker := stopped(s.m.ParkedBy)
-	hold := s.hold()
-	if hold != nil {
-		blocker = heldBy(hold, s.clock) + " (hold " + hold.ID + ")"
-	}
+	gate, until := s.blocked()
+	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
 	state := s.state(s.clock, s.Attempts, blocker)
-	if hold != nil && !s.m.Parked() {
+	if kind, _ := gate.Split(); kind == model.BlockerHold && !s.m.Parked() {
 		state = append(state, words.Sentence(blocker))
-	}
-	if hold != nil {
-		state = append(state, quote("Reason", hold.Reason)...)
 	}
 	return Telling{State: join(state), Next: join(append(s.tellNext(), s.ends()...)), Last: FreshnessText(s.m, s.clock), Act: act}
 }
