@@ -11,10 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/operate"
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -33,33 +31,20 @@ func forecastCommand(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			switch a.output {
-			case outputJSON:
+			if a.json() {
 				return a.printJSON(found)
-			case outputSVG:
-				picture := chart.Load{
-					Title:  fmt.Sprintf("%s: %s ahead", found.Queue, document.FormatDuration(found.To.Sub(found.From))),
-					Digest: words.Count(found.Models, "model", "models") + ", " + words.Count(found.Load.Starts, "start", "starts") + ", " + loadText(found.Load, len(found.PerMinute)),
-					From:   found.Counts.From, PerMinute: found.PerMinute, Other: found.SpreadCounts.PerMinute, OtherName: spreadName(&found),
-				}
-				if found.Drain.PerMinute != nil {
-					picture.Drain = *found.Drain.PerMinute
-				}
-				return chart.LoadSVG(a.stdout, picture)
-			default:
-				return a.printForecast(&found)
 			}
+			return a.printForecast(&found)
 		}, r.Validate)
-	command.Annotations = map[string]string{"draws": outputSVG}
 	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
 succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
 circuit, or is asked for later does not count.
 
 It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
--o json has a number for each minute.`
+-o json has a number for each minute. The dashboard draws the same on its page Plan.`
 	command.Example = `  refreshd forecast --for 24h
   refreshd forecast --for 2h -l tenant=t1 --by host
-  refreshd forecast --drain 600/m --spread 10m -o svg > load.svg`
+  refreshd forecast --drain 600/m --spread 10m`
 	bindFleet(command.Flags(), &r.FleetRequest)
 	command.Flags().StringVar(&r.By, "by", "", "`GROUP` to tell the largest of at the peak: host (of input_url), host:FIELD, label:NAME, policy or a key such as {FIELD}")
 	command.Flags().StringVar(&r.Spread, "spread", "", "`DURATION` of the spread to compare with (default a tenth of each interval)")

@@ -24,10 +24,7 @@ const (
 var drawsPictures = map[string]string{"draws": "yes"}
 
 func outputsOf(command *cobra.Command) []string {
-	switch command.Annotations["draws"] {
-	case outputSVG:
-		return []string{outputTable, outputJSON, outputSVG}
-	case "yes":
+	if command.Annotations["draws"] != "" {
 		return []string{outputTable, outputJSON, outputMermaid, outputSVG}
 	}
 	return []string{outputTable, outputJSON}
