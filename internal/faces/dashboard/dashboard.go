@@ -55,7 +55,7 @@ func (s *sites) all() []*site {
 func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, planner: newPlanner()}
+	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, planner: &planner{wanted: make(chan struct{}, 1)}}
 	one.pulse.version = func(ctx context.Context) (string, error) {
 		version, err := queue.Report().Version(ctx)
 		return version + one.planner.version(), err

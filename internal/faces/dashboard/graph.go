@@ -2,12 +2,12 @@ package dashboard
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/chart"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -40,26 +40,20 @@ type bar struct{ Class, Y, Height string }
 
 type key struct{ Class, Text string }
 
-// span is what a column is made of: a value for each key of the legend, the lowest first; -1 where it is not known.
-type span struct {
-	from   time.Time
-	values []int64
-}
-
 // graphHeight is that of the plot, in CSS pixels, as in style.css. graphTop leaves room for half a text.
 const (
 	graphHeight = 120
 	graphTop    = 8
 )
 
-// draw makes a graph of spans of one length.
-func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, waits bool, limit int64) {
-	format := func(value int64) string { return valueText(value, waits) }
+// draw makes a graph of what is known of some metrics in slots of one length, the lowest metric first.
+func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limit int64, metrics ...store.Metric) {
+	waits := metrics[0] == store.MetricWait
 	most := limit
-	for _, s := range spans {
+	for i := range slots {
 		sum := int64(0)
-		for _, value := range s.values {
-			sum += max(0, value)
+		for _, m := range metrics {
+			sum += max(0, slots[i].values[m])
 		}
 		most = max(most, sum)
 	}
@@ -68,29 +62,31 @@ func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, wait
 	height := func(value int64) float64 { return float64(value) / float64(top) * (graphHeight - graphTop) }
 	y := func(value int64) string { return decimal(graphHeight - height(value)) }
 	for value := int64(0); value <= top; value += each {
-		g.Y = append(g.Y, mark{At: y(value), Text: format(value)})
+		g.Y = append(g.Y, mark{At: y(value), Text: valueText(value, waits)})
 	}
 	if limit > 0 {
 		g.Limit = y(limit)
 	}
 	percent := func(part float64) string { return decimal(part*100) + "%" }
-	share := 1 / float64(len(spans))
-	for i, s := range spans {
-		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), From: spanText(s.from, step, zone)}
-		bottom, told := int64(0), make([]string, len(s.values))
-		for j, value := range s.values {
-			c.Values = append(c.Values, format(value))
+	share := 1 / float64(len(slots))
+	for i, s := range slots {
+		c := column{X: percent(float64(i) * share), Width: percent(share), Inner: percent(share * 0.85), From: spanText(s.from, step, zone), Title: "not known"}
+		bottom, told := int64(0), make([]string, len(metrics))
+		for j, m := range metrics {
+			value := s.values[m]
+			c.Values = append(c.Values, valueText(value, waits))
 			if told[j] = c.Values[j] + " " + g.Legend[j].Text; value > 0 {
 				bottom += value
 				c.Bars = append(c.Bars, bar{g.Legend[j].Class, y(bottom), decimal(height(value))})
 			}
+			if value >= 0 {
+				c.Title = strings.Join(told[:j+1], ", ")
+			}
 		}
-		if c.Title = c.From + ": " + strings.Join(told, ", "); slices.Min(s.values) < 0 {
-			c.Title = c.From + ": not known"
-		}
+		c.Title = c.From + ": " + c.Title
 		g.Columns = append(g.Columns, c)
 	}
-	from, to := spans[0].from, spans[len(spans)-1].from.Add(step)
+	from, to := slots[0].from, slots[len(slots)-1].from.Add(step)
 	for i, tick := range chart.Ticks(from, to, zone) {
 		part, anchor := float64(tick.At.Sub(from))/float64(to.Sub(from)), "middle"
 		if part < 0.05 {
@@ -102,18 +98,12 @@ func (g *graph) draw(spans []span, step time.Duration, zone *time.Location, wait
 	}
 }
 
-// waitSteps are the round distances between two lengths of time, in seconds.
-var waitSteps = []int64{1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 2 * 3600, 3 * 3600, 6 * 3600, 12 * 3600}
-
 // roundStep is the distance between the marks of an axis: at most three lie above 0.
 func roundStep(most int64, waits bool) int64 {
-	if waits {
-		for _, step := range waitSteps {
-			if 3*step >= most {
-				return step
-			}
+	for _, unit := range []int64{86400, 3600, 60} {
+		if waits && most > unit {
+			return unit * roundStep((most+unit-1)/unit, false)
 		}
-		return 86400 * roundStep((most+86399)/86400, false)
 	}
 	for power := int64(1); ; power *= 10 {
 		for _, step := range []int64{power, 2 * power, 5 * power} {
@@ -133,26 +123,6 @@ func numberText(value int64) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
-}
-
-// table tells the values of graphs, the newest first.
-type table struct {
-	Heads []string
-	Rows  [][]string // the first cell says from when
-}
-
-// add adds a column for each key of a graph.
-func (t *table) add(g *graph) {
-	for _, key := range g.Legend {
-		t.Heads = append(t.Heads, key.Text)
-	}
-	for i := range g.Columns {
-		column := &g.Columns[len(g.Columns)-1-i]
-		if i == len(t.Rows) {
-			t.Rows = append(t.Rows, []string{column.From})
-		}
-		t.Rows[i] = append(t.Rows[i], column.Values...)
-	}
 }
 
 func valueText(value int64, waits bool) string {

@@ -37,7 +37,6 @@ type journalRow struct {
 	About  string // what is no model, such as the key of a circuit
 	Named  []link // models, at most three
 	Models int
-	Filter link // of the bulk that did it; no address: nobody knows
 	Reason string
 
 	event model.Event
@@ -47,7 +46,7 @@ type journalRow struct {
 // More is how many models are not named.
 func (r *journalRow) More() int { return r.Models - len(r.Named) }
 
-// deeds are what people ask for; happenings are the other transitions.
+// deeds are what people ask for; happenings are those of the other transitions whose name is no word of a sentence.
 var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
@@ -56,12 +55,8 @@ var (
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
-		model.EventStart: "started", model.EventStarted: "got a worker", model.EventTimeout: "timed out", model.EventWithdrawn: "found no worker in time",
-		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventSkipped: "skipped a missed refresh",
-		model.EventGiveUp: "gave up", model.EventParked: "began to wait", model.EventLimited: "began to wait for a slot", model.EventReleased: "stopped waiting",
-		model.EventReplan: "got a new plan", model.EventLevel: "got a new phase", model.EventWatch: "got a new freshness", model.EventSuccess: "succeeded",
-		model.EventFailure: "failed", model.EventInterrupted: "had to stop", model.EventOutdated: "reported about an old payload",
-		model.EventOrphan: "left an index without a model",
+		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventTimeout: "timed out",
+		model.EventReplan: "got a new plan", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
 	}
 )
 
@@ -122,26 +117,5 @@ func readJournal(ctx context.Context, req *request) (any, error) {
 	if errors.Is(err, errFull) {
 		j.Next, err = behind, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return j, j.findBulks(ctx, req)
-}
-
-// findBulks says of what was done to several models which filter picked them, as far as bulks are known: for a day.
-func (j *journal) findBulks(ctx context.Context, req *request) error {
-	if !slices.ContainsFunc(j.Rows, func(row journalRow) bool { return row.Models > 1 }) {
-		return nil
-	}
-	bulks, err := req.operator.Bulks(ctx)
-	for i := range j.Rows {
-		row := &j.Rows[i]
-		for _, bulk := range bulks {
-			if row.Models > 1 && string(bulk.Action) == string(row.event) && bulk.By == row.Who && !bulk.Since.After(row.first) &&
-				(bulk.EndedAt.IsZero() || !bulk.EndedAt.Before(row.At)) {
-				row.Filter = link{Text: cmp.Or(bulk.Selector, "the queue"), Address: req.Link("models", "l", bulk.Selector)}
-			}
-		}
-	}
-	return err
+	return j, err
 }

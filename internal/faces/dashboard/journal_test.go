@@ -59,7 +59,7 @@ func TestTheJournalTellsOfABulkInOneSentence(t *testing.T) {
 		must(t, testkit.Only(d.poller.RunOnce(t.Context())))
 	}
 	rows := d.rows(home + "journal")
-	failIf(t, len(rows) != 1 || !regexp.MustCompile(`^ann disabled 20 models of tenant=t1: m\d\d, m\d\d, m\d\d and 17 more: gone$`).MatchString(rows[0]), "expected one sentence, found %q", rows)
+	failIf(t, len(rows) != 1 || !regexp.MustCompile(`^ann disabled 20 models: m\d\d, m\d\d, m\d\d and 17 more: gone$`).MatchString(rows[0]), "expected one sentence, found %q", rows)
 }
 
 func TestTheJournalOfSeveralPartsIsPagedThroughNewestFirstEachOnce(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAllModelsOfASearchAreRunAndTheJournalShowsItWhileItIsOpen(t *testing.T)
 		return f.Stats()["run"] == 2
 	})
 	tab.Follow("Journal")
-	tab.AwaitText("ann ran 2 models of error=")
+	tab.AwaitText("ann ran 2 models: ")
 	f.Command(`{"type":"disable","uid":"tbl_1","by":"bob","reason":"has not paid"}`)
 	tab.AwaitText("bob disabled tbl_1: has not paid")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/attention"
 	"github.com/refreshd/refreshd/internal/operate"
@@ -19,17 +18,14 @@ var overviewPage = page{
 
 // overview is a queue at a glance.
 type overview struct {
-	At       string
-	Clock    string // the same in the zone of the page
 	Findings []link // of which some have no page
 	Stats    store.Stats
-	Oldest   string // how long the oldest due model waits
 
 	Never, Fresh, Late, Stale int64
 	Periods                   []link
 	Known                     string // of how much of the period anything is known; "": of all
 	Graphs                    []graph
-	Values                    table
+	Problem                   string // why the charts are not those of the whole queue
 
 	Groups    []operate.Failures // largest first
 	Unnamed   int                // how many more there are
@@ -40,7 +36,7 @@ type overview struct {
 type process struct {
 	Name    string
 	Missing bool
-	Alive   int
+	Alive   int64
 }
 
 func readOverview(ctx context.Context, req *request) (any, error) {
@@ -50,7 +46,7 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 	}
 	stats := queue.Stats
 	o := &overview{
-		At: model.FormatTime(stats.At.Truncate(time.Second)), Clock: clock(stats.At, req.zone), Stats: stats, Oldest: valueText(stats.Sample().Values[store.MetricWait], true), Never: stats.Freshness[model.FreshnessNever],
+		Stats: stats, Never: stats.Freshness[model.FreshnessNever],
 		Fresh: stats.Freshness[model.Fresh], Late: stats.Freshness[model.FreshnessLate], Stale: stats.Freshness[model.FreshnessStale],
 	}
 	for _, one := range queue.Findings() {
@@ -68,11 +64,9 @@ func readOverview(ctx context.Context, req *request) (any, error) {
 		o.Groups = groups[:min(len(groups), 5)]
 		o.Unnamed = len(groups) - len(o.Groups)
 	}
-	if o.Processes, err = readProcesses(ctx, req.queue); err != nil {
-		return nil, err
-	}
-	for i := range o.Processes {
-		o.Processes[i].Missing = slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return string(gone.Role) == o.Processes[i].Name })
+	for _, role := range model.Roles {
+		missing := slices.ContainsFunc(queue.Gone, func(gone attention.Gone) bool { return gone.Role == role })
+		o.Processes = append(o.Processes, process{string(role), missing, stats.Living[role]})
 	}
 	return o, o.draw(ctx, req)
 }
@@ -86,7 +80,7 @@ var charts = []struct {
 	{"Starts", []store.Metric{store.MetricStarts}, []key{{"start", "started"}}},
 	{"Results", []store.Metric{store.MetricSuccesses, store.MetricFailures, store.MetricTimeouts}, []key{{"success", "succeeded"}, {"failure", "failed"}, {"timeout", "timed out"}}},
 	{"In line for a worker", []store.Metric{store.MetricInput}, []key{{"start", "in line"}}},
-	{"Longest wait of a due model", []store.Metric{store.MetricWait}, []key{{"start", "longest wait"}}},
+	{"Longest wait of a due model", []store.Metric{store.MetricWait}, []key{{"start", "of waiting"}}},
 	{"Failing models", []store.Metric{store.MetricFailing}, []key{{"failure", "failing"}}},
 	{"Fresh, late and stale models", []store.Metric{store.MetricFresh, store.MetricNever, store.MetricLate, store.MetricStale}, []key{{"success", "fresh"}, {"other", "never yet"}, {"timeout", "late"}, {"failure", "stale"}}},
 }
@@ -103,52 +97,23 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 	now := o.Stats.Sample()
 	samples, err := p.samples(ctx, req, now)
 	if err != nil {
-		return err
+		o.Problem = "No chart: " + inWords(err)
+		return nil
 	}
 	slots := p.fill(samples, o.Stats.At)
 	o.Known = p.known(slots)
 	for _, c := range charts {
-		g, spans, told := graph{Name: c.name, Legend: c.legend}, make([]span, len(slots)), []string{}
-		waits := c.metrics[0] == store.MetricWait
-		for i := range slots {
-			spans[i].from = slots[i].from
-			for _, m := range c.metrics {
-				spans[i].values = append(spans[i].values, slots[i].values[m])
-			}
-		}
+		g, told, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
 		for i, m := range c.metrics {
-			sum, most := total(slots, m)
-			switch held, text := now.Values[m], c.legend[i].Text; {
-			case m.Counts():
-				told = append(told, numberText(sum)+" "+text)
-			case len(c.metrics) > 1:
-				told = append(told, numberText(held)+" "+text)
-			default:
-				told = append(told, "Now "+valueText(held, waits)+", at most "+valueText(most, waits))
+			value := now.Values[m]
+			if m.Counts() {
+				value, when = total(slots, m), " in the last "+strings.ToLower(p.text)+"."
 			}
+			told[i] = valueText(value, m == store.MetricWait) + " " + c.legend[i].Text
 		}
-		g.About = strings.Join(told, ", ") + " in the last " + strings.ToLower(p.text) + "."
-		if len(told) > 1 && !c.metrics[0].Counts() {
-			g.About = strings.Join(told, ", ") + " now."
-		}
-		g.draw(spans, p.step, req.zone, waits, 0)
+		g.About = strings.Join(told, ", ") + when
+		g.draw(slots, p.step, req.zone, 0, c.metrics...)
 		o.Graphs = append(o.Graphs, g)
-		o.Values.add(&g)
 	}
 	return nil
-}
-
-// readProcesses counts the processes of each role that send heartbeats.
-func readProcesses(ctx context.Context, queue *store.Queue) ([]process, error) {
-	read, err := operate.ReadProcesses(ctx, queue)
-	processes := make([]process, len(model.Roles))
-	for i, role := range model.Roles {
-		processes[i].Name = string(role)
-		for _, p := range latest(*read.Of(role)) {
-			if p.Lives {
-				processes[i].Alive++
-			}
-		}
-	}
-	return processes, err
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -41,6 +42,7 @@ func (p *period) samples(ctx context.Context, req *request, now store.Sample) (a
 	} else if all, err = req.queue.Report().Hours(ctx); err != nil {
 		return nil, err
 	}
+	all = slices.DeleteFunc(all, func(one store.Sample) bool { return !one.At.Before(now.At) }) // read since
 	return append(all, now), nil
 }
 
@@ -107,11 +109,10 @@ func (p *period) known(slots []slot) string {
 	return fmt.Sprintf("Of %d %s, %d are known.", p.slots, p.parts, known)
 }
 
-// total sums up what was counted, and most is the most of what was held.
-func total(slots []slot, m store.Metric) (total, most int64) {
+// total sums up what was counted.
+func total(slots []slot, m store.Metric) (sum int64) {
 	for i := range slots {
-		value := max(0, slots[i].values[m])
-		total, most = total+value, max(most, value)
+		sum += max(0, slots[i].values[m])
 	}
-	return total, most
+	return sum
 }

@@ -75,7 +75,10 @@ func TestAnAxisHasTwoToFourRoundMarks(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		most, waits := rapid.Int64Range(0, 1e12).Draw(r, "most"), rapid.Bool().Draw(r, "waits")
 		g := graph{Legend: []key{{"start", "started"}}}
-		g.draw([]span{{time.Unix(0, 0), []int64{most}}, {time.Unix(60, 0), []int64{-1}}}, time.Minute, time.UTC, waits, 0)
+		m := map[bool]store.Metric{true: store.MetricWait}[waits]
+		slots := []slot{{from: time.Unix(0, 0)}, {from: time.Unix(60, 0)}}
+		slots[0].values[m], slots[1].values[m] = most, -1
+		g.draw(slots, time.Minute, time.UTC, 0, m)
 		if len(g.Y) < 2 || len(g.Y) > 4 {
 			r.Fatalf("%d: %v", most, g.Y)
 		}
