@@ -43,7 +43,7 @@ func TestEachFormDoesWhatItSays(t *testing.T) {
 
 	d.Say("\x01 no JSON \xff")
 	d.apply()
-	expect(t, d.page(home+"rejected"), `\u{1} no JSON \xff`)
+	expect(t, d.page(home+"rejected"), `\x01 no JSON \xff`)
 	expect(t, d.submit("rejected", "rejected/drop"), "is forgotten")
 	d.Command(`{"type":"nonsense","uid":"tbl_1"}`)
 	d.apply()

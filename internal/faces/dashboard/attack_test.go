@@ -122,9 +122,9 @@ func (f *fleet) hostile() {
 func TestRawBytesAreShownSoThatNothingHides(t *testing.T) {
 	for raw, want := range map[string]string{
 		"plain {\"a\": 1}":      `plain {"a": 1}`,
-		"\x00\x1b[31m\xff":      `\u{0}\u{1b}[31m\xff`,
-		"a\u202eb\u2066":        `a\u{202e}b\u{2066}`,
-		"größe\n":               "größe\n",
+		"\x00\x1b[31m\xff":      `\x00\x1b[31m\xff`,
+		"a\u202eb\u2066":        `a\u202eb\u2066`,
+		"größe\n\\n":            "größe\n\\n",
 		"<script>":              "<script>",
 		strings.Repeat("x", 12): "xxxxxxxxxx… and 2 bytes more",
 	} {

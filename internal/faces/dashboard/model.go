@@ -19,7 +19,6 @@ import (
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-next", "model-past", "model-why"}}
@@ -44,9 +43,12 @@ func (m *modelView) InForce() string {
 	return indented(string(text))
 }
 
+// pastRow is an attempt that has ended.
 type pastRow struct {
-	At, Ended, Attempt, Outcome, Wait, Took, Next, Why, Reason string
-	Failed                                                     bool
+	*model.Attempt
+
+	Ended, Wait, Length string // how it ended; lengths of time
+	Failed              bool
 }
 
 func readExplanation(ctx context.Context, req *request) (*explain.Explanation, error) {
@@ -67,8 +69,8 @@ func readModel(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
-	for _, attempt := range e.Attempts {
-		view.Past = append(view.Past, rowOf(&attempt, view.shown))
+	for i := range e.Attempts {
+		view.Past = append(view.Past, rowOf(&e.Attempts[i]))
 	}
 	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
@@ -77,21 +79,17 @@ func readModel(ctx context.Context, req *request) (any, error) {
 	return view, cmp.Or(err, problem)
 }
 
-func rowOf(a *model.Attempt, zone *time.Location) pastRow {
+func rowOf(a *model.Attempt) pastRow {
 	wait, took, known := a.Lengths()
-	row := pastRow{
-		At: model.FormatTime(a.EndedAt), Ended: clock(a.EndedAt, zone), Outcome: strings.ReplaceAll(string(a.Outcome), "_", " "), Wait: "–", Took: took.String(),
-		Next: cmp.Or(clock(a.RefreshAt, zone), "–"), Why: a.Why, Reason: a.Reason, Attempt: fmt.Sprint(a.AttemptNo),
-		Failed: a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout,
-	}
+	row := pastRow{a, strings.ReplaceAll(string(a.Outcome), "_", " "), "–", took.String(), a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout}
 	if known {
 		row.Wait = wait.String()
 	}
 	if a.Final {
-		row.Outcome += " (final)"
+		row.Ended += " (final)"
 	}
 	if a.Times > 1 {
-		row.Outcome += fmt.Sprintf(" (%d in a row)", a.Times)
+		row.Ended += fmt.Sprintf(" (%d in a row)", a.Times)
 	}
 	return row
 }
@@ -153,6 +151,11 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 	_, _ = w.Write(text.Bytes()) // the browser has gone
 }
 
+// outcomes are behind the uid. The page that follows tells the rest.
+var outcomes = map[model.CommandType]string{
+	model.CommandRun: " was asked for.", model.CommandEnable: " is enabled.", model.CommandDisable: " is disabled until somebody enables it.",
+}
+
 // change is the action that carries out a command about one model.
 func change(kind model.CommandType) func(context.Context, *request) (outcome, error) {
 	return func(ctx context.Context, req *request) (outcome, error) {
@@ -171,40 +174,10 @@ func change(kind model.CommandType) func(context.Context, *request) (outcome, er
 		if request.Refused != nil {
 			return done, fmt.Errorf("%s: %w", uid, request.Refused)
 		}
-		done.text, err = req.describe(ctx, request)
-		return done, err
-	}
-}
-
-// describe says in words what a command has done.
-func (req *request) describe(ctx context.Context, request *operate.Request) (string, error) {
-	uid := request.Command.UID
-	if request.Result == operate.ResultUnchanged {
-		return uid + ": nothing had to be changed.", nil
-	}
-	if request.Command.Type == model.CommandDisable {
-		return uid + " is disabled until somebody enables it.", nil
-	}
-	part := req.queue.Of(uid)
-	found, err := explain.ReadModel(ctx, part, uid)
-	if err != nil {
-		return "", err
-	}
-	blockers, err := part.Blockers(ctx)
-	if err != nil {
-		return "", err
-	}
-	text := uid + " is enabled"
-	if request.Command.Type == model.CommandRun {
-		text = uid + " was asked for"
-	}
-	when := func(at time.Time) string {
-		return clock(at, req.zoneOf(&found.Record.Model)) + " (" + words.Distance(at, found.Now) + ")"
-	}
-	if m := &found.Record.Model; m.Waiting() {
-		if blocker, until := blockers.Stop(m, found.Now); blocker != "" {
-			return text + ", and does not start yet: " + explain.StopText(&blockers, blocker, until, when) + ".", nil
+		done.text = uid + outcomes[kind]
+		if request.Result == operate.ResultUnchanged {
+			done.text = uid + ": nothing had to be changed."
 		}
+		return done, nil
 	}
-	return text + ". " + found.StatusText(), nil
 }

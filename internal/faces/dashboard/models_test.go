@@ -152,7 +152,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		d := sit(t, server, func(c *Config) { c.By = "ann" })
 		d.put(`"uid":"a","rrule":"every day at 6 AM"`)
 		const page, model = "model?uid=a", home + "model/"
-		expect(t, d.submit(page, "model/run"), "a was asked for. Due.")
+		expect(t, d.submit(page, "model/run"), "a was asked for.")
 		d.start()
 		expect(t, d.press(model+"run", "uid", "a"), `role="alert">a: an attempt is queued or running. To replace it, open &#34;Supersede…&#34; and press &#34;Run now, superseding what runs&#34;.`)
 		before := d.Attempt("a")
@@ -166,7 +166,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		held := d.submit(page, "model/hold", "reason", "a <i>pause</i>", "for", "2h")
 		expect(t, held, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;")
 		id := regexp.MustCompile(`name="id" value="([^"]+)"`).FindStringSubmatch(held)[1]
-		expect(t, d.press(model+"run", "uid", "a"), "a was asked for, and does not start yet: held by ann")
+		expect(t, d.press(model+"run", "uid", "a"), "a was asked for.", "Held by ann")
 		expectNone(t, d.submit(page, "model/release"), "Release "+id)
 		expect(t, d.press(model+"release", "id", id), id+": expected the id of a hold, found none", "<h1>Overview</h1>")
 		expect(t, d.press(model+"hold", "uid", "a"), "reason: expected why")
@@ -195,8 +195,8 @@ func TestWhatBecameOfAnActionIsToldOnceOnAPageOfItsQueue(t *testing.T) {
 func TestAPastAttemptTellsTheWaitInLineFromTheWork(t *testing.T) {
 	started := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	for begun, want := range map[time.Time]string{{}: "– 1h0m0s", started.Add(40 * time.Minute): "40m0s 20m0s"} {
-		row := rowOf(&model.Attempt{StartedAt: started, ProcessingAt: begun, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess}, time.UTC)
-		got := row.Wait + " " + row.Took
+		row := rowOf(&model.Attempt{StartedAt: started, ProcessingAt: begun, EndedAt: started.Add(time.Hour), Duration: time.Hour, Outcome: model.EventSuccess})
+		got := row.Wait + " " + row.Length
 		failIf(t, got != want, "begun at %s: expected %s, found %s", begun, want, got)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/internal/operate"
 )
@@ -80,21 +78,10 @@ func (r *rejection) Text() string {
 
 // visible shows bytes of anybody: a character that does not print is shown by its number, so that nothing hides or turns the direction of writing.
 func visible(raw string, most int) string {
-	var shown strings.Builder
-	for i := 0; i < len(raw); {
-		if i >= most {
-			return shown.String() + fmt.Sprintf("… and %d bytes more", len(raw)-i)
-		}
-		r, size := utf8.DecodeRuneInString(raw[i:])
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&shown, `\x%02x`, raw[i])
-		case r == '\n' || unicode.IsPrint(r):
-			shown.WriteRune(r)
-		default:
-			fmt.Fprintf(&shown, `\u{%x}`, r)
-		}
-		i += size
+	rest := ""
+	if len(raw) > most {
+		raw, rest = raw[:most], fmt.Sprintf("… and %d bytes more", len(raw)-most)
 	}
-	return shown.String()
+	quoted := strconv.QuoteToGraphic(raw)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n").Replace(quoted[1:len(quoted)-1]) + rest
 }
