@@ -161,7 +161,7 @@ func TestButtonsDoWhatTheySayAndTellWhatBecameOfIt(t *testing.T) {
 		after := d.Attempt("a")
 		failIf(t, after == before || after == "", "expected another attempt, found %q after %q", after, before)
 		expect(t, d.submit(page, "model/disable", "reason", "moved <b>"), "a is disabled until somebody enables it.", "Disabled by ann", "moved &lt;b&gt;")
-		expect(t, d.submit(page, "model/enable"), "a is enabled. ")
+		expect(t, d.submit(page, "model/enable"), "a is enabled.")
 		expect(t, d.press(model+"enable", "uid", "a"), "a: nothing had to be changed.")
 		held := d.submit(page, "model/hold", "reason", "a <i>pause</i>", "for", "2h")
 		expect(t, held, "a is held. The hold h", "of uid=a, by ann: a &lt;i&gt;pause&lt;/i&gt;")

@@ -65,29 +65,21 @@ func (v *vocabulary) understand(text string) (found []reading) {
 	for _, term := range slices.Sorted(maps.Keys(v.labels)) {
 		add(v.labels[term], "with "+term, term)
 	}
-	causes := func(pattern string, textOf func(*operate.Failures) string) {
-		var ids []string
-		about, sum, matcher := "", int64(0), regexp.MustCompile("(?i)"+pattern)
-		for i := range v.groups {
-			if group := &v.groups[i]; matcher.MatchString(textOf(group)) && len(ids) < maxCauses {
-				ids, sum, about = append(ids, group.ID), sum+group.Models, "failing because of "+cmp.Or(group.Text, group.ID)
-			}
+	ids, sum, about, begins := []string{}, int64(0), "", regexp.MustCompile(`(?i)(^|[^\pL\pN])`+regexp.QuoteMeta(text))
+	for i := range v.groups {
+		if group := &v.groups[i]; begins.MatchString(group.Text+" "+group.Reason) && len(ids) < maxCauses {
+			ids, sum, about = append(ids, group.ID), sum+group.Models, "failing because of "+cmp.Or(group.Text, group.ID)
 		}
-		if len(ids) > 1 {
-			about = fmt.Sprintf("failing because of %d causes with %s", len(ids), text)
-		}
-		add(sum, about, model.SelectError+"="+strings.Join(ids, "|"))
 	}
-	const begins, ends = `(^|[^\pL\pN])`, `($|[^\pL\pN])`
-	causes(begins+regexp.QuoteMeta(text)+ends, func(f *operate.Failures) string { return f.Text })
+	if len(ids) > 1 {
+		about = fmt.Sprintf("failing because of %d causes with %s", len(ids), text)
+	}
+	add(sum, about, model.SelectError+"="+strings.Join(ids, "|"))
 	if document.IsUID(text) {
 		add(unknown, "whose uid begins with "+text, model.SelectUID+"="+text+"*")
 		add(unknown, "whose uid contains "+text, model.SelectUID+"=*"+text+"*")
 	} else if strings.ContainsAny(text, "*?") && !strings.ContainsAny(text, "|,") {
 		add(unknown, "whose uid is like "+text, model.SelectUID+"="+text)
-	}
-	if !slices.ContainsFunc(found, func(r reading) bool { return r.picks.Only(model.SelectError) != nil }) {
-		causes(regexp.QuoteMeta(text), func(f *operate.Failures) string { return f.Text + " " + f.Reason })
 	}
 	if near := words.NearestWord(strings.TrimPrefix(strings.ToLower(text), "status="), model.SelectStatuses); near != "" && asSelector(text) == "" {
 		add(unknown, "with status="+near, "status="+near)
