@@ -45,9 +45,6 @@ type JournalEntry struct {
 	Freshness, FreshnessWas Freshness
 }
 
-// ChangesFreshness reports whether another freshness is told than before, or none.
-func (e *JournalEntry) ChangesFreshness() bool { return e.Freshness != e.FreshnessWas }
-
 // Journal returns the journal entry of a decision about a model at now; false: it is no transition.
 func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	if d.Event == EventStatus || d.Event == EventMend {

@@ -3,7 +3,7 @@
 --
 -- KEYS[1] what is changed, one of <queue>:holds hash HDEL HINCRBY HSET, <queue>:limits hash HDEL HINCRBY HSET,
 --   <queue>:calendars hash HDEL HINCRBY HSET, <queue>:policies hash HDEL HINCRBY HSET, <queue>:circuit:queue hash HDEL
---   HINCRBY HSET
+--   HINCRBY HSET, <queue>:orders hash HDEL HINCRBY HSET
 -- KEYS[2] <queue>:gates zset ZADD, gate -> when a dispatcher is to look at it in Unix ms
 -- KEYS[3] <queue>:forwarded hash HGET HINCRBY HSET, changes -> how many there were; and the field of a part -> number
 --   of the last command from there that was carried out here, and 1 = it has changed something, 2 = it has not

@@ -6,7 +6,6 @@
 --   heartbeat in Unix ms
 -- KEYS[2] its entries, one of <queue>:claimed:<owner> list LLEN LMOVE LREM, <queue>:taken:<owner> list LLEN LMOVE LREM
 -- KEYS[3] where they go, one of <queue>:claimed:<owner> list LMOVE-to, <queue>-input list LMOVE-to
--- KEYS[4] <queue>:orders hash HDEL, owner -> what an operator has asked of it
 -- ARGV[1] now in Unix ms, "" = the clock of Redis
 -- ARGV[2] owner of the entries
 -- ARGV[3] its lease in ms: with a heartbeat since then it is alive, but one from the future was given before the clock
@@ -17,13 +16,13 @@
 -- ARGV[7..] entries to drop, because nobody is to work on them any more
 -- Returns how many entries were moved; -1: the owner is alive or already forgotten
 -- include: clock, types
-local processes, entries, target, orders = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local processes, entries, target = KEYS[1], KEYS[2], KEYS[3]
 local now, owner, lease, found = tonumber(clock(ARGV[1])), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local adopter, most = ARGV[5], tonumber(ARGV[6])
 
--- Check. What nobody can ask of a pool keeps nothing from others.
-local wrong, unfit = wrong_type(header_types)
-if unfit[1] or unfit[2] or unfit[3] then
+-- Check
+local wrong = wrong_type(header_types)
+if wrong then
   return wrong
 end
 local seen = tonumber(redis.call('ZSCORE', processes, owner) or '')
@@ -49,8 +48,5 @@ for _ = 1, moved do
 end
 if redis.call('LLEN', entries) == 0 then --@ forget
   redis.call('ZREM', processes, owner)
-  if adopter == '' and most > 0 and not unfit[4] then -- a poller has none
-    redis.call('HDEL', orders, owner)
-  end
 end
 return moved

@@ -39,24 +39,23 @@ func (s *session) beat(ctx context.Context) {
 	})
 }
 
-// hear does what an operator asks, and reports whether there is an order. Redis itself gives nothing to a pool with an order, so being quiet is only
-// told here.
-func (s *session) hear(order store.PoolOrder) bool {
-	asked := order.Verb != ""
-	if s.slots.order.Swap(order) == order {
-		return asked
+// hear does what an operator asks. Redis itself gives nothing to a pool with an order, so being quiet is only told here, by the session of the first
+// part for all: each hears of it.
+func (s *session) hear(order store.PoolOrder) {
+	if s.order.Swap(order) == order {
+		return
 	}
-	log := s.config.Log.Info().Str("by", order.By)
+	said := "takes no new attempts"
 	switch order.Verb {
 	case "":
-		log.Msg("worker: takes attempts again, as an operator asked")
+		said = "takes attempts again"
 	case store.PoolStop:
-		log.Msg("worker: stops, as an operator asked")
+		said = "stops"
 		s.slots.stop()
-	default:
-		log.Msg("worker: takes no new attempts, as an operator asked")
 	}
-	return asked
+	if s.queue == s.queues[0] {
+		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", said)
+	}
 }
 
 // even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
@@ -127,8 +126,6 @@ func (s *session) resign(ctx context.Context) {
 // An owner that was forgotten never comes back: the session goes on under another name, so that nothing that is still under way
 // about the old one can be mistaken for news of the new one.
 type takenList struct {
-	clock func() time.Time // nil: names do not tell since when
-
 	mu      sync.Mutex
 	owner   string         // guarded by mu
 	known   bool           // guarded by mu: Redis has heard of owner
@@ -138,8 +135,8 @@ type takenList struct {
 	gone    map[string]int // guarded by mu: entries released since the last ask, which its reply may still list
 }
 
-func newTakenList(owner string, clock func() time.Time) *takenList {
-	return &takenList{clock: clock, owner: owner, entries: map[string]int{}, gone: map[string]int{}}
+func newTakenList(owner string) *takenList {
+	return &takenList{owner: owner, entries: map[string]int{}, gone: map[string]int{}}
 }
 
 // name returns the owner; false: Redis has not heard of it yet.
@@ -212,6 +209,6 @@ func (l *takenList) forget(owner string) bool {
 	if l.owner != owner {
 		return false
 	}
-	l.owner, l.known, l.doubt, l.entries, l.count = store.NewOwner(l.clock), false, false, map[string]int{}, 0
+	l.owner, l.known, l.doubt, l.entries, l.count = store.NextOwner(owner), false, false, map[string]int{}, 0
 	return true
 }

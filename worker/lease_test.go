@@ -214,7 +214,7 @@ func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
 }
 
 func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
-	l := newTakenList(store.NewOwner(nil), nil)
+	l := newTakenList(store.NewOwner(nil))
 	receive := func(most int, whole bool, entries ...string) []string {
 		taking := l.ask(most)
 		return l.receive(taking, store.Taken{Entries: entries, Whole: whole})
@@ -247,7 +247,7 @@ func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
 }
 
 func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
-	l := newTakenList(store.NewOwner(nil), nil)
+	l := newTakenList(store.NewOwner(nil))
 	asked := l.ask(2)
 	first, second := l.forget(asked.Owner), l.forget(asked.Owner)
 	failIf(t, !first || second, "lost %v, then %v; want once", first, second)
@@ -258,7 +258,7 @@ func TestAReplyUnderAnOldNameIsNotWorkedOn(t *testing.T) {
 }
 
 func TestAnEntryThatWasAnsweredWhileTheWholeListWasOnItsWayIsNotNew(t *testing.T) {
-	l := newTakenList(store.NewOwner(nil), nil)
+	l := newTakenList(store.NewOwner(nil))
 	asked := l.ask(2)
 	fresh := l.receive(asked, store.Taken{Entries: []string{"a"}})
 	stopIf(t, len(fresh) != 1, "want it new, got %q", fresh)

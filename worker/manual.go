@@ -12,7 +12,11 @@ import (
 // too many of. Its methods are called by one goroutine.
 type ManualPool struct {
 	session *session
+	stopped error // ErrStopped, as soon as an operator has asked for it
 }
+
+// ErrStopped says that an operator asked the pool to stop (refreshd worker stop).
+var ErrStopped = errors.New("worker: expected to go on, but an operator asked this pool to stop")
 
 // NewManualPool returns such a pool for one queue. It gives no heartbeat but when it takes, so no other pool may serve the queue.
 func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Config) (*ManualPool, error) {
@@ -20,17 +24,19 @@ func NewManualPool(ctx context.Context, queue Queue, handler Handler, config Con
 	if err != nil {
 		return nil, err
 	}
-	slots := newSlots(&pool.config, func() {}) // whoever holds it stops it
-	return &ManualPool{newSession(context.WithoutCancel(ctx), pool, queue, store.NewOwner(pool.config.Clock), slots)}, nil
+	r := &ManualPool{}
+	slots := newSlots(&pool.config, func() { r.stopped = ErrStopped }) // whoever holds it stops it
+	r.session = newSession(context.WithoutCancel(ctx), pool, queue, store.NewOwner(pool.config.Clock), slots)
+	return r, nil
 }
 
 // Free is how many slots are free.
 func (r *ManualPool) Free() int { return cap(r.session.slots.tokens) - len(r.session.slots.tokens) }
 
-// Take takes the oldest entry of the input list, if there is one, and begins with it. There must be a free slot.
+// Take takes the oldest entry of the input list, if there is one, and begins with it. There must be a free slot. It is ErrStopped if the pool is to stop.
 func (r *ManualPool) Take(ctx context.Context) error {
 	_, err := r.session.takeOnce(ctx, 1)
-	return err
+	return errors.Join(err, r.stopped)
 }
 
 // Tell pushes what handlers have told, and compares the attempts in hand with Redis. It returns how many messages there were.

@@ -108,7 +108,7 @@ func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 }
 
 func TestStatusesThatCannotBePushedDoNotPileUp(t *testing.T) {
-	o := newSender(nil, newTakenList("", nil), &Config{PushBatch: 10})
+	o := newSender(nil, newTakenList(""), &Config{PushBatch: 10})
 	for i := range 100 {
 		o.add(message{Type: model.MessageStatus, AttemptUID: fmt.Sprint(i % 2), Status: fmt.Sprint(i)})
 	}
@@ -133,7 +133,7 @@ func TestARefusedPushKeepsTheSequence(t *testing.T) {
 			pushed = append(pushed, answer.Message)
 		}
 		return nil
-	}}, newTakenList("", nil), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
+	}}, newTakenList(""), &Config{PushBatch: 1, FlushTimeout: testkit.Limit, Backoff: 1, MaxBackoff: 1, Log: Config{}.WithDefaults().Log})
 	o.add(message{Type: model.MessageSuccess, UID: "first"})
 	o.add(message{Type: model.MessageSuccess, UID: "second"})
 	o.drain(t.Context())
@@ -165,7 +165,7 @@ func TestMessagesOfTwoNamesArePushedApart(t *testing.T) {
 	o := newSender(&faulty{Queue: nopQueue{}, push: func(owner string, _ []store.Answer) error {
 		owners = append(owners, owner)
 		return nil
-	}}, newTakenList("", nil), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
+	}}, newTakenList(""), &Config{PushBatch: 10, FlushTimeout: testkit.Limit, Log: Config{}.WithDefaults().Log})
 	for _, owner := range []string{"old", "old", "new", "old"} {
 		o.add(message{Type: model.MessageSuccess, owner: owner})
 	}

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -14,17 +13,7 @@ import (
 // order asks all pools of the queue for something, as an operator does.
 func (r *queueFixture) order(verb string) {
 	r.t.Helper()
-	for _, owner := range r.workers() {
-		_, err := r.Fleet().OrderPool(context.Background(), owner, store.PoolOrder{Verb: verb, By: "ann"}, r.now())
-		r.must(err)
-	}
-}
-
-func (r *queueFixture) orders() map[string]string {
-	r.t.Helper()
-	all, err := r.redis.HGetAll(context.Background(), r.Keys.Orders).Result()
-	r.must(err)
-	return all
+	r.must((&store.Queue{Parts: []*store.Store{r.Store}}).Fleet().OrderPools(context.Background(), r.workers(), store.PoolOrder{Verb: verb, By: "ann"}))
 }
 
 // heard waits until the pool has given two heartbeats: the second began after the call.
@@ -63,7 +52,7 @@ func TestAQuietPoolFinishesWhatItHasTakesNothingNewAndKeepsItsLeaseUntilItMayGoO
 		failIf(t, a.UID != "o", "took %s", a.UID)
 		b.result <- nil
 		r.must(p.stop())
-		failIf(t, len(r.orders())+len(r.standing()) > 0, "left behind: orders %v, entries %q", r.orders(), r.standing())
+		failIf(t, len(r.standing()) > 0, "left behind: entries %q", r.standing())
 	})
 }
 
@@ -78,12 +67,12 @@ func TestAPoolThatIsStoppedEndsAsOnASignalAndLeavesNothingBehind(t *testing.T) {
 		failIf(t, !errors.Is(cause, ErrShutdown), "cause: %v, want ErrShutdown", cause)
 		r.must(p.wait())
 		equal(t, []model.MessageType{model.MessageStarted, model.MessageInterrupted}, kinds(r.left()))
-		failIf(t, len(r.workers())+len(r.orders())+len(r.standing()) > 0, "left behind: workers %q, orders %v, entries %q", r.workers(), r.orders(), r.standing())
+		failIf(t, len(r.workers())+len(r.standing()) > 0, "left behind: workers %q, entries %q", r.workers(), r.standing())
 	})
 }
 
-// A part that has taken nothing yet, as another one fills all slots, is asked by nobody: it hears of the order from the other.
-func TestAnOrderToOnePartReachesThePartsThatHaveNoNameYet(t *testing.T) {
+// A part in which the pool has taken nothing yet, as another one fills all slots, does not know it.
+func TestAnOrderReachesAllPartsWhetherTheyKnowThePoolOrHaveForgottenIt(t *testing.T) {
 	server := testkit.Miniredis(t)
 	first, b := newFixture(t, server), newBench()
 	whole, err := store.New(&store.Clients{Read: first.redis, Write: first.redis, Block: first.redis}, store.Config{Queue: "second"})
@@ -98,17 +87,22 @@ func TestAnOrderToOnePartReachesThePartsThatHaveNoNameYet(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := async(func() { err = pool.Run(ctx) })
 	testkit.Await(t, queue.beats, "a heartbeat of the first part")
-	first.order(store.PoolQuiet)
+	name := first.workers()
+	both := &store.Queue{Parts: []*store.Store{first.Store, second.Store}}
+	must(t, both.Fleet().OrderPools(t.Context(), name, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
 	queue.heard(t)
 	second.offer("m")
 	later.change(func() { later.take = nil })
-	for beats := 0; len(second.orders()) == 0; beats++ {
-		stopIf(t, beats > 1000, "the second part has not heard of the order")
-		testkit.Await(t, queue.beats, "a heartbeat")
+	testkit.Eventually(t, "the second part knows it", func() bool { return len(second.workers()) > 0 })
+	equal(t, name, second.workers())
+	must(t, first.redis.ZRem(t.Context(), first.Keys.Workers, name[0]).Err())
+	first.offer("n")
+	testkit.Eventually(t, "the first part has named it anew", func() bool { return len(first.workers()) > 0 })
+	again := first.workers()[0]
+	failIf(t, again == name[0] || store.PoolName(again) != name[0], "the pool %s goes on as %s", name[0], again)
+	for _, part := range both.Parts {
+		failIf(t, first.redis.LLen(t.Context(), part.Keys.Input).Val() != 1, "a part of a quiet pool took an attempt")
 	}
-	names := [2][]string{first.workers(), second.workers()}
-	failIf(t, !slices.Equal(names[0], names[1]), "the parts of one pool have the names %q", names)
-	failIf(t, second.redis.LLen(t.Context(), second.Keys.Input).Val() != 1, "a part of a quiet pool took an attempt")
 	cancel()
 	<-ended
 	must(t, err)

@@ -25,6 +25,7 @@ type session struct {
 
 	unreadable backoff.Sampler // takeAll only
 	quiet      bool            // takeAll only: the last take brought an order
+	order      atomic.Value    // the store.PoolOrder that was heard last
 	heartbeats heartbeats      // beat only
 
 	ctx    context.Context // parent of every attempt's context
@@ -34,22 +35,20 @@ type session struct {
 	executions sync.Map // the keys are *execution
 }
 
-// slots are what all sessions of a call of Pool.Run share: room for so many attempts, the turn to fill it, and what an operator asks for.
+// slots are what all sessions of a call of Pool.Run share: room for so many attempts, and the turn to fill it.
 type slots struct {
 	tokens chan struct{} // holds one for each execution
 	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
 	stop   func()        // ends the call
-	order  atomic.Value  // the store.PoolOrder that was heard last
 }
 
 func newSlots(c *Config, stop func()) *slots {
-	s := &slots{tokens: make(chan struct{}, c.Concurrency), turn: make(chan struct{}, 1), stop: stop}
-	s.order.Store(store.PoolOrder{})
-	return s
+	return &slots{tokens: make(chan struct{}, c.Concurrency), turn: make(chan struct{}, 1), stop: stop}
 }
 
 func newSession(background context.Context, p *Pool, queue Queue, owner string, slots *slots) *session {
-	s := &session{Pool: p, queue: queue, taken: newTakenList(owner, p.config.Clock), overdue: make(chan struct{}, 1), slots: slots}
+	s := &session{Pool: p, queue: queue, taken: newTakenList(owner), overdue: make(chan struct{}, 1), slots: slots}
+	s.order.Store(store.PoolOrder{})
 	s.ctx, s.cancel = context.WithCancelCause(background)
 	s.sender = newSender(queue, s.taken, &p.config)
 	return s
@@ -108,7 +107,6 @@ func (s *session) takeInTurn(ctx context.Context) (found bool, err error) {
 func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error) {
 	whole := context.WithoutCancel(ctx)
 	asked := s.taken.ask(free)
-	asked.Order, _ = s.slots.order.Load().(store.PoolOrder)
 	taken, err := s.queue.Take(whole, asked)
 	switch {
 	case err != nil:
@@ -117,7 +115,8 @@ func (s *session) takeOnce(ctx context.Context, free int) (found bool, err error
 	case taken.Forgotten:
 		return true, s.forgotten(whole, asked.Owner)
 	}
-	s.quiet = s.hear(taken.Order)
+	s.hear(taken.Order)
+	s.quiet = taken.Order.Verb != ""
 	entries := s.taken.receive(asked, taken)
 	executions := s.decode(asked.Owner, entries)
 	// Some may have been superseded while they waited in line. When that cannot be read the entry's own word counts; the

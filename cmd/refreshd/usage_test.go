@@ -48,8 +48,8 @@ func TestWrongUsageIsToldWithoutAskingRedis(t *testing.T) {
 		"apply -f x":                               "--owner: expected 1-60 letters",
 		"apply -f x --owner ann --max-delete 101%": `--max-delete: expected a number from 0, or a`,
 
-		"freshness --at yesterday": "--at: expected an RFC 3339 time", "freshness --at 2026-01-01T00:00:00Z -l status=late": "selector: expected no status with --at",
-		"freshness --at 2026-01-01T00:00:00Z --histogram": "histogram: expected no --at",
+		"freshness --at yesterday": "--at: expected an RFC 3339 time", "freshness --at 2026-01-01T00:00:00Z -l status=late": "--at: expected no --selector",
+		"freshness --at 2026-01-01T00:00:00Z --histogram": "--at: expected no --selector",
 		"forecast --for 59s":                              "--for: expected 1m to 31d", "forecast --drain 0/m": "--drain: expected a rate such as 600/m or 10/s",
 		"forecast --by size": "--by: expected host", "forecast --spread x": "--spread: expected a duration",
 		"level --within 25h": "--within: expected 2s to 24h", "level --plan --apply": "expected one of --plan, --apply, --clear",

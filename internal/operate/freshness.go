@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/explain"
@@ -32,11 +31,8 @@ func (r *FreshnessRequest) Validate() (err error) {
 	if r.past, err = time.Parse(time.RFC3339, r.At); err != nil {
 		return refuse("at", "an RFC 3339 time", document.Found(r.At))
 	}
-	if r.past = r.past.UTC(); r.Histogram {
-		return refuse("histogram", "no `at` with it, as the journal does not tell the age of each model", "both")
-	}
-	if strings.Contains(","+r.picks.String(), ","+model.SelectStatus) {
-		return refuse("selector", "no status with `at`, as it is that of now", document.Found(r.Selector))
+	if !r.picks.All() || r.Histogram {
+		return refuse("at", "no `selector` and no `histogram` with it, as only sums were noted", "both")
 	}
 	return nil
 }
@@ -49,7 +45,7 @@ type survey struct {
 	*FreshnessRequest
 	queue  *store.Queue
 	now    time.Time
-	counts map[*store.Store]store.FreshnessCounts // by part
+	counts store.FreshnessCounts
 	worst  []Stale
 	ages   []AgeBucket
 }
@@ -59,31 +55,24 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 	if err := r.Validate(); err != nil {
 		return Freshness{}, err
 	}
+	if !r.past.IsZero() {
+		return o.pastFreshness(ctx, &r)
+	}
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err != nil {
 		return Freshness{}, err
 	}
-	s := survey{FreshnessRequest: &r, queue: o.Queue, now: now, counts: map[*store.Store]store.FreshnessCounts{}}
+	s := survey{FreshnessRequest: &r, queue: o.Queue, now: now, counts: store.FreshnessCounts{}}
 	if r.picks.All() && !r.Histogram {
 		err = o.Queue.Each(func(part *store.Store) error { return s.index(ctx, part) })
 	} else {
 		err = s.walk(ctx)
 	}
-	if err == nil && !r.past.IsZero() {
-		s.now, s.worst = r.past, nil
-		err = o.Queue.Each(func(part *store.Store) error { return s.undo(ctx, part, now) })
-	}
 	if err != nil {
 		return Freshness{}, err
 	}
-	sum := store.FreshnessCounts{}
-	for _, counts := range s.counts {
-		for freshness, count := range counts {
-			sum[freshness] += count
-		}
-	}
 	s.keepWorst()
-	found := Freshness{At: s.now, Selector: r.picks.String(), FreshnessShare: newFreshnessShare(sum), Worst: s.worst}
+	found := Freshness{At: s.now, Selector: r.picks.String(), FreshnessShare: newFreshnessShare(s.counts), Worst: s.worst}
 	if s.ages != nil {
 		found.Histogram = &s.ages
 	}
@@ -92,8 +81,11 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 
 func (s *survey) index(ctx context.Context, part *store.Store) error {
 	stats, err := part.Report().Stats(ctx)
-	if s.counts[part] = stats.Freshness; err != nil || !s.past.IsZero() {
+	if err != nil {
 		return err
+	}
+	for freshness, count := range stats.Freshness {
+		s.counts[freshness] += count
 	}
 	stale, err := part.Report().LongestStale(ctx, 0, maxWorst)
 	if err != nil || len(stale) == 0 {
@@ -116,7 +108,6 @@ func (s *survey) index(ctx context.Context, part *store.Store) error {
 func (s *survey) walk(ctx context.Context) error {
 	s.ages = newHistogram()
 	for _, part := range s.queue.Parts {
-		s.counts[part] = store.FreshnessCounts{}
 		err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
 			found, err := explain.ReadModels(ctx, part, uids)
 			if err != nil {
@@ -124,7 +115,7 @@ func (s *survey) walk(ctx context.Context) error {
 			}
 			found = slices.DeleteFunc(explain.PickFrom(found, s.picks), func(one explain.Shown) bool { return !one.Record.Watched() })
 			for _, one := range found {
-				s.counts[part][one.Record.Freshness]++
+				s.counts[one.Record.Freshness]++
 				countAge(s.ages, &one.Record.Model, s.now)
 				s.note(one)
 			}
@@ -177,43 +168,21 @@ func (s *survey) keepWorst() {
 	s.worst = s.worst[:min(len(s.worst), maxWorst)]
 }
 
-// undo turns what was found of a part into what was so in the past.
-func (s *survey) undo(ctx context.Context, part *store.Store, now time.Time) error {
-	reach, err := part.Report().JournalReach(ctx)
-	switch {
-	case err != nil:
-		return err
-	case reach.IsZero():
-		return document.Refuse("at", "a journal that tells of it", "none")
-	case s.past.Before(reach) || s.past.After(now):
-		want := "a time from " + model.FormatTime(reach) + " on, which is as far back as the journal reaches, to now"
-		return document.Refuse("at", want, document.Found(s.At))
-	}
-	// A model that is gone is not picked, unless all are.
-	picks, picked := func(string) bool { return true }, map[string]bool{}
-	if !s.picks.All() {
-		picks = func(uid string) bool { return picked[uid] }
-		err = part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
-			found, err := explain.ReadModels(ctx, part, uids)
-			for _, one := range explain.PickFrom(found, s.picks) {
-				picked[one.Record.UID] = true
-			}
-			return err
-		})
+// pastFreshness is what dispatchers noted last by then: each hour, and of more than a week ago each day.
+func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Freshness, error) {
+	hours, err := o.Queue.Report().Hours(ctx)
+	hours = slices.DeleteFunc(hours, func(one store.Sample) bool { return one.At.After(r.past) })
+	if err == nil && len(hours) == 0 {
+		err = refuse("at", "a time of the last 90 days before which a dispatcher has noted the freshness", document.Found(r.At))
 	}
 	if err != nil {
-		return err
+		return Freshness{}, err
 	}
-	past, err := part.Report().PastFreshness(ctx, s.past, s.counts[part], picks)
-	for _, one := range past.Stale[:min(len(past.Stale), maxWorst)] {
-		v := Stale{UID: one.UID, Since: one.Since, For: "since before the journal"}
-		if !one.Since.IsZero() {
-			v.For = words.Roughly(s.past.Sub(one.Since))
-		}
-		s.worst = append(s.worst, v)
-	}
-	s.ages = nil
-	return err
+	last := hours[len(hours)-1]
+	return Freshness{At: last.At, FreshnessShare: newFreshnessShare(store.FreshnessCounts{
+		model.Fresh: last.Values[store.MetricFresh], model.FreshnessNever: last.Values[store.MetricNever],
+		model.FreshnessLate: last.Values[store.MetricLate], model.FreshnessStale: last.Values[store.MetricStale],
+	})}, nil
 }
 
 // FreshnessShare says how many models keep what their policies promise.
@@ -274,7 +243,7 @@ func countAge(buckets []AgeBucket, m *model.Model, now time.Time) {
 // Stale is a stale model.
 type Stale struct {
 	UID           string    `json:"uid"`
-	Since         time.Time `json:"stale_since"` // null: since before the journal begins
+	Since         time.Time `json:"stale_since"`
 	For           string    `json:"stale_for"`
 	LastSuccessAt time.Time `json:"last_success_at"`
 	Why           string    `json:"why"` // what it does now, and why it was disabled or failed last

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -29,8 +30,6 @@ type WorkerPool struct {
 	OrderBy  string           `json:"order_by,omitempty"`
 	Taken    int64            `json:"taken"` // attempts in hand
 	Attempts []RunningAttempt `json:"-"`     // the first of them
-
-	cut bool // it has taken more than was read
 }
 
 // RunningAttempt is an attempt that a worker has in hand.
@@ -67,27 +66,21 @@ func (r *Running) MoreOthers() int64 {
 	return max(0, more)
 }
 
-const (
-	maxRunning = 300   // attempts that are read of all pools, and as many of other workers: there may be a million
-	maxTaken   = 5_000 // entries that are read of all pools, to tell their attempts from those of others
-)
+// maxRunning is how many attempts are read of all pools in a part, and as many of other workers: there may be a million.
+const maxRunning = 300
 
 // ReadRunning reads who works for a queue, and some of the attempts. With the name of a host, a process or a pool it is about that alone.
 func ReadRunning(ctx context.Context, queue *store.Queue, name string) (r Running, err error) {
 	if r.Now, err = queue.Parts[0].Now(ctx); err != nil {
 		return r, err
 	}
-	err = r.readPools(ctx, queue, name, func(part *store.Store, entries map[string]*WorkerPool, uids []string) error {
+	err = r.readPools(ctx, queue, name, func(part *store.Store, held *held) error {
 		liveness, err := part.Report().Liveness(ctx)
 		if err != nil {
 			return err
 		}
 		r.InHand += liveness.Held
-		others := max(10, maxRunning/len(queue.Parts))
-		if name != "" {
-			others = 0
-		}
-		return r.readAttempts(ctx, part, entries, uids, others)
+		return r.readAttempts(ctx, part, held, name == "")
 	})
 	slices.SortFunc(r.Others, func(a, b RunningAttempt) int { return cmp.Or(cmp.Compare(a.Worker, b.Worker), a.compare(b)) })
 	for _, pool := range r.Pools {
@@ -100,46 +93,48 @@ func (a RunningAttempt) compare(b RunningAttempt) int {
 	return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID))
 }
 
-// readPools reads the pools of a name, in the order of their names. each is told for each part which pool has which attempt, of those that were
-// read, and the models of the first.
-func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string, each func(*store.Store, map[string]*WorkerPool, []string) error) (err error) {
+// held is what worker pools have in hand in one part, as far as it was read.
+type held struct {
+	by   map[string]*WorkerPool // by the uid of the attempt
+	uids []string               // of the models
+	cut  bool                   // there is more
+}
+
+// readPools reads the pools of a name, in the order of their names. each is told what they have in hand in each part.
+func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string, each func(*store.Store, *held) error) (err error) {
 	if r.Processes, err = ReadProcesses(ctx, queue); err != nil {
 		return err
 	}
 	workers := slices.DeleteFunc(slices.Clone(r.Processes.Workers), func(p Process) bool { return !Calls(name, p.Name) })
 	slices.SortFunc(workers, func(a, b Process) int { return cmp.Compare(a.Name, b.Name) })
-	rows, limit := max(2, maxRunning/max(1, len(workers))), min(maxRunning, max(2, maxTaken/max(1, len(workers))))
 	return queue.Each(func(part *store.Store) error {
-		var names []string
+		var owners []string
 		var pools []*WorkerPool
 		for _, p := range workers {
 			if p.Part == "" || p.Part == part.Keys.Queue {
-				names, pools = append(names, p.Name), append(pools, r.pool(p))
+				owners, pools = append(owners, p.Name), append(pools, r.pool(p))
 			}
 		}
-		states, err := part.Report().PoolStates(ctx, names, limit)
+		states, err := part.Report().PoolStates(ctx, owners, max(2, maxRunning/max(1, len(owners))))
 		if err != nil {
 			return err
 		}
-		entries, uids := map[string]*WorkerPool{}, []string(nil)
+		held := &held{by: map[string]*WorkerPool{}}
 		for i, state := range states {
 			pool := pools[i]
-			pool.Taken, pool.cut = pool.Taken+state.Taken, pool.cut || state.Taken > int64(len(state.Entries))
-			if state.Order.Verb != "" {
-				pool.Order, pool.OrderBy = state.Order.Verb, state.Order.By
-			}
-			for n, entry := range state.Entries {
-				if entries[entry.AttemptUID] = pool; n < rows {
-					uids = append(uids, entry.UID)
-				}
+			pool.Taken, held.cut = pool.Taken+state.Taken, held.cut || state.Taken > int64(len(state.Entries))
+			pool.Order, pool.OrderBy = cmp.Or(state.Order.Verb, pool.Order), cmp.Or(state.Order.By, pool.OrderBy)
+			for _, entry := range state.Entries {
+				held.by[entry.AttemptUID], held.uids = pool, append(held.uids, entry.UID)
 			}
 		}
-		return each(part, entries, uids)
+		return each(part, held)
 	})
 }
 
 // pool is the one of a process, which has a heartbeat in each part.
 func (r *Running) pool(p Process) *WorkerPool {
+	p.Name = store.PoolName(p.Name)
 	for _, pool := range r.Pools {
 		if pool.Name == p.Name {
 			if p.LastSignAt.After(pool.LastSignAt) {
@@ -152,60 +147,65 @@ func (r *Running) pool(p Process) *WorkerPool {
 	return r.Pools[len(r.Pools)-1]
 }
 
-// readAttempts reads the attempts of models in one part, and of others so many of those that end first.
-func (r *Running) readAttempts(ctx context.Context, part *store.Store, entries map[string]*WorkerPool, uids []string, others int) error {
-	var queued map[string]string
-	if others > 0 {
-		page, err := part.Report().Behind(ctx, part.Keys.Running, store.Scored{}, others)
+// readAttempts reads the attempts of pools in one part, and of others those that end first. These are only told apart from those of pools, which may
+// be at work under the same name, where all of the latter were read; and from queued ones as the input list is first in, first out.
+func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *held, others bool) error {
+	uids, front := held.uids, []store.InputEntry(nil)
+	if others = others && !held.cut; others {
+		page, err := part.Report().Behind(ctx, part.Keys.Running, store.Scored{}, maxRunning)
 		if err != nil {
+			return err
+		}
+		if front, err = part.InputPart(ctx, 0, 1); err != nil {
 			return err
 		}
 		for _, scored := range page {
 			uids = append(uids, scored.UID)
 		}
-		if queued, err = part.Queued(ctx); err != nil {
-			return err
+		for _, entry := range front {
+			uids = append(uids, entry.UID)
 		}
 	}
 	snapshot, err := part.Read(ctx, uids, nil)
 	if err != nil {
 		return err
 	}
-	cut := map[string]bool{} // names of workers of which not all attempts are known
-	var rest []RunningAttempt
-	for _, record := range snapshot.Records {
-		a := RunningAttempt{record.UID, record.Worker, record.ProcessingAt, record.DeadlineAt, record.UserFriendlyStatus, record.Progress}
-		if a.Since.IsZero() {
-			a.Since = record.StartedAt
-		}
-		if pool := entries[record.AttemptUID]; pool != nil {
-			pool.Attempts, cut[a.Worker] = append(pool.Attempts, a), cut[a.Worker] || pool.cut
-		} else if others > 0 && record.Running() && queued[record.AttemptUID] == "" {
-			rest = append(rest, a)
+	queued := math.MaxInt // from this ticket on
+	for _, entry := range front {
+		if queued = 0; snapshot.Records[entry.UID].AttemptUID == entry.AttemptUID { // otherwise it is over, and does not tell
+			queued = snapshot.Records[entry.UID].Ticket
 		}
 	}
-	r.Others = append(r.Others, slices.DeleteFunc(rest, func(a RunningAttempt) bool { return cut[a.Worker] })...)
+	for _, record := range snapshot.Records {
+		a := RunningAttempt{record.UID, record.Worker, record.ProcessingAt, record.DeadlineAt, record.UserFriendlyStatus, record.Progress}
+		begun := !a.Since.IsZero()
+		if !begun {
+			a.Since = record.StartedAt
+		}
+		if pool := held.by[record.AttemptUID]; pool != nil {
+			pool.Attempts = append(pool.Attempts, a)
+		} else if others && record.Running() && (begun || record.Ticket < queued) {
+			r.Others = append(r.Others, a)
+		}
+	}
 	return nil
 }
 
 // Calls reports whether a name, of a host, a process or a worker, is that of a worker; none calls all.
 func Calls(name, worker string) bool {
 	owner := store.ReadOwner(worker)
-	return name == "" || name == worker || owner.Host != "" && (name == owner.Host || name == owner.Host+":"+owner.PID)
+	return name == "" || name == worker || name == store.PoolName(worker) || owner.Host != "" && (name == owner.Host || name == owner.Host+":"+owner.PID)
 }
 
 // ReadPools reads the worker pools of a queue.
 func ReadPools(ctx context.Context, queue *store.Queue, name string) ([]*WorkerPool, error) {
 	var r Running
-	err := r.readPools(ctx, queue, name, func(*store.Store, map[string]*WorkerPool, []string) error { return nil })
+	err := r.readPools(ctx, queue, name, func(*store.Store, *held) error { return nil })
 	return r.Pools, err
 }
 
 // OrderPools asks worker pools for something, by the name of a host, a process or a pool: store.PoolQuiet, store.PoolStop, or nothing any more.
 func OrderPools(ctx context.Context, o Operator, verb, name string) ([]*WorkerPool, error) {
-	if err := o.Queue.RequireWhole(); err != nil {
-		return nil, err
-	}
 	asked, err := ReadPools(ctx, o.Queue, name)
 	if err == nil && (len(asked) == 0 || name == "") {
 		err = fmt.Errorf("%s: expected the name of a worker, or its HOST or HOST:PID, found none of that name", document.OneLine(name))
@@ -214,24 +214,9 @@ func OrderPools(ctx context.Context, o Operator, verb, name string) ([]*WorkerPo
 	if err != nil {
 		return nil, err
 	}
-	known := false // by any part: a pool hears of it from there
-	err = o.Queue.Each(func(part *store.Store) error {
-		now, err := part.Now(ctx)
-		for _, pool := range asked {
-			if err == nil {
-				var is bool
-				is, err = part.Fleet().OrderPool(ctx, pool.Name, store.PoolOrder{Verb: verb, By: o.By}, now)
-				known = known || is
-			}
-		}
-		return err
-	})
-	if err == nil && !known {
-		err = fmt.Errorf("%s: expected a worker that is there, found that it has gone", document.OneLine(name))
-		return nil, remedy.For(err, remedy.ListWorkers, name)
+	names := make([]string, len(asked))
+	for i, pool := range asked {
+		names[i], pool.Order, pool.OrderBy = pool.Name, verb, o.By
 	}
-	for _, pool := range asked {
-		pool.Order, pool.OrderBy = verb, o.By
-	}
-	return asked, err
+	return asked, o.Queue.Fleet().OrderPools(ctx, names, store.PoolOrder{Verb: verb, By: o.By})
 }

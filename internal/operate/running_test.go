@@ -15,11 +15,14 @@ import (
 func (f *bundle) runs(names string, count int, worker string, end float64) (attempts map[*store.Store][]string) {
 	f.t.Helper()
 	attempts = map[*store.Store][]string{}
-	pipe, ctx := f.client.Pipeline(), f.t.Context()
+	pipe, ctx, ticket := f.client.Pipeline(), f.t.Context(), "2"
+	if worker == "" {
+		ticket = "3"
+	}
 	for i := range count {
 		uid := fmt.Sprintf("%s%05d", names, i)
 		part := f.Of(uid)
-		pipe.HSet(ctx, part.Keys.Model(uid), "rev", "1", "attempt_uid", "a-"+uid, "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T09:00:00.000Z", "worker", worker)
+		pipe.HSet(ctx, part.Keys.Model(uid), "rev", "1", "attempt_uid", "a-"+uid, "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T09:00:00.000Z", "worker", worker, "ticket", ticket)
 		pipe.ZAdd(ctx, part.Keys.Running, redis.Z{Score: end - float64(i), Member: uid})
 		attempts[part] = append(attempts[part], fmt.Sprintf(`{"big_table_uid":%q,"refresh_attempt_uid":%q}`, uid, "a-"+uid))
 	}
@@ -28,35 +31,35 @@ func (f *bundle) runs(names string, count int, worker string, end float64) (atte
 	return attempts
 }
 
-// Those of pools that end first are the last that they have taken, so that they are not read as theirs.
 func TestWhoWorksIsReadWithinBoundsAndEachAttemptCountsOnce(t *testing.T) {
 	f, ctx := open(t, testkit.Miniredis(t)), t.Context()
-	for _, owner := range []string{"host7:1-20261121T065800Z-aaaaaaaa", "host7:2-20261121T065800Z-bbbbbbbb"} {
-		for part, entries := range f.runs(owner[:7], 2*maxTaken, "host7", 1795252000000) {
+	const owner, next = "host7:1-20261121T065800Z-aaaaaaaa", "host7:2-20261121T065800Z-bbbbbbbb"
+	take := func(owner string, attempts map[*store.Store][]string) {
+		for part, entries := range attempts {
 			now := testkit.Got(part.Now(ctx))(t)
 			must(t, f.client.ZAdd(ctx, part.Keys.Workers, redis.Z{Score: float64(now.UnixMilli()), Member: owner}).Err())
 			must(t, f.client.RPush(ctx, part.Keys.Taken(owner), entries).Err())
 		}
 	}
-	f.runs("x", 2*maxRunning, "w9", 1795253000000)
-	r := testkit.Got(ReadRunning(ctx, f.Queue, ""))(t)
-	stopIf(t, len(r.Pools) != 2, "want two pools, got %d", len(r.Pools))
-	listed := 0
-	for _, pool := range r.Pools {
-		listed += len(pool.Attempts)
-		failIf(t, pool.Taken != 2*maxTaken || pool.More() != pool.Taken-int64(len(pool.Attempts)) || len(pool.Attempts) == 0, "want all attempts counted, got %d taken, %d listed, %d more", pool.Taken, len(pool.Attempts), pool.More())
-		for _, a := range pool.Attempts {
-			failIf(t, a.UID[:7] != pool.Name[:7] || !a.Since.Equal(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)), "want attempts of %s, got %+v", pool.Name, a)
-		}
+	read := func(name string) Running { return testkit.Got(ReadRunning(ctx, f.Queue, name))(t) }
+	take(owner, f.runs("pool-a", 6, "host7", 1795252000000))
+	f.runs("x", 7, "w9", 1795251000000)                            // which end first
+	for part, entries := range f.runs("y", 5, "", 1795250000000) { // which nobody has taken
+		must(t, f.client.RPush(ctx, part.Keys.Input, entries).Err())
 	}
-	failIf(t, listed > 2*maxRunning, "want at most %d attempts listed of all pools, got %d", 2*maxRunning, listed)
+	r := read("")
+	failIf(t, len(r.Pools) != 1 || len(r.Pools[0].Attempts) != 6 || len(r.Others) != 7 || r.InHand != 13 || r.MoreOthers() != 0, "want 6 of the pool and 7 others, found %+v", r)
 	for _, a := range r.Others {
-		failIf(t, a.Worker != "w9", "want no attempt of a pool among the others, got %+v", a)
+		failIf(t, a.Worker != "w9" || !a.Since.Equal(time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)), "want no attempt of a pool, and none that is queued, among the others, got %+v", a)
 	}
-	failIf(t, r.InHand != 4*maxTaken+2*maxRunning || int64(len(r.Others))+r.MoreOthers() != 2*maxRunning, "want each other once, got %d in hand, %d others and %d more", r.InHand, len(r.Others), r.MoreOthers())
-	f.runs("y", 4*maxRunning, "w8", 1795250000000) // which end first
-	r = testkit.Got(ReadRunning(ctx, f.Queue, ""))(t)
-	failIf(t, len(r.Others) != maxRunning || r.Others[0].Worker != "w8" || r.MoreOthers() != 5*maxRunning, "want %d others listed, got %d and %d more", maxRunning, len(r.Others), r.MoreOthers())
-	one := testkit.Got(ReadRunning(ctx, f.Queue, "host7:2"))(t)
+	take(next, f.runs("pool-b", 2*maxRunning, "host7", 1795252000000))
+	f.runs("z", 2*maxRunning, "w9", 1795253000000)
+	r = read("")
+	failIf(t, len(r.Others) > 0 || r.MoreOthers() != 2*maxRunning+7, "want the others counted where they cannot be told from those of pools, got %d and %d more", len(r.Others), r.MoreOthers())
+	for _, pool := range r.Pools {
+		listed := int64(len(pool.Attempts))
+		failIf(t, listed == 0 || listed > maxRunning || pool.More() != pool.Taken-listed, "want all attempts counted, got %d taken, %d listed, %d more", pool.Taken, listed, pool.More())
+	}
+	one := read("host7:2")
 	failIf(t, len(one.Pools) != 1 || len(one.Others) != 0, "want one process alone, got %d pools and %d others", len(one.Pools), len(one.Others))
 }

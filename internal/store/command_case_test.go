@@ -1,14 +1,8 @@
 package store
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
-	"testing"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -256,32 +250,4 @@ var freshnessCases = []eventCase{
 		act:  func(_ *bench, r *Record) *Transition { return r.Mend() },
 		want: and(waitingKeys(), keys{":wake": list{"1"}}),
 	},
-}
-
-// TestModelsWhoseCreateTheJournalDoesNotTellCountFromThenOn creates more models in one batch than the journal tells of. One changes since.
-func TestModelsWhoseCreateTheJournalDoesNotTellCountFromThenOn(t *testing.T) {
-	everywhere(t, func(t *testing.T, b *bench) {
-		const many = 500
-		promises := policy.Default()
-		promises.FreshWithin = time.Hour
-		batch := Batch{Now: b.now}
-		for i := range many {
-			record := b.load(fmt.Sprint("m", i))
-			decision, _, err := record.Put(model.Definition{UID: record.UID, Payload: "{}"}, promises, false, b.now)
-			must(t, err)
-			batch.Items = append(batch.Items, Item{Transition: record.Decide(decision, b.now)})
-		}
-		if codes, err := b.Commit(t.Context(), batch); err != nil || slices.ContainsFunc(codes, func(c Code) bool { return c != CodeApplied }) {
-			t.Fatalf("expected all created, found %v, %v", codes, err)
-		}
-		b.seed(keys{":model:old": hash{"rev": "1795237200007", "freshness": "fresh"}}) // an hour ago, with seven transitions
-		later := []string{"event", "became_stale", "uid", "m0", "at", "2026-11-21T06:00:01.000Z", "freshness_was", "never", "freshness", "stale"}
-		must(t, b.redis.XAdd(t.Context(), &redis.XAddArgs{Stream: b.Keys.Journal, Values: later}).Err())
-		for ago, want := range map[time.Duration]FreshnessCounts{time.Minute: {model.Fresh: 1}, 0: {model.Fresh: 1, model.FreshnessNever: many}} {
-			now := FreshnessCounts{model.Fresh: 1, model.FreshnessNever: many - 1, model.FreshnessStale: 1}
-			past, err := b.Report().PastFreshness(t.Context(), b.now.Add(-ago), now, func(string) bool { return true })
-			failIf(t, past.Counts[model.Fresh] != want[model.Fresh] || past.Counts.Watched() != want.Watched() || err != nil || len(past.Stale) > 0,
-				"%s ago: expected %v, found %v, %v", ago, want, past, err)
-		}
-	})
 }

@@ -123,7 +123,7 @@ func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
 
 var (
 	noHost       = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-	ownerPattern = regexp.MustCompile(`^([A-Za-z0-9._-]+):(\d+)(?:-(\d{8}T\d{6}Z))?-[a-z2-7]+$`)
+	ownerPattern = regexp.MustCompile(`^(([A-Za-z0-9._-]+):(\d+)(?:-(\d{8}T\d{6}Z))?-[a-z2-7]+)(?:~[a-z2-7]+)?$`)
 )
 
 // ownerTime is how the name of an owner tells since when it is there.
@@ -140,7 +140,20 @@ func NewOwner(clock func() time.Time) string {
 	if clock != nil {
 		since = clock().UTC().Format(ownerTime) + "-"
 	}
-	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, strings.ToLower(rand.Text()[:8]))
+	return fmt.Sprintf("%.60s:%d-%s%s", host, os.Getpid(), since, letters())
+}
+
+func letters() string { return strings.ToLower(rand.Text()[:8]) }
+
+// NextOwner names a worker pool anew in a part of the queue in which its name was forgotten. It is the same pool.
+func NextOwner(owner string) string { return PoolName(owner) + "~" + letters() }
+
+// PoolName is the name of the worker pool that has this one, or had it first.
+func PoolName(owner string) string {
+	if found := ownerPattern.FindStringSubmatch(owner); found != nil {
+		return found[1]
+	}
+	return owner
 }
 
 // Owner is what the name of a daemon tells.
@@ -153,8 +166,8 @@ type Owner struct {
 // ReadOwner reads the name of a daemon.
 func ReadOwner(name string) (o Owner) {
 	if found := ownerPattern.FindStringSubmatch(name); found != nil {
-		o.Host, o.PID = found[1], found[2]
-		o.Since, _ = time.Parse(ownerTime, found[3]) // zero if it is not told
+		o.Host, o.PID = found[2], found[3]
+		o.Since, _ = time.Parse(ownerTime, found[4]) // zero if it is not told
 	}
 	return o
 }

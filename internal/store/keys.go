@@ -53,7 +53,7 @@ type Keys struct {
 	Dispatchers     string `key:":dispatchers" type:"zset"`     // name of a dispatcher to its last heartbeat
 	Pollers         string `key:":pollers" type:"zset"`         // owner of a claimed list to its last heartbeat
 	Workers         string `key:":workers" type:"zset"`         // owner of a taken list to its last heartbeat
-	Orders          string `key:":orders" type:"hash"`          // owner of a taken list to what an operator asks of it
+	Orders          string `key:":orders" type:"hash"`          // name of a worker pool to what an operator asks of it
 	Front           string `key:":front" type:"list"`           // what stood first in the input list, by its ticket, when it was first seen there and when last; capped
 	Wake            string `key:":wake" type:"list"`            // at most one token, which calls a dispatcher that waits
 

@@ -24,8 +24,6 @@ type TakeRequest struct {
 	Most int
 	// Known is how many entries the pool knows to stand in its taken list, at least; negative: a reply was lost.
 	Known int
-	// Order is what a new owner was asked for under its former name, or in another part of the queue.
-	Order PoolOrder
 }
 
 // Taken is what a worker pool gets.
@@ -49,11 +47,11 @@ func (s Pool) Take(ctx context.Context, taking TakeRequest) (Taken, error) {
 	k := &s.Keys
 	keys := []string{k.Input, k.Taken(taking.Owner), k.Workers, k.Orders}
 	now, reply, err := runTimed(ctx, s.Clients.Write, takeAttempts, 3, keys,
-		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known), taking.Order.String())
+		s.clockArg(), taking.Owner, flag(taking.New), taking.Most, max(-1, taking.Known), PoolName(taking.Owner))
 	if err != nil {
 		return Taken{}, fmt.Errorf("take entries of the input list: %w", err)
 	}
-	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(reply[2]), Now: now}, nil
+	return Taken{Entries: texts(reply[1]), Whole: reply[0] == int64(2), Forgotten: reply[0] == int64(0), Order: readPoolOrder(Text(reply[2])), Now: now}, nil
 }
 
 // Answer is one message of a worker pool, or the end of an attempt about which there is nothing to tell.
@@ -155,7 +153,7 @@ func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error)
 			}
 		}
 	}
-	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input, s.Keys.Orders}
+	keys := []string{s.Keys.Workers, s.Keys.Taken(owner), s.Keys.Input}
 	moved, err := Run(ctx, s.Clients.Write, moveEntries, keys, args...).Int()
 	return max(0, moved), Wrap(err, "requeue entries")
 }

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,24 +26,57 @@ type PoolOrder struct {
 }
 
 // String is how it is stored.
-func (o PoolOrder) String() string { return strings.TrimSpace(o.Verb + " " + o.By) }
+func (o PoolOrder) String() string {
+	if o.Verb == "" {
+		return ""
+	}
+	return strings.TrimSpace(o.Verb + " " + o.By)
+}
 
-func readPoolOrder(stored any) PoolOrder {
-	verb, by, _ := strings.Cut(Text(stored), " ")
+func readPoolOrder(stored string) PoolOrder {
+	verb, by, _ := strings.Cut(stored, " ")
 	return PoolOrder{verb, by}
 }
 
-var orderWorker = Load("order-worker.lua")
+// OrderPools asks worker pools for something, by their names. They hear of it in every part, also where they are not known yet. The journal of the first
+// part tells of it.
+func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOrder) error {
+	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) {
+		return part.Fleet().orderPools(ctx, pools, asked, now)
+	})
+	return Wrap(err, "ask worker pools")
+}
 
-// OrderPool asks a worker pool for something, and tells the journal of it. false: there is no pool of that name.
-func (s Fleet) OrderPool(ctx context.Context, owner string, order PoolOrder, now time.Time) (known bool, err error) {
-	text, event := order.String(), "worker_"+order.Verb
-	if order.Verb == "" {
-		text, event = "", "worker_resume"
+// orderPools also forgets what pools that are gone were asked for.
+func (s Fleet) orderPools(ctx context.Context, pools []string, asked PoolOrder, now time.Time) (bool, error) {
+	changed, err := s.change(ctx, s.Keys.Orders, order{}, func() (c change, err error) {
+		orders, err := s.Clients.Read.HGetAll(ctx, s.Keys.Orders).Result()
+		if err != nil || !slices.ContainsFunc(pools, func(pool string) bool { return orders[pool] != asked.String() }) {
+			return c, err
+		}
+		workers, err := s.Clients.Read.ZRange(ctx, s.Keys.Workers, 0, -1).Result()
+		living := SendEach(workers, PoolName)
+		for _, pool := range slices.Sorted(maps.Keys(orders)) {
+			if !slices.Contains(living, pool) {
+				c.fields = append(c.fields, pool, "")
+			}
+		}
+		for _, pool := range pools {
+			c.fields = append(c.fields, pool, asked.String())
+		}
+		return c, err
+	})
+	if err != nil || !changed || s.place > 0 || s.config.JournalCap <= 0 {
+		return changed, err
 	}
-	keys := []string{s.Keys.Workers, s.Keys.Orders, s.Keys.Journal}
-	code, err := Run(ctx, s.Clients.Write, orderWorker, keys, owner, text, event, order.By, model.FormatTime(now), s.config.JournalCap).Int()
-	return code > 0, Wrap(err, "ask a worker pool")
+	_, err = s.Clients.Write.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		for _, pool := range pools {
+			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
+			pipe.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values})
+		}
+		return nil
+	})
+	return true, err
 }
 
 // PoolState is what a worker pool has in hand, and what it is asked for.
@@ -60,7 +96,7 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 	lists := SendEach(owners, func(owner string) *redis.StringSliceCmd {
 		return pipe.LRange(ctx, s.Keys.Taken(owner), 0, int64(limit)-1)
 	})
-	orders := SendEach(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, owner) })
+	orders := SendEach(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, Wrap(err, "read worker pools")
 	}

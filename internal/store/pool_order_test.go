@@ -5,16 +5,11 @@ import (
 	"time"
 )
 
-// asks asks pools for something, and returns whether each was known.
-func asks(verb string, owners ...string) func(*bench) any {
+// asks asks pools for something.
+func asks(verb string, pools ...string) func(*bench) any {
 	return func(b *bench) any {
-		known := make([]bool, len(owners))
-		for i, owner := range owners {
-			var err error
-			known[i], err = b.Fleet().OrderPool(b.t.Context(), owner, PoolOrder{verb, "ann"}, b.now)
-			must(b.t, err)
-		}
-		return known
+		must(b.t, (&Queue{Parts: []*Store{b.Store}}).Fleet().OrderPools(b.t.Context(), pools, PoolOrder{verb, "ann"}))
+		return nil
 	}
 }
 
@@ -26,20 +21,29 @@ func TestAPoolWithAnOrderTakesNothingNewAndHearsOfItWithEachHeartbeat(t *testing
 	quiet := PoolOrder{PoolQuiet, "ann"}
 	ordered := keys{":workers": scores{"w1": six}, ":orders": hash{"w1": "quiet ann"}, "-input": list{"a", "b"}}
 	requeues := func(b *bench) any { return b.requeues("w1", 7) }
-	leaves := func(b *bench) any { return only(b.Pool().Leave(b.t.Context(), "w1")) == nil }
 	eachCall(t, []callCase{
 		{
-			name: "a pool is asked once, and the journal tells who asks", call: asks(PoolQuiet, "w1", "w1"), says: []bool{true, true},
+			name: "a pool is asked once, and the journal tells who asks", call: func(b *bench) any { asks(PoolQuiet, "w1", "w2")(b); return asks(PoolQuiet, "w1")(b) },
 			seed: keys{":workers": scores{"w1": 5, "w2": 5}},
-			want: keys{":workers": scores{"w1": 5, "w2": 5}, ":orders": hash{"w1": "quiet ann"}, ":journal": events{journaled("worker_quiet", "w1")}},
+			want: keys{
+				":workers": scores{"w1": 5, "w2": 5}, ":orders": hash{"w1": "quiet ann", "w2": "quiet ann"}, ":forwarded": hash{"changes": "1"},
+				":journal": events{journaled("worker_quiet", "w1"), journaled("worker_quiet", "w2")},
+			},
 		},
 		{
-			name: "a later order replaces the former one, and none ends it", says: []any{[]bool{true}, []bool{true}},
+			name: "a later order replaces the former one, and none ends it",
 			seed: keys{":workers": scores{"w1": 5}, ":orders": hash{"w1": "quiet ann"}},
-			call: func(b *bench) any { return []any{asks(PoolStop, "w1")(b), asks("", "w1")(b)} },
-			want: keys{":workers": scores{"w1": 5}, ":journal": events{journaled("worker_stop", "w1"), journaled("worker_resume", "w1")}},
+			call: func(b *bench) any { asks(PoolStop, "w1")(b); return asks("", "w1")(b) },
+			want: keys{":workers": scores{"w1": 5}, ":forwarded": hash{"changes": "2"}, ":journal": events{journaled("worker_stop", "w1"), journaled("worker_resume", "w1")}},
 		},
-		{name: "a pool that is forgotten cannot be asked", seed: keys{":workers": scores{"w2": 5}}, call: asks(PoolStop, "w1"), says: []bool{false}},
+		{
+			name: "what pools that are gone were asked for goes with the next order, whatever a part calls those that live", call: asks("", "w2"),
+			seed: keys{":workers": scores{"web1:4711-abcdefgh~aaaaaaaa": 5}, ":orders": hash{"w1": "stop", "w2": "quiet", "web1:4711-abcdefgh": "quiet"}},
+			want: keys{
+				":workers": scores{"web1:4711-abcdefgh~aaaaaaaa": 5}, ":orders": hash{"web1:4711-abcdefgh": "quiet"}, ":forwarded": hash{"changes": "1"},
+				":journal": events{journaled("worker_resume", "w2")},
+			},
+		},
 		{
 			name: "a quiet pool takes nothing", seed: ordered,
 			call: func(b *bench) any { return b.take(TakeRequest{Owner: "w1", Most: 2}) },
@@ -66,40 +70,23 @@ func TestAPoolWithAnOrderTakesNothingNewAndHearsOfItWithEachHeartbeat(t *testing
 			want: keys{":workers": scores{"w1": six, "w2": six}, ":orders": hash{"w1": "quiet ann"}, "-input": list{"b"}, ":taken:w2": list{"a"}},
 		},
 		{
-			name: "a pool that was forgotten stays quiet under its next name", seed: keys{"-input": list{"a"}},
-			call: func(b *bench) any { return b.take(TakeRequest{Owner: "w2", New: true, Most: 1, Order: quiet}) },
+			name: "a pool that was forgotten stays quiet under its next name", seed: keys{"-input": list{"a"}, ":orders": hash{"web1:4711-abcdefgh": "quiet ann"}},
+			call: func(b *bench) any {
+				return b.take(TakeRequest{Owner: "web1:4711-abcdefgh~aaaaaaaa", New: true, Most: 1})
+			},
 			says: Taken{Entries: list{}, Order: quiet, Now: sixOClock},
-			want: keys{"-input": list{"a"}, ":workers": scores{"w2": six}, ":orders": hash{"w2": "quiet ann"}},
-		},
-		{
-			name: "only a new pool brings an order along", seed: keys{"-input": list{"a"}, ":workers": scores{"w1": six}},
-			call: func(b *bench) any { return b.take(TakeRequest{Owner: "w1", Most: 1, Order: quiet}) },
-			says: Taken{Entries: list{"a"}, Now: sixOClock},
-			want: keys{":workers": scores{"w1": six}, ":taken:w1": list{"a"}},
+			want: keys{"-input": list{"a"}, ":workers": scores{"web1:4711-abcdefgh~aaaaaaaa": six}, ":orders": hash{"web1:4711-abcdefgh": "quiet ann"}},
 		},
 		{
 			name: "orders that are no hash keep nobody from working", seed: keys{"-input": list{"a"}, ":orders": "text"},
-			call: func(b *bench) any { return b.take(TakeRequest{Owner: "w1", New: true, Most: 1, Order: quiet}) },
+			call: func(b *bench) any { return b.take(TakeRequest{Owner: "w1", New: true, Most: 1}) },
 			says: Taken{Entries: list{"a"}, Now: sixOClock},
 			want: keys{":workers": scores{"w1": six}, ":taken:w1": list{"a"}, ":orders": "text"},
 		},
 		{
-			name: "the order of a dead pool goes with it", call: requeues, says: 1,
-			seed: and(inFlight(1), keys{":taken:w1": inputEntries(1), ":workers": scores{"w1": 7}, ":orders": hash{"w1": "quiet ann", "w2": "stop"}}),
-			want: and(inFlight(1), keys{"-input": inputEntries(1), ":orders": hash{"w2": "stop"}}),
-		},
-		{
-			name: "the order of a pool that leaves goes with it", call: leaves, says: true,
-			seed: keys{":workers": scores{"w1": 7}, ":orders": hash{"w1": "stop ann"}}, want: keys{},
-		},
-		{
-			name: "a poller that resigns changes no order", seed: keys{":pollers": scores{"w1": 7}, ":orders": hash{"w1": "stop ann"}},
-			call: func(b *bench) any { return b.Resign(b.t.Context(), "w1") }, says: nil, want: keys{":orders": hash{"w1": "stop ann"}},
-		},
-		{
-			name: "orders that are no hash keep nothing of a dead pool from others", call: requeues, says: 1,
-			seed: and(inFlight(1), keys{":taken:w1": inputEntries(1), ":workers": scores{"w1": 7}, ":orders": "text"}),
-			want: and(inFlight(1), keys{"-input": inputEntries(1), ":orders": "text"}),
+			name: "the order of a pool that is silent and had not heard of it stays", call: requeues, says: 1,
+			seed: and(inFlight(1), keys{":taken:w1": inputEntries(1), ":workers": scores{"w1": 7}, ":orders": hash{"w1": "quiet ann"}}),
+			want: and(inFlight(1), keys{"-input": inputEntries(1), ":orders": hash{"w1": "quiet ann"}}),
 		},
 		{
 			name: "a state tells the order, how much is in hand, and the first of it", seed: and(ordered, keys{":taken:w1": inputEntries(3)}),
@@ -119,7 +106,8 @@ func TestTheNameOfADaemonTellsHostProcessAndSinceWhen(t *testing.T) {
 	for name, want := range map[string]Owner{
 		"web-1.example:4711-20261121T060000Z-abcdefgh": {"web-1.example", "4711", sixOClock},
 		"web1:4711-abcdefgh":                           {Host: "web1", PID: "4711"}, // of an older release, or without a clock
-		"p1":                                           {}, "web1:x-abcdefgh": {}, "": {},
+		"web1:4711-20261121T060000Z-abcdefgh~ijklmnop": {"web1", "4711", sixOClock}, // named anew
+		"p1": {}, "web1:x-abcdefgh": {}, "": {},
 	} {
 		expectEqual(t, name, want, ReadOwner(name))
 	}

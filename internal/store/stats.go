@@ -256,7 +256,7 @@ func (q QueueReport) Version(ctx context.Context) (string, error) {
 	var text strings.Builder
 	err := q.Each(func(part *Store) error {
 		s, pipe, k := part.Report(), part.Clients.Read.Pipeline(), part.Keys
-		counters, changes, orders := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, "changes"), pipe.HGetAll(ctx, k.Orders)
+		counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, fieldChanges)
 		sizes := SendEach([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
 		sizes = append(sizes, SendEach([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
 		beats, clock := s.askHeartbeats(ctx, pipe), s.askTime(ctx, pipe)
@@ -264,7 +264,7 @@ func (q QueueReport) Version(ctx context.Context) (string, error) {
 			return fmt.Errorf("read whether the queue has changed: %w", err)
 		}
 		now, err := s.readTime(clock)
-		fmt.Fprint(&text, "\n", counters.Val(), changes.Val(), orders.Val())
+		fmt.Fprint(&text, "\n", counters.Val(), changes.Val())
 		for _, size := range sizes {
 			fmt.Fprint(&text, " ", size.Val())
 		}

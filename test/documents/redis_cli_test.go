@@ -144,7 +144,7 @@ func (k *kitchen) cook() {
 	k.work()
 	const pool = "host7:4711-20261121T065800Z-abcdefgh"
 	testkit.Got(k.Store.Pool().Take(k.t.Context(), store.TakeRequest{Owner: pool, New: true}))(k.t)
-	testkit.Got(k.Store.Fleet().OrderPool(k.t.Context(), pool, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}, fixture.Start))(k.t)
+	testkit.Must(k.t, (&store.Queue{Parts: []*store.Store{k.Store}}).Fleet().OrderPools(k.t.Context(), []string{pool}, store.PoolOrder{Verb: store.PoolQuiet, By: "ann"}))
 }
 
 // run runs a line as a reader would, and returns what stands on the screen.

@@ -84,9 +84,8 @@ func poller(k scope) part {
 			{[]string{"rpush", "lmove"}, []string{k.Input}}, // it starts no attempt, and has no worker pool
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Workers}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Taken(all)}},
-			{[]string{"hdel"}, []string{k.Orders}},
 			// Of what operators set, commands change holds alone, and they begin no bulk.
-			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit}},
+			{[]string{"hset", "hdel", "hincrby"}, []string{k.Limits, k.Calendars, k.QueueCircuit, k.Orders}},
 			{[]string{"hset", "hincrby"}, []string{k.Policies}},
 			{[]string{"hdel"}, []string{k.Holds}},
 			{[]string{"zadd"}, []string{k.Bulks}},
@@ -208,7 +207,7 @@ func viewer(k scope) part {
 // messages it may push to the lists that they came from.
 func operator(k scope) part {
 	return part{
-		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}, {"order-worker.lua", nobody}},
+		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
 			{[]string{"rpush"}, []string{k.Input, k.Rejected}},
 			{[]string{"ltrim"}, []string{k.Rejected}},
