@@ -26,7 +26,6 @@ func forecastCommand(a *app) *cobra.Command {
 	var r operate.ForecastRequest
 	command := a.onStored("forecast", "Tell how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			setGCPercent(walkPercent)
 			found, err := o.Forecast(ctx, r)
 			if err != nil {
 				return err

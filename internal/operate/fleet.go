@@ -1,10 +1,12 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -120,35 +122,28 @@ func untilEnough(err error) error {
 	return err
 }
 
-// eachModel hands over all models of the queue that can be read, in chunks, each once. The next chunk is read meanwhile.
+// chunksAtOnce is how many chunks of models are read or visited at a time: while one is decoded and visited, Redis answers the next.
+const chunksAtOnce = 3
+
+// eachModel hands over all models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.Walk.
 func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
 		work, ctx := errgroup.WithContext(ctx)
-		chunks := make(chan []*store.Record)
-		work.Go(func() error {
-			defer close(chunks)
-			return part.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
+		work.SetLimit(chunksAtOnce)
+		var visiting sync.Mutex
+		walked := part.Report().Walk(ctx, model.Selector{}, func(uids []string) error {
+			work.Go(func() error {
 				records, err := readRecords(ctx, part, uids, payloads)
 				if err != nil {
 					return err
 				}
-				select {
-				case chunks <- records:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				}
+				visiting.Lock()
+				defer visiting.Unlock()
+				return visit(part, records)
 			})
-		})
-		work.Go(func() error {
-			for records := range chunks {
-				if err := visit(part, records); err != nil {
-					return err
-				}
-			}
 			return nil
 		})
-		return work.Wait()
+		return cmp.Or(work.Wait(), walked)
 	})
 }
 

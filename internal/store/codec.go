@@ -89,24 +89,21 @@ func decode(uid string, v values) model.Model {
 // labelPrefix begins the names of the fields that hold labels.
 const labelPrefix = "label:"
 
-// split sorts the fields of a hash: rev, those of a model, its labels, and the names of others.
-func split(hash map[string]string) (rev string, v values, labels map[string]string, others []string) {
-	v = make(values, len(fieldNames))
+// split sorts the fields of a hash but rev: it fills in those of a model, and returns its labels and the names of others.
+func split(hash map[string]string, v values) (labels map[string]string, others []string) {
 	for name, value := range hash {
 		if place, known := places[name]; known {
 			v[place] = value
-		} else if name == fieldRev {
-			rev = value
 		} else if label, is := strings.CutPrefix(name, labelPrefix); is && model.ValidateLabel(label, value) == nil {
 			if labels == nil {
 				labels = map[string]string{}
 			}
 			labels[label] = value
-		} else {
+		} else if name != fieldRev {
 			others = append(others, name)
 		}
 	}
-	return rev, v, labels, others
+	return labels, others
 }
 
 // model lists all fields of the hash but rev.

@@ -99,8 +99,8 @@ func ReadState(value any) (model.State, error) {
 
 // Export is all that a queue knows of one model, as it was at one instant.
 type Export struct {
-	Record *Record // as Inspect reads it: its policy is not in force
-	Past   []string
+	Record *Record         // as Inspect reads it: its policy is not in force
+	Past   []model.Attempt // newest first
 	// Fault says what of it cannot be read; empty: all can.
 	Fault string
 }
@@ -116,7 +116,7 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 			return nil, fmt.Errorf("read models: %w", err)
 		}
 		for i, uid := range chunk {
-			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: canonicalPast(parseAttempts(pasts[i].Val()))}
+			one := Export{Record: NewRecord(uid, hashes[i].Val()), Past: parseAttempts(pasts[i].Val())}
 			one.Fault = one.Record.Fault
 			for _, unread := range []error{pasts[i].Err(), payloads[i].Err(), hashes[i].Err()} {
 				if unread != nil && !Missing(unread) {
@@ -130,25 +130,6 @@ func (s Report) Export(ctx context.Context, uids []string) (exports []Export, er
 		}
 	}
 	return exports, nil
-}
-
-// canonicalPast are entries of a history as this release writes them.
-func canonicalPast(attempts []model.Attempt) []string {
-	past := make([]string, len(attempts))
-	for i := range attempts {
-		past[i] = attempts[i].Entry()
-	}
-	return past
-}
-
-// Past reads the histories of models, by uid: of each all entries, newest first, as this release writes them.
-func (s Report) Past(ctx context.Context, uids []string) (map[string][]string, error) {
-	histories, err := s.Histories(ctx, uids, 0)
-	pasts := make(map[string][]string, len(uids))
-	for uid, attempts := range histories {
-		pasts[uid] = canonicalPast(attempts)
-	}
-	return pasts, err
 }
 
 // PoliciesOf reads the names of the policies of models, in their order; empty: the policy default, or there is no such model.

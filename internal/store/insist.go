@@ -144,18 +144,19 @@ func (e *execution) recognize(ctx context.Context, batch Batch, codes []Code) er
 // them, and to start one that has not been started since does no harm.
 func (r *Record) follows(t *Transition, now int64) bool {
 	saved := t.decision.Definition
+	stored, _ := r.stored()
 	switch {
 	case t.removes():
 		return !r.Exists || parseInt(t.rev) < now && parseInt(r.rev) >= now // a new one of that uid begins at the clock
 	case !r.Exists:
 		return false
 	case saved != nil && (r.Payload != saved.Payload || !maps.Equal(r.Labels, saved.Labels) ||
-		!slices.Equal(r.stored[:definedFields], t.after[:definedFields])):
+		!slices.Equal(stored[:definedFields], t.after[:definedFields])):
 		return false
-	case r.rev == t.newRev && slices.Equal(r.stored, t.after):
+	case r.rev == t.newRev && slices.Equal(stored, t.after):
 		return true
 	}
-	started := r.Ticket != 0 && r.stored.of(fieldTicket) != t.before.of(fieldTicket) // each start draws one
+	started := r.Ticket != 0 && stored.of(fieldTicket) != t.before.of(fieldTicket) // each start draws one
 	switch t.decision.Event {
 	case model.EventRun:
 		return started

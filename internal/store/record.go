@@ -27,21 +27,22 @@ type Record struct {
 	Broken bool
 
 	rev    string
-	former string   // rev of the model that was removed on the way to this one; empty: none
-	stored values   // of the fields, as they are stored
-	others []string // names of fields that are none of a model: they go with the next transition
+	former string            // rev of the model that was removed on the way to this one; empty: none
+	hash   map[string]string // as it was read
+	moved  values            // of its fields, as a decision has left them; nil: none has
 }
 
 // NewRecord reads a hash.
 func NewRecord(uid string, hash map[string]string) *Record {
-	r := &Record{Exists: len(hash) > 0}
+	r := &Record{Exists: len(hash) > 0, hash: hash}
 	if !r.Exists {
 		r.UID = uid
 		return r
 	}
-	rev, stored, labels, others := split(hash)
-	r.rev, r.stored, r.others = rev, stored, others
-	r.Model = decode(uid, r.stored)
+	var room [64]string // on the stack: most records are only read
+	stored := values(room[:len(fieldNames)])
+	labels, _ := split(hash, stored)
+	r.rev, r.Model = hash[fieldRev], decode(uid, stored)
 	r.Labels = labels
 	if r.Freshness == model.Fresh && r.LastSuccessAt.IsZero() { // an older release knew no other word
 		r.Freshness = model.FreshnessNever
@@ -62,7 +63,17 @@ func (r *Record) Status(now time.Time, queued bool) model.Status {
 
 // RefreshUnreadable reports whether there is a refresh_at that is no time. Without one the model waits for nothing.
 func (r *Record) RefreshUnreadable() bool {
-	return r.stored.of(fieldRefreshAt) != "" && r.RefreshAt.IsZero()
+	return r.RefreshAt.IsZero() && r.hash[fieldRefreshAt] != "" && r.moved == nil
+}
+
+// stored are the values of the fields as they are stored, and the names of fields that are none of a model: they go with the next transition.
+func (r *Record) stored() (v values, others []string) {
+	if r.moved != nil {
+		return r.moved, nil
+	}
+	v = make(values, len(fieldNames))
+	_, others = split(r.hash, v)
+	return v, others
 }
 
 // Uses reports whether the model is stored and uses the policy that is, or was, stored under a name.
@@ -146,18 +157,9 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if len(uids) == 0 {
 		return records, nil
 	}
-	hashes, payloads := make(map[string]*redis.MapStringStringCmd, len(uids)), make(map[string]*redis.StringCmd, len(uids))
 	pipe := s.Clients.Read.Pipeline()
-	for _, uid := range uids {
-		if hashes[uid] == nil {
-			hashes[uid] = pipe.HGetAll(ctx, s.Keys.Model(uid))
-		}
-	}
-	for _, uid := range whole {
-		if payloads[uid] == nil {
-			payloads[uid] = pipe.Get(ctx, s.Keys.Payload(uid))
-		}
-	}
+	hashes := SendEach(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
+	payloads := SendEach(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
@@ -165,19 +167,21 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	circuit := decodeQueueCircuit(NamedValues(queueCircuitFields, settings.Val()))
-	for uid, reply := range hashes {
-		hash, err := reply.Result()
+	for i, uid := range uids {
+		hash, err := hashes[i].Result()
 		record := NewRecord(uid, hash)
 		if err != nil {
 			record.Exists, record.Broken, record.Fault = true, true, "hash: "+err.Error()
 		}
-		if payload := payloads[uid]; payload != nil {
-			if record.Payload, err = payload.Result(); err != nil && !Missing(err) {
-				record.Fault = "payload: " + err.Error()
-			}
-		}
 		record.QueueCircuit, record.ReplyTo, record.Wire, record.Traces = circuit, s.ReplyTo(), s.Wire(), s.config.Traces
 		records[uid] = record
+	}
+	for i, uid := range whole {
+		if text, err := payloads[i].Result(); err == nil || Missing(err) {
+			records[uid].Payload = text
+		} else {
+			records[uid].Fault = "payload: " + err.Error()
+		}
 	}
 	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error
 	return records, s.resolve(ctx, records, s.compile(guess, texts))
@@ -239,7 +243,8 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 // Decide turns a decision about the record into a transition and moves the record on to the state that follows, so that the next message
 // of the same batch is decided on top of it.
 func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
-	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: r.stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
+	stored, others := r.stored()
+	t := &Transition{uid: r.UID, rev: r.rev, attemptUID: stored.of(fieldAttemptUID), decision: decision, queueCircuit: r.QueueCircuit, was: indexedAs(&r.State), circuit: r.Policy.Circuit, wasLabels: r.Labels, isLabels: r.Labels}
 	if decision.TakesBack() {
 		t.TakeBack = r.Entry()
 	}
@@ -269,14 +274,11 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	}
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = t.decision.Next
-	t.before, t.after, t.others = r.stored, encode(&r.Model), r.others
-	if t.before == nil {
-		t.before = make(values, len(fieldNames))
-	}
+	t.before, t.after, t.others = stored, encode(&r.Model), others
 	if next := r.nextRev(decision.Event, now); next != r.rev {
 		t.newRev, r.rev = next, next
 	}
-	r.stored, r.others, r.Exists = t.after, nil, true
+	r.moved, r.Exists = t.after, true
 	return t
 }
 

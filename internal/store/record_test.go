@@ -341,10 +341,11 @@ func TestAnAbsentValueIsAnAbsentFieldAndSoIsTheDeadlineInTheEntryWhileItIsTheDea
 func TestAHashIsReadFieldByField(t *testing.T) {
 	m := NewRecord("m1", hash{"refresh_at": "2026-11-21T07:00:00.123456+01:00"})
 	expectEqual(t, "refresh_at of another zone", time.Date(2026, 11, 21, 6, 0, 0, 123_000_000, time.UTC), m.RefreshAt)
-	rev, v, labels, others := split(hash{"rev": "7", "policy": "p", "colour": "red", "label:tenant": "t1", "label:Status": "x", "label:kind": "a,b"})
-	expectEqual(t, "rev", "7", rev)
+	m = NewRecord("m1", hash{"rev": "7", "policy": "p", "colour": "red", "label:tenant": "t1", "label:Status": "x", "label:kind": "a,b"})
+	v, others := m.stored()
+	expectEqual(t, "rev", "7", m.Rev())
 	expectEqual(t, "fields", hash{"policy": "p"}, asHash(v))
-	expectEqual(t, "labels", map[string]string{"tenant": "t1"}, labels)
+	expectEqual(t, "labels", map[string]string{"tenant": "t1"}, m.Labels)
 	slices.Sort(others)
 	expectEqual(t, "others", []string{"colour", "label:Status", "label:kind"}, others)
 }

@@ -181,8 +181,8 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
-// ScanCount is about how many keys or members one call looks at, half a millisecond: Redis serves others in between.
-const ScanCount = 200
+// ScanCount is about how many keys or members one call looks at, a millisecond: Redis serves others in between.
+const ScanCount = 500
 
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
 type seen struct {

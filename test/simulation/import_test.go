@@ -18,7 +18,7 @@ type mover interface {
 	Export(ctx context.Context, uids []string) ([]store.Export, error)
 	Policies(ctx context.Context, names []string) (map[string]policy.Policy, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
-	Past(ctx context.Context, uids []string) (map[string][]string, error)
+	Histories(ctx context.Context, uids []string, most int) (map[string][]model.Attempt, error)
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 }
 
@@ -84,9 +84,17 @@ func (o *operatorRole) pack(ctx context.Context, uid string) error {
 	if line.moved, err = unpack(definition, store.StateFields(m)); err != nil {
 		return err
 	}
-	line.moved.Past = exports[0].Past
+	line.moved.Past = entriesOf(exports[0].Past)
 	o.packed = append(o.packed, line)
 	return nil
+}
+
+func entriesOf(attempts []model.Attempt) []string {
+	entries := make([]string, len(attempts))
+	for i := range attempts {
+		entries[i] = attempts[i].Entry()
+	}
+	return entries
 }
 
 func unpack(definition map[string]any, state map[string]string) (moved model.Moved, err error) {
@@ -128,9 +136,9 @@ func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code
 	if err != nil {
 		return 0, err
 	}
-	record, past := snapshot.Records[uid], map[string][]string{}
+	record, past := snapshot.Records[uid], map[string][]model.Attempt{}
 	if record.Exists {
-		if past, err = o.mover().Past(ctx, []string{uid}); err != nil {
+		if past, err = o.mover().Histories(ctx, []string{uid}, 0); err != nil {
 			return 0, err
 		}
 	}
@@ -140,7 +148,7 @@ func (o *operatorRole) tryToBring(ctx context.Context, line luggage) (store.Code
 	if err != nil {
 		return 0, err
 	}
-	decision, outcome, err := record.Import(moved, p, record.Exists, past[uid], now)
+	decision, outcome, err := record.Import(moved, p, record.Exists, entriesOf(past[uid]), now)
 	if err != nil || outcome != model.Applied {
 		return store.CodeApplied, err
 	}

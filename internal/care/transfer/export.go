@@ -75,24 +75,18 @@ func (e *Export) find(ctx context.Context) (uids []string, policies map[string]b
 		if !e.Selector.All() {
 			return part.Report().EachPicked(ctx, e.Selector, func(r *store.Record) error { take(part, r.UID, r.PolicyName); return nil })
 		}
-		for place := store.WalkBegins; place != store.WalkEnds; {
-			var found []string
-			if found, place, err = part.WalkModels(ctx, model.Selector{}, place, exportChunk); err != nil {
-				return err
-			}
-			for chunk := range slices.Chunk(compact(found), store.ScanCount) {
-				names := make([]string, len(chunk))
-				if e.State {
-					if names, err = part.Report().PoliciesOf(ctx, chunk); err != nil {
-						return err
-					}
-				}
-				for i, uid := range chunk {
-					take(part, uid, names[i])
+		return part.Report().Walk(ctx, model.Selector{}, func(found []string) (err error) {
+			names := make([]string, len(found))
+			if e.State {
+				if names, err = part.Report().PoliciesOf(ctx, found); err != nil {
+					return err
 				}
 			}
-		}
-		return ctx.Err()
+			for i, uid := range compact(found) {
+				take(part, uid, names[i])
+			}
+			return nil
+		})
 	})
 	slices.Sort(uids)
 	return slices.Compact(uids), policies, err // a walk may come twice by a model

@@ -252,19 +252,19 @@ func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*t
 type pastReader struct {
 	*store.Store
 
-	pasts map[string][]string
+	pasts map[string][]model.Attempt
 }
 
 func (r *pastReader) Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error) {
 	snapshot, err := r.Store.Read(ctx, uids, commands)
 	if err == nil {
 		existing := slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return !snapshot.Records[uid].Exists })
-		r.pasts, err = r.Report().Past(ctx, existing)
+		r.pasts, err = r.Report().Histories(ctx, existing, 0)
 	}
 	return snapshot, err
 }
 
-func (t *task) execute(record *store.Record, put *model.Command, policies model.Policies, past []string, now time.Time) (model.Decision, model.Outcome, error) {
+func (t *task) execute(record *store.Record, put *model.Command, policies model.Policies, past []model.Attempt, now time.Time) (model.Decision, model.Outcome, error) {
 	if !t.hasState {
 		return record.Execute(put, policies, record.Exists, now)
 	}
@@ -274,5 +274,9 @@ func (t *task) execute(record *store.Record, put *model.Command, policies model.
 	if err != nil {
 		return model.Decision{}, model.Unchanged, err
 	}
-	return record.Import(moved, p, record.Exists, past, now)
+	here := make([]string, len(past))
+	for i := range past {
+		here[i] = past[i].Entry()
+	}
+	return record.Import(moved, p, record.Exists, here, now)
 }

@@ -62,8 +62,8 @@ func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) m
 		return l
 	}
 	l.LeftBehind, l.State = m.LeftBehind(), store.StateFields(m)
-	for _, entry := range one.Past {
-		l.History = append(l.History, json.RawMessage(entry))
+	for i := range one.Past {
+		l.History = append(l.History, json.RawMessage(one.Past[i].Entry()))
 	}
 	return l
 }

@@ -14,6 +14,7 @@ type Walker struct {
 	now, to time.Time
 	gates   model.Blockers
 	memory  memory
+	other   model.Model // that Spread has returned last
 }
 
 // NewWalker begins at now, and goes by the holds as they stand then.
@@ -86,8 +87,8 @@ func (w *Walker) AsksLength(m *model.Model) bool {
 	return shortest > 0 && m.Policy.Timeout >= shortest-min(shortest, m.Policy.Spread)
 }
 
-// Spread is a model as it would be if its policy spread its planned refreshes over a length. 0 is a tenth of its interval, for those that
-// nothing shifts as yet.
+// Spread is a model as it would be if its policy spread its planned refreshes over a length, until Spread is called again. 0 is a tenth of its
+// interval, for those that nothing shifts as yet.
 func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	if m.Schedule == nil || length == 0 && m.Policy.Spread+m.Phase > 0 {
 		return m
@@ -95,12 +96,12 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	if length == 0 {
 		length = w.memory.of(m).shortest / 10
 	}
-	other := *m
-	other.Policy.Spread, other.Phase = length, 0
-	if at, waits := m.Shifted(other.Spread(), w.now); waits {
-		other.RefreshAt = at
+	w.other = *m
+	w.other.Policy.Spread, w.other.Phase = length, 0
+	if at, waits := m.Shifted(w.other.Spread(), w.now); waits {
+		w.other.RefreshAt = at
 	}
-	return &other
+	return &w.other
 }
 
 // admitted is when a start that is due at an instant comes about: behind the holds and calendars that stop it, as those stand now. false: not

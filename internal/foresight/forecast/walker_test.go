@@ -88,7 +88,7 @@ func TestTheLengthOfAnAttemptMattersOnlyWhereItMayReachTheNextOne(t *testing.T) 
 func TestASpreadThatIsTriedLeavesTheModelAsItIs(t *testing.T) {
 	m, w := put(t, "m1", seven, hourlyRule), NewWalker(seven, seven.Add(3*time.Hour), model.Blockers{})
 	before := *m
-	other := w.Spread(m, 0)
+	other := *w.Spread(m, 0)
 	by := other.RefreshAt.Sub(clock(t, "08:00:00"))
 	failIf(t, by <= 0 || by >= 6*time.Minute || other.Policy.Spread != 6*time.Minute, "shifted by %v of %v", by, other.Policy.Spread)
 	failIf(t, m.State != before.State || m.Policy.Spread != 0, "it has become %+v", m.State)
