@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +26,8 @@ func rejectedCommand(a *app) *cobra.Command {
 	list.Flags().StringVar(&uid, "uid", "", "only those about the model `UID`")
 	requeue := a.changeMessages("requeue", "Move rejected messages back to the list that they came from, to be handled again", "a rejected", operate.Operator.RequeueRejected)
 	drop := a.changeMessages("drop", "Forget rejected messages", "a rejected", operate.Operator.DropRejected)
-	requeue.ValidArgsFunction, drop.ValidArgsFunction = a.completeRejected, a.completeRejected
+	requeue.ValidArgsFunction = a.offer(rejectedIDs, cobra.ShellCompDirectiveNoFileComp)
+	drop.ValidArgsFunction = requeue.ValidArgsFunction
 	command := group("rejected", "List the messages that could not be handled, requeue or drop them", list, requeue, drop)
 	command.Long = `Messages of workers and applications that cannot be handled are kept, the last 1,000, with the reason. Once the reason is mended,
 such as a model that was not there yet, they may be requeued: each goes to the tail of the list that it came from. Of a message of
@@ -76,20 +75,11 @@ func (a *app) changeMessages(
 	return command
 }
 
-func (a *app) completeRejected(command *cobra.Command, given []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(command.Context(), time.Second)
-	defer cancel()
-	if a.settle(command) != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// rejectedIDs are the IDs of all rejected messages, with what a shell shows beside them.
+func rejectedIDs(ctx context.Context, o operate.Operator, _ string) (ids []string, err error) {
+	found, err := o.Rejected(ctx, "")
+	for _, r := range found {
+		ids = append(ids, cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)))
 	}
-	_ = a.withOperator(ctx, func(o operate.Operator) error { // without Redis there is nothing to offer
-		found, err := o.Rejected(ctx, "")
-		for _, r := range found {
-			if !slices.Contains(given, r.ID) {
-				ids = append(ids, r.ID+"\t"+plain(r.UID+" "+r.Reason))
-			}
-		}
-		return err
-	})
-	return ids, cobra.ShellCompDirectiveNoFileComp
+	return ids, err
 }

@@ -131,7 +131,10 @@ func (a *app) offer(find finder, otherwise cobra.ShellCompDirective) cobra.Compl
 			found, err = find(ctx, o, begun)
 			return err
 		})
-		found = slices.DeleteFunc(found, func(name string) bool { return slices.Contains(given, name) })
+		found = slices.DeleteFunc(found, func(offered string) bool {
+			name, _, _ := strings.Cut(offered, "\t")
+			return slices.Contains(given, name)
+		})
 		slices.Sort(found)
 		return found[:min(len(found), mostOffered)], otherwise
 	}
