@@ -2,12 +2,12 @@ package dashboard
 
 import (
 	"context"
-	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
@@ -28,7 +28,7 @@ type outcome struct {
 var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
-	{path: "model/hold", do: holdModel, page: &modelPage}, {path: "model/release", do: releaseHold},
+	{path: "model/hold", do: holdModel}, {path: "model/release", do: releaseHold},
 	{path: "models/all", do: changeMany},
 	{path: "model/save", do: saveModel, page: &modelEditPage},
 	{path: "policy/save", do: savePolicy, page: &policyEditPage}, {path: "policy/rm", do: removePolicy},
@@ -62,10 +62,6 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 		http.Error(w, "expected a form of at most 256 KiB, and nothing was done", http.StatusBadRequest)
 		return
 	}
-	if !session.program && !d.isFormToken(r.PostForm.Get("csrf")) {
-		http.Error(w, "this form is older than the dashboard or not of it, and nothing was done: load its page again", http.StatusForbidden)
-		return
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
 	done, err := action.do(ctx, d.newRequest(site, session, r.PostForm))
@@ -83,57 +79,45 @@ func (d *Dashboard) act(w http.ResponseWriter, r *http.Request, site *site, acti
 			next = back // the page of the form, which is one of this queue
 		}
 	}
-	sign := "?"
-	if strings.Contains(next, "?") {
-		sign = "&"
-	}
-	http.Redirect(w, r, next+sign+"flash="+d.flashes.keep(one), http.StatusSeeOther)
+	one.set(w, r)
+	http.Redirect(w, r, next, http.StatusSeeOther)
 }
 
 // refuse shows the page of a form again, with what was typed and why nothing was done.
 func (d *Dashboard) refuse(w http.ResponseWriter, r *http.Request, site *site, action *action, session session, err error) {
 	f, status := d.frame(site, action.page, session, url.Values{"uid": r.PostForm["uid"], "name": r.PostForm["name"]}), http.StatusUnprocessableEntity
-	f.Typed, f.refusal = r.PostForm, refusal{action.path, err}
 	if _, typed := errors.AsType[*document.Error](err); !typed {
 		status = statusOf(err)
 	}
-	if action.page.edits && status != http.StatusUnprocessableEntity { // else it stands beside its field
+	if status != http.StatusUnprocessableEntity { // else it stands beside its field
 		f.Flash = &flash{Text: inWords(err), Failed: true}
 	}
 	d.answer(w, r, status, f, action.page, r.PostForm)
 }
 
-// flash is a message about an action, which one page shows.
+const flashCookie = "refreshd_flash"
+
+// flash is a message about an action. A cookie brings it to the page that shows it: in an address anybody could write one.
 type flash struct {
 	Text   string
 	Failed bool
 }
 
-// flashes are kept here and not in an address, in which anybody could write one. It is safe for concurrent use.
-type flashes struct {
-	mu    sync.Mutex
-	order []string          // guarded by mu: ids, oldest first
-	byID  map[string]*flash // guarded by mu
+func (f flash) set(w http.ResponseWriter, r *http.Request) {
+	text := map[bool]string{true: "!", false: " "}[f.Failed] + document.Shorten(f.Text, 2000) // as a cookie has at most 4096 bytes
+	setCookie(w, r, flashCookie, base64.RawURLEncoding.EncodeToString([]byte(text)), time.Minute)
 }
 
-// keep returns the id by which one page shows it.
-func (f *flashes) keep(one flash) string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.order) == 100 { // so many that nobody has read
-		delete(f.byID, f.order[0])
-		f.order = f.order[1:]
+// takeFlash returns a flash once; nil: there is none.
+func takeFlash(w http.ResponseWriter, r *http.Request) *flash {
+	cookie, err := r.Cookie(flashCookie)
+	if err != nil {
+		return nil
 	}
-	id := rand.Text()
-	f.order, f.byID[id] = append(f.order, id), &one
-	return id
-}
-
-// take returns a flash once; nil: there is none.
-func (f *flashes) take(id string) *flash {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	one := f.byID[id]
-	delete(f.byID, id)
-	return one
+	setCookie(w, r, flashCookie, "", -time.Second)
+	text, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return &flash{string(text[1:]), text[0] == '!'}
 }

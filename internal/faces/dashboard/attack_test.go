@@ -61,7 +61,7 @@ func attacked() []string {
 		"policy?name=hostile", "playground?policy=hostile",
 	}
 	for _, field := range []string{"models?l=", "models?l=uid%3D", "models?sort=", "models?after=", "model?uid=", "policy?name=", "steering?key=", "rejected?from=", "playground?text=", "playground?policy=",
-		"playground?example=", "playground?answers=", "?flash=", "failures?flash="} {
+		"playground?example=", "playground?answers="} {
 		pages = append(pages, field+url.QueryEscape(attack(field)))
 	}
 	return pages

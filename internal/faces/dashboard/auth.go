@@ -150,7 +150,7 @@ func (d *Dashboard) signedIn(next http.Handler) http.Handler {
 		case !may:
 			tooMany(w)
 		case token != nil:
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, d.sessionOf(token, bearer))))
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, d.sessionOf(token))))
 		case open:
 			next.ServeHTTP(w, r)
 		case r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
@@ -178,7 +178,7 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		right, may := d.auth.check(r, r.PostFormValue("token"))
 		if right != nil {
-			setSession(w, r, d.auth.session(right), int(sessionTime.Seconds()))
+			setCookie(w, r, sessionCookie, d.auth.session(right), sessionTime)
 			http.Redirect(w, r, "/", http.StatusSeeOther)
 			return
 		}
@@ -195,19 +195,9 @@ func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 	if cookie, err := r.Cookie(sessionCookie); err == nil {
 		d.auth.end(cookie.Value)
 	}
-	setSession(w, r, "", -1)
+	setCookie(w, r, sessionCookie, "", -time.Second)
 	http.Redirect(w, r, "/login", http.StatusSeeOther)
 }
-
-func setSession(w http.ResponseWriter, r *http.Request, text string, age int) {
-	http.SetCookie(w, &http.Cookie{
-		Name: sessionCookie, Value: text, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
-		Secure: isTLS(r),
-	})
-}
-
-// isTLS: a proxy in front speaks it, this server never does.
-func isTLS(r *http.Request) bool { return r.Header.Get("X-Forwarded-Proto") == "https" }
 
 // maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
 const maxForm = 256 << 10

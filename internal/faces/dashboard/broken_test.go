@@ -2,6 +2,8 @@ package dashboard
 
 import (
 	"html"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -107,10 +109,11 @@ func TestASaveOfWhichACallOfRedisFailsKeepsWhatWasTyped(t *testing.T) {
 func (d *visitor) flashOf(path string, fields ...string) string {
 	d.t.Helper()
 	response, _ := d.post(path, fields...)
-	_, id, _ := strings.Cut(response.Header.Get("Location"), "flash=")
-	if one := d.dashboard.flashes.take(id); one != nil {
-		return one.Text
+	next := d.request(http.MethodGet, response.Header.Get("Location"), nil)
+	for _, cookie := range response.Cookies() {
+		next.AddCookie(cookie)
 	}
-	d.t.Fatalf("%s: expected a message", path)
-	return ""
+	one := takeFlash(httptest.NewRecorder(), next)
+	stopIf(d.t, one == nil, "%s: expected a message", path)
+	return one.Text
 }

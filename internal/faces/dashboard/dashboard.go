@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	html "html/template"
@@ -23,8 +22,6 @@ type Dashboard struct {
 	listener  net.Listener
 	sites     sites
 	templates map[string]*html.Template // by the file of the page
-	csrf      string                    // stands in each form, and is new with each process
-	flashes   *flashes
 	auth      auth
 	streams   *streams
 	ending    chan struct{} // closed by Run when it stops, to end streams
@@ -88,7 +85,7 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d := &Dashboard{
-		config: config, templates: templates, csrf: rand.Text(), flashes: &flashes{byID: map[string]*flash{}}, streams: newStreams(config.Tick, config.Clock),
+		config: config, templates: templates, streams: newStreams(config.Tick, config.Clock),
 		auth:   auth{tokens: config.tokens(), clock: config.Clock, proxies: config.TrustedProxies},
 		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
 	}

@@ -167,7 +167,7 @@ func (s *streams) since(one *subscription, no int) (changed []fragment, last int
 
 // stream sends the fragments of a page that change, for as long as it is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	query := withoutFlash(r.URL.Query())
+	query := r.URL.Query()
 	session := d.session(r)
 	client, address := d.auth.client(r), session.key()+here(site, page, query)
 	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, &site.pulse, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, session, query) })

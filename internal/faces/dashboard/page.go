@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	html "html/template"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -91,7 +90,7 @@ var functions = html.FuncMap{
 		return "/static/" + name + "?v=" + hex.EncodeToString(sum[:4]), err
 	},
 	"labels": model.LabelTerms, "length": document.FormatDuration,
-	"indented": indented, "value": definitions.Text, "attempts": lastAttempts, "bad": func(r *store.Record) bool {
+	"indented": indented, "value": definitions.Text, "failed": func(recent string) int { return strings.Count(recent, "1") }, "bad": func(r *store.Record) bool {
 		return r.Broken || r.Fault != "" || r.StoppedBy() == model.StoppedByPolicy // it does not come right by itself
 	},
 }
@@ -107,32 +106,15 @@ type frame struct {
 	ReadOnly bool
 	Session  bool   // there is a token, so that one can sign out
 	By       string // the name of the token; "": there is none
-	CSRF     string // stands in each form, see the template guard
 	Here     string // the address of this page, for the field back of a form
 	Stream   string // the address of the live fragments; "": nothing is live
 	Flash    *flash
-	Typed    url.Values // in a form that was refused
-	Problem  string     // why the page cannot be shown
-	Data     any        // what read of the page has returned
-	Zone     string     // of the times on the page; "": there are none
-	Chosen   string     // the zone that somebody has chosen; "": none
+	Problem  string // why the page cannot be shown
+	Data     any    // what read of the page has returned
+	Zone     string // of the times on the page; "": there are none
+	Chosen   string // the zone that somebody has chosen; "": none
 
-	refusal refusal
-	zone    *time.Location
-}
-
-// refusal is why a form was refused.
-type refusal struct {
-	action string // of the form
-	err    error
-}
-
-// Refused is why the form of an action was refused, for people; "": it was not.
-func (f *frame) Refused(action string) string {
-	if f.refusal.action != action {
-		return ""
-	}
-	return inWords(f.refusal.err)
+	zone *time.Location
 }
 
 type link struct {
@@ -142,7 +124,7 @@ type link struct {
 
 func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
 	f := &frame{
-		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name, CSRF: session.csrf,
+		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name,
 		Here: here(site, page, query),
 	}
 	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
@@ -179,19 +161,12 @@ func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session sess
 	return nil
 }
 
-// here is the address of a page without its flash, which is shown once.
+// here is the address of a page.
 func here(site *site, page *page, query url.Values) string {
-	address := site.Link(page.path)
-	if rest := withoutFlash(query); len(rest) > 0 {
-		address += "?" + rest.Encode()
+	if len(query) == 0 {
+		return site.Link(page.path)
 	}
-	return address
-}
-
-func withoutFlash(query url.Values) url.Values {
-	rest := maps.Clone(query)
-	delete(rest, "flash")
-	return rest
+	return site.Link(page.path) + "?" + query.Encode()
 }
 
 // Handler serves all addresses.
@@ -269,7 +244,7 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 		}
 		query = r.PostForm
 	}
-	f.Flash = d.flashes.take(query.Get("flash"))
+	f.Flash = takeFlash(w, r)
 	d.answer(w, r, http.StatusOK, f, page, query)
 }
 

@@ -28,12 +28,11 @@ type running struct {
 	Total  int64 // attempts in hand
 }
 
-// runningRow is a process, or a host of several workers.
+// runningRow is a process.
 type runningRow struct {
 	*operate.WorkerPool
-	Role    string
-	Ask     string // the name by which it is asked for something; "": it is no worker
-	Workers int    // of the host
+	Role string
+	Ask  bool // it can be asked for something, as it is a worker
 }
 
 // inHand are attempts of a worker pool, or of all workers that send no heartbeat.
@@ -58,7 +57,7 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 		}
 	}
 	for _, pool := range read.Pools {
-		r.Rows = append(r.Rows, runningRow{WorkerPool: pool, Role: string(model.RoleWorker), Ask: pool.Name})
+		r.Rows = append(r.Rows, runningRow{WorkerPool: pool, Role: string(model.RoleWorker), Ask: true})
 	}
 	slices.SortStableFunc(r.Rows, func(a, b runningRow) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(len(a.PID), len(b.PID)), cmp.Compare(a.PID, b.PID))
@@ -69,9 +68,9 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 	for _, row := range r.Rows[shown:] {
 		rest.More += row.Taken
 	}
-	r.Rows = withHosts(r.Rows[:shown], read.Pools)
+	r.Rows = r.Rows[:shown]
 	for _, row := range r.Rows {
-		if row.Taken > 0 && row.Workers == 0 {
+		if row.Taken > 0 {
 			r.InHand = append(r.InHand, inHand{row.Label(), row.Attempts, row.More()})
 		}
 	}
@@ -93,29 +92,6 @@ func (r *runningRow) Label() string {
 		return r.Name
 	}
 	return r.Host + ":" + r.PID
-}
-
-// withHosts puts each host that has several workers before its processes.
-func withHosts(rows []runningRow, pools []*operate.WorkerPool) (all []runningRow) {
-	hosts := map[string]*runningRow{}
-	for _, pool := range pools {
-		host := hosts[pool.Host]
-		if host == nil {
-			host = &runningRow{WorkerPool: &operate.WorkerPool{Process: operate.Process{Name: pool.Host, Lives: true}, Order: pool.Order}, Role: "host", Ask: pool.Host}
-			hosts[pool.Host] = host
-		}
-		host.Workers, host.Taken = host.Workers+1, host.Taken+pool.Taken
-		if host.Order != pool.Order {
-			host.Order = ""
-		}
-	}
-	for i, row := range rows {
-		if host := hosts[row.Host]; row.Host != "" && host != nil && host.Workers > 1 && (i == 0 || rows[i-1].Host != row.Host) {
-			all = append(all, *host)
-		}
-		all = append(all, row)
-	}
-	return all
 }
 
 // latest are processes, each by its latest heartbeat: it sends one to each part of a queue.

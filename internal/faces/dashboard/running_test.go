@@ -57,7 +57,7 @@ func TestThePageRunningTellsWhoWorksAndOnWhat(t *testing.T) {
 		d.apply()
 		equal(t, []string{
 			"Process | Role | State | Since | In hand |", "dispatcher-1 | dispatcher | working | – | – |", "poller-1 | poller | working | – | – |",
-			"host7 | host | 2 workers | – | 2 |", "host7:4711 | worker | working | 2026-11-21 06:58:00 | 2 |", "host7:4712 | worker | working | 2026-11-21 06:59:00 | 0 |",
+			"host7:4711 | worker | working | 2026-11-21 06:58:00 | 2 |", "host7:4712 | worker | working | 2026-11-21 06:59:00 | 0 |",
 		}, d.table(home+"running", "h-processes"))
 		const deadline = "just now | 2026-11-21 08:00:00 | "
 		equal(t, []string{
@@ -84,6 +84,9 @@ func TestAPressOnRunningReachesThePoolAndNobodyElse(t *testing.T) {
 	expect(t, page, pool1+" (1 worker) takes nothing new from the next heartbeat on.", "quiet, asked by ann", `aria-label="Resume host7:4711"`)
 	expectNone(t, page, `aria-label="Quiet host7:4711"`)
 	equal(t, map[string]string{pool1: "quiet ann"}, orders())
+	expectNone(t, page, "Stop all")
+	d.submit("running?name=host7", "worker/quiet", "name", "host7") // of whom one was asked before
+	equal(t, map[string]string{pool1: "quiet ann", pool2: "quiet ann"}, orders())
 	d.press(home+"worker/stop", "name", "host7")
 	equal(t, map[string]string{pool1: "stop ann", pool2: "stop ann"}, orders())
 	d.press(home+"worker/resume", "name", "host7:4712")

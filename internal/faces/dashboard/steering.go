@@ -92,14 +92,6 @@ func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
 	return keys, nil
 }
 
-// lastAttempts reads the last twenty attempts of a circuit, oldest first: failed or answered.
-func lastAttempts(recent string) (words []string) {
-	for _, one := range recent[max(0, len(recent)-20):] {
-		words = append(words, map[bool]string{true: "failed", false: "answered"}[one == '1'])
-	}
-	return words
-}
-
 func (req *request) ending(field string) operate.Ending { return operate.Ending{End: req.get(field)} }
 
 func putHold(ctx context.Context, req *request) (outcome, error) {

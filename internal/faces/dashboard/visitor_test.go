@@ -111,7 +111,7 @@ func (d *visitor) status(path string) (int, string) {
 // post sends a form as the page with it would.
 func (d *visitor) post(path string, fields ...string) (*http.Response, string) {
 	d.t.Helper()
-	form := url.Values{"csrf": {d.dashboard.formToken()}}
+	form := url.Values{}
 	for i := 0; i < len(fields); i += 2 {
 		form.Set(fields[i], fields[i+1])
 	}
@@ -143,7 +143,7 @@ func (d *visitor) submit(page, action string, fields ...string) string {
 				values = append(values, field[1], html.UnescapeString(field[2]))
 			}
 		}
-		fits := known["csrf"]
+		fits := known["back"]
 		for i := 0; i < len(fields); i += 2 {
 			fits = fits && known[fields[i]]
 		}
@@ -151,7 +151,7 @@ func (d *visitor) submit(page, action string, fields ...string) string {
 			return d.press(home+action, append(values, fields...)...)
 		}
 	}
-	d.t.Fatalf("%s: expected a form %s with csrf and %v, found\n%s", page, action, fields, strings.Join(forms[1:], "\n"))
+	d.t.Fatalf("%s: expected a form %s with back and %v, found\n%s", page, action, fields, strings.Join(forms[1:], "\n"))
 	return ""
 }
 

@@ -39,18 +39,18 @@ func chosenZone(r *http.Request) *time.Location {
 
 // chooseZone keeps the zone in the browser, and leads back to the page.
 func (d *Dashboard) chooseZone(w http.ResponseWriter, r *http.Request) {
-	name, age := strings.TrimSpace(r.FormValue("other")), int(zoneTime.Seconds())
+	name, age := strings.TrimSpace(r.FormValue("other")), zoneTime
 	if name == "" {
 		name = r.FormValue("zone")
 	}
 	switch {
 	case name == "":
-		age = -1
+		age = -time.Second
 	case loadZone(name) == nil:
 		http.Error(w, document.Refuse("zone", "an IANA time zone such as Europe/Berlin", document.Found(name)).Error(), http.StatusBadRequest)
 		return
 	}
-	http.SetCookie(w, &http.Cookie{Name: zoneCookie, Value: name, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: isTLS(r)})
+	setCookie(w, r, zoneCookie, name, age)
 	back := r.FormValue("back")
 	if !strings.HasPrefix(back, "/q/") || strings.ContainsAny(back, "\\\r\n") {
 		back = "/"
