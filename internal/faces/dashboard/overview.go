@@ -23,9 +23,8 @@ type overview struct {
 
 	Never, Fresh, Late, Stale int64
 	Periods                   []link
-	Known                     string // of how much of the period anything is known; "": of all
+	Unknown                   int // of the columns of a chart
 	Graphs                    []graph
-	Problem                   string // why the charts are not those of the whole queue
 
 	Groups    []operate.Failures // largest first
 	Unnamed   int                // how many more there are
@@ -97,11 +96,14 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 	now := o.Stats.Sample()
 	samples, err := p.samples(ctx, req, now)
 	if err != nil {
-		o.Problem = "No chart: " + inWords(err)
-		return nil
+		return err
 	}
 	slots := p.fill(samples, o.Stats.At)
-	o.Known = p.known(slots)
+	for i := range slots {
+		if slots[i].values[store.MetricStarts] < 0 {
+			o.Unknown++
+		}
+	}
 	for _, c := range charts {
 		g, told, when := graph{Name: c.name, Legend: c.legend}, make([]string, len(c.metrics)), " now."
 		for i, m := range c.metrics {

@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 type period struct {
 	name  string // in the address
 	text  string
-	parts string        // how slots are called
 	step  time.Duration // of a slot
 	slots int
 }
@@ -22,8 +20,8 @@ type period struct {
 // periods begin with the one that is shown if nobody asks for another. Its samples are those of this process, the others are of the hours that
 // dispatchers note.
 var periods = []period{
-	{"", "Hour", "minutes", time.Minute, 60}, {"24h", "24 hours", "hours", time.Hour, 24},
-	{"7d", "7 days", "parts of 3 hours", 3 * time.Hour, 56}, {"90d", "90 days", "days", 24 * time.Hour, 90},
+	{"", "Hour", time.Minute, 60}, {"24h", "24 hours", time.Hour, 24},
+	{"7d", "7 days", 3 * time.Hour, 56}, {"90d", "90 days", 24 * time.Hour, 90},
 }
 
 func findPeriod(name string) (*period, error) {
@@ -93,20 +91,6 @@ func (s *slot) add(one, next *store.Sample, near bool) {
 			*value = max(0, *value) + next.Values[m] - one.Values[m]
 		}
 	}
-}
-
-// known says of how many slots anything is known, unless it is all of them.
-func (p *period) known(slots []slot) string {
-	known := 0
-	for i := range slots {
-		if slots[i].values[store.MetricStarts] >= 0 {
-			known++
-		}
-	}
-	if known == len(slots) {
-		return ""
-	}
-	return fmt.Sprintf("Of %d %s, %d are known.", p.slots, p.parts, known)
 }
 
 // total sums up what was counted.

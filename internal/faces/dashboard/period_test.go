@@ -104,9 +104,17 @@ func TestTheChartsOfDaysAreThoseThatDispatchersHaveNotedAndSurviveTheDashboard(t
 		d.Redis.HSet(t.Context(), d.Store.Keys.Stats, "start", 100_007)
 		page := d.page(home + "?period=90d")
 		expect(t, page, "89,007 started in the last 90 days.", "<title>Fri 20 Nov: 1,000 started</title>", `<th scope="row" class="when">Sat 21 Nov</th><td class="number">7</td>`, `aria-current="true">90 days</a>`)
-		expectNone(t, page, "are known", "style=")
-		expect(t, d.page(home+"?period=7d"), "Of 56 parts of 3 hours, 1 are known.")
+		expectNone(t, page, "not known yet", "style=")
+		expect(t, d.page(home+"?period=7d"), "55 columns are not known yet.")
 		status, text := d.status(home + "?period=year")
 		failIf(t, status != 400 || !strings.Contains(text, "24h, 7d, 90d or none"), "expected the period refused, found %d", status)
 	})
+}
+
+func TestPoliciesAreListedThoughTheirModelsCannotBeCounted(t *testing.T) {
+	d := sit(t, testkit.Redis(t), nil)
+	d.put(`"uid":"a"`)
+	must(t, d.Redis.Del(t.Context(), d.Store.Keys.Disabled).Err())
+	must(t, d.Redis.Set(t.Context(), d.Store.Keys.Disabled, "no set", 0).Err())
+	expect(t, d.page(home+"policies"), "WRONGTYPE", ">default</a>")
 }

@@ -20,9 +20,10 @@ var (
 // policies are the policies that were stored under a name.
 type policies struct {
 	Policies []policyRow
-	Counted  int  // models, if all were
-	All      bool // they were counted
-	Inline   int  // of them have a policy of their own
+	Counted  int    // models, if all were
+	All      bool   // they were counted
+	Problem  string // why they were not; "": the queue has too many
+	Inline   int    // of them have a policy of their own
 }
 
 type policyRow struct {
@@ -41,10 +42,12 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	uses, counted, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
-	if err != nil {
+	page := &policies{Counted: counted, All: all && err == nil}
+	if _, misfit := store.Misfit(err); misfit {
+		page.Problem = inWords(err)
+	} else if err != nil {
 		return nil, err
 	}
-	page := &policies{Counted: counted, All: all}
 	for name, count := range uses {
 		if policy.IsInline(name) {
 			page.Inline += count
@@ -63,9 +66,7 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 type storedPolicy struct {
 	*playground.Result
 
-	Name   string
-	Models int
-	All    bool // they were counted
+	Name string
 }
 
 func readPolicy(ctx context.Context, req *request) (any, error) {
@@ -83,11 +84,6 @@ func readPolicy(ctx context.Context, req *request) (any, error) {
 		page.Result = &playground.Result{Problem: doc.At(fmt.Errorf("expected JSON: %w", err)).Error()}
 		return page, nil
 	}
-	uses, _, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
-	if err != nil {
-		return nil, err
-	}
-	page.Models, page.All = uses[name], all
 	return page, play(ctx, req, func(in playground.Setting) (err error) {
 		page.Result, err = in.PlayStored(doc, name)
 		return err

@@ -34,14 +34,6 @@ type answer struct {
 	outcomes func() simulate.Outcomes
 }
 
-func listed(outcomes ...simulate.Outcome) func() simulate.Outcomes {
-	return func() simulate.Outcomes { return simulate.Listed(outcomes) }
-}
-
-func always(o simulate.Outcome) func() simulate.Outcomes {
-	return func() simulate.Outcomes { return simulate.Always(o) }
-}
-
 var (
 	failed    = simulate.Outcome{Result: simulate.Failure, After: time.Minute}
 	succeeded = simulate.Outcome{Result: simulate.Success, After: 2 * time.Minute}
@@ -49,10 +41,12 @@ var (
 
 // answers are all that can be chosen; the first one is the default.
 var answers = []*answer{
-	{"fails", "every attempt fails after a minute", always(failed)},
-	{"recovers", "three attempts fail, then one succeeds", listed(failed, failed, failed, succeeded)},
-	{"lost", "no worker answers", always(simulate.Outcome{Result: simulate.Lost})},
-	{"succeeds", "every attempt succeeds after two minutes", listed(slices.Repeat([]simulate.Outcome{succeeded}, 6)...)},
+	{"fails", "every attempt fails after a minute", func() simulate.Outcomes { return simulate.Always(failed) }},
+	{"recovers", "three attempts fail, then one succeeds", func() simulate.Outcomes {
+		return simulate.Listed([]simulate.Outcome{failed, failed, failed, succeeded})
+	}},
+	{"lost", "no worker answers", func() simulate.Outcomes { return simulate.Always(simulate.Outcome{Result: simulate.Lost}) }},
+	{"succeeds", "every attempt succeeds after two minutes", func() simulate.Outcomes { return simulate.Listed(slices.Repeat([]simulate.Outcome{succeeded}, 6)) }},
 }
 
 type example struct{ Name, Title, text string }
