@@ -20,10 +20,9 @@ var (
 // policies are the policies that were stored under a name.
 type policies struct {
 	Policies []policyRow
-	Counted  int    // models, if all were
-	All      bool   // they were counted
-	Problem  string // why they were not; "": the queue has too many
-	Inline   int    // of them have a policy of their own
+	Counted  int  // models, if all were
+	All      bool // they were counted
+	Inline   int  // of them have a policy of their own
 }
 
 type policyRow struct {
@@ -42,12 +41,10 @@ func readPolicies(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	uses, counted, all, err := req.queue.Report().CountPolicies(ctx, maxCounted)
-	page := &policies{Counted: counted, All: all && err == nil}
-	if _, misfit := store.Misfit(err); misfit {
-		page.Problem = inWords(err)
-	} else if err != nil {
+	if err != nil {
 		return nil, err
 	}
+	page := &policies{Counted: counted, All: all}
 	for name, count := range uses {
 		if policy.IsInline(name) {
 			page.Inline += count
