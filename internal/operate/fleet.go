@@ -81,7 +81,7 @@ const (
 
 // measure reads how long the input lists are, and if nobody has said it how fast they are drained.
 func (s *fleet) measure(ctx context.Context) error {
-	lately, ended := 0.0, forecast.Ended{}
+	lately, ended := 0.0, forecast.NewCounts(s.now.Add(-journalSince), s.now.Add(time.Minute))
 	err := s.Queue.Each(func(part *store.Store) error {
 		stats, err := part.Report().Stats(ctx)
 		if err != nil {
@@ -101,14 +101,16 @@ func (s *fleet) measure(ctx context.Context) error {
 	err = s.Queue.Each(func(part *store.Store) error {
 		read := 0
 		return untilEnough(part.Report().EachEntry(ctx, s.now.Add(-journalSince), func(entry model.JournalEntry) error {
-			ended.Add(entry)
+			if entry.Event == model.EventSuccess || entry.Event == model.EventFailure { // a worker has answered
+				ended.Add(entry.At)
+			}
 			if read++; read == maxEntries {
 				return errEnough
 			}
 			return nil
 		}))
 	})
-	s.drain, s.measured = float64(ended.Busiest()), "at least: the busiest minute of the last half hour"
+	s.drain, s.measured = float64(ended.Most()), "at least: the busiest minute of the last half hour"
 	return err
 }
 

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
@@ -128,24 +129,17 @@ const lastAttempts = 5
 // starts hands over the models that are picked, with the time that their attempts take where that matters.
 func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, payloads bool, visit func(m *model.Model, took time.Duration)) error {
 	return s.eachModel(ctx, payloads, func(part *store.Store, records []*store.Record) error {
+		records = slices.DeleteFunc(records, func(record *store.Record) bool { return !s.picks(record) })
 		var asked []string
 		for _, record := range records {
-			if s.picks(record) && walker.AsksLength(&record.Model) {
+			if walker.AsksLength(&record.Model) {
 				asked = append(asked, record.UID)
 			}
 		}
-		past := map[string][]model.Attempt{}
-		if len(asked) > 0 {
-			var err error
-			if past, err = part.Report().Histories(ctx, asked, lastAttempts); err != nil {
-				return err
-			}
-		}
+		past, err := part.Report().Histories(ctx, asked, lastAttempts)
 		for _, record := range records {
-			if s.picks(record) {
-				visit(&record.Model, forecast.Length(past[record.UID]))
-			}
+			visit(&record.Model, forecast.Length(past[record.UID]))
 		}
-		return nil
+		return err
 	})
 }

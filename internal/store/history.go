@@ -56,18 +56,11 @@ func (s Report) LastReasons(ctx context.Context, uids []string) (map[string]stri
 	return reasons, err
 }
 
-// definitionFields is how many of fieldNames belong to the definition; they stand first.
-var definitionFields = func() (n int) {
-	c := codec{set: func(string, string) { n++ }, absent: true}
-	c.definition(new(model.Model))
-	return n
-}()
-
 // StateFields are the fields of the hash that transitions write, as they stand there, without rev.
 func StateFields(m *model.Model) map[string]string {
 	fields := make(map[string]string)
 	for i, value := range encode(m) {
-		if i >= definitionFields && value != "" {
+		if i >= definedFields && value != "" {
 			fields[fieldNames[i]] = value
 		}
 	}
@@ -76,15 +69,15 @@ func StateFields(m *model.Model) map[string]string {
 
 // ReadState reads what StateFields has written, and nothing else. An error is a *document.Error.
 func ReadState(value any) (model.State, error) {
-	doc := document.Read(value, fieldNames[definitionFields:]...)
+	doc := document.Read(value, fieldNames[definedFields:]...)
 	v := make(values, len(fieldNames))
-	for _, name := range fieldNames[definitionFields:] {
+	for _, name := range fieldNames[definedFields:] {
 		v[places[name]] = doc.Text(name)
 	}
 	if doc.Err() != nil {
 		return model.State{}, doc.Err()
 	}
-	m, place := model.Model{}, definitionFields-1
+	m, place := model.Model{}, definedFields-1
 	c := codec{get: func(string) string { place++; return v[place] }}
 	if c.state(&m); c.fault != nil {
 		return model.State{}, c.fault

@@ -182,7 +182,7 @@ func (q QueueReport) Others(ctx context.Context) ([]string, error) {
 }
 
 // ScanCount is about how many keys or members one call looks at, a millisecond: Redis serves others in between.
-const ScanCount = 500
+const ScanCount = 400
 
 // seen remembers uids by a hash, because SCAN may return a key twice and the names of a million models would take 100 MB.
 type seen struct {

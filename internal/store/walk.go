@@ -114,15 +114,8 @@ type walkPlace struct {
 }
 
 func readPlace(place Place) (p walkPlace, good bool) {
-	fields := strings.Split(string(place), "/")
-	if len(fields) != 4 {
-		return p, false
-	}
-	var errs [2]error
-	p.server, p.source = fields[0], fields[1]
-	p.key, errs[0] = strconv.Atoi(fields[2])
-	p.cursor, errs[1] = strconv.ParseUint(fields[3], 10, 64)
-	return p, errs[0] == nil && errs[1] == nil
+	_, err := fmt.Sscan(strings.ReplaceAll(string(place), "/", " "), &p.server, &p.source, &p.key, &p.cursor)
+	return p, err == nil && p.key >= 0
 }
 
 // WalkModels takes a step of a walk over models that a selector may pick: it returns uids from a place on, in no order, and the place behind
@@ -171,19 +164,9 @@ func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Pl
 
 // stepper asks a source for the uids from a cursor on.
 func (s *Store) stepper(ctx context.Context, from source, selector model.Selector) (func(key int, cursor uint64) ([]string, uint64, error), error) {
-	switch from.kind {
-	case "set":
+	if from.keys != nil {
 		return func(key int, cursor uint64) ([]string, uint64, error) {
-			return s.Clients.Read.SScan(ctx, from.keys[key], cursor, "", ScanCount).Result()
-		}, nil
-	case "zset":
-		return func(key int, cursor uint64) ([]string, uint64, error) {
-			pairs, next, err := s.Clients.Read.ZScan(ctx, from.keys[key], cursor, "", ScanCount).Result()
-			uids := make([]string, 0, len(pairs)/2)
-			for pair := range slices.Chunk(pairs, 2) {
-				uids = append(uids, pair[0])
-			}
-			return uids, next, err
+			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
 		}, nil
 	}
 	node, err := masterFor(ctx, s.Clients.Read, s.Keys.Due)
@@ -202,6 +185,19 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 		}
 		return keys, next, err
 	}, nil
+}
+
+// ScanMembers takes a step of a walk over the members of a set, sorted or not.
+func ScanMembers(ctx context.Context, client redis.UniversalClient, key string, sorted bool, cursor uint64) ([]string, uint64, error) {
+	if !sorted {
+		return client.SScan(ctx, key, cursor, "", ScanCount).Result()
+	}
+	pairs, next, err := client.ZScan(ctx, key, cursor, "", ScanCount).Result()
+	members := make([]string, 0, len(pairs)/2)
+	for pair := range slices.Chunk(pairs, 2) { // each with its score
+		members = append(members, pair[0])
+	}
+	return members, next, err
 }
 
 // Scored is a member of a sorted set of instants.

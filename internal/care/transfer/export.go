@@ -125,24 +125,19 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 // writeModels writes the models with these uids, in that order, each as it was at one instant.
 func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Encoder) error {
 	found := make(map[string]*store.Export, len(uids))
-	for part, own := range store.ByPart(e.Queue, uids, func(uid string) string { return uid }) {
-		exports, err := part.Report().Export(ctx, own)
-		if err != nil {
-			return e.Queue.PartError(part, err)
-		}
+	own := map[string]policy.Policy{} // those that belong to one model each
+	for part, here := range store.ByPart(e.Queue, uids, func(uid string) string { return uid }) {
+		exports, err := part.Report().Export(ctx, here)
+		names := map[string]bool{}
 		for i := range exports {
-			found[exports[i].Record.UID] = &exports[i]
+			if found[exports[i].Record.UID] = &exports[i]; policy.IsInline(exports[i].Record.PolicyName) {
+				names[exports[i].Record.PolicyName] = true
+			}
 		}
-	}
-	own, names := map[string]policy.Policy{}, map[*store.Store][]string{} // of policies that belong to one model each
-	for uid, one := range found {
-		if name := one.Record.PolicyName; policy.IsInline(name) {
-			names[e.Queue.Of(uid)] = append(names[e.Queue.Of(uid)], name)
+		var policies map[string]policy.Policy
+		if err == nil {
+			policies, err = part.Policies(ctx, slices.Collect(maps.Keys(names)))
 		}
-	}
-	for part, names := range names {
-		slices.Sort(names)
-		policies, err := part.Policies(ctx, slices.Compact(names))
 		if err != nil {
 			return e.Queue.PartError(part, err)
 		}

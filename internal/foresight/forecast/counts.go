@@ -131,21 +131,3 @@ func Length(attempts []model.Attempt) time.Duration {
 	}
 	return sum / time.Duration(max(1, count))
 }
-
-// Ended counts by minute how many attempts workers have answered, as the journal tells. The busiest minute says what they can do at least.
-type Ended map[time.Time]int
-
-// Add counts an entry of the journal.
-func (e Ended) Add(entry model.JournalEntry) {
-	if entry.Event == model.EventSuccess || entry.Event == model.EventFailure {
-		e[entry.At.Truncate(time.Minute)]++
-	}
-}
-
-// Busiest is how many the busiest minute has; 0: there is none.
-func (e Ended) Busiest() (most int) {
-	for _, count := range e {
-		most = max(most, count)
-	}
-	return most
-}

@@ -42,24 +42,6 @@ func indexesOf(m *model.Model) (all []IndexMembership) {
 	return all
 }
 
-// sendIndex asks for the place of a uid in an index.
-func (s Part) sendIndex(ctx context.Context, pipe redis.Pipeliner, index store.Index, uid string) redis.Cmder {
-	if index.Scored() {
-		return pipe.ZScore(ctx, s.Keys.Index(index), uid)
-	}
-	return pipe.SIsMember(ctx, s.Keys.Index(index), uid)
-}
-
-// readIndex reads the reply.
-func readIndex(reply redis.Cmder) Membership {
-	if is, set := reply.(*redis.BoolCmd); set {
-		in, err := is.Result()
-		return Membership{In: in, Unknown: err != nil}
-	}
-	score, _ := reply.(*redis.FloatCmd)
-	return newMembership(score)
-}
-
 // readIndexes reads the places of models that stand in any index: the others cost nothing.
 func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error {
 	type asked struct {
@@ -75,12 +57,14 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	}
 	for chunk := range slices.Chunk(all, store.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		replies := store.SendEach(chunk, func(one asked) redis.Cmder { return s.sendIndex(ctx, pipe, one.Index, one.uid) })
+		replies := store.SendEach(chunk, func(one asked) *redis.Cmd {
+			return sendMembership(ctx, pipe, s.Keys.Index(one.Index), one.Scored(), one.uid)
+		})
 		if err := store.ExecReads(ctx, pipe); err != nil {
 			return fmt.Errorf("read indexes: %w", err)
 		}
 		for i, reply := range replies {
-			chunk[i].Is = readIndex(reply)
+			chunk[i].Is = readMembership(reply, 0)
 		}
 	}
 	return nil
@@ -119,15 +103,4 @@ func (s Part) Orphans(ctx context.Context, index store.Index, uids []string) (st
 		}
 	}
 	return strays, err
-}
-
-// EachUID hands over the uids that stand in an index, in chunks and in no order. One may come twice.
-func (s Part) EachUID(ctx context.Context, index store.Index, visit func(uids []string) error) error {
-	key := s.Keys.Index(index)
-	if !index.Scored() {
-		return store.Scan(ctx, "walk over a set", func(cursor uint64) ([]string, uint64, error) {
-			return s.Clients.Read.SScan(ctx, key, cursor, "", store.ScanCount).Result()
-		}, visit)
-	}
-	return s.EachMember(ctx, key, visit)
 }

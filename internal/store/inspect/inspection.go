@@ -94,14 +94,14 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	}
 	k := &s.Keys
 	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-	scores := store.SendEach(sets, func(key string) *redis.Cmd { return sendScores(ctx, pipe, key, uids) })
+	scores := store.SendEach(sets, func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, uids...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	for i, read := range reads {
 		inspections[i] = read()
 		for at, key := range sets {
-			inspections[i].Sets[key] = readScore(scores[at], i)
+			inspections[i].Sets[key] = readMembership(scores[at], i)
 		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
@@ -115,7 +115,9 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 	if asked != nil {
 		history = pipe.Exists(ctx, k.History(uid))
 	}
-	places := store.SendEach(asked[uid], func(index store.Index) redis.Cmder { return s.sendIndex(ctx, pipe, index, uid) })
+	places := store.SendEach(asked[uid], func(index store.Index) *redis.Cmd {
+		return sendMembership(ctx, pipe, k.Index(index), index.Scored(), uid)
+	})
 	return func() *Inspection {
 		fields, err := hash.Result()
 		if m.Record = store.NewRecord(uid, fields); err != nil {
@@ -136,40 +138,40 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 			m.Indexes[at].Is.Unknown = true
 		}
 		for at, index := range asked[uid] {
-			m.place(index).Is = readIndex(places[at])
+			m.place(index).Is = readMembership(places[at], 0)
 		}
 		return m
 	}
 }
 
-// sendScores asks for the places of many uids by one command. It is that of redis.ZMScore, whose reply tells none from 0.
-func sendScores(ctx context.Context, pipe redis.Pipeliner, key string, uids []string) *redis.Cmd {
-	args := []any{"zmscore", key}
+// sendMembership asks for the places of many uids in a sorted set, or of one in a set, by one command. Unlike redis.ZMScore, its reply tells none from 0.
+func sendMembership(ctx context.Context, pipe redis.Pipeliner, key string, sorted bool, uids ...string) *redis.Cmd {
+	args := []any{"sismember", key}
+	if sorted {
+		args[0] = "zmscore"
+	}
 	for _, uid := range uids {
 		args = append(args, uid)
 	}
 	return pipe.Do(ctx, args...)
 }
 
-func readScore(reply *redis.Cmd, at int) Membership {
-	scores, err := reply.Slice()
-	if err != nil {
-		return Membership{Unknown: true}
+func readMembership(reply *redis.Cmd, at int) Membership {
+	value, err := reply.Result()
+	if all, sorted := value.([]any); sorted {
+		value = all[at]
 	}
-	switch score := scores[at].(type) {
+	switch value := value.(type) {
 	case float64:
-		return Membership{In: true, Score: score}
+		return Membership{In: true, Score: value}
 	case string: // of RESP2
-		number, err := strconv.ParseFloat(score, 64)
-		return Membership{In: err == nil, Score: number, Unknown: err != nil}
+		score, err := strconv.ParseFloat(value, 64)
+		return Membership{In: err == nil, Score: score, Unknown: err != nil}
+	case int64: // of a set
+		return Membership{In: value == 1}
 	default:
-		return Membership{}
+		return Membership{Unknown: err != nil}
 	}
-}
-
-func newMembership(reply *redis.FloatCmd) Membership {
-	score, err := reply.Result()
-	return Membership{In: err == nil, Score: score, Unknown: err != nil && !store.Missing(err)}
 }
 
 // resolveInspections puts policy and schedule in force and notes what cannot be.
