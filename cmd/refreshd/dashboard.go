@@ -48,7 +48,7 @@ the token is that of a viewer, or its user of Redis is one (refreshd acl).`
 
 func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard.Config, error) {
 	config := dashboard.Config{
-		Listen: flags.listen, Hosts: flags.hosts, Token: flags.token, ReadOnly: flags.readOnly, By: a.by, Grace: min(loop.grace, time.Second), Clock: time.Now, Log: &a.log,
+		Listen: flags.listen, Hosts: flags.hosts, ReadOnly: flags.readOnly, By: a.by, Grace: min(loop.grace, time.Second), Clock: time.Now, Log: &a.log,
 	}
 	for _, text := range flags.proxies {
 		proxy, err := netip.ParsePrefix(text)
@@ -56,6 +56,9 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 			return config, usageError{document.Refuse("--trusted-proxy", "addresses such as 10.0.0.0/8 or 127.0.0.1/32", document.Found(text))}
 		}
 		config.TrustedProxies = append(config.TrustedProxies, proxy)
+	}
+	if flags.token != "" {
+		config.Tokens = []dashboard.Token{{Text: flags.token}}
 	}
 	if flags.tokenFile != "" {
 		if flags.token != "" {
@@ -65,7 +68,7 @@ func (a *app) dashboardConfig(loop *loopFlags, flags *dashboardFlags) (dashboard
 		if err != nil {
 			return config, fmt.Errorf("--token-file: %w", err)
 		}
-		if config.Token, config.Tokens, err = dashboard.ReadTokens(flags.tokenFile, string(text)); err != nil {
+		if config.Tokens, err = dashboard.ReadTokens(flags.tokenFile, string(text)); err != nil {
 			return config, usagef("--token-file: %v", err)
 		}
 	}

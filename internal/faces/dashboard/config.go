@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,9 +23,7 @@ type Config struct {
 	// Hosts are names besides localhost by which browsers may ask for it, without a port. Defaults to none. Where it listens beyond loopback
 	// and none is given, any name will do: the token protects it.
 	Hosts []string
-	// Token is what whoever looks must know, 16 bytes or more. Defaults to "": none, which is allowed on loopback only.
-	Token string
-	// Tokens let in whoever knows one of them besides, each as somebody. Defaults to none.
+	// Tokens let in whoever knows one of them, each as somebody: one without a name as By. Defaults to none, which is allowed on loopback only.
 	Tokens []Token
 	// TrustedProxies are proxies in front: what they forward counts for the client that they name in X-Forwarded-For. Defaults to none.
 	TrustedProxies []netip.Prefix
@@ -56,6 +55,10 @@ func (c Config) WithDefaults() Config {
 	c.Listen, c.By = cmp.Or(c.Listen, DefaultListen), cmp.Or(c.By, "dashboard")
 	c.Tick, c.Sample = cmp.Or(c.Tick, 2*time.Second), cmp.Or(c.Sample, 5*time.Second)
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
+	c.Tokens = slices.Clone(c.Tokens)
+	for i := range c.Tokens {
+		c.Tokens[i].Name = cmp.Or(c.Tokens[i].Name, c.By)
+	}
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
 	}
@@ -68,7 +71,7 @@ func (c Config) Validate() error {
 	switch {
 	case err != nil:
 		return document.Refuse("listen", "an address such as "+DefaultListen, document.Found(c.Listen))
-	case len(c.tokens()) == 0 && !isLoopback(host):
+	case len(c.Tokens) == 0 && !isLoopback(host):
 		return document.Refuse("listen", "an address of loopback, or a token beside it", document.Found(c.Listen)+" and no token")
 	case c.By != document.Shorten(c.By, model.MaxBy):
 		return fmt.Errorf("by: expected at most %d bytes on one line, found %s", model.MaxBy, document.Found(c.By))
@@ -77,7 +80,7 @@ func (c Config) Validate() error {
 	case c.Clock == nil:
 		return errors.New("clock: expected a clock, found none")
 	}
-	return validateTokens(c.tokens())
+	return validateTokens(c.Tokens)
 }
 
 // isLoopback reports whether a host, without a port, is this machine and can be nothing else.

@@ -86,7 +86,7 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 	}
 	d := &Dashboard{
 		config: config, templates: templates, streams: newStreams(config.Tick, config.Clock),
-		auth:   auth{tokens: config.tokens(), clock: config.Clock, proxies: config.TrustedProxies},
+		auth:   auth{tokens: config.Tokens, clock: config.Clock, proxies: config.TrustedProxies},
 		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
 	}
 	for _, queue := range queues {

@@ -22,8 +22,8 @@ type graph struct {
 
 // mark is a text on an axis, and where it stands.
 type mark struct {
-	At, Text, Anchor string
-	Odd              bool // it is left out where there is little room
+	At, Text string
+	Odd      bool // it is left out where there is little room
 }
 
 // column is what was in one span of time.
@@ -88,13 +88,9 @@ func (g *graph) draw(slots []slot, step time.Duration, zone *time.Location, limi
 	}
 	from, to := slots[0].from, slots[len(slots)-1].from.Add(step)
 	for i, tick := range chart.Ticks(from, to, zone) {
-		part, anchor := float64(tick.At.Sub(from))/float64(to.Sub(from)), "middle"
-		if part < 0.05 {
-			anchor = "start"
-		} else if part > 0.95 {
-			anchor = "end"
+		if part := float64(tick.At.Sub(from)) / float64(to.Sub(from)); part > 0.05 && part < 0.95 { // else it hangs over
+			g.X = append(g.X, mark{percent(part), tick.Text, i%2 == 1})
 		}
-		g.X = append(g.X, mark{percent(part), tick.Text, anchor, i%2 == 1})
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 const secret = "a token of 16 bytes or more"
 
-func withToken(c *Config) { c.Token = secret }
+func withToken(c *Config) { c.Tokens = []Token{{Text: secret}} }
 
 func TestEachAnswerForbidsScriptsOfOthersFramesAndGuesses(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
@@ -42,7 +42,7 @@ func TestADashboardAnswersToItsOwnNamesOnly(t *testing.T) {
 		response, _ := d.ask(request)
 		failIf(t, response.StatusCode != want, "%s: expected %d, found %s", host, want, response.Status)
 	}
-	beyond := sit(t, testkit.Miniredis(t), func(c *Config) { c.Listen, c.Token = "0.0.0.0:8090", secret }) // which takes any name, unless some are given
+	beyond := sit(t, testkit.Miniredis(t), func(c *Config) { c.Listen, c.Tokens = "0.0.0.0:8090", []Token{{Text: secret}} }) // which takes any name, unless some are given
 	for _, want := range []int{200, 421} {
 		request := beyond.request("GET", "/login", nil)
 		request.Host = "any.example.com"
@@ -60,11 +60,11 @@ func TestSettingsThatExposeADashboardAreRefused(t *testing.T) {
 		"by default":             {Config{}, ""},
 		"loopback by name":       {Config{Listen: "localhost:0"}, ""},
 		"loopback of IPv6":       {Config{Listen: "[::1]:0"}, ""},
-		"everywhere, a token":    {Config{Listen: ":8090", Token: secret}, ""},
+		"everywhere, a token":    {Config{Listen: ":8090", Tokens: []Token{{Text: secret}}}, ""},
 		"everywhere":             {Config{Listen: ":8090"}, "listen: expected an address of loopback, or a token beside it"},
 		"an address of a net":    {Config{Listen: "10.0.0.1:8090"}, "expected an address of loopback"},
 		"a name that may change": {Config{Listen: "dash.example.com:80"}, "expected an address of loopback"},
-		"a short token":          {Config{Token: "0123456789abcde"}, "token: expected at least 16 bytes, found 15"},
+		"a short token":          {Config{Tokens: []Token{{Text: "0123456789abcde"}}}, "token: expected at least 16 bytes, found 15"},
 		"no address":             {Config{Listen: "8090"}, `listen: expected an address such as 127.0.0.1:8090, found "8090"`},
 		"a long name":            {Config{By: strings.Repeat("x", 1000)}, "by: expected at most"},
 	} {

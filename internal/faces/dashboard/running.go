@@ -20,12 +20,13 @@ const maxProcesses = 200
 
 // running is who works for a queue, and on what.
 type running struct {
-	Name   string // of the host, process or worker that the page is about; "": of all
-	Now    time.Time
-	Rows   []runningRow
-	More   int // processes that are not shown
-	InHand []inHand
-	Total  int64 // attempts in hand
+	Name       string // of the host, process or worker that the page is about; "": of all
+	Now        time.Time
+	Rows       []runningRow
+	More       int // processes that are not shown
+	InHand     []operate.RunningAttempt
+	MoreInHand int64 // attempts that are not shown
+	Total      int64
 }
 
 // runningRow is a process.
@@ -35,20 +36,13 @@ type runningRow struct {
 	Ask  bool // it can be asked for something, as it is a worker
 }
 
-// inHand are attempts of a worker pool, or of all workers that send no heartbeat.
-type inHand struct {
-	Worker   string // "": each has told its name, or not
-	Attempts []operate.RunningAttempt
-	More     int64 // that are not listed
-}
-
 func readRunning(ctx context.Context, req *request) (any, error) {
 	name := strings.TrimSpace(req.get("name"))
 	read, err := operate.ReadRunning(ctx, req.queue, name)
 	if err != nil {
 		return nil, err
 	}
-	r := &running{Name: name, Now: read.Now, Total: read.InHand}
+	r := &running{Name: name, Now: read.Now}
 	for _, role := range []model.Role{model.RoleDispatcher, model.RolePoller} {
 		for _, p := range latest(*read.Processes.Of(role)) {
 			if operate.Calls(name, p.Name) {
@@ -62,27 +56,23 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 	slices.SortStableFunc(r.Rows, func(a, b runningRow) int {
 		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(len(a.PID), len(b.PID)), cmp.Compare(a.PID, b.PID))
 	})
-	shown := min(len(r.Rows), maxProcesses)
-	r.More = len(r.Rows) - shown
-	rest := inHand{Worker: "workers that are not shown"}
-	for _, row := range r.Rows[shown:] {
-		rest.More += row.Taken
-	}
-	r.Rows = r.Rows[:shown]
-	for _, row := range r.Rows {
-		if row.Taken > 0 {
-			r.InHand = append(r.InHand, inHand{row.Label(), row.Attempts, row.More()})
+	for i, row := range r.Rows {
+		if i >= maxProcesses {
+			r.MoreInHand += row.Taken
+			continue
+		}
+		r.MoreInHand += row.WorkerPool.More()
+		for _, attempt := range row.Attempts {
+			attempt.Worker = row.Label()
+			r.InHand = append(r.InHand, attempt)
 		}
 	}
-	r.InHand = append(r.InHand, rest)
+	shown := min(len(r.Rows), maxProcesses)
+	r.Rows, r.More = r.Rows[:shown], len(r.Rows)-shown
 	if name == "" {
-		r.InHand = append(r.InHand, inHand{Attempts: read.Others, More: read.MoreOthers()})
-		return r, nil
+		r.InHand, r.MoreInHand = append(r.InHand, read.Others...), r.MoreInHand+read.MoreOthers()
 	}
-	r.Total = 0
-	for _, pool := range read.Pools {
-		r.Total += pool.Taken
-	}
+	r.Total = r.MoreInHand + int64(len(r.InHand))
 	return r, nil
 }
 

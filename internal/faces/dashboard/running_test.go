@@ -118,7 +118,7 @@ func TestAPageOfManyProcessesSaysHowManyMoreThereAre(t *testing.T) {
 		d.take(owner, min(1, max(0, n-maxProcesses))*min(1, max(0, maxProcesses+3-n)))
 	}
 	page := d.page(home + "running")
-	expect(t, page, "and 12 more: name a host", "workers that are not shown: and 2 more", "In hand: 2") // with a dispatcher and a poller
+	expect(t, page, "and 12 more: name a host", "<p>and 2 more</p>", "In hand: 2") // with a dispatcher and a poller
 	expect(t, d.page(home+"running?name=h201"), ">h201:1</a>", "In hand: 1")
 }
 

@@ -13,17 +13,9 @@ import (
 
 // Token lets in whoever knows it.
 type Token struct {
-	Name     string // of who knows it, for journal and history
+	Name     string // of who knows it, for journal and history; empty: see Config.Tokens
 	Text     string // 16 bytes or more
 	ReadOnly bool   // it is that of a viewer, to whom no action is offered, and of whom none is accepted
-}
-
-// tokens are all that let somebody in.
-func (c *Config) tokens() []Token {
-	if c.Token == "" {
-		return c.Tokens
-	}
-	return append([]Token{{Name: c.By, Text: c.Token}}, c.Tokens...)
 }
 
 func validateTokens(tokens []Token) error {
@@ -42,14 +34,14 @@ func validateTokens(tokens []Token) error {
 	return nil
 }
 
-// ReadTokens reads a file with one token, which it returns as alone, or with a line ROLE NAME TOKEN for each. An error never tells a token.
-func ReadTokens(file, text string) (alone string, tokens []Token, err error) {
+// ReadTokens reads a file with one token alone, or with a line ROLE NAME TOKEN for each. An error never tells a token.
+func ReadTokens(file, text string) (tokens []Token, err error) {
 	if text = strings.TrimSpace(text); text == "" {
-		return "", nil, fmt.Errorf("%s: expected a token, found nothing", file)
+		return nil, fmt.Errorf("%s: expected a token, found nothing", file)
 	}
 	roles := map[string]bool{string(acl.Viewer): true, string(acl.Operator): false}
 	if _, is := roles[strings.Fields(text)[0]]; !is && !strings.Contains(text, "\n") {
-		return text, nil, nil
+		return []Token{{Text: text}}, nil
 	}
 	for i, line := range strings.Split(text, "\n") {
 		fields := strings.Fields(line)
@@ -58,20 +50,20 @@ func ReadTokens(file, text string) (alone string, tokens []Token, err error) {
 		}
 		expected := fmt.Sprintf("%s:%d: expected ROLE NAME TOKEN", file, i+1)
 		if len(fields) != 3 {
-			return "", nil, fmt.Errorf("%s, found %s", expected, words.Count(len(fields), "word", "words"))
+			return nil, fmt.Errorf("%s, found %s", expected, words.Count(len(fields), "word", "words"))
 		}
 		readOnly, is := roles[fields[0]]
 		if !is {
-			return "", nil, fmt.Errorf("%s with the role viewer or operator, found another", expected)
+			return nil, fmt.Errorf("%s with the role viewer or operator, found another", expected)
 		}
 		token := Token{Name: document.Shorten(fields[1], model.MaxBy), Text: fields[2], ReadOnly: readOnly}
 		if err := validateTokens(append(tokens, token)); err != nil {
-			return "", nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
+			return nil, fmt.Errorf("%s:%d: %w", file, i+1, err)
 		}
 		tokens = append(tokens, token)
 	}
 	if len(tokens) == 0 {
-		return "", nil, fmt.Errorf("%s: expected a token, found comments alone", file)
+		return nil, fmt.Errorf("%s: expected a token, found comments alone", file)
 	}
-	return "", tokens, nil
+	return tokens, nil
 }

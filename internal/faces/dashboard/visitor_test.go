@@ -49,7 +49,7 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 	if change != nil {
 		change(&config)
 	}
-	if config.Token != "" {
+	if len(config.Tokens) > 0 {
 		config.Clock = q.Clock.Now // of sessions
 	}
 	var errs [4]error
