@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -65,7 +66,12 @@ func TestACommandIsCarriedOutAndItsSenderIsToldSo(t *testing.T) {
 			{"put again", func() (client.Reply, error) { return shop.Put(ctx, feed) }, client.Unchanged, nil},
 			{"run", func() (client.Reply, error) { return shop.Run(ctx, "tbl_1", false) }, client.Applied, nil},
 			{"disable", func() (client.Reply, error) { return shop.Disable(ctx, "tbl_1", "has not paid") }, client.Applied, nil},
-			{"run it then", func() (client.Reply, error) { return shop.Run(ctx, "tbl_1", false) }, client.Refused, client.ErrStopped},
+			{"run it then", func() (client.Reply, error) {
+				reply, err := shop.Run(ctx, "tbl_1", false)
+				text := fmt.Sprint(err)
+				failIf(t, !strings.Contains(text, `("has not paid")`) || !strings.Contains(text, "pass force to Run") || strings.Contains(text, "send"), "expected the reason, and what to do in Go, found %s", text)
+				return reply, err
+			}, client.Refused, client.ErrStopped},
 			{"enable", func() (client.Reply, error) { return shop.Enable(ctx, "tbl_1") }, client.Applied, nil},
 			{"get", func() (client.Reply, error) {
 				m, err := shop.Get(ctx, "tbl_1")

@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/remedy"
@@ -51,12 +52,14 @@ var remedies = map[error]remedy.Remedy{ErrBusy: remedy.ReplaceAttempt, ErrStoppe
 // RefusedError says that a command was refused, and why. It is ErrBusy, ErrStopped or ErrUnknownModel for one of those reasons.
 type RefusedError struct{ Reply Reply }
 
+// Error is the reason, with what may be done about it in words of this package, not of the control list.
 func (e *RefusedError) Error() string {
 	cause, is := causes[e.Reply.Counter]
 	if !is {
 		return e.Reply.Reason
 	}
-	return e.Reply.UID + ": " + remedy.Text(remedy.For(cause, remedies[cause], e.Reply.UID), remedy.Client)
+	reason := strings.TrimSuffix(e.Reply.Reason, ". "+remedy.Say(remedies[cause], remedy.Message, e.Reply.UID))
+	return reason + ". " + remedy.Say(remedies[cause], remedy.Client, e.Reply.UID)
 }
 
 // Is tells the reasons apart.

@@ -79,7 +79,7 @@ var PayloadPlaces = []string{store.PayloadTop, store.PayloadNested}
 func (r *SettingsRequest) Validate() error {
 	switch {
 	case r.ModelName+r.AttemptName+r.Payload == "" && r.NewErrorAbove == nil:
-		return refuse("queue set", "`model-name`, `attempt-name`, `payload` or `new-error-above`", "none")
+		return refuse("settings", "`model-name`, `attempt-name`, `payload` or `new-error-above`", "none")
 	case r.Payload != "" && !slices.Contains(PayloadPlaces, r.Payload):
 		return refuse("payload", "one of "+strings.Join(PayloadPlaces, ", "), document.Found(r.Payload))
 	case r.NewErrorAbove != nil && *r.NewErrorAbove < 0:

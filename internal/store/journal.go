@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -153,55 +154,56 @@ func (q QueueReport) Recent(ctx context.Context, behind string, visit func(posit
 	if behind != "" && !journalPosition.MatchString(behind) {
 		return document.Refuse("before", "a position as a page of the journal has told it", document.Found(behind))
 	}
-	last, place, _ := strings.Cut(behind, "/")
-	parts := make([]struct {
-		from    string // "": all is read
-		entries []redis.XMessage
-	}, len(q.Parts))
-	for i := range parts {
-		switch { // of one instant, the first part comes first
-		case behind == "":
-			parts[i].from = "+"
-		case i > int(parseInt(place)):
-			parts[i].from = last
-		default:
-			parts[i].from = "(" + last
-		}
-	}
-	batch := max(10, tailBatch/len(parts))
 	for {
-		newest := -1
-		for i, part := range q.Parts {
-			r := &parts[i]
-			if len(r.entries) == 0 && r.from != "" {
-				var err error
-				if r.entries, err = part.Clients.Read.XRevRangeN(ctx, part.Keys.Journal, r.from, "-", int64(batch)).Result(); err != nil {
-					return q.PartError(part, fmt.Errorf("read the journal: %w", err))
-				}
-				if r.from = ""; len(r.entries) == batch {
-					r.from = "(" + r.entries[batch-1].ID
-				}
-			}
-			if len(r.entries) > 0 && (newest < 0 || isLater(r.entries[0].ID, parts[newest].entries[0].ID)) {
-				newest = i
-			}
-		}
-		if newest < 0 {
-			return nil
-		}
-		entry := parts[newest].entries[0]
-		parts[newest].entries = parts[newest].entries[1:]
-		if err := visit(entry.ID+"/"+strconv.Itoa(newest), readJournalEntry(entry.Values)); err != nil {
+		entries, err := q.nextEntries(ctx, behind)
+		if err != nil || len(entries) == 0 {
 			return err
+		}
+		for _, entry := range entries {
+			behind = fmt.Sprintf("%s/%d", entry.ID, entry.place)
+			if err := visit(behind, readJournalEntry(entry.Values)); err != nil {
+				return err
+			}
 		}
 	}
 }
 
 var journalPosition = regexp.MustCompile(`^[0-9]{1,18}-[0-9]{1,18}/[0-9]{1,4}$`)
 
-// isLater compares the ids of entries of streams.
-func isLater(id, other string) bool {
-	_, number, _ := strings.Cut(id, "-")
-	_, than, _ := strings.Cut(other, "-")
-	return cmp.Or(cmp.Compare(writtenAt(id), writtenAt(other)), cmp.Compare(parseInt(number), parseInt(than))) > 0
+// placedEntry is an entry of the journal of a part.
+type placedEntry struct {
+	redis.XMessage
+	place int
+}
+
+// nextEntries reads some entries behind a position: of all parts back to the latest instant at which one of them may have more.
+func (q QueueReport) nextEntries(ctx context.Context, behind string) (all []placedEntry, err error) {
+	last, place, _ := strings.Cut(behind, "/")
+	batch, until := max(10, tailBatch/len(q.Parts)), ""
+	err = q.Each(func(part *Store) error {
+		from := "(" + last
+		switch { // of one instant, the first part comes first
+		case behind == "":
+			from = "+"
+		case part.place > int(parseInt(place)):
+			from = last
+		}
+		entries, err := part.Clients.Read.XRevRangeN(ctx, part.Keys.Journal, from, "-", int64(batch)).Result()
+		for _, entry := range entries {
+			all = append(all, placedEntry{entry, part.place})
+		}
+		if len(entries) == batch && compareIDs(entries[batch-1].ID, until) > 0 {
+			until = entries[batch-1].ID
+		}
+		return Wrap(err, "read the journal")
+	})
+	slices.SortFunc(all, func(a, b placedEntry) int { return cmp.Or(compareIDs(b.ID, a.ID), cmp.Compare(a.place, b.place)) })
+	return slices.DeleteFunc(all, func(e placedEntry) bool { return compareIDs(e.ID, until) < 0 }), err
+}
+
+// compareIDs compares the ids of entries of streams. An empty one comes first.
+func compareIDs(a, b string) int {
+	_, first, _ := strings.Cut(a, "-")
+	_, second, _ := strings.Cut(b, "-")
+	return cmp.Or(cmp.Compare(writtenAt(a), writtenAt(b)), cmp.Compare(parseInt(first), parseInt(second)))
 }

@@ -112,19 +112,9 @@ func (s *Store) firstUnread(ctx context.Context) (first string, err error) {
 				unread = pending.Lower
 			}
 		}
-		if first == "" || before(unread, first) {
+		if first == "" || compareIDs(unread, first) < 0 {
 			first = unread
 		}
 	}
 	return first, nil
-}
-
-// before compares the ids of entries of a stream.
-func before(a, b string) bool {
-	if writtenAt(a) != writtenAt(b) {
-		return writtenAt(a) < writtenAt(b)
-	}
-	_, first, _ := strings.Cut(a, "-")
-	_, second, _ := strings.Cut(b, "-")
-	return parseInt(first) < parseInt(second)
 }

@@ -90,7 +90,7 @@ func TestWhatFailsFromAFailureOnStandsInTheOutboxWithItsReason(t *testing.T) {
 
 func TestTheIDsOfAStreamAreComparedAsNumbers(t *testing.T) {
 	for _, ids := range [][2]string{{"9-0", "10-0"}, {"1-9", "1-10"}, {"1-0", "1-1"}} {
-		failIf(t, !before(ids[0], ids[1]) || before(ids[1], ids[0]) || before(ids[0], ids[0]), "want %s before %s alone", ids[0], ids[1])
+		failIf(t, compareIDs(ids[0], ids[1]) >= 0 || compareIDs(ids[1], ids[0]) <= 0 || compareIDs(ids[0], ids[0]) != 0, "want %s before %s alone", ids[0], ids[1])
 	}
 }
 
