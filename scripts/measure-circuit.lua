@@ -1,30 +1,18 @@
 -- Sums up the attempts of the window of the circuit of the queue, forgets older ones, and opens or closes it. What
 -- somebody has opened is closed from its probe_at on. Off, it does nothing.
 --
--- KEYS[1] <queue>:circuit:queue hash HDEL HEXISTS HINCRBY HMGET HSET HSETNX
+-- KEYS[1] <queue>:circuit:queue hash HDEL HINCRBY HMGET HSET
 -- KEYS[2] <queue>:stats hash HDEL HGETALL HINCRBY
 -- KEYS[3] <queue>:journal stream XADD
 -- KEYS[4] <queue>:outbox stream XADD
--- KEYS[5] <queue>:brake hash DEL EXISTS HMGET, the circuit as the release before kept it
 -- ARGV[1] now in Unix ms
 -- ARGV[2] the same in RFC 3339
 -- ARGV[3] journal cap, in entries; below 1: there is no journal
 -- Returns "opened" or "closed"; "": nothing has changed
 -- include: check, chunks
-local circuit, stats, journal, outbox, former = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local circuit, stats, journal, outbox = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local now, text, cap = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
 -- include: circuit_turn
-
-if redis.call('EXISTS', former) == 1 then
-  local was = redis.call('HMGET', former, 'on', 'share', 'window_ms', 'min', 'engaged_at', 'engaged')
-  local unset = redis.call('HEXISTS', circuit, 'on') == 0
-  for i, field in ipairs({'on', 'share', 'window_ms', 'min', 'opened_at', 'opened'}) do
-    if unset and was[i] then
-      redis.call('HSETNX', circuit, field, was[i])
-    end
-  end
-  redis.call('DEL', former)
-end
 
 local set = redis.call('HMGET', circuit, 'on', 'share', 'window_ms', 'min', 'opened_at', 'probe_at')
 local share, window, min, opened, probe = tonumber(set[2]), tonumber(set[3]), tonumber(set[4]), set[5], set[6]

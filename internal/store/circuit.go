@@ -172,10 +172,9 @@ const (
 	CircuitClosed    CircuitChange = "closed"
 )
 
-// MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it. What the
-// release before has stored of it is kept.
+// MeasureCircuit opens or closes the circuit of the queue by what was counted within its window, and tells journal and outbox of it.
 func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChange, error) {
-	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox, s.Keys.FormerCircuit}
+	keys := []string{s.Keys.QueueCircuit, s.Keys.Stats, s.Keys.Journal, s.Keys.Outbox}
 	reply, err := Run(ctx, s.Clients.Write, measureCircuit, keys, Millis(now), model.FormatTime(now), s.config.JournalCap).Result()
 	changed, is := reply.(string)
 	if err == nil && !is {
@@ -184,17 +183,14 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 	return CircuitChange(changed), Wrap(err, "measure the circuit of the queue")
 }
 
-// QueueCircuit reads the circuit of the queue, also where only the release before has stored one.
+// QueueCircuit reads the circuit of the queue.
 func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	pipe := s.Clients.Read.Pipeline()
-	circuit, former, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.FormerCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
+	circuit, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return QueueCircuitStatus{}, fmt.Errorf("read the circuit of the queue: %w", err)
 	}
 	hash := circuit.Val()
-	if hash["on"] == "" && len(former.Val()) > 0 {
-		hash = former.Val()
-	}
 	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: parseInt(hash["opened"])}
 	for field, value := range stats.Val() {
 		if strings.HasPrefix(field, model.QueueCircuitSucceeded) {

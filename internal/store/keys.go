@@ -43,8 +43,7 @@ type Keys struct {
 	BulksEnded string `key:":bulks_ended" type:"zset"` // id to when it ended, of bulks that were over within a day
 	Settings   string `key:":settings"`                // a hash: what all daemons must agree on; the same key with and without braces around the name of the queue
 
-	QueueCircuit  string `key:":circuit:queue" type:"hash"` // whether the circuit of the queue is open, and its settings. It stays.
-	FormerCircuit string `key:":brake" type:"hash"`         // the circuit of the queue as the release before kept it. Whoever measures makes it QueueCircuit.
+	QueueCircuit string `key:":circuit:queue" type:"hash"` // whether the circuit of the queue is open, and its settings. It stays.
 
 	Commands        string `key:":commands" type:"zset"`        // id of a command to when it was handled, for a day
 	ClaimedCommands string `key:":claimed:control" type:"list"` // commands that are claimed and not yet applied, in order, for the leader

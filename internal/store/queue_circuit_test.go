@@ -324,34 +324,3 @@ func TestACircuitThatIsTurnedByHandIsToldOnceWithWhoDidItAndWhy(t *testing.T) {
 		}
 	})
 }
-
-func TestWhatTheReleaseBeforeHasStoredOfTheCircuitOfAQueueIsKept(t *testing.T) {
-	former := hash{"on": "1", "share": "0.8", "window_ms": "60000", "min": "5", "engaged_at": "2026-11-21T05:59:00.000Z", "engaged": "3", "released": "2"}
-	moved := hash{"on": "1", "share": "0.8", "window_ms": "60000", "min": "5", "opened_at": "2026-11-21T05:59:00.000Z", "opened": "3"}
-	everywhere(t, func(t *testing.T, b *bench) {
-		b.seed(keys{":brake": former})
-		want := model.QueueCircuit{On: true, Share: 0.8, Window: time.Minute, Min: 5}
-		expectEqual(t, "read before", want, b.queueCircuit().QueueCircuit)
-		for range 2 {
-			expectEqual(t, "measured", CircuitUnchanged, b.measure())
-			b.expect(keys{":circuit:queue": moved})
-		}
-		want.Open = true
-		expectEqual(t, "read behind", want, b.queueCircuit().QueueCircuit)
-
-		for what, act := range map[string]func(b *bench){
-			"set behind":     func(b *bench) { must(t, b.Fleet().SetQueueCircuit(t.Context(), aQueueCircuit(), "ann")) },
-			"opened by hand": func(b *bench) { must(t, b.turn(CircuitOpened, "queue", time.Minute)) },
-		} {
-			b := b.fresh(t)
-			b.seed(keys{":brake": former})
-			act(b)
-			b.measure()
-			want := map[string]model.QueueCircuit{"set behind": aQueueCircuit(), "opened by hand": {On: true, Open: true, Share: 0.8, Window: time.Minute, Min: 5}}[what]
-			expectEqual(t, what, want, b.queueCircuit().QueueCircuit)
-			if want.Open {
-				expectEqual(t, "since", model.FormatTime(b.now), b.queueCircuit().OpenedAt)
-			}
-		}
-	})
-}

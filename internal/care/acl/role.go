@@ -198,7 +198,7 @@ func viewer(k scope) part {
 		allow("type zcard zscore zrank zrange zscan", reading(k.Gates, k.ParkedBy(all))),
 		allow("type zcard zscore zscan zrangebyscore", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
-		allow("type hget hmget hgetall", reading(k.Circuit(all), k.FormerCircuit)),
+		allow("type hget hmget hgetall", reading(k.Circuit(all))),
 		allow("hget", reading(settings...)),
 	}}
 }

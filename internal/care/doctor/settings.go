@@ -215,7 +215,7 @@ func (c *checker) sameQueueCircuit(ctx context.Context) error {
 
 func (c *checker) queueCircuitReadable() bool {
 	k := c.store.Keys
-	return c.readable(k.QueueCircuit, k.FormerCircuit, k.Stats)
+	return c.readable(k.QueueCircuit, k.Stats)
 }
 
 // queueCircuitOf reads the settings of the circuit of the queue. Whether it is open is the own affair of each part.
