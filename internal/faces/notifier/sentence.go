@@ -2,9 +2,9 @@ package notifier
 
 import (
 	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
@@ -12,71 +12,51 @@ import (
 )
 
 // What says in a sentence what happened.
-func (n Notice) What() string {
-	switch event := n[fieldEvent]; {
-	case event == string(policy.NoticeRecovered):
-		return n[fieldUID] + " works again."
-	case event == string(policy.NoticeFresh):
-		return n[fieldUID] + " is fresh again."
-	case n[fieldUID] != "":
-		return n[fieldUID] + " is " + event + "."
-	case event == "new_error":
-		models, _ := strconv.Atoi(n["models"]) // of a number that cannot be read nothing is told
-		return words.Count(models, "model fails", "models fail") + " by " + cmp.Or(n["signature"], n["error"]) + "."
-	case n[fieldKey] == model.QueueCircuitKey:
-		return "The circuit of the whole queue is " + became[event] + "."
-	default:
-		return "The circuit of " + n[fieldKey] + " is " + became[event] + "."
-	}
-}
-
-var became = map[string]string{"circuit_opened": "open", "circuit_closed": "closed"}
+func (n Notice) What() string { return n.say()[0] }
 
 // Why says why, in the words of a worker, of a policy or of whoever did it; empty: nobody says.
-func (n Notice) Why() string {
-	reason := n["reason"]
-	switch times, _ := strconv.Atoi(n["attempt_no"]); {
-	case n[fieldEvent] == string(policy.NoticeFailing):
-		return words.Sentence("it failed " + words.Count(times, "time", "times") + ": " + cmp.Or(reason, n["error_type"], "nobody said why"))
-	case n[fieldEvent] == string(policy.NoticeStale):
-		at, err := time.Parse(time.RFC3339, n["last_success_at"])
-		if err != nil {
-			return "It has never succeeded."
-		}
-		return "Its last success was at " + at.UTC().Format(time.DateTime) + "."
-	case n["failures"] != "":
-		failed, _ := strconv.Atoi(n["failures"])
-		succeeded, _ := strconv.Atoi(n["successes"])
-		return strconv.Itoa(failed) + " of the last " + words.Count(failed+succeeded, "attempt", "attempts") + " failed."
-	case n["by"] != "":
-		return words.Sentence("by " + strings.TrimSuffix(n["by"]+": "+reason, ": "))
-	case reason != "":
-		return strings.TrimSuffix(reason, ".") + "." // in the words of others
-	}
-	return ""
-}
+func (n Notice) Why() string { return n.say()[1] }
 
 // Next says what happens next, or what to do; empty: nothing.
-func (n Notice) Next() string {
-	switch n[fieldEvent] {
-	case string(policy.NoticeDisabled):
-		return "Nothing is tried until it is saved or enabled."
-	case string(policy.NoticeFailing):
-		return words.Sentence(n["refresh_why"])
-	case string(policy.NoticeStale):
-		return "Look why it fails or waits."
-	case "circuit_opened":
-		if n[fieldKey] == model.QueueCircuitKey {
-			return "Look for a cause on your side. No model is disabled meanwhile."
-		}
-		return "Its models wait until a probe succeeds."
-	case "circuit_closed":
-		if n[fieldKey] == model.QueueCircuitKey {
-			return "Failures may disable models again."
-		}
-		return "Its models start again."
-	case "new_error":
-		return "Mend the cause, then run these models."
+func (n Notice) Next() string { return n.say()[2] }
+
+func (n Notice) say() [3]string {
+	number := func(field string) int { count, _ := strconv.Atoi(n[field]); return count } // of a number that cannot be read nothing is told
+	is, reason := n[fieldUID]+" is ", ""
+	if n["reason"] != "" {
+		reason = strings.TrimSuffix(n["reason"], ".") + "."
 	}
-	return ""
+	circuit, opened, closed := n[fieldKey], "Its models wait until a probe succeeds.", "Its models start again."
+	if circuit == model.QueueCircuitKey {
+		circuit, opened, closed = "the whole queue", "Look for a cause on your side. No model is disabled meanwhile.", "Failures may disable models again."
+	}
+	by := reason
+	if failed := number("failures"); n["failures"] != "" {
+		by = fmt.Sprintf("%d of the last %s failed.", failed, words.Count(failed+number("successes"), "attempt", "attempts"))
+	} else if n["by"] != "" {
+		by = words.Sentence("by " + strings.TrimSuffix(n["by"]+": "+reason, ": "))
+	}
+	switch event := n[fieldEvent]; event {
+	case "circuit_opened":
+		return [3]string{"The circuit of " + circuit + " is open.", by, opened}
+	case "circuit_closed":
+		return [3]string{"The circuit of " + circuit + " is closed.", by, closed}
+	case "new_error":
+		what := words.Count(number("models"), "model fails", "models fail") + " by " + cmp.Or(n["signature"], n["error"]) + "."
+		return [3]string{what, reason, "Mend the cause, then run these models."}
+	case string(policy.NoticeRecovered):
+		return [3]string{n[fieldUID] + " works again.", by}
+	case string(policy.NoticeFresh):
+		return [3]string{is + "fresh again.", by}
+	case string(policy.NoticeFailing):
+		why := "it failed " + words.Count(number("attempt_no"), "time", "times") + ": " + cmp.Or(n["reason"], n["error_type"], "nobody said why")
+		return [3]string{is + event + ".", words.Sentence(why), words.Sentence(n["refresh_why"])}
+	case string(policy.NoticeStale):
+		if at := n["last_success_at"]; at != "" {
+			return [3]string{is + event + ".", "Its last success was at " + at + ".", "Look why it fails or waits."}
+		}
+		return [3]string{is + event + ".", "It has never succeeded.", "Look why it fails or waits."}
+	default:
+		return [3]string{is + event + ".", by, "Nothing is tried until it is saved or enabled."}
+	}
 }
