@@ -264,7 +264,7 @@ func TestACommandThatGivesUpSaysWhatIsDoneAndHowToGoOn(t *testing.T) {
 			}))
 			_, err := c.do(t, Insist(t.Context(), time.Millisecond, new(zerolog.Nop()), "; do this"), o)
 			for _, want := range append(c.gaveUp, "i/o timeout", "asked again for 1ms; do this") {
-				failIf(t, err == nil || !strings.Contains(remedy.Text(err, remedy.CommandLine), want), "expected %q, found %v", want, err)
+				failIf(t, err == nil || !strings.Contains(remedy.Add(err.Error(), err, remedy.CommandLine), want), "expected %q, found %v", want, err)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ var say = [Remedies][Faces]string{
 	ShowFailures:     {CommandLine: "To see them: refreshd failures show <name>", Dashboard: `The page "Failures" shows them.`},
 }
 
-// Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Of.
+// Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Add.
 type Error struct {
 	error
 	Remedy Remedy
@@ -81,27 +81,16 @@ func For(err error, remedy Remedy, name string) error {
 	return &Error{err, remedy, document.OneLine(name)}
 }
 
-// Of is what may be done about an error, as a sentence of a face; empty: nothing is known, or all is said.
-func Of(err error, face Face) string {
-	refused, is := errors.AsType[*Error](err)
-	if !is {
-		return ""
-	}
-	return Say(refused.Remedy, face, refused.Name)
-}
-
 // Say is a remedy for what has a name, in the words of a face.
 func Say(remedy Remedy, face Face, name string) string {
 	return strings.ReplaceAll(say[remedy][face], aName, name)
 }
 
-// Text is an error with its remedy, in the words of a face.
-func Text(err error, face Face) string { return Add(err.Error(), err, face) }
-
-// Add adds the remedy of an error to a text about it.
+// Add adds the remedy of an error to a text about it, in the words of a face.
 func Add(text string, err error, face Face) string {
-	if remedy := Of(err, face); remedy != "" {
-		text += ". " + remedy
+	refused, is := errors.AsType[*Error](err)
+	if is && say[refused.Remedy][face] != "" {
+		text += ". " + Say(refused.Remedy, face, refused.Name)
 	}
 	return text
 }
@@ -116,7 +105,7 @@ func (t told) Error() string { return t.text }
 func (t told) Unwrap() error { return t.error }
 
 // In returns an error whose text is in the words of a face.
-func In(err error, face Face) error { return told{err, Text(err, face)} }
+func In(err error, face Face) error { return told{err, Add(err.Error(), err, face)} }
 
 // RunRefused is why a run of a model had the outcome Busy or Stopped.
 func RunRefused(outcome model.Outcome, m *model.Model) error {

@@ -16,7 +16,7 @@ var ofCommandLine = regexp.MustCompile(`--[a-z]|refreshd [a-z]`)
 func TestEachFaceSaysARemedyInItsOwnWords(t *testing.T) {
 	for r := range Remedies {
 		for face := range Faces {
-			text := Of(For(errors.New("refused"), r, "tbl_1"), face)
+			text := Say(r, face, "tbl_1")
 			if text != "" && ofCommandLine.MatchString(text) != (face == CommandLine) {
 				t.Errorf("remedy %d, face %d: found %q in the words of another face", r, face, text)
 			}
@@ -29,7 +29,7 @@ func TestEachFaceSaysARemedyInItsOwnWords(t *testing.T) {
 				}
 			}
 		}
-		if Of(For(errors.New("refused"), r, "tbl_1"), CommandLine) == "" {
+		if Say(r, CommandLine, "tbl_1") == "" {
 			t.Errorf("remedy %d: expected one on the command line, which can do everything", r)
 		}
 	}

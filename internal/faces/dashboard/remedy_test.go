@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"io/fs"
 	"regexp"
 	"strings"
@@ -21,7 +20,7 @@ func TestARefusalNamesButtonsAndPagesThatThereAre(t *testing.T) {
 	}
 	named := regexp.MustCompile(`"([A-Z][^"]*)"`)
 	for r := range remedy.Remedies {
-		for _, name := range named.FindAllStringSubmatch(remedy.Of(remedy.For(errors.New("refused"), r, "a"), remedy.Dashboard), -1) {
+		for _, name := range named.FindAllStringSubmatch(remedy.Say(r, remedy.Dashboard, "a"), -1) {
 			failIf(t, !strings.Contains(html.String(), ">"+name[1]+"<"), "expected a button or a page %q, found none", name[1])
 		}
 	}

@@ -89,7 +89,7 @@ const readTime = 20 * time.Second
 // inWords is an error for people, on one line.
 func inWords(err error) string {
 	const notAllowed = "the Redis user of this dashboard may not do this. Ask who runs it for a user of the role operator. ("
-	text := document.OneLine(remedy.Text(err, remedy.Dashboard))
+	text := document.OneLine(remedy.Add(err.Error(), err, remedy.Dashboard))
 	switch {
 	case store.Refused(err):
 		return "Redis refused it: " + notAllowed + text + ")"
