@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,7 +34,7 @@ func outputsOf(command *cobra.Command) []string {
 func (a *app) draw(charts ...chart.Chart) error {
 	switch a.output {
 	case outputJSON:
-		return chart.JSON(a.stdout, charts...)
+		return a.printCharts(charts)
 	case outputMermaid:
 		return chart.Mermaid(a.stdout, charts...)
 	case outputSVG:
@@ -41,6 +42,27 @@ func (a *app) draw(charts ...chart.Chart) error {
 	default:
 		return chart.Table(a.stdout, charts...)
 	}
+}
+
+// printCharts prints the events of each chart, one a line, and as the last one its summary.
+func (a *app) printCharts(charts []chart.Chart) (err error) {
+	for _, c := range charts {
+		policy := cmp.Or(c.Policy, c.Title)
+		if len(charts) == 1 {
+			policy = ""
+		}
+		for _, event := range c.Events {
+			err = cmp.Or(err, print.JSONLine(a.stdout, struct {
+				Policy string `json:"policy,omitempty"`
+				chart.Event
+			}{policy, event}))
+		}
+		err = cmp.Or(err, print.JSONLine(a.stdout, struct {
+			Policy  string        `json:"policy,omitempty"`
+			Summary chart.Summary `json:"summary"`
+		}{policy, c.Summary()}))
+	}
+	return err
 }
 
 func (a *app) json() bool { return a.output == outputJSON }

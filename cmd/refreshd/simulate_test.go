@@ -46,6 +46,8 @@ func TestASimulationNeedsNoRedis(t *testing.T) {
 	got, summary := told(c, "--policy", policy, "--start", "2026-01-05", "--outcomes", "-")
 	equal(t, want, got)
 	failIf(t, summary["attempts"] != 2.0 || summary["timeouts"] != 1.0, "expected two attempts and a timeout, found %v", summary)
+	never := summary["time_to_give_up"] == nil && summary["ended"] == nil
+	failIf(t, !never || summary["worst_staleness"] != "6h50m", "expected null for what never was, and lengths in words, found %v", summary)
 }
 
 func TestASimulationPrintsEveryFormat(t *testing.T) {

@@ -89,6 +89,22 @@ func (a axis) clockTicks(step time.Duration) []tick {
 	return ticks
 }
 
+// grid draws the lines of an axis from top to bottom, and their labels at y where there is room.
+func (p *picture) grid(ax axis, top, bottom, y px) {
+	free := px(0)
+	for _, tick := range ax.ticks() {
+		x, half, class := ax.x(tick.at), widthOf(tick.label)/2, "grid"
+		if tick.day {
+			class = "midnight"
+		}
+		p.line(class, x, top, x, bottom)
+		if x-half >= free && x+half < p.width {
+			p.text("small", anchorMiddle, x, y, tick.label)
+			free = x + half + 8
+		}
+	}
+}
+
 func (a axis) midnight() time.Time {
 	from := a.from.In(a.zone)
 	return time.Date(from.Year(), from.Month(), from.Day(), 0, 0, 0, 0, a.zone)

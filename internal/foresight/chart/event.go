@@ -63,13 +63,13 @@ func (k Kind) failed() bool { return k == Failure || k == Timeout }
 
 // Event is one thing that happened, or would happen, to a model.
 type Event struct {
-	At         time.Time
-	Kind       Kind
-	AttemptNo  int
-	RefreshAt  time.Time // when the next attempt starts; zero: none
-	DeadlineAt time.Time // of the attempt that runs now; zero: none
-	Why        string    // why RefreshAt is what it is
-	Reason     string    // of a failure, in the words of the worker
+	At         time.Time `json:"at"`
+	Kind       Kind      `json:"event"`
+	AttemptNo  int       `json:"attempt_no"`
+	RefreshAt  time.Time `json:"refresh_at"`       // when the next attempt starts; zero: none
+	DeadlineAt time.Time `json:"deadline_at"`      // of the attempt that runs now; zero: none
+	Why        string    `json:"why"`              // why RefreshAt is what it is
+	Reason     string    `json:"reason,omitempty"` // of a failure, in the words of the worker
 	RetryAt    time.Time // when the next attempt would start if it had not to wait for the planned refresh; zero: at RefreshAt
 }
 

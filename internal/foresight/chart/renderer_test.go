@@ -2,7 +2,6 @@ package chart
 
 import (
 	"bytes"
-	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -77,7 +76,6 @@ func TestWhateverHappensCanBeShown(t *testing.T) {
 		charts := rapid.SliceOfN(anyChart, 0, 3).Draw(t, "charts")
 		checkSVG(t, render(t, SVG, charts))
 		checkMermaid(t, render(t, Mermaid, charts))
-		checkJSON(t, render(t, JSON, charts))
 		checkTable(t, render(t, Table, charts))
 	})
 }
@@ -133,15 +131,6 @@ func checkMermaid(t rapid.TB, diagram string) {
 	for line := range strings.Lines(diagram) {
 		if !mermaidLine.MatchString(strings.TrimSuffix(line, "\n")) || strings.Contains(line, "%%") {
 			t.Fatalf("expected a line of a gantt chart, found %q", line)
-		}
-	}
-}
-
-func checkJSON(t rapid.TB, lines string) {
-	t.Helper()
-	for line := range strings.Lines(lines) {
-		if !json.Valid([]byte(line)) {
-			t.Fatalf("expected an object, found %q", line)
 		}
 	}
 }

@@ -36,14 +36,7 @@ func (p *picture) staircase(r *run, span period) {
 	p.y += 22
 	bottom := p.y + px(len(r.rows))*stairHeight
 	s.rect("plot", s.left, s.y, s.right-s.left, bottom-s.y, "")
-	for _, tick := range s.ticks() {
-		x, class := s.x(tick.at), "grid"
-		if tick.day {
-			class = "midnight"
-		}
-		s.line(class, x, s.y-4, x, bottom)
-		s.text("small", anchorMiddle, x, s.y-8, tick.label)
-	}
+	s.grid(s.axis, s.y-4, bottom, s.y-8)
 	const maxPlannedLines = 60 // more would hide the attempts
 	free, lines := s.left-margin, 0
 	for _, planned := range r.Planned {

@@ -2,7 +2,6 @@ package chart
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,13 +24,12 @@ type Summary struct {
 	// RetriesThatHelped ended with success.
 	RetriesThatHelped int `json:"retries_that_helped"`
 	// WorstStaleness is the longest time without a success, including the time before the first and after the last.
-	WorstStaleness time.Duration `json:"-"`
+	WorstStaleness time.Duration `json:"worst_staleness"`
 	// TimeToGiveUp runs from the last success to the last time the model was disabled; without a success, from the first
-	// start, as a give-up window does. It counts only if GaveUp.
-	TimeToGiveUp time.Duration `json:"-"`
-	GaveUp       bool          `json:"-"`
-	// Ended is disabled or finished when nothing started after that, else empty.
-	Ended Kind `json:"-"`
+	// start, as a give-up window does. nil: it never was.
+	TimeToGiveUp *time.Duration `json:"time_to_give_up"`
+	// Ended is disabled or finished when nothing started after that, else nil.
+	Ended *Kind `json:"ended"`
 	// CutOff says that the run was stopped after so many attempts, so that nobody knows what would have become of it.
 	CutOff bool `json:"cut_off"`
 }
@@ -45,7 +43,7 @@ func (r *run) summary() Summary {
 		switch event.Kind {
 		case Start, Retry:
 			sum.Attempts++
-			sum.Ended = ""
+			sum.Ended = nil
 			if event.isRetry() {
 				sum.Retries++
 			}
@@ -61,9 +59,9 @@ func (r *run) summary() Summary {
 		case Timeout:
 			sum.Timeouts++
 		case Disabled:
-			sum.GaveUp, sum.TimeToGiveUp, sum.Ended = true, event.At.Sub(cmp.Or(tryingSince, event.At)), Disabled
+			sum.TimeToGiveUp, sum.Ended = new(event.At.Sub(cmp.Or(tryingSince, event.At))), &event.Kind
 		case Finished:
-			sum.Ended = Finished
+			sum.Ended = &event.Kind
 		}
 		switch {
 		case event.Kind == Success:
@@ -79,34 +77,17 @@ func (r *run) summary() Summary {
 	return sum
 }
 
-// MarshalJSON writes durations in the short form of document.FormatDuration; null: it never gave up, it did not end.
-func (s Summary) MarshalJSON() ([]byte, error) {
-	type counts Summary // without this method
-	view := struct {
-		counts
-		WorstStaleness string  `json:"worst_staleness"`
-		TimeToGiveUp   *string `json:"time_to_give_up"`
-		Ended          *Kind   `json:"ended"`
-	}{counts: counts(s), WorstStaleness: document.FormatDuration(s.WorstStaleness)}
-	if s.GaveUp {
-		view.TimeToGiveUp = new(document.FormatDuration(s.TimeToGiveUp))
-	}
-	if s.Ended != "" {
-		view.Ended = &s.Ended
-	}
-	return json.Marshal(view)
-}
-
 func (s Summary) pairs() [][2]string {
-	giveUp, ended := "never", cmp.Or(string(s.Ended), "no")
-	switch {
-	case s.GaveUp:
-		giveUp = rounded(s.TimeToGiveUp)
-	case s.CutOff:
-		giveUp = "not within " + words.Count(s.Attempts, "attempt", "attempts")
+	giveUp, ended := "never", "no"
+	if s.Ended != nil {
+		ended = string(*s.Ended)
 	}
 	if s.CutOff {
-		ended = "cut off after " + words.Count(s.Attempts, "attempt", "attempts")
+		count := words.Count(s.Attempts, "attempt", "attempts")
+		giveUp, ended = "not within "+count, "cut off after "+count
+	}
+	if s.TimeToGiveUp != nil {
+		giveUp = rounded(*s.TimeToGiveUp)
 	}
 	return [][2]string{
 		{"attempts", strconv.Itoa(s.Attempts)},
@@ -132,8 +113,8 @@ func (r *run) digest() string {
 		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, words.Count(sum.Retries, "retry", "retries")))
 	}
 	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
-	if sum.GaveUp {
-		parts = append(parts, "gave up after "+rounded(sum.TimeToGiveUp))
+	if sum.TimeToGiveUp != nil {
+		parts = append(parts, "gave up after "+rounded(*sum.TimeToGiveUp))
 	}
 	if sum.CutOff {
 		parts = append(parts, "cut off")

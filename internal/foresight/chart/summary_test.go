@@ -1,7 +1,6 @@
 package chart
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 )
@@ -29,15 +28,15 @@ func TestASummaryCountsWhatHappened(t *testing.T) {
 			Summary{Attempts: 1, AttemptsPerDay: 0.5, Timeouts: 1, WorstStaleness: 48 * time.Hour}},
 		{"giving up counts from the last success", []Event{at(1, Start, 1), at(2, Success, 1), at(5, Start, 1), at(6, Failure, 1), at(6, Disabled, 1)},
 			Summary{Attempts: 2, AttemptsPerDay: 1, Successes: 1, Failures: 1, WorstStaleness: 46 * time.Hour,
-				TimeToGiveUp: 4 * time.Hour, GaveUp: true, Ended: Disabled}},
+				TimeToGiveUp: new(4 * time.Hour), Ended: new(Disabled)}},
 		{"giving up without a success counts from the first start, as a window does",
 			[]Event{at(1, Start, 1), at(2, Failure, 1), at(3, Retry, 2), at(9, Timeout, 2), at(9, Exhausted, 2), at(9, Disabled, 2)},
 			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, Timeouts: 1, Retries: 1, WorstStaleness: 48 * time.Hour,
-				TimeToGiveUp: 8 * time.Hour, GaveUp: true, Ended: Disabled}},
+				TimeToGiveUp: new(8 * time.Hour), Ended: new(Disabled)}},
 		{"a start after the end takes the end back", []Event{at(1, Start, 1), at(2, Failure, 1), at(2, Disabled, 1), at(5, Start, 1)},
-			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, WorstStaleness: 48 * time.Hour, TimeToGiveUp: time.Hour, GaveUp: true}},
+			Summary{Attempts: 2, AttemptsPerDay: 1, Failures: 1, WorstStaleness: 48 * time.Hour, TimeToGiveUp: new(time.Hour)}},
 		{"a schedule ends", []Event{at(1, Start, 1), at(2, Success, 1), at(2, Finished, 0)},
-			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 46 * time.Hour, Ended: Finished}},
+			Summary{Attempts: 1, AttemptsPerDay: 0.5, Successes: 1, WorstStaleness: 46 * time.Hour, Ended: new(Finished)}},
 		{"what does not count as a failure is none", []Event{at(1, Start, 1), at(2, Postponed, 1), at(3, Start, 1), at(4, Withdrawn, 1)},
 			Summary{Attempts: 2, AttemptsPerDay: 1, WorstStaleness: 48 * time.Hour}},
 	}
@@ -59,20 +58,4 @@ func TestARunThatWasCutOffDoesNotSayNever(t *testing.T) {
 		pairs[pair[0]] = pair[1]
 	}
 	failIf(t, !summary.CutOff || pairs["time to give up"] != "not within 1 attempt" || pairs["ended"] != "cut off after 1 attempt", "found %v", pairs)
-}
-
-func TestASummaryInJSONSaysNullForNever(t *testing.T) {
-	tests := []struct {
-		sum  Summary
-		want string
-	}{
-		{Summary{WorstStaleness: 90 * time.Minute}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"1h30m","time_to_give_up":null,"ended":null}`},
-		{Summary{GaveUp: true, Ended: Disabled}, `{"attempts":0,"attempts_per_day":0,"successes":0,"failures":0,"timeouts":0,"retries":0,` +
-			`"retries_that_helped":0,"cut_off":false,"worst_staleness":"0s","time_to_give_up":"0s","ended":"disabled"}`},
-	}
-	for _, test := range tests {
-		got, err := json.Marshal(test.sum)
-		failIf(t, err != nil || string(got) != test.want, "got %s, %v, want %s", got, err, test.want)
-	}
 }

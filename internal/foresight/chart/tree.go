@@ -57,15 +57,7 @@ func (t Tree) SVG(w io.Writer) error {
 	}
 	ax := axis{period: shown, left: treeLeft, right: treeRight, zone: t.Location}
 	bottom := treeTop + px(len(t.Branches))*treeRow + 10
-	free := margin
-	for _, tick := range ax.ticks() {
-		x, half := ax.x(tick.at), widthOf(tick.label)/2
-		p.line("grid", x, 20, x, bottom)
-		if x-half >= free && x+half < treeWidth {
-			p.text("small", anchorMiddle, x, bottom+14, tick.label)
-			free = x + half + 8
-		}
-	}
+	p.grid(ax, 20, bottom, bottom+14)
 	p.line("planned", ax.x(t.Now), 20, ax.x(t.Now), bottom)
 	p.label("plan", ax.x(t.Now)-10, 14, "now")
 	root := ax.x(t.Start)

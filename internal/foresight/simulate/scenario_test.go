@@ -103,7 +103,7 @@ func TestAScenarioEndsAsWorkedOutByHand(t *testing.T) {
 			"Mon 01:41 retry 6, Mon 03:41", "Mon 01:51 failure 6, Mon 02:51",
 			"Mon 02:51 retry 7, -", "Mon 03:01 failure 7, -", "Mon 03:01 exhausted 7, -", "Mon 03:01 disabled 7, -",
 		}, chart.Summary{Attempts: 7, Failures: 7, Retries: 6, AttemptsPerDay: 55.69, WorstStaleness: 181 * time.Minute,
-			TimeToGiveUp: 181 * time.Minute, GaveUp: true, Ended: chart.Disabled}},
+			TimeToGiveUp: new(181 * time.Minute), Ended: new(chart.Disabled)}},
 
 		"transient errors": {givesUp, "failure 10m\nfailure 10m\nsuccess 10m\nfailure 5m\nsuccess 5m\n", EndOutcomes, []string{
 			"Mon 00:00 start 1, Mon 01:00", "Mon 00:10 failure 1, Mon 00:10",
