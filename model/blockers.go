@@ -92,7 +92,7 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 		return decision
 	}
 	limits, held := limiters.limitsOf(b, m, now), strings.Fields(m.Reserved)
-	if name := limiters.full(limits); name != "" {
+	if name := limiters.Full(limits); name != "" {
 		recheck, full := now.Add(recheckSoon), NewBlocker(BlockerLimit, name)
 		if m.ParkedBy == full {
 			recheck = now.Add(recheckLater)
@@ -123,7 +123,7 @@ func (b *Blockers) StartOrPark(m *Model, limiters *Limiters, attemptUID string, 
 	for _, acquire := range acquires {
 		counted = append(counted, string(NewBlocker(BlockerLimit, acquire.Name)))
 	}
-	if m.ParkedBy == NewBlocker(BlockerLimit, limiters.full(limits)) { // nobody else goes before a slot is freed
+	if m.ParkedBy == NewBlocker(BlockerLimit, limiters.Full(limits)) { // nobody else goes before a slot is freed
 		decision.Recheck = now.Add(recheckLater)
 	}
 	if circuit != "" {

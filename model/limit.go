@@ -154,8 +154,8 @@ func (l *Limiters) limitsOf(b *Blockers, m *Model, now time.Time) []Limit {
 	return limits
 }
 
-// full finds a key of which as many run as may; empty: none.
-func (l *Limiters) full(limits []Limit) string {
+// Full finds a key of which as many run as may; empty: none.
+func (l *Limiters) Full(limits []Limit) string {
 	for _, limit := range limits {
 		if limit.Running > 0 && l.key(limit.Name).Running >= limit.Running {
 			return limit.Name

@@ -223,7 +223,7 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 		s.model(uid, "t1", fmt.Sprint("h", i))
 	}
 	s.dispatch("05:00:00")
-	s.told("a", "tenant=t1 allows 1 at a time, and 1 runs", "The circuit of tenant=t1 counts it")
+	s.told("a", "tenant=t1 allows 1 at a time, and 1 runs")
 	s.told("b", "limit tenant=t1 is full", "and 1 runs", "1st of 2")
 	s.told("c", "limit tenant=t1 is full", "2nd of 2")
 	s.do("limit", "set", "tenant=t1", "--running", "1", "--for", "1h", "--by", "ann", "--reason", "slow")
@@ -232,7 +232,7 @@ func TestAModelThatWaitsForALimitIsToldWhoseAndItsPlace(t *testing.T) {
 	text := fmt.Sprint(got["counted_by"])
 	failIf(t, text != "[limit:host=h0 limit:tenant=t1 circuit:tenant=t1]", "expected what counts it, found %s", text)
 	s.model("d", "t1", "h9")
-	s.told("d", "would wait: limit tenant=t1 is full")
+	s.told("d", "Limit tenant=t1 is full", "when a running model of tenant=t1 ends")
 }
 
 func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
@@ -246,7 +246,7 @@ func TestAModelThatWaitsForACircuitIsToldSinceWhenWhyAndWhoTries(t *testing.T) {
 	s.model("c", "t1", "h3")
 	open := "opened at 05:00: 2 of the last 2 attempts failed"
 	s.set("05:00:02")
-	s.told("c", "would wait: the circuit of tenant=t1 is open", open)
+	s.told("c", "The circuit of tenant=t1 is open", "one waiting model", open)
 	s.round("05:00:02")
 	s.told("c", "the circuit of tenant=t1 is open", open, "1st of 1", "At 05:05 one waiting model")
 	failIf(t, s.object("explain", "c")["waits_for"] != "circuit:tenant=t1", "expected that nobody knows when it starts")

@@ -3,7 +3,6 @@ package explain
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,18 +15,24 @@ import (
 
 // blocked is what keeps a model that waits from starting in time, and until when; zero: nobody knows.
 func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
-	if !s.m.Waiting() {
+	gates, circuit := &s.admission.Gates, s.admission.Circuit
+	switch {
+	case !s.m.Waiting():
 		return "", until
-	}
-	gates, at := &s.admission.Gates, s.Now
-	if s.m.Parked() {
-		_, until = gates.Opens(s.m.ParkedBy, at)
+	case s.m.Parked():
+		_, until = gates.Opens(s.m.ParkedBy, s.Now)
 		return s.m.ParkedBy, until
+	case s.m.RefreshAt.After(s.Now):
+		return gates.Stop(s.m, s.m.RefreshAt)
 	}
-	if s.m.RefreshAt.After(at) {
-		at = s.m.RefreshAt
+	gate, until = gates.Stop(s.m, s.Now)
+	switch full := s.admission.Rooms.Full(s.admission.Limits); {
+	case gate == "" && circuit != nil && circuit.Open():
+		gate = model.NewBlocker(model.BlockerCircuit, circuit.Key)
+	case gate == "" && full != "":
+		gate = model.NewBlocker(model.BlockerLimit, full)
 	}
-	return gates.Stop(s.m, at)
+	return gate, until
 }
 
 // released tells when a model starts that something blocks.
@@ -36,7 +41,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 	start := "It starts"
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
-	} else if !s.m.Parked() {
+	} else if s.m.RefreshAt.After(s.Now) {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
 	switch opens, _ := s.admission.Gates.Opens(gate, s.Now); {
@@ -76,18 +81,22 @@ func (s *Explanation) turn() []string {
 	return []string{fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)}
 }
 
-// Stops tells what counts the attempt that runs, what keeps the model from starting or would, and what else bears on it.
+// Stops tells what keeps the model from starting or may, and what else bears on it.
 func (s *Explanation) Stops() (told []string) {
 	gate, _ := s.blocked()
-	switch kind, name := gate.Split(); {
-	case s.m.Running():
-		told = s.counted()
-	case kind == model.BlockerLimit:
-		told = append(told, s.limit(name))
-	case kind == model.BlockerCircuit && s.admission.Circuit != nil && s.admission.Circuit.Open():
-		told = append(told, OpenedText(s.admission.Circuit, s.clock))
-	case gate == "" && s.m.Waiting():
-		told = s.wouldStop()
+	for i := range s.admission.Limits {
+		if s.m.Waiting() || s.m.Running() {
+			told = append(told, s.limit(&s.admission.Limits[i]))
+		}
+	}
+	switch c := s.admission.Circuit; {
+	case c == nil || !c.Open() || !s.m.Waiting() && !s.m.Running():
+	case c.Probe == s.m.UID:
+		told = append(told, "It tests the circuit of "+c.Key+".", "If it succeeds, the others start too.")
+	case gate == "":
+		told = append(told, "The circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
+	default:
+		told = append(told, OpenedText(c, s.clock))
 	}
 	if s.m.QueueCircuit.Open && !s.m.Disabled {
 		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
@@ -103,40 +112,6 @@ func (s *Explanation) Stops() (told []string) {
 	}
 	if s.Rejection != nil {
 		told = append(told, words.Sentence(s.Rejection.Text(s.clock)))
-	}
-	return told
-}
-
-// counted tells what counts the attempt that runs.
-func (s *Explanation) counted() (told []string) {
-	circuit := s.admission.Circuit
-	for _, key := range model.CountedBy(s.m.Counted, model.BlockerLimit) {
-		told = append(told, s.limit(key))
-	}
-	for _, key := range model.CountedBy(s.m.Counted, model.BlockerCircuit) {
-		if circuit != nil && circuit.Key == key && circuit.Probe == s.m.UID {
-			told = append(told, "It tests the circuit of "+key+".", "If it succeeds, the others start too.")
-		} else {
-			told = append(told, "The circuit of "+key+" counts it.")
-		}
-	}
-	return told
-}
-
-// wouldStop tells what would keep a model from starting if it were due now.
-func (s *Explanation) wouldStop() (told []string) {
-	const ifDue = "If it were due now, it would "
-	for i := range s.admission.Limits {
-		limit := &s.admission.Limits[i]
-		if room := s.admission.Rooms.Keys[limit.Name]; room != nil && limit.Running > 0 && room.Running >= limit.Running {
-			told = append(told, s.limit(limit.Name), ifDue+"wait: limit "+limit.Name+" is full.")
-		}
-	}
-	for _, key := range strings.Fields(s.m.Reserved) {
-		told = append(told, s.limit(key))
-	}
-	if c := s.admission.Circuit; c != nil && c.Open() {
-		told = append(told, ifDue+"wait: the circuit of "+c.Key+" is open.", OpenedText(c, s.clock))
 	}
 	return told
 }
@@ -170,23 +145,18 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 }
 
 // limit tells what a limit allows, how much of it is used, and who has set it if its policy has not.
-func (s *Explanation) limit(key string) string {
-	at := slices.IndexFunc(s.admission.Limits, func(limit model.Limit) bool { return limit.Name == key })
-	if at < 0 {
-		return "Limit " + key + " is gone."
-	}
-	limit, text := &s.admission.Limits[at], "Limit "+key
-	var parts []string
+func (s *Explanation) limit(limit *model.Limit) string {
+	text, parts := "Limit "+limit.Name, []string{}
 	if rate := limit.Rate; rate.Count > 0 {
 		parts = append(parts, "at most "+words.Count(rate.Count, "start", "starts")+" in "+document.FormatDurationInWords(rate.Per))
 	}
-	if room := s.admission.Rooms.Keys[key]; limit.Running > 0 && room != nil {
+	if room := s.admission.Rooms.Keys[limit.Name]; limit.Running > 0 && room != nil {
 		parts = append(parts, fmt.Sprintf("%d at a time, and %s", limit.Running, words.Count(room.Running, "runs", "run")))
 	}
 	if len(parts) > 0 {
 		text += " allows " + strings.Join(parts, ", ")
 	}
-	if set, found := s.admission.Gates.Limits[key]; found && !set.Ended(s.Now) {
+	if set, found := s.admission.Gates.Limits[limit.Name]; found && !set.Ended(s.Now) {
 		text += ". " + cmp.Or(set.By, "Somebody") + " has set it"
 		if !set.Until.IsZero() {
 			text += " until " + s.clock(set.Until)

@@ -24,7 +24,7 @@ func (s *Explanation) Tell() Telling {
 	gate, until := s.blocked()
 	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
 	state := s.state(s.clock, s.Attempts, blocker)
-	if kind, _ := gate.Split(); kind == model.BlockerHold && !s.m.Parked() {
+	if kind, _ := gate.Split(); gate != "" && kind != model.BlockerCalendar && !s.m.Parked() {
 		state = append(state, words.Sentence(blocker))
 	}
 	return Telling{State: join(state), Next: join(append(s.tellNext(), s.ends()...)), Last: FreshnessText(s.m, s.clock), Act: act}
