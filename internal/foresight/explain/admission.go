@@ -36,7 +36,7 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 }
 
 // released tells when a model starts that something blocks.
-func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
+func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	kind, name := gate.Split()
 	start := "It starts"
 	if s.Forecast.GiveUp.Possible() {
@@ -46,39 +46,39 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) []string {
 	}
 	switch opens, _ := s.admission.Gates.Opens(gate, s.Now); {
 	case kind == model.BlockerLimit:
-		return append([]string{start + " when a running model of " + name + " ends."}, s.turn()...)
+		return join(start+" when a running model of "+name+" ends.", s.turn())
 	case kind == model.BlockerCircuit:
 		return s.tested(start)
 	case opens && s.m.Parked():
-		return []string{start + " in a moment: " + kind + " " + name + " is over."}
+		return start + " in a moment: " + kind + " " + name + " is over."
 	case until.Equal(model.Never):
-		return []string{start + " when somebody releases hold " + name + "."}
+		return start + " when somebody releases hold " + name + "."
 	}
 	if s.Forecast.StartAt.After(until) {
 		until = s.Forecast.StartAt
 	}
-	return []string{start + " " + s.at(until) + ", after " + kind + " " + name + "."}
+	return start + " " + s.at(until) + ", after " + kind + " " + name + "."
 }
 
 // tested tells which model tests the open circuit that blocks this one, and what follows.
-func (s *Explanation) tested(start string) []string {
+func (s *Explanation) tested(start string) string {
 	circuit, tests := s.admission.Circuit, "One waiting model starts now as a test."
 	switch {
 	case circuit == nil || !circuit.Open():
-		return []string{start + " in a moment: the circuit has closed."}
+		return start + " in a moment: the circuit has closed."
 	case circuit.Probe != "":
-		return append([]string{circuit.Probe + " tests it now.", "If that succeeds, this one starts; if not, it waits on."}, s.turn()...)
+		return join(circuit.Probe+" tests it now. If that succeeds, this one starts; if not, it waits on.", s.turn())
 	case circuit.ProbeAt.After(s.Now):
 		tests = words.Sentence(s.at(circuit.ProbeAt) + " one waiting model starts as a test")
 	}
-	return append([]string{tests, "If it succeeds, all start; if not, they wait on."}, s.turn()...)
+	return join(tests, "If it succeeds, all start; if not, they wait on.", s.turn())
 }
 
-func (s *Explanation) turn() []string {
+func (s *Explanation) turn() string {
 	if s.admission.Place == 0 {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)}
+	return fmt.Sprintf("It waits as %s of %d.", words.ShortOrdinal(int(s.admission.Place)), s.admission.Waiting)
 }
 
 // Stops tells what keeps the model from starting or may, and what else bears on it.
@@ -138,10 +138,7 @@ func HeldText(h *model.Hold, when func(time.Time) string) string {
 	if when != nil && !h.Until.IsZero() {
 		text += " until " + when(h.Until)
 	}
-	if text += " (hold " + h.ID + ")"; h.Reason != "" {
-		text += ". " + strings.TrimSuffix(join(quote("Reason", h.Reason)), ".")
-	}
-	return text
+	return strings.TrimSuffix(join(text+" (hold "+h.ID+").", quote("Reason", h.Reason)), ".")
 }
 
 // limit tells what a limit allows, how much of it is used, and who has set it if its policy has not.
@@ -169,7 +166,7 @@ func (s *Explanation) limit(limit *model.Limit) string {
 func OpenedText(c *store.KeyCircuit, when func(time.Time) string) string {
 	text := "It opened at " + when(c.OpenedAt)
 	if c.By != "" {
-		return join(append([]string{"It was opened by " + c.By + " at " + when(c.OpenedAt) + "."}, quote("Reason", c.Reason)...))
+		return join("It was opened by "+c.By+" at "+when(c.OpenedAt)+".", quote("Reason", c.Reason))
 	}
 	if c.Recent != "" {
 		text += fmt.Sprintf(": %d of the last %s failed", strings.Count(c.Recent, "1"), words.Count(len(c.Recent), "attempt", "attempts"))

@@ -3,6 +3,7 @@ package explain
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,9 +15,9 @@ import (
 )
 
 // tellNext tells what happens to the model next, when, and why then.
-func (s *Explanation) tellNext() []string {
+func (s *Explanation) tellNext() string {
 	m, f := s.m, &s.Forecast
-	until := func(somebody string) []string { return []string{"Nothing happens until somebody " + somebody + "."} }
+	until := func(somebody string) string { return "Nothing happens until somebody " + somebody + "." }
 	switch gate, opens := s.blocked(); {
 	case s.Record.Broken:
 		return until("repairs its key: refreshd doctor tells how")
@@ -37,84 +38,79 @@ func (s *Explanation) tellNext() []string {
 	case f.StartAt.After(s.Now):
 		return s.coming(model.Branch{RefreshAt: f.StartAt, Why: "its retry window opens then", AttemptNo: m.AttemptNo, Trigger: m.Trigger})
 	default:
-		return []string{s.starting()}
+		return s.starting()
 	}
 }
 
-// ends tells when a failing model is disabled if nothing changes; nil: it is not, or that is what comes next.
-func (s *Explanation) ends() []string {
+// ends tells when a failing model is disabled if nothing changes; empty: it is not, or that is what comes next.
+func (s *Explanation) ends() string {
 	end := s.m.GivesUpAt()
 	if end.IsZero() || s.m.Disabled || s.Forecast.GiveUp.Possible() {
-		return nil
+		return ""
 	}
-	return []string{"It will be disabled at " + s.clock(end) + " unless it succeeds before."}
+	return "It will be disabled at " + s.clock(end) + " unless it succeeds before."
 }
 
 // coming tells what follows next, and why then: of the model as it is, and of each way that the next attempt may end. The first sentence can stand alone.
-func (s *Explanation) coming(b model.Branch) []string {
+func (s *Explanation) coming(b model.Branch) string {
 	at := s.at(b.RefreshAt)
 	switch {
 	case b.Disabled:
-		return append([]string{"It is disabled."}, quote("Its owner reads", b.Reason)...)
+		return join("It is disabled.", quote("Its owner reads", b.Reason))
 	case b.RefreshAt.IsZero():
-		return []string{"Nothing more is planned."}
+		return "Nothing more is planned."
 	case b.Trigger == model.TriggerGiveUp:
-		return []string{"It will be disabled " + at + ".", "Then it has not succeeded for " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + "."}
+		return "It will be disabled " + at + ". Then it has not succeeded for " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + "."
 	case b.Trigger == model.TriggerDeferred:
-		return []string{"It starts again " + at + ".", "That does not count as a failure."}
+		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:
-		return append([]string{s.retry(b) + "."}, s.retryBecause(b)...)
+		text := "Next retry " + at
+		if b.AttemptNo > 0 { // else the circuit of the queue lets it follow the last one
+			text += " (" + retryOf(s.m, b.AttemptNo) + ")"
+		}
+		return join(text+".", s.retryBecause(b))
 	default:
 		return s.planned(b)
 	}
 }
 
-// retry tells when a retry starts, and which.
-func (s *Explanation) retry(b model.Branch) string {
-	text := "Next retry " + s.at(b.RefreshAt)
-	if b.AttemptNo == 0 { // the circuit of the queue lets it follow the last one
-		return text
-	}
-	return text + " (" + strings.TrimPrefix(retryOf(s.m, b.AttemptNo), "retry ") + ")"
-}
-
 // retryBecause tells why a retry starts at its own time.
-func (s *Explanation) retryBecause(b model.Branch) (told []string) {
-	a := b.Ended
+func (s *Explanation) retryBecause(b model.Branch) string {
+	a, moved := b.Ended, ""
 	if a == nil || a.Overlap == "" || !b.RefreshAt.Equal(a.RetryAt) {
-		return []string{words.Sentence(b.Why)}
+		return words.Sentence(b.Why)
 	}
 	switch {
 	case a.RetryAt.Equal(s.m.NotBefore):
-		told = append(told, "Its worker asked to wait until then.")
+		moved = "Its worker asked to wait until then."
 	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
-		told = append(told, "Its retry window opens then.")
+		moved = "Its retry window opens then."
 	case a.Jitter != 0:
-		told = append(told, "The delay is partly random.")
+		moved = "The delay is partly random."
 	}
 	switch planned := "the planned refresh " + s.day(a.PlannedAt); {
 	case a.Overlap == policy.NonePlanned:
-		return told
+		return moved
 	case a.Overlap == policy.Before && s.m.Policy.Timeout > 0:
-		return append(told, "It ends before "+planned+", so it goes first.")
+		return join(moved, "It ends before "+planned+", so it goes first.")
 	case a.Overlap == policy.Before, a.Overlap == policy.OverlapsStart && s.m.Policy.Alignment == policy.WhicheverFirst:
-		return append(told, "It starts before "+planned+", so it goes first.")
+		return join(moved, "It starts before "+planned+", so it goes first.")
 	case a.Overlap == policy.OverlapsStart:
-		return append(told, "Its policy puts it first, so it may replace "+planned+".")
+		return join(moved, "Its policy puts it first, so it may replace "+planned+".")
 	default:
-		return append(told, "Its policy puts it first, so it replaces "+planned+".")
+		return join(moved, "Its policy puts it first, so it replaces "+planned+".")
 	}
 }
 
 // planned tells when a planned refresh starts, and what moved it or a retry to then.
-func (s *Explanation) planned(b model.Branch) []string {
+func (s *Explanation) planned(b model.Branch) string {
 	text, a := "Next refresh "+s.at(b.RefreshAt), cmp.Or(b.Ended, &model.Attempt{EndedAt: s.Now})
 	planned, own := s.m.Planned(a.EndedAt), ZoneOf(s.m)
 	switch {
 	case b.RefreshAt.Equal(s.m.NotBefore) && planned.Before(b.RefreshAt):
-		return []string{text + ".", "Its worker asked to wait until then: the refresh " + s.day(planned) + " moves."}
+		return text + ". Its worker asked to wait until then: the refresh " + s.day(planned) + " moves."
 	case !s.isPlanned(b.RefreshAt):
-		return []string{text + ".", words.Sentence(b.Why)}
+		return join(text+".", words.Sentence(b.Why))
 	case own.String() != s.zone.String():
 		text += b.RefreshAt.In(own).Format(", planned for 15:04 in ") + own.String() + "."
 	default:
@@ -123,15 +119,15 @@ func (s *Explanation) planned(b model.Branch) []string {
 	retry := s.day(a.RetryAt)
 	switch {
 	case a.Exhausted:
-		return []string{text, "No retry is left."}
+		return text + " No retry is left."
 	case a.Overlap == "" || !b.RefreshAt.Equal(a.PlannedAt):
-		return []string{text}
+		return text
 	case a.Overlap == policy.Before, s.m.Policy.Alignment == policy.PlannedOnly:
-		return []string{text, "Its policy waits for it instead of a retry " + retry + "."}
+		return text + " Its policy waits for it instead of a retry " + retry + "."
 	case s.m.Policy.Timeout == 0, s.m.Policy.Alignment == policy.WhicheverFirst:
-		return []string{text, "A retry " + retry + " would not start before then."}
+		return text + " A retry " + retry + " would not start before then."
 	default:
-		return []string{text, "A retry " + retry + " would not end before then."}
+		return text + " A retry " + retry + " would not end before then."
 	}
 }
 
@@ -139,15 +135,15 @@ func (s *Explanation) isPlanned(at time.Time) bool {
 	return s.m.Planned(at.Add(-time.Millisecond)).Equal(at)
 }
 
-// retryOf names the retry that follows so many failures.
+// retryOf numbers the retry that follows so many failures.
 func retryOf(m *model.Model, failures int) string {
 	switch count := m.Policy.MaxRetries(); {
 	case count == policy.Unlimited:
-		return fmt.Sprintf("retry %d, without a limit", failures)
+		return fmt.Sprintf("%d, without a limit", failures)
 	case failures <= count:
-		return fmt.Sprintf("retry %d of %d", failures, count)
+		return fmt.Sprintf("%d of %d", failures, count)
 	default:
-		return fmt.Sprintf("retry %d", failures)
+		return strconv.Itoa(failures)
 	}
 }
 
@@ -165,9 +161,7 @@ func (s *Explanation) starting() string {
 	switch {
 	case s.misses(model.RoleWorker):
 		return "It starts when workers take models again."
-	case s.misses(model.RoleDispatcher):
-		return "It starts " + s.soon() + "."
-	case s.place.No > 1:
+	case s.place.No > 1 && !s.misses(model.RoleDispatcher):
 		return InLine(s.place) + "."
 	case s.Status == model.StatusQueued:
 		return "The next free worker takes it."
@@ -187,7 +181,7 @@ func (s *Explanation) soon() string {
 }
 
 // running tells what the running attempt waits for, and until when.
-func (s *Explanation) running() []string {
+func (s *Explanation) running() string {
 	m, lost, left := s.m, s.Forecast.TimedOut.Ended, s.m.DeadlineAt.Sub(s.Now)
 	queued, begins, then := s.Status == model.StatusQueued, m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "it counts as failed"
 	if queued || begins && lost != nil && lost.Outcome == model.EventQueueTimeout {
@@ -199,23 +193,23 @@ func (s *Explanation) running() []string {
 	}
 	switch {
 	case m.Again && !queued:
-		return []string{"It starts again as soon as this attempt ends."}
+		return "It starts again as soon as this attempt ends."
 	case m.Outdated && !queued:
 		return s.coming(model.Branch{RefreshAt: m.Planned(s.Now)})
 	case left <= 0:
-		return []string{"Its deadline has passed: " + then + " " + s.soon() + "."}
+		return "Its deadline has passed: " + then + " " + s.soon() + "."
 	case queued:
-		return []string{s.starting(), "If no worker takes it " + by + ", " + then + "."}
+		return s.starting() + " If no worker takes it " + by + ", " + then + "."
 	case begins:
-		return []string{"If it has not begun " + by + ", " + then + "."}
+		return "If it has not begun " + by + ", " + then + "."
 	case m.Policy.Timeout == 0 && left > forever:
-		return []string{"It has no deadline."}
+		return "It has no deadline."
 	case m.Policy.Timeout == 0:
-		return []string{"If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."}
+		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."
 	case s.misses(model.RolePoller):
-		return []string{"Its answer must be applied " + by + ", or this attempt fails."}
+		return "Its answer must be applied " + by + ", or this attempt fails."
 	default:
-		return []string{"Its worker must answer " + by + ", or this attempt fails."}
+		return "Its worker must answer " + by + ", or this attempt fails."
 	}
 }
 

@@ -45,7 +45,7 @@ func (s *Explanation) Tree() chart.Tree {
 	}
 	add := func(kind chart.Kind, ends string, b model.Branch) {
 		if b.Possible() && b.At.Sub(s.Now) < forever {
-			follows := words.Clause(join(s.coming(b)))
+			follows := words.Clause(s.coming(b))
 			tree.Branches = append(tree.Branches, chart.Branch{Kind: kind, At: b.At, Ends: ends, Next: b.RefreshAt, Disabled: b.Disabled, Follows: follows})
 		}
 	}

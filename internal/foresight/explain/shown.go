@@ -160,8 +160,7 @@ func (s Shown) Missing() *MissingRole {
 }
 
 func (s Shown) misses(role model.Role) bool {
-	missing := s.Missing()
-	return missing != nil && missing.Role == role
+	return cmp.Or(s.Missing(), &MissingRole{}).Role == role
 }
 
 // because tells why the model waits as it does, for a list: without times.

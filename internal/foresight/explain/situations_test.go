@@ -97,8 +97,8 @@ func TestEachSituationIsToldInShortSentencesAsThePagePrints(t *testing.T) {
 func (row *situation) told(t *testing.T, e *Explanation) string {
 	t.Helper()
 	glance := e.Tell()
-	all := strings.Replace(join(e.Story()), " Never succeeded.", "", 1)
-	for _, text := range []string{all, glance.Last, join(e.Next()), e.StatusText()} {
+	all := strings.Replace(join(e.Story()...), " Never succeeded.", "", 1)
+	for _, text := range []string{all, glance.Last, join(e.Next()...), e.StatusText()} {
 		requireSentences(t, text)
 	}
 	return all

@@ -15,13 +15,13 @@ import (
 // StatusText tells what the model is and why, without times: a list has columns for them.
 func (s Shown) StatusText() string {
 	s.Reason = "" // a list shows it beside
-	return join(s.state(nil, nil, stopped(s.Record.ParkedBy)))
+	return s.state(nil, nil, stopped(s.Record.ParkedBy))
 }
 
 // state tells what the model is and why. A nil when leaves times and reasons out; of attempts, the newest first, there may be none; blocker is what
 // keeps a model from starting that is parked.
-func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, blocker string) (told []string) {
-	m := &s.Record.Model
+func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, blocker string) string {
+	m, text, failed, missing := &s.Record.Model, "", "", cmp.Or(s.Missing(), &MissingRole{})
 	since := func(at time.Time) string {
 		if when == nil || at.IsZero() {
 			return ""
@@ -29,55 +29,52 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 		return " since " + when(at)
 	}
 	if !m.FailingSince.IsZero() && !m.Disabled {
-		told = append(told, s.failed(when, attempts))
+		failed = s.failed(when, attempts)
 	}
 	switch s.Status {
 	case model.StatusBroken:
-		told = append(told, "Its key in Redis holds something else than a model.")
+		text = "Its key in Redis holds something else than a model."
 	case model.StatusDisabled:
-		told = append(told, s.disabled(since)...)
+		text = s.disabled(since)
 	case model.StatusFinished:
-		told = append(told, "Finished: nothing more is planned.")
+		text = "Finished: nothing more is planned."
 	case model.StatusQueued:
-		told = append(told, "In line for a worker"+since(m.StartedAt)+".")
+		text = "In line for a worker" + since(m.StartedAt) + "."
 	case model.StatusProcessing:
-		told = append(told, s.work(since)...)
+		text = s.work(since)
 	case model.StatusParked:
-		told = append(told, "Due"+since(m.RefreshAt)+", but "+blocker+".")
+		text = "Due" + since(m.RefreshAt) + ", but " + blocker + "."
 	case model.StatusDue:
-		text := "Due" + since(m.RefreshAt)
+		text = "Due" + since(m.RefreshAt)
 		switch {
 		case m.Trigger == model.TriggerPlanned && m.StartsAt(s.Now).After(s.Now):
 			text += ", but too late: this refresh is skipped"
-		case when != nil && m.Trigger == model.TriggerRetry:
-			text += " (" + retryOf(m, m.AttemptNo) + ")"
+		case when != nil && m.Trigger == model.TriggerRetry && m.AttemptNo > 0:
+			text += " (retry " + retryOf(m, m.AttemptNo) + ")"
 		case when != nil:
 			text += " (" + m.Why + ")"
 		}
-		if told = append(told, text+"."); s.Liveness != nil && s.Liveness.LacksRoom(&m.State) {
-			told = append(told, "The input list is full.")
+		if text += "."; s.Liveness != nil && s.Liveness.LacksRoom(&m.State) {
+			text += " The input list is full."
 		}
 	case model.StatusScheduled:
 		switch {
 		case strings.HasPrefix(m.Why, model.WhySkipped):
-			told = append(told, "The last planned refresh was too late and was skipped.")
+			text = "The last planned refresh was too late and was skipped."
 		case m.Trigger == model.TriggerDeferred:
-			told = append(told, words.Sentence(m.Why))
-		case len(told) > 0:
+			text = words.Sentence(m.Why)
+		case failed != "":
 		case m.LastSuccessAt.IsZero() && len(attempts) == 0:
-			told = append(told, "Not refreshed yet.")
+			text = "Not refreshed yet."
 		default:
-			told = append(told, "Waits for its schedule.")
+			text = "Waits for its schedule."
 		}
 	}
-	if missing := s.Missing(); missing != nil {
-		told = append(told, words.Sentence(missing.Reason))
-	}
-	return told
+	return join(failed, text, words.Sentence(missing.Reason))
 }
 
 // disabled tells by whom and why a model was disabled.
-func (s Shown) disabled(since func(time.Time) string) []string {
+func (s Shown) disabled(since func(time.Time) string) string {
 	m, text, label := &s.Record.Model, "Disabled", "Its owner reads"
 	if m.StoppedBy() == model.StoppedByHand {
 		text, label = text+" by "+cmp.Or(m.DisabledWho, "hand"), "Reason"
@@ -86,19 +83,19 @@ func (s Shown) disabled(since func(time.Time) string) []string {
 	if why, is := strings.CutPrefix(m.Why, model.WhyDisabled); is && m.StoppedBy() == model.StoppedByPolicy {
 		text += " (" + strings.TrimLeft(why, ", ") + ")"
 	}
-	return append([]string{text + "."}, quote(label, m.DisabledReason)...)
+	return join(text+".", quote(label, m.DisabledReason))
 }
 
-// quote tells the words of a person or a worker; nil: there are none.
-func quote(label, said string) []string {
+// quote tells the words of a person or a worker; empty: there are none.
+func quote(label, said string) string {
 	if said == "" {
-		return nil
+		return ""
 	}
-	return []string{label + `: "` + strings.TrimSuffix(said, ".") + `".`}
+	return label + `: "` + strings.TrimSuffix(said, ".") + `".`
 }
 
 // work tells of the attempt that a worker has.
-func (s Shown) work(since func(time.Time) string) []string {
+func (s Shown) work(since func(time.Time) string) string {
 	m := &s.Record.Model
 	text := "Running"
 	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
@@ -107,17 +104,17 @@ func (s Shown) work(since func(time.Time) string) []string {
 		text += " on " + m.Worker
 	}
 	if text += since(m.StartedAt); m.AttemptNo > 1 {
-		text += " (" + retryOf(m, m.AttemptNo-1) + ")"
+		text += " (retry " + retryOf(m, m.AttemptNo-1) + ")"
 	}
-	told := append([]string{text + "."}, quote("The worker says", m.UserFriendlyStatus)...)
+	told := join(text+".", quote("The worker says", m.UserFriendlyStatus))
 	if m.Progress > 0 {
-		told = append(told, fmt.Sprintf("%d%% are done.", m.Progress))
+		told = join(told, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
 	switch {
 	case m.Outdated:
-		told = append(told, "Its payload has changed: this attempt does not count.")
+		told = join(told, "Its payload has changed: this attempt does not count.")
 	case m.Again:
-		told = append(told, "It was saved meanwhile.")
+		told = join(told, "It was saved meanwhile.")
 	}
 	return told
 }

@@ -25,9 +25,9 @@ func (s *Explanation) Tell() Telling {
 	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
 	state := s.state(s.clock, s.Attempts, blocker)
 	if kind, _ := gate.Split(); gate != "" && kind != model.BlockerCalendar && !s.m.Parked() {
-		state = append(state, words.Sentence(blocker))
+		state = join(state, words.Sentence(blocker))
 	}
-	return Telling{State: join(state), Next: join(append(s.tellNext(), s.ends()...)), Last: FreshnessText(s.m, s.clock), Act: act}
+	return Telling{State: state, Next: join(s.tellNext(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
 }
 
 // Heading names the model, the time of what is told, and its zone.
@@ -59,7 +59,10 @@ func FreshnessText(m *model.Model, when func(time.Time) string) string {
 	}
 }
 
-func join(sentences []string) string { return strings.Join(sentences, " ") }
+// join joins those sentences that are not empty.
+func join(sentences ...string) string {
+	return strings.Join(slices.DeleteFunc(sentences, func(one string) bool { return one == "" }), " ")
+}
 
 // at says when something happens next.
 func (s *Explanation) at(at time.Time) string { return words.At(at, s.Now, s.zone) }
