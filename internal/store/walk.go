@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -114,8 +115,15 @@ type walkPlace struct {
 }
 
 func readPlace(place Place) (p walkPlace, good bool) {
-	_, err := fmt.Sscan(strings.ReplaceAll(string(place), "/", " "), &p.server, &p.source, &p.key, &p.cursor)
-	return p, err == nil && p.key >= 0
+	fields := strings.Split(string(place), "/") // of which the server may be empty
+	if len(fields) != 4 {
+		return p, false
+	}
+	var errs [2]error
+	p.server, p.source = fields[0], fields[1]
+	p.key, errs[0] = strconv.Atoi(fields[2])
+	p.cursor, errs[1] = strconv.ParseUint(fields[3], 10, 64)
+	return p, errors.Join(errs[:]...) == nil && p.key >= 0
 }
 
 // WalkModels takes a step of a walk over models that a selector may pick: it returns uids from a place on, in no order, and the place behind
