@@ -61,7 +61,7 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 			r.MoreInHand += row.Taken
 			continue
 		}
-		r.MoreInHand += row.WorkerPool.More()
+		r.MoreInHand += row.More()
 		for _, attempt := range row.Attempts {
 			attempt.Worker = row.Label()
 			r.InHand = append(r.InHand, attempt)

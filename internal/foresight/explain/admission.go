@@ -57,6 +57,9 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	if s.Forecast.StartAt.After(until) {
 		until = s.Forecast.StartAt
 	}
+	if kind == model.BlockerCalendar {
+		return start + " " + s.at(until) + ", when the calendar " + name + " opens."
+	}
 	return start + " " + s.at(until) + ", after " + kind + " " + name + "."
 }
 

@@ -96,7 +96,7 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	case a.Overlap == policy.Before, a.Overlap == policy.OverlapsStart && s.m.Policy.Alignment == policy.WhicheverFirst:
 		return join(moved, "It starts before "+planned+", so it goes first.")
 	case a.Overlap == policy.OverlapsStart:
-		return join(moved, "Its policy puts it first, so it may replace "+planned+".")
+		return join(moved, "If it still runs "+s.day(a.PlannedAt)+", it replaces the planned refresh: its policy says so.")
 	default:
 		return join(moved, "Its policy puts it first, so it replaces "+planned+".")
 	}
@@ -139,7 +139,7 @@ func (s *Explanation) isPlanned(at time.Time) bool {
 func retryOf(m *model.Model, failures int) string {
 	switch count := m.Policy.MaxRetries(); {
 	case count == policy.Unlimited:
-		return fmt.Sprintf("%d, without a limit", failures)
+		return fmt.Sprintf("%d of any number", failures)
 	case failures <= count:
 		return fmt.Sprintf("%d of %d", failures, count)
 	default:
