@@ -124,6 +124,8 @@ routes:
 - {events: [circuit_opened, new_error], channels: [pager]}
 `)
 	dispatcher, poller, browsed := testkit.FreeAddress(t), testkit.FreeAddress(t), testkit.FreeAddress(t)
+	// The circuit tells of the outage of a host, however many of its models are in hand when it begins.
+	me.run(me.refreshd, "queue", "set", "--new-error-above", fmt.Sprint(perHost))
 	me.start(me.refreshd, "dispatcher", "--health", dispatcher)
 	me.start(me.refreshd, "poller", "--health", poller)
 	me.start(me.refreshd, "worker", "--http", feeds, "--concurrency", "64")
