@@ -37,7 +37,7 @@ func TestStatsCountsWhatTheQueueHolds(t *testing.T) {
 			"freshness": map[string]any{"watched": 0.0, "fresh": 0.0, "never": 0.0, "late": 0.0, "stale": 0.0, "share_fresh": nil},
 			"findings": []any{
 				map[string]any{"code": "dispatcher-missing", "text": "No dispatcher is running.", "do": "Start one: until then no attempt starts.", "command": "refreshd doctor"},
-				map[string]any{"code": "disabled", "text": "1 model is disabled.", "do": "Mend the cause, then save or enable them.", "command": "refreshd model ls -l status=disabled"},
+				map[string]any{"code": "disabled", "text": "1 model is disabled.", "do": "Mend the cause, then save or enable what is disabled.", "command": "refreshd model ls -l status=disabled"},
 			},
 			"counters": map[string]any{"create": 3.0, "disable": 2.0, "enable": 1.0, "run": 1.0, "start": 1.0},
 		}

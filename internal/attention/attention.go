@@ -131,7 +131,7 @@ var next = map[string]string{
 	"due":                                     "Look whether workers and dispatchers keep up.",
 	"parked-" + model.BlockerCalendar:         "They start when the calendar opens.",
 	"parked-" + model.BlockerLimit:            "They start as slots become free.",
-	"disabled":                                "Mend the cause, then save or enable them.",
+	"disabled":                                "Mend the cause, then save or enable what is disabled.",
 	"never":                                   "Look why the first attempts fail.",
 }
 

@@ -41,7 +41,7 @@ func TestTheOverviewBeginsWithWhatIsStopped(t *testing.T) {
 			page := d.page(home)
 			expect(t, page, `<li><a href="`+home+`steering">All models are held by dashboard since `, `(hold h1). Reason: &#34;deploy &lt;b&gt;&#34;. 0 models wait for it. Release it as soon as its reason is gone.</a>`,
 				`<li><a href="`+home+`steering?key=host%3Da.example">The circuit of host=a.example is open. It was opened by dashboard at `, `Reason: &#34;down&#34;. 0 models wait for it. Mend the cause; it closes when a probe succeeds.</a>`,
-				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled. Mend the cause, then save or enable them.</a>`)
+				`<li><a href="`+home+`models?l=status%3Ddisabled">1 model is disabled. Mend the cause, then save or enable what is disabled.</a>`)
 			first := strings.Index(page, "What is stopped")
 			failIf(t, first < 0 || first > strings.Index(page, "h-models"), "expected the page to begin with it")
 			expect(t, d.page(home+"steering"), "host=a.example <span", "down", `href="/q/bigtables/steering?keys=all">All keys`)
@@ -87,7 +87,7 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
-	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher is running.", "No poller is running.", "0 started in the last hour.", "59 columns are not known yet.")
+	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher is running.", "No poller is running.", "0 started in the last hour.", "59 columns are not known.")
 }
 
 func TestSamplesOfAnHourAreKept(t *testing.T) {

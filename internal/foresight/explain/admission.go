@@ -29,7 +29,7 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 	switch full := s.admission.Rooms.Full(s.admission.Limits); {
 	case gate == "" && circuit != nil && circuit.Open():
 		gate = model.NewBlocker(model.BlockerCircuit, circuit.Key)
-	case gate == "" && full != "":
+	case gate == "" && full != "" && !s.Forecast.StartAt.After(s.Now) && !s.Forecast.GiveUp.Possible(): // else that is decided first
 		gate = model.NewBlocker(model.BlockerLimit, full)
 	}
 	return gate, until
@@ -126,7 +126,7 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 	if hold := gates.Hold(name); kind == model.BlockerHold && hold != nil {
 		return HeldText(hold, when)
 	}
-	if kind == model.BlockerCalendar && when != nil {
+	if kind == model.BlockerCalendar && when != nil && !until.IsZero() {
 		text += " until " + when(until)
 	}
 	return text

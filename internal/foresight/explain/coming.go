@@ -137,14 +137,10 @@ func (s *Explanation) isPlanned(at time.Time) bool {
 
 // retryOf numbers the retry that follows so many failures.
 func retryOf(m *model.Model, failures int) string {
-	switch count := m.Policy.MaxRetries(); {
-	case count == policy.Unlimited:
-		return fmt.Sprintf("%d of any number", failures)
-	case failures <= count:
+	if count := m.Policy.MaxRetries(); count != policy.Unlimited && failures <= count {
 		return fmt.Sprintf("%d of %d", failures, count)
-	default:
-		return strconv.Itoa(failures)
 	}
+	return strconv.Itoa(failures)
 }
 
 // day is an instant within a sentence that has no room for both time and date.
@@ -204,7 +200,7 @@ func (s *Explanation) running() string {
 		return "If it has not begun " + by + ", " + then + "."
 	case m.Policy.Timeout == 0 && left > forever:
 		return "It has no deadline."
-	case m.Policy.Timeout == 0:
+	case m.Policy.Timeout == 0 && !s.Forecast.TimedOut.Disabled:
 		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."
 	case s.misses(model.RolePoller):
 		return "Its answer must be applied " + by + ", or this attempt fails."
