@@ -16,7 +16,7 @@ type definition struct {
 	Dtstart  string            `json:"dtstart,omitempty"`
 	Policy   any               `json:"policy,omitempty"` // the name of a stored one, or the model's own
 	Labels   map[string]string `json:"labels,omitempty"`
-	Payload  json.RawMessage   `json:"payload,omitempty"`
+	Payload  any               `json:"payload,omitempty"` // the text, where it is no JSON
 }
 
 func newDefinition(m *model.Model) definition {
@@ -26,8 +26,11 @@ func newDefinition(m *model.Model) definition {
 	} else if m.PolicyName != "" {
 		d.Policy = m.PolicyName
 	}
-	if json.Valid([]byte(m.Payload)) {
+	switch {
+	case json.Valid([]byte(m.Payload)):
 		d.Payload = json.RawMessage(m.Payload)
+	case m.Payload != "": // so that it is seen, and refused
+		d.Payload = m.Payload
 	}
 	return d
 }

@@ -134,6 +134,9 @@ func readModelText(ctx context.Context, req *request, uid string) (text, digest 
 		return "", operate.DefinitionDigest(&store.Record{}), nil
 	}
 	found, err := explain.ReadModel(ctx, req.queue.Of(uid), uid)
+	if errors.Is(err, explain.ErrUnknownModel) && req.query.Has("was") {
+		return readModelText(ctx, req, "") // as with a policy
+	}
 	if err != nil {
 		return "", "", err
 	}

@@ -51,12 +51,13 @@ var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
 		model.EventRemove: "removed", model.EventImport: "imported", model.EventCancel: "took back the attempt of",
-		"worker_quiet": "asked to be quiet:", "worker_stop": "asked to stop:", "worker_resume": "asked to go on:",
+		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker",
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
 		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventTimeout: "timed out",
-		model.EventReplan: "got a new plan", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
+		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventOrphan: "left an index without a model",
+		model.EventReplan: "got a new plan", model.EventLevel: "got a new phase", model.EventWatch: "got a new freshness", model.EventMend: "was mended", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
 	}
 )
 

@@ -105,7 +105,7 @@ func TestTheChartsOfDaysAreThoseThatDispatchersHaveNotedAndSurviveTheDashboard(t
 		page := d.page(home + "?period=90d")
 		expect(t, page, "89,007 started in the last 90 days.", "<title>Fri 20 Nov: 1,000 started</title>", `<th scope="row" class="when">Sat 21 Nov</th><td class="number">7</td>`, `aria-current="true">90 days</a>`)
 		expectNone(t, page, "not known yet", "style=")
-		expect(t, d.page(home+"?period=7d"), "55 columns are not known yet.")
+		expect(t, d.page(home+"?period=7d"), "55 columns are not known.")
 		status, text := d.status(home + "?period=year")
 		failIf(t, status != 400 || !strings.Contains(text, "24h, 7d, 90d or none"), "expected the period refused, found %d", status)
 	})

@@ -53,7 +53,11 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 		if last := p.last.Load(); last != nil && clock().Before(last.kept) {
 			continue
 		}
-		p.last.Store(computePlan(ctx, queue, clock))
+		next := computePlan(ctx, queue, clock)
+		if last := p.last.Load(); next.err != nil && last != nil {
+			next.Forecast = last.Forecast // better old than none
+		}
+		p.last.Store(next)
 	}
 }
 
@@ -78,11 +82,10 @@ type planView struct {
 func readPlan(_ context.Context, req *request) (any, error) {
 	backoff.Signal(req.planner.wanted)
 	v, p := &planView{}, req.planner.last.Load()
-	switch {
-	case p == nil:
-	case p.err != nil:
+	if p != nil && p.err != nil {
 		v.Problem = inWords(p.err)
-	default:
+	}
+	if p != nil && !p.From.IsZero() {
 		v.draw(&p.Forecast, req.zone)
 	}
 	return v, nil

@@ -23,6 +23,7 @@ type running struct {
 	Name       string // of the host, process or worker that the page is about; "": of all
 	Now        time.Time
 	Rows       []runningRow
+	Workers    int // processes that can be asked for something
 	More       int // processes that are not shown
 	InHand     []operate.RunningAttempt
 	MoreInHand int64 // attempts that are not shown
@@ -42,7 +43,7 @@ func readRunning(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &running{Name: name, Now: read.Now}
+	r := &running{Name: name, Now: read.Now, Workers: len(read.Pools)}
 	for _, role := range []model.Role{model.RoleDispatcher, model.RolePoller} {
 		for _, p := range latest(*read.Processes.Of(role)) {
 			if operate.Calls(name, p.Name) {
