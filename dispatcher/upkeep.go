@@ -51,7 +51,7 @@ func (d *Dispatcher) noteHour(ctx context.Context, due store.Due) error {
 		return nil
 	}
 	err := d.store.NoteHour(ctx, due.Now)
-	if err == nil || store.Answered(err) { // else the next round tries again
+	if _, misfit := store.Misfit(err); err == nil || misfit || store.Refused(err) { // else the next round tries again
 		d.hour = hour
 	}
 	if store.Refused(err) { // it was made by an older release

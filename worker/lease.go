@@ -45,15 +45,15 @@ func (s *session) hear(order store.PoolOrder) {
 	if s.order.Swap(order) == order {
 		return
 	}
-	said := "takes no new attempts"
+	said, tells := "takes no new attempts", s.queue == s.queues[0]
 	switch order.Verb {
 	case "":
 		said = "takes attempts again"
 	case store.PoolStop:
-		said = "stops"
-		s.slots.stop()
+		said, tells = "stops", false
+		s.slots.stopped.Do(func() { tells = true; s.slots.stop() }) // whichever hears first: the others end before they do
 	}
-	if s.queue == s.queues[0] {
+	if tells {
 		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", said)
 	}
 }

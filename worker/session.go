@@ -40,6 +40,8 @@ type slots struct {
 	tokens chan struct{} // holds one for each execution
 	turn   chan struct{} // holds one while a session takes: whoever waits for longest is the next
 	stop   func()        // ends the call
+
+	stopped sync.Once // an operator has asked for it
 }
 
 func newSlots(c *Config, stop func()) *slots {

@@ -57,7 +57,10 @@ func (e Edit) policy(ctx context.Context, o Operator) (source definitions.Source
 	fields, _ := sources[0].Value.(map[string]any)
 	said, _ := fields["name"].(string)
 	said = cmp.Or(said, sources[0].Policy.Name)
-	_, stored, err := o.Queue.Parts[0].Report().PolicyText(ctx, said)
+	stored := false
+	if e.Name == "" {
+		_, stored, err = o.Queue.Parts[0].Report().PolicyText(ctx, said)
+	}
 	return sources[0], cmp.Or(err, e.validateName(sources[0].Document, "name", said, stored))
 }
 

@@ -124,18 +124,24 @@ func untilEnough(err error) error {
 	return err
 }
 
+var errReplaced = errors.New("another Redis has taken over meanwhile, and models may have come twice: try again")
+
 // chunksAtOnce is how many chunks of models are read or visited at a time: while one is decoded and visited, Redis answers the next.
 const chunksAtOnce = 3
 
 // eachModel hands over all models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.Walk.
 func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
-		work, ctx := errgroup.WithContext(ctx)
+		before, err := part.Report().Server(ctx)
+		if err != nil {
+			return err
+		}
+		work, walking := errgroup.WithContext(ctx)
 		work.SetLimit(chunksAtOnce)
 		var visiting sync.Mutex
-		walked := part.Report().Walk(ctx, model.Selector{}, func(uids []string) error {
+		walked := part.Report().Walk(walking, model.Selector{}, func(uids []string) error {
 			work.Go(func() error {
-				records, err := readRecords(ctx, part, uids, payloads)
+				records, err := readRecords(walking, part, uids, payloads)
 				if err != nil {
 					return err
 				}
@@ -145,7 +151,12 @@ func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part 
 			})
 			return nil
 		})
-		return cmp.Or(work.Wait(), walked)
+		waited := work.Wait() // before anything is read of what took over
+		after, err := part.Report().Server(ctx)
+		if err = cmp.Or(waited, walked, err); err == nil && after["run_id"] != before["run_id"] {
+			err = errReplaced
+		}
+		return err
 	})
 }
 

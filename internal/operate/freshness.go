@@ -170,6 +170,13 @@ func (s *survey) keepWorst() {
 
 // pastFreshness is what dispatchers noted last by then: each hour, and of more than a week ago each day.
 func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Freshness, error) {
+	now, err := o.Queue.Parts[0].Now(ctx)
+	if err == nil && r.past.After(now) {
+		err = refuse("at", "a time that has passed", document.Found(r.At))
+	}
+	if err != nil {
+		return Freshness{}, err
+	}
 	hours, err := o.Queue.Report().Hours(ctx)
 	hours = slices.DeleteFunc(hours, func(one store.Sample) bool { return one.At.After(r.past) })
 	if err == nil && len(hours) == 0 {

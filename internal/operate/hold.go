@@ -48,7 +48,7 @@ func (o Operator) Hold(ctx context.Context, r HoldRequest) (_ store.HoldSum, bul
 		return store.HoldSum{}, "", refused(err)
 	}
 	if err := o.Queue.Fleet().PutHold(ctx, &hold); err != nil {
-		if _, is := errors.AsType[*document.Error](err); is { // nothing has begun
+		if _, is := errors.AsType[*document.Error](err); is && len(o.Queue.Parts) == 1 { // nothing has begun
 			return store.HoldSum{}, "", err
 		}
 		return store.HoldSum{}, "", remedy.For(err, remedy.EndHold, hold.ID)

@@ -289,6 +289,9 @@ func forecastOfRun(m *model.Model, now time.Time) model.Forecast {
 func (o Operator) eachUser(ctx context.Context, name string, most int, visit func(*store.Record)) (bounded int, err error) {
 	looked := 0
 	err = o.Queue.Each(func(part *store.Store) error {
+		if bounded > 0 {
+			return nil
+		}
 		return untilEnough(part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
 			if looked++; record.Uses(name) {
 				visit(record)

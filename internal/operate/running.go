@@ -123,7 +123,9 @@ func (r *Running) readPools(ctx context.Context, queue *store.Queue, name string
 		for i, state := range states {
 			pool := pools[i]
 			pool.Taken, held.cut = pool.Taken+state.Taken, held.cut || state.Taken > int64(len(state.Entries))
-			pool.Order, pool.OrderBy = cmp.Or(state.Order.Verb, pool.Order), cmp.Or(state.Order.By, pool.OrderBy)
+			if state.Order.Verb != "" {
+				pool.Order, pool.OrderBy = state.Order.Verb, state.Order.By
+			}
 			for _, entry := range state.Entries {
 				held.by[entry.AttemptUID], held.uids = pool, append(held.uids, entry.UID)
 			}

@@ -127,7 +127,7 @@ func Digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; "" is that of none. Else it returns ErrPolicyChanged.
+// ReplacePolicy stores a policy if its name still has the text of that digest, see PolicyText; Digest("") is that of none. Else it returns ErrPolicyChanged.
 func (q QueueFleet) ReplacePolicy(ctx context.Context, p policy.Policy, was string) error {
 	var first error // what the first part answers holds for all
 	return q.write(func(part *Store) error {

@@ -41,27 +41,35 @@ func readPoolOrder(stored string) PoolOrder {
 // OrderPools asks worker pools for something, by their names. They hear of it in every part, also where they are not known yet. The journal of the first
 // part tells of it.
 func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOrder) error {
-	_, err := q.change(ctx, func(part *Store, now time.Time) (bool, error) {
-		return part.Fleet().orderPools(ctx, pools, asked, now)
+	var living []string
+	err := q.Each(func(part *Store) error {
+		workers, err := part.Clients.Read.ZRange(ctx, part.Keys.Workers, 0, -1).Result()
+		living = append(living, SendEach(workers, PoolName)...)
+		return err
 	})
+	if err == nil {
+		_, err = q.change(ctx, func(part *Store, now time.Time) (bool, error) {
+			return part.Fleet().orderPools(ctx, pools, living, asked, now)
+		})
+	}
 	return Wrap(err, "ask worker pools")
 }
 
-// orderPools also forgets what pools that are gone were asked for.
-func (s Fleet) orderPools(ctx context.Context, pools []string, asked PoolOrder, now time.Time) (bool, error) {
+// orderPools also forgets what pools were asked for that live in no part.
+func (s Fleet) orderPools(ctx context.Context, pools, living []string, asked PoolOrder, now time.Time) (bool, error) {
+	var told []string // of which it is news
 	changed, err := s.change(ctx, s.Keys.Orders, order{}, func() (c change, err error) {
 		orders, err := s.Clients.Read.HGetAll(ctx, s.Keys.Orders).Result()
-		if err != nil || !slices.ContainsFunc(pools, func(pool string) bool { return orders[pool] != asked.String() }) {
+		told = slices.DeleteFunc(slices.Clone(pools), func(pool string) bool { return orders[pool] == asked.String() })
+		if err != nil || len(told) == 0 {
 			return c, err
 		}
-		workers, err := s.Clients.Read.ZRange(ctx, s.Keys.Workers, 0, -1).Result()
-		living := SendEach(workers, PoolName)
 		for _, pool := range slices.Sorted(maps.Keys(orders)) {
 			if !slices.Contains(living, pool) {
 				c.fields = append(c.fields, pool, "")
 			}
 		}
-		for _, pool := range pools {
+		for _, pool := range told {
 			c.fields = append(c.fields, pool, asked.String())
 		}
 		return c, err
@@ -70,7 +78,7 @@ func (s Fleet) orderPools(ctx context.Context, pools []string, asked PoolOrder, 
 		return changed, err
 	}
 	_, err = s.Clients.Write.Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, pool := range pools {
+		for _, pool := range told {
 			values := []any{"event", "worker_" + cmp.Or(asked.Verb, "resume"), "key", pool, "at", model.FormatTime(now), "by", asked.By}
 			pipe.XAdd(ctx, &redis.XAddArgs{Stream: s.Keys.Journal, MaxLen: int64(s.config.JournalCap), Approx: true, Values: values})
 		}

@@ -157,6 +157,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	if len(uids) == 0 {
 		return records, nil
 	}
+	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch tells of one again and again
+	uids, whole = unique(uids), unique(whole)
 	pipe := s.Clients.Read.Pipeline()
 	hashes := SendEach(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
 	payloads := SendEach(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })

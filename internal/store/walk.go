@@ -220,7 +220,7 @@ func (s Scored) Compare(other Scored) int {
 }
 
 // Walk hands the uids that a selector may pick to visit, in chunks and in no order; see WalkModels. One may come twice where Redis gives memory
-// back meanwhile. It ends early with the error of visit.
+// back meanwhile, and all may where another server takes over. It ends early with the error of visit.
 func (s Report) Walk(ctx context.Context, selector model.Selector, visit func(uids []string) error) error {
 	for place := WalkBegins; place != WalkEnds; {
 		uids, to, err := s.WalkModels(ctx, selector, place, 5*ScanCount) // each step asks first who the server is
@@ -304,12 +304,12 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 	})
 }
 
-// Candidates counts the models that a selector may pick: those of its narrowest source, or else all.
+// Candidates counts the models that a selector may pick, without reading them: those of its narrowest source, or else the keys of all.
 func (q QueueReport) Candidates(ctx context.Context, selector model.Selector) (sum int, err error) {
 	err = q.Each(func(part *Store) error {
 		from, size, err := part.source(ctx, selector)
-		if err == nil && from.name == sourceAll {
-			size, err = part.Report().models(ctx)
+		if err == nil && from.name == sourceAll { // no index has those that have nothing to wait for any more
+			err = part.Report().Walk(ctx, selector, func(uids []string) error { size += int64(len(uids)); return nil })
 		}
 		sum += int(size)
 		return err

@@ -57,6 +57,9 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 			if most := 1000/100 + 2; steps > most || want == 1000 && b.server.Mini == nil && steps < 3 {
 				t.Errorf("%q: expected up to %d steps, found %d", selector, most, steps)
 			}
+			// None of them stands in a set of those that wait for something, and an action may meet them all the same.
+			count, err := queueOf(b).Report().Candidates(t.Context(), picks(t, selector))
+			failIf(t, err != nil || count < want, "%q: expected at least %d candidates, found %d, %v", selector, want, count, err)
 		}
 	})
 }
