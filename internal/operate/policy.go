@@ -296,11 +296,11 @@ func (o Operator) eachUser(ctx context.Context, name string, most int, visit fun
 			if looked++; record.Uses(name) {
 				visit(record)
 			}
-			if looked == most {
-				bounded = looked
-				return errEnough
+			if looked != most {
+				return nil
 			}
-			return nil
+			bounded = looked
+			return errEnough
 		}))
 	})
 	return bounded, err
