@@ -205,8 +205,7 @@ type Impact struct {
 	Replanned int `json:"replanned"`   // would start at another time than they wait for, or wait for none any more
 	// FirstStarts are when the first of these would start, different instants, earliest first.
 	FirstStarts []string `json:"first_starts"`
-
-	looked int // at the first models of the queue alone, and how many; 0: at all
+	looked      int      // at the first models of the queue alone, and how many; 0: at all
 }
 
 const maxFirstStarts = 3
