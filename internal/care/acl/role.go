@@ -195,8 +195,8 @@ func viewer(k scope) part {
 		allow("type exists scard sscan sismember", reading(k.Label(all))),
 		// What keeps models from starting, and what waits for it.
 		allow("type hget hgetall hscan hexists", reading(k.Holds, k.Limits, k.Calendars)),
-		allow("type zcard zscore zrank zrange zscan", reading(k.Gates, k.ParkedBy(all))),
-		allow("type zcard zscore zscan zrangebyscore", reading(k.Limit(all))),
+		allow("type zcard zscore zmscore zrank zrange zscan", reading(k.Gates, k.ParkedBy(all))),
+		allow("type zcard zscore zmscore zscan zrangebyscore", reading(k.Limit(all))),
 		allow("type get", reading(k.Rate(all))),
 		allow("type hget hmget hgetall", reading(k.Circuit(all))),
 		allow("hget", reading(settings...)),
