@@ -60,9 +60,11 @@ func (w why) behind(condition string) string {
 	if w.held > 0 {
 		return addFitting(condition+"queue circuit open: retry after "+shortDuration(w.held.Round(time.Second)), ", not disabled")
 	}
-	retry, after, moved := "retry "+strconv.Itoa(w.k), afterText(w.delay), ""
+	retry, after, moved := "retry "+strconv.Itoa(w.k), " at once", ""
 	if w.jitter != 0 {
 		after = " after about " + shortDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+	} else if w.delay > 0 {
+		after = afterText(w.delay)
 	}
 	if w.retries != policy.Unlimited {
 		retry += ofRetries + strconv.Itoa(w.retries)
