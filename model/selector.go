@@ -184,9 +184,9 @@ func (t term) check(value string) error {
 		return document.Refuse(t.name, "the name of a policy", document.Found(value))
 	case slices.Contains(reservedNames, t.name):
 		return nil
-	case !labelName.MatchString(t.name):
+	case !isLabelName(t.name):
 		return document.Refuse("", "status, policy, uid or the name of a label (a-z first, then at most 31 of a-z, 0-9 and _.-)", document.Found(t.name))
-	case !labelValue.MatchString(value):
+	case !isLabelValue(value):
 		return document.Refuse(t.name, "a label: 1-60 letters, digits or _.:/@+-", document.Found(value))
 	}
 	return nil

@@ -83,6 +83,9 @@ func (s Spread) next(after time.Time, b *budget) (at, shifted time.Time, found b
 // before returns an instant before the last occurrence that can have begun by after. Where many lie within the spread it searches instead of
 // walking.
 func (s Spread) before(after time.Time, b *budget) time.Time {
+	if s.Length+s.By == 0 { // nothing is shifted
+		return after
+	}
 	longest := max(s.Length, s.By).Truncate(time.Second) + time.Second
 	at, found := s.Schedule.ask(after.Add(-longest), b)
 	if found && !at.After(after) {

@@ -44,19 +44,25 @@ func (o *occurrences) each(after time.Time, spread schedule.Spread, visit func(a
 type memory struct {
 	from, to time.Time
 	known    map[rule]*occurrences
-	kept     int                // instants
-	last     *schedule.Schedule // that was asked for last, and its occurrences: of one model they are asked for several times
-	lastOf   *occurrences
+	kept     int                                 // instants
+	recent   map[*schedule.Schedule]*occurrences // the same, found in a tenth of the time
 }
 
-// maxKept bounds the instants that are kept: 32 MB. More than that are forgotten, and evaluated again.
-const maxKept = 4_000_000
+// maxKept bounds the instants that are kept: 32 MB. More than that are forgotten, and evaluated again. maxRecent bounds the schedules.
+const (
+	maxKept   = 4_000_000
+	maxRecent = 4096
+)
 
 func (k *memory) of(m *model.Model) *occurrences {
-	if k.last != m.Schedule {
-		k.last, k.lastOf = m.Schedule, k.find(m)
+	o := k.recent[m.Schedule]
+	if o == nil {
+		if o = k.find(m); len(k.recent) >= maxRecent || k.recent == nil {
+			k.recent = map[*schedule.Schedule]*occurrences{}
+		}
+		k.recent[m.Schedule] = o
 	}
-	return k.lastOf
+	return o
 }
 
 func (k *memory) find(m *model.Model) *occurrences {
