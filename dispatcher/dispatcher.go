@@ -33,7 +33,7 @@ type Store interface {
 	WaitWake(ctx context.Context) (bool, error)
 	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)
-	NoteHour(ctx context.Context, now time.Time) error
+	NoteSample(ctx context.Context, now time.Time) error
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
@@ -42,7 +42,7 @@ type Dispatcher struct {
 	config   Config
 	measured time.Time // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	trimmed  time.Time // when the outbox was trimmed, likewise; run goroutine only
-	hour     time.Time // the last one that was noted, likewise; run goroutine only
+	noted    time.Time // the last minute that was noted, likewise; run goroutine only
 	sampled  time.Time // when the head of the input list was sampled, on the same clock; run goroutine only
 	window   window    // run goroutine only
 	oddTurn  bool      // urgent models got the last odd place; run goroutine only

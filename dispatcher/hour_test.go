@@ -9,7 +9,7 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
 )
 
-func TestEachHourIsNotedOnceBeforeItsStartsWhateverOthersDo(t *testing.T) {
+func TestEachMinuteIsNotedOnceBeforeItsStartsWhateverOthersDo(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		for range 3 { // some begin anew
 			one, other := b.dispatcher(b.Store, dispatcher.Config{Owner: "one"}), b.dispatcher(b.Store, dispatcher.Config{Owner: "other"})
@@ -21,13 +21,13 @@ func TestEachHourIsNotedOnceBeforeItsStartsWhateverOthersDo(t *testing.T) {
 			}
 		}
 		hours, err := b.Redis.HGetAll(t.Context(), b.Store.Keys.Hours).Result()
-		failIf(t, err != nil || len(hours) != 3, "want three hours, got %v, %v", hours, err)
-		first := hours[fixture.Start.Format("2006-01-02T15")]
-		failIf(t, !strings.HasPrefix(first, "start=0 "), "want the first hour noted before the first start, got %q", first)
+		failIf(t, err != nil || len(hours) != 5, "want two hours and three minutes of the last one, got %v, %v", hours, err)
+		first := hours[fixture.Start.Format("2006-01-02T15:04")]
+		failIf(t, !strings.HasPrefix(first, "start=0 "), "want the first minute noted before the first start, got %q", first)
 	})
 }
 
-func TestADispatcherThatMayNotNoteTheHourStartsAllTheSame(t *testing.T) {
+func TestADispatcherThatMayNotNoteASampleStartsAllTheSame(t *testing.T) {
 	both(t, func(t *testing.T, b *bundle) {
 		b.Redis.Set(t.Context(), b.Store.Keys.Hours, "text", 0)
 		b.put("m")

@@ -44,15 +44,15 @@ func (d *Dispatcher) trimOutbox(ctx context.Context, due store.Due) error {
 	return err
 }
 
-// noteHour notes what was counted until the hour in hand. A user who may not do that loses nothing but the charts.
-func (d *Dispatcher) noteHour(ctx context.Context, due store.Due) error {
-	hour := due.Now.Truncate(time.Hour)
-	if hour.Equal(d.hour) {
+// noteSample notes what was counted until the minute in hand. A user who may not do that loses nothing but the charts.
+func (d *Dispatcher) noteSample(ctx context.Context, due store.Due) error {
+	minute := due.Now.Truncate(time.Minute)
+	if minute.Equal(d.noted) {
 		return nil
 	}
-	err := d.store.NoteHour(ctx, due.Now)
+	err := d.store.NoteSample(ctx, due.Now)
 	if _, misfit := store.Misfit(err); err == nil || misfit || store.Refused(err) { // else the next round tries again
-		d.hour = hour
+		d.noted = minute
 	}
 	if store.Refused(err) { // it was made by an older release
 		return nil

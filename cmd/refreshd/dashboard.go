@@ -88,7 +88,7 @@ func (p *pages) show(queue *store.Queue) (daemon, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	config := p.config.WithDefaults()
-	config.Observe = p.app.checks.Loop(p.app.loopName("dashboard", queue.Name), config.Sample, false).Begin
+	config.Observe = p.app.checks.Loop(p.app.loopName("dashboard", queue.Name), config.Tick, false).Begin
 	if open := p.open; open != nil {
 		return daemonFunc(func(ctx context.Context) error { open.Show(ctx, queue, config.Observe); return nil }), nil
 	}

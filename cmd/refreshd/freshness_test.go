@@ -83,7 +83,7 @@ func TestFreshnessOfThePastIsWhatDispatchersNotedLastByThen(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, queue := at(t, server), fixture.Live(t, server)
 		expectContains(t, c.fail(2, "freshness", "--at", "2026-11-21T06:00:00Z"), "a time of the last 90 days")
-		hours := map[string]any{"2026-11-21T06": "fresh=3 never=1 late=2 stale=4", "2026-11-21T07": "fresh=10"}
+		hours := map[string]any{"2026-11-21T06:00": "fresh=3 never=1 late=2 stale=4", "2026-11-21T07:00": "fresh=10"}
 		must(t, queue.Redis.HSet(t.Context(), queue.Store.Keys.Hours, hours).Err())
 		for at, want := range map[string]string{"06:00:00": "06:00: [10 3 1 2 4]", "06:59:59": "06:00: [10 3 1 2 4]", "07:00:01": "07:00: [10 10 0 0 0]"} {
 			v := c.object("freshness", "--at", "2026-11-21T"+at+"Z")

@@ -108,7 +108,8 @@ func freshnessCommand(a *app) *cobra.Command {
 	command.Long = `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
 Indexes answer that at once; --selector and --histogram look at each model that they concern.
 
---at tells how it was, as dispatchers have noted it: once in each hour of the last 8 days, and in each day of the last 90.`
+--at tells how it was, as dispatchers have noted it: once in each minute of the last hour, each hour of the last 8 days, and each day of
+the last 90.`
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.At, "at", "", "how it was at `TIME` (RFC 3339), as it was noted last before")
 	command.Flags().BoolVar(&r.Histogram, "histogram", false, "also count models by the time since their last success")

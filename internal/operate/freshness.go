@@ -168,7 +168,7 @@ func (s *survey) keepWorst() {
 	s.worst = s.worst[:min(len(s.worst), maxWorst)]
 }
 
-// pastFreshness is what dispatchers noted last by then: each hour, and of more than a week ago each day.
+// pastFreshness is what dispatchers noted last by then.
 func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Freshness, error) {
 	now, err := o.Queue.Parts[0].Now(ctx)
 	if err == nil && r.past.After(now) {
@@ -177,7 +177,7 @@ func (o Operator) pastFreshness(ctx context.Context, r *FreshnessRequest) (Fresh
 	if err != nil {
 		return Freshness{}, err
 	}
-	hours, err := o.Queue.Report().Hours(ctx)
+	hours, err := o.Queue.Report().Samples(ctx)
 	hours = slices.DeleteFunc(hours, func(one store.Sample) bool { return one.At.After(r.past) })
 	if err == nil && len(hours) == 0 {
 		err = refuse("at", "a time of the last 90 days before which a dispatcher has noted the freshness", document.Found(r.At))

@@ -88,82 +88,95 @@ func readSample(at time.Time, text string) Sample {
 }
 
 const (
-	hourLayout = "2006-01-02T15"
-	hoursKept  = 8 // days, today not counted
-	daysKept   = 90
+	sampleLayout = "2006-01-02T15:04"
+	day          = 24 * time.Hour
+	minutesKept  = 60
+	hoursKept    = 8 // days, today not counted
+	daysKept     = 90
 )
 
-// fold makes one field for each day, called by its first hour, of its hours of more than hoursKept days ago: what the queue had counted and held when the day began, and the
+// grain is of how long a time one sample is kept, as old as it is.
+func grain(at, now time.Time) time.Duration {
+	switch {
+	case now.Truncate(time.Minute).Sub(at) < minutesKept*time.Minute:
+		return time.Minute
+	case now.Truncate(day).Sub(at) <= hoursKept*day:
+		return time.Hour
+	default:
+		return day
+	}
+}
+
+// fold makes one field for each hour, and later for each day, called by its first minute: what the queue had counted and held when it began, and the
 // most that waited. Also gone are days of more than daysKept ago, and fields that lie ahead, from before the clock was set back.
-func fold(fields map[string]string, now time.Time) (days map[string]string, gone []string) {
-	midnight := now.UTC().Truncate(24 * time.Hour)
-	folded := map[string]Sample{}
+func fold(fields map[string]string, now time.Time) (folded map[string]string, gone []string) {
+	sums := map[string]Sample{}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		at, err := time.Parse(hourLayout, name)
-		switch {
-		case err != nil || !at.After(now) && !at.Before(midnight.AddDate(0, 0, -hoursKept)):
+		at, err := time.Parse(sampleLayout, name)
+		if err != nil {
 			continue
-		case at.After(now), at.Before(midnight.AddDate(0, 0, -daysKept)):
+		}
+		if at.After(now) || now.Truncate(day).Sub(at) > daysKept*day {
 			gone = append(gone, name)
 			continue
 		}
-		day, one := at.Truncate(24*time.Hour).Format(hourLayout), readSample(at, fields[name])
-		first, later := folded[day]
+		kept, one := at.Truncate(grain(at, now)).Format(sampleLayout), readSample(at, fields[name])
+		first, later := sums[kept]
 		if !later {
 			first = one
 		}
 		for _, m := range []Metric{MetricInput, MetricWait} {
 			first.Values[m] = max(first.Values[m], one.Values[m])
 		}
-		if folded[day] = first; name != day {
+		if sums[kept] = first; name != kept {
 			gone = append(gone, name)
 		}
 	}
-	days = map[string]string{}
-	for day, one := range folded {
-		if text := one.String(); text != fields[day] {
-			days[day] = text
+	folded = map[string]string{}
+	for name, one := range sums {
+		if text := one.String(); text != fields[name] {
+			folded[name] = text
 		}
 	}
-	return days, gone
+	return folded, gone
 }
 
-// NoteHour notes once an hour what the part has counted and what it holds. Whoever comes first notes it.
-func (s *Store) NoteHour(ctx context.Context, now time.Time) error {
-	hour := now.UTC().Format(hourLayout)
+// NoteSample notes once a minute what the part has counted and what it holds. Whoever comes first notes it.
+func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
+	minute := now.UTC().Format(sampleLayout)
 	fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Hours).Result()
-	if _, noted := fields[hour]; noted || err != nil {
-		return Wrap(err, "note the hour")
+	if _, noted := fields[minute]; noted || err != nil {
+		return Wrap(err, "note a sample")
 	}
 	stats, err := s.Report().Stats(ctx)
 	if _, misfit := Misfit(err); err != nil && !misfit {
 		return err
 	}
-	days, gone := fold(fields, now)
+	folded, gone := fold(fields, now)
 	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-		pipe.HSetNX(ctx, s.Keys.Hours, hour, stats.Sample().String())
-		if len(days) > 0 {
-			pipe.HSet(ctx, s.Keys.Hours, days)
+		pipe.HSetNX(ctx, s.Keys.Hours, minute, stats.Sample().String())
+		if len(folded) > 0 {
+			pipe.HSet(ctx, s.Keys.Hours, folded)
 		}
 		if len(gone) > 0 {
 			pipe.HDel(ctx, s.Keys.Hours, gone...)
 		}
 		return nil
 	})
-	return Wrap(err, "note the hour")
+	return Wrap(err, "note a sample")
 }
 
-// Hours reads what NoteHour has noted in all parts, the oldest first: of each of the last days every hour, of the days before one sample. An hour
-// that some part has missed is left out. A key of another type holds none.
-func (q QueueReport) Hours(ctx context.Context) (all []Sample, err error) {
+// Samples reads what NoteSample has noted in all parts, the oldest first: every minute of an hour, before that every hour of some days, and every day. What
+// some part has missed is left out. A key of another type holds none.
+func (q QueueReport) Samples(ctx context.Context) (all []Sample, err error) {
 	sums, parts := map[time.Time]Sample{}, map[time.Time]int{}
 	err = q.Each(func(part *Store) error {
 		fields, err := part.Clients.Read.HGetAll(ctx, part.Keys.Hours).Result()
 		if _, misfit := Misfit(err); err != nil && !misfit {
-			return Wrap(err, "read the hours")
+			return Wrap(err, "read the samples")
 		}
 		for name, text := range fields {
-			if at, err := time.Parse(hourLayout, name); err == nil {
+			if at, err := time.Parse(sampleLayout, name); err == nil {
 				sums[at] = sums[at].plus(readSample(at, text))
 				parts[at]++
 			}

@@ -13,24 +13,24 @@ import (
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
-func TestAnHourIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) {
+func TestAMinuteIsNotedOnceWithWhatWasCountedAndWhatTheQueueHolds(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{
 			":stats": hash{"start": "7", "success": "5", "failure": "many"}, ":due": scores{"m1": six - 90_000, "m2": six + 1}, ":parked": scores{"m3": six},
 			":failing": scores{"m1": six}, "-input": list{"x", "y"},
 		})
 		const first = "start=7 success=5 failure=0 timeout=0 models=3 failing=1 disabled=0 never=0 fresh=0 late=0 stale=0 input=2 oldest_wait_s=90"
-		must(t, b.NoteHour(t.Context(), b.now))
+		must(t, b.NoteSample(t.Context(), b.now))
 		b.redis.HSet(t.Context(), b.Keys.Stats, "start", 9)
-		b.now = b.now.Add(59 * time.Minute)
-		must(t, b.NoteHour(t.Context(), b.now))
-		expectEqual(t, "hours", any(hash{"2026-11-21T06": first}), b.state()[":hours"])
-		b.now = b.now.Add(time.Minute)
-		must(t, b.NoteHour(t.Context(), b.now))
-		all, err := queueOf(b).Report().Hours(t.Context())
+		b.now = b.now.Add(59 * time.Second)
+		must(t, b.NoteSample(t.Context(), b.now))
+		expectEqual(t, "hours", any(hash{"2026-11-21T06:00": first}), b.state()[":hours"])
+		b.now = b.now.Add(time.Second)
+		must(t, b.NoteSample(t.Context(), b.now))
+		all, err := queueOf(b).Report().Samples(t.Context())
 		must(t, err)
 		if len(all) != 2 || !all[0].At.Equal(sixOClock) || all[1].Values[MetricStarts]-all[0].Values[MetricStarts] != 2 {
-			t.Errorf("expected two hours with two starts between them, found %v", all)
+			t.Errorf("expected two minutes with two starts between them, found %v", all)
 		}
 	})
 }
@@ -40,15 +40,15 @@ func queueOf(b *bench) *Queue { return &Queue{Name: b.Keys.Queue, Parts: []*Stor
 func TestAKeyOfAnotherTypeCostsAnHourNothingButItsOwnNumber(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		b.seed(keys{":failing": "text", "-input": "text", ":stats": hash{"start": "7"}})
-		must(t, b.NoteHour(t.Context(), b.now))
-		all, err := queueOf(b).Report().Hours(t.Context())
+		must(t, b.NoteSample(t.Context(), b.now))
+		all, err := queueOf(b).Report().Samples(t.Context())
 		must(t, err)
 		failIf(t, len(all) != 1 || all[0].Values[MetricStarts] != 7, "expected the hour with its starts, found %v", all)
 		b.seed(keys{":hours": "text"})
-		err = b.NoteHour(t.Context(), b.now)
+		err = b.NoteSample(t.Context(), b.now)
 		_, misfit := Misfit(err)
 		failIf(t, !misfit, "expected the type refused, found %v", err)
-		all, err = queueOf(b).Report().Hours(t.Context())
+		all, err = queueOf(b).Report().Samples(t.Context())
 		failIf(t, len(all) > 0 || err != nil, "expected no hours, found %v, %v", all, err)
 	})
 }
@@ -56,13 +56,13 @@ func TestAKeyOfAnotherTypeCostsAnHourNothingButItsOwnNumber(t *testing.T) {
 func TestAnHourOfSeveralPartsIsTheirSumAndOneThatAPartHasMissedIsLeftOut(t *testing.T) {
 	b := newBench(t, testkit.Miniredis(t))
 	q := &Queue{Name: "{q}"}
-	for i, hours := range []hash{{"2026-11-21T05": "start=5", "2026-11-21T06": "start=7 oldest_wait_s=9"}, {"2026-11-21T06": "start=1 oldest_wait_s=3", "other": "start=1"}} {
+	for i, hours := range []hash{{"2026-11-21T05:00": "start=5", "2026-11-21T06:00": "start=7 oldest_wait_s=9"}, {"2026-11-21T06:00": "start=1 oldest_wait_s=3", "other": "start=1"}} {
 		part, err := New(b.Clients, Config{Queue: fmt.Sprintf("{q:%d}", i)})
 		must(t, err)
 		b.redis.HSet(t.Context(), part.Keys.Hours, hours)
 		q.Parts = append(q.Parts, part)
 	}
-	all, err := q.Report().Hours(t.Context())
+	all, err := q.Report().Samples(t.Context())
 	must(t, err)
 	want := Sample{At: sixOClock}
 	want.Values[MetricStarts], want.Values[MetricWait] = 8, 9
@@ -76,7 +76,7 @@ func noted(fields map[string]string, now time.Time, counted int64) {
 		one.Values[m] = counted
 	}
 	days, gone := fold(fields, now)
-	fields[now.Format(hourLayout)] = one.String()
+	fields[now.Format(sampleLayout)] = one.String()
 	maps.Copy(fields, days)
 	for _, name := range gone {
 		delete(fields, name)
@@ -100,7 +100,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			at, err := time.Parse(time.DateOnly, day)
 			must(r, err)
 			ago := int(midnight.Sub(at) / (24 * time.Hour))
-			text, is := fields[day+"T00"]
+			text, is := fields[day+"T00:00"]
 			if ago <= hoursKept {
 				continue
 			}
@@ -112,7 +112,7 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 			}
 		}
 		for name := range fields {
-			if !strings.HasSuffix(name, "T00") && name[:10] < midnight.AddDate(0, 0, -hoursKept).Format(time.DateOnly) {
+			if !strings.HasSuffix(name, "T00:00") && name[:10] < midnight.AddDate(0, 0, -hoursKept).Format(time.DateOnly) {
 				r.Fatalf("an old hour: %s", name)
 			}
 		}
@@ -120,11 +120,11 @@ func TestHoursBecomeDaysAndDaysGo(t *testing.T) {
 }
 
 func TestToFoldAgainChangesNothingAndAClockThatWasSetBackLeavesNothing(t *testing.T) {
-	fields := map[string]string{"2026-11-01T00": "start=1", "2026-11-01T05": "start=4 input=8", "2026-11-22T00": "start=9", "2026-11-21T07": "start=9", "note": "of a person", "2026-11-20T09": "start=2"}
+	fields := map[string]string{"2026-11-01T00:00": "start=1", "2026-11-01T05:00": "start=4 input=8", "2026-11-22T00:00": "start=9", "2026-11-21T07:00": "start=9", "note": "of a person", "2026-11-20T09:00": Sample{Values: [Metrics]int64{2}}.String()}
 	days, gone := fold(fields, sixOClock)
 	slices.Sort(gone)
-	expectEqual(t, "gone", []string{"2026-11-01T05", "2026-11-21T07", "2026-11-22T00"}, gone)
-	if text := days["2026-11-01T00"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
+	expectEqual(t, "gone", []string{"2026-11-01T05:00", "2026-11-21T07:00", "2026-11-22T00:00"}, gone)
+	if text := days["2026-11-01T00:00"]; len(days) != 1 || !strings.HasPrefix(text, "start=1 ") || !strings.Contains(text, " input=8 ") {
 		t.Errorf("expected the day with its first count, and the most in line, found %v", days)
 	}
 	maps.Copy(fields, days)
@@ -140,7 +140,7 @@ func TestAYearOfHoursTakesAtMostFourKilobytesForEachOfNinetyDays(t *testing.T) {
 	for day := range 366 {
 		for hour := range 23 {
 			at := sixOClock.AddDate(0, 0, day).Add(time.Duration(hour) * time.Hour)
-			fields[at.Format(hourLayout)] = long
+			fields[at.Format(sampleLayout)] = long
 		}
 		noted(fields, sixOClock.AddDate(0, 0, day).Add(23*time.Hour), 9_000_000_000+int64(day))
 	}

@@ -62,7 +62,7 @@ type Keys struct {
 	Undelivered string `key:":undelivered" type:"list"` // messages that could not be delivered, oldest first, capped
 	Rejected    string `key:":rejected" type:"list"`    // messages that could not be handled, with the reason and the raw bytes, capped
 	Stats       string `key:":stats" type:"hash"`       // counters
-	Hours       string `key:":hours" type:"hash"`       // hour in UTC, for older days their first one, to what was counted and held when it began, for 90 days
+	Hours       string `key:":hours" type:"hash"`       // minute in UTC, for older hours and days their first one, to what was counted and held when it began, for 90 days
 }
 
 func newKeys(queue string) Keys {

@@ -131,13 +131,13 @@ func (c crowded) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due
 	return c.queue.ReadDue(ctx, asked)
 }
 
-// noHours notes no hour: no decision reads one, and its calls would but make more places to visit.
-type noHours struct{ queue }
+// noSamples notes no sample: no decision reads one, and its calls would but make more places to visit.
+type noSamples struct{ queue }
 
-func (noHours) NoteHour(context.Context, time.Time) error { return nil }
+func (noSamples) NoteSample(context.Context, time.Time) error { return nil }
 
 func newDispatcher(q queue, config dispatcher.Config) (role, error) {
-	d, err := dispatcher.New(noHours{q}, config)
+	d, err := dispatcher.New(noSamples{q}, config)
 	return dispatcherRole{d}, err
 }
 

@@ -33,15 +33,13 @@ type Config struct {
 	By string
 	// Grace is how long answers under way may go on at the end. Defaults to 0: not at all.
 	Grace time.Duration
-	// Tick is how often it is asked whether a queue has changed while a page of it is open. The page is read again if so. Defaults to 2 s.
+	// Tick is how often it is asked whether a queue has changed. Its open pages are read again if so. Defaults to 2 s.
 	Tick time.Duration
-	// Sample is how long the counters wait to be read again, whoever looks: those of an hour are kept. Defaults to 5 s.
-	Sample time.Duration
 	// Clock is the clock of this process, for sessions and tries to sign in. What is shown is told on the clock of Redis.
 	Clock func() time.Time
 	// Log receives what went wrong. Defaults to none.
 	Log *zerolog.Logger
-	// Observe is told when a sample begins, and returns what is told how it ended. Defaults to none.
+	// Observe is told when a tick begins, and returns what is told how it ended. Defaults to none.
 	Observe func() func(error)
 }
 
@@ -53,8 +51,7 @@ const minToken = 16 // bytes
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	c.Listen, c.By = cmp.Or(c.Listen, DefaultListen), cmp.Or(c.By, "dashboard")
-	c.Tick, c.Sample = cmp.Or(c.Tick, 2*time.Second), cmp.Or(c.Sample, 5*time.Second)
-	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
+	c.Tick, c.Log = cmp.Or(c.Tick, 2*time.Second), cmp.Or(c.Log, new(zerolog.Nop()))
 	c.Tokens = slices.Clone(c.Tokens)
 	for i := range c.Tokens {
 		c.Tokens[i].Name = cmp.Or(c.Tokens[i].Name, c.By)
@@ -75,8 +72,8 @@ func (c Config) Validate() error {
 		return document.Refuse("listen", "an address of loopback, or a token beside it", document.Found(c.Listen)+" and no token")
 	case c.By != document.Shorten(c.By, model.MaxBy):
 		return fmt.Errorf("by: expected at most %d bytes on one line, found %s", model.MaxBy, document.Found(c.By))
-	case c.Grace < 0 || c.Tick <= 0 || c.Sample <= 0:
-		return errors.New("grace, tick, sample: expected no negative length of time, found one")
+	case c.Grace < 0 || c.Tick <= 0:
+		return errors.New("grace, tick: expected no negative length of time, found one")
 	case c.Clock == nil:
 		return errors.New("clock: expected a clock, found none")
 	}

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -23,7 +24,7 @@ type Dashboard struct {
 	sites     sites
 	templates map[string]*html.Template // by the file of the page
 	auth      auth
-	streams   *streams
+	streams   streams
 	ending    chan struct{} // closed by Run when it stops, to end streams
 	plays     chan struct{} // holds one for each simulation that runs
 }
@@ -32,9 +33,9 @@ type site struct {
 	queue   *store.Queue
 	base    string // of its addresses, as in /q/bigtables
 	observe func() func(error)
-	sampler sampler
 	planner *planner
-	pulse   pulse
+	version func(ctx context.Context) (string, error) // it differs as soon as a page may
+	beat    atomic.Pointer[beat]
 }
 
 // sites are in the order of their names. It is safe for concurrent use.
@@ -53,10 +54,11 @@ func (s *sites) add(queue *store.Queue, observe func() func(error)) *site {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	one := &site{queue: queue, base: "/q/" + url.PathEscape(queue.Name), observe: observe, planner: &planner{wanted: make(chan struct{}, 1)}}
-	one.pulse.version = func(ctx context.Context) (string, error) {
+	one.version = func(ctx context.Context) (string, error) {
 		version, err := queue.Report().Version(ctx)
 		return version + one.planner.version(), err
 	}
+	one.beat.Store(newBeat())
 	s.list = append(slices.Clone(s.list), one)
 	slices.SortFunc(s.list, func(a, b *site) int { return cmp.Compare(a.queue.Name, b.queue.Name) })
 	return one
@@ -85,7 +87,7 @@ func build(queues []*store.Queue, config Config) (*Dashboard, error) {
 		return nil, err
 	}
 	d := &Dashboard{
-		config: config, templates: templates, streams: newStreams(config.Tick, config.Clock),
+		config: config, templates: templates, streams: streams{clients: map[string]int{}},
 		auth:   auth{tokens: config.Tokens, clock: config.Clock, proxies: config.TrustedProxies},
 		ending: make(chan struct{}), plays: make(chan struct{}, maxPlays),
 	}
@@ -101,7 +103,7 @@ func (d *Dashboard) URL() string { return "http://" + d.listener.Addr().String()
 // Close ends a dashboard that was never run.
 func (d *Dashboard) Close() { _ = d.listener.Close() }
 
-// Show adds the pages of one more queue, and reads its counters until ctx ends. observe takes the place of Config.Observe. A queue is
+// Show adds the pages of one more queue, and asks whether it changes until ctx ends. observe takes the place of Config.Observe. A queue is
 // added once: its pages stay until the dashboard ends.
 func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func() func(error)) {
 	d.follow(ctx, d.sites.add(queue, observe))
@@ -111,21 +113,21 @@ func (d *Dashboard) Show(ctx context.Context, queue *store.Queue, observe func()
 func (d *Dashboard) follow(ctx context.Context, site *site) {
 	var planning sync.WaitGroup
 	planning.Go(func() { site.planner.run(ctx, site.queue, d.config.Clock) })
-	d.sample(ctx, site)
+	d.watch(ctx, site)
 	planning.Wait()
 }
 
 // Run serves until ctx ends, then lets answers under way finish for no longer than the grace.
 func (d *Dashboard) Run(ctx context.Context) error {
 	answering, stopAnswering := context.WithCancel(context.WithoutCancel(ctx))
-	sampling, stopSampling := context.WithCancel(ctx)
+	following, stopFollowing := context.WithCancel(ctx)
 	server := &http.Server{
 		Handler: d.Handler(), BaseContext: func(net.Listener) context.Context { return answering },
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 20 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
 	var running sync.WaitGroup
 	for _, site := range d.sites.all() {
-		running.Go(func() { d.follow(sampling, site) })
+		running.Go(func() { d.follow(following, site) })
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(d.listener) }()
@@ -141,8 +143,7 @@ func (d *Dashboard) Run(ctx context.Context) error {
 		err = <-served
 	}
 	stopAnswering()
-	stopSampling()
-	d.streams.running.Wait()
+	stopFollowing()
 	running.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil

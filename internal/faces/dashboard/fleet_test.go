@@ -87,7 +87,7 @@ func (f *fleet) turn(by time.Duration, answer func(entry fixture.Entry) (kind st
 	f.work()
 	for range by / time.Minute {
 		f.Clock.Turn(time.Minute)
-		must(f.t, takeSample(f.t.Context(), f.dashboard.sites.list[0]))
+		must(f.t, f.Store.NoteSample(f.t.Context(), f.Clock.Now()))
 	}
 }
 

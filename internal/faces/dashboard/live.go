@@ -23,37 +23,27 @@ const (
 	streamTime = 30 * time.Minute
 	// sendTime bounds one write to a browser that takes nothing.
 	sendTime = 10 * time.Second
-	// restFactor is how many times as long as it read a reader rests, unless its tick is longer: expensive pages are read less often.
+	// restFactor is how many times as long as it read a page rests, unless the tick is longer: expensive pages are read less often.
 	restFactor = 9
+	// beatTicks is after how many ticks open pages are read again even if nothing has changed: time goes by, and late becomes stale.
+	beatTicks = 30
+	// askTime bounds a tick: a loop of which no round ends for 15 s counts as stuck, and while Redis hangs none is to be restarted.
+	askTime = 10 * time.Second
 )
 
 const streamType = "text/event-stream"
 
-// streams are the open pages. Those of one address share a subscription, which ends with the last of them. It is safe for concurrent use.
-type streams struct {
-	tick  time.Duration
-	clock func() time.Time
-
-	mu      sync.Mutex
-	open    int                      // guarded by mu
-	clients map[string]int           // guarded by mu: open pages by client
-	readers map[string]*subscription // guarded by mu: by address
-	running sync.WaitGroup
+// beat is the time from one change of a queue to the next. All who look at the same address meanwhile share one reading. It is safe for concurrent use.
+type beat struct {
+	over  chan struct{} // closed at its end
+	pages sync.Map      // func() rendered, by address
 }
 
-func newStreams(tick time.Duration, clock func() time.Time) *streams {
-	return &streams{tick: tick, clock: clock, clients: map[string]int{}, readers: map[string]*subscription{}}
-}
-
-// subscription reads one page whenever its queue has changed, for all who have it open. Its fields are guarded by mu of the streams.
-type subscription struct {
-	changed chan struct{} // closed when newer fragments are there
-	sent    []fragment    // the last ones
-	readAt  time.Time
-	no      int // how many times fragments differed
-	open    int // pages
-	pulse   *pulse
-	stop    context.CancelFunc
+// rendered is what was read of a page.
+type rendered struct {
+	fragments []fragment
+	at        time.Time
+	err       error
 }
 
 // fragment is a part of a page.
@@ -61,7 +51,6 @@ type fragment struct {
 	ID   string `json:"id"`
 	HTML string `json:"html"`
 	Age  int64  `json:"age"` // ms since it was read
-	no   int    // the reading at which it changed
 }
 
 // passing is what time alone changes, which browsers change themselves.
@@ -72,118 +61,89 @@ func (f *fragment) same(as *fragment) bool {
 	return f.HTML == as.HTML || passing.ReplaceAllString(f.HTML, "$1$2") == passing.ReplaceAllString(as.HTML, "$1$2")
 }
 
-// read returns the fragments of a page.
-type read func(ctx context.Context) ([]fragment, error)
+// read reads a page, if nobody has in this beat. One that could not be read is read again.
+func (b *beat) read(address string, read func() rendered) rendered {
+	shared, _ := b.pages.LoadOrStore(address, sync.OnceValue(read))
+	once, _ := shared.(func() rendered)
+	found := once()
+	if found.failed() {
+		b.pages.Delete(address)
+	}
+	return found
+}
 
-// join opens a page; nil: too many are open.
-func (s *streams) join(ctx context.Context, client, address string, pulse *pulse, read read) *subscription {
+// failed reports whether another try may succeed though the queue stays as it is.
+func (r *rendered) failed() bool {
+	return r.err != nil && statusOf(r.err) >= http.StatusInternalServerError
+}
+
+// watch asks once a tick whether the queue has changed, whatever number of pages are open, and then begins another beat, until ctx ends. While the queue
+// cannot be read, nothing has changed.
+func (d *Dashboard) watch(ctx context.Context, site *site) {
+	for last, ticks := "", 0; ctx.Err() == nil; ticks++ {
+		begun, ended := d.config.Clock(), site.observe()
+		asking, cancel := context.WithTimeout(ctx, askTime)
+		version, err := site.version(asking)
+		cancel()
+		if ctx.Err() == nil {
+			ended(err)
+		}
+		if err == nil && (version != last || ticks >= beatTicks) {
+			last, ticks = version, 0
+			close(site.beat.Swap(newBeat()).over)
+		}
+		backoff.Rest(ctx, max(d.config.Tick, restFactor*d.config.Clock().Sub(begun)), nil)
+	}
+}
+
+func newBeat() *beat { return &beat{over: make(chan struct{})} }
+
+// streams counts the open pages. It is safe for concurrent use.
+type streams struct {
+	mu      sync.Mutex
+	open    int            // guarded by mu
+	clients map[string]int // guarded by mu: open pages by client
+}
+
+// enter reports whether a client may open one more page. If so, it leaves.
+func (s *streams) enter(client string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == maxStreams || s.clients[client] == maxOfClient {
-		return nil
+		return false
 	}
 	s.open++
 	s.clients[client]++
-	one := s.readers[address]
-	if one == nil {
-		ctx, stop := context.WithCancel(ctx)
-		one = &subscription{changed: make(chan struct{}), pulse: pulse, stop: stop}
-		s.readers[address] = one
-		first := s.begin(context.WithoutCancel(ctx), pulse)
-		s.running.Go(func() { s.follow(ctx, one, first, read) })
-	}
-	one.open++
-	return one
+	return true
 }
 
-func (s *streams) leave(client, address string, one *subscription) {
+func (s *streams) leave(client string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open--
 	if s.clients[client]--; s.clients[client] == 0 {
 		delete(s.clients, client)
 	}
-	if one.open--; one.open == 0 {
-		one.stop()
-		one.pulse.end()
-		delete(s.readers, address)
-	}
 }
 
-// follow reads after each change, at most once a tick. A reading that fails changes nothing, and is done again. nil: it reads at once.
-func (s *streams) follow(ctx context.Context, one *subscription, change <-chan struct{}, read read) {
-	for {
-		if change != nil {
-			select {
-			case <-ctx.Done():
-			case <-change:
-			}
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		change = s.next(one.pulse) // before it reads, so that none is missed
-		begun := s.clock()
-		if fragments, err := read(ctx); err == nil {
-			s.publish(one, fragments)
-		} else if statusOf(err) >= http.StatusInternalServerError { // else it stays so until the queue changes
-			change = nil
-		}
-		backoff.Rest(ctx, max(s.tick, restFactor*s.clock().Sub(begun)), nil)
-	}
-}
-
-func (s *streams) publish(one *subscription, fragments []fragment) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changed := false
-	for i := range fragments {
-		if i < len(one.sent) && fragments[i].same(&one.sent[i]) {
-			fragments[i].no = one.sent[i].no
-		} else {
-			fragments[i].no, changed = one.no+1, true
-		}
-	}
-	one.sent, one.readAt = fragments, s.clock()
-	if changed {
-		one.no++
-		close(one.changed)
-		one.changed = make(chan struct{})
-	}
-}
-
-// since returns the fragments that have changed since a reading, the number of the last one, and a channel that is closed at the next.
-func (s *streams) since(one *subscription, no int) (changed []fragment, last int, next <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, fragment := range one.sent {
-		if fragment.no > no {
-			fragment.Age = s.clock().Sub(one.readAt).Milliseconds()
-			changed = append(changed, fragment)
-		}
-	}
-	return changed, one.no, one.changed
-}
-
-// stream sends the fragments of a page that change, for as long as it is open.
+// stream reads a page after each change of its queue, at most once a tick, and sends the fragments that differ, for as long as the page is open.
 func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, page *page) {
-	query := r.URL.Query()
-	session := d.session(r)
-	client, address := d.auth.client(r), session.key()+here(site, page, query)
-	one := d.streams.join(context.WithoutCancel(r.Context()), client, address, &site.pulse, func(ctx context.Context) ([]fragment, error) { return d.fragments(ctx, site, page, session, query) })
-	if one == nil {
+	client := d.auth.client(r)
+	if !d.streams.enter(client) {
 		w.Header().Set("Retry-After", "60")
 		http.Error(w, "too many pages are open", http.StatusServiceUnavailable)
 		return
 	}
-	defer d.streams.leave(client, address, one)
+	defer d.streams.leave(client)
 	w.Header().Set("Content-Type", streamType)
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy must not wait for more
 	out := http.NewResponseController(w)
 	ctx, cancel := context.WithTimeout(r.Context(), streamTime)
 	defer cancel()
-	alive := time.NewTicker(15 * time.Second)
+	alive, rest, now := time.NewTicker(15*time.Second), time.NewTimer(0), make(chan struct{})
 	defer alive.Stop()
+	defer rest.Stop()
+	close(now)
 	_ = out.SetWriteDeadline(time.Time{}) // that of a page would end it
 	send := func(text string) bool {
 		stuck := time.AfterFunc(sendTime, func() { _ = out.SetWriteDeadline(time.Unix(1, 0)) }) // which has passed on any clock
@@ -191,41 +151,54 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		_, err := fmt.Fprint(w, text)
 		return err == nil && out.Flush() == nil
 	}
-	for no, sending := 0, send(": open\n\n"); sending; {
-		changed, last, next := d.streams.since(one, no)
-		no = last
-		for _, fragment := range changed {
-			text, _ := json.Marshal(fragment) // strings always marshal
-			sending = sending && send("event: fragment\ndata: "+string(text)+"\n\n")
-		}
+	query, session, sent := r.URL.Query(), d.session(r), make([]fragment, len(page.live))
+	address := session.key() + here(site, page, query)
+	var change <-chan struct{} // nil: it rests
+	for next, sending := now, send(": open\n\n"); sending; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-d.ending:
 			return
-		case <-next:
 		case <-alive.C:
-			sending = sending && send(": still\n\n")
+			sending = send(": still\n\n")
+		case <-rest.C:
+			change = next
+		case <-change:
+			beat, begun := site.beat.Load(), d.config.Clock() // before it reads, so that no change is missed
+			found := beat.read(address, func() rendered { return d.fragments(ctx, site, page, session, query) })
+			if change, next = nil, beat.over; found.failed() {
+				next = now
+			}
+			for i, fragment := range found.fragments {
+				if fragment.same(&sent[i]) {
+					continue
+				}
+				sent[i], fragment.Age = fragment, d.config.Clock().Sub(found.at).Milliseconds()
+				text, _ := json.Marshal(fragment) // strings always marshal
+				sending = sending && send("event: fragment\ndata: "+string(text)+"\n\n")
+			}
+			rest.Reset(max(d.config.Tick, restFactor*d.config.Clock().Sub(begun)))
 		}
 	}
 }
 
 // fragments reads a page and renders its live parts.
-func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, session session, query url.Values) ([]fragment, error) {
+func (d *Dashboard) fragments(ctx context.Context, site *site, page *page, session session, query url.Values) (found rendered) {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	f := d.frame(site, page, session, query)
-	if err := d.read(ctx, f, page, session, query); err != nil {
-		return nil, err
+	if found.err = d.read(ctx, f, page, session, query); found.err != nil {
+		return found
 	}
-	fragments := make([]fragment, len(page.live))
-	for i, name := range page.live {
+	found.at = d.config.Clock()
+	for _, name := range page.live {
 		var text bytes.Buffer
-		if err := d.templates[page.file].ExecuteTemplate(&text, name, f); err != nil {
-			d.config.Log.Error().Err(err).Msg("rendering a fragment failed")
-			return nil, err
+		if found.err = d.templates[page.file].ExecuteTemplate(&text, name, f); found.err != nil {
+			d.config.Log.Error().Err(found.err).Msg("rendering a fragment failed")
+			return rendered{err: found.err}
 		}
-		fragments[i] = fragment{ID: name, HTML: text.String()}
+		found.fragments = append(found.fragments, fragment{ID: name, HTML: text.String()})
 	}
-	return fragments, nil
+	return found
 }

@@ -6,13 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"go.uber.org/goleak"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -89,60 +88,48 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 	})
 }
 
-// newPulse is that of a queue that changes all the time.
-func newPulse() *pulse {
-	var versions atomic.Int64
-	return &pulse{version: func(context.Context) (string, error) { return fmt.Sprint(versions.Add(1)), nil }}
+// watch lets the dashboard ask whether the queue has changed.
+func (d *visitor) watch(ctx context.Context) error {
+	d.dashboard.watch(ctx, d.dashboard.sites.list[0])
+	return nil
 }
 
-func TestOpenPagesOfOneAddressShareAReaderThatEndsWithTheLast(t *testing.T) {
-	s := newStreams(time.Millisecond, time.Now)
-	var reads atomic.Int64
-	seen := make(chan struct{}, 1000)
-	read := func(context.Context) ([]fragment, error) {
-		select {
-		case seen <- struct{}{}:
-		default:
-		}
-		return []fragment{{ID: "x", HTML: fmt.Sprint(reads.Add(1))}}, nil
+func TestOpenPagesOfOneAddressShareAReadingUntilTheQueueChanges(t *testing.T) {
+	b, reads := newBeat(), 0
+	read := func() rendered {
+		reads++
+		return rendered{fragments: []fragment{{ID: "x", HTML: fmt.Sprint(reads)}}}
 	}
-	busy := newPulse()
-	first := s.join(t.Context(), "one", "/a", busy, read)
-	second := s.join(t.Context(), "one", "/a", busy, func(context.Context) ([]fragment, error) { t.Error("expected one reader"); return nil, nil })
-	failIf(t, first != second, "expected both to look at the same")
-	testkit.Await(t, seen, "a reading")
-	s.leave("one", "/a", first)
-	testkit.Await(t, seen, "a reading for the other")
-	s.leave("one", "/a", second)
-	s.running.Wait()
-	goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	failIf(t, len(s.readers) != 0 || s.open != 0, "expected nothing open, found %d, %d", len(s.readers), s.open)
+	for range 2 {
+		found := b.read("/a", read)
+		failIf(t, len(found.fragments) != 1 || found.fragments[0].HTML != "1", "expected the first reading, found %v", found)
+	}
+	b.read("/b", read)
+	newBeat().read("/a", read)
+	failIf(t, reads != 3, "expected one reading for each address and beat, found %d", reads)
 }
 
-func TestPagesThatCannotBeReadKeepWhatTheyShow(t *testing.T) {
-	s := newStreams(time.Millisecond, time.Now)
-	answers, busy := make(chan error), newPulse()
-	one := s.join(t.Context(), "one", "/a", busy, func(ctx context.Context) ([]fragment, error) {
-		select {
-		case err := <-answers:
-			return []fragment{{ID: "x", HTML: "y"}}, err
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	})
-	defer s.running.Wait()
-	defer s.leave("one", "/a", one)
-	_, _, next := s.since(one, 0)
-	answers <- context.DeadlineExceeded
-	answers <- nil
-	testkit.Await(t, next, "the fragments")
-	changed, last, _ := s.since(one, 0)
-	failIf(t, len(changed) != 1 || last != 1, "expected one fragment, found %v", changed)
-	answers <- nil
-	answers <- nil // so that the one before is published
-	if changed, _, _ = s.since(one, last); changed != nil {
-		t.Errorf("expected nothing new of the same page, found %v", changed)
+func TestPagesThatCannotBeReadKeepWhatTheyShowAndAreReadAgain(t *testing.T) {
+	q := fixture.New(t, testkit.Miniredis(t))
+	fault, client := new(testkit.Fault), q.Server.Client(t)
+	d := sitAt(t, q, "", client, nil)
+	d.put(failingModel)
+	one := d.view(home + "live/model?uid=a")
+	one.await("model-state", "Due since")
+	site := d.dashboard.sites.list[0]
+	client.AddHook(fault)
+	fault.Arm(1)
+	failed := d.dashboard.fragments(t.Context(), site, &modelPage, session{}, url.Values{"uid": {"a"}})
+	failIf(t, !failed.failed() || failed.fragments != nil, "expected nothing to show, found %v", failed)
+	fault.Arm(0)
+	reads := 0
+	for range 2 {
+		newest := site.beat.Load()
+		newest.read("/x", func() rendered { reads++; return failed })
 	}
+	failIf(t, reads != 2, "expected it read again, found %d readings", reads)
+	gone := d.dashboard.fragments(t.Context(), site, &modelPage, session{}, url.Values{"uid": {"nobody"}})
+	failIf(t, gone.err == nil || gone.failed(), "expected a model that is not there to stay so, found %v", gone.err)
 }
 
 func TestOpenPagesAreBounded(t *testing.T) {
@@ -159,11 +146,8 @@ func TestOpenPagesAreBounded(t *testing.T) {
 	if response, _ := d.ask(d.request("GET", home+"live/", nil)); response.StatusCode != 503 {
 		t.Errorf("expected no more pages for one client, found %s", response.Status)
 	}
-	if one := d.dashboard.streams.join(t.Context(), "another", "/a", newPulse(), func(ctx context.Context) ([]fragment, error) { return nil, ctx.Err() }); one == nil {
-		t.Error("expected pages for another client")
-	} else {
-		d.dashboard.streams.leave("another", "/a", one)
-	}
+	failIf(t, !d.dashboard.streams.enter("another"), "expected pages for another client")
+	d.dashboard.streams.leave("another")
 	open[0].leave()
 	testkit.Eventually(t, "room for one more", func() bool {
 		ctx, leave := context.WithCancel(t.Context())
@@ -178,16 +162,16 @@ func TestOpenPagesAreBounded(t *testing.T) {
 func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 	q := fixture.Live(t, testkit.Miniredis(t))
 	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: q.Redis, Write: q.Redis, Block: q.Redis}, store.Config{}))(t)
-	sampled := make(chan error, 1000)
+	ticked := make(chan error, 1000)
 	d, err := Open([]*store.Queue{queue}, Config{
-		Listen: "127.0.0.1:0", Clock: time.Now, Sample: time.Millisecond, Grace: time.Minute,
-		Observe: func() func(error) { return func(err error) { sampled <- err } },
+		Listen: "127.0.0.1:0", Clock: time.Now, Tick: time.Millisecond, Grace: time.Minute,
+		Observe: func() func(error) { return func(err error) { ticked <- err } },
 	})
 	must(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	if err := testkit.Await(t, sampled, "a sample"); err != nil {
+	if err := testkit.Await(t, ticked, "a tick"); err != nil {
 		t.Error(err)
 	}
 	client := &http.Client{Transport: &http.Transport{}}
@@ -204,7 +188,7 @@ func TestADashboardEndsWithPagesOpenAndLeavesNothingBehind(t *testing.T) {
 func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expectNone(t, d.page(home), `aria-label="Queues"`)
-	must(t, testkit.Await(t, showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now}), "a sample"))
+	must(t, testkit.Await(t, showToo(t, d.dashboard, d.Redis, store.Config{Queue: "banners", Clock: d.Clock.Now}), "a tick"))
 	expect(t, d.page(home+"models"), `<a href="/q/banners/">banners</a>`, `<a href="/q/bigtables/" aria-current="true">bigtables</a>`)
 	expect(t, d.page("/q/banners/"), "<h1>Overview</h1>", `<a href="/q/banners/" aria-current="true">`, `<a href="/q/bigtables/">`)
 	d.put(`"uid":"a"`)
@@ -214,17 +198,17 @@ func TestAQueueThatAnswersLaterIsShownToo(t *testing.T) {
 	}
 }
 
-// showToo shows one more queue until the test ends, and tells of each sample of it.
+// showToo shows one more queue until the test ends, and tells of each tick of it.
 func showToo(t *testing.T, d *Dashboard, client redis.UniversalClient, config store.Config) <-chan error {
 	t.Helper()
 	queue := testkit.Got(store.Open(t.Context(), &store.Clients{Read: client, Write: client, Block: client}, config))(t)
-	sampled := make(chan error, 1000)
+	ticked := make(chan error, 1000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		d.Show(ctx, queue, func() func(error) { return func(err error) { sampled <- err } })
+		d.Show(ctx, queue, func() func(error) { return func(err error) { ticked <- err } })
 	}()
 	t.Cleanup(func() { cancel(); <-ended })
-	return sampled
+	return ticked
 }

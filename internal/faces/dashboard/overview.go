@@ -94,11 +94,11 @@ func (o *overview) draw(ctx context.Context, req *request) error {
 		o.Periods = append(o.Periods, link{other.text, req.Link("", "period", other.name), other.name == p.name})
 	}
 	now := o.Stats.Sample()
-	samples, err := p.samples(ctx, req, now)
+	samples, err := req.queue.Report().Samples(ctx)
 	if err != nil {
 		return err
 	}
-	slots := p.fill(samples, o.Stats.At)
+	slots := p.fill(append(samples, now), now.At)
 	for i := range slots {
 		if slots[i].values[store.MetricStarts] < 0 {
 			o.Unknown++

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 )
 
@@ -13,11 +12,9 @@ func TestTheOverviewTellsWhatTheQueueHoldsWhyItFailsAndWhoLives(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		d := sit(t, server, nil)
 		d.put(`"uid":"a","refresh":"now","policy":{"timeout":"1h","retries":["1h"],"fresh_within":"2h"}`, `"uid":"b","rrule":"every day at 6 AM"`, `"uid":"c"`)
-		must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 		d.start()
 		d.answer("failure", "a", `"reason":"503 Service Unavailable"`, `"error_type":"http_503"`)
 		d.Clock.Turn(time.Minute)
-		must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 		page := d.page(home)
 		expect(t, page, "<h1>Overview</h1>", `sort=failing">1</a>`, "http_503: 503 Service Unavailable", `models?l=error%3D`,
 			"2 started in the last hour.", "0 succeeded, 1 failed, 0 timed out in the last hour.", `<th scope="row">poller</th><td class="number">1</td>`)
@@ -88,17 +85,4 @@ func TestTheOverviewMissesWhoIsMissedOnly(t *testing.T) {
 func TestTheOverviewOfAnEmptyQueueIsWhole(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	expect(t, d.page(home), "No model is failing.", `<a href="/q/bigtables/running">Processes</a>`, "No dispatcher is running.", "No poller is running.", "0 started in the last hour.", "59 columns are not known.")
-}
-
-func TestSamplesOfAnHourAreKept(t *testing.T) {
-	var s sampler
-	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	for i := range 200 {
-		s.add(store.Sample{At: start.Add(time.Duration(i) * time.Minute)})
-	}
-	all := s.all()
-	failIf(t, len(all) != 61 || !all[0].At.Equal(start.Add(139*time.Minute)), "expected those of the last hour, found %d from %s", len(all), all[0].At)
-	s.add(store.Sample{At: start})
-	all = s.all()
-	failIf(t, len(all) != 1, "expected only the sample behind a clock that was set back, found %d", len(all))
 }

@@ -1,8 +1,6 @@
 package dashboard
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -17,8 +15,7 @@ type period struct {
 	slots int
 }
 
-// periods begin with the one that is shown if nobody asks for another. Its samples are those of this process, the others are of the hours that
-// dispatchers note.
+// periods begin with the one that is shown if nobody asks for another.
 var periods = []period{
 	{"", "Hour", time.Minute, 60}, {"24h", "24 hours", time.Hour, 24},
 	{"7d", "7 days", 3 * time.Hour, 56}, {"90d", "90 days", 24 * time.Hour, 90},
@@ -31,17 +28,6 @@ func findPeriod(name string) (*period, error) {
 		}
 	}
 	return nil, document.Refuse("period", "24h, 7d, 90d or none", document.Found(name))
-}
-
-// samples are those of the period, the oldest first; the last is of now.
-func (p *period) samples(ctx context.Context, req *request, now store.Sample) (all []store.Sample, err error) {
-	if p.name == "" {
-		all = req.sampler.all()
-	} else if all, err = req.queue.Report().Hours(ctx); err != nil {
-		return nil, err
-	}
-	all = slices.DeleteFunc(all, func(one store.Sample) bool { return !one.At.Before(now.At) }) // read since
-	return append(all, now), nil
 }
 
 // slot is what was counted in a part of a period, and what was held: the most that waited, and else the last that is known; -1: it is not known.

@@ -98,7 +98,7 @@ func TestTheChartsOfDaysAreThoseThatDispatchersHaveNotedAndSurviveTheDashboard(t
 		d := sit(t, server, nil)
 		now := d.Clock.Now()
 		for day := range 91 {
-			at := now.AddDate(0, 0, -day).Format(time.DateOnly) + "T00"
+			at := now.AddDate(0, 0, -day).Format(time.DateOnly) + "T00:00"
 			must(t, d.Redis.HSet(t.Context(), d.Store.Keys.Hours, at, fmt.Sprintf("start=%d fresh=5", 100_000-1000*day)).Err())
 		}
 		d.Redis.HSet(t.Context(), d.Store.Keys.Stats, "start", 100_007)

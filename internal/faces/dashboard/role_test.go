@@ -20,7 +20,6 @@ func TestAViewerSeesAllPagesAndIsToldInWordsWhatRedisRefuses(t *testing.T) {
 	}
 	d.planned()
 	expect(t, d.page(home+"plan"), "Computed at")
-	must(t, takeSample(t.Context(), d.dashboard.sites.list[0]))
 	must(t, testkit.Only(d.queue.Report().Version(t.Context())))
 	users.ExpectNoRefusal(t)
 	for _, action := range []string{"run", "disable", "hold"} {

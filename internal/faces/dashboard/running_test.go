@@ -126,8 +126,9 @@ func TestHeartbeatsAloneSendNoPageAgain(t *testing.T) {
 	d := sit(t, testkit.Miniredis(t), nil)
 	d.take(pool1, 0)
 	fragments := func() string {
-		all := testkit.Got(d.dashboard.fragments(t.Context(), d.dashboard.sites.list[0], &runningPage, session{}, nil))(t)
-		return all[0].HTML
+		all := d.dashboard.fragments(t.Context(), d.dashboard.sites.list[0], &runningPage, session{}, nil)
+		must(t, all.err)
+		return all.fragments[0].HTML
 	}
 	before := fragment{HTML: fragments()}
 	d.Clock.Turn(model.LongestSilence / 2)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ type visitor struct {
 	browser    *http.Client
 	dispatcher *dispatcher.Dispatcher
 	poller     *poller.Poller
+	watching   sync.Once
 }
 
 // sit opens a dashboard of a queue whose clock is turned by hand, and with it that of sessions. change changes its settings; nil: nothing.
@@ -58,14 +60,19 @@ func sitAt(t *testing.T, q *fixture.Queue, name string, client redis.UniversalCl
 	d.dispatcher, errs[2] = dispatcher.New(q.Store, dispatcher.Config{Owner: "dispatcher-1", Tick: 50 * time.Millisecond, Clock: q.Clock.Now})
 	d.poller, errs[3] = poller.New(q.Store, poller.Config{Owner: "poller-1", Tick: 50 * time.Millisecond, Lease: time.Hour, Clock: q.Clock.Now})
 	must(t, errors.Join(errs[:]...))
-	d.server = httptest.NewServer(d.dashboard.Handler())
+	handler := d.dashboard.Handler()
+	d.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, home+"live/") {
+			d.watching.Do(func() { testkit.Run(t, d.watch) })
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	jar, _ := cookiejar.New(nil) // which never fails
 	d.browser = &http.Client{Jar: jar, Transport: &http.Transport{}}
 	t.Cleanup(func() {
 		d.browser.CloseIdleConnections()
 		close(d.dashboard.ending)
 		d.server.Close()
-		d.dashboard.streams.running.Wait()
 	})
 	return d
 }
