@@ -6,10 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
@@ -126,9 +123,6 @@ func untilEnough(err error) error {
 
 var errReplaced = errors.New("another Redis has taken over meanwhile, and models may have come twice: try again")
 
-// chunksAtOnce is how many chunks of models are read or visited at a time: while one is decoded and visited, Redis answers the next.
-const chunksAtOnce = 3
-
 // eachModel hands over all models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.Walk.
 func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
@@ -136,24 +130,14 @@ func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part 
 		if err != nil {
 			return err
 		}
-		work, walking := errgroup.WithContext(ctx)
-		work.SetLimit(chunksAtOnce)
-		var visiting sync.Mutex
-		walked := part.Report().Walk(walking, model.Selector{}, func(uids []string) error {
-			work.Go(func() error {
-				records, err := readRecords(walking, part, uids, payloads)
-				if err != nil {
-					return err
-				}
-				visiting.Lock()
-				defer visiting.Unlock()
-				return visit(part, records)
-			})
-			return nil
+		err = store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+			return part.Report().Walk(ctx, model.Selector{}, visit)
+		}, func(ctx context.Context, uids []string) (func() error, error) {
+			records, err := readRecords(ctx, part, uids, payloads)
+			return func() error { return visit(part, records) }, err
 		})
-		waited := work.Wait() // before anything is read of what took over
-		after, err := part.Report().Server(ctx)
-		if err = cmp.Or(waited, walked, err); err == nil && after["run_id"] != before["run_id"] {
+		after, failed := part.Report().Server(ctx)
+		if err = cmp.Or(err, failed); err == nil && after["run_id"] != before["run_id"] {
 			err = errReplaced
 		}
 		return err

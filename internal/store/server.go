@@ -1,14 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 )
 
 // Server is what Redis tells of itself: the fields of INFO.
@@ -233,6 +236,32 @@ func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 			return nil
 		}
 	}
+}
+
+// chunksAtOnce is how many chunks of a walk are read or visited at a time: while one is visited, Redis answers the next.
+const chunksAtOnce = 3
+
+// ReadAhead reads the chunks of a walk side by side, in no order, and visits one at a time: read returns how. It ends early with the first error, and
+// then nothing is read any more.
+func ReadAhead(
+	ctx context.Context, walk func(context.Context, func(chunk []string) error) error, read func(context.Context, []string) (visit func() error, err error),
+) error {
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(chunksAtOnce)
+	var visiting sync.Mutex
+	walked := walk(ctx, func(chunk []string) error {
+		work.Go(func() error {
+			visit, err := read(ctx, chunk)
+			if err != nil {
+				return err
+			}
+			visiting.Lock()
+			defer visiting.Unlock()
+			return visit()
+		})
+		return nil
+	})
+	return cmp.Or(work.Wait(), walked)
 }
 
 // eachField hands over the fields of a hash with their values, in no order. One may come twice.

@@ -97,5 +97,5 @@ func (c *checker) bulkSet(ctx context.Context) error {
 			return err
 		})
 	})
-	return c.in.EachMember(ctx, key, func(ids []string) error { return listed(ctx, ids) })
+	return c.in.EachMember(ctx, key, true, func(ids []string) error { return listed(ctx, ids) })
 }

@@ -206,6 +206,7 @@ func (q *busy) controlFlow(ctx context.Context) {
 // Redis at once at most, which is what others have to wait for.
 type heapHook struct {
 	passing
+	mu        sync.Mutex // guards the rest
 	pipelines int
 	bytes     uint64
 	widest    int // commands of a pipeline, which may be a transaction
@@ -221,6 +222,8 @@ func (h *heapHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (h *heapHook) measure(command redis.Cmder) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	elements := 0
 	switch c := command.(type) {
 	case *redis.ScanCmd:
@@ -244,12 +247,13 @@ func (h *heapHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		err := next(ctx, commands)
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		h.pipelines++
-		h.widest = max(h.widest, len(commands))
 		for _, command := range commands {
 			h.measure(command)
 		}
-		h.bytes = max(h.bytes, stats.HeapAlloc)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.pipelines++
+		h.widest, h.bytes = max(h.widest, len(commands)), max(h.bytes, stats.HeapAlloc)
 		return err
 	}
 }

@@ -37,7 +37,6 @@ type checker struct {
 	servers map[string]bool // that were checked already, by their run_id
 	now     time.Time       // of the queue, when the run began
 
-	timeSets  []timeSet           // of the part
 	wrongType map[string]bool     // keys of a wrong type
 	refused   string              // what Redis has answered to a repair; empty: it takes all
 	stored    map[string]bool     // names of the stored policies
@@ -57,7 +56,7 @@ func newChecker(store *store.Store, options Options) *checker {
 	}
 	return &checker{
 		store: store, in: inspect.Of(store), options: options, report: &Report{Counts: make(map[string]Count)}, servers: make(map[string]bool),
-		timeSets: timeSets(&store.Keys), wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
+		wrongType: make(map[string]bool), stored: make(map[string]bool), used: make(map[string]usage),
 		closedBy: make(map[string][]string), failing: make(map[string]int64),
 	}
 }
@@ -162,31 +161,42 @@ func (c *checker) walk(ctx context.Context) error {
 		want  string
 		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
 	}{
-		{k.Payload, "string", c.orphans(payloadOrphan)}, {k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
+		{k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
 		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
 	}
-	return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", func(keys []string) error { // one may come twice
+	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
+	}, func(ctx context.Context, keys []string) (check func() error, err error) {
 		keys = slices.DeleteFunc(keys, func(key string) bool { return key == k.ClaimedCommands }) // no poller owns these
-		named := func(key func(name string) string) (names []string) {
-			prefix := key("")
-			for _, found := range keys {
-				if name, is := strings.CutPrefix(found, prefix); is {
-					names = append(names, name)
+		models, err := c.models(ctx, named(keys, k.Model))
+		if err != nil {
+			return nil, err
+		}
+		payloads, err := c.in.WithoutModel(ctx, named(keys, k.Payload)) // the others were read with their models
+		return func() error {
+			err := models()
+			if err == nil {
+				err = c.typed(k.Payload, "string", c.orphans(payloadOrphan))(ctx, payloads)
+			}
+			for _, one := range checks {
+				if names := named(keys, one.key); err == nil && len(names) > 0 {
+					err = c.typed(one.key, one.want, one.check)(ctx, names)
 				}
 			}
-			return names
-		}
-		var err error
-		if uids := named(k.Model); len(uids) > 0 {
-			err = c.models(ctx, uids)
-		}
-		for _, one := range checks {
-			if names := named(one.key); err == nil && len(names) > 0 {
-				err = c.typed(one.key, one.want, one.check)(ctx, names)
-			}
-		}
-		return err
+			return err
+		}, err
 	})
+}
+
+// named are the names in those keys that have one in this way.
+func named(keys []string, key func(name string) string) (names []string) {
+	prefix := key("")
+	for _, found := range keys {
+		if name, is := strings.CutPrefix(found, prefix); is {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -96,6 +96,7 @@ func TestARedisThatRefusesARepairIsNamedAndTheDoctorGoesOn(t *testing.T) {
 func TestARedisThatIsLostWhileKeysAreLookedAtIsNoFindingAboutThem(t *testing.T) {
 	q := &queue{fixture.New(t, testkit.Miniredis(t)), t}
 	q.prepare()
+	q.ok(q.Redis.RPush(t.Context(), q.Store.Keys.History("idle"), "{}").Err())
 	asked := 0
 	q.Intercept(testkit.Hook(func(_ context.Context, commands []redis.Cmder, next func() error) error {
 		if commands[0].Name() == "type" {

@@ -21,7 +21,7 @@ func (c *checker) fingerprints(_ context.Context, ids []string) error {
 // errorCounts checks that as many models are counted for each fingerprint as are failing by it. What the walk has seen of models that changed
 // meanwhile is doubtful: it is counted again, exactly.
 func (c *checker) errorCounts(ctx context.Context) error {
-	if err := c.in.EachMember(ctx, c.store.Keys.Errors, func(ids []string) error { return c.fingerprints(ctx, ids) }); err != nil {
+	if err := c.in.EachMember(ctx, c.store.Keys.Errors, true, func(ids []string) error { return c.fingerprints(ctx, ids) }); err != nil {
 		return err
 	}
 	before, err := c.in.ErrorCounts(ctx, slices.Sorted(maps.Keys(c.failing)))

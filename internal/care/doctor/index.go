@@ -72,24 +72,21 @@ func (c *checker) typed(key func(name string) string, want string, check func(co
 
 // members checks that each member of an index is a model that says that it stands there.
 func (c *checker) members(ctx context.Context, index store.Index) error {
-	return c.in.EachUID(ctx, index, func(uids []string) error {
-		misplaced, err := c.in.Orphans(ctx, index, uids)
-		if err != nil || len(misplaced) == 0 {
-			return err
+	key := c.store.Keys.Index(index)
+	check := func(m *inspect.Inspection) []Finding {
+		stands := m.Stands(index)
+		switch {
+		case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
+			return nil
+		case !m.Record.Exists:
+			return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
+		default:
+			f := indexWrong(index.Kind).at(m.Record.UID, "it stands there")
+			f.Want = "not in " + key
+			return []Finding{f}
 		}
-		check := func(m *inspect.Inspection) []Finding {
-			stands, key := m.Stands(index), c.store.Keys.Index(index)
-			switch {
-			case stands.Says || !stands.Is.In || m.Record.Broken || m.Field != "":
-				return nil
-			case !m.Record.Exists:
-				return []Finding{indexOrphan.at(m.Record.UID, "none, but a place in "+key)}
-			default:
-				f := indexWrong(index.Kind).at(m.Record.UID, "it stands there")
-				f.Want = "not in " + key
-				return []Finding{f}
-			}
-		}
-		return c.reread(ctx, misplaced, check, index)
-	})
+	}
+	return c.eachPicked(ctx, key, index.Scored(), func(ctx context.Context, uids []string) ([]string, error) {
+		return c.in.Orphans(ctx, index, uids)
+	}, func(ctx context.Context, misplaced []string) error { return c.reread(ctx, misplaced, check, index) })
 }

@@ -12,22 +12,31 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-// models checks models: all at once, and again those that look broken.
-func (c *checker) models(ctx context.Context, uids []string) error {
+// models reads models all at once; check reads those again that look broken.
+func (c *checker) models(ctx context.Context, uids []string) (check func() error, err error) {
 	models, err := c.in.Inspect(ctx, uids)
-	if err != nil {
-		return err
-	}
-	var suspicious []string
+	var suspicious, payloads []string
+	var healthy []*inspect.Inspection
 	for _, m := range models {
+		if m.PayloadBroken != "" {
+			payloads = append(payloads, m.Record.UID)
+		}
 		if m.Record.Broken || len(c.model(m)) > 0 {
 			suspicious = append(suspicious, m.Record.UID)
 		} else if m.Record.Exists {
-			c.use(m)
+			healthy = append(healthy, m)
 		}
 	}
-	c.report.Models += len(uids)
-	return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
+	return func() error {
+		for _, m := range healthy {
+			c.use(m)
+		}
+		c.report.Models += len(uids)
+		if err := c.typed(c.store.Keys.Payload, "string", nil)(ctx, payloads); err != nil {
+			return err
+		}
+		return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
+	}, err
 }
 
 // use notes which policy a model uses, and by which fingerprint it is failing.
@@ -62,12 +71,11 @@ func (c *checker) model(m *inspect.Inspection) (findings []Finding) {
 	if m.Schedule != "" {
 		note(modelSchedule, m.Schedule)
 	}
-	var object map[string]json.RawMessage
 	switch {
 	case m.PayloadBroken != "": // it is told of as a key
 	case !m.Payload:
 		note(payloadMissing, "none: workers get only the uid")
-	case json.Unmarshal([]byte(m.Record.Payload), &object) != nil || object == nil:
+	case !json.Valid([]byte(m.Record.Payload)) || !strings.HasPrefix(strings.TrimSpace(m.Record.Payload), "{"):
 		note(payloadObject, document.Found(m.Record.Payload))
 	}
 	if m.RevBroken() {
@@ -104,8 +112,8 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 	if len(findings) > 0 {
 		return findings // a state that makes no sense says nothing about the sets
 	}
-	for _, set := range c.timeSets {
-		findings = append(findings, set.check(m)...)
+	for i, set := range timeSets {
+		findings = append(findings, set.check(m, m.Sets[i])...)
 	}
 	for _, s := range m.Indexes {
 		if !s.Says || s.Is.Unknown || s.Is.In && (s.At.IsZero() || s.Is.At(s.At)) {
@@ -120,7 +128,7 @@ func (c *checker) state(m *inspect.Inspection) (findings []Finding) {
 		}
 		findings = append(findings, indexWrong(s.Kind).wanting(where).at(uid, found))
 	}
-	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Sets[c.store.Keys.Due].In {
+	if s.Disabled || s.Running() || !s.RefreshAt.IsZero() || m.Schedule != "" || m.PolicyMissing || m.Sets[0].In { // of due
 		return findings
 	}
 	if planned := m.Record.Planned(c.now); !planned.IsZero() { // nothing will ever start it, although its schedule goes on

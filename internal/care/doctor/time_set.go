@@ -12,28 +12,26 @@ import (
 
 // timeSet is a sorted set of models by a time that their state tells.
 type timeSet struct {
-	name, field string // field: of the model
-	key         string
+	name, field string                         // field: of the model
 	at          func(m *model.State) time.Time // at which it should stand there; zero: not at all
 }
 
-func timeSets(k *store.Keys) []timeSet {
-	return []timeSet{
-		{"due", "refresh_at", k.Due, func(m *model.State) time.Time { return m.Scores().Due }},
-		{"urgent", "refresh_at", k.Urgent, func(m *model.State) time.Time { return m.Scores().Urgent }},
-		{"running", "deadline_at", k.Running, func(m *model.State) time.Time { return m.DeadlineAt }},
-		{"stale_at", "stale_at", k.StaleAt, func(m *model.State) time.Time { return m.Scores().StaleAt }},
-		{"late", "stale_at", k.Late, func(m *model.State) time.Time { return m.Scores().Late }},
-		{"stale", "stale_at", k.Stale, func(m *model.State) time.Time { return m.Scores().Stale }},
-	}
+// timeSets are those of inspect.Part.TimeSets, in their order.
+var timeSets = []timeSet{
+	{"due", "refresh_at", func(m *model.State) time.Time { return m.Scores().Due }},
+	{"urgent", "refresh_at", func(m *model.State) time.Time { return m.Scores().Urgent }},
+	{"running", "deadline_at", func(m *model.State) time.Time { return m.DeadlineAt }},
+	{"stale_at", "stale_at", func(m *model.State) time.Time { return m.Scores().StaleAt }},
+	{"late", "stale_at", func(m *model.State) time.Time { return m.Scores().Late }},
+	{"stale", "stale_at", func(m *model.State) time.Time { return m.Scores().Stale }},
 }
 
 func (s timeSet) orphan() kind {
 	return kind{strings.ReplaceAll(s.name, "_", "-") + "-orphan", Error, "a model for it", repairOrphan}
 }
 
-func (s timeSet) check(m *inspect.Inspection) []Finding {
-	is, at := m.Sets[s.key], s.at(&m.Record.State)
+func (s timeSet) check(m *inspect.Inspection, is inspect.Membership) []Finding {
+	at := s.at(&m.Record.State)
 	if is.Unknown || at.IsZero() && !is.In || !at.IsZero() && is.At(at) {
 		return nil
 	}
@@ -50,16 +48,27 @@ func (s timeSet) check(m *inspect.Inspection) []Finding {
 
 // sets checks that a model exists for each member of the time sets. The check of a model tells whether it stands where it should.
 func (c *checker) sets(ctx context.Context) error {
-	for _, set := range c.timeSets {
-		check := c.orphans(set.orphan())
-		if c.wrongType[set.key] {
+	for i, key := range c.in.TimeSets() {
+		if c.wrongType[key] {
 			continue
 		}
-		if err := c.in.EachMember(ctx, set.key, func(uids []string) error { return check(ctx, uids) }); err != nil {
+		if err := c.eachPicked(ctx, key, true, c.in.WithoutModel, c.orphans(timeSets[i].orphan())); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// eachPicked checks those members of a set, sorted or not, that are picked.
+func (c *checker) eachPicked(
+	ctx context.Context, key string, sorted bool, pick func(context.Context, []string) ([]string, error), check func(context.Context, []string) error,
+) error {
+	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
+		return c.in.EachMember(ctx, key, sorted, visit)
+	}, func(ctx context.Context, uids []string) (func() error, error) {
+		picked, err := pick(ctx, uids)
+		return func() error { return check(ctx, picked) }, err
+	})
 }
 
 // orphans returns a check of uids of which the walk came by a part: one without a model is an orphan.
@@ -78,8 +87,8 @@ func (c *checker) orphans(part kind) func(context.Context, []string) error {
 			}
 			note(payloadOrphan, m.Payload, "a payload") // in the order of the walk
 			note(historyOrphan, m.History, "a history")
-			for _, set := range c.timeSets {
-				note(set.orphan(), m.Sets[set.key].In, "a place in the "+set.name+" set")
+			for i, set := range timeSets {
+				note(set.orphan(), m.Sets[i].In, "a place in the "+set.name+" set")
 			}
 			if len(findings) > 0 && findings[0].Code != part.code {
 				return nil

@@ -23,7 +23,7 @@ type Inspection struct {
 	// Schedule says what of schedule and retry window cannot be read; empty: all can.
 	Schedule string
 
-	Sets map[string]Membership // its places in the sets of models by a time, by their keys
+	Sets [6]Membership // its places in the sets of models by a time, see TimeSets
 	// Indexes are its places in the indexes in which it says that it stands, and in the one that was asked for.
 	Indexes []IndexMembership
 	// Payload says whether there is a payload; PayloadBroken why it cannot be read.
@@ -42,22 +42,21 @@ type Membership struct {
 // At reports whether the uid stands in the set with exactly this time.
 func (s Membership) At(at time.Time) bool { return s.In && s.Score == float64(at.UnixMilli()) }
 
-// Inspect reads models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read again with
-// InspectAtomically.
+// TimeSets are the keys of the sets of models by a time, in the order of Inspection.Sets.
+func (s Part) TimeSets() []string {
+	k := &s.Keys
+	return []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
+}
+
+// Inspect reads at most store.ScanCount models in one pipeline. A model that changes meanwhile may look torn: what is suspicious is to be read
+// again with InspectAtomically.
 func (s Part) Inspect(ctx context.Context, uids []string) ([]*Inspection, error) {
-	all := make([]*Inspection, 0, len(uids))
-	for chunk := range slices.Chunk(uids, pipelineBatch) {
-		inspections, err := s.inspect(ctx, chunk, s.Clients.Read.Pipeline(), nil)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, inspections...)
+	all, err := s.inspect(ctx, uids, s.Clients.Read.Pipeline(), nil)
+	if err != nil {
+		return nil, err
 	}
 	return all, s.readIndexes(ctx, all)
 }
-
-// pipelineBatch is how many models are read in one pipeline.
-const pipelineBatch = 100
 
 // InspectAtomically reads models, each at one instant, and whether they stand in some indexes beside those that they name.
 func (s Part) InspectAtomically(ctx context.Context, uids []string, beside ...store.Index) ([]*Inspection, error) {
@@ -92,16 +91,14 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	for i, uid := range uids {
 		reads[i] = s.sendInspection(ctx, uid, pipe, asked)
 	}
-	k := &s.Keys
-	sets := []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale}
-	scores := store.SendEach(sets, func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, uids...) })
+	scores := store.SendEach(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, uids...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
 	for i, read := range reads {
 		inspections[i] = read()
-		for at, key := range sets {
-			inspections[i].Sets[key] = readMembership(scores[at], i)
+		for at := range scores {
+			inspections[i].Sets[at] = readMembership(scores[at], i)
 		}
 	}
 	return inspections, s.resolveInspections(ctx, inspections)
@@ -109,7 +106,7 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 
 // sendInspection asks for all of a model; read makes an inspection of the replies.
 func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipeliner, asked map[string][]store.Index) (read func() *Inspection) {
-	k, m := &s.Keys, &Inspection{Sets: map[string]Membership{}}
+	k, m := &s.Keys, new(Inspection)
 	hash, payload := pipe.HGetAll(ctx, k.Model(uid)), pipe.Get(ctx, k.Payload(uid))
 	var history *redis.IntCmd
 	if asked != nil {
