@@ -6,6 +6,7 @@ import (
 
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // StartOrSkip decides what a due model does at now: it starts an attempt under a new uid, or it gives up, or it skips a planned refresh
@@ -48,7 +49,7 @@ func (m *Model) skip(now time.Time) (decision Decision, skips bool) {
 		return decision, false
 	}
 	decision = Decision{Event: EventSkipped, Next: m.State}
-	decision.Next.wait(next, TriggerPlanned, WhySkipped+shortDuration(now.Sub(at).Truncate(time.Second))+": waits for planned")
+	decision.Next.wait(next, TriggerPlanned, WhySkipped+words.Roughly(now.Sub(at).Truncate(time.Second))+": waits for planned")
 	m.boundWait(&decision.Next, now)
 	return decision, true
 }

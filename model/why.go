@@ -58,11 +58,11 @@ const (
 // long one it leaves out what says least.
 func (w why) behind(condition string) string {
 	if w.held > 0 {
-		return addFitting(condition+"queue circuit open: retry after "+shortDuration(w.held.Round(time.Second)), ", not disabled")
+		return addFitting(condition+"queue circuit open: retry after "+words.Roughly(w.held.Round(time.Second)), ", not disabled")
 	}
 	retry, after, moved := "retry "+strconv.Itoa(w.k), " at once", ""
 	if w.jitter != 0 {
-		after = " after about " + shortDuration(max((w.delay+w.jitter).Round(time.Second), time.Second))
+		after = " after about " + words.Roughly(max((w.delay+w.jitter).Round(time.Second), time.Second))
 	} else if w.delay > 0 {
 		after = afterText(w.delay)
 	}
@@ -153,24 +153,11 @@ func afterText(delay time.Duration) string {
 	if delay == 0 {
 		return " at once"
 	}
-	return " after " + shortDuration(delay)
-}
-
-// shortDuration leaves out what is little beside the rest.
-func shortDuration(d time.Duration) string {
-	switch {
-	case d >= 24*time.Hour:
-		d = d.Truncate(time.Hour)
-	case d >= time.Hour:
-		d = d.Truncate(time.Minute)
-	case d >= time.Minute:
-		d = d.Truncate(time.Second)
-	}
-	return document.FormatDuration(d)
+	return " after " + words.Roughly(delay)
 }
 
 func noSuccessText(window time.Duration) string {
-	return "no success for " + shortDuration(window)
+	return "no success for " + words.Roughly(window)
 }
 
 func givesUpText(window time.Duration) string {

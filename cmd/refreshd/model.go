@@ -158,7 +158,7 @@ func modelPairs(m *operate.Model) [][2]any {
 		if at.IsZero() {
 			return ""
 		}
-		text := model.FormatTime(at) + "  " + distance(at, s.Now)
+		text := model.FormatTime(at) + "  " + words.Distance(at, s.Now)
 		if zone, err := time.LoadLocation(r.Zone()); err == nil && r.Zone() != "" {
 			text += ", " + at.In(zone).Format("Mon 15:04 MST")
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/chart"
 	"github.com/refreshd/refreshd/internal/operate"
 	"github.com/refreshd/refreshd/model/document"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 const (
@@ -145,5 +144,3 @@ func (a *app) newTable(header ...any) print.Table { return print.NewTable(a.stdo
 
 // plain makes a text that may come from outside safe to show on a terminal.
 func plain(text string) string { return document.OneLine(text) }
-
-var distance, roughly = words.Distance, words.Roughly

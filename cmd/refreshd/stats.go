@@ -74,7 +74,7 @@ func processText(members []operate.Process, parts int) string {
 	}
 	living, served, names := 0, map[string]bool{}, make([]string, 0, maxNames)
 	for _, m := range members {
-		age := roughly(time.Duration(m.AgeMS)*time.Millisecond) + " ago"
+		age := words.Roughly(time.Duration(m.AgeMS/1000)*time.Second) + " ago"
 		if m.Lives {
 			living, served[m.Part] = living+1, true
 		} else {

@@ -43,7 +43,6 @@ const maxWorst = 10
 // survey is what is found out about the freshness of the models of a queue.
 type survey struct {
 	*FreshnessRequest
-	queue  *store.Queue
 	now    time.Time
 	counts store.FreshnessCounts
 	worst  []Stale
@@ -62,16 +61,18 @@ func (o Operator) Freshness(ctx context.Context, r FreshnessRequest) (Freshness,
 	if err != nil {
 		return Freshness{}, err
 	}
-	s := survey{FreshnessRequest: &r, queue: o.Queue, now: now, counts: store.FreshnessCounts{}}
-	if r.picks.All() && !r.Histogram {
-		err = o.Queue.Each(func(part *store.Store) error { return s.index(ctx, part) })
-	} else {
-		err = s.walk(ctx)
+	s := survey{FreshnessRequest: &r, now: now, counts: store.FreshnessCounts{}}
+	look := s.index
+	if !r.picks.All() || r.Histogram {
+		s.ages = newHistogram()
+		look = s.walk
 	}
-	if err != nil {
+	if err := o.Queue.Each(func(part *store.Store) error { return look(ctx, part) }); err != nil {
 		return Freshness{}, err
 	}
-	s.keepWorst()
+	if err := s.explain(ctx, o.Queue); err != nil {
+		return Freshness{}, err
+	}
 	found := Freshness{At: s.now, Selector: r.picks.String(), FreshnessShare: newFreshnessShare(s.counts), Worst: s.worst}
 	if s.ages != nil {
 		found.Histogram = &s.ages
@@ -88,84 +89,58 @@ func (s *survey) index(ctx context.Context, part *store.Store) error {
 		s.counts[freshness] += count
 	}
 	stale, err := part.Report().LongestStale(ctx, 0, maxWorst)
-	if err != nil || len(stale) == 0 {
-		return err
+	for _, one := range stale {
+		s.note(one.UID, one.Since)
 	}
-	uids := make([]string, len(stale))
-	for i, one := range stale {
-		uids[i] = one.UID
-	}
-	found, err := explain.ReadModels(ctx, part, uids)
-	if err != nil {
-		return err
-	}
-	for _, one := range found {
-		s.note(one)
-	}
-	return s.explain(ctx, part, found)
+	return err
 }
 
-func (s *survey) walk(ctx context.Context) error {
-	s.ages = newHistogram()
-	for _, part := range s.queue.Parts {
-		err := part.Report().EachSelected(ctx, s.picks, func(uids []string) error {
-			found, err := explain.ReadModels(ctx, part, uids)
-			if err != nil {
-				return err
-			}
-			found = slices.DeleteFunc(explain.PickFrom(found, s.picks), func(one explain.Shown) bool { return !one.Record.Watched() })
-			for _, one := range found {
-				s.counts[one.Record.Freshness]++
-				countAge(s.ages, &one.Record.Model, s.now)
-				s.note(one)
-			}
-			s.keepWorst()
-			return s.explain(ctx, part, found)
-		})
-		if err != nil {
-			return s.queue.PartError(part, err)
+func (s *survey) walk(ctx context.Context, part *store.Store) error {
+	return part.Report().EachPicked(ctx, s.picks, func(r *store.Record) error {
+		if r.Watched() {
+			s.counts[r.Freshness]++
+			countAge(s.ages, &r.Model, s.now)
+			s.note(r.UID, r.Scores().Stale)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func (s *survey) note(one explain.Shown) {
-	since := one.Record.Scores().Stale
+// note keeps a model that is stale for longer than others.
+func (s *survey) note(uid string, since time.Time) {
 	if since.IsZero() {
 		return
 	}
-	s.worst = append(s.worst, Stale{
-		UID: one.Record.UID, Since: since, For: words.Roughly(s.now.Sub(since)), LastSuccessAt: one.Record.LastSuccessAt,
-	})
+	s.worst = append(s.worst, Stale{UID: uid, Since: since, For: words.Roughly(s.now.Sub(since).Truncate(time.Second))})
+	slices.SortStableFunc(s.worst, func(a, b Stale) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID)) })
+	s.worst = s.worst[:min(len(s.worst), maxWorst)]
 }
 
-func (s *survey) explain(ctx context.Context, part *store.Store, found []explain.Shown) error {
-	found = slices.DeleteFunc(found, func(one explain.Shown) bool {
-		return !slices.ContainsFunc(s.worst, func(v Stale) bool { return v.UID == one.Record.UID })
-	})
-	if err := explain.ReadReasons(ctx, part, found); err != nil {
-		return err
-	}
-	for _, one := range found {
-		why := string(one.Status)
-		switch {
-		case one.Record.Parked():
-			why += ": " + one.Because
-		case one.Reason != "":
-			why += ": " + one.Reason
+// explain says why the worst ones are stale, and leaves out those that are gone.
+func (s *survey) explain(ctx context.Context, queue *store.Queue) error {
+	noted := s.worst
+	s.worst = nil
+	for _, one := range noted {
+		part := queue.Of(one.UID)
+		found, err := explain.ReadModels(ctx, part, []string{one.UID})
+		if err == nil {
+			err = explain.ReadReasons(ctx, part, found)
 		}
-		for i := range s.worst {
-			if s.worst[i].UID == one.Record.UID {
-				s.worst[i].Why = why
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			one.LastSuccessAt, one.Why = m.Record.LastSuccessAt, string(m.Status)
+			switch {
+			case m.Record.Parked():
+				one.Why += ": " + m.Because
+			case m.Reason != "":
+				one.Why += ": " + m.Reason
 			}
+			s.worst = append(s.worst, one)
 		}
 	}
 	return nil
-}
-
-func (s *survey) keepWorst() {
-	slices.SortStableFunc(s.worst, func(a, b Stale) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.UID, b.UID)) })
-	s.worst = s.worst[:min(len(s.worst), maxWorst)]
 }
 
 // pastFreshness is what dispatchers noted last by then.

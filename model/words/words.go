@@ -4,7 +4,6 @@ package words
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -132,32 +131,23 @@ func Distance(at, now time.Time) string {
 	case away.Abs() < time.Second:
 		return "now"
 	case away < 0:
-		return Roughly(-away) + " ago"
+		return Roughly(-away.Truncate(time.Second)) + " ago"
 	default:
-		return "in " + Roughly(away)
+		return "in " + Roughly(away.Truncate(time.Second))
 	}
 }
 
-// Roughly renders a length of time by its two largest units.
+// Roughly renders a length of time without what is little beside the rest.
 func Roughly(length time.Duration) string {
-	units := []struct {
-		name string
-		size time.Duration
-	}{{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}}
-	text := ""
-	for _, unit := range units {
-		count := length / unit.size
-		length %= unit.size
-		switch {
-		case text != "" && count > 0:
-			return fmt.Sprintf("%s %d%s", text, count, unit.name)
-		case text != "":
-			return text
-		case count > 0:
-			text = fmt.Sprintf("%d%s", count, unit.name)
-		}
+	switch {
+	case length >= 24*time.Hour:
+		length = length.Truncate(time.Hour)
+	case length >= time.Hour:
+		length = length.Truncate(time.Minute)
+	case length >= time.Minute:
+		length = length.Truncate(time.Second)
 	}
-	return cmp.Or(text, "0s")
+	return document.FormatDuration(length)
 }
 
 // DurationPattern matches, in a regular expression that ignores case, what ParseDuration may read.

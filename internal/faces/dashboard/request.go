@@ -70,7 +70,8 @@ func clock(at time.Time, zone *time.Location) string {
 // distance is how far away an instant is, coarsely. The browser goes on to tell it, see page.js.
 func distance(at, now time.Time) string {
 	away := at.Sub(now)
-	length, _, _ := strings.Cut(words.Roughly(away.Abs()), " ")
+	length := words.Roughly(away.Abs())
+	length = length[:strings.IndexAny(length, "wdhms")+1]
 	switch {
 	case away.Abs() < time.Minute && away <= 0:
 		return "just now"

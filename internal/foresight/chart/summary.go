@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -87,7 +86,7 @@ func (s Summary) pairs() [][2]string {
 		giveUp, ended = "not within "+count, "cut off after "+count
 	}
 	if s.TimeToGiveUp != nil {
-		giveUp = rounded(*s.TimeToGiveUp)
+		giveUp = words.Roughly(*s.TimeToGiveUp)
 	}
 	return [][2]string{
 		{"attempts", strconv.Itoa(s.Attempts)},
@@ -97,7 +96,7 @@ func (s Summary) pairs() [][2]string {
 		{"timeouts", strconv.Itoa(s.Timeouts)},
 		{"retries", strconv.Itoa(s.Retries)},
 		{"retries that helped", fmt.Sprintf("%d of %d", s.RetriesThatHelped, s.Retries)},
-		{"worst staleness", rounded(s.WorstStaleness)},
+		{"worst staleness", words.Roughly(s.WorstStaleness)},
 		{"time to give up", giveUp},
 		{"ended", ended},
 	}
@@ -112,23 +111,12 @@ func (r *run) digest() string {
 	if sum.Retries > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s helped", sum.RetriesThatHelped, words.Count(sum.Retries, "retry", "retries")))
 	}
-	parts = append(parts, "worst staleness "+rounded(sum.WorstStaleness))
+	parts = append(parts, "worst staleness "+words.Roughly(sum.WorstStaleness))
 	if sum.TimeToGiveUp != nil {
-		parts = append(parts, "gave up after "+rounded(*sum.TimeToGiveUp))
+		parts = append(parts, "gave up after "+words.Roughly(*sum.TimeToGiveUp))
 	}
 	if sum.CutOff {
 		parts = append(parts, "cut off")
 	}
 	return strings.Join(append(parts, r.Location.String()), "  ·  ")
-}
-
-// rounded leaves out what does not matter: milliseconds of minutes, seconds of days.
-func rounded(d time.Duration) string {
-	switch {
-	case d.Abs() >= oneDay:
-		d = d.Truncate(time.Minute)
-	case d.Abs() >= time.Minute:
-		d = d.Truncate(time.Second)
-	}
-	return document.FormatDuration(d)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // The measures of a picture. README pages are about 880 pixels wide.
@@ -75,7 +76,7 @@ func (p *picture) bar(a *attempt, ax axis, y, left, right, edge px) {
 	if a.running() {
 		hint += ", running"
 	} else {
-		hint += " for " + rounded(a.end.At.Sub(a.begin.At)) + ", " + sentence(string(a.end.Kind), a.end.Reason)
+		hint += " for " + words.Roughly(a.end.At.Sub(a.begin.At)) + ", " + sentence(string(a.end.Kind), a.end.Reason)
 		if a.end.Why != "" {
 			hint += ", then " + a.end.Why
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/rivo/uniseg"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // Table writes the charts for people, each with its title, and their summaries side by side below them.
@@ -34,7 +35,7 @@ func (r *run) writeTable(text *strings.Builder) {
 		at := event.At.In(r.Location)
 		day, since, no := at.Format("Mon 2006-01-02"), "", ""
 		if !before.IsZero() {
-			since = "+" + rounded(at.Sub(before))
+			since = "+" + words.Roughly(at.Sub(before))
 			if before.Format(time.DateOnly) == at.Format(time.DateOnly) {
 				day = ""
 			}

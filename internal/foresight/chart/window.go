@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/refreshd/refreshd/model/words"
 )
 
 // scheme is how a run of many attempts is cut into rows of one length.
@@ -95,6 +97,6 @@ func (s scheme) gap(from, to time.Time) []window {
 	case s.length == oneDay:
 		return []window{{words: fmt.Sprintf("%d days without an event", n)}}
 	default:
-		return []window{{words: rounded(time.Duration(n)*s.length) + " without an event"}}
+		return []window{{words: words.Roughly(time.Duration(n)*s.length) + " without an event"}}
 	}
 }
