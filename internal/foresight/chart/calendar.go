@@ -16,11 +16,6 @@ type calendar struct {
 	scheme scheme
 }
 
-type box struct {
-	*attempt
-	left, right px
-}
-
 func (p *picture) calendar(r *run, s scheme) {
 	c := calendar{picture: p, run: r, scheme: s}
 	windows := windowsOf(r, s)
@@ -57,83 +52,44 @@ func (c *calendar) row(ax axis) {
 			drawn = x
 		}
 	}
-	boxes, free := c.boxes(ax)
-	for i := range boxes {
-		c.wait(ax, boxes, i)
-	}
-	ends := map[string]int{}
-	for i, b := range boxes {
-		edge := calendarRight
-		if i+1 < len(boxes) {
-			edge = boxes[i+1].left
-		}
-		c.bar(b.attempt, ax, c.y+(calendarHeight-barHeight)/2, b.left, b.right, edge)
-		if ax.holds(b.end.At) {
-			ends[b.end.Kind.look().words]++
-		}
-	}
-	c.marks(ax, free)
-	if n := ends["good"]; n > 0 {
-		c.text("good", anchorEnd, pictureWidth-60, c.y+15, strconv.Itoa(n))
-	}
-	if n := ends["bad"]; n > 0 {
-		c.text("bad", anchorEnd, pictureWidth-margin, c.y+15, strconv.Itoa(n))
-	}
-}
-
-// boxes places the attempts that run in a row. Short bars are moved apart, to be seen; free is where the last one ends.
-func (c *calendar) boxes(ax axis) (boxes []box, free px) {
-	free = calendarLeft
+	free, ends := calendarLeft, map[string]int{}
 	for _, a := range c.attempts {
 		if !a.begin.At.Before(ax.to) || a.begin.At.Before(ax.from) && !a.until(ax.to).After(ax.from) {
 			continue
 		}
+		// Short bars are moved apart, to be seen.
 		left := min(max(ax.x(a.begin.At), free), calendarRight-calendarMin)
 		right := max(left+calendarMin, ax.x(a.until(ax.to)))
-		free = right + 1
-		boxes = append(boxes, box{a, left, right})
+		next, middle := calendarRight, c.y+calendarHeight/2
+		if again := a.end.RefreshAt; !again.IsZero() {
+			next = max(right, ax.x(again))
+			if a.end.Kind != Success && a.end.At.Before(ax.to) {
+				c.line("wait", right, middle, next, middle)
+			}
+		}
+		c.bar(a, ax, middle-barHeight/2, left, right, next)
+		if free = right + 1; ax.holds(a.end.At) {
+			ends[a.end.Kind.look().words]++
+		}
 	}
-	return boxes, free
-}
-
-// wait draws the time between a failed attempt and the next one, with the reason if there is room.
-func (c *calendar) wait(ax axis, boxes []box, i int) {
-	b, y := boxes[i], c.y+calendarHeight/2
-	if i == 0 && b.before != nil && b.before.end.Kind != Success && !b.begin.At.Before(ax.from) {
-		c.line("wait", calendarLeft, y, b.left, y)
-	}
-	if b.end.Kind == Success || b.running() || b.end.RefreshAt.IsZero() || b.end.At.After(ax.to) {
-		return
-	}
-	from, to := b.right, ax.x(b.end.RefreshAt)
-	if i+1 < len(boxes) {
-		to = boxes[i+1].left
-	}
-	half := widthOf(b.end.Why)/2 + 4
-	switch center := (from + to) / 2; {
-	case to <= from:
-	case b.end.Why == "" || 2*half+12 > to-from:
-		c.line("wait", from, y, to, y)
-	default:
-		c.line("wait", from, y, center-half, y)
-		c.text("note", anchorMiddle, center, y+4, b.end.Why)
-		c.line("wait", center+half, y, to, y)
+	c.marks(ax, free)
+	for i, class := range []string{"good", "bad"} {
+		if ends[class] > 0 {
+			c.text(class, anchorEnd, pictureWidth-60+px(i)*40, c.y+15, strconv.Itoa(ends[class]))
+		}
 	}
 }
 
+// marks draws what belongs to no attempt, from an x on.
 func (c *calendar) marks(ax axis, free px) {
-	y := c.y + calendarHeight/2
 	for _, row := range c.rows {
 		if row.attempt != nil || !ax.holds(row.at) {
 			continue
 		}
 		x := min(max(ax.x(row.at), free+9), calendarRight-8)
-		class := c.symbol(row.mark.Kind, x, y)
-		free = x + 12
-		words := sentence(string(row.mark.Kind), row.mark.Why)
-		if width := widthOf(words); free+width < calendarRight {
-			c.text(class, anchorStart, free, y+4, words)
-			free += width
-		}
+		class := c.symbol(row.mark.Kind, x, c.y+calendarHeight/2)
+		words := cutTo(sentence(string(row.mark.Kind), row.mark.Why), calendarRight-x-12)
+		c.text(class, anchorStart, x+12, c.y+calendarHeight/2+4, words)
+		free = x + 12 + widthOf(words)
 	}
 }

@@ -61,42 +61,39 @@ type window struct {
 
 const maxWindows = 45
 
-// windowsOf lays out the rows that hold an event. Where there is none for long, and where there are too many rows, words
-// stand instead.
-func windowsOf(r *run, s scheme) []window {
-	var rows []window
-	covered := s.floor(r.Start, r.Location)
+// windowsOf lays out the rows that hold an event, and words where there is none. Of too many rows those in the middle are left out: how a run begins
+// and how it ends tells most.
+func windowsOf(r *run, s scheme) (rows []window) {
+	var shown []period
 	for _, event := range r.Events {
-		if from := s.floor(event.At, r.Location); !from.Before(covered) {
-			rows = append(rows, s.gap(covered, from)...)
-			if covered = from.Add(s.length); s.length == oneDay {
-				covered = from.AddDate(0, 0, 1)
-			}
-			rows = append(rows, window{period: period{from, covered}})
+		from := s.floor(event.At, r.Location)
+		if n := len(shown); n > 0 && from.Before(shown[n-1].to) {
+			continue
+		}
+		to := from.Add(s.length)
+		if s.length == oneDay {
+			to = from.AddDate(0, 0, 1)
+		}
+		shown = append(shown, period{from, to})
+	}
+	const tail = maxWindows / 3
+	left, cut := len(shown)-maxWindows+1, time.Time{}
+	if left > 1 {
+		shown = slices.Delete(shown, maxWindows-1-tail, len(shown)-tail)
+		cut = shown[maxWindows-1-tail].from
+	}
+	covered := s.floor(r.Start, r.Location)
+	for _, one := range append(shown, period{from: s.floor(r.End, r.Location)}) {
+		gap := words.Roughly(one.from.Sub(covered).Round(s.length)) + " without an event"
+		if one.from.Equal(cut) {
+			gap = fmt.Sprintf("%d rows are left out", left)
+		}
+		if one.from.After(covered) {
+			rows = append(rows, window{words: gap})
+		}
+		if covered = one.to; !covered.IsZero() {
+			rows = append(rows, window{period: one})
 		}
 	}
-	rows = append(rows, s.gap(covered, s.floor(r.End, r.Location))...)
-	left := len(rows) - maxWindows + 1
-	if left <= 1 {
-		return rows
-	}
-	// How a run begins and how it ends tells most.
-	const tail = maxWindows / 3
-	head := maxWindows - 1 - tail
-	gap := window{words: fmt.Sprintf("%d rows are left out", left)}
-	return slices.Concat(rows[:head], []window{gap}, rows[len(rows)-tail:])
-}
-
-// gap stands between two rows with events that do not follow each other.
-func (s scheme) gap(from, to time.Time) []window {
-	switch n := int64(to.Sub(from)+s.length/2) / int64(s.length); {
-	case n <= 0:
-		return nil
-	case n == 1:
-		return []window{{period: period{from, to}}}
-	case s.length == oneDay:
-		return []window{{words: fmt.Sprintf("%d days without an event", n)}}
-	default:
-		return []window{{words: words.Roughly(time.Duration(n)*s.length) + " without an event"}}
-	}
+	return rows
 }
