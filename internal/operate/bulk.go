@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -183,21 +184,24 @@ func (o Operator) Select(ctx context.Context, selector string, brief bool) (foun
 		return found, refused(err)
 	}
 	found.Selector = picks.String()
+	most := math.MaxInt
 	if brief {
-		if found.Models, err = o.Queue.Report().Candidates(ctx, picks); err != nil || found.Models > mostAsked {
-			found.Most = true
-			return found, err
-		}
-		found.Models = 0
+		most = mostAsked
 	}
+	may := 0 // be picked
 	err = o.Queue.Each(func(part *store.Store) error {
-		return part.Report().EachPicked(ctx, picks, func(one *store.Record) error {
+		some, err := part.Report().FewPicked(ctx, picks, most, func(one *store.Record) error {
 			if found.Models++; len(found.Examples) < maxExamples {
 				found.Examples = append(found.Examples, one.UID)
 			}
 			return nil
 		})
+		may += some
+		return err
 	})
+	if may > most {
+		found.Models, found.Examples, found.Most = may, nil, true
+	}
 	slices.Sort(found.Examples)
 	return found, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ const (
 )
 
 // maxScans bounds how often a step of a walk asks on where few keys are models.
-const maxScans = 50
+const maxScans = 16
 
 // source is where a walk meets models: one or several sets one after another, uids that are known, or the keys of all models.
 type source struct {
@@ -271,24 +272,41 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	}
 }
 
-// EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.
-// It ends early with the error of visit.
+// EachPicked hands over the models that a selector picks, in no order, each once. What is put or removed meanwhile may be missed. It ends early with the
+// error of visit.
 func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
+	_, err := s.FewPicked(ctx, selector, math.MaxInt, visit)
+	return err
+}
+
+// FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. If there are more, it hands over some of the first
+// alone, or none.
+func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int, visit func(*Record) error) (may int, err error) {
+	if _, size, err := s.source(ctx, selector); err != nil || size > int64(most) {
+		return int(size), err
+	}
 	now, err := s.Now(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var queued map[string]string
 	if selector.AsksQueued() {
 		if queued, err = s.Queued(ctx); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	picks := func(r *Record) bool {
 		_, waits := queued[r.AttemptUID]
 		return selector.Matches(&r.Model, r.Status(now, waits))
 	}
-	return s.EachSelected(ctx, selector, func(uids []string) error {
+	seen := newSeen()
+	err = s.Walk(ctx, selector, func(uids []string) error {
+		if may <= most {
+			uids = seen.fresh(uids)
+		}
+		if may += len(uids); may > most {
+			return nil
+		}
 		records, err := s.Load(ctx, uids)
 		if err != nil {
 			return err
@@ -302,19 +320,7 @@ func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit f
 		}
 		return nil
 	})
-}
-
-// Candidates counts the models that a selector may pick, without reading them: those of its narrowest source, or else the keys of all.
-func (q QueueReport) Candidates(ctx context.Context, selector model.Selector) (sum int, err error) {
-	err = q.Each(func(part *Store) error {
-		from, size, err := part.source(ctx, selector)
-		if err == nil && from.name == sourceAll { // no index has those that have nothing to wait for any more
-			err = part.Report().Walk(ctx, selector, func(uids []string) error { size += int64(len(uids)); return nil })
-		}
-		sum += int(size)
-		return err
-	})
-	return sum, err
+	return may, err
 }
 
 // models counts the models of a part, but for those that have nothing to wait for any more.

@@ -58,7 +58,7 @@ func TestAWalkOverTheModelsMeetsEachInSteps(t *testing.T) {
 				t.Errorf("%q: expected up to %d steps, found %d", selector, most, steps)
 			}
 			// None of them stands in a set of those that wait for something, and an action may meet them all the same.
-			count, err := queueOf(b).Report().Candidates(t.Context(), picks(t, selector))
+			count, err := b.Report().FewPicked(t.Context(), picks(t, selector), 0, nil)
 			failIf(t, err != nil || count < want, "%q: expected at least %d candidates, found %d, %v", selector, want, count, err)
 		}
 	})

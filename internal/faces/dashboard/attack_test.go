@@ -57,7 +57,7 @@ func TestWhatUsersWriteIsNeverAScript(t *testing.T) {
 // attacked are all pages of a hostile fleet, and those whose address is an attack.
 func attacked() []string {
 	pages := []string{
-		"", "models", "models?sort=failing", "model?uid=victim", "model?uid=disabled", "model?uid=" + url.QueryEscape(longUID), "failures", "steering?keys=all", "rejected", "policies",
+		"", "models", "models?sort=failing", "model?uid=victim", "model?uid=disabled", "model?uid=" + url.QueryEscape(longUID), "failures", "steering", "rejected", "policies",
 		"policy?name=hostile", "playground?policy=hostile",
 	}
 	for _, field := range []string{"models?l=", "models?l=uid%3D", "models?sort=", "models?after=", "model?uid=", "policy?name=", "steering?key=", "rejected?from=", "playground?text=", "playground?policy=",

@@ -30,7 +30,7 @@ func TestAPageOfWhichACallOfRedisFailsIsAnErrorPage(t *testing.T) {
 	d.answer("failure", "a", `"reason":"503"`, `"error_type":"http_503"`)
 	d.put(`"uid":"again","refresh":"now","labels":{"tenant":"t1"}`)
 	for _, path := range []string{
-		"", "models", "models?sort=failing", "models?sort=due", "models?l=status%3Dfailing", "model?uid=a", "model?uid=held", "failures", "steering", "steering?keys=all",
+		"", "models", "models?sort=failing", "models?sort=due", "models?l=status%3Dfailing", "model?uid=a", "model?uid=held", "failures", "steering",
 		"steering?key=host%3Da", "rejected", "policies", "policy?name=p", "playground", "playground?policy=p", "playground?text=%7Buid:+b,policy:+p%7D", "model/past.svg?uid=a", "model/next.svg?uid=a",
 		"policy/edit?name=p", "policy/edit?name=p&was=&text=timeout:+1m", "model/edit?uid=a", "model/edit?uid=a&was=&text=%7Buid:+a,+rrule:+daily+at+6am%7D",
 	} {

@@ -30,11 +30,10 @@ type steering struct {
 	Bulks     []operate.Bulk // what goes on first, and the newest of it
 
 	Key string // that was asked for
-	All bool   // all keys of limits and circuits are shown, not only those for which models wait
 }
 
 func readSteering(ctx context.Context, req *request) (any, error) {
-	page := &steering{Key: req.get("key"), All: req.get("keys") == "all"}
+	page := &steering{Key: req.get("key")}
 	var keys map[string][]string
 	for _, read := range []func() error{
 		func() (err error) { page.Now, err = req.now(ctx); return err },
@@ -61,19 +60,14 @@ func readSteering(ctx context.Context, req *request) (any, error) {
 	return page, nil
 }
 
-// readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait; or none, which means
-// all.
+// readKeys lists by the kind of blocker the keys that a page shows: the one that was asked for, and those for which models wait.
 func readKeys(ctx context.Context, req *request) (map[string][]string, error) {
-	keys := map[string][]string{}
-	if req.get("keys") == "all" {
-		return keys, nil
-	}
-	keys[model.BlockerCircuit] = []string{model.QueueCircuitKey}
+	keys := map[string][]string{model.BlockerCircuit: {model.QueueCircuitKey}}
 	if key := req.get("key"); (&model.Limit{Name: key, Running: 1}).Validate() == nil && key[0] != '{' { // else nothing counts by it
 		keys[model.BlockerCircuit], keys[model.BlockerLimit] = append(keys[model.BlockerCircuit], key), []string{key}
 	}
 	for _, part := range req.queue.Parts {
-		blockers, err := part.Fleet().WaitedFor(ctx, 200) // all keys there are would take a walk over the keys of Redis
+		blockers, err := part.Fleet().WaitedFor(ctx, 200) // a walk over all keys would take long
 		if err != nil {
 			return nil, req.queue.PartError(part, err)
 		}
