@@ -161,7 +161,7 @@ func (c *checker) walk(ctx context.Context) error {
 		want  string
 		check func(context.Context, []string) error // of those of the type that is wanted; nil: nothing else is checked
 	}{
-		{k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
+		{k.Payload, "string", c.orphans(payloadOrphan)}, {k.History, "list", c.orphans(historyOrphan)}, {k.Claimed, "list", c.owned(claimed)},
 		{k.Taken, "list", c.owned(taken)}, {k.Reply, "list", nil}, {k.Bulk, "hash", each(c.bulk)}, {k.Error, "hash", c.fingerprints},
 		{k.Told, "list", nil}, {k.Notices, "list", nil}, {k.Recipients, "zset", nil}, {k.Label, "set", c.index(store.KeyLabel)},
 		{k.ParkedBy, "zset", c.blockers}, {k.Limit, "zset", c.index(store.KeyLimit)}, {k.Rate, "string", nil}, {k.Circuit, "hash", c.circuits},
@@ -169,20 +169,24 @@ func (c *checker) walk(ctx context.Context) error {
 	return store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
 		return c.store.Report().ScanKeys(ctx, "walk over the keys", k.Queue+":", visit) // one may come twice
 	}, func(ctx context.Context, keys []string) (check func() error, err error) {
-		keys = slices.DeleteFunc(keys, func(key string) bool { return key == k.ClaimedCommands }) // no poller owns these
 		models, err := c.models(ctx, named(keys, k.Model))
 		if err != nil {
 			return nil, err
 		}
-		payloads, err := c.in.WithoutModel(ctx, named(keys, k.Payload)) // the others were read with their models
+		payloads, err := c.in.WithoutModel(ctx, named(keys, k.Payload))
+		keys = slices.DeleteFunc(keys, func(key string) bool { // no poller owns commands, and other payloads are read with their models
+			return key == k.ClaimedCommands || strings.HasPrefix(key, k.Payload(""))
+		})
+		keys = append(keys, store.SendEach(payloads, k.Payload)...)
 		return func() error {
 			err := models()
-			if err == nil {
-				err = c.typed(k.Payload, "string", c.orphans(payloadOrphan))(ctx, payloads)
-			}
 			for _, one := range checks {
-				if names := named(keys, one.key); err == nil && len(names) > 0 {
-					err = c.typed(one.key, one.want, one.check)(ctx, names)
+				names := named(keys, one.key)
+				if err == nil && len(names) > 0 {
+					names, err = c.typed(ctx, one.key, one.want, names)
+				}
+				if err == nil && len(names) > 0 && one.check != nil {
+					err = one.check(ctx, names)
 				}
 			}
 			return err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/store/inspect"
 )
 
@@ -33,11 +34,7 @@ func (c *checker) errorCounts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ids := make([]string, len(doubtful))
-	for i, is := range doubtful {
-		ids[i] = is.ID
-	}
-	after, err := c.in.ErrorCounts(ctx, ids)
+	after, err := c.in.ErrorCounts(ctx, store.SendEach(doubtful, func(is inspect.ErrorCount) string { return is.ID }))
 	if err != nil {
 		return err
 	}

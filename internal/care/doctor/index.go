@@ -41,33 +41,23 @@ func each[T any](check func(context.Context, T) error) func(context.Context, []T
 	}
 }
 
-// typed returns a check of keys of which the walk comes by: of the type that is wanted, and then what else is to be checked of those that are; nil:
-// nothing is.
-func (c *checker) typed(key func(name string) string, want string, check func(context.Context, []string) error) func(context.Context, []string) error {
-	return func(ctx context.Context, names []string) error {
-		keys := make([]string, len(names))
-		for i, name := range names {
-			keys[i] = key(name)
-		}
-		types, err := c.store.Report().Types(ctx, keys)
-		if err != nil {
-			return err
-		}
-		var fit []string
-		for i, is := range types {
-			switch {
-			case is == want, is == "none":
-				fit = append(fit, names[i])
-			case !c.wrongType[keys[i]]: // a walk may come by twice
-				c.wrongType[keys[i]] = true
-				c.note(keyType.wanting(want), keys[i], "a "+is)
-			}
-		}
-		if check == nil {
-			return nil
-		}
-		return check(ctx, fit)
+// typed picks the names whose keys are of the type that is wanted, or gone, and tells of the others.
+func (c *checker) typed(ctx context.Context, key func(name string) string, want string, names []string) (fit []string, err error) {
+	keys := store.SendEach(names, key)
+	types, err := c.store.Report().Types(ctx, keys)
+	if err != nil {
+		return nil, err
 	}
+	for i, is := range types {
+		switch {
+		case is == want, is == "none":
+			fit = append(fit, names[i])
+		case !c.wrongType[keys[i]]: // a walk may come by twice
+			c.wrongType[keys[i]] = true
+			c.note(keyType.wanting(want), keys[i], "a "+is)
+		}
+	}
+	return fit, nil
 }
 
 // members checks that each member of an index is a model that says that it stands there.

@@ -32,10 +32,13 @@ func (c *checker) models(ctx context.Context, uids []string) (check func() error
 			c.use(m)
 		}
 		c.report.Models += len(uids)
-		if err := c.typed(c.store.Keys.Payload, "string", nil)(ctx, payloads); err != nil {
+		if _, err := c.typed(ctx, c.store.Keys.Payload, "string", payloads); err != nil {
 			return err
 		}
-		return c.typed(c.store.Keys.Model, "hash", func(ctx context.Context, _ []string) error { return c.reread(ctx, suspicious, c.model) })(ctx, suspicious)
+		if _, err := c.typed(ctx, c.store.Keys.Model, "hash", suspicious); err != nil {
+			return err
+		}
+		return c.reread(ctx, suspicious, c.model)
 	}, err
 }
 

@@ -75,18 +75,15 @@ func (c *checker) sameSettings(ctx context.Context) error {
 	if c.first == nil || !c.settingsReadable() || !c.first.settingsReadable() {
 		return nil
 	}
-	var differ []difference
-	for again := range 2 {
-		found, err := c.differences(ctx)
-		if err != nil {
-			return err
-		}
-		if again > 0 {
-			found = slices.DeleteFunc(found, func(d difference) bool { return !slices.Contains(differ, d) })
-		}
-		differ = found
+	before, err := c.differences(ctx)
+	if err != nil || len(before) == 0 {
+		return err
 	}
-	return each(c.reportDifference)(ctx, differ)
+	differ, err := c.differences(ctx)
+	if err != nil {
+		return err
+	}
+	return each(c.reportDifference)(ctx, slices.DeleteFunc(differ, func(d difference) bool { return !slices.Contains(before, d) }))
 }
 
 func (c *checker) settingsReadable() bool {

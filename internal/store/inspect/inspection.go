@@ -87,16 +87,14 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	reads, inspections := make([]func() *Inspection, len(uids)), make([]*Inspection, len(uids))
-	for i, uid := range uids {
-		reads[i] = s.sendInspection(ctx, uid, pipe, asked)
-	}
-	scores := store.SendEach(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, uids...) })
+	reads := store.SendEach(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
+	members := store.SendEach(uids, func(uid string) any { return uid })
+	scores := store.SendEach(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	for i, read := range reads {
-		inspections[i] = read()
+	inspections := store.SendEach(reads, func(read func() *Inspection) *Inspection { return read() })
+	for i := range inspections {
 		for at := range scores {
 			inspections[i].Sets[at] = readMembership(scores[at], i)
 		}
@@ -142,15 +140,12 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 }
 
 // sendMembership asks for the places of many uids in a sorted set, or of one in a set, by one command. Unlike redis.ZMScore, its reply tells none from 0.
-func sendMembership(ctx context.Context, pipe redis.Pipeliner, key string, sorted bool, uids ...string) *redis.Cmd {
+func sendMembership(ctx context.Context, pipe redis.Pipeliner, key string, sorted bool, uids ...any) *redis.Cmd {
 	args := []any{"sismember", key}
 	if sorted {
 		args[0] = "zmscore"
 	}
-	for _, uid := range uids {
-		args = append(args, uid)
-	}
-	return pipe.Do(ctx, args...)
+	return pipe.Do(ctx, append(args, uids...)...)
 }
 
 func readMembership(reply *redis.Cmd, at int) Membership {
@@ -173,10 +168,7 @@ func readMembership(reply *redis.Cmd, at int) Membership {
 
 // resolveInspections puts policy and schedule in force and notes what cannot be.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
-	records := make([]*store.Record, len(inspections))
-	for i, c := range inspections {
-		records[i] = c.Record
-	}
+	records := store.SendEach(inspections, func(c *Inspection) *store.Record { return c.Record })
 	policies, err := s.Policies(ctx, store.PolicyNames(slices.Values(records)))
 	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return err
@@ -224,10 +216,7 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	keys := make([]string, len(uids))
-	for i, uid := range uids {
-		keys[i] = s.Keys.Model(uid)
-	}
+	keys := store.SendEach(uids, s.Keys.Model)
 	if found, err := s.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
 		return nil, store.Wrap(err, "look for models")
 	}
