@@ -202,7 +202,6 @@ func (a *app) measure(command *cobra.Command, queue *store.Store, flags *benchFl
 	}
 	defer func() { err = errors.Join(err, clients.Close()) }()
 	plan := flags.plan
-	plan.Spacing = time.Millisecond
 	plan.Start = func() (bench.Stop, error) { return a.startDaemons(command.InheritedFlags(), flags) }
 	b := bench.Bench{Store: queue, Redis: clients.Write, Now: time.Now}
 	return b.Run(command.Context(), plan)

@@ -108,13 +108,10 @@ func (o Operator) changeRejected(ctx context.Context, m Messages, do func(*store
 
 // Undelivered is a message of the notifier that could not be delivered.
 type Undelivered struct {
-	ID        string            `json:"id"`
-	Queue     string            `json:"queue"` // the queue, or the part of it, in which it is kept
-	At        string            `json:"at"`
-	Recipient string            `json:"recipient"`
-	Tries     int               `json:"tries"`
-	Reason    string            `json:"reason"`
-	Notices   []json.RawMessage `json:"notices"`
+	ID    string `json:"id"`
+	Queue string `json:"queue"` // the queue, or the part of it, in which it is kept
+	store.Undelivered
+	Notices []json.RawMessage `json:"notices"`
 }
 
 // Undelivered lists the messages that could not be delivered, the oldest first.
@@ -122,7 +119,7 @@ func (o Operator) Undelivered(ctx context.Context) (all []Undelivered, err error
 	err = o.Queue.Each(func(part *store.Store) error {
 		kept, err := part.Outbox().Undelivered(ctx)
 		for _, one := range kept {
-			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue, At: one.At, Recipient: one.Recipient, Tries: one.Tries, Reason: one.Reason}
+			found := Undelivered{ID: one.ID(), Queue: part.Keys.Queue, Undelivered: one}
 			for _, notice := range one.Notices {
 				found.Notices = append(found.Notices, json.RawMessage(notice))
 			}

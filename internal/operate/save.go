@@ -3,6 +3,7 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/policy"
 	"github.com/refreshd/refreshd/model/schedule"
-	"github.com/refreshd/refreshd/model/words"
 )
 
 // Outcome is what became of one command.
@@ -124,41 +124,23 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 	return v.Tally, nil
 }
 
-// Waiting tells where the last of some models that were run stands in line, and which of them do not start, as they are held or a calendar is
-// closed. One that stands nowhere was refused, or is taken already.
+// maxWaiting is of how many models that were run it is told why they do not start.
+const maxWaiting = 20
+
+// Waiting tells where the last of some models that were run stands in line, and which of them do not start, and why. One that stands nowhere was
+// refused, or is taken already.
 func (o Operator) Waiting(ctx context.Context, uids []string) (lines []string, err error) {
-	for i, uid := range uids {
-		part, last := o.Queue.Of(uid), i == len(uids)-1
-		if i >= BatchSize && !last {
+	last := len(uids) - 1
+	for i, uid := range slices.Concat(uids[:min(last, maxWaiting)], uids[last:]) {
+		e, err := explain.Read(ctx, o.Queue.Of(uid), uid)
+		if errors.Is(err, explain.ErrUnknownModel) {
 			continue
 		}
-		records, err := part.Load(ctx, []string{uid})
 		if err != nil {
 			return lines, err
 		}
-		if last {
-			place, err := part.Report().QueuePosition(ctx, records[uid])
-			if err != nil {
-				return lines, err
-			}
-			if place.No > 0 {
-				lines = append(lines, uid+": "+explain.InLine(place))
-			}
-		}
-		if i >= BatchSize || !records[uid].Waiting() {
-			continue
-		}
-		now, err := part.Now(ctx)
-		if err != nil {
-			return lines, err
-		}
-		blockers, err := part.Blockers(ctx)
-		if err != nil {
-			return lines, err
-		}
-		if blocker, until := blockers.Stop(&records[uid].Model, now); blocker != "" {
-			when := func(at time.Time) string { return model.FormatTime(at) + "  " + words.Distance(at, now) }
-			lines = append(lines, document.OneLine(uid+": it does not start yet: "+explain.StopText(&blockers, blocker, until, when)))
+		if waits := e.Waits(i == min(last, maxWaiting)); waits != "" {
+			lines = append(lines, document.OneLine(uid+": "+waits))
 		}
 	}
 	return lines, nil

@@ -132,6 +132,19 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 	return text
 }
 
+// Waits tells why a model does not start that was run, or if it is asked for how many are before it; empty: it starts.
+func (s *Explanation) Waits(place bool) string {
+	gate, until := s.blocked()
+	switch {
+	case gate != "":
+		return "it does not start yet: " + StopText(&s.admission.Gates, gate, until, UTC)
+	case place && s.place.No > 0:
+		return inLine(s.place)
+	default:
+		return ""
+	}
+}
+
 // HeldText tells of a hold: by whom, until when and why, without times if when is nil.
 func HeldText(h *model.Hold, when func(time.Time) string) string {
 	text := "held by " + cmp.Or(h.By, "somebody")

@@ -158,7 +158,7 @@ func (s *Explanation) starting() string {
 	case s.misses(model.RoleWorker):
 		return "It starts when workers take models again."
 	case s.place.No > 1 && !s.misses(model.RoleDispatcher):
-		return InLine(s.place) + "."
+		return inLine(s.place) + "."
 	case s.Status == model.StatusQueued:
 		return "The next free worker takes it."
 	case s.m.Why == model.WhyWithdrawn:
@@ -212,8 +212,8 @@ func (s *Explanation) running() string {
 // forever is longer than anybody waits for a deadline.
 const forever = 365 * 24 * time.Hour
 
-// InLine tells how many are taken before a model, and when it is.
-func InLine(place store.QueuePosition) string {
+// inLine tells how many are taken before a model, and when it is.
+func inLine(place store.QueuePosition) string {
 	text := words.Count(place.No-1, "is", "are") + " before it"
 	if wait, unit := place.Wait(), time.Second; wait > 0 {
 		if wait >= time.Minute {

@@ -22,10 +22,8 @@ type Plan struct {
 	Duration time.Duration
 	// Workers is how many connections pop attempts and push results, up to 500 at once. At least 1.
 	Workers int
-	// Paced is how many more models become due one after the other, and Spacing how long after each other, to measure lateness. 0: none.
-	// Without spacing all results are held back until the last has been started.
-	Paced   int
-	Spacing time.Duration
+	// Paced is how many more models become due, one each millisecond, to measure lateness. 0: none.
+	Paced int
 	// Start starts the daemons.
 	Start func() (Stop, error)
 }

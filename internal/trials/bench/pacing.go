@@ -55,37 +55,28 @@ func (p *pacing) prepare(ctx context.Context) (err error) {
 }
 
 func (p *pacing) due(number int) time.Time {
-	return p.begin.Add(time.Duration(number-p.first) * p.plan.Spacing)
+	return p.begin.Add(time.Duration(number-p.first) * time.Millisecond)
 }
 
-// work pops attempts and says of each that it has succeeded, until it had all. Without spacing it holds all back until it has the last.
+// work pops attempts and says of each that it has succeeded, until it had all.
 func (p *pacing) work(ctx context.Context) error {
 	defer close(p.said)
-	var held []string
 	for len(p.late.Starts) < p.plan.Paced {
 		entries, err := p.bench.popBlocking(ctx)
 		if err != nil {
 			return err
 		}
-		now := p.bench.Now().Add(p.offset)
+		now, times := p.bench.Now(), make(map[string]time.Time, len(entries))
 		for _, text := range entries {
 			uid, _ := uidsOf(text)
 			number, _ := strconv.Atoi(strings.TrimPrefix(uid, uidPrefix)) // written by Fill
-			p.late.Starts = append(p.late.Starts, now.Sub(p.due(number)))
-		}
-		if held = append(held, entries...); p.plan.Spacing == 0 && len(held) < p.plan.Paced {
-			continue
-		}
-		times := make(map[string]time.Time, len(held))
-		for _, text := range held {
-			uid, _ := uidsOf(text)
-			times[uid] = p.bench.Now()
+			p.late.Starts = append(p.late.Starts, now.Add(p.offset).Sub(p.due(number)))
+			times[uid] = now
 		}
 		p.said <- times // before they are pushed
-		if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output, results(held)...).Err(); err != nil {
+		if err := p.bench.Redis.RPush(ctx, p.bench.Store.Keys.Output, results(entries)...).Err(); err != nil {
 			return fmt.Errorf("push results: %w", err)
 		}
-		held = nil
 	}
 	return nil
 }
