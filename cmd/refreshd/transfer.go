@@ -36,7 +36,7 @@ func exportCommand(a *app) *cobra.Command {
 		})
 	command.Long = `Write models as JSON lines, sorted by uid, so that model import can save them in another queue or Redis. Daemons may run.
 
-Without --state each line is a definition: {"kind":"model","uid":…,"payload":…,"rrule":…}. With --state it also has all that the queue knows of the
+Without --state each line is a definition: {"kind":"model","uid":…,"rrule":…,"payload":…}. With --state it also has all that the queue knows of the
 model ("state": the fields of its hash, "history": its ended attempts), and first stand the calendars, without -l the limits that were set, and the
 policies that the models use: {"kind":"calendar",…}, {"kind":"limit",…}, {"kind":"policy",…}. Holds and open circuits are not written.
 An attempt that is queued or running cannot be moved: "left_behind" names it, and model import makes the model due at once, not counted.`

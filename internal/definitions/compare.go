@@ -8,8 +8,8 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-// definition is a stored definition, in the order in which people write it.
-type definition struct {
+// Definition is a stored definition, in the order in which people write it.
+type Definition struct {
 	UID      string            `json:"uid"`
 	Rule     string            `json:"rrule,omitempty"`
 	Timezone string            `json:"timezone,omitempty"`
@@ -19,11 +19,10 @@ type definition struct {
 	Payload  any               `json:"payload,omitempty"` // the text, where it is no JSON
 }
 
-func newDefinition(m *model.Model) definition {
-	d := definition{m.UID, m.Rule, m.Timezone, m.Dtstart, nil, m.Labels, nil}
-	if policy.IsInline(m.PolicyName) {
-		d.Policy = canonicalFields(m.Policy)
-	} else if m.PolicyName != "" {
+// NewDefinition is that of a model, with the name of its policy.
+func NewDefinition(m *model.Model) Definition {
+	d := Definition{m.UID, m.Rule, m.Timezone, m.Dtstart, nil, m.Labels, nil}
+	if m.PolicyName != "" {
 		d.Policy = m.PolicyName
 	}
 	switch {
@@ -35,10 +34,18 @@ func newDefinition(m *model.Model) definition {
 	return d
 }
 
+func definitionText(m *model.Model) []byte {
+	d := NewDefinition(m)
+	if policy.IsInline(m.PolicyName) {
+		d.Policy = m.Policy.Explicit()
+	}
+	text, _ := json.Marshal(d) // what was read can be written
+	return text
+}
+
 // WriteModel prints the definition of a model in YAML. ReadModels reads it back.
 func WriteModel(to io.Writer, m *model.Model) error {
-	text, _ := json.Marshal(newDefinition(m)) // what was read can be written
-	return writeYAML(to, text, 2)
+	return writeYAML(to, definitionText(m), 2)
 }
 
 // CompareModels lists the fields in which a definition differs from what is stored, field by field also in labels, in a payload and in a policy that a
@@ -46,8 +53,7 @@ func WriteModel(to io.Writer, m *model.Model) error {
 func CompareModels(before, after *model.Model) (changes []Difference) {
 	var both [2]map[string]any
 	for i, m := range []*model.Model{before, after} {
-		text, _ := json.Marshal(newDefinition(m))
-		_ = json.Unmarshal(text, &both[i])
+		_ = json.Unmarshal(definitionText(m), &both[i])
 	}
 	if !policy.IsInline(before.PolicyName) || !policy.IsInline(after.PolicyName) {
 		both[0]["policy"], both[1]["policy"] = before.PolicyKey(), after.PolicyKey()

@@ -32,14 +32,8 @@ type policyLine struct {
 
 // modelLine is a model: its definition as `model put` takes it, and with it, or not, all that the queue knows.
 type modelLine struct {
-	Kind     string            `json:"kind"`
-	UID      string            `json:"uid"`
-	Payload  json.RawMessage   `json:"payload,omitempty"`
-	Rule     string            `json:"rrule,omitempty"`
-	Timezone string            `json:"timezone,omitempty"`
-	Dtstart  string            `json:"dtstart,omitempty"`
-	Policy   any               `json:"policy,omitempty"` // the name of a stored one, or the model's own, whole
-	Labels   map[string]string `json:"labels,omitempty"`
+	Kind string `json:"kind"`
+	definitions.Definition
 	// LeftBehind says to people what of the state cannot be moved.
 	LeftBehind string            `json:"left_behind,omitempty"`
 	State      any               `json:"state,omitempty"`   // the other fields of its hash; nil: not told
@@ -49,14 +43,9 @@ type modelLine struct {
 // newModelLine is the line of a model. own are the policies that belong to one model each, by their names.
 func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) modelLine {
 	m := &one.Record.Model
-	l := modelLine{
-		Kind: kindModel, UID: m.UID, Payload: json.RawMessage(m.Payload),
-		Rule: m.Rule, Timezone: m.Timezone, Dtstart: m.Dtstart, Labels: m.Labels,
-	}
+	l := modelLine{Kind: kindModel, Definition: definitions.NewDefinition(m)}
 	if p, found := own[m.PolicyName]; found {
 		l.Policy = p.Explicit()
-	} else if m.PolicyName != "" {
-		l.Policy = m.PolicyName
 	}
 	if !state {
 		return l
