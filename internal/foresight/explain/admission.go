@@ -50,7 +50,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	case kind == model.BlockerCircuit:
 		return s.tested(start)
 	case opens && s.m.Parked():
-		return start + " in a moment: " + kind + " " + name + " is over."
+		return start + " in a moment: " + kind + " " + name + " no longer stops it."
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
 	}
@@ -70,11 +70,11 @@ func (s *Explanation) tested(start string) string {
 	case circuit == nil || !circuit.Open():
 		return start + " in a moment: the circuit has closed."
 	case circuit.Probe != "":
-		return join(circuit.Probe+" tests it now. If that succeeds, this one starts; if not, it waits on.", s.turn())
+		return join(circuit.Probe+" tests it now. If that succeeds, this one starts; if not, another test follows.", s.turn())
 	case circuit.ProbeAt.After(s.Now):
 		tests = words.Sentence(s.at(circuit.ProbeAt) + " one waiting model starts as a test")
 	}
-	return join(tests, "If it succeeds, all start; if not, they wait on.", s.turn())
+	return join(tests, "If it succeeds, all start; if not, another test follows.", s.turn())
 }
 
 func (s *Explanation) turn() string {

@@ -60,7 +60,7 @@ func (s *Explanation) coming(b model.Branch) string {
 	case b.RefreshAt.IsZero():
 		return "Nothing more is planned."
 	case b.Trigger == model.TriggerGiveUp:
-		return "It will be disabled " + at + ". Then it has not succeeded for " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + "."
+		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Nothing is tried before."
 	case b.Trigger == model.TriggerDeferred:
 		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:

@@ -173,7 +173,7 @@ func (s Shown) because(gates *model.Blockers) string {
 	case !s.Record.Parked():
 		return s.Record.Why
 	case gate.Timed() && opens:
-		return kind + " " + name + " is over"
+		return kind + " " + name + " no longer stops it"
 	default:
 		return StopText(gates, gate, until, nil)
 	}
