@@ -12,10 +12,11 @@ import (
 	"github.com/refreshd/refreshd/model/fingerprint"
 )
 
-// CountErrors counts by what models are failing, by the ids of fingerprints. It walks over all models.
+// CountErrors counts by what models are failing, by the ids of fingerprints.
 func (s Part) CountErrors(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	err := s.Report().EachSelected(ctx, model.Selector{}, func(uids []string) error {
+	failing, _ := model.ParseSelector("status=failing") // it always parses, and no other model has a fingerprint
+	err := s.Report().EachSelected(ctx, failing, func(uids []string) error {
 		ids, err := store.ReadEach(ctx, s.Clients.Read, "read the fingerprints of models", uids, func(pipe redis.Pipeliner, uid string) *redis.StringCmd {
 			return pipe.HGet(ctx, s.Keys.Model(uid), store.FieldError)
 		})
