@@ -3,7 +3,6 @@ package worker
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -36,8 +35,7 @@ const MaxText = 2000
 func (m message) encode(wire model.Wire) string {
 	for _, text := range []*string{&m.Reason, &m.ErrorType, &m.UserFriendlyReason, &m.Status, &m.Worker} {
 		if len(*text) > MaxText {
-			// Half a character at the end would be replaced by another one.
-			*text = strings.ToValidUTF8((*text)[:MaxText-len("…")], "") + "…"
+			*text = document.Shorten(*text, MaxText)
 		}
 	}
 	encoded, err := json.Marshal(m)

@@ -13,6 +13,7 @@ import (
 	"github.com/refreshd/refreshd/internal/care/apply"
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
 
@@ -114,13 +115,7 @@ func (a *app) tellStep(to io.Writer, step *apply.Step) error {
 	if a.json() {
 		return print.JSONLine(to, step)
 	}
-	short := func(value any) string {
-		text := definitions.Text(value)
-		if len(text) > maxTold {
-			return strings.ToValidUTF8(text[:maxTold], "") + "…"
-		}
-		return text
-	}
+	short := func(value any) string { return document.Shorten(definitions.Text(value), maxTold) }
 	var parts []string
 	for _, d := range step.Changes {
 		parts = append(parts, fmt.Sprintf("%s: %s -> %s", d.Field, short(d.Old), short(d.New)))

@@ -19,19 +19,10 @@ const policySourceText = `A policy is read from a file, from standard input (-),
 written in YAML, in JSON or in English. Of one in English, or with a rule in English, put and check tell how it was read: in canonical sentences, with
 the next three times of its rule.`
 
-func policyArgs(count int) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) != count {
-			return fmt.Errorf("expected %d of: a file, - or the name of a stored policy; found %d arguments", count, len(args))
-		}
-		return nil
-	}
-}
-
 func aboutPolicies(use, short string, count int, do func(ctx context.Context, from []string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: short + ".\n\n" + policySourceText,
-		Args: policyArgs(count), RunE: func(command *cobra.Command, args []string) error { return do(command.Context(), args) },
+		Args: exactly(count, fmt.Sprint(count, " of: a file, - or the name of a stored policy")), RunE: func(command *cobra.Command, args []string) error { return do(command.Context(), args) },
 	}
 }
 
@@ -113,7 +104,7 @@ func policyPutCommand(a *app) *cobra.Command {
 
 func policyRmCommand(a *app) *cobra.Command {
 	var force bool
-	command := a.operates("rm NAME", "Remove a stored policy; refused while models use it", policyArgs(1),
+	command := a.operates("rm NAME", "Remove a stored policy; refused while models use it", exactly(1, "the name of a stored policy"),
 		func(ctx context.Context, o operate.Operator, names []string) error {
 			removed, err := o.RemovePolicy(ctx, names[0], force)
 			if err != nil {

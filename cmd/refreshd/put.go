@@ -145,11 +145,16 @@ func (a *app) printModels(found []operate.ListedModel) error {
 	return err
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("expected one file, or - for standard input, found %d", len(args))
+var oneFile = exactly(1, "one file, or - for standard input")
+
+// exactly wants so many arguments, and says what they are.
+func exactly(count int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != count {
+			return fmt.Errorf("expected %s, found %d arguments", what, len(args))
+		}
+		return nil
 	}
-	return nil
 }
 
 // openInput opens a file, or standard input (-). The name is for people.

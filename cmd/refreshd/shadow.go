@@ -21,12 +21,7 @@ func shadowCommand(a *app) *cobra.Command {
 	each := false
 	command := &cobra.Command{
 		Use: "shadow LOG|- [-f DIR]", Short: "Compare when an old system refreshed its models with when we would have",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return fmt.Errorf("expected one log of the old system, or - for standard input, found %d", len(args))
-			}
-			return nil
-		},
+		Args: exactly(1, "one log of the old system, or - for standard input"),
 		Long: `Read when an old system refreshed its models and how that ended, decide for the same models with our own code on a clock that jumps, and tell where
 the two disagree. Nothing is pushed, and nothing is written to Redis; with -f Redis is not even asked.
 

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -210,9 +209,5 @@ func refused(response *http.Response, source *url.URL) error {
 	if !found {
 		return err
 	}
-	address := shown(source)
-	if most := 200 - len("…"); len(address) > most {
-		address = strings.ToValidUTF8(address[:most], "") + "…"
-	}
-	return worker.UserFriendly(err, text+address)
+	return worker.UserFriendly(err, text+document.Shorten(shown(source), 200))
 }

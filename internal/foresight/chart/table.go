@@ -33,7 +33,7 @@ func (r *run) writeTable(text *strings.Builder) {
 	var before time.Time
 	for _, event := range r.Events {
 		at := event.At.In(r.Location)
-		day, since, no := at.Format("Mon 2006-01-02"), "", ""
+		day, since, no, next := at.Format("Mon 2006-01-02"), "", "", "-"
 		if !before.IsZero() {
 			since = "+" + words.Roughly(at.Sub(before))
 			if before.Format(time.DateOnly) == at.Format(time.DateOnly) {
@@ -43,27 +43,14 @@ func (r *run) writeTable(text *strings.Builder) {
 		if event.AttemptNo > 0 {
 			no = strconv.Itoa(event.AttemptNo)
 		}
+		if !event.RefreshAt.IsZero() {
+			next = words.At(event.RefreshAt, at, r.Location)
+		}
 		kind := event.Kind.look().icon + " " + string(event.Kind)
-		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next(event.RefreshAt, at), event.Why, event.Reason})
+		rows = append(rows, []string{day, at.Format(time.TimeOnly), since, kind, no, next, event.Why, event.Reason})
 		before = at
 	}
 	writeRows(text, rows)
-}
-
-// next is the time of the next attempt, with its day if that is another one.
-func next(refresh, at time.Time) string {
-	if refresh.IsZero() {
-		return "-"
-	}
-	refresh = refresh.In(at.Location())
-	switch {
-	case refresh.Format(time.DateOnly) == at.Format(time.DateOnly):
-		return refresh.Format(time.TimeOnly)
-	case refresh.Year() == at.Year():
-		return refresh.Format("Mon 2 Jan 15:04")
-	default:
-		return refresh.Format("2 Jan 2006 15:04")
-	}
 }
 
 // writeRows aligns the columns. A column that is empty below its header is left out.
