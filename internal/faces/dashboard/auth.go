@@ -202,8 +202,8 @@ func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
 // maxForm is how large a form may be, in bytes. A policy may have 64 KiB.
 const maxForm = 256 << 10
 
-// policyOfContent lets a page load nothing but what this server sends. Pictures of attempts have a policy of their own.
-const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+// policyOfContent lets a page load nothing but what this server sends, some pictures within the page. Pictures of attempts have a policy of their own.
+const policyOfContent = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // guard stands before all pages: it sets the headers, refuses foreign names and sites, and asks who it is.

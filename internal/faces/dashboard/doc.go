@@ -14,8 +14,8 @@
 //
 //	<div id="noun-list" data-live>{{template "noun-list" .}}</div>
 //
-// While a page is open, all browsers that look at the same address share one reader, which reads the page again each tick and sends the
-// fragments that differ. A form whose fields are typed in stands outside of a fragment, or it would be replaced under the hands.
+// While a page is open, it is read again after each change of the queue, once for all browsers that look at the same address, and the
+// fragments that differ are sent. A form whose fields are typed in stands outside of a fragment, or it would be replaced under the hands.
 // Texts of users are shown by html/template alone: nothing here makes template.HTML of them.
 //
 // # How to add an action

@@ -16,8 +16,8 @@ import (
 )
 
 var (
-	policyEditPage = page{path: "policy/edit", title: "New policy", under: "policies", file: "edit", read: policyEdit.show, form: true, drawn: true, edits: true}
-	modelEditPage  = page{path: "model/edit", title: "New model", under: "models", file: "edit", read: modelEdit.show, form: true, drawn: true, edits: true}
+	policyEditPage = page{path: "policy/edit", title: "New policy", under: "policies", file: "edit", read: policyEdit.show, form: true, edits: true}
+	modelEditPage  = page{path: "model/edit", title: "New model", under: "models", file: "edit", read: modelEdit.show, form: true, edits: true}
 )
 
 // editor lets somebody edit policies, or models.

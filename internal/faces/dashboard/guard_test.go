@@ -21,7 +21,7 @@ func TestEachAnswerForbidsScriptsOfOthersFramesAndGuesses(t *testing.T) {
 	for _, path := range []string{"/", home, home + "models", "/static/style.css", "/nothing", "/login"} {
 		response, text := d.ask(d.request("GET", path, nil))
 		for name, want := range map[string]string{
-			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+			"Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 			"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "same-origin", "X-Frame-Options": "DENY", "Cross-Origin-Opener-Policy": "same-origin",
 		} {
 			got := response.Header.Get(name)

@@ -82,9 +82,9 @@ func TestAnOpenPageIsSentWhatChangesAndNothingElse(t *testing.T) {
 		d.answer("failure", "a", `"reason":"503"`)
 		v.await("model-past", "503")
 		d.put(`"uid":"b"`) // which is not of this page
-		d.Clock.Turn(time.Minute)
+		d.press(home+"model/disable", "uid", "a", "reason", "not paid")
 		one := testkit.Await(t, v.events, "the next change")
-		failIf(t, one.ID == "model-past", "expected what differs alone, found %v", one)
+		failIf(t, one.ID != "model-state" || !strings.Contains(one.HTML, "not paid"), "expected what differs alone, found %v", one)
 	})
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-next", "model-past", "model-why"}}
+var modelPage = page{path: "model", title: "Model", under: "models", file: "model", read: readModel, live: []string{"model-state", "model-next", "model-past"}}
 
 type modelView struct {
 	*explain.Explanation

@@ -35,9 +35,7 @@ type page struct {
 	// read reads the page. What it returns is .Data of the template.
 	read func(ctx context.Context, req *request) (any, error)
 	// live are the fragments that are sent again when they differ.
-	live []string
-	// drawn: it holds pictures that are drawn for it alone, as data.
-	drawn bool
+	live  []string
 	edits bool // it is for those who may change something
 	// form: the page also takes its fields by POST, as they may be long. It changes nothing.
 	form bool
@@ -250,9 +248,6 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 
 // answer reads a page and writes it.
 func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
-	if page.drawn { // it also holds pictures that were drawn for it alone
-		w.Header().Set("Content-Security-Policy", strings.Replace(policyOfContent, "img-src 'self'", "img-src 'self' data:", 1))
-	}
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
 	}

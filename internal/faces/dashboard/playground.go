@@ -8,7 +8,7 @@ import (
 	"github.com/refreshd/refreshd/model/policy"
 )
 
-var playgroundPage = page{path: "playground", title: "Playground", nav: true, file: "playground", read: readPlayground, form: true, drawn: true}
+var playgroundPage = page{path: "playground", title: "Playground", nav: true, file: "playground", read: readPlayground, form: true}
 
 // maxPlays is how many simulations run at the same time.
 const maxPlays = 2

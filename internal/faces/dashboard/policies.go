@@ -14,7 +14,7 @@ import (
 
 var (
 	policiesPage = page{path: "policies", title: "Policies", nav: true, file: "policies", read: readPolicies}
-	policyPage   = page{path: "policy", title: "Policy", under: "policies", file: "policy", read: readPolicy, drawn: true}
+	policyPage   = page{path: "policy", title: "Policy", under: "policies", file: "policy", read: readPolicy}
 )
 
 // policies are the policies that were stored under a name.
