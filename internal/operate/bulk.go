@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -184,22 +183,22 @@ func (o Operator) Select(ctx context.Context, selector string, brief bool) (foun
 		return found, refused(err)
 	}
 	found.Selector = picks.String()
-	most := math.MaxInt
-	if brief {
-		most = mostAsked
-	}
 	may := 0 // be picked
+	visit := func(one *store.Record) error {
+		if found.Models++; len(found.Examples) < maxExamples {
+			found.Examples = append(found.Examples, one.UID)
+		}
+		return nil
+	}
 	err = o.Queue.Each(func(part *store.Store) error {
-		some, err := part.Report().FewPicked(ctx, picks, most, func(one *store.Record) error {
-			if found.Models++; len(found.Examples) < maxExamples {
-				found.Examples = append(found.Examples, one.UID)
-			}
-			return nil
-		})
+		if !brief {
+			return part.Report().EachPicked(ctx, picks, visit)
+		}
+		some, err := part.Report().FewPicked(ctx, picks, mostAsked, visit)
 		may += some
 		return err
 	})
-	if may > most {
+	if may > mostAsked {
 		found.Models, found.Examples, found.Most = may, nil, true
 	}
 	slices.Sort(found.Examples)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -272,55 +271,67 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	}
 }
 
-// EachPicked hands over the models that a selector picks, in no order, each once. What is put or removed meanwhile may be missed. It ends early with the
-// error of visit.
+// EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.
+// It ends early with the error of visit.
 func (s Report) EachPicked(ctx context.Context, selector model.Selector, visit func(*Record) error) error {
-	_, err := s.FewPicked(ctx, selector, math.MaxInt, visit)
-	return err
+	load, err := s.picker(ctx, selector, visit)
+	if err != nil {
+		return err
+	}
+	return s.EachSelected(ctx, selector, load)
 }
 
-// FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. If there are more, it hands over some of the first
-// alone, or none.
+// FewPicked is EachPicked where at most so many models may be picked, and returns how many may be. Of more it hands over none.
 func (s Report) FewPicked(ctx context.Context, selector model.Selector, most int, visit func(*Record) error) (may int, err error) {
 	if _, size, err := s.source(ctx, selector); err != nil || size > int64(most) {
 		return int(size), err
 	}
+	few, seen := []string{}, newSeen()
+	err = s.Walk(ctx, selector, func(uids []string) error {
+		if may <= most {
+			uids = seen.fresh(uids)
+			few = append(few, uids...)
+		}
+		may += len(uids)
+		return nil
+	})
+	if err != nil || may > most {
+		return may, err
+	}
+	load, err := s.picker(ctx, selector, visit)
+	if err == nil {
+		err = load(few)
+	}
+	return may, err
+}
+
+// picker returns what loads models and hands over those that a selector picks now.
+func (s Report) picker(ctx context.Context, selector model.Selector, visit func(*Record) error) (func(uids []string) error, error) {
 	now, err := s.Now(ctx)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var queued map[string]string
 	if selector.AsksQueued() {
 		if queued, err = s.Queued(ctx); err != nil {
-			return 0, err
+			return nil, err
 		}
 	}
-	picks := func(r *Record) bool {
-		_, waits := queued[r.AttemptUID]
-		return selector.Matches(&r.Model, r.Status(now, waits))
-	}
-	seen := newSeen()
-	err = s.Walk(ctx, selector, func(uids []string) error {
-		if may <= most {
-			uids = seen.fresh(uids)
-		}
-		if may += len(uids); may > most {
-			return nil
-		}
+	return func(uids []string) error {
 		records, err := s.Load(ctx, uids)
 		if err != nil {
 			return err
 		}
 		for _, uid := range uids {
-			if r := records[uid]; r.Exists && picks(r) {
+			r := records[uid]
+			if _, waits := queued[r.AttemptUID]; r.Exists && selector.Matches(&r.Model, r.Status(now, waits)) {
 				if err := visit(r); err != nil {
 					return err
 				}
 			}
 		}
 		return nil
-	})
-	return may, err
+	}, nil
 }
 
 // models counts the models of a part, but for those that have nothing to wait for any more.
