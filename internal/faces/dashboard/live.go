@@ -81,7 +81,7 @@ func (r *rendered) failed() bool {
 // cannot be read, nothing has changed.
 func (d *Dashboard) watch(ctx context.Context, site *site) {
 	for last, ticks := "", 0; ctx.Err() == nil; ticks++ {
-		begun, ended := d.config.Clock(), site.observe()
+		ended := site.observe()
 		asking, cancel := context.WithTimeout(ctx, askTime)
 		version, err := site.version(asking)
 		cancel()
@@ -92,7 +92,7 @@ func (d *Dashboard) watch(ctx context.Context, site *site) {
 			last, ticks = version, 0
 			close(site.beat.Swap(newBeat()).over)
 		}
-		backoff.Rest(ctx, max(d.config.Tick, restFactor*d.config.Clock().Sub(begun)), nil)
+		backoff.Rest(ctx, d.config.Tick, nil)
 	}
 }
 
