@@ -31,10 +31,11 @@ func (a axis) x(at time.Time) px {
 
 func (a axis) shows(at time.Time) bool { return !at.Before(a.from) && !at.After(a.to) }
 
-type tick struct {
-	at    time.Time
-	label string
-	day   bool // midnight
+// Tick is a mark on an axis of time.
+type Tick struct {
+	At   time.Time
+	Text string
+	day  bool // midnight
 }
 
 // maxTicks is how many labels stand side by side without touching.
@@ -45,7 +46,7 @@ var tickSteps = []time.Duration{
 	10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-func (a axis) ticks() []tick {
+func (a axis) ticks() []Tick {
 	length := a.length()
 	for _, step := range tickSteps {
 		if length/step < maxTicks {
@@ -59,19 +60,19 @@ func (a axis) ticks() []tick {
 		layout = "2 Jan 2006"
 		step = int(math.Ceil(days / maxTicks * 1.2))
 	}
-	var ticks []tick
+	var ticks []Tick
 	for day := a.midnight().AddDate(0, 0, 1); !day.After(a.to) && len(ticks) < 2*maxTicks; day = day.AddDate(0, 0, step) {
-		ticks = append(ticks, tick{day, day.Format(layout), true})
+		ticks = append(ticks, Tick{day, day.Format(layout), true})
 	}
 	return ticks
 }
 
-func (a axis) clockTicks(step time.Duration) []tick {
+func (a axis) clockTicks(step time.Duration) []Tick {
 	layout := "15:04"
 	if step < time.Minute {
 		layout = time.TimeOnly
 	}
-	var ticks []tick
+	var ticks []Tick
 	for day := a.midnight(); !day.After(a.to); day = day.AddDate(0, 0, 1) {
 		first := max(0, a.from.Sub(day).Truncate(step))
 		for offset := first; offset < 24*time.Hour && !day.Add(offset).After(a.to.Add(time.Hour)); offset += step {
@@ -83,7 +84,7 @@ func (a axis) clockTicks(step time.Duration) []tick {
 			if offset == 0 {
 				label = at.Format("Mon 2 Jan")
 			}
-			ticks = append(ticks, tick{at, label, offset == 0})
+			ticks = append(ticks, Tick{at, label, offset == 0})
 		}
 	}
 	return ticks
@@ -93,13 +94,13 @@ func (a axis) clockTicks(step time.Duration) []tick {
 func (p *picture) grid(ax axis, top, bottom, y px) {
 	free := px(0)
 	for _, tick := range ax.ticks() {
-		x, half, class := ax.x(tick.at), widthOf(tick.label)/2, "grid"
+		x, half, class := ax.x(tick.At), widthOf(tick.Text)/2, "grid"
 		if tick.day {
 			class = "midnight"
 		}
 		p.line(class, x, top, x, bottom)
 		if x-half >= free && x+half < p.width {
-			p.text("small", anchorMiddle, x, y, tick.label)
+			p.text("small", anchorMiddle, x, y, tick.Text)
 			free = x + half + 8
 		}
 	}
@@ -159,16 +160,7 @@ func joint(runs []*run) period {
 	return reach
 }
 
-// Tick is a mark on an axis of time.
-type Tick struct {
-	At   time.Time
-	Text string
-}
-
 // Ticks are at most ten marks between two instants, at round times in a zone.
-func Ticks(from, to time.Time, zone *time.Location) (ticks []Tick) {
-	for _, one := range (axis{period: period{from, to}, zone: zone}).ticks() {
-		ticks = append(ticks, Tick{one.at, one.label})
-	}
-	return ticks
+func Ticks(from, to time.Time, zone *time.Location) []Tick {
+	return axis{period: period{from, to}, zone: zone}.ticks()
 }

@@ -205,7 +205,7 @@ func TestTicksAreRoundTimesOfTheWallClock(t *testing.T) {
 	for _, test := range tests {
 		var labels []string
 		for _, tick := range (axis{period: period{instant(test.from), instant(test.to)}, zone: berlin}).ticks() {
-			labels = append(labels, tick.label)
+			labels = append(labels, tick.Text)
 		}
 		got := strings.Join(labels, " ")
 		failIf(t, got != test.want, "%s to %s: got %s, want %s", test.from, test.to, got, test.want)
