@@ -135,11 +135,11 @@ func TestTravel(t *testing.T) {
 	const moment = 900 * time.Millisecond // less than it takes until a loop does again what it does now and then
 	steps := []func() error{
 		func() error {
-			q.Clock.Turn(30*time.Minute - moment) // the turn of an hour is none of the journey
+			q.Clock.Turn(30*time.Minute + time.Second - moment) // the turn of a minute is none of the journey
 			return errors.Join(dispatch(), poll())
 		},
 		func() error {
-			q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://example.com/feed.csv"},"rrule":"FREQ=DAILY;BYHOUR=7;BYMINUTE=30;BYSECOND=0",` +
+			q.Command(`{"type":"put","uid":"tbl_1","payload":{"input_url":"https://example.com/feed.csv"},"rrule":"FREQ=DAILY;BYHOUR=7;BYMINUTE=30;BYSECOND=1",` +
 				`"timezone":"UTC","policy":"nightly"}`)
 			return poll()
 		},
