@@ -189,7 +189,7 @@ func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
 	}
 	levelled := *m
 	levelled.Phase = phase
-	at, waits := m.Shifted(levelled.Spread(), now)
+	at, waits := m.shifted(levelled.Spread(), now)
 	if !waits {
 		return Decision{}, Busy
 	}
@@ -198,9 +198,9 @@ func (m *Model) Level(phase time.Duration, now time.Time) (Decision, Outcome) {
 	return decision, Applied
 }
 
-// Shifted is when the planned refresh that the model waits for would come if its schedule were shifted otherwise; it stays where it is if
+// shifted is when the planned refresh that the model waits for would come if its schedule were shifted otherwise; it stays where it is if
 // that would be in the past. false: the model waits for something else.
-func (m *Model) Shifted(spread schedule.Spread, now time.Time) (time.Time, bool) {
+func (m *Model) shifted(spread schedule.Spread, now time.Time) (time.Time, bool) {
 	if !m.replannable(now) || m.Schedule == nil || m.RefreshAt.IsZero() {
 		return time.Time{}, false
 	}

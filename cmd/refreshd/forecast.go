@@ -37,7 +37,7 @@ func forecastCommand(a *app) *cobra.Command {
 		}, r.Validate)
 	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
 succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
-circuit, or is asked for later does not count.
+circuit, or is asked for later does not count. Models with nothing to wait for are left out.
 
 It tells the peak, the minutes in which more starts than the workers take, what piles up then, and what a spread would change.
 -o json has a number for each minute. The dashboard draws the same on its page Plan.`

@@ -1,9 +1,10 @@
 package operate
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,47 +122,23 @@ func untilEnough(err error) error {
 	return err
 }
 
-var errReplaced = errors.New("another Redis has taken over meanwhile, and models may have come twice: try again")
+type readModels func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error)
 
-// eachModel hands over all models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.Walk.
-func (o Operator) eachModel(ctx context.Context, payloads bool, visit func(part *store.Store, records []*store.Record) error) error {
+// eachModel hands over the models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.EachIndexed.
+func (o Operator) eachModel(ctx context.Context, read readModels, visit func(part *store.Store, records []*store.Record) error) error {
 	return o.Queue.Each(func(part *store.Store) error {
-		before, err := part.Report().Server(ctx)
-		if err != nil {
-			return err
-		}
-		err = store.ReadAhead(ctx, func(ctx context.Context, visit func([]string) error) error {
-			return part.Report().Walk(ctx, model.Selector{}, visit)
-		}, func(ctx context.Context, uids []string) (func() error, error) {
-			records, err := readRecords(ctx, part, uids, payloads)
+		return store.ReadAhead(ctx, part.Report().EachIndexed, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
+			records, err := read(ctx, part, chunk)
+			records = slices.DeleteFunc(records, func(r *store.Record) bool { return !r.Exists || r.Broken })
 			return func() error { return visit(part, records) }, err
 		})
-		after, failed := part.Report().Server(ctx)
-		if err = cmp.Or(err, failed); err == nil && after["run_id"] != before["run_id"] {
-			err = errReplaced
-		}
-		return err
 	})
 }
 
-func readRecords(ctx context.Context, part *store.Store, uids []string, payloads bool) ([]*store.Record, error) {
-	var whole []*model.Command
-	if payloads {
-		for _, uid := range uids {
-			whole = append(whole, &model.Command{UID: uid})
-		}
-	}
-	snapshot, err := part.Read(ctx, uids, whole)
-	if err != nil {
-		return nil, err
-	}
-	records := make([]*store.Record, 0, len(uids))
-	for _, uid := range uids {
-		if record := snapshot.Records[uid]; record.Exists && !record.Broken {
-			records = append(records, record)
-		}
-	}
-	return records, nil
+// readWhole reads models with their payloads.
+func readWhole(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
+	records, err := part.Load(ctx, chunk.UIDs())
+	return slices.Collect(maps.Values(records)), err
 }
 
 // picks reports whether the selector picks a model. A queued attempt counts as processed: to look for it would take the whole list.

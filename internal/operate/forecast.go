@@ -40,7 +40,7 @@ type Forecast struct {
 	Queue    string    `json:"queue"`
 	From     time.Time `json:"from"`
 	To       time.Time `json:"to"`
-	Models   int       `json:"models"`
+	Models   int       `json:"models"` // that run, wait or are disabled
 	Disabled int       `json:"disabled"`
 	Parked   int       `json:"parked"`
 	Queued   int       `json:"queued"`
@@ -95,7 +95,13 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 		return err
 	}
 	walker := forecast.NewWalker(s.now, s.to, blockers)
-	err = s.starts(ctx, walker, false, func(m *model.Model, took time.Duration) {
+	read := func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
+		if chunk.Due && s.FleetRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
+			return part.Report().ReadPlanned(ctx, chunk.Members, s.now)
+		}
+		return readWhole(ctx, part, chunk)
+	}
+	err = s.starts(ctx, walker, read, func(m *model.Model, took time.Duration) {
 		found.Models++
 		switch {
 		case m.Disabled:
@@ -110,7 +116,7 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 		return err
 	}
 	groups, peak := forecast.Groups{}, found.Counts.At(found.Counts.Peak())
-	err = s.starts(ctx, walker, true, func(m *model.Model, took time.Duration) {
+	err = s.starts(ctx, walker, readWhole, func(m *model.Model, took time.Duration) {
 		walker.Starts(m, took, func(at time.Time) {
 			if !at.Before(peak) && at.Before(peak.Add(time.Minute)) {
 				groups[r.by(m)]++
@@ -127,8 +133,8 @@ const maxGroups = 5
 const lastAttempts = 5
 
 // starts hands over the models that are picked, with the time that their attempts take where that matters.
-func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, payloads bool, visit func(m *model.Model, took time.Duration)) error {
-	return s.eachModel(ctx, payloads, func(part *store.Store, records []*store.Record) error {
+func (s *fleet) starts(ctx context.Context, walker *forecast.Walker, read readModels, visit func(m *model.Model, took time.Duration)) error {
+	return s.eachModel(ctx, read, func(part *store.Store, records []*store.Record) error {
 		records = slices.DeleteFunc(records, func(record *store.Record) bool { return !s.picks(record) })
 		var asked []string
 		for _, record := range records {

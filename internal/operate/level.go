@@ -75,7 +75,7 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	phase := func(*model.Model) time.Duration { return 0 }
 	if !r.Clear {
 		leveller := forecast.NewLeveller(fleet.now, fleet.to, r.shift)
-		err := fleet.eachModel(ctx, true, func(_ *store.Store, records []*store.Record) error {
+		err := fleet.eachModel(ctx, readWhole, func(_ *store.Store, records []*store.Record) error {
 			for _, record := range records {
 				leveller.Add(&record.Model, fleet.picks(record), forecast.Host(&record.Model))
 			}
@@ -92,32 +92,29 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 	if !r.Apply && !r.Clear {
 		return found, nil
 	}
-	err = fleet.eachModel(ctx, false, func(part *store.Store, records []*store.Record) error {
-		var picked []*model.Command
-		for _, record := range records {
-			if fleet.picks(record) {
-				picked = append(picked, &model.Command{UID: record.UID})
-			}
-		}
-		return o.Queue.PartError(part, found.apply(ctx, part, picked, phase, o.By))
+	err = o.Queue.Each(func(part *store.Store) error { // and of what waits for nothing: it is put again some time
+		return part.Report().Walk(ctx, r.picks, func(uids []string) error { return found.apply(ctx, part, fleet, uids, phase) })
 	})
 	return found, store.Wrap(err, fmt.Sprintf("after %d models", found.Changed))
 }
 
 var errBusy = errors.New("the model waits for something else than a planned refresh")
 
-func (l *Level) apply(ctx context.Context, part *store.Store, picked []*model.Command, phase func(*model.Model) time.Duration, by string) error {
-	changes := make([]bool, len(picked))
-	refused, err := store.Execute(ctx, part, picked, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
+func (l *Level) apply(ctx context.Context, part *store.Store, fleet *fleet, uids []string, phase func(*model.Model) time.Duration) error {
+	changes, commands := make([]bool, len(uids)), make([]*model.Command, len(uids))
+	for i, uid := range uids {
+		commands[i] = &model.Command{UID: uid}
+	}
+	refused, err := store.Execute(ctx, part, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		changes[i] = false
-		record := snapshot.Records[picked[i].UID]
-		if !record.Exists || record.Broken {
+		record := snapshot.Records[uids[i]]
+		if !record.Exists || record.Broken || !fleet.picks(record) {
 			return nil, nil
 		}
 		decision, outcome := record.Level(phase(&record.Model), now)
 		switch outcome {
 		case model.Applied:
-			changes[i], decision.By = true, by
+			changes[i], decision.By = true, fleet.By
 			return record.Decide(decision, now), nil
 		case model.Busy:
 			return nil, errBusy

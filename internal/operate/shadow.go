@@ -128,13 +128,13 @@ func (in Inputs) Shadow(
 	} else {
 		err = in.Connect(ctx, func(o Operator) error {
 			r.log.Wire = o.Queue.Wire
-			return o.eachModel(ctx, false, func(_ *store.Store, records []*store.Record) error {
-				for _, record := range records {
+			return o.Queue.Each(func(part *store.Store) error {
+				return part.Report().EachPicked(ctx, model.Selector{}, func(record *store.Record) error {
 					stored := record.Model
-					stored.State = model.State{Phase: stored.Phase} // what it is doing does not count
+					stored.State, stored.Payload = model.State{Phase: stored.Phase}, "" // what it is doing does not count
 					comparison.Define(stored.UID, func(time.Time) (*model.Model, error) { return &stored, nil })
-				}
-				return nil
+					return nil
+				})
 			})
 		})
 	}

@@ -19,8 +19,11 @@ var fieldNames = func() (names []string) {
 	return names
 }()
 
-// definedFields is how many of them come first that somebody has saved.
-const definedFields = 4
+// definedFields is how many of them come first that somebody has saved, and plannedFields those with which a planned refresh stands.
+const (
+	definedFields = 4
+	plannedFields = 9
+)
 
 // places are the places of fields in fieldNames.
 var places = func() map[string]int {
@@ -78,7 +81,12 @@ func encode(m *model.Model) values {
 // safe values instead of stopping its batch.
 func decode(uid string, v values) model.Model {
 	m, place := model.Model{UID: uid}, -1
-	c := codec{get: func(string) string { place++; return v[place] }}
+	c := codec{get: func(string) string {
+		if place++; place >= len(v) { // the others were not read
+			return ""
+		}
+		return v[place]
+	}}
 	c.model(&m)
 	if c.fault != nil {
 		m.Fault = c.fault.Error()

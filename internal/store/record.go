@@ -163,8 +163,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	hashes := SendEach(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
 	payloads := SendEach(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
-	guess := s.policies.guess()
-	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
+	guessed := s.guessPolicies(ctx, pipe)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
@@ -185,8 +184,7 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 			records[uid].Fault = "payload: " + err.Error()
 		}
 	}
-	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error
-	return records, s.resolve(ctx, records, s.compile(guess, texts))
+	return records, s.resolve(ctx, maps.Values(records), guessed())
 }
 
 // NamedValues gives the values of HMGET their names.
@@ -209,8 +207,8 @@ func PolicyNames(records iter.Seq[*Record]) (names []string) {
 
 // resolve puts policy and schedule in force; some policies are known already. What cannot be resolved becomes a fault with a safe
 // replacement.
-func (s *Store) resolve(ctx context.Context, records map[string]*Record, policies map[string]policy.Policy) error {
-	names := PolicyNames(maps.Values(records))
+func (s *Store) resolve(ctx context.Context, records iter.Seq[*Record], policies map[string]policy.Policy) error {
+	names := PolicyNames(records)
 	s.policies.mu.Lock()
 	s.policies.last = slices.DeleteFunc(slices.Clone(names[:min(len(names), maxGuessed)]), func(name string) bool { return name == "" })
 	s.policies.mu.Unlock()
@@ -221,7 +219,7 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 	}
 	maps.Copy(policies, more)
 	asks := false
-	for _, record := range records {
+	for record := range records {
 		p, found := policies[record.PolicyName]
 		if !found {
 			p = policy.Default()
@@ -236,7 +234,7 @@ func (s *Store) resolve(ctx context.Context, records map[string]*Record, policie
 		return nil
 	}
 	depth, err := s.Clients.Read.LLen(ctx, s.Keys.Input).Result()
-	for _, record := range records {
+	for record := range records {
 		record.QueueDepth = int(depth)
 	}
 	return Wrap(err, "read the length of the input list")

@@ -197,12 +197,17 @@ func newSeen() seen { return seen{maphash.MakeSeed(), make(map[uint64]struct{})}
 
 // fresh returns the uids that it has not returned before.
 func (s seen) fresh(uids []string) []string {
-	return slices.DeleteFunc(slices.Clone(uids), func(uid string) bool {
-		hash := maphash.String(s.seed, uid)
-		_, known := s.hashes[hash]
+	return slices.DeleteFunc(slices.Clone(uids), func(uid string) bool { return s.knows(uid, true) })
+}
+
+// knows reports whether a uid was kept before, and keeps it if that is wanted.
+func (s seen) knows(uid string, keep bool) bool {
+	hash := maphash.String(s.seed, uid)
+	_, known := s.hashes[hash]
+	if keep {
 		s.hashes[hash] = struct{}{}
-		return known
-	})
+	}
+	return known
 }
 
 // ScanKeys walks over the keys that begin with prefix.
@@ -243,13 +248,13 @@ const chunksAtOnce = 3
 
 // ReadAhead reads the chunks of a walk side by side, in no order, and visits one at a time: read returns how. It ends early with the first error, and
 // then nothing is read any more.
-func ReadAhead(
-	ctx context.Context, walk func(context.Context, func(chunk []string) error) error, read func(context.Context, []string) (visit func() error, err error),
+func ReadAhead[C any](
+	ctx context.Context, walk func(context.Context, func(chunk C) error) error, read func(context.Context, C) (visit func() error, err error),
 ) error {
 	work, ctx := errgroup.WithContext(ctx)
 	work.SetLimit(chunksAtOnce)
 	var visiting sync.Mutex
-	walked := walk(ctx, func(chunk []string) error {
+	walked := walk(ctx, func(chunk C) error {
 		work.Go(func() error {
 			visit, err := read(ctx, chunk)
 			if err != nil {

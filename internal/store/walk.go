@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -246,29 +247,37 @@ func (s Report) EachSelected(ctx context.Context, selector model.Selector, visit
 	return s.Walk(ctx, selector, func(uids []string) error { return visit(seen.fresh(uids)) })
 }
 
-// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order.
+// Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order, the zero one before all.
+// It takes no longer where a million have the same score.
 func (s Report) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
-	least := "-inf"
-	if after.UID != "" {
-		least = strconv.FormatInt(after.Score, 10)
-	}
-	for offset := int64(0); ; offset += int64(limit) {
-		members, err := s.Clients.Read.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
-			Min: least, Max: "+inf", Offset: offset, Count: int64(limit),
-		}).Result()
-		if err != nil {
-			return nil, fmt.Errorf("read a page of a set: %w", err)
-		}
-		for _, member := range members {
-			uid, _ := member.Member.(string)
-			if one := (Scored{uid, int64(member.Score)}); one.Compare(after) > 0 && len(found) < limit {
-				found = append(found, one)
-			}
-		}
-		if len(found) == limit || len(members) < limit {
-			return found, nil
+	from, size, stands := int64(0), int64(limit), false
+	if after.UID == "" {
+		after.Score = math.MinInt64 // runs by hand are below 0
+	} else {
+		pipe := s.Clients.Read.Pipeline()
+		below := pipe.ZCount(ctx, key, "-inf", "("+strconv.FormatInt(after.Score, 10))
+		score, rank := pipe.ZScore(ctx, key, after.UID), pipe.ZRank(ctx, key, after.UID)
+		err = ExecReads(ctx, pipe)
+		if from = below.Val(); int64(score.Val()) == after.Score {
+			from = max(from, rank.Val())
 		}
 	}
+	for err == nil {
+		var members []redis.Z
+		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
+		page := SendEach(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
+		if stands = stands || from == 0 || len(page) > 0 && page[0].Compare(after) <= 0; !stands { // some have left that stood before it
+			from = max(0, from-size)
+			continue
+		}
+		page = slices.DeleteFunc(page, func(one Scored) bool { return one.Compare(after) <= 0 })
+		found = append(found, page[:min(len(page), limit-len(found))]...)
+		if len(found) == limit || len(members) <= limit {
+			break
+		}
+		from += size + 1
+	}
+	return found, Wrap(err, "read a page of a set")
 }
 
 // EachPicked hands over the models that a selector picks, in no order, each once, see EachSelected. What is put or removed meanwhile may be missed.

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -127,6 +128,65 @@ func TestAKeyThatIsScannedTwiceIsListedOnce(t *testing.T) {
 	seen := newSeen()
 	expectEqual(t, "first", []string{"a", "b"}, seen.fresh([]string{"a", "b", "a"}))
 	expectEqual(t, "second", []string{"c"}, seen.fresh([]string{"b", "c"}))
+}
+
+// A quarter of the models are due at the same instant, more than a page; what starts between two pages moves all that stands behind it.
+func TestEachIndexedModelComesOnceWhileTheFirstOnesStartAndEnd(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		due, met := map[string]int64{"by hand": -1}, map[string]int{}
+		for i := range 2000 {
+			due[fmt.Sprint("m", i)] = int64(max(500, i))
+		}
+		for uid, score := range due {
+			must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, redis.Z{Score: float64(score), Member: uid}).Err())
+		}
+		must(t, b.redis.ZAdd(t.Context(), b.Keys.Running, redis.Z{Score: 9, Member: "r"}).Err())
+		pages := 0
+		must(t, b.Report().EachIndexed(t.Context(), func(chunk Indexed) error {
+			for _, one := range chunk.Members {
+				met[one.UID]++
+			}
+			if pages++; chunk.Due { // the first ones start, and one of them that ran before has ended
+				must(t, b.redis.ZRemRangeByRank(t.Context(), b.Keys.Due, 0, 30).Err())
+				must(t, b.redis.ZAdd(t.Context(), b.Keys.Due, redis.Z{Score: 1e6, Member: "r"}).Err())
+			}
+			return nil
+		}))
+		twice := 0
+		for _, times := range met {
+			twice += times - 1
+		}
+		failIf(t, len(met) != len(due)+1 || twice != 0 || pages < 6, "%d of %d came, %d again, in %d pages", len(met), len(due)+1, twice, pages)
+	})
+}
+
+func TestWhatIsReadOfAPlannedModelTellsTheSameAsTheWholeOfIt(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		at := b.now.Add(time.Hour)
+		states := map[string]hash{
+			"planned": {}, "phased": {"phase": "7m"}, "retried": {"refresh_for": "retry", "attempt_no": "2"}, "moved": {"refresh_at": model.FormatTime(at.Add(time.Hour))},
+			"missed": {"planned_for": model.FormatTime(b.now), "not_before": model.FormatTime(at)}, "one-shot": {"rrule": ""},
+		}
+		var due []Scored
+		for uid, state := range states {
+			stored := hash{"rev": "1", "rrule": "FREQ=HOURLY", "timezone": "Europe/Berlin", "dtstart": "2026-01-01T00:00:00", "refresh_at": model.FormatTime(at), "refresh_why": "planned"}
+			maps.Copy(stored, state)
+			b.seed(keys{":model:" + uid: stored})
+			due = append(due, Scored{uid, at.UnixMilli()})
+		}
+		records, err := b.Report().ReadPlanned(t.Context(), append(due, Scored{"gone", at.UnixMilli()}), b.now)
+		must(t, err)
+		for _, r := range records {
+			if !r.Exists {
+				expectEqual(t, "none", "gone", r.UID)
+				continue
+			}
+			want := b.load(r.UID)
+			expectEqual(t, r.UID, want.State, r.State)
+			failIf(t, want.Schedule != r.Schedule || want.Rule != r.Rule || want.Zone() != r.Zone(), "%s: %+v, want %+v", r.UID, r.Model, want.Model)
+		}
+		expectEqual(t, "records", len(states)+1, len(records))
+	})
 }
 
 func TestAQueueThatWasNeverUsedKnowsOfTheOthers(t *testing.T) {

@@ -24,50 +24,32 @@ type occurrences struct {
 	shortest time.Duration // distance between two of them; 0: there are not two
 }
 
-// each hands over the occurrences whose shift may bring them behind an instant, each as it is and as it is shifted, until visit returns false.
-func (o *occurrences) each(after time.Time, spread schedule.Spread, visit func(at, shifted time.Time) bool) {
+// each hands over the occurrences whose shift may bring them behind an instant, each with the next one if there is one, until visit returns false.
+func (o *occurrences) each(after time.Time, visit func(at, next time.Time, found bool) bool) {
 	first, _ := slices.BinarySearch(o.times, after.Unix()+1)
 	for i := max(0, first-1); i < len(o.times); i++ {
-		at, distance, found := time.Unix(o.times[i], 0).UTC(), time.Duration(0), i+1 < len(o.times)
+		at, next, found := time.Unix(o.times[i], 0).UTC(), time.Time{}, i+1 < len(o.times)
 		if found {
-			distance = time.Duration(o.times[i+1]-o.times[i]) * time.Second
-		} else if !o.ends {
-			return
+			next = time.Unix(o.times[i+1], 0)
 		}
-		if !visit(at, at.Add(spread.Shift(distance, found))) {
+		if !found && !o.ends || !visit(at, next, found) {
 			return
 		}
 	}
 }
 
-// memory keeps the occurrences of rules that were asked for lately, each evaluated once.
+// memory keeps the occurrences of schedules that were asked for lately, each evaluated once.
 type memory struct {
 	from, to time.Time
-	known    map[rule]*occurrences
-	kept     int                                 // instants
-	recent   map[*schedule.Schedule]*occurrences // the same, found in a tenth of the time
+	known    map[*schedule.Schedule]*occurrences
+	kept     int // instants
 }
 
-// maxKept bounds the instants that are kept: 32 MB. More than that are forgotten, and evaluated again. maxRecent bounds the schedules.
-const (
-	maxKept   = 4_000_000
-	maxRecent = 4096
-)
+// maxKept bounds the instants that are kept, in which a schedule counts as 150: 32 MB. More than that are forgotten, and evaluated again.
+const maxKept = 4_000_000
 
 func (k *memory) of(m *model.Model) *occurrences {
-	o := k.recent[m.Schedule]
-	if o == nil {
-		if o = k.find(m); len(k.recent) >= maxRecent || k.recent == nil {
-			k.recent = map[*schedule.Schedule]*occurrences{}
-		}
-		k.recent[m.Schedule] = o
-	}
-	return o
-}
-
-func (k *memory) find(m *model.Model) *occurrences {
-	r := ruleOf(m)
-	if o := k.known[r]; o != nil {
+	if o := k.known[m.Schedule]; o != nil {
 		return o
 	}
 	o := &occurrences{}
@@ -87,9 +69,9 @@ func (k *memory) find(m *model.Model) *occurrences {
 			o.shortest = distance
 		}
 	}
-	if k.kept += len(o.times) + 20; k.known == nil || k.kept > maxKept {
-		k.known, k.kept = map[rule]*occurrences{}, len(o.times)+20
+	if k.kept += len(o.times) + 150; k.known == nil || k.kept > maxKept {
+		k.known, k.kept = map[*schedule.Schedule]*occurrences{}, len(o.times)+150
 	}
-	k.known[r] = o
+	k.known[m.Schedule] = o
 	return o
 }

@@ -61,8 +61,9 @@ func (w *Walker) follow(m *model.Model, ended time.Time, took time.Duration, vis
 	if m.Schedule == nil {
 		return
 	}
-	w.memory.of(m).each(ended, m.Spread(), func(_, at time.Time) bool {
-		if !at.After(ended) {
+	spread := m.Spread()
+	w.memory.of(m).each(ended, func(at, next time.Time, found bool) bool {
+		if at = spread.Shifted(at, next, found); !at.After(ended) {
 			return true
 		}
 		starts := false
@@ -93,14 +94,23 @@ func (w *Walker) Spread(m *model.Model, length time.Duration) *model.Model {
 	if m.Schedule == nil || length == 0 && m.Policy.Spread+m.Phase > 0 {
 		return m
 	}
+	o := w.memory.of(m)
 	if length == 0 {
-		length = w.memory.of(m).shortest / 10
+		length = o.shortest / 10
 	}
 	w.other = *m
 	w.other.Policy.Spread, w.other.Phase = length, 0
-	if at, waits := m.Shifted(w.other.Spread(), w.now); waits {
-		w.other.RefreshAt = at
+	if !m.Waiting() || m.Parked() || m.Due(w.now) || m.Trigger != model.TriggerPlanned {
+		return &w.other
 	}
+	is, would := m.Spread(), w.other.Spread()
+	o.each(m.RefreshAt.Add(-time.Nanosecond), func(occurrence, next time.Time, found bool) bool {
+		planned := is.Shifted(occurrence, next, found)
+		if at := would.Shifted(occurrence, next, found); planned.Equal(m.RefreshAt) && at.After(w.now) {
+			w.other.RefreshAt = at
+		}
+		return planned.Before(m.RefreshAt)
+	})
 	return &w.other
 }
 
