@@ -186,7 +186,7 @@ func TestAHeldModelIsExplainedWithWhoWantsItWhyAndUntilWhen(t *testing.T) {
 	failIf(t, code != exitDone || !strings.Contains(stderr, "ann") || !strings.Contains(stderr, "moving house"), "expected the hold, found %d, %q", code, stderr)
 	s.round("05:30:00")
 	s.do("release", "h1")
-	s.told("a", "in a moment: hold h1 is over")
+	s.told("a", "in a moment: hold h1 no longer stops it")
 	s.round("05:30:00")
 	s.dispatch("05:30:01")
 	text := s.do("explain", "a")
