@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -22,6 +23,7 @@ var (
 func TestMain(m *testing.M) {
 	setLogGlobals()
 	store.LogTo(logRedis)
+	completeWithin = time.Minute
 	testkit.Main(m)
 }
 

@@ -70,10 +70,9 @@ func versionOf(info *debug.BuildInfo, release string) versionView {
 }
 
 // Somebody waits with the finger on a key: what is not there soon is not offered, nor is more than fits a screen.
-const (
-	completeWithin = 500 * time.Millisecond
-	mostOffered    = 50
-)
+const mostOffered = 50
+
+var completeWithin = 500 * time.Millisecond // tests wait for longer
 
 // offerValues lets shells complete the values of a command and of those below it: of flags that know a few, and the uids and policies that are
 // stored.
