@@ -57,7 +57,8 @@ func (s Report) ReadPlanned(ctx context.Context, due []Scored, now time.Time) ([
 		_ = pipe.Process(ctx, reply)                    // it is put into the pipeline
 		return reply
 	})
-	guessed := s.guessPolicies(ctx, pipe)
+	guess := s.policies.guess()
+	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what is planned: %w", err)
 	}
@@ -66,7 +67,7 @@ func (s Report) ReadPlanned(ctx context.Context, due []Scored, now time.Time) ([
 		all[i].Exists, all[i].Model = true, decode(one.UID, replies[i].Val())
 		records[i] = &all[i]
 	}
-	if err := s.resolve(ctx, slices.Values(records), guessed()); err != nil {
+	if err := s.resolve(ctx, slices.Values(records), s.compile(guess, guessed.Val())); err != nil {
 		return nil, err
 	}
 	for i, one := range due {

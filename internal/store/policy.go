@@ -36,15 +36,11 @@ type policyCache struct {
 // maxGuessed bounds how many policies are read with models before anybody knows which they use.
 const maxGuessed = 50
 
-// guessPolicies reads with models the policies that they may use: those that were used last.
-func (s *Store) guessPolicies(ctx context.Context, pipe redis.Pipeliner) (read func() map[string]policy.Policy) {
-	s.policies.mu.Lock()
-	names := append([]string{""}, s.policies.last...)
-	s.policies.mu.Unlock()
-	reply := pipe.HMGet(ctx, s.Keys.Policies, policyFields(names)...)
-	return func() map[string]policy.Policy { // of a key of another type none: it is asked for again, and that is an error
-		return s.compile(names, reply.Val())
-	}
+// guess names the policies that the models which are read next may use: those that were used last.
+func (c *policyCache) guess() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string{""}, c.last...)
 }
 
 // maxCachedPolicies bounds the cache, in bytes.

@@ -163,7 +163,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	hashes := SendEach(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
 	payloads := SendEach(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
-	guessed := s.guessPolicies(ctx, pipe)
+	guess := s.policies.guess()
+	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
@@ -184,7 +185,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 			records[uid].Fault = "payload: " + err.Error()
 		}
 	}
-	return records, s.resolve(ctx, maps.Values(records), guessed())
+	texts, _ := guessed.Result() // of a key of another type none: it is asked for again, and that is an error
+	return records, s.resolve(ctx, maps.Values(records), s.compile(guess, texts))
 }
 
 // NamedValues gives the values of HMGET their names.
