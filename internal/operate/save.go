@@ -131,7 +131,7 @@ const maxWaiting = 20
 // refused, or is taken already.
 func (o Operator) Waiting(ctx context.Context, uids []string) (lines []string, err error) {
 	last := len(uids) - 1
-	for i, uid := range slices.Concat(uids[:min(last, maxWaiting)], uids[last:]) {
+	for i, uid := range slices.Concat(uids[:max(0, min(last, maxWaiting))], uids[max(0, last):]) {
 		e, err := explain.Read(ctx, o.Queue.Of(uid), uid)
 		if errors.Is(err, explain.ErrUnknownModel) {
 			continue

@@ -145,14 +145,14 @@ func fold(fields map[string]string, now time.Time) (folded map[string]string, go
 func (s *Store) NoteSample(ctx context.Context, now time.Time) error {
 	minute := now.UTC().Format(sampleLayout)
 	fields, err := s.Clients.Read.HGetAll(ctx, s.Keys.Hours).Result()
-	if _, noted := fields[minute]; noted || err != nil {
+	folded, gone := fold(fields, now)
+	if _, noted := fields[minute]; noted && len(gone) == 0 || err != nil {
 		return Wrap(err, "note a sample")
 	}
 	stats, err := s.Report().Stats(ctx)
 	if _, misfit := Misfit(err); err != nil && !misfit {
 		return err
 	}
-	folded, gone := fold(fields, now)
 	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.HSetNX(ctx, s.Keys.Hours, minute, stats.Sample().String())
 		if len(folded) > 0 {

@@ -23,11 +23,11 @@ func (i Indexed) UIDs() []string {
 	return SendEach(i.Members, func(one Scored) string { return one.UID })
 }
 
-// EachIndexed hands over the models that run, wait for anything or are disabled, each once, in chunks. Those that wait for their time come last and
-// in its order, so that the ones which start or end meanwhile are met too. What somebody moves to another time meanwhile may be missed.
+// EachIndexed hands over the models that are disabled, wait for anything or run, in chunks. Those that wait for their time come last and in its order:
+// of these one that starts and ends meanwhile may come twice. What moves to an index that was walked already may be missed.
 func (s Report) EachIndexed(ctx context.Context, visit func(Indexed) error) error {
 	k, seen, size := &s.Keys, newSeen(), ScanCount
-	for _, key := range []string{k.Running, k.Urgent, k.Parked, k.Disabled, k.Due} {
+	for _, key := range []string{k.Disabled, k.Parked, k.Urgent, k.Running, k.Due} {
 		for after, more := (Scored{}), true; more; {
 			page, err := s.Behind(ctx, key, after, size)
 			if err != nil {

@@ -248,9 +248,9 @@ func (s Report) EachSelected(ctx context.Context, selector model.Selector, visit
 }
 
 // Behind reads at most limit members of a sorted set, such as Keys.Failing, that stand behind another one, in their order, the zero one before all.
-// It takes no longer where a million have the same score.
+// As long as that one stands there it takes no longer where a million have the same score.
 func (s Report) Behind(ctx context.Context, key string, after Scored, limit int) (found []Scored, err error) {
-	from, size, stands := int64(0), int64(limit), false
+	from, size := int64(0), int64(limit)
 	if after.UID == "" {
 		after.Score = math.MinInt64 // runs by hand are below 0
 	} else {
@@ -266,7 +266,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 		var members []redis.Z
 		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
 		page := SendEach(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
-		if stands = stands || from == 0 || len(page) > 0 && page[0].Compare(after) <= 0; !stands { // some have left that stood before it
+		if from > 0 && (len(page) == 0 || page[0].Compare(after) > 0) { // some have left that stood before it
 			from = max(0, from-size)
 			continue
 		}
@@ -275,7 +275,10 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 		if len(found) == limit || len(members) <= limit {
 			break
 		}
-		from += size + 1
+		if len(page) > 0 {
+			after = page[len(page)-1]
+		}
+		from += size // the next page begins with the last of this one
 	}
 	return found, Wrap(err, "read a page of a set")
 }

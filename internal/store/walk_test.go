@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -157,6 +159,31 @@ func TestEachIndexedModelComesOnceWhileTheFirstOnesStartAndEnd(t *testing.T) {
 			twice += times - 1
 		}
 		failIf(t, len(met) != len(due)+1 || twice != 0 || pages < 6, "%d of %d came, %d again, in %d pages", len(met), len(due)+1, twice, pages)
+	})
+}
+
+// The one that a page stands behind has left, so that a second call is needed, and meanwhile more leave.
+func TestAPageOfASetHasWhatStandsBehindWhateverLeavesInFront(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		for i := range 30 {
+			must(t, b.redis.ZAdd(t.Context(), b.Keys.Failing, redis.Z{Score: float64(i), Member: fmt.Sprintf("m%02d", i)}).Err())
+		}
+		must(t, b.redis.ZRem(t.Context(), b.Keys.Failing, "m09").Err())
+		calls := 0
+		b.redis.AddHook(testkit.Hook(func(ctx context.Context, commands []redis.Cmder, next func() error) error {
+			err := next()
+			if commands[0].Name() == "zrange" {
+				if calls++; calls == 2 {
+					must(t, b.redis.ZRemRangeByRank(ctx, b.Keys.Failing, 0, 3).Err())
+				}
+			}
+			return err
+		}))
+		found, err := b.Report().Behind(t.Context(), b.Keys.Failing, Scored{"m09", 9}, 5)
+		must(t, err)
+		uids := SendEach(found, func(one Scored) string { return one.UID })
+		expectEqual(t, "behind m09", []string{"m10", "m11", "m12", "m13", "m14"}, uids)
+		failIf(t, calls < 3, "expected more than two calls, found %d", calls)
 	})
 }
 

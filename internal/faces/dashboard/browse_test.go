@@ -110,6 +110,22 @@ func TestAnOpenPageChangesNothingWhereSomebodyTypes(t *testing.T) {
 	tab.AwaitText("3 models")
 }
 
+func TestALinkKeepsTheFocusThoughOthersInFrontLeadThereToo(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	f := liveFleet(t, Config{})
+	for _, uid := range []string{"a", "b", "c"} {
+		f.Command(`{"type":"put","uid":"` + uid + `","labels":{"tenant":"t1"}}`)
+	}
+	tab := browser.Open(t)
+	testkit.Eventually(t, "all three are stored", func() bool { return f.Redis.Exists(t.Context(), f.Store.Keys.Model("c")).Val() > 0 })
+	tab.Go(f.url("models?l=tenant%3Dt1"))
+	browser.Eval[bool](tab, `document.querySelectorAll("tbody tr")[1].querySelector("td a").focus(); true`)
+	f.Command(`{"type":"disable","uid":"a","reason":"not paid"}`)
+	tab.AwaitText("not paid")
+	equal(t, 2, browser.Eval[int](tab, `document.activeElement.closest("tr")?.rowIndex ?? 0`))
+}
+
 func TestAPageThatNobodySeesReadsNothingUntilItIsSeenAgain(t *testing.T) {
 	long.Only(t)
 	t.Parallel()

@@ -109,6 +109,18 @@ func TestOpenPagesOfOneAddressShareAReadingUntilTheQueueChanges(t *testing.T) {
 	failIf(t, reads != 3, "expected one reading for each address and beat, found %d", reads)
 }
 
+func TestAnOpenPageNeverFallsBackBehindWhatItShowedFirst(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), nil)
+	d.put(failingModel)
+	path, site, reads := home+"model?uid=a", d.dashboard.sites.list[0], 0
+	session := d.dashboard.session(d.request("GET", path, nil))
+	for range 2 {
+		site.beat.Load().read(session.key()+path, func() rendered { reads++; return rendered{} })
+		d.page(path)
+	}
+	failIf(t, reads != 2, "expected it read again behind a page that is newer, found %d readings", reads)
+}
+
 func TestPagesThatCannotBeReadKeepWhatTheyShowAndAreReadAgain(t *testing.T) {
 	q := fixture.New(t, testkit.Miniredis(t))
 	fault, client := new(testkit.Fault), q.Server.Client(t)

@@ -250,6 +250,8 @@ func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, pag
 func (d *Dashboard) answer(w http.ResponseWriter, r *http.Request, status int, f *frame, page *page, query url.Values) {
 	if page.live != nil {
 		f.Stream = strings.Replace(f.Here, f.base+"/", f.base+"/live/", 1)
+		session := d.session(r)
+		f.beat.Load().pages.Delete(session.key() + f.Here) // what was read before is older than this page
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()

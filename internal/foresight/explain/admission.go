@@ -136,7 +136,7 @@ func StopText(gates *model.Blockers, gate model.Blocker, until time.Time, when f
 func (s *Explanation) Waits(place bool) string {
 	gate, until := s.blocked()
 	switch {
-	case gate != "":
+	case gate != "" && (s.m.Parked() || !s.m.RefreshAt.After(s.Now)): // else it has ended already
 		return "it does not start yet: " + StopText(&s.admission.Gates, gate, until, UTC)
 	case place && s.place.No > 0:
 		return inLine(s.place)

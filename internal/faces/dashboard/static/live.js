@@ -20,12 +20,16 @@ function replace(fragment) {
 
 const focusable = "a, button, summary, input, select, textarea, [tabindex]";
 
-// Rows come and go: what has a label or leads somewhere is known by that, and other things by their place. So nobody confirms what another row asks.
+// Rows come and go: what has a label or leads somewhere is known by that and by how many alike stand before it, and other things by their place. So
+// nobody confirms what another row asks.
 function all(place, selector) {
+  const alike = {};
   return [...place.querySelectorAll(selector)].map((e, i) => {
     const whole = e.matches("summary") ? e.parentElement : e;
     const label = whole.getAttribute("aria-label") ?? whole.querySelector("[aria-label]")?.getAttribute("aria-label");
-    return [e.localName + " " + (label ?? e.getAttribute("href") ?? i), e];
+    const name = e.localName + " " + (label ?? e.getAttribute("href") ?? i);
+    alike[name] = (alike[name] ?? 0) + 1;
+    return [name + " " + alike[name], e];
   });
 }
 

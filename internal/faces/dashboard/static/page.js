@@ -1,6 +1,6 @@
 "use strict";
 // Tells how far away instants are, as time goes by, and offers all zones. Without it the page says what was so when it was sent.
-const units = [["d", 86400e3], ["h", 3600e3], ["m", 60e3]];
+const units = [["w", 604800e3], ["d", 86400e3], ["h", 3600e3], ["m", 60e3]];
 const born = new WeakMap();
 
 function distance(away) {
