@@ -90,7 +90,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(15, 200))
+	report(t, bug{}, 1, long.Or(15, 150))
 }
 
 func TestSoak(t *testing.T) {
@@ -251,7 +251,7 @@ func TestEveryInterleavingOfASmallScopeKeepsThePromises(t *testing.T) {
 		deepest, places int
 	}{
 		"from the start":         {(*scope).open, long.Or(6, 8), long.Or(3_000, 25_000)},
-		"from a passed deadline": {(*scope).later, long.Or(6, 9), long.Or(6_000, 120_000)},
+		"from a passed deadline": {(*scope).later, long.Or(6, 8), long.Or(6_000, 50_000)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			places, err := deepen(t, bug{}, opening.open, 2, opening.deepest)

@@ -25,7 +25,7 @@ func play(t *testing.T, config conformance.Config) (conformance.Report, []string
 	t.Helper()
 	var output testkit.Buffer
 	config.Environ, config.Stderr = append(os.Environ(), config.Environ...), &output
-	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 200)), cmp.Or(config.Patience, patience)
+	config.Flood, config.Patience = cmp.Or(config.Flood, long.Or(50, 100)), cmp.Or(config.Patience, patience)
 	report, err := conformance.Run(context.Background(), config)
 	stopIf(t, err != nil, "%v\n%s", err, output.String())
 	failing := []string{}
