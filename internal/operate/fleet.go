@@ -125,9 +125,12 @@ func untilEnough(err error) error {
 type readModels func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error)
 
 // eachModel hands over the models of the queue that can be read, in chunks and in no order, one chunk at a time. See store.Report.EachIndexed.
-func (o Operator) eachModel(ctx context.Context, read readModels, visit func(part *store.Store, records []*store.Record) error) error {
-	return o.Queue.Each(func(part *store.Store) error {
-		return store.ReadAhead(ctx, part.Report().EachIndexed, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
+func (s *fleet) eachModel(ctx context.Context, read readModels, visit func(part *store.Store, records []*store.Record) error) error {
+	return s.Queue.Each(func(part *store.Store) error {
+		walk := func(ctx context.Context, visit func(store.Indexed) error) error {
+			return part.Report().EachIndexed(ctx, s.now, visit)
+		}
+		return store.ReadAhead(ctx, walk, func(ctx context.Context, chunk store.Indexed) (func() error, error) {
 			records, err := read(ctx, part, chunk)
 			records = slices.DeleteFunc(records, func(r *store.Record) bool { return !r.Exists || r.Broken })
 			return func() error { return visit(part, records) }, err
@@ -137,7 +140,7 @@ func (o Operator) eachModel(ctx context.Context, read readModels, visit func(par
 
 // readWhole reads models with their payloads.
 func readWhole(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
-	records, err := part.Load(ctx, chunk.UIDs())
+	records, err := part.Load(ctx, chunk.UIDs)
 	return slices.Collect(maps.Values(records)), err
 }
 

@@ -96,8 +96,8 @@ func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) e
 	}
 	walker := forecast.NewWalker(s.now, s.to, blockers)
 	read := func(ctx context.Context, part *store.Store, chunk store.Indexed) ([]*store.Record, error) {
-		if chunk.Due && s.FleetRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
-			return part.Report().ReadPlanned(ctx, chunk.Members, s.now)
+		if chunk.Later && s.FleetRequest.picks.All() && len(blockers.Holds) == 0 { // nobody asks for labels
+			return part.Report().ReadPlanned(ctx, chunk.UIDs)
 		}
 		return readWhole(ctx, part, chunk)
 	}

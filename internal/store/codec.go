@@ -12,18 +12,19 @@ import (
 // fieldRev is the field of the hash <queue>:model:<uid> that counts transitions.
 const fieldRev = "rev"
 
-// fieldNames are the other fields of that hash, in their order.
-var fieldNames = func() (names []string) {
-	c := codec{set: func(name, _ string) { names = append(names, name) }, absent: true}
-	c.model(new(model.Model))
-	return names
-}()
+// fieldNames are the other fields of that hash, in their order. Those of a definition come first, then those of a plan.
+var fieldNames = namesOf((*codec).model)
 
-// definedFields is how many of them come first that somebody has saved, and plannedFields those with which a planned refresh stands.
-const (
-	definedFields = 4
-	plannedFields = 9
+// definedFields is how many of them somebody has saved, and planFields how many tell when a model starts that waits for its planned refresh.
+var (
+	definedFields = len(namesOf((*codec).definition))
+	planFields    = definedFields + len(namesOf((*codec).plan))
 )
+
+func namesOf(list func(*codec, *model.Model)) (names []string) {
+	list(&codec{set: func(name, _ string) { names = append(names, name) }, absent: true}, new(model.Model))
+	return names
+}
 
 // places are the places of fields in fieldNames.
 var places = func() map[string]int {
@@ -77,17 +78,16 @@ func encode(m *model.Model) values {
 	return v
 }
 
-// decode reads the values of fields. A value that cannot be read is left out and told as a fault: the model then waits with
+// decode reads the values of all fields, or of those up to the plan. A value that cannot be read is left out and told as a fault: the model then waits with
 // safe values instead of stopping its batch.
 func decode(uid string, v values) model.Model {
 	m, place := model.Model{UID: uid}, -1
-	c := codec{get: func(string) string {
-		if place++; place >= len(v) { // the others were not read
-			return ""
-		}
-		return v[place]
-	}}
-	c.model(&m)
+	c := codec{get: func(string) string { place++; return v[place] }}
+	if c.definition(&m); len(v) == planFields {
+		c.plan(&m)
+	} else {
+		c.state(&m)
+	}
 	if c.fault != nil {
 		m.Fault = c.fault.Error()
 	}
@@ -130,17 +130,14 @@ func (c *codec) definition(m *model.Model) {
 
 // state lists those that transitions write.
 func (c *codec) state(m *model.Model) {
-	c.time(fieldRefreshAt, &m.RefreshAt)
+	c.plan(m)
+	c.text("parked_by", (*string)(&m.ParkedBy))
+	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.text(fieldWhy, &m.Why)
-	c.text("refresh_for", (*string)(&m.Trigger))
-	c.time("planned_for", &m.PlannedFor)
-	c.length("phase", &m.Phase)
 	c.time("not_before", &m.NotBefore)
 	c.text("reserved", &m.Reserved)
 	c.text("counted_by", &m.Counted)
-	c.text("parked_by", (*string)(&m.ParkedBy))
 	c.time("parked_since", &m.ParkedSince)
-	c.text(fieldAttemptUID, &m.AttemptUID)
 	c.number("attempt_no", &m.AttemptNo)
 	c.time("started_at", &m.StartedAt)
 	c.time(fieldDeadlineAt, &m.DeadlineAt)
@@ -173,6 +170,14 @@ func (c *codec) state(m *model.Model) {
 	c.number("total_retries", &m.TotalRetries)
 	c.number("successful_retries", &m.SuccessfulRetries)
 	c.number("retried_cycles", &m.RetriedCycles)
+}
+
+// plan lists those that tell when a model starts that waits for its planned refresh.
+func (c *codec) plan(m *model.Model) {
+	c.time(fieldRefreshAt, &m.RefreshAt)
+	c.text("refresh_for", (*string)(&m.Trigger))
+	c.length("phase", &m.Phase)
+	c.time("planned_for", &m.PlannedFor)
 }
 
 // entryDeadline is left out as long as it is the deadline.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,47 +13,76 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// Indexed are models of one index, in its order.
+// Indexed are models of one index.
 type Indexed struct {
-	Members []Scored
-	Due     bool // of those that wait for their time and nothing else
-}
-
-// UIDs are those of the models.
-func (i Indexed) UIDs() []string {
-	return SendEach(i.Members, func(one Scored) string { return one.UID })
+	UIDs  []string
+	Later bool // they wait for their time and nothing else, and it is a minute away: they do not start while they are read
 }
 
 // EachIndexed hands over the models that are disabled, wait for anything or run, in chunks. Those that wait for their time come last and in its order:
 // of these one that starts and ends meanwhile may come twice. What moves to an index that was walked already may be missed.
-func (s Report) EachIndexed(ctx context.Context, visit func(Indexed) error) error {
-	k, seen, size := &s.Keys, newSeen(), ScanCount
+func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Indexed) error) error {
+	k, seen := &s.Keys, newSeen()
+	soon, err := s.Clients.Read.ZCount(ctx, k.Due, "-inf", strconv.FormatInt(now.Add(time.Minute).UnixMilli(), 10)).Result()
+	if err != nil {
+		return fmt.Errorf("count what starts soon: %w", err)
+	}
 	for _, key := range []string{k.Disabled, k.Parked, k.Urgent, k.Running, k.Due} {
-		for after, more := (Scored{}), true; more; {
-			page, err := s.Behind(ctx, key, after, size)
-			if err != nil {
-				return err
+		err := s.eachPage(ctx, key, func(from int64, uids []string) error {
+			uids = slices.DeleteFunc(uids, func(uid string) bool { return seen.knows(uid, key != k.Due) })
+			for chunk := range slices.Chunk(uids, ScanCount) {
+				if err := visit(Indexed{chunk, key == k.Due && from >= soon}); err != nil {
+					return err
+				}
 			}
-			if more = len(page) == size; more {
-				after = page[size-1]
-			}
-			page = slices.DeleteFunc(page, func(one Scored) bool { return seen.knows(one.UID, key != k.Due) })
-			if err := visit(Indexed{page, key == k.Due}); err != nil {
-				return err
-			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-var plannedNames = SendEach(fieldNames[:plannedFields], func(name string) any { return name })
+// Two pages of a walk by rank share so many members: if more leave in front of the second one meanwhile, it is read again, from farther in front. If
+// more join there than the rest of a page, some come twice.
+const (
+	rankPage   = 5 * ScanCount
+	rankShared = ScanCount
+)
 
-// ReadPlanned reads of models that stand in the set due what tells when they start, in half the time that all takes: their other fields are empty.
-// Of those that wait for more than a planned refresh, or have moved on since, all is read. None has its payload.
-func (s Report) ReadPlanned(ctx context.Context, due []Scored, now time.Time) ([]*Record, error) {
+// eachPage hands over the members of a sorted set in its order, with the rank from which on they were read.
+func (s Report) eachPage(ctx context.Context, key string, visit func(from int64, uids []string) error) error {
+	before := newSeen() // what stood in the page before
+	for from, more := int64(0), true; more; from += rankPage - rankShared {
+		page, err := s.Clients.Read.ZRange(ctx, key, from, from+rankPage-1).Result()
+		if err != nil {
+			return fmt.Errorf("read an index: %w", err)
+		}
+		shared := slices.ContainsFunc(page, func(uid string) bool { return before.knows(uid, false) })
+		if !shared && from > 0 {
+			from = max(0, from-rankPage) - rankPage + rankShared
+			continue
+		}
+		more = len(page) == rankPage
+		last := newSeen()
+		page = slices.DeleteFunc(page, func(uid string) bool { last.knows(uid, true); return before.knows(uid, false) })
+		if err := visit(from, page); err != nil {
+			return err
+		}
+		before = last
+	}
+	return nil
+}
+
+var planNames = SendEach(fieldNames[:planFields], func(name string) any { return name })
+
+// ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
+// empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.
+func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(due, func(one Scored) *redis.StringSliceCmd {
-		asked := append([]any{"hmget", s.Keys.Model(one.UID)}, plannedNames...)
+	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd {
+		asked := append([]any{"hmget", s.Keys.Model(uid)}, planNames...)
 		reply := redis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
 		_ = pipe.Process(ctx, reply)                    // it is put into the pipeline
 		return reply
@@ -62,19 +92,17 @@ func (s Report) ReadPlanned(ctx context.Context, due []Scored, now time.Time) ([
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read what is planned: %w", err)
 	}
-	all, records, others := make([]Record, len(due)), make([]*Record, len(due)), []string{}
-	for i, one := range due {
-		all[i].Exists, all[i].Model = true, decode(one.UID, replies[i].Val())
+	all, records, others := make([]Record, len(uids)), make([]*Record, len(uids)), []string{}
+	for i, uid := range uids {
+		all[i].Exists, all[i].Model = true, decode(uid, replies[i].Val())
 		records[i] = &all[i]
 	}
 	if err := s.resolve(ctx, slices.Values(records), s.compile(guess, guessed.Val())); err != nil {
 		return nil, err
 	}
-	for i, one := range due {
-		r := records[i]
-		missed := r.Policy.Misfire.Limited && !r.RefreshAt.After(now)
-		if r.RefreshAt.UnixMilli() != one.Score || r.Trigger != model.TriggerPlanned || !r.PlannedFor.IsZero() || missed {
-			records[i], others = nil, append(others, one.UID)
+	for i, uid := range uids {
+		if r := records[i]; !r.Waiting() || r.Trigger != model.TriggerPlanned || !r.PlannedFor.IsZero() {
+			records[i], others = nil, append(others, uid)
 		}
 	}
 	whole, err := s.load(ctx, others, nil)

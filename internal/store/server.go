@@ -244,7 +244,7 @@ func Scan(ctx context.Context, what string, next func(cursor uint64) ([]string, 
 }
 
 // chunksAtOnce is how many chunks of a walk are read or visited at a time: while one is visited, Redis answers the next.
-const chunksAtOnce = 3
+const chunksAtOnce = 6
 
 // ReadAhead reads the chunks of a walk side by side, in no order, and visits one at a time: read returns how. It ends early with the first error, and
 // then nothing is read any more.
