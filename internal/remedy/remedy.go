@@ -64,7 +64,7 @@ var say = [Remedies][Faces]string{
 	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
 	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
 	ListWorkers:      {CommandLine: "To see all workers: refreshd worker ls", Dashboard: `The page "Running" shows all workers.`},
-	ShowFailures:     {CommandLine: "To see them: refreshd failures show <name>", Dashboard: `The page "Failures" shows them.`},
+	ShowFailures:     {CommandLine: `To see them, run "refreshd failures show <name>".`, Dashboard: `The page "Failures" shows them.`},
 }
 
 // Error is a refusal about which something may be done. Its text says what is the matter; a face adds the remedy, see Add.

@@ -74,7 +74,7 @@ func (s *Explanation) tested(start string) string {
 	case circuit.ProbeAt.After(s.Now):
 		tests = words.Sentence(s.at(circuit.ProbeAt) + " one waiting model starts as a test")
 	}
-	return join(tests, "If it succeeds, all start; if not, another test follows.", s.turn())
+	return join(tests, "If that succeeds, all start; if not, another test follows.", s.turn())
 }
 
 func (s *Explanation) turn() string {
@@ -105,7 +105,7 @@ func (s *Explanation) Stops() (told []string) {
 		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
 	}
 	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
-		told = append(told, "Levelling moved it from "+s.clock(at.Add(-s.m.Phase))+" to "+s.clock(at)+".")
+		told = append(told, "Levelling moved its refresh from "+s.clock(at.Add(-s.m.Phase))+" to "+s.clock(at)+".")
 	}
 	if others := s.alike.Models - 1; others > 0 {
 		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", remedy.Say(remedy.ShowFailures, s.face, s.m.FingerprintID))

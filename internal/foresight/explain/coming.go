@@ -60,7 +60,7 @@ func (s *Explanation) coming(b model.Branch) string {
 	case b.RefreshAt.IsZero():
 		return "Nothing more is planned."
 	case b.Trigger == model.TriggerGiveUp:
-		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Nothing is tried before."
+		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Its next start would come later."
 	case b.Trigger == model.TriggerDeferred:
 		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:
@@ -200,7 +200,9 @@ func (s *Explanation) running() string {
 		return "If it has not begun " + by + ", " + then + "."
 	case m.Policy.Timeout == 0 && left > forever:
 		return "It has no deadline."
-	case m.Policy.Timeout == 0 && !s.Forecast.TimedOut.Disabled:
+	case m.Policy.Timeout == 0 && s.Forecast.TimedOut.Disabled:
+		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and is disabled."
+	case m.Policy.Timeout == 0:
 		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."
 	case s.misses(model.RolePoller):
 		return "Its answer must be applied " + by + ", or this attempt fails."

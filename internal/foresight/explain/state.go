@@ -48,7 +48,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 		text = "Due" + since(m.RefreshAt)
 		switch {
 		case m.Trigger == model.TriggerPlanned && m.StartsAt(s.Now).After(s.Now):
-			text += ", but too late: this refresh is skipped"
+			text += ", but too late to start: this refresh will be skipped"
 		case when != nil && m.Trigger == model.TriggerRetry && m.AttemptNo > 0:
 			text += " (retry " + retryOf(m, m.AttemptNo) + ")"
 		case when != nil:
@@ -60,7 +60,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusScheduled:
 		switch {
 		case strings.HasPrefix(m.Why, model.WhySkipped):
-			text = "The last planned refresh was too late and was skipped."
+			text = "A planned refresh was skipped: it was too late to start."
 		case m.Trigger == model.TriggerDeferred:
 			text = words.Sentence(m.Why)
 		case failed != "":
@@ -99,7 +99,7 @@ func (s Shown) work(since func(time.Time) string) string {
 	m := &s.Record.Model
 	text := "Running"
 	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
-		text = "Taken by a worker, but not begun"
+		text = "With a worker"
 	} else if m.Worker != "" {
 		text += " on " + m.Worker
 	}
@@ -112,7 +112,7 @@ func (s Shown) work(since func(time.Time) string) string {
 	}
 	switch {
 	case m.Outdated:
-		told = join(told, "Its payload has changed: this attempt does not count.")
+		told = join(told, "Its payload has changed: the result of this attempt is ignored.")
 	case m.Again:
 		told = join(told, "It was saved meanwhile.")
 	}

@@ -22,9 +22,13 @@ func (s *Explanation) Tell() Telling {
 	missing := s.Missing()
 	act := s.Record.Broken || s.m.Fault != "" || s.m.StoppedBy() == model.StoppedByPolicy || missing != nil && missing.Certain
 	gate, until := s.blocked()
+	kind, name := gate.Split()
 	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
+	if opens, _ := s.admission.Gates.Opens(gate, s.Now); opens && gate.Timed() {
+		blocker = kind + " " + name + " held it back"
+	}
 	state := s.state(s.clock, s.Attempts, blocker)
-	if kind, _ := gate.Split(); gate != "" && kind != model.BlockerCalendar && !s.m.Parked() {
+	if gate != "" && kind != model.BlockerCalendar && !s.m.Parked() {
 		state = join(state, words.Sentence(blocker))
 	}
 	return Telling{State: state, Next: join(s.tellNext(), s.ends()), Last: FreshnessText(s.m, s.clock), Act: act}
