@@ -150,10 +150,8 @@ func (d *Dashboard) signedIn(next http.Handler) http.Handler {
 		case !may:
 			tooMany(w)
 		case token != nil:
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), sessionKey{}, d.sessionOf(token))))
-		case open:
-			next.ServeHTTP(w, r)
-		case r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), tokenKey{}, token)))
+		case open || r.URL.Path == "/login" || strings.HasPrefix(r.URL.Path, "/static/"):
 			next.ServeHTTP(w, r)
 		case r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html"):
 			http.Redirect(w, r, "/login", http.StatusSeeOther)

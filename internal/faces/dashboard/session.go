@@ -14,19 +14,15 @@ type session struct {
 	zone     *time.Location // that was chosen; nil: none
 }
 
-type sessionKey struct{}
-
-func (d *Dashboard) sessionOf(token *Token) session {
-	return session{name: token.Name, by: token.Name, readOnly: token.ReadOnly || d.config.ReadOnly}
-}
+// tokenKey is that of the token in the context of a request.
+type tokenKey struct{}
 
 // session is that of a request that has passed signedIn.
 func (d *Dashboard) session(r *http.Request) session {
-	s, signedIn := r.Context().Value(sessionKey{}).(session)
-	if !signedIn {
-		s = session{by: d.config.By, readOnly: d.config.ReadOnly}
+	s := session{by: d.config.By, readOnly: d.config.ReadOnly, zone: chosenZone(r)}
+	if token, signedIn := r.Context().Value(tokenKey{}).(*Token); signedIn {
+		s.name, s.by, s.readOnly = token.Name, token.Name, s.readOnly || token.ReadOnly
 	}
-	s.zone = chosenZone(r)
 	return s
 }
 
