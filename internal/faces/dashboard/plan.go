@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -50,25 +51,21 @@ func (p *planner) run(ctx context.Context, queue *store.Queue, clock func() time
 			return
 		case <-p.wanted:
 		}
-		if last := p.last.Load(); last != nil && clock().Before(last.kept) {
-			continue
+		if last := cmp.Or(p.last.Load(), &plan{}); !clock().Before(last.kept) {
+			p.last.Store(computePlan(ctx, queue, clock, last.Forecast))
 		}
-		next := computePlan(ctx, queue, clock)
-		if last := p.last.Load(); next.err != nil && last != nil {
-			next.Forecast = last.Forecast // better old than none
-		}
-		p.last.Store(next)
 	}
 }
 
-func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time) *plan {
+// computePlan keeps the old forecast if there is no new one: better old than none.
+func computePlan(ctx context.Context, queue *store.Queue, clock func() time.Time, old operate.Forecast) *plan {
 	ctx, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
 	found, err := operate.Operator{Queue: queue}.Forecast(ctx, operate.ForecastRequest{FleetRequest: operate.FleetRequest{For: "24h"}})
 	if err != nil {
-		return &plan{err: err, kept: clock().Add(planRetry)}
+		return &plan{old, err, clock().Add(planRetry)}
 	}
-	return &plan{Forecast: found, kept: clock().Add(planKept)}
+	return &plan{found, nil, clock().Add(planKept)}
 }
 
 // planView is the plan on its page.
@@ -81,11 +78,11 @@ type planView struct {
 
 func readPlan(_ context.Context, req *request) (any, error) {
 	backoff.Signal(req.planner.wanted)
-	v, p := &planView{}, req.planner.last.Load()
-	if p != nil && p.err != nil {
+	v, p := &planView{}, cmp.Or(req.planner.last.Load(), &plan{})
+	if p.err != nil {
 		v.Problem = inWords(p.err)
 	}
-	if p != nil && !p.From.IsZero() {
+	if !p.From.IsZero() {
 		v.draw(&p.Forecast, req.zone)
 	}
 	return v, nil
