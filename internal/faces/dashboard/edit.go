@@ -1,10 +1,10 @@
 package dashboard
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"time"
 
@@ -24,8 +24,8 @@ var (
 type editor struct {
 	Kind, Key, Label, Hint string // Key is the field of its name
 	list                   string // the path of the page that lists them
-	// read returns what is stored under a name as somebody would write it, and its digest.
-	read func(ctx context.Context, req *request, name string) (text, digest string, err error)
+	// read writes what is stored under a name as somebody would write it, and returns its digest.
+	read func(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error)
 	// check tells on the page what it would do to save the text. What is wrong with the text is a Refusal.
 	check func(ctx context.Context, req *request, e *edit) error
 }
@@ -69,11 +69,12 @@ func (e *editor) show(ctx context.Context, req *request) (any, error) {
 		shown.Back = req.Link(e.Kind, e.Key, name)
 	}
 	shown.Form = playground.ReadForm(func(field string) string { return map[string]string{"answers": answers}[field] })
-	var err error
-	if shown.Text, shown.Was, err = e.read(ctx, req, name); err != nil || !typed {
+	var stored strings.Builder
+	was, err := e.read(ctx, req, name, &stored)
+	if shown.Text, shown.Was = stored.String(), was; err != nil || !typed {
 		return shown, err
 	}
-	shown.Text, shown.Changed = strings.ReplaceAll(req.get("text"), "\r\n", "\n"), req.get("was") != shown.Was
+	shown.Text, shown.Changed = req.edited(e.Key).Text, req.get("was") != was
 	if err := e.check(ctx, req, shown); err != nil {
 		if refusal, is := errors.AsType[operate.Refusal](err); is {
 			shown.Wrong, err = inWords(refusal), nil
@@ -87,26 +88,22 @@ func (e *editor) show(ctx context.Context, req *request) (any, error) {
 	})
 }
 
-func (e *edit) edited() operate.Edit { return operate.Edit{Name: e.Name, Text: e.Text} }
-
-// edited is what the form of an action says.
+// edited is what a form says whose field of the name is key.
 func (req *request) edited(key string) operate.Edit {
-	return operate.Edit{Name: req.get(key), Text: req.get("text"), Was: req.get("was")}
+	return operate.Edit{Name: req.get(key), Text: strings.ReplaceAll(req.get("text"), "\r\n", "\n"), Was: req.get("was")}
 }
 
-func readPolicyText(ctx context.Context, req *request, name string) (text, digest string, err error) {
+func readPolicyText(ctx context.Context, req *request, name string, to io.Writer) (digest string, err error) {
 	stored, _, err := req.queue.Parts[0].Report().PolicyText(ctx, name)
 	if err != nil || name == "" || req.query.Has("was") { // what was removed since may be saved again
-		return "", store.Digest(stored), err
+		return store.Digest(stored), err
 	}
 	p, err := readStored(ctx, req.queue.Parts[0], name)
-	var yaml bytes.Buffer
-	err = cmp.Or(err, definitions.WriteYAML(&yaml, p))
-	return yaml.String(), store.Digest(stored), err
+	return store.Digest(stored), cmp.Or(err, definitions.WriteYAML(to, p))
 }
 
 func checkPolicy(ctx context.Context, req *request, e *edit) error {
-	would, err := operate.PutEdited(ctx, req.operator, e.edited(), true)
+	would, err := operate.PutEdited(ctx, req.operator, req.edited(e.Key), true)
 	if err != nil {
 		return err
 	}
@@ -129,24 +126,22 @@ func removePolicy(ctx context.Context, req *request) (outcome, error) {
 	return done, err
 }
 
-func readModelText(ctx context.Context, req *request, uid string) (text, digest string, err error) {
+func readModelText(ctx context.Context, req *request, uid string, to io.Writer) (digest string, err error) {
 	if uid == "" {
-		return "", operate.DefinitionDigest(&store.Record{}), nil
+		return operate.DefinitionDigest(&store.Record{}), nil
 	}
 	found, err := explain.ReadModel(ctx, req.queue.Of(uid), uid)
 	if errors.Is(err, explain.ErrUnknownModel) && req.query.Has("was") {
-		return readModelText(ctx, req, "") // as with a policy
+		return readModelText(ctx, req, "", to) // as with a policy
 	}
 	if err != nil {
-		return "", "", err
+		return "", err
 	}
-	var yaml bytes.Buffer
-	err = definitions.WriteModel(&yaml, &found.Record.Model)
-	return yaml.String(), operate.DefinitionDigest(found.Record), err
+	return operate.DefinitionDigest(found.Record), definitions.WriteModel(to, &found.Record.Model)
 }
 
 func checkModel(ctx context.Context, req *request, e *edit) error {
-	put, before, err := operate.PutEditedModel(ctx, req.operator, e.edited(), true)
+	put, before, err := operate.PutEditedModel(ctx, req.operator, req.edited(e.Key), true)
 	if err != nil {
 		return err
 	}
