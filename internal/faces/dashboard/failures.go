@@ -34,13 +34,10 @@ func readFailures(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	past, err := req.operator.Failures(ctx, operate.FailuresRequest{By: model.SelectError, Past: true})
-	if err != nil {
-		return nil, err
-	}
 	page := &failures{Now: now, Groups: groups[:min(len(groups), maxGroups)], Past: past[:min(len(past), maxGroups)]}
 	page.Unnamed = len(groups) - len(page.Groups)
 	for _, group := range page.Groups {
 		page.Models += group.Models
 	}
-	return page, nil
+	return page, err
 }
