@@ -132,7 +132,7 @@ func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, vi
 		}
 		found, err := explain.ReadModels(ctx, part, uids)
 		if err == nil {
-			found = explain.PickFrom(found, w.Picks)
+			found = slices.DeleteFunc(found, func(s explain.Shown) bool { return !w.Picks.Matches(&s.Record.Model, s.Status) })
 			err = explain.ReadReasons(ctx, part, found)
 		}
 		if err != nil {

@@ -92,19 +92,12 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 		gates, err = part.Blockers(ctx)
 	}
 	for i, one := range found {
-		found[i].Because = one.because(&gates)
-		if r := one.Record; r.Disabled {
-			found[i].Reason = cmp.Or(r.DisabledReason, reasons[r.UID])
-		} else {
-			found[i].Reason = reasons[r.UID]
+		found[i].Because, found[i].Reason = one.because(&gates), reasons[one.Record.UID]
+		if one.Record.Disabled {
+			found[i].Reason = cmp.Or(one.Record.DisabledReason, found[i].Reason)
 		}
 	}
 	return err
-}
-
-// PickFrom keeps the models that a selector picks.
-func PickFrom(found []Shown, selector model.Selector) []Shown {
-	return slices.DeleteFunc(found, func(s Shown) bool { return !selector.Matches(&s.Record.Model, s.Status) })
 }
 
 // ReadPast reads one model that must be stored, and its attempts that ended last, newest first.
