@@ -39,7 +39,7 @@ func SVG(w io.Writer, charts ...Chart) error {
 		}
 		p.y += 14
 	}
-	p.legend(legendEntries)
+	p.legend()
 	var about []string // for those who cannot see the picture
 	for _, r := range runs {
 		about = append(about, sentence(r.name(), r.digest()))
@@ -94,18 +94,16 @@ func (p *picture) symbol(kind Kind, x, y px) (class string) {
 	return "note"
 }
 
-type legendEntry struct{ class, text string }
-
-var legendEntries = []legendEntry{
+var legendEntries = []struct{ class, text string }{
 	{"success", "success"}, {"failure", "failure"}, {"timeout", "timeout"}, {"running", "running"}, {"other", "not counted"},
 	{"deadline", "time left to its deadline"}, {"wait", "waits for the next attempt"}, {"planned", "planned refresh"},
 	{"wish", "where its delay alone would put the retry"}, {"final", "disabled"}, {"mark", "other event"},
 }
 
 // legend explains the classes, as far as they were used.
-func (p *picture) legend(entries []legendEntry) {
+func (p *picture) legend() {
 	x := margin
-	for _, entry := range entries {
+	for _, entry := range legendEntries {
 		if !p.used[entry.class] {
 			continue
 		}
