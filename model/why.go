@@ -60,11 +60,9 @@ func (w why) behind(condition string) string {
 	if w.held > 0 {
 		return addFitting(condition+"queue circuit open: retry after "+words.Roughly(w.held.Round(time.Second)), ", not disabled")
 	}
-	retry, after, moved := "retry "+strconv.Itoa(w.k), " at once", ""
+	retry, after, moved := "retry "+strconv.Itoa(w.k), afterText(w.delay), ""
 	if w.jitter != 0 {
 		after = " after about " + words.Roughly(max((w.delay+w.jitter).Round(time.Second), time.Second))
-	} else if w.delay > 0 {
-		after = afterText(w.delay)
 	}
 	if w.retries != policy.Unlimited {
 		retry += ofRetries + strconv.Itoa(w.retries)
@@ -150,7 +148,7 @@ func addFitting(text string, more ...string) string {
 }
 
 func afterText(delay time.Duration) string {
-	if delay == 0 {
+	if delay <= 0 {
 		return " at once"
 	}
 	return " after " + words.Roughly(delay)
