@@ -50,10 +50,6 @@ It tells the peak, the minutes in which more starts than the workers take, what 
 	return command
 }
 
-func spreadName(f *operate.Forecast) string {
-	return "with a spread of " + cmp.Or(f.SpreadLength, "a tenth of each interval")
-}
-
 func loadText(load operate.Load, minutes int) string {
 	if load.Peak == 0 {
 		return "nothing starts"
@@ -92,7 +88,8 @@ func (a *app) printForecast(f *operate.Forecast) error {
 	err := a.print(nil, [][2]any{
 		{"models", f.Models}, {"stopped", mark(f.Disabled+f.Parked > 0, fmt.Sprintf("%d disabled, %d parked now", f.Disabled, f.Parked))},
 		{"starts", f.Load.Starts}, {"drain", drainText(f.Drain)},
-		{"load", loadText(f.Load, minutes)}, {"backlog", backlogText(f.Load)}, {spreadName(f), loadText(f.Spread, minutes)},
+		{"load", loadText(f.Load, minutes)}, {"backlog", backlogText(f.Load)},
+		{"with a spread of " + cmp.Or(f.SpreadLength, "a tenth of each interval"), loadText(f.Spread, minutes)},
 	})
 	if err != nil || f.Load.Starts == 0 {
 		return err

@@ -19,8 +19,6 @@ import (
 	"github.com/refreshd/refreshd/model/words"
 )
 
-var statuses = model.SelectStatuses
-
 func modelCommand(a *app) *cobra.Command {
 	run, disable := model.Command{Type: model.CommandRun}, model.Command{Type: model.CommandDisable}
 	running := a.steer("run UID...|-l SELECTOR", "Start models at once; refused while an attempt is queued or running, and of models that were disabled by hand", &run)

@@ -114,7 +114,7 @@ func lsCommand(a *app) *cobra.Command {
 			return err
 		}, r.Validate)
 	bindSelector(command.Flags(), &r.Selector)
-	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(statuses, ", "))
+	command.Flags().StringVar(&r.Status, "status", "", "only models with this `STATUS`, as -l status=STATUS: "+strings.Join(model.SelectStatuses, ", "))
 	command.Flags().StringVar(&r.Prefix, "prefix", "", "only models whose uid begins with `TEXT`, as -l uid=TEXT*")
 	command.Flags().IntVar(&r.Limit, "limit", 0, "at most `N` models (default all); what to say for the next page is told on stderr")
 	command.Flags().StringVar(&r.After, "after", "", "the page behind the one that has told this `CURSOR`")

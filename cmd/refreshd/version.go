@@ -14,6 +14,7 @@ import (
 
 	"github.com/refreshd/refreshd/internal/definitions"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
 )
 
 type versionView struct {
@@ -82,7 +83,8 @@ func (a *app) offerValues(command *cobra.Command) {
 	}
 	policyOrFile := a.offer(operate.PoliciesLike, cobra.ShellCompDirectiveDefault)
 	for flag, offer := range map[string]cobra.CompletionFunc{
-		"status": known(statuses), "role": known(roleNames()), "format": known(definitions.Formats), "log-level": known(logLevels), "payload": known(operate.PayloadPlaces),
+		"status": known(model.SelectStatuses), "role": known(roleNames()), "format": known(definitions.Formats), "log-level": known(logLevels),
+		"payload": known(operate.PayloadPlaces),
 		"output": func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return outputsOf(command), cobra.ShellCompDirectiveNoFileComp
 		},
