@@ -63,13 +63,9 @@ func (s *session) fences(ctx context.Context, executions []*execution) ([]store.
 	if len(executions) == 0 {
 		return nil, time.Time{}, nil
 	}
-	uids := make([]string, len(executions))
-	for i, e := range executions {
-		uids[i] = e.UID
-	}
 	ctx, cancel := context.WithTimeout(ctx, max(s.config.FenceEvery, time.Second)) // on a busy machine one takes longer than the shortest time between two
 	defer cancel()
-	return s.queue.Fences(ctx, uids)
+	return s.queue.Fences(ctx, store.SendEach(executions, func(e *execution) string { return e.UID }))
 }
 
 func (s *session) kick() { backoff.Signal(s.overdue) }

@@ -58,7 +58,7 @@ func (b *Bulk) String() string {
 	return text
 }
 
-func newBulk(b *store.Bulk) Bulk {
+func newBulk(b store.Bulk) Bulk {
 	found := Bulk{
 		ID: b.ID, Action: b.Action, Selector: b.Selector.String(), Rate: b.Rate.String(), Force: b.Force, By: b.By, State: b.State(), Since: b.Since,
 		Size: b.Size, Seen: b.Seen, Picked: b.Picked, Done: b.Done, Refused: b.Refusals(), Others: b.Others, Problem: b.Problem, After: b.After,
@@ -101,17 +101,13 @@ func confirm(because string) error {
 // Bulk reads a bulk that goes on, or was over within a day.
 func (o Operator) Bulk(ctx context.Context, id string) (Bulk, error) {
 	bulk, is, err := o.Queue.Fleet().FindBulk(ctx, id)
-	return newBulk(&bulk), requireNamed(is, err, id, "the id of a bulk that is not over, or was within a day")
+	return newBulk(bulk), requireNamed(is, err, id, "the id of a bulk that is not over, or was within a day")
 }
 
 // Bulks lists the bulks that were over within a day, and then those that go on.
 func (o Operator) Bulks(ctx context.Context) ([]Bulk, error) {
 	found, err := o.Queue.Fleet().Bulks(ctx)
-	bulks := make([]Bulk, len(found))
-	for i := range found {
-		bulks[i] = newBulk(&found[i])
-	}
-	return bulks, err
+	return store.SendEach(found, newBulk), err
 }
 
 // CancelBulk ends a bulk. What it has done stays done.

@@ -84,11 +84,7 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 		return nil, err
 	}
 	if !r.byKey && r.picks.All() {
-		groups := make([]Failures, len(known))
-		for i := range known {
-			groups[i] = newFailures(known[i])
-		}
-		return groups, nil
+		return store.SendEach(known, newFailures), nil
 	}
 	groups, err := o.groupFailures(ctx, r.picks, func(m *model.Model) string {
 		if !r.byKey {

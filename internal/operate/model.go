@@ -154,10 +154,9 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := make([]ListedModel, len(found))
-		for i, one := range found {
-			models[i] = ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
-		}
+		models := store.SendEach(found, func(one listing.Listed) ListedModel {
+			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
+		})
 		if err := visit(models); err != nil {
 			return err
 		}

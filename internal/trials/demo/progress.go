@@ -147,10 +147,7 @@ func (p *progress) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uids := make([]string, len(scenarios))
-	for i, scenario := range scenarios {
-		uids[i] = scenario.uid
-	}
+	uids := store.SendEach(scenarios, func(s scenario) string { return s.uid })
 	records, err := p.store.Load(ctx, uids)
 	if err != nil {
 		return err
