@@ -16,7 +16,7 @@ import (
 // Indexed are models of one index.
 type Indexed struct {
 	UIDs  []string
-	Later bool // they wait for their time and nothing else, and it is a minute away: they do not start while they are read
+	Later bool // they wait for their time and nothing else, and it is over a minute away: hardly one starts while they are read
 }
 
 // EachIndexed hands over the models that are disabled, wait for anything or run, in chunks. Those that wait for their time come last and in its order:
@@ -45,7 +45,7 @@ func (s Report) EachIndexed(ctx context.Context, now time.Time, visit func(Index
 }
 
 // Two pages of a walk by rank share so many members: if more leave in front of the second one meanwhile, it is read again, from farther in front. If
-// more join there than the rest of a page, some come twice.
+// more join there than the rest of a page, some come twice, and if they are more than that and a page, all may.
 const (
 	rankPage   = 5 * ScanCount
 	rankShared = ScanCount
@@ -53,19 +53,20 @@ const (
 
 // eachPage hands over the members of a sorted set in its order, with the rank from which on they were read.
 func (s Report) eachPage(ctx context.Context, key string, visit func(from int64, uids []string) error) error {
-	before := newSeen() // what stood in the page before
+	before, end := newSeen(), []string(nil) // what stood in the page before, and at its end
 	for from, more := int64(0), true; more; from += rankPage - rankShared {
 		page, err := s.Clients.Read.ZRange(ctx, key, from, from+rankPage-1).Result()
 		if err != nil {
 			return fmt.Errorf("read an index: %w", err)
 		}
-		shared := slices.ContainsFunc(page, func(uid string) bool { return before.knows(uid, false) })
-		if !shared && from > 0 {
+		follows := slices.ContainsFunc(end, func(uid string) bool { return slices.Contains(page, uid) })
+		if !follows && from > 0 {
 			from = max(0, from-rankPage) - rankPage + rankShared
 			continue
 		}
 		more = len(page) == rankPage
 		last := newSeen()
+		end = slices.Clone(page[max(0, len(page)-rankShared):])
 		page = slices.DeleteFunc(page, func(uid string) bool { last.knows(uid, true); return before.knows(uid, false) })
 		if err := visit(from, page); err != nil {
 			return err
@@ -94,7 +95,9 @@ func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, erro
 	}
 	all, records, others := make([]Record, len(uids)), make([]*Record, len(uids)), []string{}
 	for i, uid := range uids {
-		all[i].Exists, all[i].Model = true, decode(uid, replies[i].Val())
+		if all[i].Exists = true; replies[i].Err() == nil { // else it is none of these, and its key is broken
+			all[i].Model = decode(uid, replies[i].Val())
+		}
 		records[i] = &all[i]
 	}
 	if err := s.resolve(ctx, slices.Values(records), s.compile(guess, guessed.Val())); err != nil {
