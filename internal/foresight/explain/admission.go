@@ -35,6 +35,18 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 	return gate, until
 }
 
+// opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
+func (s *Explanation) opened(gate model.Blocker) bool {
+	opens, _ := s.admission.Gates.Opens(gate, s.Now)
+	switch kind, _ := gate.Split(); kind {
+	case model.BlockerLimit:
+		opens = s.admission.Rooms.Full(s.admission.Limits) == ""
+	case model.BlockerCircuit:
+		opens = s.admission.Circuit == nil || !s.admission.Circuit.Open()
+	}
+	return s.m.Parked() && opens
+}
+
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	kind, name := gate.Split()
@@ -44,13 +56,13 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	} else if s.m.RefreshAt.After(s.Now) {
 		start = "Due at " + s.clock(s.m.RefreshAt) + ", it starts"
 	}
-	switch opens, _ := s.admission.Gates.Opens(gate, s.Now); {
+	switch {
+	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
+		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
 	case kind == model.BlockerLimit:
 		return join(start+" when a running model of "+name+" ends.", s.turn())
 	case kind == model.BlockerCircuit:
-		return s.tested(start)
-	case opens && s.m.Parked():
-		return start + " in a moment: " + kind + " " + name + " no longer stops it."
+		return s.tested()
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
 	}
@@ -64,11 +76,9 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 }
 
 // tested tells which model tests the open circuit that blocks this one, and what follows.
-func (s *Explanation) tested(start string) string {
+func (s *Explanation) tested() string {
 	circuit, tests := s.admission.Circuit, "One waiting model starts now as a test."
 	switch {
-	case circuit == nil || !circuit.Open():
-		return start + " in a moment: the circuit has closed."
 	case circuit.Probe != "":
 		return join(circuit.Probe+" tests it now. If that succeeds, this one starts; if not, another test follows.", s.turn())
 	case circuit.ProbeAt.After(s.Now):
@@ -105,7 +115,8 @@ func (s *Explanation) Stops() (told []string) {
 		told = append(told, "The queue's circuit is open: retries are rarer, and no failure disables this model.")
 	}
 	if at := s.m.RefreshAt; s.m.Phase > 0 && s.m.Waiting() && s.m.Trigger == model.TriggerPlanned && s.isPlanned(at) {
-		told = append(told, "Levelling moved its refresh from "+s.clock(at.Add(-s.m.Phase))+" to "+s.clock(at)+".")
+		from, _, _ := s.m.Spread().Occurrence(at)
+		told = append(told, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
 	}
 	if others := s.alike.Models - 1; others > 0 {
 		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", remedy.Say(remedy.ShowFailures, s.face, s.m.FingerprintID))

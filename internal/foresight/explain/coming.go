@@ -45,8 +45,8 @@ func (s *Explanation) tellNext() string {
 // ends tells when a failing model is disabled if nothing changes; empty: it is not, or that is what comes next.
 func (s *Explanation) ends() string {
 	end := s.m.GivesUpAt()
-	if end.IsZero() || s.m.Disabled || s.Forecast.GiveUp.Possible() {
-		return ""
+	if end.IsZero() || s.m.Disabled || s.m.Parked() || s.m.QueueCircuit.Open || s.Forecast.GiveUp.Possible() || !end.After(cmp.Or(s.m.DeadlineAt, s.Now)) {
+		return "" // or it is not yet known when
 	}
 	return "It will be disabled at " + s.clock(end) + " unless it succeeds before."
 }
@@ -59,8 +59,10 @@ func (s *Explanation) coming(b model.Branch) string {
 		return join("It is disabled.", quote("Its owner reads", b.Reason))
 	case b.RefreshAt.IsZero():
 		return "Nothing more is planned."
+	case b.Trigger == model.TriggerGiveUp && s.m.QueueCircuit.Open:
+		return "Next try " + at + ": the circuit of the queue holds giving up back."
 	case b.Trigger == model.TriggerGiveUp:
-		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Its next start would come later."
+		return "It will be disabled " + at + ", after " + document.FormatDurationInWords(s.m.Policy.GiveUpAfter) + " without a success. Its next start would come after that."
 	case b.Trigger == model.TriggerDeferred:
 		return "It starts again " + at + ". That does not count as a failure."
 	case b.Trigger == model.TriggerRetry:
@@ -197,13 +199,15 @@ func (s *Explanation) running() string {
 	case queued:
 		return s.starting() + " If no worker takes it " + by + ", " + then + "."
 	case begins:
-		return "If it has not begun " + by + ", " + then + "."
+		return "If not begun " + by + ", " + then + "."
 	case m.Policy.Timeout == 0 && left > forever:
 		return "It has no deadline."
 	case m.Policy.Timeout == 0 && s.Forecast.TimedOut.Disabled:
 		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and is disabled."
-	case m.Policy.Timeout == 0:
+	case m.Policy.Timeout == 0 && s.isPlanned(m.DeadlineAt):
 		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails and the planned refresh starts."
+	case m.Policy.Timeout == 0:
+		return "If it still runs " + s.at(m.DeadlineAt) + ", it fails."
 	case s.misses(model.RolePoller):
 		return "Its answer must be applied " + by + ", or this attempt fails."
 	default:

@@ -175,6 +175,8 @@ func (s Shown) because(gates *model.Blockers) string {
 // stopped tells what parks a model.
 func stopped(gate model.Blocker) string {
 	switch kind, name := gate.Split(); kind {
+	case "":
+		return ""
 	case model.BlockerHold:
 		return "hold " + name + " stops it"
 	case model.BlockerCalendar:

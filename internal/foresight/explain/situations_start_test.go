@@ -63,7 +63,7 @@ var running = []situation{
 	{"past its deadline", daily, "06:00 start | 06:00 taken", "07:00:02", nil, nil},
 	{"no timeout", atSixAnd16 + `,"policy":{"timeout":"none","retries":["10m"]}`, "06:00 start | 06:00 taken", "07:00", nil, nil},
 	{"no timeout, gives up first", atSixAnd16 + `,"policy":{"timeout":"none","retries":["10m"],"give_up_after":"2h"}`, "06:00 start | 06:00 taken", "07:00", nil, nil},
-	{"a queue timeout", atSixAnd16 + `,"policy":{"timeout":"1h","queue_timeout":"5m","retries":["10m"]}`, "06:00 start | 06:00 taken", "06:02", nil, nil},
+	{"a queue timeout", atSixAnd16 + `,"policy":{"timeout":"1h","queue_timeout":"5m","retries":["10m"]}`, "06:00 start | 06:01 taken", "06:02", nil, nil},
 	{"a retry runs", daily, `06:00 start | 06:10 failure "reason":"HTTP 503" | 06:20 start | 06:20 taken`, "06:30", nil, nil},
 	{"saved while running", daily, `06:00 start | 06:00 taken | 06:10 put "refresh":"now",` + daily, "06:15", nil, nil},
 	{"another payload while running", daily, `06:00 start | 06:00 taken | 06:10 put "payload":{"input_url":"http://b"},` + daily, "06:15", nil, nil},

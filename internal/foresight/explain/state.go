@@ -47,7 +47,7 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusDue:
 		text = "Due" + since(m.RefreshAt)
 		switch {
-		case m.Trigger == model.TriggerPlanned && m.StartsAt(s.Now).After(s.Now):
+		case m.Trigger == model.TriggerPlanned && m.StartsAt(s.Now).After(s.Now) && blocker == "":
 			text += ", but too late to start: this refresh will be skipped"
 		case when != nil && m.Trigger == model.TriggerRetry && m.AttemptNo > 0:
 			text += " (retry " + retryOf(m, m.AttemptNo) + ")"
@@ -97,13 +97,13 @@ func quote(label, said string) string {
 // work tells of the attempt that a worker has.
 func (s Shown) work(since func(time.Time) string) string {
 	m := &s.Record.Model
-	text := "Running"
+	text, began := "Running", m.StartedAt
 	if m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero() {
-		text = "With a worker"
+		text, began = "Taken by a worker"+since(m.TakenAt)+", but not begun", time.Time{}
 	} else if m.Worker != "" {
 		text += " on " + m.Worker
 	}
-	if text += since(m.StartedAt); m.AttemptNo > 1 {
+	if text += since(began); m.AttemptNo > 1 {
 		text += " (retry " + retryOf(m, m.AttemptNo-1) + ")"
 	}
 	told := join(text+".", quote("The worker says", m.UserFriendlyStatus))
@@ -112,7 +112,7 @@ func (s Shown) work(since func(time.Time) string) string {
 	}
 	switch {
 	case m.Outdated:
-		told = join(told, "Its payload has changed: the result of this attempt is ignored.")
+		told = join(told, "Its payload has changed: this attempt does not count.")
 	case m.Again:
 		told = join(told, "It was saved meanwhile.")
 	}

@@ -24,7 +24,7 @@ func (s *Explanation) Tell() Telling {
 	gate, until := s.blocked()
 	kind, name := gate.Split()
 	blocker := StopText(&s.admission.Gates, gate, until, s.clock)
-	if opens, _ := s.admission.Gates.Opens(gate, s.Now); opens && gate.Timed() {
+	if s.opened(gate) {
 		blocker = kind + " " + name + " held it back"
 	}
 	state := s.state(s.clock, s.Attempts, blocker)

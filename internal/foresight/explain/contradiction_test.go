@@ -1,0 +1,54 @@
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/refreshd/refreshd/internal/store"
+	"github.com/refreshd/refreshd/model"
+)
+
+// Each of these was told once, and was untrue.
+func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
+	const gives = atSixAnd16 + `,"policy":{"timeout":"1h","retries":[],"on_exhausted":"next_planned","give_up_after":"3h"}`
+	const once = `06:00 start | 06:05 failure "reason":"HTTP 503"`
+	openQueue := func(w *world) { w.queue = model.QueueCircuit{On: true, Open: true} }
+	parkedBy := func(definition string, world func(*world)) *Explanation {
+		e := (&situation{definition: definition, steps: "06:00 start", now: "06:30", world: world}).explanation(t)
+		failIf(t, !e.m.Parked(), "expected a parked model, found %+v", e.m.State)
+		return e
+	}
+	circuit := parkedBy(cut, open(store.KeyCircuit{CircuitState: probeAt("06:40"), Recent: "011"}))
+	circuit.admission.Circuit = &store.KeyCircuit{}
+	limit := parkedBy(limited, full)
+	limit.admission.Rooms.Keys["tenant=t1"].Running = 0
+	explained := func(s situation) *Explanation { return s.explanation(t) }
+	for name, row := range map[string]struct {
+		e     *Explanation
+		never []string
+	}{
+		"a hold parks what would be skipped": {explained(situation{definition: atSixAnd16 + `,"policy":{"timeout":"1h","misfire":"skip"}`, now: "08:00", world: held(at("09:00"))}), []string{"skipped"}},
+		"the queue circuit disables nothing": {explained(situation{definition: gives, steps: once, now: "06:06", world: openQueue}), []string{"will be disabled", "disabled at"}},
+		"nor does a window end in the past": {explained(situation{
+			definition: atSixAnd16 + `,"policy":{"timeout":"1h","retries":["110m"],"give_up_after":"2h"}`,
+			steps:      once + ` | 07:55 start | 07:55 taken`, now: "08:30",
+		}), []string{"disabled at 08:00"}},
+		"another rule moves what is planned": {explained(situation{
+			definition: atSixAnd16 + `,"policy":{"timeout":"none","retries":["10m"]}`,
+			steps:      `06:00 start | 06:00 taken | 06:10 put "rrule":"FREQ=DAILY;BYHOUR=20","refresh":"planned","policy":{"timeout":"none","retries":["10m"]}`, now: "07:00",
+		}), []string{"planned refresh"}},
+		"a worker has it only once it took it": {explained(situation{
+			definition: atSixAnd16 + `,"policy":{"timeout":"1h","queue_timeout":"5m","retries":["10m"]}`, steps: "06:00 start | 06:04 taken", now: "06:04:30",
+		}), []string{"since 06:00"}},
+		"a phase longer than the way to the next": {explained(situation{
+			definition: `"rrule":"FREQ=HOURLY;BYMINUTE=0,5","dtstart":"2026-01-01"`, steps: "05:01 level 7m", now: "05:01:30",
+		}), []string{"from 04:5"}},
+		"a circuit that has closed": {circuit, []string{"is open"}},
+		"a limit with room":         {limit, []string{"is full", "ends"}},
+	} {
+		all := strings.Join(append(row.e.Story(), row.e.ends()), " ")
+		requireSentences(t, strings.TrimSpace(all))
+		failIf(t, slices.ContainsFunc(row.never, func(text string) bool { return strings.Contains(all, text) }), "%s: expected nothing of %q in %q", name, row.never, all)
+	}
+}
