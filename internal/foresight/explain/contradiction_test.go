@@ -42,8 +42,8 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 			definition: atSixAnd16 + `,"policy":{"timeout":"1h","queue_timeout":"5m","retries":["10m"]}`, steps: "06:00 start | 06:04 taken", now: "06:04:30",
 		}), []string{"since 06:00"}},
 		"a phase longer than the way to the next": {explained(situation{
-			definition: `"rrule":"FREQ=HOURLY;BYMINUTE=0,5","dtstart":"2026-01-01"`, steps: "04:30 level 7m", now: "04:31",
-		}), []string{"from 04:55"}},
+			definition: `"rrule":"FREQ=HOURLY;BYMINUTE=5,10","dtstart":"2026-01-01"`, steps: "00:01 level 7m", now: "00:02",
+		}), []string{"from 00:00"}},
 		"a circuit that has closed": {circuit, []string{"is open"}},
 		"a limit with room":         {limit, []string{"is full", "ends"}},
 	} {
