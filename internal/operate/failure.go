@@ -84,7 +84,7 @@ func (o Operator) Failures(ctx context.Context, r FailuresRequest) ([]Failures, 
 		return nil, err
 	}
 	if !r.byKey && r.picks.All() {
-		return store.SendEach(known, newFailures), nil
+		return store.Map(known, newFailures), nil
 	}
 	groups, err := o.groupFailures(ctx, r.picks, func(m *model.Model) string {
 		if !r.byKey {

@@ -127,7 +127,7 @@ func (o Operator) findHold(ctx context.Context, id string) (store.HoldSum, error
 	case len(holds) == 0:
 		return store.HoldSum{}, fmt.Errorf("expected a hold, found none")
 	}
-	names := store.SendEach(holds, func(hold store.HoldSum) string { return hold.ID })
+	names := store.Map(holds, func(hold store.HoldSum) string { return hold.ID })
 	return store.HoldSum{}, refusef("expected the id of one of the holds %s, found nothing", strings.Join(names, ", "))
 }
 

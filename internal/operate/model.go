@@ -154,7 +154,7 @@ func (o Operator) List(ctx context.Context, r ListRequest, visit func([]ListedMo
 		if r.Limit > 0 {
 			found = found[:min(len(found), r.Limit-listed)]
 		}
-		models := store.SendEach(found, func(one listing.Listed) ListedModel {
+		models := store.Map(found, func(one listing.Listed) ListedModel {
 			return ListedModel{newModel(one.Shown, r.Brief), one.Because, one.Reason}
 		})
 		if err := visit(models); err != nil {

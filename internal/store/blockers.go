@@ -136,12 +136,12 @@ func (s *Store) Limiters(ctx context.Context, limits, circuits []string, now tim
 func (s *Store) limiters(ctx context.Context, limits, circuits []string, now time.Time) (model.Limiters, error) {
 	rooms := model.Limiters{Keys: map[string]*model.LimiterState{}, Circuits: map[string]*model.CircuitState{}}
 	pipe := s.Clients.Read.Pipeline()
-	running := SendEach(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-	lapsed := SendEach(limits, func(name string) *redis.StringSliceCmd {
+	running := Map(limits, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+	lapsed := Map(limits, func(name string) *redis.StringSliceCmd {
 		return pipe.ZRangeByScore(ctx, s.Keys.Limit(name), &redis.ZRangeBy{Min: "-inf", Max: "(" + Millis(now), Count: maxLapsed})
 	})
-	slots := SendEach(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-	states := SendEach(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
+	slots := Map(limits, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+	states := Map(circuits, func(name string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Circuit(name), CircuitFields...) })
 	if err := ExecReads(ctx, pipe); err != nil {
 		return rooms, fmt.Errorf("read limits and circuits: %w", err)
 	}

@@ -38,8 +38,8 @@ func (s Fleet) Circuits(ctx context.Context, names ...string) (circuits []KeyCir
 	}
 	for chunk := range slices.Chunk(names, ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		hashes := SendEach(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
-		parked := SendEach(chunk, func(name string) *redis.IntCmd {
+		hashes := Map(chunk, func(name string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Circuit(name)) })
+		parked := Map(chunk, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerCircuit, name))))
 		})
 		if err := ExecReads(ctx, pipe); err != nil {

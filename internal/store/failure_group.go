@@ -46,8 +46,8 @@ func (s Report) FailureGroups(ctx context.Context) ([]FailureGroup, error) {
 		return nil, err
 	}
 	pipe := s.Clients.Read.Pipeline()
-	ids := SendEach(all, func(one FailureGroup) []*redis.StringCmd {
-		return SendEach(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
+	ids := Map(all, func(one FailureGroup) []*redis.StringCmd {
+		return Map(one.UIDs, func(uid string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Model(uid), FieldError) })
 	})
 	err = ExecReads(ctx, pipe)
 	for i := range all {

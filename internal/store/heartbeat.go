@@ -106,7 +106,7 @@ func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbe
 	keys := map[model.Role]string{
 		model.RoleDispatcher: s.Keys.Dispatchers, model.RolePoller: s.Keys.Pollers, model.RoleWorker: s.Keys.Workers,
 	}
-	return SendEach(model.Roles, func(role model.Role) heartbeatReply {
+	return Map(model.Roles, func(role model.Role) heartbeatReply {
 		return heartbeatReply{role, keys[role], pipe.ZRangeWithScores(ctx, keys[role], 0, -1)}
 	})
 }

@@ -102,9 +102,9 @@ type Export struct {
 func (s Report) Export(ctx context.Context, uids []string) (exports []Export, err error) {
 	for chunk := range slices.Chunk(uids, AtomicBatch) {
 		pipe := s.Clients.Read.TxPipeline()
-		hashes := SendEach(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-		payloads := SendEach(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
-		pasts := SendEach(chunk, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
+		hashes := Map(chunk, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
+		payloads := Map(chunk, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
+		pasts := Map(chunk, func(uid string) *redis.StringSliceCmd { return pipe.LRange(ctx, s.Keys.History(uid), 0, -1) })
 		if err := ExecReads(ctx, pipe); err != nil {
 			return nil, fmt.Errorf("read models: %w", err)
 		}

@@ -76,13 +76,13 @@ func (s Report) eachPage(ctx context.Context, key string, visit func(from int64,
 	return nil
 }
 
-var planNames = SendEach(fieldNames[:planFields], func(name string) any { return name })
+var planNames = Map(fieldNames[:planFields], func(name string) any { return name })
 
 // ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
 // empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.
 func (s Report) ReadPlanned(ctx context.Context, uids []string) ([]*Record, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.StringSliceCmd {
+	replies := Map(uids, func(uid string) *redis.StringSliceCmd {
 		asked := append([]any{"hmget", s.Keys.Model(uid)}, planNames...)
 		reply := redis.NewStringSliceCmd(ctx, asked...) // that of HMGET boxes each value
 		_ = pipe.Process(ctx, reply)                    // it is put into the pipeline

@@ -133,9 +133,9 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 	all := make([]LimitUse, 0, len(uses))
 	for names := range slices.Chunk(slices.Sorted(maps.Keys(uses)), ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		running := SendEach(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
-		slots := SendEach(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
-		parked := SendEach(names, func(name string) *redis.IntCmd {
+		running := Map(names, func(name string) *redis.IntCmd { return pipe.ZCard(ctx, s.Keys.Limit(name)) })
+		slots := Map(names, func(name string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Rate(name)) })
+		parked := Map(names, func(name string) *redis.IntCmd {
 			return pipe.ZCard(ctx, s.Keys.ParkedBy(string(model.NewBlocker(model.BlockerLimit, name))))
 		})
 		if err := ExecReads(ctx, pipe); err != nil {

@@ -180,7 +180,7 @@ type Fence struct {
 // read tells so in its Err.
 func (s Pool) Fences(ctx context.Context, uids []string) ([]Fence, time.Time, error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := SendEach(uids, func(uid string) *redis.SliceCmd {
+	replies := Map(uids, func(uid string) *redis.SliceCmd {
 		return pipe.HMGet(ctx, s.Keys.Model(uid), fieldAttemptUID, fieldDeadlineAt, "processing_at")
 	})
 	clock := s.askTime(ctx, pipe)

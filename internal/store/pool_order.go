@@ -44,7 +44,7 @@ func (q QueueFleet) OrderPools(ctx context.Context, pools []string, asked PoolOr
 	var living []string
 	err := q.Each(func(part *Store) error {
 		workers, err := part.Clients.Read.ZRange(ctx, part.Keys.Workers, 0, -1).Result()
-		living = append(living, SendEach(workers, PoolName)...)
+		living = append(living, Map(workers, PoolName)...)
 		return err
 	})
 	if err == nil {
@@ -100,11 +100,11 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 		return nil, nil
 	}
 	pipe := s.Clients.Read.Pipeline()
-	counts := SendEach(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
-	lists := SendEach(owners, func(owner string) *redis.StringSliceCmd {
+	counts := Map(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
+	lists := Map(owners, func(owner string) *redis.StringSliceCmd {
 		return pipe.LRange(ctx, s.Keys.Taken(owner), 0, int64(limit)-1)
 	})
-	orders := SendEach(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
+	orders := Map(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, Wrap(err, "read worker pools")
 	}

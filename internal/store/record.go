@@ -160,8 +160,8 @@ func (s *Store) load(ctx context.Context, uids, whole []string) (map[string]*Rec
 	unique := func(uids []string) []string { return slices.Compact(slices.Sorted(slices.Values(uids))) } // a batch tells of one again and again
 	uids, whole = unique(uids), unique(whole)
 	pipe := s.Clients.Read.Pipeline()
-	hashes := SendEach(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
-	payloads := SendEach(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
+	hashes := Map(uids, func(uid string) *redis.MapStringStringCmd { return pipe.HGetAll(ctx, s.Keys.Model(uid)) })
+	payloads := Map(whole, func(uid string) *redis.StringCmd { return pipe.Get(ctx, s.Keys.Payload(uid)) })
 	settings := pipe.HMGet(ctx, s.Keys.QueueCircuit, queueCircuitFields...)
 	guess := s.policies.guess()
 	guessed := pipe.HMGet(ctx, s.Keys.Policies, policyFields(guess)...)

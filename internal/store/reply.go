@@ -80,13 +80,13 @@ func texts(reply any) []string {
 	return out
 }
 
-// SendEach puts a command for each item into a pipeline, and returns the replies to come, in order.
-func SendEach[I, C any](items []I, send func(item I) C) []C {
-	replies := make([]C, len(items))
+// Map returns what is made of each item, in order: of a command that is put into a pipeline the reply to come.
+func Map[I, O any](items []I, do func(item I) O) []O {
+	made := make([]O, len(items))
 	for i, item := range items {
-		replies[i] = send(item)
+		made[i] = do(item)
 	}
-	return replies
+	return made
 }
 
 // ReadEach reads something of each item in one pipeline, in order. Of a key of the wrong type, or where there is none, it is nothing; with an
@@ -96,9 +96,9 @@ func ReadEach[I, V any, C interface {
 	Val() V
 }](ctx context.Context, client redis.UniversalClient, doing string, items []I, ask func(pipe redis.Pipeliner, item I) C) ([]V, error) {
 	pipe := client.Pipeline()
-	replies := SendEach(items, func(item I) C { return ask(pipe, item) })
+	replies := Map(items, func(item I) C { return ask(pipe, item) })
 	err := ExecReads(ctx, pipe)
-	return SendEach(replies, C.Val), Wrap(err, doing)
+	return Map(replies, C.Val), Wrap(err, doing)
 }
 
 // ExecReads runs a pipeline in which a key of the wrong type, or none, harms only its own reply.

@@ -48,7 +48,7 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 	// Several HGET, because that is what the users of Redis of earlier releases may do.
 	pipe := clients.Read.Pipeline()
 	names := []string{settingLayout, settingParts, settingModelName, settingAttemptName, settingPayload, settingNewError}
-	replies := SendEach(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
+	replies := Map(names, func(name string) *redis.StringCmd { return pipe.HGet(ctx, keys.Settings, name) })
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
@@ -223,7 +223,7 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 	}
 	pipe, since := s.Clients.Read.Pipeline(), &redis.ZRangeBy{Min: Millis(now.Add(-settledAfter)), Max: "+inf"}
 	kinds := []string{"dispatcher", "poller", "worker"}
-	living := SendEach([]string{k.Dispatchers, k.Pollers, k.Workers}, func(key string) *redis.StringSliceCmd {
+	living := Map([]string{k.Dispatchers, k.Pollers, k.Workers}, func(key string) *redis.StringSliceCmd {
 		return pipe.ZRangeByScore(ctx, key, since)
 	})
 	running := pipe.ZCard(ctx, k.Running)

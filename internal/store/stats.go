@@ -128,7 +128,7 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 		&never: pipe.ZCount(ctx, k.Late, Millis(model.Never), "+inf"),
 	}
 	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
-	living := SendEach(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
+	living := Map(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
 			*to = count.Val()
@@ -154,10 +154,10 @@ func (s Report) readLists(ctx context.Context, stats *Stats, gates, pollers, rec
 	if unread == "" { // nobody has acknowledged any: they all count
 		most = 1
 	}
-	parked := SendEach(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
-	claimed := SendEach(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
-	waiting := SendEach(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
-	heads := SendEach(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
+	parked := Map(gates, func(gate string) *redis.IntCmd { return pipe.ZCard(ctx, k.ParkedBy(gate)) })
+	claimed := Map(pollers, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, k.Claimed(owner)) })
+	waiting := Map(recipients, func(recipient string) *redis.IntCmd { return pipe.LLen(ctx, k.Notices(recipient)) })
+	heads := Map(recipients, func(recipient string) *redis.StringCmd { return pipe.LIndex(ctx, k.Notices(recipient), 0) })
 	entries, outbox := pipe.XRangeN(ctx, k.Outbox, cmp.Or(unread, "-"), "+", most), pipe.XLen(ctx, k.Outbox)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return err
@@ -257,8 +257,8 @@ func (q QueueReport) Version(ctx context.Context) (string, error) {
 	err := q.Each(func(part *Store) error {
 		s, pipe, k := part.Report(), part.Clients.Read.Pipeline(), part.Keys
 		counters, changes := pipe.HGetAll(ctx, k.Stats), pipe.HGet(ctx, k.Forwarded, fieldChanges)
-		sizes := SendEach([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
-		sizes = append(sizes, SendEach([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
+		sizes := Map([]string{k.Input, k.Output, k.Control, k.Rejected}, func(list string) *redis.IntCmd { return pipe.LLen(ctx, list) })
+		sizes = append(sizes, Map([]string{k.Due, k.Urgent, k.Parked, k.Running, k.Bulks, k.BulksEnded}, func(set string) *redis.IntCmd { return pipe.ZCard(ctx, set) })...)
 		beats, clock := s.askHeartbeats(ctx, pipe), s.askTime(ctx, pipe)
 		if _, err := execMisfits(ctx, pipe); err != nil {
 			return fmt.Errorf("read whether the queue has changed: %w", err)

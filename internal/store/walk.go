@@ -265,7 +265,7 @@ func (s Report) Behind(ctx context.Context, key string, after Scored, limit int)
 	for err == nil {
 		var members []redis.Z
 		members, err = s.Clients.Read.ZRangeWithScores(ctx, key, from, from+size).Result()
-		page := SendEach(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
+		page := Map(members, func(member redis.Z) Scored { return Scored{Text(member.Member), int64(member.Score)} })
 		if from > 0 && (len(page) == 0 || page[0].Compare(after) > 0) { // some have left that stood before it
 			from = max(0, from-size)
 			continue

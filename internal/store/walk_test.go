@@ -210,7 +210,7 @@ func TestAPageOfASetHasWhatStandsBehindWhateverLeavesInFront(t *testing.T) {
 		}))
 		found, err := b.Report().Behind(t.Context(), b.Keys.Failing, Scored{"m09", 9}, 5)
 		must(t, err)
-		uids := SendEach(found, func(one Scored) string { return one.UID })
+		uids := Map(found, func(one Scored) string { return one.UID })
 		expectEqual(t, "behind m09", []string{"m10", "m11", "m12", "m13", "m14"}, uids)
 		failIf(t, calls < 3, "expected more than two calls, found %d", calls)
 	})

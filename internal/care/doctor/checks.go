@@ -177,7 +177,7 @@ func (c *checker) walk(ctx context.Context) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { // no poller owns commands, and other payloads are read with their models
 			return key == k.ClaimedCommands || strings.HasPrefix(key, k.Payload(""))
 		})
-		keys = append(keys, store.SendEach(payloads, k.Payload)...)
+		keys = append(keys, store.Map(payloads, k.Payload)...)
 		return func() error {
 			err := models()
 			for _, one := range checks {

@@ -274,6 +274,6 @@ func (t *task) execute(record *store.Record, put *model.Command, policies model.
 	if err != nil {
 		return model.Decision{}, model.Unchanged, err
 	}
-	here := store.SendEach(past, func(a model.Attempt) string { return a.Entry() })
+	here := store.Map(past, func(a model.Attempt) string { return a.Entry() })
 	return record.Import(moved, p, record.Exists, here, now)
 }

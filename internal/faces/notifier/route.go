@@ -43,7 +43,7 @@ func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	routed := store.SendEach(entries, func(entry store.OutboxEntry) store.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
+	routed := store.Map(entries, func(entry store.OutboxEntry) store.Routed { return n.route(entry, models[entry.Fields[fieldUID]], now) })
 	_, err = n.store.Outbox().Route(ctx, routed)
 	return true, err
 }

@@ -45,9 +45,9 @@ func (s Part) ErrorCounts(ctx context.Context, ids []string) ([]ErrorCount, erro
 }
 
 func (s Part) errorCounts(ctx context.Context, pipe redis.Pipeliner, ids []string) ([]ErrorCount, error) {
-	scores := store.SendEach(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
-	changes := store.SendEach(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
-	ttls := store.SendEach(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
+	scores := store.Map(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
+	changes := store.Map(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
+	ttls := store.Map(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read the counts of fingerprints: %w", err)
 	}

@@ -57,7 +57,7 @@ func (s Part) readIndexes(ctx context.Context, inspections []*Inspection) error 
 	}
 	for chunk := range slices.Chunk(all, store.ScanCount) {
 		pipe := s.Clients.Read.Pipeline()
-		replies := store.SendEach(chunk, func(one asked) *redis.Cmd {
+		replies := store.Map(chunk, func(one asked) *redis.Cmd {
 			return sendMembership(ctx, pipe, s.Keys.Index(one.Index), one.Scored(), one.uid)
 		})
 		if err := store.ExecReads(ctx, pipe); err != nil {

@@ -87,13 +87,13 @@ func (s Part) inspect(ctx context.Context, uids []string, pipe redis.Pipeliner, 
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	reads := store.SendEach(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
-	members := store.SendEach(uids, func(uid string) any { return uid })
-	scores := store.SendEach(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
+	reads := store.Map(uids, func(uid string) func() *Inspection { return s.sendInspection(ctx, uid, pipe, asked) })
+	members := store.Map(uids, func(uid string) any { return uid })
+	scores := store.Map(s.TimeSets(), func(key string) *redis.Cmd { return sendMembership(ctx, pipe, key, true, members...) })
 	if err := store.ExecReads(ctx, pipe); err != nil {
 		return nil, fmt.Errorf("read models: %w", err)
 	}
-	inspections := store.SendEach(reads, func(read func() *Inspection) *Inspection { return read() })
+	inspections := store.Map(reads, func(read func() *Inspection) *Inspection { return read() })
 	for i := range inspections {
 		for at := range scores {
 			inspections[i].Sets[at] = readMembership(scores[at], i)
@@ -110,7 +110,7 @@ func (s Part) sendInspection(ctx context.Context, uid string, pipe redis.Pipelin
 	if asked != nil {
 		history = pipe.Exists(ctx, k.History(uid))
 	}
-	places := store.SendEach(asked[uid], func(index store.Index) *redis.Cmd {
+	places := store.Map(asked[uid], func(index store.Index) *redis.Cmd {
 		return sendMembership(ctx, pipe, k.Index(index), index.Scored(), uid)
 	})
 	return func() *Inspection {
@@ -168,7 +168,7 @@ func readMembership(reply *redis.Cmd, at int) Membership {
 
 // resolveInspections puts policy and schedule in force and notes what cannot be.
 func (s Part) resolveInspections(ctx context.Context, inspections []*Inspection) error {
-	records := store.SendEach(inspections, func(c *Inspection) *store.Record { return c.Record })
+	records := store.Map(inspections, func(c *Inspection) *store.Record { return c.Record })
 	policies, err := s.Policies(ctx, store.PolicyNames(slices.Values(records)))
 	if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		return err
@@ -216,7 +216,7 @@ func (s Part) WithoutModel(ctx context.Context, uids []string) (without []string
 	if len(uids) == 0 {
 		return nil, nil
 	}
-	keys := store.SendEach(uids, s.Keys.Model)
+	keys := store.Map(uids, s.Keys.Model)
 	if found, err := s.Clients.Read.Exists(ctx, keys...).Result(); err != nil || found == int64(len(keys)) {
 		return nil, store.Wrap(err, "look for models")
 	}

@@ -147,7 +147,7 @@ func (p *progress) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	uids := store.SendEach(scenarios, func(s scenario) string { return s.uid })
+	uids := store.Map(scenarios, func(s scenario) string { return s.uid })
 	records, err := p.store.Load(ctx, uids)
 	if err != nil {
 		return err
