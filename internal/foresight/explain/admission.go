@@ -38,9 +38,10 @@ func (s *Explanation) blocked() (gate model.Blocker, until time.Time) {
 // opened reports whether the model is parked by what no longer stops it: a dispatcher has not looked since.
 func (s *Explanation) opened(gate model.Blocker) bool {
 	opens, _ := s.admission.Gates.Opens(gate, s.Now)
-	switch kind, _ := gate.Split(); kind {
+	switch kind, name := gate.Split(); kind {
 	case model.BlockerLimit:
-		opens = s.admission.Rooms.Full(s.admission.Limits) == ""
+		room := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState))
+		opens = s.admission.Rooms.Full(s.admission.Limits) == "" && !room.Closed.After(s.Now)
 	case model.BlockerCircuit:
 		opens = s.admission.Circuit == nil || !s.admission.Circuit.Open()
 	}
@@ -50,7 +51,7 @@ func (s *Explanation) opened(gate model.Blocker) bool {
 // released tells when a model starts that something blocks.
 func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	kind, name := gate.Split()
-	start := "It starts"
+	room, start := cmp.Or(s.admission.Rooms.Keys[name], new(model.LimiterState)), "It starts"
 	if s.Forecast.GiveUp.Possible() {
 		start = "It will be disabled"
 	} else if s.m.RefreshAt.After(s.Now) {
@@ -59,9 +60,11 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	switch {
 	case s.opened(gate) && !s.Forecast.StartAt.After(s.Now):
 		return start + " " + s.soon() + ": " + kind + " " + name + " no longer stops it."
+	case kind == model.BlockerLimit && room.Closed.After(s.Now) && s.admission.Rooms.Full(s.admission.Limits) == "":
+		return join(start+" "+s.at(room.Closed)+", when the limit allows the next start.", s.turn())
 	case kind == model.BlockerLimit:
 		return join(start+" when a running model of "+name+" ends.", s.turn())
-	case kind == model.BlockerCircuit:
+	case kind == model.BlockerCircuit && !s.opened(gate):
 		return s.tested()
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."

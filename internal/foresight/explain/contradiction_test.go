@@ -23,6 +23,8 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 	circuit.admission.Circuit = &store.KeyCircuit{}
 	limit := parkedBy(limited, full)
 	limit.admission.Rooms.Keys["tenant=t1"].Running = 0
+	rate := parkedBy(limited, full)
+	rate.admission.Rooms.Keys["tenant=t1"] = &model.LimiterState{Slots: model.Slots{Closed: at("06:40")}}
 	explained := func(s situation) *Explanation { return s.explanation(t) }
 	for name, row := range map[string]struct {
 		e     *Explanation
@@ -44,8 +46,9 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 		"a phase longer than the way to the next": {explained(situation{
 			definition: `"rrule":"FREQ=HOURLY;BYMINUTE=5,10","dtstart":"2026-01-01"`, steps: "00:01 level 7m", now: "00:02",
 		}), []string{"from 00:00"}},
-		"a circuit that has closed": {circuit, []string{"is open"}},
-		"a limit with room":         {limit, []string{"is full", "ends"}},
+		"a circuit that has closed":         {circuit, []string{"is open"}},
+		"a limit that lets one start later": {rate, []string{"in a moment", "ends"}},
+		"a limit with room":                 {limit, []string{"is full", "ends"}},
 	} {
 		all := strings.Join(append(row.e.Story(), row.e.ends()), " ")
 		requireSentences(t, strings.TrimSpace(all))
