@@ -115,11 +115,7 @@ func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, leas
 // the clock has been set back since, or it was given after now was read. Adopt, which reads the clock itself, tells them apart.
 func (s *Store) ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error) {
 	expired, err := s.expired(ctx, s.Keys.Pollers, now, lease, 0)
-	owners := make([]string, len(expired))
-	for i, last := range expired {
-		owners[i] = last.Owner
-	}
-	return owners, Wrap(err, "read pollers")
+	return Map(expired, func(last Heartbeat) string { return last.Owner }), Wrap(err, "read pollers")
 }
 
 // Adopt moves up to limit claimed messages of an expired poller to owner and returns how many; what is left can be adopted

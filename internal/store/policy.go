@@ -90,11 +90,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 
 // policyFields are the names under which policies are stored.
 func policyFields(names []string) []string {
-	fields := make([]string, len(names))
-	for i, name := range names {
-		fields[i] = cmp.Or(name, DefaultPolicyName)
-	}
-	return fields
+	return Map(names, func(name string) string { return cmp.Or(name, DefaultPolicyName) })
 }
 
 // compile reads the texts of policies, as Redis has answered for their fields; none: nothing was answered.

@@ -106,11 +106,7 @@ type ExpiredWorker struct {
 // each has given its next heartbeat.
 func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
 	expired, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
-	workers := make([]ExpiredWorker, len(expired))
-	for i, last := range expired {
-		workers[i] = ExpiredWorker{last.Owner, last.At}
-	}
-	return workers, Wrap(err, "read workers")
+	return Map(expired, func(last Heartbeat) ExpiredWorker { return ExpiredWorker{last.Owner, last.At} }), Wrap(err, "read workers")
 }
 
 // Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many

@@ -91,10 +91,7 @@ type Snapshot struct {
 
 // Read reads the models with these uids, and whatever else the commands about some of them need: only these have their payload.
 func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
-	whole := make([]string, len(commands))
-	for i, command := range commands {
-		whole[i] = command.UID
-	}
+	whole := Map(commands, func(command *model.Command) string { return command.UID })
 	records, err := s.load(ctx, uids, whole)
 	if err != nil {
 		return nil, err

@@ -126,11 +126,7 @@ func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rejected messages: %w", err)
 	}
-	entries := make([]Rejected, len(texts))
-	for i, text := range texts {
-		entries[i] = readRejected(text)
-	}
-	return entries, nil
+	return Map(texts, readRejected), nil
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this

@@ -73,11 +73,7 @@ func Text(reply any) string {
 
 func texts(reply any) []string {
 	values, _ := reply.([]any)
-	out := make([]string, len(values))
-	for i, value := range values {
-		out[i] = Text(value)
-	}
-	return out
+	return Map(values, Text)
 }
 
 // Map returns what is made of each item, in order: of a command that is put into a pipeline the reply to come.
