@@ -98,7 +98,7 @@ func TestALevelledFleetStartsEvenlyAndStaysSo(t *testing.T) {
 			}
 		}
 		phase := c.object("model", "get", uid)["phase"]
-		expectContains(t, c.do("explain", uid), "Levelling moved it from ")
+		expectContains(t, c.do("explain", uid), "Levelling moved its refresh from ")
 		expectContains(t, c.do("model", "get", uid), fmt.Sprintf("phase       %v\n", phase))
 		if at := fmt.Sprint(c.object("model", "get", uid)["refresh_at"]); strings.HasSuffix(at, fmt.Sprintf(":%02d:00.000Z", minute)) {
 			t.Errorf("%s starts at %s, with a phase of %v", uid, at, phase)
