@@ -127,10 +127,17 @@ func (tab *Tab) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Go loads a page.
+// Go loads a page, and waits for it as leave does: chromedp.Navigate waits for an event, and forever if that one does not come.
 func (tab *Tab) Go(url string) {
 	tab.t.Helper()
-	tab.do(chromedp.Navigate(url))
+	tab.leave(func() {
+		to, err := Do(tab, func(ctx context.Context, target *chromedp.Target) (page.NavigateResult, error) {
+			return cdp.Call(ctx, target, page.Navigate, page.NavigateParams{URL: url})
+		})
+		if err != nil || to.ErrorText != "" {
+			tab.t.Fatalf("the browser: load %s: %v %s", url, err, to.ErrorText)
+		}
+	})
 }
 
 // Leave closes the page, so that its server may end.
