@@ -171,8 +171,8 @@ func (s *Store) WalkModels(ctx context.Context, selector model.Selector, from Pl
 	return uids, Place(fmt.Sprintf("%s/%s/%d/%d", at.server, at.source, at.key, at.cursor)), nil
 }
 
-// stepper asks a source for the uids from a cursor on, of which some are wanted.
-func (s *Store) stepper(ctx context.Context, from source, selector model.Selector, wanted int) (func(key int, cursor uint64) ([]string, uint64, error), error) {
+// stepper asks a source for the uids from a cursor on. Where that looks at keys, it looks at as many at a time as uids are asked for at least.
+func (s *Store) stepper(ctx context.Context, from source, selector model.Selector, least int) (func(key int, cursor uint64) ([]string, uint64, error), error) {
 	if from.keys != nil {
 		return func(key int, cursor uint64) ([]string, uint64, error) {
 			return ScanMembers(ctx, s.Clients.Read, from.keys[key], from.kind == "zset", cursor)
@@ -188,7 +188,7 @@ func (s *Store) stepper(ctx context.Context, from source, selector model.Selecto
 	}
 	pattern := escapeGlob(s.Keys.models()) + fits
 	return func(_ int, cursor uint64) ([]string, uint64, error) {
-		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(ScanCount, wanted))).Result()
+		keys, next, err := node.Scan(ctx, cursor, pattern, int64(max(ScanCount, least))).Result()
 		for i, key := range keys {
 			keys[i] = strings.TrimPrefix(key, s.Keys.models())
 		}
