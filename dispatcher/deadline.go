@@ -7,7 +7,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 )
 
-// expire decides about a model that stands in the running set with a passed deadline: it has failed by timeout, unless nobody ever took the
+// expire decides about a model that stands in the running set whose attempt has expired: it has failed by timeout, unless nobody ever took the
 // attempt, which is then withdrawn, or it was taken late. One that a worker has begun may stand in the input list again, requeued when its
 // worker died: it was taken, and its entry goes with it. Without that, an attempt which kills its workers would never fail.
 //
@@ -17,7 +17,7 @@ func (d *Dispatcher) expire(record *store.Record, list *inputList, now time.Time
 	switch {
 	case !record.Exists:
 		return record.Remove()
-	case !record.Running() || record.DeadlineAt.After(now) || list != nil && list.missing[record.UID] != record.AttemptUID:
+	case !record.Running() || record.ExpiresAt().After(now) || list != nil && list.missing[record.UID] != record.AttemptUID:
 		return record.Mend()
 	}
 	decide := record.Withdraw

@@ -77,12 +77,16 @@ func (m *Model) Fail(failure policy.Failure, now time.Time) Decision {
 	return m.fail(EventFailure, failure, now)
 }
 
-// Expire ends an attempt whose deadline has passed: a failure like any other. Only one that no worker began in time is deferred.
+// Expire ends an attempt whose deadline has passed, or whose worker is silent: a failure like any other. Only one that no worker began in time is deferred.
 func (m *Model) Expire(now time.Time) Decision {
 	if m.awaitsBegin(&m.State) {
 		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
 	}
-	return m.fail(EventTimeout, policy.TimedOut(), now)
+	failure := policy.TimedOut()
+	if m.expiresSilent() {
+		failure = policy.Silent(m.SilentAfter)
+	}
+	return m.fail(EventTimeout, failure, now)
 }
 
 func (m *Model) fail(event Event, failure policy.Failure, now time.Time) Decision {

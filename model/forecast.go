@@ -65,7 +65,7 @@ func (m *Model) Forecast(now time.Time) (f Forecast) {
 	if begun, first := next.Begin(now, ""); first && !f.StartAt.IsZero() {
 		next.State = begun.Next
 	}
-	lostAt := next.DeadlineAt
+	lostAt := next.ExpiresAt()
 	if lostAt.Before(now) {
 		lostAt = now // nobody has noticed yet
 	}

@@ -80,7 +80,7 @@ const wakeWithin = time.Second
 
 // NotifiesDispatcher reports whether a decision at now brings a start or a deadline that a sleeping dispatcher would meet too late.
 func (d *Decision) NotifiesDispatcher(now time.Time) bool {
-	next := d.Next.DeadlineAt
+	next := d.Next.ExpiresAt()
 	if d.Next.Waiting() && d.Next.ParkedBy == "" {
 		next = d.Next.RefreshAt
 	}

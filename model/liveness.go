@@ -107,9 +107,9 @@ func (s *Liveness) MissingFor(m *State, status Status) (Missing, bool) {
 			missing = slices.Concat(missing, s.worker()) // a dispatcher that lives and starts nothing has no room
 		}
 	case StatusQueued:
-		missing = slices.Concat(s.worker(), s.dispatcher(m.DeadlineAt))
+		missing = slices.Concat(s.worker(), s.dispatcher(m.ExpiresAt()))
 	case StatusProcessing:
-		missing = s.dispatcher(m.DeadlineAt)
+		missing = s.dispatcher(m.ExpiresAt())
 	case StatusScheduled, StatusFinished, StatusDisabled:
 	}
 	missing = slices.Concat(missing, s.poller())

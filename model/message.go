@@ -39,6 +39,8 @@ type Message struct {
 	Status   string // user_friendly_status: a text for the owner
 	Progress *int   // user_friendly_status: 0-100 percent
 	Worker   string // started: who works
+	// SignsEvery is how often the worker gives a sign of life (started); 0: it does not say.
+	SignsEvery time.Duration
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
@@ -107,6 +109,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 				return text
 			})
 		}
+		m.readSignsEvery(doc)
 	case MessagePostponed:
 		if doc.Fields[fieldRetryAfter] != nil {
 			m.readRetryAfter(doc)
@@ -223,6 +226,15 @@ func (m *Message) readRetryAfter(doc *document.Reader) {
 	})
 }
 
+func (m *Message) readSignsEvery(doc *document.Reader) {
+	const name = "signs_every"
+	optional(m, &m.SignsEvery, doc, name, func(doc *document.Reader, name string) time.Duration {
+		every := doc.LengthWithin(name, 0, document.MaxDuration)
+		doc.Require(doc.Fields[name] == nil || every > 0, name, "a duration above zero")
+		return every
+	})
+}
+
 // instantLayouts are RFC 3339 and those of Retry-After (RFC 9110).
 var instantLayouts = []string{time.RFC3339, "Mon, 02 Jan 2006 15:04:05 GMT", "Monday, 02-Jan-06 15:04:05 GMT", time.ANSIC}
 
@@ -274,12 +286,14 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	case MessageInterrupted:
 		decision = m.Interrupt(now)
 	case MessageStarted:
-		var first bool
-		if decision, first = m.Begin(now, message.Worker); !first {
+		var begins bool
+		if decision, begins = m.Begin(now, message.Worker); begins {
+			m.listen(&decision.Next, message.SignsEvery, now)
+		} else if decision, begins = m.beginAgain(message.SignsEvery, now); !begins {
 			return Decision{}, Duplicate
 		}
 	default:
-		decision = Decision{Event: EventStatus, Next: m.State}
+		decision = m.sign(now)
 		if message.Status != "" {
 			decision.Next.UserFriendlyStatus = document.Shorten(message.Status, document.MaxText)
 		}
@@ -287,7 +301,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 			decision.Next.Progress = *message.Progress
 		}
 	}
-	decision.Late = now.After(m.DeadlineAt) && message.Type != MessageStatus
+	decision.Late = now.After(m.ExpiresAt()) && decision.Event != EventStatus
 	decision.Ignored, decision.Traceparent = message.Ignored, message.Traceparent
 	if decision.Ended != nil {
 		decision.Ended.Ignored = message.Ignored

@@ -87,6 +87,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	next.EntryDeadlineAt = next.DeadlineAt
 	next.EntryPlannedAt, _ = m.planned(now)
 	next.UserFriendlyStatus, next.Progress = "", 0
+	next.SilentAfter, next.HeardAt = 0, time.Time{} // an older daemon has left them
 	m.expectTimeout(&next)
 	return Decision{Event: EventStart, Next: next, Message: m.entry(&next)}
 }

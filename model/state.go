@@ -48,6 +48,9 @@ type State struct {
 	// ProcessingAt is when a worker said that the work really began.
 	ProcessingAt time.Time `json:"processing_at"`
 	Worker       string    `json:"worker"` // who said so
+	// SilentAfter is how long that worker may be silent, as it has announced signs of life; 0: for as long as it wants. HeardAt is its last one.
+	SilentAfter time.Duration
+	HeardAt     time.Time
 	// Again marks a running attempt that works on what is already old: when it ends the model is due at once.
 	Again bool `json:"again"`
 	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
@@ -180,6 +183,7 @@ func (s *State) endAttempt() {
 	s.LastAttemptUID = s.AttemptUID
 	s.AttemptUID, s.Worker = "", ""
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
+	s.SilentAfter, s.HeardAt = 0, time.Time{}
 	s.TakenAt = time.Time{}
 	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
 	s.Again, s.Outdated, s.Traced = false, false, false

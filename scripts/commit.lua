@@ -3,7 +3,7 @@
 -- items of its model, which were decided on top of it. What all models of the batch share is written once, at the end.
 --
 -- KEYS[1] <queue>:due zset ZADD ZREM, uid -> refresh_at in Unix ms
--- KEYS[2] <queue>:running zset ZADD ZREM ZSCORE, uid -> deadline_at in Unix ms
+-- KEYS[2] <queue>:running zset ZADD ZREM ZSCORE, uid -> when its attempt expires in Unix ms
 -- KEYS[3] <queue>-input list LLEN LPOS LREM LSET RPUSH
 -- KEYS[4] <queue>:claimed:<owner> list LRANGE LREM LTRIM
 -- KEYS[5] <queue>:claimed:control list LRANGE LREM, the command queue

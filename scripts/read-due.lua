@@ -4,7 +4,7 @@
 -- page, and otherwise leaves what is there to those before it for a while.
 --
 -- KEYS[1] <queue>:due zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms
--- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> deadline_at in Unix ms
+-- KEYS[2] <queue>:running zset ZCOUNT ZRANGEBYSCORE, uid -> when its attempt expires in Unix ms
 -- KEYS[3] <queue>-input list LLEN
 -- KEYS[4] <queue>:dispatchers zset ZADD ZRANGEBYSCORE ZREMRANGEBYSCORE, owner -> last heartbeat in Unix ms
 -- KEYS[5] <queue>:urgent zset ZCOUNT ZRANGEBYSCORE, uid -> refresh_at in Unix ms

@@ -25,7 +25,7 @@ const (
 	nightlyEnglish = "This policy is called nightly\nRefresh the model every day at 3 AM\nAllow 30 minutes to complete\n" +
 		"Retry policy:\n- On the first failure, retry immediately.\n- On the second failure, retry after 5 minutes.\n"
 
-	nightlyCanonical = "name: nightly\nrrule: FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0\ntimeout: 30m\nqueue_timeout: none\n" +
+	nightlyCanonical = "name: nightly\nrrule: FREQ=DAILY;BYHOUR=3;BYMINUTE=0;BYSECOND=0\ntimeout: 30m\nqueue_timeout: none\nsilent_after: none\n" +
 		"retries: [0s, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
 	restCanonical = "give_up_after: none\nnever_retry: []\ndelays_by_error: {}\nretry_window: none\nmisfire: run_once\nspread: none\n" +
 		"limits: []\ncircuit: none\nretry_after_scope: auto\nclosed: []\nfresh_within: none\nwarn_within: none\n" +
@@ -228,7 +228,7 @@ func TestAPolicyInUseIsNotRemoved(t *testing.T) {
 
 func TestTheDefaultPolicyServesUntilOneIsStoredUnderItsName(t *testing.T) {
 	c := at(t, testkit.Miniredis(t))
-	builtIn := "name: default\ntimeout: 10m\nqueue_timeout: none\nretries: [0s, 1m, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
+	builtIn := "name: default\ntimeout: 10m\nqueue_timeout: none\nsilent_after: none\nretries: [0s, 1m, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
 	expectEqualText(t, builtIn, c.do("policy", "get", "default"))
 	expectEqualText(t, "unchanged  default\n", c.policy(builtIn))
 	c.put("uid: a\n")
@@ -276,7 +276,7 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 		"check " + yaml: outcome, "put " + yaml + " --plan": outcome, "put " + yaml: outcome, "rm other": outcome, "ls": "name policy readable", "english nightly": "english name",
 		"diff nightly default": "differences plan", "diff nightly nightly": "differences plan", "english default": "english name",
 		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after jitter limits misfire name never_retry " +
-			"notify on_exhausted queue_timeout retries retry_after_scope retry_window rrule spread timeout warn_within",
+			"notify on_exhausted queue_timeout retries retry_after_scope retry_window rrule silent_after spread timeout warn_within",
 	} {
 		decoder, count := json.NewDecoder(strings.NewReader(c.do(strings.Fields("policy -o json "+command)...))), 0
 		for ; decoder.More(); count++ {

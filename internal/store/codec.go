@@ -50,6 +50,7 @@ func (v values) of(name string) string {
 const (
 	fieldAttemptUID = "attempt_uid"
 	fieldDeadlineAt = "deadline_at"
+	fieldHeardAt    = "heard_at"
 	fieldRefreshAt  = "refresh_at"
 	fieldWhy        = "refresh_why"
 	fieldTicket     = "ticket" // commit.lua writes it
@@ -59,7 +60,7 @@ const (
 // isOfAttempt says of fields that only a model with an attempt has them: they go with its attempt_uid.
 var isOfAttempt = map[string]bool{
 	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "taken_at": true,
-	"processing_at": true, "worker": true, "again": true, "outdated": true, "traced": true,
+	"processing_at": true, "worker": true, "silent_after": true, fieldHeardAt: true, "again": true, "outdated": true, "traced": true,
 }
 
 // codec turns a model into the fields of its hash, or what is read of a stream entry into what it tells, and back.
@@ -147,6 +148,8 @@ func (c *codec) state(m *model.Model) {
 	c.time("taken_at", &m.TakenAt)
 	c.time("processing_at", &m.ProcessingAt)
 	c.text("worker", &m.Worker)
+	c.length("silent_after", &m.SilentAfter)
+	c.time(fieldHeardAt, &m.HeardAt)
 	c.flag("again", &m.Again)
 	c.flag("outdated", &m.Outdated)
 	c.flag("traced", &m.Traced)

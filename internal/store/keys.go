@@ -24,7 +24,7 @@ type Keys struct {
 	Due      string `key:":due" type:"zset"`      // refresh_at of idle, enabled models
 	Urgent   string `key:":urgent" type:"zset"`   // refresh_at of idle, enabled models that somebody wants to be started at once
 	Parked   string `key:":parked" type:"zset"`   // refresh_at of idle, enabled models that wait for a gate
-	Running  string `key:":running" type:"zset"`  // deadline_at of models with an attempt in flight
+	Running  string `key:":running" type:"zset"`  // when the attempt in flight of a model expires
 	Failing  string `key:":failing" type:"zset"`  // failing_since of models that have failed since their last success
 	Disabled string `key:":disabled" type:"zset"` // when the model was disabled
 	StaleAt  string `key:":stale_at" type:"zset"` // when the freshness changes next, of models whose policies promise some and which are not stale

@@ -274,7 +274,8 @@ func (r *Record) Decide(decision model.Decision, now time.Time) *Transition {
 	t.decision.PolicyError, r.RuleError = cmp.Or(t.decision.PolicyError, r.RuleError), ""
 	r.State = t.decision.Next
 	t.before, t.after, t.others = stored, encode(&r.Model), others
-	if next := r.nextRev(decision.Event, now); next != r.rev {
+	heard := t.after.of(fieldHeardAt) != t.before.of(fieldHeardAt)
+	if next := r.nextRev(decision.Event, heard, now); next != r.rev {
 		t.newRev, r.rev = next, next
 	}
 	r.moved, r.Exists = t.after, true
@@ -308,14 +309,15 @@ func OrphanEnd(uid string) *Transition {
 }
 
 // nextRev counts transitions. A new model starts at the clock, and beyond what the same batch has removed, so that a model removed and put
-// again cannot be mistaken for its former self. A status is no transition and must not make one fail.
-func (r *Record) nextRev(event model.Event, now time.Time) string {
+// again cannot be mistaken for its former self. A status is no transition and must not make one fail, unless something is decided by it: that
+// the worker was heard.
+func (r *Record) nextRev(event model.Event, heard bool, now time.Time) string {
 	rev, err := strconv.ParseInt(r.Rev(), 10, 64)
 	switch {
 	case err != nil:
 		former, _ := strconv.ParseInt(r.former, 10, 64)
 		return strconv.FormatInt(max(now.UnixMilli(), former+1), 10)
-	case event == model.EventStatus:
+	case event == model.EventStatus && !heard:
 		return r.Rev()
 	default:
 		return strconv.FormatInt(rev+1, 10)

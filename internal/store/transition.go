@@ -91,7 +91,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.addList("unknown", t.others...)
 	e.add("due", Millis(scores.Due))
 	e.add("urgent", Millis(scores.Urgent))
-	e.add("running", Millis(next.DeadlineAt))
+	e.add("running", Millis(next.ExpiresAt()))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
 		e.add("history", t.decision.Ended.Entry())
@@ -118,7 +118,8 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 		e.word("event=", string(entry.Event))
 		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
 		c.notes(&entry)
-		if t.newRev != "" && parseInt(t.newRev) != parseInt(t.rev)+1 {
+		if t.newRev != "" && (parseInt(t.newRev) != parseInt(t.rev)+1 || t.before.of(fieldHeardAt) != "") { // signs have counted too
+
 			e.add("note="+fieldRev, t.newRev)
 		}
 		if t.after != nil && t.after.of(fieldWhy) == t.before.of(fieldWhy) {
@@ -282,8 +283,10 @@ func (c *indexChanges) addReleases() {
 		c.addEach("frees#"+strconv.Itoa(len(frees)), blockers)
 		c.addKeys(frees...)
 	}
-	c.count("extends", len(extends))
-	c.addKeys(extends...)
+	if len(extends) > 0 {
+		c.add("extends#"+strconv.Itoa(len(extends)), strconv.FormatInt(c.is.deadline, 10))
+		c.addKeys(extends...)
+	}
 	if c.is.counted != "" {
 		return
 	}

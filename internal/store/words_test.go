@@ -58,7 +58,7 @@ var words = []word{
 	{"blocker#1", oneValue, "", "the blocker that parks it"},
 	{"recheck", oneValue, "Unix ms", "when a dispatcher rechecks it"},
 	{"frees#<n>", aList, "", "the limits that get a slot back"},
-	{"extends#<n>", none, "", "limits to hold for longer"},
+	{"extends#<n>", oneValue, "Unix ms", "until when these limits are held"},
 	{"closes#<n>", oneValue, "Unix us", "until when these rates are closed"},
 	{"circuit#1", aList, "", "blocker and key; 1 = failed, 0 = answered, empty = neither; failures and attempts that open it; when to probe, in RFC 3339 and ms"},
 	{"fingerprint#3", aList, "", "id, models that it may stop unnoticed, text, reason, error type"},

@@ -42,6 +42,14 @@ func TimedOut() Failure {
 	return Failure{Reason: ReasonTimeout, ErrorType: ReasonTimeout, Ours: true}
 }
 
+// ErrorSilent is the error type of an attempt whose worker gave no sign of life for too long.
+const ErrorSilent = "silent"
+
+// Silent is the failure of an attempt without a sign of life for so long.
+func Silent(length time.Duration) Failure {
+	return Failure{Reason: "silent for " + document.FormatDuration(length), ErrorType: ErrorSilent, Ours: true}
+}
+
 // Verdict reports whether a failure is retried; if not, why. What failed by our own doing (a timeout, too many deferrals) is not
 // asked to be on an opt-in list: no worker could have named its class.
 func (c *Classes) Verdict(failure Failure) (retry bool, why string) {

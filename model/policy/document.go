@@ -69,7 +69,7 @@ func (p *Policy) readTimes(doc *document.Reader) {
 		least  time.Duration
 	}{
 		{"timeout", &p.Timeout, 0}, {"queue_timeout", &p.QueueTimeout, 0}, {"give_up_after", &p.GiveUpAfter, 0}, {"spread", &p.Spread, 0},
-		{"fresh_within", &p.FreshWithin, minFresh}, {"warn_within", &p.WarnWithin, minFresh},
+		{"silent_after", &p.SilentAfter, minSilence}, {"fresh_within", &p.FreshWithin, minFresh}, {"warn_within", &p.WarnWithin, minFresh},
 	} {
 		if !saysNone(doc, read.field) {
 			*read.length = doc.LengthWithin(read.field, read.least, document.MaxDuration)

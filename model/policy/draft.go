@@ -68,7 +68,7 @@ func ParseStored(value any) (Policy, error) {
 		end = NextPlanned
 	}
 	p := d.with(Policy{Timeout: DefaultTimeout, Alignment: AlignPlanned, OnExhausted: end})
-	return p, p.checkFreshness()
+	return p, p.checkPairs()
 }
 
 // Name is that under which the draft is to be stored; empty: it names none.
@@ -81,13 +81,13 @@ func (d Draft) Rename(name string) Draft {
 }
 
 // Complete takes what the draft does not name from another policy. The policy `default` is completed with the built-in one, whatever
-// the other. The error is a *document.Error: the canonical JSON has at most 16 KiB, and warn_within is shorter than fresh_within.
+// the other. The error is a *document.Error: the canonical JSON has at most 16 KiB, and warn_within is shorter than fresh_within, silent_after than timeout.
 func (d Draft) Complete(usual Policy) (Policy, error) {
 	if d.said.Name == DefaultName {
 		usual = Default()
 	}
 	p := d.with(usual)
-	if err := p.checkFreshness(); err != nil {
+	if err := p.checkPairs(); err != nil {
 		return p, err
 	}
 	return p, p.CheckSize()
@@ -97,7 +97,7 @@ func (d Draft) Complete(usual Policy) (Policy, error) {
 // canonical JSON.
 func (d Draft) CompleteInline(usual Policy) (p Policy, name, text string, err error) {
 	p = d.with(usual)
-	if err = p.checkFreshness(); err == nil {
+	if err = p.checkPairs(); err == nil {
 		text = p.canonical()
 		name, err = contentName(text), checkSize(text)
 	}

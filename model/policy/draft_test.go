@@ -103,7 +103,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 		again := completed(t, string(whole))
 		failIf(t, again.canonical() != p.canonical(), "%s is read as %s", whole, again.canonical())
 	}
-	const want = `{"timeout":"10m","queue_timeout":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
+	const want = `{"timeout":"10m","queue_timeout":"none","silent_after":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
 		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
 		`"notify":["disabled","recovered","stale","fresh"],"failing_from":"none","email":"none","disabled_reason":""}`
@@ -114,7 +114,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 
 func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
 	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
-	diff := cmp.Diff([]string{"queue_timeout", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
+	diff := cmp.Diff([]string{"queue_timeout", "silent_after", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
 		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "failing_from", "email"}, draft.Missing())
 	failIf(t, err != nil || diff != "", "%v, -want +got\n%s", err, diff)
 }

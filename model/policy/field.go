@@ -33,6 +33,11 @@ var fields = []field{
 	{"timeout", func(p *Policy) (any, bool) { length, _ := lengthOr(p.Timeout); return length, false },
 		func(p, usual *Policy) { p.Timeout = usual.Timeout }, ""},
 	{"queue_timeout", func(p *Policy) (any, bool) { return lengthOr(p.QueueTimeout) }, func(p, usual *Policy) { p.QueueTimeout = usual.QueueTimeout }, ""},
+	{"silent_after", func(p *Policy) (any, bool) { return lengthOr(p.SilentAfter) }, func(p, usual *Policy) {
+		if usual.SilentAfter < p.Timeout || p.Timeout == 0 { // a shorter timeout comes first anyway
+			p.SilentAfter = usual.SilentAfter
+		}
+	}, ""},
 	{"retries", func(p *Policy) (any, bool) {
 		if p.MaxRetries() == 0 {
 			return []string{}, false

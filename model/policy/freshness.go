@@ -7,16 +7,19 @@ import (
 	"github.com/refreshd/refreshd/model/document"
 )
 
-const minFresh = time.Second
+const minFresh, minSilence = time.Second, time.Second
 
 // WatchesAlike reports whether models become late and stale at the same times under both policies.
 func (p Policy) WatchesAlike(other Policy) bool {
 	return p.FreshWithin == other.FreshWithin && p.WarnWithin == other.WarnWithin
 }
 
-// checkFreshness looks at a whole policy: a draft may have one of both, and its other from the policy `default`.
-func (p *Policy) checkFreshness() error {
+// checkPairs looks at a whole policy: a draft may have one of two fields, and the other from the policy `default`.
+func (p *Policy) checkPairs() error {
 	switch {
+	case p.Timeout > 0 && p.SilentAfter >= p.Timeout:
+		want := "less than the timeout of " + document.FormatDuration(p.Timeout)
+		return document.Refuse("silent_after", want, document.Found(document.FormatDuration(p.SilentAfter)))
 	case p.WarnWithin == 0 || p.WarnWithin < p.FreshWithin:
 		return nil
 	case p.FreshWithin == 0:

@@ -34,6 +34,9 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 		l.warn("retries", "have no count and there is no give_up_after: a model that is broken for good is tried for ever")
 	}
 	l.expressions()
+	if p.SilentAfter > 0 && p.SilentAfter < shortSilence {
+		l.warn("silent_after", "%s is short: while a poller restarts, the signs of all workers wait, and attempts count as lost", document.FormatDuration(p.SilentAfter))
+	}
 	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
 		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: the circuit waits longer for a probe than a failing model may for a success",
 			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))
@@ -72,6 +75,7 @@ const (
 	triedFailures = 100
 	endingSoon    = 30 * 24 * time.Hour
 	lintedDays    = 2 * 366
+	shortSilence  = 15 * time.Second
 )
 
 func (l *linter) expressions() {

@@ -28,6 +28,7 @@ type Policy struct {
 
 	Timeout      time.Duration // from the start (or the worker's `started`) to the deadline, 1 ms to 10 years; 0: none
 	QueueTimeout time.Duration // from the start to the worker's `started`, for workers that send it; 0: no such limit
+	SilentAfter  time.Duration // without a sign of a worker that has announced signs, it counts as lost; 1 second and above, less than Timeout; 0: never
 
 	Retries     Retries       // when a failure is followed by a retry; nil: never
 	Jitter      float64       // a delay varies by this share of itself, 0 to 1

@@ -35,7 +35,7 @@ local write_frees = each_key('frees', 'zset', function(key, item, n)
 end)
 
 local write_extends = each_key('extends', 'zset', function(key, item)
-  return item.running and redis.pcall('ZADD', key, value_of(item, 'running'), item.uid) --@ extend
+  return redis.pcall('ZADD', key, value_of(item, 'extends'), item.uid) --@ extend
 end)
 
 -- write_closes closes keys until an instant in Unix us. The slots that are reserved come as much later.

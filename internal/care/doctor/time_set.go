@@ -20,7 +20,7 @@ type timeSet struct {
 var timeSets = []timeSet{
 	{"due", "refresh_at", func(m *model.State) time.Time { return m.Scores().Due }},
 	{"urgent", "refresh_at", func(m *model.State) time.Time { return m.Scores().Urgent }},
-	{"running", "deadline_at", func(m *model.State) time.Time { return m.DeadlineAt }},
+	{"running", "deadline_at or the end of its silence", (*model.State).ExpiresAt},
 	{"stale_at", "stale_at", func(m *model.State) time.Time { return m.Scores().StaleAt }},
 	{"late", "stale_at", func(m *model.State) time.Time { return m.Scores().Late }},
 	{"stale", "stale_at", func(m *model.State) time.Time { return m.Scores().Stale }},

@@ -181,7 +181,7 @@ func (d *draft) twice(field string, line int, found string) {
 
 var subjects = map[string]string{
 	"name": "the name", "rrule": "the schedule", "timezone": "the time zone", "dtstart": "the start of the schedule",
-	"timeout": "the timeout", "queue_timeout": "the time in the queue", "retries": "when to retry", "jitter": "varying the delays",
+	"timeout": "the timeout", "queue_timeout": "the time in the queue", "silent_after": "silent workers", "retries": "when to retry", "jitter": "varying the delays",
 	"alignment": "how retries and schedule go together", "give_up_after": "when to give up", "retry_on": "the errors to retry on",
 	"never_retry": "the errors never to retry on", "retry_window": "the window of retries", "misfire": "missed refreshes",
 	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "email": "who gets e-mail", "failing_from": "which failure to tell of", "disabled_reason": "the reason",

@@ -72,6 +72,7 @@ func (out *printer) schedule(p *policy.Policy) {
 		out.say("Allow any time to complete")
 	}
 	out.sayIf(p.QueueTimeout > 0, "Allow %s in the queue", document.FormatDurationInWords(p.QueueTimeout), "Allow any time in the queue")
+	out.sayIf(p.SilentAfter > 0, "Take a worker for lost when it is silent for %s", document.FormatDurationInWords(p.SilentAfter), "Take no worker for lost")
 	out.sayIf(p.Spread > 0, "Spread the refreshes over %s", document.FormatDurationInWords(p.Spread), "Do not spread the refreshes")
 	switch {
 	case !p.Misfire.Limited:

@@ -67,7 +67,7 @@ func checkPrint(t reporter, policy string) {
 
 // ofTheHouse is what a policy could be completed with: it says something of everything.
 var ofTheHouse = policy.Policy{
-	Rule: "FREQ=DAILY", Timezone: "Asia/Tokyo", Dtstart: "2026-01-01T00:00:00", Timeout: time.Hour, QueueTimeout: time.Minute,
+	Rule: "FREQ=DAILY", Timezone: "Asia/Tokyo", Dtstart: "2026-01-01T00:00:00", Timeout: time.Hour, QueueTimeout: time.Minute, SilentAfter: 2 * time.Minute,
 	Retries: policy.Delays{7 * time.Minute}, Jitter: 0.3, Alignment: policy.UntilSuccess, OnExhausted: policy.GiveUp, GiveUpAfter: 99 * time.Hour,
 	Classes: policy.Classes{Never: []string{"Gone"}, Delays: map[string]time.Duration{"Busy": time.Hour}}, RetryWindow: "FREQ=DAILY;BYHOUR=9",
 	Misfire: policy.Misfire{Limited: true}, Spread: time.Minute, Muted: []policy.Notice{policy.NoticeDisabled}, DisabledReason: "Sorry.",
@@ -259,7 +259,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - On the third failure, retry after 5 minutes
 - Skip retries that overlap with a scheduled refresh
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+- Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
 			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
@@ -280,7 +280,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Stay closed on holidays and nightly-maintenance
 - Keep the model fresh within 1 day 2 hours
 - Warn after 1 day without a success
-- Allow any time in the queue. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
+- Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure
 `,
 	} {

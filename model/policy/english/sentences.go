@@ -38,6 +38,10 @@ var sentences = []form{
 	{`(?:allow|wait) <up to><duration> (?:to wait )?in the queue / <an attempt> may wait <up to><duration> in the queue`, "Allow 10 minutes in the queue",
 		setDuration("queue_timeout")},
 	{`allow (?:any|unlimited) time (?:to wait )?in the queue`, "Allow any time in the queue", set("queue_timeout", "none")},
+	{`(?:take|consider) (?:a|the) worker(?: for| as)? lost (?:when|if|after) it is silent for <duration> /
+		(?:take|consider) (?:a|the) worker(?: for| as)? lost after <duration> of silence / a worker that is silent for <duration> (?:is|counts as) lost`,
+		"Take a worker for lost when it is silent for two minutes", setDuration("silent_after")},
+	{`(?:take|consider) no worker(?: for| as)? lost / <not> (?:take|consider) a worker(?: for| as)? lost`, "Take no worker for lost", set("silent_after", "none")},
 	{`allow <up to><duration><to complete> / give <an attempt> <up to><duration><to complete> / let <an attempt> (?:run|take)(?: for)? <up to><duration> /
 		<an attempt> (?:may|can) (?:run|take)(?: for)? <up to><duration> / <an attempt> must (?:complete|finish|respond) within <duration> /
 		(?:<an attempt> times|time) out after <duration> / (?:cancel|abort) <an attempt> after <duration> / the timeout is <duration> / timeout: <duration> /

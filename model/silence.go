@@ -1,0 +1,68 @@
+package model
+
+import "time"
+
+// SilentAt is when the running attempt counts as lost unless its worker gives a sign of life before; zero: its deadline alone counts. It is
+// a part of the state, so that a changed policy changes no attempt that has begun.
+//
+// A daemon of an older release neither knows nor removes its two fields. What an earlier attempt has left was heard before this one began.
+func (s *State) SilentAt() time.Time {
+	if s.SilentAfter <= 0 || s.ProcessingAt.IsZero() || s.HeardAt.Before(s.ProcessingAt) {
+		return time.Time{}
+	}
+	return s.HeardAt.Add(s.SilentAfter)
+}
+
+// ExpiresAt is when the running attempt fails if nothing is heard: its deadline, or sooner. It is its score in the running set.
+func (s *State) ExpiresAt() time.Time {
+	if s.expiresSilent() {
+		return s.SilentAt()
+	}
+	return s.DeadlineAt
+}
+
+func (s *State) expiresSilent() bool {
+	at := s.SilentAt()
+	return !at.IsZero() && at.Before(s.DeadlineAt)
+}
+
+// hear notes a sign of life. The clock may have been set back since the attempt began.
+func (s *State) hear(now time.Time) {
+	if s.HeardAt = now; now.Before(s.ProcessingAt) {
+		s.HeardAt = s.ProcessingAt
+	}
+}
+
+// listen puts the policy in force for an attempt whose worker gives a sign every so often; 0: it has announced none. Two signs must fit in, so
+// that none is lost between them.
+func (m *Model) listen(next *State, every time.Duration, now time.Time) {
+	next.SilentAfter, next.HeardAt = 0, time.Time{}
+	if every > 0 && m.Policy.SilentAfter > 0 {
+		next.SilentAfter = max(m.Policy.SilentAfter, 2*every)
+		next.hear(now)
+	}
+}
+
+// sign is what a message does that says no more than that the worker lives.
+func (m *Model) sign(now time.Time) Decision {
+	decision := Decision{Event: EventStatus, Next: m.State}
+	if !m.SilentAt().IsZero() {
+		decision.Next.hear(now)
+	}
+	return decision
+}
+
+// beginAgain is what another `started` does: a sign of life, or the worker before has died, and who has its attempt now announces other signs or
+// none. The deadline stays. false: nothing changes.
+func (m *Model) beginAgain(every time.Duration, now time.Time) (Decision, bool) {
+	decision, listens := Decision{Event: EventStarted, Next: m.State}, !m.SilentAt().IsZero()
+	m.listen(&decision.Next, every, now)
+	switch {
+	case listens && decision.Next.SilentAfter == m.SilentAfter:
+		return m.sign(now), true
+	case listens, decision.Next.SilentAfter > 0:
+		return decision, true
+	default:
+		return decision, false
+	}
+}
