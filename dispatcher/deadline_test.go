@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rs/zerolog"
 
 	"github.com/refreshd/refreshd/dispatcher"
@@ -32,6 +33,52 @@ func TestAPassedDeadlineIsAFailureByTimeout(t *testing.T) {
 		if hash["refresh_at"] != "2026-11-21T07:01:30.000Z" || hash["refresh_why"] != "retry 1 of 1 after 30s" || hash["attempt_no"] != "1" || hash["attempt_uid"] != "" {
 			t.Errorf("want retry 1 of 1 at 07:01:30, got %v", hash)
 		}
+	})
+}
+
+func TestASilentWorkerIsFoundBeforeItsDeadlineAndOneThatAnnouncedNothingIsNot(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"1h","silent_after":"2m","retries":["5m"]}`, "")
+		b.round(d)
+		b.Take()
+		says := func(message model.Message) {
+			b.decide(func(r *store.Record, now time.Time) model.Decision {
+				message.AttemptUID = r.AttemptUID
+				return decided(r.Handle(message, now))
+			}, "tbl_1")
+		}
+		says(model.Message{Type: model.MessageStarted})
+		b.Clock.Turn(5 * time.Minute)
+		failIf(t, b.round(d).TimedOut != 0, "it has announced nothing")
+		says(model.Message{Type: model.MessageStarted, SignsEvery: 30 * time.Second})
+		b.Clock.Turn(time.Minute)
+		says(model.Message{Type: model.MessageStatus})
+		b.Clock.Turn(2*time.Minute - time.Millisecond)
+		round := b.round(d)
+		failIf(t, round.TimedOut != 0 || round.Sleep != time.Millisecond, "one millisecond early: want a sleep of 1ms, got %+v", round)
+		b.Clock.Turn(time.Millisecond)
+		round = b.round(d)
+		hash, history := b.Model("tbl_1"), b.List(b.Store.Keys.History("tbl_1"))
+		failIf(t, round.TimedOut != 1 || hash["attempt_uid"] != "" || !strings.Contains(history[0], `"reason":"silent for 2m","type":"silent"`),
+			"want it to have failed as silent, got %+v, %v, %v", round, hash, history)
+	})
+}
+
+// A daemon of an older release writes the deadline as the score, and knows no other.
+func TestAScoreThatIsTooEarlyOrTooLateForASilentWorkerIsMended(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bundle, d *dispatcher.Dispatcher) {
+		b.saveOne(`{"timeout":"1h","silent_after":"2m","retries":["5m"]}`, "")
+		b.round(d)
+		b.Take()
+		b.decide(func(r *store.Record, now time.Time) model.Decision {
+			return decided(r.Handle(model.Message{Type: model.MessageStarted, AttemptUID: r.AttemptUID, SignsEvery: time.Second}, now))
+		}, "tbl_1")
+		running := b.Store.Keys.Running
+		want := b.Redis.ZScore(t.Context(), running, "tbl_1").Val()
+		must(t, b.Redis.ZAdd(t.Context(), running, redis.Z{Score: 1, Member: "tbl_1"}).Err())
+		b.round(d)
+		got := b.Redis.ZScore(t.Context(), running, "tbl_1").Val()
+		failIf(t, got != want || b.Model("tbl_1")["attempt_uid"] == "", "want the score %v again, got %v", want, got)
 	})
 }
 

@@ -157,12 +157,12 @@ func (s *story) dispatch(now time.Time, verb string) {
 func (s *story) isTaken() bool { return s.m.Running() && s.taken == s.m.AttemptUID }
 
 // expired reports whether the deadline of a running attempt has passed.
-func (s *story) expired(now time.Time) bool { return s.m.Running() && !s.m.DeadlineAt.After(now) }
+func (s *story) expired(now time.Time) bool { return s.m.Running() && !s.m.ExpiresAt().After(now) }
 
 // next is when the dispatcher has to do something: at the start, or at the deadline; zero: never.
 func (s *story) next() time.Time {
 	if s.m.Running() {
-		return s.m.DeadlineAt
+		return s.m.ExpiresAt()
 	}
 	return s.m.RefreshAt
 }
@@ -282,7 +282,8 @@ func (s *story) broken(now time.Time) map[string]bool {
 		"again without an attempt":                            (m.Again || m.Outdated) && !m.Running(),
 		"a floor without a wait":                              !m.NotBefore.IsZero() && !m.Waiting(),
 		"disabled by nobody":                                  m.Disabled == (m.DisabledBy == ""),
-		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != ""),
+		"what began without an attempt":                       !m.Running() && (!m.ProcessingAt.IsZero() || m.Worker != "" || m.SilentAfter != 0 || !m.HeardAt.IsZero()),
+		"an attempt expires after its deadline":               m.ExpiresAt().After(m.DeadlineAt),
 		"too many deferrals":                                  m.Deferrals > maxDeferrals, "why is too long for a compact hash": len(m.Why) > 60,
 		"a text is not fit to be shown":     !fit(m.Why, 60) || !fit(m.DisabledReason, 500) || !fit(m.UserFriendlyStatus, 500) || !fit(m.Worker, 60),
 		"progress out of range":             m.Progress < 0 || m.Progress > 100,

@@ -31,6 +31,10 @@ var refusals = []struct {
 		seed: runningKeys(), meanwhile: func(b *bench) { b.seed(keys{":model:m1": hash{"attempt_uid": "a2"}}) },
 	},
 	{
+		name: "conflict, for its worker was heard since it was found silent", act: expiryOf, want: CodeConflict,
+		seed: listenedKeys(), meanwhile: func(b *bench) { b.mustApply(signOf(b, b.load("m1"))) },
+	},
+	{
 		name: "conflict, for the model was removed", act: expiryOf, want: CodeConflict,
 		seed: runningKeys(), meanwhile: func(b *bench) { b.mustApply(b.load("m1").Remove()) },
 	},
@@ -96,6 +100,51 @@ func startOf(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "
 func firstStartOf(b *bench, r *Record) *Transition { return r.Decide(r.Start(b.now, "a1"), b.now) }
 
 func expiryOf(b *bench, r *Record) *Transition { return r.Decide(r.Expire(b.now), b.now) }
+
+// listenedKeys holds a model whose worker has announced signs of life, and gave the last one half a minute ago.
+func listenedKeys() keys {
+	return and(runningKeys(), keys{":running": scores{"m1": six + minute/2, "m2": six}, ":model:m1": but(running,
+		"processing_at", "2026-11-21T05:59:00.000Z", "silent_after", "1m", "heard_at", "2026-11-21T05:59:30.000Z")})
+}
+
+func signOf(b *bench, r *Record) *Transition {
+	decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: "a1"}, b.now)
+	return r.Decide(decision, b.now)
+}
+
+func TestASignOfLifeMovesTheScoreInRunningAndNeitherTheDeadlineNorThatOfALimit(t *testing.T) {
+	onBoth(t, func(t *testing.T, b *bench) {
+		const text = `{"timeout":"10m","silent_after":"1m"}`
+		b.seed(and(runningKeys(), keys{":policies": hash{"default": text}, ":limit:k": scores{"m1": six}, ":model:m1": but(running, "counted_by", "limit:k")}))
+		started := func() model.Message {
+			return model.Message{Type: model.MessageStarted, AttemptUID: "a1", SignsEvery: 10 * time.Second}
+		}
+		expect := func(rev string, expires int, heard string) {
+			t.Helper()
+			all := b.state()
+			m := all[":model:m1"].(hash)
+			expectEqual(t, "scores", any(scores{"m1": float64(expires), "m2": six}), all[":running"])
+			expectEqual(t, "limit", any(scores{"m1": six + 10*minute}), all[":limit:k"])
+			expectEqual(t, "hash", []string{rev, "2026-11-21T06:10:00.000Z", heard}, []string{m["rev"], m["deadline_at"], m["heard_at"]})
+		}
+		record := b.load("m1")
+		decision, _ := record.Handle(started(), b.now)
+		b.mustApply(record.Decide(decision, b.now))
+		expect("9", six+minute, "2026-11-21T06:00:00.000Z")
+		b.now = b.now.Add(40 * time.Second)
+		record = b.load("m1")
+		b.mustApply(signOf(b, record), signOf(b, record)) // of one batch, the second changes nothing
+		expect("10", six+40_000+minute, "2026-11-21T06:00:40.000Z")
+		before := len(b.state()[":journal"].(events))
+		record = b.load("m1")
+		b.mustApply(record.Decide(record.Fail(policy.Failure{}, b.now), b.now))
+		all := b.state()
+		m := all[":model:m1"].(hash)
+		failIf(t, m["heard_at"]+m["silent_after"] != "", "left behind: %v", m)
+		entries := all[":journal"].(events)
+		failIf(t, before != 1 || entries[1]["rev"] != "11", "want one entry before, and then the revision 11, as a sign has counted: %v", entries)
+	})
+}
 
 func successOf(b *bench, r *Record) *Transition { return r.Decide(r.Succeed(b.now, nil), b.now) }
 
