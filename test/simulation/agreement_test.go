@@ -29,6 +29,10 @@ func (p *replay) checkModels() {
 				want["rev"] = strconv.FormatInt(p.rev(uid), 10)
 			}
 		}
+		if want != nil {
+			want = maps.Clone(want)
+			p.checkHeard(want, got)
+		}
 		diff := cmp.Diff(untold(want), untold(got))
 		failIf(diff != "", "%s (-want +got):\n%s", uid, diff)
 		failIf(payload != p.after.payloads[uid], "%s has the payload %s, want %s", uid, p.after.payloads[uid], payload)
@@ -226,7 +230,7 @@ func soon(s *model.State, at time.Time) bool {
 	next := s.RefreshAt
 	switch {
 	case s.AttemptUID != "":
-		next = s.DeadlineAt
+		next = s.ExpiresAt()
 	case s.Disabled, s.Parked():
 		return false
 	}

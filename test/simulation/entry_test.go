@@ -26,6 +26,7 @@ func (p *replay) enter(entry map[string]string) {
 		failIf(m != nil, "the model exists")
 		return
 	}
+	p.heard(m, entry["rev"], at)
 	delta := withEnd(m, entry)
 	entry, p.message = completed(m, delta), nil
 	decision := p.decide(uid, m, event, at, entry)
@@ -57,7 +58,7 @@ func (p *replay) enter(entry map[string]string) {
 // ofAttempt are the fields that go with attempt_uid, untold.
 var ofAttempt = []string{
 	"started_at", "deadline_at", "entry_deadline_at", "entry_planned_at", "taken_at", "processing_at", "worker", "again", "outdated", "traced",
-	"counted_by",
+	"counted_by", "silent_after", "heard_at",
 }
 
 // withEnd is an entry with the fields that went with attempt_uid.
@@ -188,7 +189,7 @@ func (p *replay) expire(m *model.Model, at time.Time) model.Decision {
 
 // passed reports whether a model has an attempt whose deadline has passed.
 func passed(m *model.Model, at time.Time) bool {
-	return m != nil && m.Running() && !m.DeadlineAt.After(at)
+	return m != nil && m.Running() && !expires(fields(m)).After(at)
 }
 
 // queued reports whether an attempt stood in the input list.

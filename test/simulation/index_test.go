@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
 	"github.com/refreshd/refreshd/model/policy"
 )
@@ -202,7 +203,7 @@ func fields(m *model.Model) map[string]string {
 		"started_at": model.FormatTime(m.StartedAt), "deadline_at": model.FormatTime(m.DeadlineAt),
 		"entry_deadline_at": model.FormatTime(m.EntryDeadlineAt), "entry_planned_at": model.FormatTime(m.EntryPlannedAt),
 		"ticket": digits(m.Ticket), "taken_at": model.FormatTime(m.TakenAt),
-		"processing_at": model.FormatTime(m.ProcessingAt), "worker": m.Worker, "again": one(m.Again), "outdated": one(m.Outdated),
+		"processing_at": model.FormatTime(m.ProcessingAt), "worker": m.Worker, "heard_at": model.FormatTime(m.HeardAt), "again": one(m.Again), "outdated": one(m.Outdated),
 		"refresh_disabled_until_update": one(m.Disabled), "refresh_disabled_user_friendly_reason": m.DisabledReason,
 		"refresh_disabled_by": string(m.DisabledBy), "refresh_disabled_who": m.DisabledWho,
 		"refresh_disabled_at": model.FormatTime(m.DisabledAt),
@@ -213,6 +214,9 @@ func fields(m *model.Model) map[string]string {
 		"total_retries": digits(m.TotalRetries), "successful_retries": digits(m.SuccessfulRetries), "retried_cycles": digits(m.RetriedCycles),
 		"rrule": m.Rule, "timezone": m.Timezone, "dtstart": m.Dtstart, "policy": m.PolicyName,
 	}
+	if m.SilentAfter > 0 {
+		hash["silent_after"] = document.FormatDuration(m.SilentAfter)
+	}
 	if m.EntryDeadlineAt.Equal(m.DeadlineAt) {
 		hash["entry_deadline_at"] = ""
 	}
@@ -221,6 +225,11 @@ func fields(m *model.Model) map[string]string {
 	}
 	maps.DeleteFunc(hash, func(_, value string) bool { return value == "" })
 	return hash
+}
+
+func lengthOf(text string) time.Duration {
+	length, _ := document.ParseDuration(text)
+	return length
 }
 
 // told are the fields that a status message sets; no transition is decided on them.
@@ -244,7 +253,7 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
 			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),
 			Ticket: count(hash["ticket"]), TakenAt: instant(hash["taken_at"]),
-			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], Again: hash["again"] != "", Outdated: hash["outdated"] != "",
+			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], HeardAt: instant(hash["heard_at"]), SilentAfter: lengthOf(hash["silent_after"]), Again: hash["again"] != "", Outdated: hash["outdated"] != "",
 			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
 			DisabledBy: model.Stopper(hash["refresh_disabled_by"]), DisabledWho: hash["refresh_disabled_who"],
 			DisabledAt:    instant(hash["refresh_disabled_at"]),

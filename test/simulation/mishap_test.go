@@ -32,6 +32,7 @@ type temper struct {
 	ages         bool              // policies promise that models do not grow old
 	moves        bool              // operators export models and import them again
 	timed        bool              // the next start of most models depends on several times
+	silent       bool              // workers announce signs of life, and policies count on them
 	few          bool              // few signatures of failures are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }

@@ -105,6 +105,9 @@ func (o *operatorRole) think() string {
 	if o.temper.steers && o.rng.IntN(3) > 0 {
 		return steeredCommand(o.rng, uid, o.temper.keyed)
 	}
+	if o.temper.silent && o.rng.IntN(3) > 0 {
+		return silentCommand(o.rng, uid)
+	}
 	if o.temper.timed && o.rng.IntN(3) > 0 {
 		return timedCommand(o.rng, uid)
 	}

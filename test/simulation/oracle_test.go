@@ -177,7 +177,7 @@ func scoresOf(uid string, hash map[string]string) scores {
 	case m.Disabled && (m.AttemptUID != "" || !m.RefreshAt.IsZero()):
 		fail("%s is disabled and has something to do: %v", uid, hash)
 	case m.AttemptUID != "":
-		return scores{running: digits(int(m.DeadlineAt.UnixMilli()))}
+		return scores{running: digits(int(expires(hash).UnixMilli()))}
 	case m.RefreshAt.IsZero(), hash["parked_by"] != "": // that stands among the parked
 	case hash["refresh_for"] == "hand":
 		return scores{urgent: at}

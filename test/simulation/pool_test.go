@@ -103,7 +103,7 @@ func (p *poolRole) admit(ctx context.Context, entries []string, now time.Time) e
 		case !deadline.After(now):
 			p.end(in, "interrupted")
 		default:
-			p.say(store.Answer{Message: p.play.message(in, "started", fmt.Sprintf(`"worker":%q`, p.owner))})
+			p.say(store.Answer{Message: p.play.message(in, "started", p.play.announces(p.owner)...)})
 			p.hand = append(p.hand, in)
 		}
 	}
@@ -140,6 +140,9 @@ func (p *poolRole) work() {
 		kind, fields := p.play.progress()
 		switch kind {
 		case "":
+			return false
+		case model.MessageStarted:
+			p.say(store.Answer{Message: p.play.message(in, kind, p.play.announces(p.owner)...)})
 			return false
 		case model.MessageStatus:
 			p.say(store.Answer{Message: p.play.message(in, kind, fmt.Sprintf(`"status":%q`, in.AttemptUID))})

@@ -91,7 +91,7 @@ func (w *workerRole) take(ctx context.Context) error {
 	if !w.careless {
 		taken, err = w.held(ctx, taken)
 		for _, in := range taken {
-			w.say(in, "started", fmt.Sprintf(`"worker":%q`, w.name))
+			w.say(in, "started", w.announces(w.name)...)
 		}
 	}
 	w.hand = append(w.hand, taken...)
@@ -137,6 +137,9 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 		}
 		return model.MessageFailure, w.pick(`"retry_after":20`, `"retry_after":200`, `"retry_after":420`, `"retry_after":900`, `"reason":"503"`, `"reason":"503"`)
 	}
+	if w.temper.silent && w.rng.IntN(4) > 0 {
+		return []model.MessageType{"", model.MessageStatus, model.MessageStarted}[w.rng.IntN(3)], nil
+	}
 	if w.temper.floors && w.rng.IntN(2) == 0 {
 		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)
 	}
@@ -167,11 +170,16 @@ func (w *workerRole) work(in work) bool {
 	switch kind {
 	case "":
 		return w.careless && w.rng.IntN(6) == 0 // forgotten
+	case model.MessageStarted:
+		fields = w.announces(w.name)
 	case model.MessageStatus:
+		if w.temper.silent && w.rng.IntN(2) == 0 {
+			break
+		}
 		fields = []string{fmt.Sprintf(`"status":%q,"progress":%d`, in.AttemptUID, w.rng.IntN(101))}
 	}
 	w.say(in, kind, fields...)
-	return kind != model.MessageStatus
+	return kind != model.MessageStatus && kind != model.MessageStarted
 }
 
 func (w *workerRole) message(in work, kind model.MessageType, fields ...string) string {

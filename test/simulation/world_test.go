@@ -75,6 +75,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w.temper.steer(rand.New(rand.NewPCG(seed, 0xf1ee7)), planted)
 	w.temper.fleet(rand.New(rand.NewPCG(seed, 0xa9e5)), planted)
 	w.temper.time(rand.New(rand.NewPCG(seed, 0x71e5)), planted)
+	w.temper.listen(rand.New(rand.NewPCG(seed, 0x511e)), planted)
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")
@@ -125,6 +126,12 @@ func (w *world) populate() {
 		spare += 20
 		for _, uid := range w.uids {
 			w.say('c', timedCommand(w.rng, uid))
+		}
+	}
+	if w.temper.silent {
+		spare += 20
+		for _, uid := range w.uids {
+			w.say('c', silentCommand(w.rng, uid))
 		}
 	}
 	if w.temper.steers {
