@@ -98,6 +98,8 @@ type Decision struct {
 	Past []string
 	// Traceparent is the part of the trace of the attempt that a result names; empty: none.
 	Traceparent string
+	// Log is what is kept of the log of the attempt that has ended; empty: nothing.
+	Log string
 	// By is who wanted it, as a command says; empty: nobody says.
 	By string
 }

@@ -31,7 +31,9 @@ type Attempt struct {
 	ErrorType  string    `json:"error_type"`
 	Worker     string    `json:"worker"`
 	DeadlineAt time.Time `json:"deadline_at"`
-	Ignored    []string  `json:"ignored"` // fields of the worker's last message that could not be used
+	Ignored    []string  `json:"ignored"`   // fields of the worker's last message that could not be used
+	LogBytes   int       `json:"log_bytes"` // of its log, as long as that is kept; 0: it has said nothing
+	LogURL     string    `json:"log_url"`   // where its worker says that a log stands
 
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
 	Delay     time.Duration  // of the policy, or of the worker if it asked for more
@@ -83,6 +85,8 @@ type attemptEntry struct {
 	Type      string         `json:"type,omitempty"`      // ErrorType
 	Worker    string         `json:"worker,omitempty"`    //
 	Ignored   []string       `json:"ignored,omitempty"`   //
+	Log       int            `json:"log,omitempty"`       // LogBytes
+	LogURL    string         `json:"log_url,omitempty"`   //
 	Delay     *int64         `json:"delay,omitempty"`     // where a retry was considered
 	Jitter    int64          `json:"jitter,omitempty"`    // with a delay; absent: none
 	Retry     *int64         `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
@@ -98,7 +102,7 @@ func (a *Attempt) Entry() string {
 	e := attemptEntry{
 		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID,
 		Is: a.Outcome, Limit: length(a.StartedAt, a.DeadlineAt), Final: a.Final, Changed: a.Changed, Exhausted: a.Exhausted, Reason: a.Reason, Type: a.ErrorType,
-		Worker: a.Worker, Ignored: a.Ignored, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
+		Worker: a.Worker, Ignored: a.Ignored, Log: a.LogBytes, LogURL: a.LogURL, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
 	}
 	if a.Times > 1 {
 		e.Times = a.Times
@@ -140,7 +144,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	at := readTime(e.At)
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: 1, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: cmp.Or(e.Is, EventSuccess), Times: e.Times,
-		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, Why: e.Why,
+		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, LogBytes: e.Log, LogURL: e.LogURL, Why: e.Why,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)

@@ -40,7 +40,10 @@ type JournalEntry struct {
 	Final          bool // the failure disabled the model
 	DisabledReason string
 	By             string // who wanted it, as a command says
-	About          string // of an entry without a model: the key of the circuit, or the signature of a new error
+	// Of an attempt that has ended, whose worker said that it began: how long it waited for that, how long the work took, and who did it.
+	Wait, Work time.Duration
+	Who        string
+	About      string // of an entry without a model: the key of the circuit, or the signature of a new error
 	// Freshness is what the model has become, FreshnessWas what it was before. Both empty: that is as it was.
 	Freshness, FreshnessWas Freshness
 }
@@ -64,6 +67,9 @@ func (d *Decision) Journal(uid string, now time.Time) (JournalEntry, bool) {
 	if d.Ended != nil {
 		e.AttemptUID, e.EndedNo = d.Ended.AttemptUID, d.Ended.AttemptNo
 		e.Reason, e.ErrorType, e.Changed = d.Ended.Reason, d.Ended.ErrorType, d.Ended.Changed
+		if wait, work, told := d.Ended.Lengths(); told {
+			e.Wait, e.Work, e.Who = wait, work, d.Ended.Worker
+		}
 		if d.Next.LastAttemptUID != d.Ended.AttemptUID {
 			e.EndedUID = d.Ended.AttemptUID
 		}

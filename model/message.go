@@ -43,6 +43,8 @@ type Message struct {
 	SignsEvery time.Duration
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
+	Log         string // of a message that ends the attempt: the end of what was said, without secrets
+	LogURL      string // where that stands instead
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
 }
@@ -83,6 +85,11 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 		doc.Fail(validateTraceparent(text))
 		return text
 	})
+	if m.Type != MessageStatus && m.Type != MessageStarted {
+		optional(&m, &m.Log, doc, "log", text)
+		m.Log = keptLog(m.Log)
+		optional(&m, &m.LogURL, doc, "log_url", logURL)
+	}
 	switch m.Type {
 	case MessageSuccess:
 		optional(&m, &m.Changed, doc, "changed", flag)
@@ -303,8 +310,9 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	}
 	decision.Late = now.After(m.ExpiresAt()) && decision.Event != EventStatus
 	decision.Ignored, decision.Traceparent = message.Ignored, message.Traceparent
-	if decision.Ended != nil {
-		decision.Ended.Ignored = message.Ignored
+	if ended := decision.Ended; ended != nil {
+		ended.Ignored, ended.LogURL, ended.LogBytes = message.Ignored, message.LogURL, len(message.Log)
+		decision.Log = message.Log
 	}
 	return decision, Applied
 }

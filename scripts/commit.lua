@@ -33,7 +33,7 @@
 --   EXPIRE LTRIM RPUSH; and those that its words bring, see kind.lua: <queue>:limit:<name> zset ZADD ZCARD ZREM,
 --   <queue>:rate:<name> string GET SET, <queue>:circuit:<key> hash EXPIRE HDEL HINCRBY HMGET HSET, <queue>:label:<name>
 --   set SADD SREM, <queue>:parked:<name> zset ZADD ZCARD ZREM, <queue>:error:<name> hash DEL EXPIRE HGET HINCRBY HSET
---   HSETNX PERSIST
+--   HSETNX PERSIST, <queue>:logs list LTRIM RPUSH
 -- ARGV[1] the instant of the batch in RFC 3339
 -- ARGV[2] the same in Unix ms
 -- ARGV[3] most entries in input
@@ -52,7 +52,7 @@
 --   has no room for the start, or its slot is taken), 9 blocked (another key that it needs is of another type). Behind
 --   a space stands which key was of another type; and behind the codes a list of those that only help
 -- include: types, misfits, chunks, batch, kind, fence, message, command, input, model, journal, outbox, index
--- include: label, blocker, limit, circuit_turn, circuit, failure_group, fingerprint, policy, shared, item
+-- include: label, blocker, limit, circuit_turn, circuit, failure_group, fingerprint, policy, log, shared, item
 
 -- What else is written, and may refuse an item, by the words that ask for it, in this order.
 local effects = {
@@ -62,7 +62,7 @@ local effects = {
   {'blocker', write_blocker, check_blocker}, {'frees', write_frees}, {'extends', write_extends},
   {'closes', write_closes}, {'circuit', write_circuit}, {'reject', write_reject}, {'id', write_id},
   {'reply', write_reply}, {'back', write_back}, {'policy', write_policy}, {'notice', write_notice},
-  {'second', write_second},
+  {'second', write_second}, {'log', write_log},
 }
 for _, effect in ipairs(effects) do
   local word, write, check = unpack(effect, 1, 3)

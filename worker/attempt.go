@@ -28,6 +28,7 @@ type Attempt struct {
 
 	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
 	unchanged    atomic.Bool
+	log          atomic.Pointer[string]    // nil: there is none
 	status       *status                   // nil outside a pool
 	deadline     atomic.Pointer[time.Time] // nil: DeadlineAt
 }
@@ -57,6 +58,12 @@ func (a *Attempt) Status(text string, percent int) {
 
 // Unchanged makes the success that follows say that the refresh found nothing new.
 func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
+
+// Log tells what the attempt has said, in place of what was told before: with the result the last 64 KiB of it are sent, and kept for a while.
+func (a *Attempt) Log(text string) {
+	text = model.CutLog(text)
+	a.log.Store(&text)
+}
 
 func (a *Attempt) message(kind model.MessageType) message {
 	return message{Type: kind, UID: a.UID, AttemptUID: a.AttemptUID, owner: a.owner}

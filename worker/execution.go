@@ -90,15 +90,19 @@ func (e *execution) call(handler Handler, config *Config) (err error) {
 // ending is what is to be told of an attempt whose handler returned err; false: nothing, because it would be stale: another worker
 // has been given it, or the model has another attempt, or the dispatcher ends this one. One whose deadline passed while Redis did not tell
 // that it had begun may have waited in line until then: it is handed back.
-func (e *execution) ending(err error) (message, bool) {
+func (e *execution) ending(err error) (m message, wanted bool) {
 	cause := context.Cause(e.ctx)
 	switch {
 	case errors.Is(cause, ErrFenceLost), errors.Is(cause, ErrDeadline) && e.begun.Load():
 		return message{}, false
 	case cause != nil && err != nil:
 		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.
-		return e.message(model.MessageInterrupted), true
+		m = e.message(model.MessageInterrupted)
 	default:
-		return e.outcome(err), true
+		m = e.outcome(err)
 	}
+	if log := e.log.Load(); log != nil {
+		m.Log = *log
+	}
+	return m, true
 }

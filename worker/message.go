@@ -22,6 +22,7 @@ type message struct {
 	Progress           *int              `json:"progress,omitempty"`
 	Worker             string            `json:"worker,omitempty"`
 	Traceparent        string            `json:"traceparent,omitempty"`
+	Log                string            `json:"log,omitempty"`
 
 	owner string // whose message it is
 	entry string // what stands in the taken list of owner

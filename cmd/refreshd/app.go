@@ -45,7 +45,7 @@ type app struct {
 	store    store.Config
 	queues   queueNames // of store.Queue the first
 
-	historyCap, journalCap int // 0: none, which is store.None
+	historyCap, journalCap, logCap int // 0: none, which is store.None
 
 	by string // who wants a command; "": the user
 }
@@ -102,6 +102,7 @@ func (a *app) bindGlobals(flags *pflag.FlagSet) {
 	flags.IntVar(&a.journalCap, "journal-cap", defaults.JournalCap, "transitions to keep in the journal, about; 0: none")
 	flags.Var(count[int]{&a.store.MessageCap, "4096 to 67108864"}, "message-cap", "largest message to read, in bytes; larger ones are rejected (default 1 MiB)")
 	flags.Var(count[int]{&a.store.RejectedCap, "at least 1"}, "rejected-cap", "unusable messages to keep (default 1000)")
+	flags.IntVar(&a.logCap, "log-cap", defaults.LogCap, "logs of attempts to keep in the queue, of at most 64 KiB each; 0: none")
 	flags.Var(count[int]{&a.store.OutboxCap, "at least 1"}, "outbox-cap", "entries of the outbox to keep, whoever reads them (default 100000)")
 	flags.Var((*duration)(&a.store.OutboxKeep), "outbox-keep", "how long the outbox keeps an entry that somebody has not acknowledged (default 168h)")
 }
@@ -147,7 +148,7 @@ func (a *app) connectTo(address string) (*store.Clients, func(), error) {
 func (a *app) storeConfig() store.Config {
 	config := a.store
 	config.Traces = a.traces != nil
-	config.HistoryCap, config.JournalCap = cmp.Or(a.historyCap, store.None), cmp.Or(a.journalCap, store.None)
+	config.HistoryCap, config.JournalCap, config.LogCap = cmp.Or(a.historyCap, store.None), cmp.Or(a.journalCap, store.None), cmp.Or(a.logCap, store.None)
 	return config.WithDefaults()
 }
 

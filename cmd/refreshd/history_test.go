@@ -29,7 +29,7 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 	history := s.objects(s.do("model", "history", "a", "-o", "json"))
 	stopIf(t, len(history) != 5, "expected five attempts, found %v", history)
 	fields := []string{"attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
-		"jitter_ms", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "wait_ms", "work_ms", "worker"}
+		"jitter_ms", "log_bytes", "log_url", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "times", "wait_ms", "work_ms", "worker"}
 	equal(t, fields, slices.Sorted(maps.Keys(history[0])))
 	for i, want := range []map[string]any{
 		{"outcome": "disable", "delay_ms": nil, "retry_at": nil, "refresh_at": nil, "refresh_why": "disabled by hand", "times": 1.0},
@@ -45,6 +45,19 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 		}
 	}
 	expectContains(t, s.do("model", "history", "a"), "ENDED AT", "Initial", "Retry #1", "superseded: disabled by hand", "success  20m0s  10m0s", fmt.Sprintf("timeout  %-5s  1h0m0s", "-"))
+}
+
+func TestTheHistoryShowsWhatAnAttemptHasSaid(t *testing.T) {
+	s := newTimedQueue(t, "05:00:00")
+	s.put("uid: a\nrrule: FREQ=HOURLY\npolicy: {retries: [1m]}\n")
+	s.dispatch("06:00:00")
+	s.answer("06:00:10", "failure", "a", `"log":"line 1\u001b[2J\nPASSWORD=hunter2\n"`)
+	s.dispatch("06:01:10")
+	s.answer("06:01:20", "success", "a", `"log_url":"https://ci.example.com/7"`)
+	equal(t, "The log stands at https://ci.example.com/7\n", s.do("history", "a", "--log", "1"))
+	equal(t, "line 1\nPASSWORD=***\n", s.do("history", "a", "--log", "2"))
+	expectContains(t, s.do("history", "a", "--log", "2", "-o", "json"), `"log": "line 1\nPASSWORD=***"`, `"outcome": "failure"`)
+	expectContains(t, s.fail(2, "history", "a", "--log", "3"), "log: expected 1 to 2, for the attempts that the history of a has, found 3")
 }
 
 func TestTheHistoryIsDrawn(t *testing.T) {

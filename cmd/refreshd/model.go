@@ -190,8 +190,12 @@ func mark(set bool, text string) string {
 }
 
 func historyCommand(a *app) *cobra.Command {
+	var log int
 	command := a.onStored("history UID", "Show the attempts of a model that ended last, newest first", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
+			if log != 0 {
+				return a.printLog(operate.ReadLog(ctx, o.Queue, uids[0], log))
+			}
 			found, attempts, err := explain.ReadPast(ctx, o.Queue.Of(uids[0]), uids[0])
 			switch {
 			case err != nil:
@@ -203,7 +207,29 @@ func historyCommand(a *app) *cobra.Command {
 			}
 		})
 	command.Annotations = drawsPictures
+	command.Flags().IntVar(&log, "log", 0, "show what attempt `N` has said instead; 1 is the one that ended last")
 	return command
+}
+
+func (a *app) printLog(log operate.Log, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case a.json():
+		return a.printJSON(log)
+	}
+	for line := range strings.Lines(log.Text) {
+		fmt.Fprintln(a.stdout, strings.TrimRight(plain(line), " "))
+	}
+	switch {
+	case log.LogURL != "":
+		fmt.Fprintln(a.stdout, "The log stands at "+plain(log.LogURL))
+	case log.Text == "" && log.LogBytes > 0:
+		fmt.Fprintln(a.stdout, "The log is not kept any more.")
+	case log.Text == "":
+		fmt.Fprintln(a.stdout, "The attempt has no log.")
+	}
+	return nil
 }
 
 func (a *app) printAttempts(past []model.Attempt) error {

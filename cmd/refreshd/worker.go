@@ -25,6 +25,7 @@ import (
 type workerFlags struct {
 	exec, http, fetch string // a program to run, a URL to post to, a directory to download into
 
+	noLog     bool     // with exec
 	killAfter duration // with exec: from SIGTERM to SIGKILL; default 2 s
 	headers   []string // with http: "NAME: VALUE"
 
@@ -36,6 +37,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&f.exec, "exec", "", "run `PROGRAM` for each attempt, with the arguments that follow --; what it prints goes to stderr")
 	flags.StringVar(&f.http, "http", "", "POST the payload of each attempt to `URL`")
 	flags.StringVar(&f.fetch, "fetch", "", "download the input_url of each attempt into `DIR`")
+	flags.BoolVar(&f.noLog, "no-log", false, "with --exec: do not send the end of what the program prints with the result, to be kept for a while")
 	flags.Var(&f.killAfter, "kill-after", "with --exec: time to end after SIGTERM (default 2s)")
 	flags.StringArrayVar(&f.headers, "http-header", nil, "with --http: `\"NAME: VALUE\"` to send, may be given several times")
 	flags.Var(count[int64]{&f.download.MaxBytes, "at least 1"}, "max-bytes", "with --fetch: largest file to accept, in bytes (default 1 GiB)")
@@ -127,7 +129,7 @@ func (f *workerFlags) handler(queue string, several bool, secrets, args []string
 	switch {
 	case f.exec != "":
 		return handlers.Exec(append([]string{f.exec}, args...), handlers.ExecOptions{
-			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr,
+			Queue: queue, Secrets: secrets, KillAfter: time.Duration(f.killAfter), Stdout: os.Stderr, Stderr: os.Stderr, Log: !f.noLog,
 		})
 	case f.http != "":
 		header := http.Header{}

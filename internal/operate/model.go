@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -195,6 +196,31 @@ func NewAttempts(past []model.Attempt) []Attempt {
 		attempts[i] = a
 	}
 	return attempts
+}
+
+// Log is what an attempt of a model has said.
+type Log struct {
+	Attempt
+
+	Text string `json:"log"` // its end, without secrets; empty: there is none, or it is not kept any more
+}
+
+// ReadLog reads the log of the attempt of a model that ended last, or of an older one: 1 is the last.
+func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (Log, error) {
+	report := queue.Of(uid).Report()
+	past, err := report.History(ctx, uid)
+	switch {
+	case err != nil:
+		return Log{}, err
+	case number < 1 || number > len(past):
+		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
+	}
+	told := Log{Attempt: NewAttempts(past[number-1 : number])[0]}
+	log, err := store.ReadLog(ctx, report, told.AttemptUID)
+	if log != nil {
+		told.Text = log.Text
+	}
+	return told, err
 }
 
 // Explanation is a model explained.

@@ -216,6 +216,9 @@ func (c *codec) notes(e *model.JournalEntry) {
 	c.flag("held", &e.Held)
 	c.flag("final", &e.Final)
 	c.text("by", &e.By)
+	c.length("wait", &e.Wait)
+	c.length("work", &e.Work)
+	c.text("who", &e.Who)
 	c.text("freshness_was", (*string)(&e.FreshnessWas))
 }
 

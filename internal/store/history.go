@@ -39,6 +39,24 @@ func parseAttempts(entries []string) []model.Attempt {
 	return attempts
 }
 
+// logsRead is how many logs are read at once, of at most 64 KiB each.
+const logsRead = 20
+
+// ReadLog reads the log of an attempt. It is sought from the newest on; nil: it is not kept, or not any more.
+func ReadLog(ctx context.Context, s Report, attemptUID string) (*model.Log, error) {
+	for last := int64(-1); ; last -= logsRead {
+		entries, err := s.Clients.Read.LRange(ctx, s.Keys.Logs, last-logsRead+1, last).Result()
+		if err != nil || len(entries) == 0 {
+			return nil, Wrap(err, "read logs")
+		}
+		for _, entry := range slices.Backward(entries) {
+			if log, err := model.ParseLog(entry); err == nil && log.AttemptUID == attemptUID {
+				return &log, nil
+			}
+		}
+	}
+}
+
 // reasonsRead is among how many of its last attempts the failure of a model is looked for: others may have been cancelled since.
 const reasonsRead = 5
 

@@ -61,6 +61,7 @@ type Keys struct {
 	Deliveries  string `key:":deliveries" type:"hash"`  // recipient for which something waits to the message in hand for it; empty: none is
 	Undelivered string `key:":undelivered" type:"list"` // messages that could not be delivered, oldest first, capped
 	Rejected    string `key:":rejected" type:"list"`    // messages that could not be handled, with the reason and the raw bytes, capped
+	Logs        string `key:":logs" type:"list"`        // what attempts have said, oldest first, capped
 	Stats       string `key:":stats" type:"hash"`       // counters
 	Hours       string `key:":hours" type:"hash"`       // minute in UTC, for older hours and days their first one, to what was counted and held when it began, for 90 days
 }

@@ -27,6 +27,22 @@ var resultCases = []eventCase{
 		}),
 	},
 	{
+		name: "success with a log", answers: "oanswer",
+		seed: and(runningKeys(), answered, keys{":logs": list{"old"}}),
+		act: func(b *bench, r *Record) *Transition {
+			decision, _ := r.Handle(model.Message{Type: model.MessageSuccess, AttemptUID: "a1", Log: "1 row\n<b>"}, b.now)
+			return r.Decide(decision, b.now)
+		},
+		want: and(rest, idleKeys, keys{
+			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
+			":journal":    events{{"event": "success", "ended_attempt_no": "1"}},
+			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","limit":600000,"log":9,"why":"finished: one-shot"}`},
+			":logs":       list{"old", `{"uid":"m1","attempt_uid":"a1","at":"2026-11-21T06:00:00.000Z","log":"1 row\n<b>"}`},
+			":stats":      hash{"success": "1"},
+		}),
+	},
+	{
 		name: "success of a retry after a final failure", answers: "oanswer", act: successOf,
 		seed: and(runningKeys(), answered, keys{":model:m1": but(running, "final_failure_at", "2026-11-20T06:00:00.000Z",
 			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",

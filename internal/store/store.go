@@ -27,6 +27,8 @@ type Config struct {
 	HistoryCap int
 	// RejectedCap is how many messages the rejected list keeps. Defaults to 1,000.
 	RejectedCap int
+	// LogCap is how many logs of attempts the queue keeps, of at most 64 KiB each; None: no logs. Defaults to 200.
+	LogCap int
 	// MessageCap is the largest message of workers and applications that is read, in bytes, 4 KiB to 64 MiB. Larger ones are
 	// rejected, with their beginning. Defaults to 1 MiB.
 	MessageCap int
@@ -55,6 +57,7 @@ func (c Config) WithDefaults() Config {
 	c.JournalCap = cmp.Or(c.JournalCap, 100_000)
 	c.HistoryCap = cmp.Or(c.HistoryCap, 10)
 	c.RejectedCap = cmp.Or(c.RejectedCap, 1_000)
+	c.LogCap = cmp.Or(c.LogCap, 200)
 	c.MessageCap = cmp.Or(c.MessageCap, 1<<20)
 	c.NewErrorAbove = cmp.Or(c.NewErrorAbove, 50)
 	c.OutboxKeep, c.OutboxCap = cmp.Or(c.OutboxKeep, 7*24*time.Hour), cmp.Or(c.OutboxCap, 100_000)
@@ -63,7 +66,7 @@ func (c Config) WithDefaults() Config {
 
 // Validate reports the first field out of range.
 func (c Config) Validate() error {
-	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap} {
+	for name, value := range map[string]int{"journal cap": c.JournalCap, "history cap": c.HistoryCap, "log cap": c.LogCap} {
 		if value < 1 && value != None {
 			return fmt.Errorf("%s: expected at least 1, or none, found %d", name, value)
 		}

@@ -94,7 +94,11 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.add("running", Millis(next.ExpiresAt()))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
-		e.add("history", t.decision.Ended.Entry())
+		ended := *t.decision.Ended
+		if config.LogCap == None {
+			ended.LogBytes = 0
+		}
+		e.add("history", ended.Entry())
 	}
 	e.flag("instead", t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {
@@ -105,6 +109,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.addNotifications(t, now)
 	e.count("keys", item.keys(config))
 	t.encodeChanges(e, k, now, config)
+	e.addLog(t, k, config.LogCap)
 	e.flag("remove", t.removes())
 	e.flag("ticket", event == model.EventStart)
 	e.flag("fenced", event == model.EventStart || event == model.EventParked)
@@ -209,6 +214,15 @@ func (t *Transition) encodeChanges(e *encoder, k *Keys, now time.Time, config *C
 		c.addReleases()
 	}
 	c.addFingerprint(config.NewErrorAbove)
+}
+
+// addLog adds what the attempt that has ended has said, and how many logs are kept.
+func (e *encoder) addLog(t *Transition, k *Keys, most int) {
+	if ended := t.decision.Ended; t.decision.Log != "" && ended != nil && most > 0 {
+		entry := model.Log{UID: t.uid, AttemptUID: ended.AttemptUID, At: model.FormatTime(ended.EndedAt), Text: t.decision.Log}
+		e.addList("log#1", entry.Entry(), strconv.Itoa(most))
+		e.addKeys(k.Logs)
+	}
 }
 
 // indexChanges encodes what only a part of the models has.

@@ -63,6 +63,7 @@ var words = []word{
 	{"circuit#1", aList, "", "blocker and key; 1 = failed, 0 = answered, empty = neither; failures and attempts that open it; when to probe, in RFC 3339 and ms"},
 	{"fingerprint#3", aList, "", "id, models that it may stop unnoticed, text, reason, error type"},
 	{"recovers#1", none, "", "leave the fingerprint"},
+	{"log#1", aList, "", "an entry of the logs, and how many are kept"},
 	{"remove", none, "", "remove the model"},
 	{"ticket", none, "", "draw a ticket"},
 	{"fenced", none, "", "apply only if no hold has changed"},

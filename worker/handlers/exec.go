@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -34,6 +35,8 @@ type ExecOptions struct {
 	Stdout, Stderr io.Writer
 	// MaxOutput is how much of either is passed on for one attempt, in bytes; what is more is dropped. Defaults to 1 MiB.
 	MaxOutput int64
+	// Log sends the end of both with the result: it is kept for a while, see worker.Attempt.Log. Defaults to false.
+	Log bool
 	// KillAfter is the time between SIGTERM and SIGKILL when the work has to end. Defaults to 2 s.
 	KillAfter time.Duration
 }
@@ -149,6 +152,28 @@ func (l *lastLine) end() {
 func (l *lastLine) text() string {
 	l.end()
 	return l.last
+}
+
+// tail keeps the end of what is written to it: at least as much of it as a log has.
+type tail struct {
+	mu   sync.Mutex
+	text []byte // guarded by mu
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, p...)
+	if len(t.text) > 4*model.MaxLog { // one byte more than a log has says that it is cut
+		t.text = append(t.text[:0], t.text[len(t.text)-2*model.MaxLog:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
 }
 
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.

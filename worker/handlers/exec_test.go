@@ -290,6 +290,22 @@ func TestManyProgramsAtOnce(t *testing.T) {
 	all.Wait()
 }
 
+func TestTheEndOfWhatAProgramWritesIsSentAsItsLog(t *testing.T) {
+	log := func(script string, options ExecOptions) string {
+		told := testkit.Got(worker.Try(t.Context(), shell(t, script, options), example()))(t)
+		return told[len(told)-1].Log
+	}
+	for _, code := range []string{"0", "3"} {
+		got := log(`echo first; head -c 300000 /dev/zero | tr '\0' x; echo; echo last; exit `+code, ExecOptions{Log: true})
+		failIf(t, len(got) > model.MaxLog || !strings.HasSuffix(got, "x\nlast") || strings.Contains(got, "first"), "exit %s: expected the end, found %d bytes: %.60q", code, len(got), got)
+	}
+	for _, line := range []string{"one", "two"} {
+		both := log("echo one; echo two >&2", ExecOptions{Log: true})
+		failIf(t, !strings.Contains(both, line), "expected both outputs, found %q", both)
+	}
+	equal(t, "", log("echo said", ExecOptions{}))
+}
+
 func TestWhatAProgramWritesIsPassedOn(t *testing.T) {
 	var out, errs testkit.Buffer
 	must(t, shell(t, "echo one; echo two >&2", ExecOptions{Stdout: &out, Stderr: &errs})(t.Context(), example()))

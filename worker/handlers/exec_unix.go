@@ -4,6 +4,7 @@ package handlers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,6 +61,11 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 			stdout = &capped{options.Stdout, options.MaxOutput}
 		}
 		stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
+		if options.Log {
+			log := new(tail)
+			defer func() { attempt.Log(log.String()) }()
+			stdout, stderr.next = io.MultiWriter(log, cmp.Or(stdout, io.Discard)), io.MultiWriter(log, stderr.next)
+		}
 		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 		if err != nil {
 			pipes.drain()

@@ -54,7 +54,7 @@ func dispatcher(k scope) part {
 			{[]string{"lset"}, []string{k.Input}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
-			{[]string{"rpush", "ltrim"}, []string{k.Rejected}},
+			{[]string{"rpush", "ltrim"}, []string{k.Rejected, k.Logs}},
 			{[]string{"hsetnx"}, []string{k.Policies}}, // and changes no definition
 			{[]string{"hset"}, []string{k.PolicyUses}},
 			{commandIDs, []string{k.Commands}}, // nor carries out a command
@@ -174,7 +174,7 @@ func application(k scope) part {
 // written.
 func viewer(k scope) part {
 	many := reading(k.Model(all), k.Payload(all), k.History(all), k.Claimed(all), k.Taken(all), k.Reply(all), k.Leader, k.Notices(all), k.Told(all))
-	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Undelivered, k.Wake, k.Front)
+	lists := reading(k.Input, k.Output, k.Control, k.Rejected, k.Logs, k.Undelivered, k.Wake, k.Front)
 	sets := reading(k.Due, k.Urgent, k.Running, k.StaleAt, k.Late, k.Stale, k.Dispatchers, k.Pollers, k.Workers, k.Commands, k.Bulks, k.BulksEnded, k.Failing, k.Disabled, k.Parked, k.Errors, k.PastErrors, k.Recipients(all))
 	hashes := reading(k.Policies, k.PolicyUses, k.Stats, k.Hours, k.Forwarded, k.Bulk(all), k.Error(all), k.Deliveries, k.Orders)
 	streams := reading(k.Journal, k.Outbox)
@@ -209,8 +209,8 @@ func operator(k scope) part {
 	return part{
 		runs: []run{{"commit.lua", nobody}, {"move-entries.lua", all}, {"requeue-rejected.lua", nobody}, {"move-bulk.lua", nobody}, {"turn-circuit.lua", nobody}, {"change-queue.lua", nobody}, {"requeue-notices.lua", nobody}},
 		never: []grant{
-			{[]string{"rpush"}, []string{k.Input, k.Rejected}},
-			{[]string{"ltrim"}, []string{k.Rejected}},
+			{[]string{"rpush"}, []string{k.Input, k.Rejected, k.Logs}},
+			{[]string{"ltrim"}, []string{k.Rejected, k.Logs}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
 			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // nor adopts a message
 			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},

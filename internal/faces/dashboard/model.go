@@ -127,13 +127,34 @@ func drawNext(ctx context.Context, req *request, w io.Writer) error {
 	return e.Tree().SVG(w)
 }
 
-// picture is an SVG that a page shows with <img>, under an address of its own.
-type picture struct {
-	path string // below the base of the queue
-	draw func(ctx context.Context, req *request, w io.Writer) error
+// writeLog writes what an attempt has said.
+func writeLog(ctx context.Context, req *request, w io.Writer) error {
+	uid, err := req.uid()
+	if err != nil {
+		return err
+	}
+	log, err := store.ReadLog(ctx, req.queue.Of(uid).Report(), req.get("attempt"))
+	switch {
+	case err != nil:
+		return err
+	case log == nil || log.UID != uid:
+		_, err = io.WriteString(w, "The log is not kept any more.")
+	default:
+		_, err = io.WriteString(w, log.Text)
+	}
+	return err
 }
 
-var pictures = []picture{{"model/past.svg", drawPast}, {"model/next.svg", drawNext}}
+// picture is an SVG that a page shows with <img>, or a text that it leads to, under an address of its own.
+type picture struct {
+	path, kind string // below the base of the queue; of its content
+	draw       func(ctx context.Context, req *request, w io.Writer) error
+}
+
+var pictures = []picture{
+	{"model/past.svg", "image/svg+xml", drawPast}, {"model/next.svg", "image/svg+xml", drawNext},
+	{"model/log.txt", "text/plain; charset=utf-8", writeLog},
+}
 
 // policyOfPicture lets a picture use its own style sheet, and nothing else in the world.
 const policyOfPicture = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
@@ -147,7 +168,7 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 		return
 	}
 	w.Header().Set("Content-Security-Policy", policyOfPicture)
-	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Content-Type", picture.kind)
 	_, _ = w.Write(text.Bytes()) // the browser has gone
 }
 

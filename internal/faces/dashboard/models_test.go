@@ -98,7 +98,16 @@ func TestOneModelIsExplainedWithItsPastAndWhatComesNext(t *testing.T) {
 		}
 		d.Clock.Turn(10 * time.Minute)
 		d.start()
-		d.answer("failure", "a")
+		d.answer("failure", "a", `"log":"<script>1</script>\nlast line"`)
+		attempt := regexp.MustCompile(`model/log\.txt\?uid=a&amp;attempt=(\w+)`).FindStringSubmatch(d.page(home + "model?uid=a"))
+		stopIf(t, attempt == nil, "expected a way to the log")
+		response, log := d.ask(d.request("GET", home+"model/log.txt?uid=a&attempt="+attempt[1], nil))
+		equal(t, "text/plain; charset=utf-8", response.Header.Get("Content-Type"))
+		equal(t, "<script>1</script>\nlast line", log)
+		for _, other := range []string{"uid=b&attempt=" + attempt[1], "uid=a&attempt=none"} {
+			_, log := d.ask(d.request("GET", home+"model/log.txt?"+other, nil))
+			equal(t, "The log is not kept any more.", log)
+		}
 		expect(t, d.page(home+"model?uid=a"), "Disabled since", "Nothing happens until somebody")
 	})
 }
