@@ -124,7 +124,6 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 		c := codec{set: func(name, value string) { e.add("note="+name, value) }}
 		c.notes(&entry)
 		if t.newRev != "" && (parseInt(t.newRev) != parseInt(t.rev)+1 || t.before.of(fieldHeardAt) != "") { // signs have counted too
-
 			e.add("note="+fieldRev, t.newRev)
 		}
 		if t.after != nil && t.after.of(fieldWhy) == t.before.of(fieldWhy) {
