@@ -12,7 +12,6 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
-	"github.com/refreshd/refreshd/model/policy"
 )
 
 // checkIndexes checks that what stands in the sets beside the models is what their hashes say.
@@ -159,7 +158,10 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 	if decision.Event != model.EventFailure && decision.Event != model.EventTimeout {
 		return
 	}
-	want := fingerprint.Of(m.UID, policy.TimedOut().ErrorType, policy.TimedOut().Reason)
+	want := fingerprint.Of(m.UID, "timeout", "timeout")
+	if expires(fields(m)).Before(m.DeadlineAt) {
+		want = fingerprint.Of(m.UID, "silent", "silent for "+fields(m)["silent_after"])
+	}
 	switch {
 	case m.Again:
 		want = ""

@@ -28,7 +28,8 @@ func silentCommand(rng *rand.Rand, uid string) string {
 func (t *temper) listen(rng *rand.Rand, planted bug) {
 	elsewhere := planted.name != "" && !planted.silent
 	if t.silent = !elsewhere && !t.steers && !t.hands && !t.timed && rng.IntN(3) == 0 || planted.silent; t.silent {
-		t.jumps = append(t.jumps, 5*time.Second, 10*time.Second, 15*time.Second, 20*time.Second, -5*time.Second)
+		t.jumps = []time.Duration{time.Millisecond, time.Second, time.Second, 5 * time.Second, 15 * time.Second, -5 * time.Second}
+		t.maxQueued += 3
 	}
 }
 
@@ -39,6 +40,16 @@ func (w *workerRole) announces(name string) []string {
 		fields = append(fields, [][]string{{`"signs_every":5`}, {`"signs_every":"15s"`}, {`"signs_every":"PT5S"`}, {`"signs_every":0`}, nil}[w.rng.IntN(5)]...)
 	}
 	return fields
+}
+
+// lateSigns are signs of life of attempts that ended long ago, about models that another worker is heard of.
+func (w *world) lateSigns() (signs []string) {
+	for _, uid := range w.uids {
+		if !silentAt(w.before.models[uid]).IsZero() {
+			signs = append(signs, fmt.Sprintf(`{"type":"user_friendly_status","big_table_uid":%q,"refresh_attempt_uid":"a0"}`, uid))
+		}
+	}
+	return signs
 }
 
 // silentAt tells of a hash when its attempt counts as lost unless something is heard of it; zero: never.
@@ -101,14 +112,15 @@ type gullible struct{ store.Pool }
 func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, error) {
 	for i := range batch.Items {
 		item := &batch.Items[i]
-		if item.Counter != string(model.Stale) {
+		message, err := model.Wire{}.DecodeMessage([]byte(item.Message.Raw()))
+		if err != nil || item.Counter != string(model.Stale) && item.Counter != string(model.Duplicate) || item.Message.FromControl() {
 			continue
 		}
 		records, err := s.Store.Load(ctx, []string{item.UID})
 		if err != nil {
 			return nil, err
 		}
-		if r := records[item.UID]; r.Exists && !r.SilentAt().IsZero() {
+		if r := records[item.UID]; r.Exists && !r.SilentAt().IsZero() && message.AttemptUID != r.AttemptUID {
 			decision, _ := r.Handle(model.Message{Type: model.MessageStatus, AttemptUID: r.AttemptUID}, batch.Now)
 			item.Transition, item.Counter = r.Decide(decision, batch.Now), ""
 		}
@@ -118,8 +130,8 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 
 // silentBugs are those of signs of life.
 var silentBugs = []bug{
-	{name: "a sign of an old attempt extends", silent: true, store: func(s store.Pool) queue { return gullible{s} }},
-	{name: "a sign is not heard", silent: true, lie: liar{record: func(r *store.Record) { r.SilentAfter = 0 }}},
+	{name: "a sign of an old attempt extends", first: 60, silent: true, store: func(s store.Pool) queue { return gullible{s} }},
+	{name: "a sign is not heard", first: 20, silent: true, lie: liar{record: func(r *store.Record) { r.SilentAfter = 0 }}},
 	{name: "the silence of a worker is not scored", silent: true, mark: "index",
 		line: "local score = place and ARGV[from + place] or '' if word == 'running' and score ~= '' then score = math.max(score, now + 60000) end"},
 }

@@ -35,6 +35,9 @@ func (w *workerRole) round(ctx context.Context) error {
 	if err := w.push(ctx); err != nil {
 		return err
 	}
+	if signs := w.lateSigns(); w.temper.silent && !w.calm && len(signs) > 0 { // somebody was thawed
+		w.outbox = append(w.outbox, signs[w.rng.IntN(len(signs))])
+	}
 	if len(w.hand) < slots {
 		if err := w.take(ctx); err != nil {
 			return err

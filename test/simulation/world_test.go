@@ -129,7 +129,7 @@ func (w *world) populate() {
 		}
 	}
 	if w.temper.silent {
-		spare += 20
+		spare += 40
 		for _, uid := range w.uids {
 			w.say('c', silentCommand(w.rng, uid))
 		}
