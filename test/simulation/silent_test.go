@@ -116,7 +116,7 @@ func (s gullible) Commit(ctx context.Context, batch store.Batch) ([]store.Code, 
 		if err != nil || item.Counter != string(model.Stale) && item.Counter != string(model.Duplicate) || item.Message.FromControl() {
 			continue
 		}
-		records, err := s.Store.Load(ctx, []string{item.UID})
+		records, err := s.Load(ctx, []string{item.UID})
 		if err != nil {
 			return nil, err
 		}
