@@ -169,7 +169,7 @@ func modelPairs(m *operate.Model) [][2]any {
 		{"reserved", strings.Join(m.Reserved, ", ")}, {"counted by", strings.Join(m.CountedBy, ", ")},
 		{"attempt", m.AttemptUID}, {"attempt no", mark(m.AttemptNo != 0, strconv.Itoa(m.AttemptNo))}, {"started at", when(m.StartedAt)},
 		{"deadline at", when(m.DeadlineAt)}, {"processing at", when(m.ProcessingAt)},
-		{"worker", m.Worker}, {"again", mark(m.Again, "saved meanwhile: due again when the attempt ends")},
+		{"worker", m.Worker}, {"last heard at", when(m.HeardAt)}, {"again", mark(m.Again, "saved meanwhile: due again when the attempt ends")},
 		{"outdated", mark(m.Outdated, "its payload was replaced: what it reports does not count")},
 		{"worker says", m.UserFriendlyStatus}, {"progress", mark(m.Progress != 0, strconv.Itoa(m.Progress)+"%")},
 		{"freshness", mark(r.Watched(), string(r.Freshness))}, {"freshness changes", when(r.StaleAt)}, {"last success at", when(m.LastSuccessAt)}, {"failing since", when(m.FailingSince)},

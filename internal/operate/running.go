@@ -34,8 +34,9 @@ type WorkerPool struct {
 
 // RunningAttempt is an attempt that a worker has in hand.
 type RunningAttempt struct {
-	UID, Worker       string    // the worker as it has told its name; empty: it has not
-	Since, DeadlineAt time.Time // since when it is worked on, or else started
+	UID, Worker      string    // the worker as it has told its name; empty: it has not
+	Since, ExpiresAt time.Time // since when it is worked on, or else started; when it fails if nothing is heard
+	HeardAt          time.Time // last sign of life; zero: the worker has announced none
 	Status            string
 	Progress          int
 }
@@ -179,7 +180,10 @@ func (r *Running) readAttempts(ctx context.Context, part *store.Store, held *hel
 		}
 	}
 	for _, record := range snapshot.Records {
-		a := RunningAttempt{record.UID, record.Worker, record.ProcessingAt, record.DeadlineAt, record.UserFriendlyStatus, record.Progress}
+		a := RunningAttempt{record.UID, record.Worker, record.ProcessingAt, record.ExpiresAt(), time.Time{}, record.UserFriendlyStatus, record.Progress}
+		if !record.SilentAt().IsZero() {
+			a.HeardAt = record.HeardAt
+		}
 		begun := !a.Since.IsZero()
 		if !begun {
 			a.Since = record.StartedAt

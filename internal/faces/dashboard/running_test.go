@@ -59,9 +59,9 @@ func TestThePageRunningTellsWhoWorksAndOnWhat(t *testing.T) {
 			"Process | Role | State | Since | In hand |", "dispatcher-1 | dispatcher | working | – | – |", "poller-1 | poller | working | – | – |",
 			"host7:4711 | worker | working | 2026-11-21 06:58:00 | 2 |", "host7:4712 | worker | working | 2026-11-21 06:59:00 | 0 |",
 		}, d.table(home+"running", "h-processes"))
-		const deadline = "just now | 2026-11-21 08:00:00 | "
+		const deadline = "just now | – | 2026-11-21 08:00:00 | "
 		equal(t, []string{
-			"Model | Worker | Since | Deadline | The worker says |", "m1 | host7:4711 | " + deadline + "half (50%) |", "m2 | host7:4711 | " + deadline + "|",
+			"Model | Worker | Since | Last heard | Fails at | The worker says |", "m1 | host7:4711 | " + deadline + "half (50%) |", "m2 | host7:4711 | " + deadline + "|",
 			"m0 | php &lt;7&gt; | " + deadline + "|",
 		}, d.table(home+"running", "h-in-hand"))
 		expect(t, d.page(home+"running"), "In hand: 3", `href="`+home+`model?uid=m0"`)

@@ -180,26 +180,30 @@ func (s *Explanation) soon() string {
 
 // running tells what the running attempt waits for, and until when.
 func (s *Explanation) running() string {
-	m, lost, left := s.m, s.Forecast.TimedOut.Ended, s.m.DeadlineAt.Sub(s.Now)
+	m, lost, left := s.m, s.Forecast.TimedOut.Ended, s.m.ExpiresAt().Sub(s.Now)
 	queued, begins, then := s.Status == model.StatusQueued, m.Policy.QueueTimeout > 0 && m.ProcessingAt.IsZero(), "it counts as failed"
 	if queued || begins && lost != nil && lost.Outcome == model.EventQueueTimeout {
 		then = "it goes to the end of the line"
 	}
-	by := "before " + s.clock(m.DeadlineAt)
+	by := "before " + s.clock(m.ExpiresAt())
 	if left < time.Minute {
-		by = strings.Replace(s.at(m.DeadlineAt), "in ", "within ", 1)
+		by = strings.Replace(s.at(m.ExpiresAt()), "in ", "within ", 1)
 	}
 	switch {
 	case m.Again && !queued:
 		return "It starts again as soon as this attempt ends."
 	case m.Outdated && !queued:
 		return s.coming(model.Branch{RefreshAt: m.Planned(s.Now)})
+	case left <= 0 && m.ExpiresAt().Before(m.DeadlineAt):
+		return "Its worker is silent: " + then + " " + s.soon() + "."
 	case left <= 0:
 		return "Its deadline has passed: " + then + " " + s.soon() + "."
 	case queued:
 		return s.starting() + " If no worker takes it " + by + ", " + then + "."
 	case begins:
 		return "If not begun " + by + ", " + then + "."
+	case m.ExpiresAt().Before(m.DeadlineAt):
+		return "If it stays silent, it fails " + s.at(m.ExpiresAt()) + "."
 	case m.Policy.Timeout == 0 && left > forever:
 		return "It has no deadline."
 	case m.Policy.Timeout == 0 && s.Forecast.TimedOut.Disabled:

@@ -8,6 +8,7 @@ import (
 )
 
 const (
+	silent     = atSixAnd16 + `,"policy":{"timeout":"1h","silent_after":"2m","retries":["10m"]}`
 	atSixAnd16 = `"rrule":"FREQ=DAILY;BYHOUR=6,16","dtstart":"2026-01-01"`
 	retrying   = `"policy":{"timeout":"1h","retries":["10m","10m","10m"],"on_exhausted":"give_up"}`
 	daily      = atSixAnd16 + `,` + retrying
@@ -58,7 +59,7 @@ var running = []situation{
 		w.liveness.Queued, w.liveness.HeadStartedAt = 3, at("06:00")
 	}, nil},
 	{"processing", daily, "06:00 start | 06:00 taken", "06:20", nil, nil},
-	{"progress", daily, `06:00 start | 06:01 started "worker":"w1" | 06:05 user_friendly_status "status":"importing","progress":40`, "06:20", nil, nil},
+	{"progress and signs of life", silent, `06:00 start | 06:01 started "worker":"w1","signs_every":30 | 06:19:46 user_friendly_status "status":"importing","progress":40`, "06:20", nil, nil},
 	{"near its deadline", daily, "06:00 start | 06:00 taken", "06:59:40", nil, nil},
 	{"past its deadline", daily, "06:00 start | 06:00 taken", "07:00:02", nil, nil},
 	{"no timeout", atSixAnd16 + `,"policy":{"timeout":"none","retries":["10m"]}`, "06:00 start | 06:00 taken", "07:00", nil, nil},

@@ -110,6 +110,9 @@ func (s Shown) work(since func(time.Time) string) string {
 	if m.Progress > 0 {
 		told = join(told, fmt.Sprintf("%d%% are done.", m.Progress))
 	}
+	if !m.SilentAt().IsZero() {
+		told = join(told, "Last heard "+words.Distance(m.HeardAt, s.Now)+".")
+	}
 	switch {
 	case m.Outdated:
 		told = join(told, "Its payload has changed: this attempt does not count.")
