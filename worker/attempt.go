@@ -30,6 +30,7 @@ type Attempt struct {
 	unchanged    atomic.Bool
 	log          atomic.Pointer[string]    // nil: there is none
 	status       *status                   // nil outside a pool
+	signs        *status                   // of life; nil: none are announced
 	deadline     atomic.Pointer[time.Time] // nil: DeadlineAt
 }
 
@@ -54,6 +55,14 @@ func (a *Attempt) Status(text string, percent int) {
 		m.Progress = new(min(percent, 100))
 	}
 	a.status.say(m)
+}
+
+// Alive says that the work gets on: a sign of life, where Config.SignsEvery announces some. Status is one too. Call it where something is done,
+// not by a timer: else work that hangs looks alive. It may be called as often as one likes, from any goroutine.
+func (a *Attempt) Alive() {
+	if a.signs != nil {
+		a.signs.say(a.message(model.MessageStatus))
+	}
 }
 
 // Unchanged makes the success that follows say that the refresh found nothing new.

@@ -31,6 +31,9 @@ type Config struct {
 	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
 	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.
 	StatusEvery time.Duration
+	// SignsEvery is how often a sign of life of an attempt is told, at most, and only if its handler gave one since: see Attempt.Alive. It is
+	// announced, so that a policy with silent_after finds what hangs. At most 1 h. Defaults to 0: nothing is announced.
+	SignsEvery time.Duration
 	// PushBatch is how many messages are pushed with one command, at most. While more than that wait because Redis refuses
 	// them, no new attempt is taken. 1 to 10,000. Defaults to 500.
 	PushBatch int
@@ -96,6 +99,7 @@ func (c Config) Validate() error {
 		{"heartbeat", c.Heartbeat, 10 * time.Millisecond, time.Minute},
 		{"lease", c.Lease, 4 * c.Heartbeat, time.Hour},
 		{"status every", c.StatusEvery, 10 * time.Millisecond, time.Minute},
+		{"signs every", c.SignsEvery, 0, time.Hour},
 		{"grace", c.Grace, 0, time.Hour},
 		{"linger", c.Linger, time.Millisecond, time.Hour},
 		{"flush timeout", c.FlushTimeout, time.Millisecond, time.Hour},

@@ -21,6 +21,7 @@ type message struct {
 	Status             string            `json:"status,omitempty"`
 	Progress           *int              `json:"progress,omitempty"`
 	Worker             string            `json:"worker,omitempty"`
+	SignsEvery         float64           `json:"signs_every,omitempty"` // seconds
 	Traceparent        string            `json:"traceparent,omitempty"`
 	Log                string            `json:"log,omitempty"`
 

@@ -93,6 +93,34 @@ func TestOfManyStatusesTheLastIsTold(t *testing.T) {
 	})
 }
 
+func TestSignsOfLifeAreAnnouncedAndToldAtMostSoOftenAndOnlyWhenTheHandlerGivesOne(t *testing.T) {
+	onQueue(t, func(t *testing.T, r *queueFixture, b *bench) {
+		config := quick()
+		config.SignsEvery = 90 * time.Second
+		p := run(t, r, config, b.handle)
+		r.offer("m", "hangs")
+		alive := testkit.Await(t, b.began, "an attempt")
+		testkit.Await(t, b.began, "the other attempt")
+		for range 1000 {
+			alive.Alive()
+		}
+		r.toldOf(model.MessageStatus)
+		b.result <- nil
+		b.result <- nil
+		r.must(p.stop())
+		alive.Alive()
+		signs := 0
+		for _, m := range r.left() {
+			failIf(t, m.Type == model.MessageStarted && m.SignsEvery != config.SignsEvery, "told %+v, want signs announced every 90 seconds", m)
+			if m.Type == model.MessageStatus {
+				signs++
+				failIf(t, m.AttemptUID != alive.AttemptUID || m.Status != "" || m.Progress != nil, "told %+v", m)
+			}
+		}
+		failIf(t, signs > 1, "%d signs were told within a minute and a half", signs)
+	})
+}
+
 func TestAStatusIsToldWhileTheWorkGoesOn(t *testing.T) {
 	r, b := newFixture(t, testkit.Miniredis(t)), newBench()
 	run(t, r, quick(), b.handle)

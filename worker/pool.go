@@ -159,6 +159,7 @@ func (s *session) stop(taken <-chan struct{}) error {
 		if e.release() {
 			left++
 			e.status.end(false)
+			e.signs.end(false)
 			s.end(e, e.message(model.MessageInterrupted))
 		}
 	}

@@ -171,6 +171,9 @@ func (s *session) decode(owner string, entries []string) []*execution {
 func (s *session) start(e *execution, now time.Time) {
 	e.ctx, e.cancel = context.WithCancelCause(s.ctx)
 	e.status = &status{every: s.config.StatusEvery, send: s.sender.add}
+	if s.config.SignsEvery > 0 {
+		e.signs = &status{every: s.config.SignsEvery, send: s.sender.add}
+	}
 	s.slots.tokens <- struct{}{}
 	s.executions.Store(e, nil)
 	// Asked after Store: whoever forgets the owner now finds e, and who did before is found here.
@@ -182,7 +185,7 @@ func (s *session) start(e *execution, now time.Time) {
 		e.ended = s.config.Trace(e.Attempt, now)
 	}
 	started := e.message(model.MessageStarted)
-	started.Worker = s.config.Name
+	started.Worker, started.SignsEvery = s.config.Name, s.config.SignsEvery.Seconds()
 	s.sender.add(started)
 	s.working.Go(func() {
 		err := errGone // what stays when the handler ends this goroutine
@@ -203,6 +206,7 @@ func (s *session) finish(e *execution, err error) {
 	}
 	m, wanted := e.ending(err)
 	e.status.end(wanted)
+	e.signs.end(false)
 	s.end(e, m)
 	level := zerolog.DebugLevel
 	if _, withheld := factOf[toldReason](err); withheld {

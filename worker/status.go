@@ -46,6 +46,9 @@ func (s *status) tick() {
 
 // end sends what still waits, when it is wanted, and drops whatever is said later.
 func (s *status) end(wanted bool) {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.timer != nil {

@@ -176,6 +176,17 @@ func (t *tail) String() string {
 	return string(t.text)
 }
 
+// pulse takes what is written to it for a sign of life, and passes it on.
+type pulse struct {
+	next    io.Writer
+	attempt *worker.Attempt
+}
+
+func (p pulse) Write(text []byte) (int, error) {
+	p.attempt.Alive()
+	return p.next.Write(text)
+}
+
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.
 type capped struct {
 	next io.Writer

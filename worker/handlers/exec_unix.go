@@ -55,7 +55,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 			return err
 		}
 		cmd.WaitDelay = options.KillAfter // after this the leader is killed
-		var pipes pipes
+		pipes := pipes{attempt: attempt}
 		var stdout io.Writer
 		if options.Stdout != nil {
 			stdout = &capped{options.Stdout, options.MaxOutput}
@@ -85,6 +85,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 // pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
 // them, not only until the program has ended.
 type pipes struct {
+	attempt *worker.Attempt
 	outputs []*os.File // our ends
 	copying sync.WaitGroup
 }
@@ -102,7 +103,7 @@ func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) err
 		*output.from = theirs
 		p.outputs = append(p.outputs, ours)
 		p.copying.Go(func() {
-			_, _ = io.Copy(*output.to, ours)
+			_, _ = io.Copy(pulse{*output.to, p.attempt}, ours)
 			_ = ours.Close()
 		})
 	}
