@@ -2,30 +2,6 @@ package model
 
 import "time"
 
-// SilentAt is when the running attempt counts as lost unless its worker gives a sign of life before; zero: its deadline alone counts. It is
-// a part of the state, so that a changed policy changes no attempt that has begun.
-//
-// A daemon of an older release neither knows nor removes its two fields. What an earlier attempt has left was heard before this one began.
-func (s *State) SilentAt() time.Time {
-	if s.SilentAfter <= 0 || s.ProcessingAt.IsZero() || s.HeardAt.Before(s.ProcessingAt) {
-		return time.Time{}
-	}
-	return s.HeardAt.Add(s.SilentAfter)
-}
-
-// ExpiresAt is when the running attempt fails if nothing is heard: its deadline, or sooner. It is its score in the running set.
-func (s *State) ExpiresAt() time.Time {
-	if s.expiresSilent() {
-		return s.SilentAt()
-	}
-	return s.DeadlineAt
-}
-
-func (s *State) expiresSilent() bool {
-	at := s.SilentAt()
-	return !at.IsZero() && at.Before(s.DeadlineAt)
-}
-
 // hear notes a sign of life. The clock may have been set back since the attempt began.
 func (s *State) hear(now time.Time) {
 	if s.HeardAt = now; now.Before(s.ProcessingAt) {
