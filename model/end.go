@@ -83,7 +83,7 @@ func (m *Model) Expire(now time.Time) Decision {
 		return m.deferAttempt(EventQueueTimeout, 0, "not begun in time: again", now)
 	}
 	failure := policy.TimedOut()
-	if m.expiresSilent() {
+	if m.ExpiresAt().Before(m.DeadlineAt) {
 		failure = policy.Silent(m.SilentAfter)
 	}
 	return m.fail(EventTimeout, failure, now)

@@ -144,28 +144,21 @@ func (s *State) Due(now time.Time) bool {
 	return s.Waiting() && s.ParkedBy == "" && !s.RefreshAt.After(now)
 }
 
-// SilentAt is when the running attempt counts as lost unless its worker gives a sign of life before; zero: its deadline alone counts. It is
-// a part of the state, so that a changed policy changes no attempt that has begun.
+// Listens reports whether the running attempt counts as lost when its worker is silent. That is a part of the state, so that a changed policy
+// changes no attempt that has begun.
 //
-// A daemon of an older release neither knows nor removes its two fields. What an earlier attempt has left was heard before this one began.
-func (s *State) SilentAt() time.Time {
-	if s.SilentAfter <= 0 || s.ProcessingAt.IsZero() || s.HeardAt.Before(s.ProcessingAt) {
-		return time.Time{}
-	}
-	return s.HeardAt.Add(s.SilentAfter)
+// A daemon of an older release neither knows nor removes its fields. What it left of an earlier attempt was heard before this one began.
+func (s *State) Listens() bool {
+	return s.SilentAfter > 0 && !s.ProcessingAt.IsZero() && !s.HeardAt.Before(s.ProcessingAt)
 }
 
-// ExpiresAt is when the running attempt fails if nothing is heard: its deadline, or sooner. It is its score in the running set.
+// ExpiresAt is when the running attempt fails if nothing is heard: at its deadline, or after its silence. It is its score in the running set.
 func (s *State) ExpiresAt() time.Time {
-	if s.expiresSilent() {
-		return s.SilentAt()
+	silentAt := s.HeardAt.Add(s.SilentAfter)
+	if s.SilentAfter <= 0 || s.ProcessingAt.IsZero() || s.HeardAt.Before(s.ProcessingAt) || s.DeadlineAt.Before(silentAt) {
+		return s.DeadlineAt
 	}
-	return s.DeadlineAt
-}
-
-func (s *State) expiresSilent() bool {
-	at := s.SilentAt()
-	return !at.IsZero() && at.Before(s.DeadlineAt)
+	return silentAt
 }
 
 // Status names what the model is doing.
