@@ -154,7 +154,7 @@ func (s *traffic) suffer(key, kind, want string) {
 	attempts := map[string]string{"u": s.Attempt("u"), "a": s.Attempt("a"), "f": s.Attempt("f")}
 	messages := map[string][]string{
 		k.Output: {
-			fixture.Result("success", "u", attempts["u"]), fixture.Result("failure", "f", attempts["f"], `"reason":"503"`),
+			fixture.Result("success", "u", attempts["u"]), fixture.Result("failure", "f", attempts["f"], `"reason":"503","log":"1 row"`),
 			fixture.Result("success", "a", attempts["a"]), "no JSON",
 		},
 		k.Control: {`{"type":"put","uid":"n"}`, `{"type":"run","uid":"f","command_id":"c1","reply_to":"bigtables:reply:x"}`},
