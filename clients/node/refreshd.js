@@ -446,4 +446,100 @@ function crc32(text) {
   return ~sum >>> 0;
 }
 
+// >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update
+const TAKE_DIGEST = 'a4c1cd36c70c6c8966c0342aec062366316fba1a';
+const TAKE = String.raw`
+local function clock(argument)
+  if argument ~= '' then
+    return argument
+  end
+  local time = redis.call('TIME')
+  return string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+end
+local function misfit(place, expected)
+  local found = redis.pcall('TYPE', KEYS[place]).ok
+  if found and found ~= 'none' and found ~= expected then
+    return KEYS[place] .. ' holds a ' .. found .. ', expected a ' .. expected
+  end
+end
+local function wrong_type(expected)
+  local first, misfits = nil, {}
+  for place, kind in ipairs(expected) do
+    misfits[place] = misfit(place, kind)
+    if misfits[place] and not first then
+      first = redis.error_reply('WRONGTYPE ' .. misfits[place])
+    end
+  end
+  return first, misfits
+end
+local input, taken, workers, orders = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local now, owner, new = clock(ARGV[1]), ARGV[2], ARGV[3]
+local most, known, pool = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6]
+local wrong, unfit = wrong_type({'list',
+  'list',
+  'zset',
+  'hash'})
+if unfit[3] or (unfit[1] or unfit[2]) and most > 0 then
+  return wrong
+end
+if new == '' and not redis.call('ZSCORE', workers, owner) then
+  return {now, 0, {}, ''}
+end
+redis.call('ZADD', workers, now, owner)
+local entries, order = {}, not unfit[4] and redis.call('HGET', orders, pool) or ''
+if most == 0 then
+  return {now, 1, entries, order}
+end
+if redis.call('LLEN', taken) > known then
+  return {now, 2, redis.call('LRANGE', taken, 0, -1), order}
+end
+if order ~= '' then
+  return {now, 1, entries, order}
+end
+for _ = 1, math.min(most, redis.call('LLEN', input)) do
+  entries[#entries + 1] = redis.call('LMOVE', input, taken, 'LEFT', 'RIGHT')
+end
+return {now, 1, entries, order}
+`;
+const ANSWER_DIGEST = 'f9d19687854ff6b49b48f4439f0a55026bbdbac3';
+const ANSWER = String.raw`
+local function misfit(place, expected)
+  local found = redis.pcall('TYPE', KEYS[place]).ok
+  if found and found ~= 'none' and found ~= expected then
+    return KEYS[place] .. ' holds a ' .. found .. ', expected a ' .. expected
+  end
+end
+local function wrong_type(expected)
+  local first, misfits = nil, {}
+  for place, kind in ipairs(expected) do
+    misfits[place] = misfit(place, kind)
+    if misfits[place] and not first then
+      first = redis.error_reply('WRONGTYPE ' .. misfits[place])
+    end
+  end
+  return first, misfits
+end
+local wrong = wrong_type({'list',
+  'list'})
+if wrong then
+  return wrong
+end
+local output, taken = KEYS[1], KEYS[2]
+
+local codes = {}
+for i = 1, #ARGV, 3 do
+  local ends, entry, message = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  local code = 3
+  if ends == '' or redis.call('LREM', taken, 1, entry) == 1 then
+    code = 1
+    if message ~= '' then
+      redis.call('RPUSH', output, message)
+    end
+  end
+  codes[#codes + 1] = code
+end
+return codes
+`;
+// <<< scripts
+
 module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker };
