@@ -26,6 +26,9 @@ type Config struct {
 	Tick time.Duration
 	// FullTick is the sleep while the input list is full. At most Tick. Defaults to 20 ms.
 	FullTick time.Duration
+	// WorkerLease is how long a worker may give no heartbeat before what it had taken is requeued. At least four ticks and four heartbeats of the
+	// workers, at most 1 h. Defaults to 5 s, or four longer ticks. Too short a lease costs work done twice, never a result.
+	WorkerLease time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
 	// NewUID makes the uid of an attempt, at least 128 random bits. Defaults to crypto/rand, 26 letters and digits.
@@ -47,6 +50,7 @@ func (c Config) WithDefaults() Config {
 	c.MaxQueued = cmp.Or(c.MaxQueued, 1000)
 	c.Tick = cmp.Or(c.Tick, time.Second)
 	c.FullTick = cmp.Or(c.FullTick, min(20*time.Millisecond, c.Tick))
+	c.WorkerLease = cmp.Or(c.WorkerLease, max(5*time.Second, 4*c.Tick))
 	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.NewUID == nil {
@@ -71,6 +75,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("tick: expected 10ms to 1m, found %s", c.Tick)
 	case c.FullTick < time.Millisecond || c.FullTick > c.Tick:
 		return fmt.Errorf("full tick: expected 1ms to the tick of %s, found %s", c.Tick, c.FullTick)
+	case c.WorkerLease < 4*c.Tick || c.WorkerLease > time.Hour:
+		return fmt.Errorf("worker lease: expected four ticks of %s to 1h, found %s", c.Tick, c.WorkerLease)
 	case c.Backoff < time.Millisecond || c.Backoff > c.Tick:
 		return fmt.Errorf("backoff: expected 1ms to the tick of %s, found %s", c.Tick, c.Backoff)
 	}

@@ -131,18 +131,19 @@ func TestAnAttemptTakenInTheLastMomentIsNotWithdrawn(t *testing.T) {
 }
 
 func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
-	never := func(*bundle, store.ExpiredWorker) (int, error) { return 0, nil }
-	inTime := func(b *bundle, expired store.ExpiredWorker) (int, error) {
-		return b.Store.Pool().Requeue(context.Background(), expired)
+	never := func(*bundle) {}
+	inTime := func(b *bundle) {
+		b.Clock.Turn(workerLease)
+		must(b.t, testkit.Only(b.Store.RequeueExpired(b.t.Context(), b.now(), workerLease)))
 	}
-	tooLate := func(b *bundle, expired store.ExpiredWorker) (int, error) {
+	tooLate := func(b *bundle) {
 		b.Clock.Turn(time.Hour)
-		return inTime(b, expired)
+		inTime(b)
 	}
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		for name, test := range map[string]struct {
 			begun                 bool
-			requeue               func(*bundle, store.ExpiredWorker) (int, error)
+			requeue               func(*bundle)
 			wantTimeout, wantBack int
 		}{
 			"nobody looked":                      {true, never, 1, 0},
@@ -155,11 +156,11 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				server.Flush(t)
 				b := setup(t, server)
-				d, expired := b.takenByADeadWorker()
+				d := b.takenByADeadWorker()
 				if test.begun {
 					b.decide(func(r *store.Record, now time.Time) model.Decision { return decided(r.Begin(now, "dead")) }, "tbl_1")
 				}
-				must(t, testkit.Only(test.requeue(b, expired)))
+				test.requeue(b)
 				b.Clock.Turn(time.Hour)
 				if round := b.round(d); round.TimedOut != test.wantTimeout || round.Withdrawn != test.wantBack {
 					t.Errorf("want %d timeouts and %d withdrawn, got %+v", test.wantTimeout, test.wantBack, round)
@@ -172,14 +173,13 @@ func TestAnAttemptOfADeadWorkerTimesOutAtItsDeadline(t *testing.T) {
 }
 
 // takenByADeadWorker starts an attempt that a worker takes and does nothing with.
-func (b *bundle) takenByADeadWorker() (*dispatcher.Dispatcher, store.ExpiredWorker) {
+func (b *bundle) takenByADeadWorker() *dispatcher.Dispatcher {
 	b.t.Helper()
 	b.put("tbl_1")
 	d := b.dispatcher(b.Store, dispatcher.Config{})
 	b.round(d)
-	taken, err := b.Store.Pool().Take(context.Background(), store.TakeRequest{Owner: "dead", New: true, Most: 1})
-	stopIf(b.t, err != nil || len(taken.Entries) != 1, "took %q, %v", taken.Entries, err)
-	return d, store.ExpiredWorker{Owner: "dead", LastHeartbeat: taken.Now}
+	b.takeAs("dead")
+	return d
 }
 
 // taking is a store in which a worker takes everything between the look at a model and the decision about it.

@@ -34,6 +34,7 @@ type Store interface {
 	MeasureCircuit(ctx context.Context, now time.Time) (store.CircuitChange, error)
 	TrimOutbox(ctx context.Context) (unread int, err error)
 	NoteSample(ctx context.Context, now time.Time) error
+	RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
 }
 
 // Dispatcher starts due models and ends expired attempts of one queue.
@@ -43,6 +44,9 @@ type Dispatcher struct {
 	measured time.Time // when the circuit of the queue was measured, on the clock of Redis; run goroutine only
 	trimmed  time.Time // when the outbox was trimmed, likewise; run goroutine only
 	noted    time.Time // the last minute that was noted, likewise; run goroutine only
+	rounds   rounds    // run goroutine only
+	looked   time.Time // when dead workers were looked for, on the same clock; run goroutine only
+	barred   bool      // its user may not requeue; run goroutine only
 	sampled  time.Time // when the head of the input list was sampled, on the same clock; run goroutine only
 	window   window    // run goroutine only
 	oddTurn  bool      // urgent models got the last odd place; run goroutine only

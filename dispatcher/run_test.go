@@ -191,6 +191,9 @@ func TestADispatcherWithNothingToDoDoesARoundATickAndAsksRedisLittle(t *testing.
 				delete(counts, "zrem")
 				delete(counts, "lrange")
 				delete(counts, "xinfo")
+				dead := counts["zrangebyscore"]
+				failIf(t, dead > 2*seconds, "want one look a second for dead workers, got %v", counts)
+				delete(counts, "zrangebyscore")
 				hours, once := counts["hsetnx"], 0 // the minute may have two hours
 				for _, name := range []string{"hsetnx", "hgetall", "multi", "exec", "time", "zcard", "zcount", "zrange", "llen", "xlen", "xrange", "hkeys", "hmget"} {
 					once += counts[name]

@@ -96,6 +96,11 @@ func (w *watched) ReadDue(ctx context.Context, asked store.DueRequest) (store.Du
 	return due, err
 }
 
+// RequeueExpired does nothing: the worker gives no heartbeat, and does not die.
+func (*watched) RequeueExpired(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+	return nil, nil
+}
+
 // Handle lets workers run: each attempt that starts from now on is given to handler. Nil: no worker takes anything, as before the first call.
 // What is at work goes on.
 func (q *Queue) Handle(handler worker.Handler) {

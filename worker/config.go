@@ -21,12 +21,11 @@ type Config struct {
 	// FenceEvery is how often all attempts in hand are compared with Redis. One comparison may take as long, or 1 s if that is more.
 	// 10 ms to 1 min. Defaults to 1 s.
 	FenceEvery time.Duration
-	// Lease is how long another pool may give no heartbeat before this one requeues what it had taken. All pools of a queue
-	// should have the same. At least four heartbeats, at most 1 h. Defaults to 5 s. Too short a lease costs work done twice,
-	// never a result.
+	// Lease is how long the pool may give no heartbeat before a dispatcher requeues what it had taken. The dispatchers decide that: say here what
+	// their WorkerLease is. At least four heartbeats, at most 1 h. Defaults to 5 s.
 	Lease time.Duration
-	// Heartbeat is how often the pool gives a heartbeat, looks for dead pools, and how long either may take. 10 ms to 1 min.
-	// Defaults to 1 s, or a quarter of a shorter lease.
+	// Heartbeat is how often the pool gives a heartbeat, and how long that may take. 10 ms to 1 min. Defaults to 1 s, or a quarter of a shorter
+	// lease.
 	Heartbeat time.Duration
 	// StatusEvery is the shortest time between two statuses of one attempt; what is said in between waits, and only the
 	// last of it is told. 10 ms to 1 min. Defaults to 250 ms.

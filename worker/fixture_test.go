@@ -239,7 +239,6 @@ type faulty struct {
 	take   func(taking store.TakeRequest) (store.Taken, error)
 	push   func(owner string, answers []store.Answer) error
 	beat   func(owner string) (store.Taken, error)
-	look   func() ([]store.ExpiredWorker, error)
 	fences func(uids []string) ([]store.Fence, time.Time, error)
 }
 
@@ -289,13 +288,6 @@ func (f *faulty) Heartbeat(ctx context.Context, owner string) (store.Taken, erro
 	return f.Queue.Heartbeat(ctx, owner)
 }
 
-func (f *faulty) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	if look := hook(f, "look", &f.look); look != nil {
-		return look()
-	}
-	return f.Queue.ExpiredWorkers(ctx, now, lease)
-}
-
 func (f *faulty) Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error) {
 	if fences := hook(f, "fences", &f.fences); fences != nil {
 		return fences(uids)
@@ -310,5 +302,3 @@ func (nopQueue) Wire() model.Wire { return model.Wire{} }
 func (nopQueue) Answer(context.Context, string, []store.Answer) ([]store.Code, error) {
 	return nil, nil
 }
-
-func (nopQueue) Requeue(context.Context, store.ExpiredWorker) (int, error) { return 0, errBroken }

@@ -3,19 +3,11 @@ package worker
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/refreshd/refreshd/internal/store"
 )
 
-// heartbeats are those that the pool has given. One goroutine only.
-type heartbeats struct {
-	last   time.Time // by the clock of Redis
-	steady time.Time // since when they followed each other evenly
-}
-
-// beat gives heartbeats until ctx ends, also while all slots are busy, and requeues what other pools had taken when theirs
-// have ended.
+// beat gives heartbeats until ctx ends, also while all slots are busy.
 func (s *session) beat(ctx context.Context) {
 	s.every(ctx, s.config.Heartbeat, nil, "giving a sign of life", func(ctx context.Context) error {
 		owner, known := s.taken.name()
@@ -32,10 +24,7 @@ func (s *session) beat(ctx context.Context) {
 			return s.forgotten(ctx, owner)
 		}
 		s.hear(taken.Order)
-		if !s.heartbeats.even(taken.Now, s.config.Lease) {
-			return nil
-		}
-		return s.look(ctx, owner, taken.Now)
+		return nil
 	})
 }
 
@@ -56,40 +45,6 @@ func (s *session) hear(order store.PoolOrder) {
 	if tells {
 		s.config.Log.Info().Str("by", order.By).Msgf("worker: %s, as an operator asked", said)
 	}
-}
-
-// even reports whether the heartbeats have followed each other for a whole lease without a gap. After an outage of Redis, a
-// jump of its clock or a pause of this process every pool looks dead, and each has to get the time for its next heartbeat.
-func (h *heartbeats) even(now time.Time, lease time.Duration) bool {
-	gap := now.Sub(h.last)
-	if h.last.IsZero() || gap < 0 || gap > lease/2 {
-		h.steady = now
-	}
-	h.last = now
-	return now.Sub(h.steady) >= lease
-}
-
-// look requeues what dead pools had taken. Of several pools that look at the same time, one does it.
-func (s *session) look(ctx context.Context, owner string, now time.Time) error {
-	expired, err := s.queue.ExpiredWorkers(ctx, now, s.config.Lease)
-	if err != nil {
-		return err
-	}
-	for _, worker := range expired {
-		if worker.Owner == owner {
-			continue // its entry is older than this heartbeat; the script would refuse it as well
-		}
-		count, err := s.queue.Requeue(ctx, worker)
-		if err != nil {
-			return err
-		}
-		if count > 0 {
-			s.count(&s.stats.Requeued, count)
-			s.config.Log.Warn().Str("owner", worker.Owner).Time("last_sign", worker.LastHeartbeat).Int("attempts", count).
-				Msg("worker: handed back what a silent worker had taken")
-		}
-	}
-	return nil
 }
 
 // forgotten ends all work that was taken under a name that is forgotten: by now it is in the hands of others.

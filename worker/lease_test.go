@@ -11,7 +11,6 @@ import (
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/internal/testkit"
 	"github.com/refreshd/refreshd/internal/testkit/fixture"
-	"github.com/refreshd/refreshd/internal/testkit/long"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -48,29 +47,6 @@ func (r *queueFixture) standing() []string {
 	return all
 }
 
-func TestWhatADeadWorkerHadTakenIsDoneByAnother(t *testing.T) {
-	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
-		r.offer("a", "b", "c")
-		r.takeAs("dead", 3)
-		r.offer("d")
-		order := make(chan *Attempt, 10)
-		config := brief()
-		config.Concurrency = 1
-		p := run(t, observe(r), config, func(_ context.Context, attempt *Attempt) error {
-			order <- attempt
-			return nil
-		})
-		for _, uid := range []string{"d", "a", "b", "c"} {
-			a := testkit.Await(t, order, "the attempt of "+uid)
-			failIf(t, a.UID != uid || a.AttemptUID != uid+"-1" || a.AttemptNo != 2, "worked on %+v, want %s as it was taken first", a, uid)
-		}
-		r.must(p.stop())
-		s := p.Stats()
-		failIf(t, s.Requeued != 3 || s.Succeeded != 4, "counters: %+v, want 3 handed back and 4 succeeded", s)
-		failIf(t, len(r.workers())+len(r.standing()) > 0, "left behind: workers %q, entries %q", r.workers(), r.standing())
-	})
-}
-
 // standstill is a queueFixture whose clock stands until the test turns it: no lease runs out because the machine is busy.
 func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.Clock) {
 	t.Helper()
@@ -82,17 +58,13 @@ func standstill(t testing.TB, server *testkit.Server) (*queueFixture, *fixture.C
 	return r, clock
 }
 
-// observed tells of a pool's heartbeats, and of the expired workers that it found, to whoever waits for that. The pool waits for the replies to what
-// a test counts, however busy the machine is.
+// observed tells of a pool's heartbeats to whoever waits for that. The pool waits for the replies, however busy the machine is.
 type observed struct {
 	Queue
 	beats chan struct{}
-	looks chan []store.ExpiredWorker
 }
 
-func observe(queue Queue) *observed {
-	return &observed{queue, make(chan struct{}), make(chan []store.ExpiredWorker, 1)}
-}
+func observe(queue Queue) *observed { return &observed{queue, make(chan struct{})} }
 
 func (o *observed) Heartbeat(ctx context.Context, owner string) (store.Taken, error) {
 	taken, err := o.Queue.Heartbeat(context.WithoutCancel(ctx), owner)
@@ -103,49 +75,37 @@ func (o *observed) Heartbeat(ctx context.Context, owner string) (store.Taken, er
 	return taken, err
 }
 
-func (o *observed) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	expired, err := o.Queue.ExpiredWorkers(context.WithoutCancel(ctx), now, lease)
-	select {
-	case o.looks <- expired:
-	default:
+// requeue does what a dispatcher does when the clock has run evenly.
+func (r *queueFixture) requeue(lease time.Duration) (attempts int) {
+	r.t.Helper()
+	now, err := r.Now(r.t.Context())
+	r.must(err)
+	expired, err := r.RequeueExpired(r.t.Context(), now, lease)
+	r.must(err)
+	for _, worker := range expired {
+		attempts += worker.Attempts
 	}
-	return expired, err
-}
-
-func (o *observed) Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error) {
-	return o.Queue.Requeue(context.WithoutCancel(ctx), dead)
-}
-
-func (o *observed) Leave(ctx context.Context, owner string) (int, error) {
-	return o.Queue.Leave(context.WithoutCancel(ctx), owner)
+	return attempts
 }
 
 func TestAWorkerThatIsBusyInAllItsSlotsKeepsItsAttempts(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		r, clock := standstill(t, server)
-		b, queue, other := newBench(), observe(r), observe(r)
+		b, queue := newBench(), observe(r)
 		config := brief()
 		config.Concurrency = 1
 		busy := run(t, queue, config, b.handle)
 		r.hand(b)
-		p := run(t, other, brief(), func(context.Context, *Attempt) error { return nil })
-		for looked := 0; looked < 20; { // more than two leases
+		for range 20 { // more than two leases
 			clock.Turn(config.Lease / 8)
 			for range 2 { // the first may have read the clock before it was turned
 				testkit.Await(t, queue.beats, "a sign of life")
 			}
-			select {
-			case expired := <-other.looks:
-				looked++
-				stopIf(t, len(expired) > 0, "found expired: %v", expired)
-			default:
-			}
+			stopIf(t, r.requeue(config.Lease) > 0, "requeued what a busy pool has")
 		}
 		b.result <- nil
 		r.toldOf(model.MessageSuccess)
-		r.must(errors.Join(busy.stop(), p.stop()))
-		s := p.Stats()
-		failIf(t, s.Requeued+s.Taken > 0, "counters of the other one: %+v", s)
+		r.must(busy.stop())
 	})
 }
 
@@ -158,17 +118,13 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		config.Concurrency = 1
 		lost := run(t, cut, config, b.handle)
 		r.hand(b)
-		successor, queue := newBench(), observe(r)
-		other := run(t, queue, config, successor.handle)
-		for begun := false; !begun; { // only now does the clock run: later no lease ends
-			select {
-			case a := <-successor.began:
-				begun = true
-				failIf(t, a.AttemptUID != "m-1", "requeued %s", a.AttemptUID)
-			case <-queue.beats:
-				clock.Turn(config.Heartbeat)
-			}
-		}
+		clock.Turn(config.Lease)
+		count := r.requeue(config.Lease)
+		stopIf(t, count != 1, "requeued %d attempts, want 1", count)
+		successor := newBench()
+		other := run(t, r, config, successor.handle)
+		a := testkit.Await(t, successor.began, "the attempt, by another")
+		failIf(t, a.AttemptUID != "m-1", "requeued %s", a.AttemptUID)
 		cut.change(func() { cut.beat = nil })
 		cause := testkit.Await(t, b.causes, "the end of the context")
 		failIf(t, !errors.Is(cause, ErrRequeued) || !errors.Is(cause, ErrFenceLost), "cause: %v, want ErrRequeued", cause)
@@ -185,32 +141,6 @@ func TestAWorkerThatWasCutOffStopsWhenItLearnsThatOthersHaveItsAttempts(t *testi
 		s := lost.Stats()
 		failIf(t, s.Cancelled != 1 || s.Succeeded != 1, "counters: %+v, want 1 cancelled, 1 succeeded", s)
 	})
-}
-
-func TestAPauseInTheSignsOfLifeBeginsTheLeaseAnew(t *testing.T) {
-	const s = time.Second
-	start := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
-	for name, test := range map[string]struct {
-		beats []time.Duration // since start
-		want  bool
-	}{
-		"the first":              {[]time.Duration{0}, false},
-		"not yet a lease":        {[]time.Duration{0, s, 2 * s, 3 * s, 4 * s, 5*s - 1}, false},
-		"a lease":                {[]time.Duration{0, s, 2 * s, 3 * s, 4 * s, 5 * s}, true},
-		"some are lost":          {[]time.Duration{0, 2 * s, 4 * s, 6 * s}, true},
-		"an outage":              {[]time.Duration{0, 2 * s, 4 * s, 6 * s, 60 * s}, false},
-		"soon after an outage":   {[]time.Duration{0, 60 * s, 62 * s, 64 * s}, false},
-		"a lease after":          {[]time.Duration{0, 60 * s, 62 * s, 64 * s, 65 * s}, true},
-		"the clock was set back": {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s}, false},
-		"a lease after that":     {[]time.Duration{0, 2 * s, 4 * s, 6 * s, s, 2 * s, 4 * s, 6 * s}, true},
-	} {
-		var h heartbeats
-		var got bool
-		for _, at := range test.beats {
-			got = h.even(start.Add(at), 5*s)
-		}
-		failIf(t, got != test.want, "%s: even is %v, want %v", name, got, test.want)
-	}
 }
 
 func TestOfAllThatStandsInTheListOnlyTheUnknownIsFresh(t *testing.T) {
@@ -270,64 +200,4 @@ func TestAnEntryThatWasAnsweredWhileTheWholeListWasOnItsWayIsNotNew(t *testing.T
 	asked = l.ask(2)
 	fresh = l.receive(asked, store.Taken{Entries: []string{"b", "a"}, Whole: true})
 	failIf(t, len(fresh) != 1 || fresh[0] != "a", "want a that came again new, got %q", fresh)
-}
-
-func TestWhatADeadWorkerHadTakenIsDoneByAnotherWithinTheLeaseHoweverTheClockJumps(t *testing.T) {
-	config := brief()
-	lease := config.Lease
-	for name, test := range map[string]struct {
-		jump time.Duration
-		most time.Duration // on the clock, after the jump
-		long bool          // run with the long tests
-	}{
-		"it runs on":           {0, lease, false},
-		"half a lease back":    {-lease / 2, lease + lease/2, false},
-		"a lease and a half":   {-lease * 3 / 2, lease, true},
-		"two leases back":      {-2 * lease, lease, true},
-		"an hour back":         {-time.Hour, lease, false},
-		"half a lease forward": {lease / 2, lease, true},
-		"an hour forward":      {time.Hour, lease, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if test.long {
-				long.Only(t)
-			}
-			testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
-				r, clock := standstill(t, server)
-				r.offerUntil("m", 24*time.Hour)
-				r.takeAs("dead", 1)
-				queue, b := observe(r), newBench()
-				p := run(t, queue, config, b.handle)
-				testkit.Await(t, queue.beats, "a heartbeat before the jump")
-				clock.Turn(test.jump)
-				for passed := time.Duration(0); ; passed += config.Heartbeat {
-					for range 2 { // the first may have read the clock before it was turned
-						testkit.Await(t, queue.beats, "a heartbeat")
-					}
-					if len(b.began) > 0 || p.Stats().Requeued > 0 {
-						t.Logf("handed back %s after the jump", passed)
-						break
-					}
-					stopIf(t, passed > test.most+2*config.Heartbeat, "not handed back %s after the jump: %v", passed, r.workers())
-					clock.Turn(config.Heartbeat)
-				}
-				b.result <- nil
-				testkit.Await(t, b.began, "the attempt of the dead worker")
-				r.must(p.stop())
-			})
-		})
-	}
-}
-
-func TestAPoolThatCannotLookForDeadOnesSaysSo(t *testing.T) {
-	for _, look := range []func() ([]store.ExpiredWorker, error){
-		func() ([]store.ExpiredWorker, error) { return nil, errBroken }, func() ([]store.ExpiredWorker, error) { return []store.ExpiredWorker{{Owner: "dead"}}, nil },
-	} {
-		pool, err := New(&faulty{Queue: nopQueue{}, look: look}, newBench().handle, quick())
-		must(t, err)
-		s := newSession(t.Context(), pool, pool.queues[0], "own", newSlots(&pool.config, func() {}))
-		err = s.look(t.Context(), "own", time.Time{})
-		s.cancel(nil)
-		failIf(t, !errors.Is(err, errBroken), "got %v, want the error of Redis", err)
-	}
 }

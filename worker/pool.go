@@ -24,10 +24,6 @@ type Queue interface {
 	Fences(ctx context.Context, uids []string) ([]store.Fence, time.Time, error)
 	// Heartbeat is a heartbeat. Forgotten: the pool has lost what it had taken.
 	Heartbeat(ctx context.Context, owner string) (store.Taken, error)
-	// ExpiredWorkers lists the dead pools: those without a heartbeat for a lease.
-	ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error)
-	// Requeue requeues what a dead pool had taken: at the head of the input list.
-	Requeue(ctx context.Context, dead store.ExpiredWorker) (int, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
 	// Wire is how the messages of the queue are written.
@@ -99,7 +95,7 @@ func NewForParts[Q Queue](parts []Q, handler Handler, config Config) (*Pool, err
 // all of that has been told to Redis. Errors of Redis are logged and waited out, for ever.
 //
 // What is taken stands in a list of the pool in Redis until it is answered, and the pool gives a heartbeat every Heartbeat. When a
-// pool dies, any other one returns what it had taken to the head of the input list, under the same attempt uids and not
+// pool dies, a dispatcher returns what it had taken to the head of the input list, under the same attempt uids and not
 // counted again, about a Lease later. Two things remain possible. An attempt may run twice, one after the other, so a
 // handler must bear to begin anew. And a pool that is cut off from Redis while others are not works on until it reaches Redis again
 // or the deadline passes; then its contexts end with ErrRequeued. Only the pool that has the entry can end the attempt, so
@@ -212,7 +208,6 @@ type Stats struct {
 	Postponed   int64
 	Interrupted int64 // handed back: at a stop, or because the deadline passed in line
 	Cancelled   int64 // deadline passed or fence lost during the work: nothing was told
-	Requeued    int64 // attempts of dead pools that this one returned to the input list
 }
 
 // Stats returns the counters at one instant.

@@ -26,7 +26,6 @@ type session struct {
 	unreadable backoff.Sampler // takeAll only
 	quiet      bool            // takeAll only: the last take brought an order
 	order      atomic.Value    // the store.PoolOrder that was heard last
-	heartbeats heartbeats      // beat only
 
 	ctx    context.Context // parent of every attempt's context
 	cancel context.CancelCauseFunc

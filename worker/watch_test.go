@@ -286,7 +286,7 @@ func TestAPoolWithNothingToDoAsksRedisLittle(t *testing.T) {
 func TestRunReturnsWhenAllThatItBeganHasEndedAndNotBefore(t *testing.T) {
 	for name, call := range map[string]string{
 		"taking": "take", "waiting": "wait", "reading the fences of what it took": "fences", "watching": "fences", "pushing": "answer",
-		"beating": "heartbeat", "looking for the dead": "look",
+		"beating": "heartbeat",
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -79,6 +79,12 @@ func dispatcherCommand(a *app) *cobra.Command {
 func bindDispatcher(flags *pflag.FlagSet, config *dispatcher.Config) {
 	flags.Var(count[int]{&config.MaxQueued, "at least 1"}, "max-queued", "start nothing while so many attempts wait for workers (default 1000)")
 	flags.Var((*duration)(&config.FullTick), "full-tick", "sleep while so many wait (default 20ms)")
+	bindWorkerLease(flags, &config.WorkerLease)
+}
+
+// bindWorkerLease is for dispatchers, which requeue by it, and for workers, which give heartbeats by it.
+func bindWorkerLease(flags *pflag.FlagSet, lease *time.Duration) {
+	flags.Var((*duration)(lease), "worker-lease", "how long a worker may go without a heartbeat before others are given its attempts; the same for dispatchers and workers (default 5s)")
 }
 
 func (a *app) prepareDispatcher(loop *loopFlags, config dispatcher.Config) (prepared, error) {

@@ -73,6 +73,7 @@ func (a *app) up(ctx context.Context, flags *upFlags, args []string) error {
 		defer server.Close()
 		address = server.URL()
 	}
+	flags.worker.pool.Lease = flags.dispatcher.WorkerLease
 	build, err := a.prepareDaemons(ctx, flags, args)
 	if err != nil {
 		return usageError{err}

@@ -50,7 +50,6 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 	flags.Var((*duration)(&f.pool.FenceEvery), "fence-every", "how often to ask whether the work still counts (default 1s)")
 	flags.Var((*duration)(&f.pool.StatusEvery), "status-every", "shortest time between two statuses of one attempt (default 250ms)")
 	flags.Var((*duration)(&f.pool.SignsEvery), "signs-every", "announce signs of life for silent_after, and give one at most so often: with --exec for output, with --fetch for what comes (default none)")
-	flags.Var((*duration)(&f.pool.Lease), "worker-lease", "how long a worker may go without a heartbeat before others are given its attempts (default 5s)")
 	flags.Var(count[int]{&f.pool.PushBatch, "1 to 10000"}, "push-batch", "messages to push at once (default 500)")
 	flags.Var((*duration)(&f.pool.Linger), "linger", "how long to wait for work that does not stop when it is told to (default 5s)")
 	flags.Var((*duration)(&f.pool.FlushTimeout), "flush-timeout", "how long to try to push what is left at the end (default 5s)")
@@ -163,6 +162,7 @@ func workerCommand(a *app) *cobra.Command {
 	command.Use = "worker --exec PROGRAM [-- ARGUMENT...] | --http URL | --fetch DIR"
 	command.Args = cobra.ArbitraryArgs
 	own.bind(command.Flags())
+	bindWorkerLease(command.Flags(), &own.pool.Lease)
 	command.Long = `Refresh models: run a program, call a web service, or download. refreshd worker ls shows the workers of a queue, refreshd worker quiet, resume and stop ask
 one, or all of a HOST or of a process HOST:PID. They obey with their next heartbeat, within a second.`
 	command.AddCommand(

@@ -90,7 +90,7 @@ func (o Operator) Forecast(ctx context.Context, r ForecastRequest) (Forecast, er
 
 // walk counts, and where groups are asked for walks again, to count them in the minute that has turned out to be the peak.
 func (s *fleet) walk(ctx context.Context, r *ForecastRequest, found *Forecast) error {
-	blockers, err := s.Queue.Parts[0].Blockers(ctx)
+	blockers, err := s.Queue.Parts[0].Fleet().Blockers(ctx)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func PlanSlots(ctx context.Context, queue *store.Queue, horizon string) (Slots, 
 	if err != nil {
 		return Slots{}, err
 	}
-	blockers, err := first.Blockers(ctx)
+	blockers, err := first.Fleet().Blockers(ctx)
 	if err != nil {
 		return Slots{}, err
 	}

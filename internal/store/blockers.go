@@ -62,7 +62,7 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 }
 
 // Blockers reads what may keep models of the queue from starting.
-func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
+func (s Fleet) Blockers(ctx context.Context) (model.Blockers, error) {
 	keys := []string{s.Keys.Holds, s.Keys.Limits, s.Keys.Calendars}
 	hashes, err := ReadEach(ctx, s.Clients.Read, "read holds, limits and calendars", keys, func(pipe redis.Pipeliner, key string) *redis.MapStringStringCmd {
 		return pipe.HGetAll(ctx, key)
@@ -76,7 +76,7 @@ func (s *Store) Blockers(ctx context.Context) (model.Blockers, error) {
 			texts[i] = append(texts[i], name, hash[name])
 		}
 	}
-	return new(blockerCache).read(s, texts), nil
+	return new(blockerCache).read(s.Store, texts), nil
 }
 
 // ParkedBy reads the uids of models that wait for gates, of each the first so many as limit says, longest due first.
@@ -213,7 +213,7 @@ type Admission struct {
 
 // Admission reads that of a model at now. Of a model and a queue that use none of it there is little to read.
 func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w Admission, err error) {
-	if w.Gates, err = s.Blockers(ctx); err != nil {
+	if w.Gates, err = s.Fleet().Blockers(ctx); err != nil {
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)

@@ -93,45 +93,48 @@ func (s Pool) Heartbeat(ctx context.Context, owner string) (Taken, error) {
 	return taken, Wrap(err, "give a heartbeat")
 }
 
-// ExpiredWorker is a worker pool that seems to be dead.
+// ExpiredWorker is a worker that has lost its lease.
 type ExpiredWorker struct {
 	Owner         string
 	LastHeartbeat time.Time
+	Attempts      int // that were requeued
 }
 
-// ExpiredWorkers lists the pools whose last heartbeat is at least a lease old at now. One that lies more than a quarter of a lease in
-// the future counts too: it was not given since now was read, so the clock has been set back.
-//
-// The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all pools look expired until
-// each has given its next heartbeat.
-func (s Pool) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]ExpiredWorker, error) {
-	expired, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
-	return Map(expired, func(last Heartbeat) ExpiredWorker { return ExpiredWorker{last.Owner, last.At} }), Wrap(err, "read workers")
-}
-
-// Requeue returns what an expired pool had taken to the head of the input list, in its order, forgets the pool, and returns how many
-// entries that were. The attempts keep their uids and are not counted again. A pool that has given a heartbeat since it was
-// found expired keeps everything.
+// RequeueExpired finds the workers whose last heartbeat is at least a lease old at now, returns what they had taken to the head of the input
+// list, in its order, and forgets them. A heartbeat that lies more than a quarter of a lease in the future expires too: it was not given since now
+// was read, so the clock has been set back. The attempts keep their uids and are not counted again. A worker that has given a heartbeat meanwhile
+// keeps everything.
 //
 // Left out are entries whose attempt is over: its uid is not the model's any more, or its deadline has passed. The latter was taken,
 // so it must not be found in the input list, where it would count as withdrawn: the dispatcher lets it time out.
-func (s Pool) Requeue(ctx context.Context, worker ExpiredWorker) (int, error) {
-	return s.requeue(ctx, worker.Owner, Millis(worker.LastHeartbeat))
+//
+// The caller has to have seen the clock run evenly for a lease: after an outage or a jump of the clock all workers look expired until
+// each has given its next heartbeat.
+func (s *Store) RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) (expired []ExpiredWorker, err error) {
+	found, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
+	for _, last := range found {
+		if err == nil {
+			var count int
+			count, err = s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At))
+			expired = append(expired, ExpiredWorker{last.Owner, last.At, count})
+		}
+	}
+	return expired, Wrap(err, "look for dead workers")
 }
 
 // Leave forgets a pool by its own wish. What it still has is requeued.
 func (s Pool) Leave(ctx context.Context, owner string) (int, error) {
-	return s.requeue(ctx, owner, "")
+	return s.requeue(ctx, owner, "", "")
 }
 
-func (s Pool) requeue(ctx context.Context, owner, heartbeat string) (int, error) {
+func (s Pool) requeue(ctx context.Context, owner string, lease, heartbeat any) (int, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Taken(owner), 0, -1).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read taken entries: %w", err)
 	}
 	// Which entries nobody is to work on any more is decided here and not in the script, which could not know the keys of the models beforehand.
 	// What changes in between is dropped by the worker that takes the entry and finds it stale.
-	args := []any{s.clockArg(), owner, "", heartbeat, "", math.MaxInt32}
+	args := []any{s.clockArg(), owner, lease, heartbeat, "", math.MaxInt32}
 	if len(entries) > 0 {
 		uids, attempts := make([]string, len(entries)), make([]string, len(entries))
 		for i, raw := range entries {

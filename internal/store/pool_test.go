@@ -49,7 +49,7 @@ func (b *bench) answer(owner string, answers ...Answer) []Code {
 
 func (b *bench) requeues(owner string, lastHeartbeat int64) int {
 	b.t.Helper()
-	count, err := b.Pool().Requeue(context.Background(), ExpiredWorker{owner, time.UnixMilli(lastHeartbeat)})
+	count, err := b.Pool().requeue(context.Background(), owner, "", lastHeartbeat)
 	must(b.t, err)
 	return count
 }
@@ -146,15 +146,29 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 		{name: "a forgotten pool is not revived by a heartbeat", call: beats, says: false},
 		{
 			name: "pools without a heartbeat for a lease are expired, and those from the future",
-			seed: keys{":workers": scores{"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 1250, "future": six + 1251}},
+			seed: and(inFlight(2), keys{
+				":workers":   scores{"old": six - 5001, "edge": six - 5000, "alive": six - 4999, "ahead": six + 1250, "future": six + 1251},
+				":taken:old": list{inputEntry(0)}, ":taken:alive": list{inputEntry(1)},
+			}),
 			call: func(b *bench) any {
-				expired, err := b.Pool().ExpiredWorkers(b.t.Context(), b.now, 5*time.Second)
+				expired, err := b.RequeueExpired(b.t.Context(), b.now, 5*time.Second)
 				must(b.t, err)
 				return expired
 			},
 			says: []ExpiredWorker{
-				{"old", time.UnixMilli(six - 5001).UTC()}, {"edge", time.UnixMilli(six - 5000).UTC()}, {"future", time.UnixMilli(six + 1251).UTC()},
+				{"old", time.UnixMilli(six - 5001).UTC(), 1}, {"edge", time.UnixMilli(six - 5000).UTC(), 0}, {"future", time.UnixMilli(six + 1251).UTC(), 0},
 			},
+			want: and(inFlight(2), keys{":workers": scores{"alive": six - 4999, "ahead": six + 1250}, ":taken:alive": list{inputEntry(1)}, "-input": list{inputEntry(0)}}),
+		},
+		{
+			name: "a pool is judged by the clock of the moment, not by that of a caller who was stopped since",
+			seed: and(inFlight(1), keys{":workers": scores{"w1": six - 1}, ":taken:w1": inputEntries(1)}),
+			call: func(b *bench) any {
+				expired, err := b.RequeueExpired(b.t.Context(), b.now.Add(-time.Minute), 5*time.Second)
+				must(b.t, err)
+				return expired
+			},
+			says: []ExpiredWorker{{"w1", time.UnixMilli(six - 1).UTC(), 0}},
 		},
 		{
 			name: "entries are requeued at the head in their order, once",

@@ -16,7 +16,7 @@ func (q *policyQueue) forecastOf(uids []string, ahead time.Duration) *forecast.C
 	q.t.Helper()
 	now := q.Clock.Now()
 	records := testkit.Got(q.Store.Load(q.t.Context(), uids))(q.t)
-	gates := testkit.Got(q.Store.Blockers(q.t.Context()))(q.t)
+	gates := testkit.Got(q.Store.Fleet().Blockers(q.t.Context()))(q.t)
 	counts, walker := forecast.NewCounts(now, now.Add(ahead)), forecast.NewWalker(now, now.Add(ahead), gates)
 	for _, uid := range uids {
 		walker.Starts(&records[uid].Model, 0, counts.Add)

@@ -100,7 +100,7 @@ var bugs = slices.Concat([]bug{
 	{name: "an answer leaves the entry", file: "answer-attempts.lua", mark: "end", line: "if ends == '' or redis.call('LPOS', taken, entry) then"},
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "a forgotten pool answers", first: 29, pools: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
-	{name: "a pool that has come back is requeued", first: 15, pools: true, file: "move-entries.lua", mark: "expired", line: "if alive or lease and not seen then"},
+	{name: "a pool that has come back is requeued", first: 15, pools: true, file: "move-entries.lua", mark: "expired", line: "if lease and not seen then"},
 	{name: "what is requeued is dropped", pools: true, mark: "requeue", line: "redis.call('LPOP', entries)"},
 	{name: "nothing is ever requeued", pools: true, mark: "requeue"},
 

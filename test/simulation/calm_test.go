@@ -141,7 +141,7 @@ func (w *world) next() (at time.Time, waiting bool) {
 		soonest(deadline)
 	}
 	if len(s.taken) > 0 {
-		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // pools look for expired ones when the clock runs evenly
+		soonest(float64(w.now.Add(lease / 4).UnixMilli())) // dispatchers look for expired pools when the clock runs evenly
 	}
 	for uid := range w.oracle.meddled {
 		for _, set := range []map[string]float64{s.due, s.urgent} {

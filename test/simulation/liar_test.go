@@ -198,8 +198,8 @@ func (s hastyHeir) Adopt(ctx context.Context, expired, owner string, lease time.
 	return s.Store.Adopt(ctx, expired, owner, lease/2, limit)
 }
 
-func (s hastyHeir) ExpiredWorkers(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
-	return s.Store.Pool().ExpiredWorkers(ctx, now, lease/2)
+func (s hastyHeir) RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) ([]store.ExpiredWorker, error) {
+	return s.Store.RequeueExpired(ctx, now, lease/2)
 }
 
 // repeating lets a dispatcher look at what is stale once more.

@@ -257,7 +257,7 @@ func (lifeless) Heartbeat(context.Context, string) (store.Taken, error) {
 // uncaring leaves the dead alone.
 type uncaring struct{ store.Pool }
 
-func (uncaring) ExpiredWorkers(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
+func (uncaring) RequeueExpired(context.Context, time.Time, time.Duration) ([]store.ExpiredWorker, error) {
 	return nil, nil
 }
 
@@ -269,7 +269,7 @@ func TestTheLoopsFindPlantedBugs(t *testing.T) {
 		"a poller is always called":          func(s store.Pool) queue { return restless{s} },
 		"a dispatcher never sleeps":          func(s store.Pool) queue { return sleepless{s} },
 		"a pool gives no heartbeat":          func(s store.Pool) queue { return lifeless{s} },
-		"a pool does not look for dead ones": func(s store.Pool) queue { return uncaring{s} },
+		"a dispatcher leaves the dead alone": func(s store.Pool) queue { return uncaring{s} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "a poller is always called" || name == "a dispatcher never sleeps" { // they take seconds

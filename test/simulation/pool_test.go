@@ -12,7 +12,7 @@ import (
 )
 
 // poolRole plays worker.Pool: it takes into a list of its own, looks at the fences, tells `started` or hands back, works, answers,
-// sends heartbeats, and requeues what expired pools had taken. The parts of a round come in any order, as the goroutines of a
+// and sends heartbeats. The parts of a round come in any order, as the goroutines of a
 // pool do, but one after the other.
 type poolRole struct {
 	play  *workerRole    // what becomes of the work
@@ -23,8 +23,6 @@ type poolRole struct {
 	hand  []work         // what of them is worked on
 	away  []store.Answer // what Redis does not surely have
 	from  []string       // under which owner each of them was taken
-
-	last, steady time.Time // the last sign of life, and since when they came evenly
 }
 
 func (p *poolRole) round(ctx context.Context) error {
@@ -186,32 +184,14 @@ func (p *poolRole) answer(ctx context.Context) error {
 	return nil
 }
 
-// beat sends a heartbeat, and looks for expired pools when the clock has run evenly for a lease.
+// beat sends a heartbeat.
 func (p *poolRole) beat(ctx context.Context) error {
 	if !p.known {
 		return nil
 	}
 	taken, err := p.play.queue.Heartbeat(ctx, p.owner)
-	if err != nil {
-		return err
-	}
-	if taken.Forgotten {
+	if err == nil && taken.Forgotten {
 		return p.forgotten(ctx)
-	}
-	now := taken.Now
-	gap := now.Sub(p.last)
-	if p.last.IsZero() || gap < 0 || gap > lease/2 {
-		p.steady = now
-	}
-	p.last = now
-	if now.Sub(p.steady) < lease {
-		return nil
-	}
-	expired, err := p.play.queue.ExpiredWorkers(ctx, now, lease)
-	for _, other := range expired {
-		if other.Owner != p.owner && err == nil {
-			_, err = p.play.queue.Requeue(ctx, other)
-		}
 	}
 	return err
 }

@@ -164,7 +164,7 @@ func (w *world) role(kind, name string) (role, error) {
 		if w.temper.crowd {
 			q = crowded{q}
 		}
-		return newDispatcher(q, dispatcher.Config{Owner: name, Batch: w.temper.batch, MaxQueued: w.temper.maxQueued, NewUID: w.newUID})
+		return newDispatcher(q, dispatcher.Config{Owner: name, WorkerLease: lease, Batch: w.temper.batch, MaxQueued: w.temper.maxQueued, NewUID: w.newUID})
 	case "p":
 		owner := name
 		if n := len(w.owners); n > 2 && w.rng.IntN(4) == 0 && !w.alive(w.owners[n-1]) {

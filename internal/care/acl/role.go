@@ -48,11 +48,13 @@ func numbers(k scope) []grant {
 
 func dispatcher(k scope) part {
 	return part{
-		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}},
+		runs: []run{{"read-due.lua", nobody}, {"commit.lua", nobody}, {"measure-circuit.lua", nobody}, {"note-front.lua", nobody}, {"move-gates.lua", nobody}, {"trim-outbox.lua", nobody}, {"move-entries.lua", all}},
 		never: []grant{ // it brings no payload, changes no entry and answers no message
 			{[]string{"set"}, []string{k.Payload(all)}},
 			{[]string{"lset"}, []string{k.Input}},
 			{[]string{"lrange", "ltrim", "lrem"}, []string{k.Claimed(nobody)}},
+			{[]string{"llen", "lmove", "lrem"}, []string{k.Claimed(all)}}, // it requeues attempts, and adopts no message
+			{[]string{"zadd", "zrem", "zscore"}, []string{k.Pollers}},
 			{[]string{"lrange", "lrem"}, []string{k.ClaimedCommands}},
 			{[]string{"rpush", "ltrim"}, []string{k.Rejected, k.Logs}},
 			{[]string{"hsetnx"}, []string{k.Policies}}, // and changes no definition
@@ -63,7 +65,9 @@ func dispatcher(k scope) part {
 		direct: append(slices.Concat(models(k), numbers(k), raising(k)), opening(k),
 			allow("zrem", writing(k.Dispatchers)),
 			allow("blpop", both(k.Wake)),
-			allow("lrange", reading(k.Input, k.Front)),
+			allow("lrange", reading(k.Input, k.Front, k.Taken(all))),
+			allow("hmget", reading(k.Model(all))),
+			allow("zrangebyscore", reading(k.Workers)),
 			allow("zrange", reading(k.ParkedBy(all))),
 			allow("zcard zrangebyscore", reading(k.Limit(all))),
 			allow("get", reading(k.Rate(all))),
@@ -124,8 +128,8 @@ func worker(k scope) part {
 		direct: []grant{
 			allow("blmove", both(k.Input)),
 			allow("lrange", reading(k.Taken(all))),
-			allow("zrangebyscore", reading(k.Workers)),
-			allow("hmget", reading(k.Model(all))),
+			allow("zrangebyscore", reading(k.Workers)), // workers of 0.9 requeue what dead ones had taken
+			allow("hmget hget", reading(k.Model(all))), // the clients read one field at a time
 			opening(k),
 		},
 	}

@@ -87,7 +87,7 @@ func TestWhatKeepsModelsFromStartingIsSetByAnOperatorAndSeenByAViewer(t *testing
 	}
 	look := func(s *store.Store) map[string]error {
 		_, unreadable, holds := s.Fleet().Holds(ctx)
-		_, gates := s.Blockers(ctx)
+		_, gates := s.Fleet().Blockers(ctx)
 		_, limits := s.Fleet().Limits(ctx)
 		_, uses := s.Fleet().LimitUses(ctx)
 		_, circuits := s.Fleet().Circuits(ctx)

@@ -137,7 +137,7 @@ func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
 		metrics <- prometheus.MustNewConstMetric(poolSlots, prometheus.GaugeValue, float64(slots), queue)
 		for outcome, count := range map[string]int64{
 			"taken": s.Taken, "unreadable": s.Unreadable, "stale": s.Stale, "succeeded": s.Succeeded, "failed": s.Failed,
-			"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled, "requeued": s.Requeued,
+			"postponed": s.Postponed, "interrupted": s.Interrupted, "cancelled": s.Cancelled,
 		} {
 			metrics <- prometheus.MustNewConstMetric(poolEntries, prometheus.CounterValue, float64(count), queue, outcome)
 		}
@@ -147,6 +147,6 @@ func (m *Metrics) Pool(queue string, pool *worker.Pool, slots int) {
 var (
 	poolSlots   = prometheus.NewDesc("refreshd_worker_slots", "Attempts that a worker works on at a time, at most.", []string{"queue"}, nil)
 	poolEntries = prometheus.NewDesc("refreshd_worker_attempts_total",
-		"Attempts of a worker by outcome; taken: from the list; requeued: those of dead workers.",
+		"Attempts of a worker by outcome; taken: from the list.",
 		[]string{"queue", "outcome"}, nil)
 )

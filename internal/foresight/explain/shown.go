@@ -89,7 +89,7 @@ func ReadReasons(ctx context.Context, part *store.Store, found []Shown) error {
 	reasons, err := part.Report().LastReasons(ctx, uids)
 	var gates model.Blockers
 	if err == nil && slices.ContainsFunc(found, func(one Shown) bool { return one.Record.Parked() }) {
-		gates, err = part.Blockers(ctx)
+		gates, err = part.Fleet().Blockers(ctx)
 	}
 	for i, one := range found {
 		found[i].Because, found[i].Reason = one.because(&gates), reasons[one.Record.UID]
