@@ -21,6 +21,7 @@ import json
 import logging
 import os
 import random
+import re
 import signal
 import socket
 import threading
@@ -57,7 +58,11 @@ class Postpone(Exception):
 
 
 class Stopped(Exception):
-    """The work no longer counts: "fence_lost", "deadline" or "shutdown". Let it pass."""
+    """The work no longer counts: "fence_lost", "requeued", "deadline" or "shutdown". Let it pass. Requeued: the worker was silent for longer than
+    its lease, so others have the attempt."""
+
+
+_UNHEARD = ("fence_lost", "requeued", "deadline")  # nothing is told about the attempt: it would be stale
 
 
 class Attempt:
@@ -77,6 +82,7 @@ class Attempt:
         self.why = None  # it was stopped: see Stopped
         self.changed = True
         self._begun, self._taken_at = False, time.monotonic()
+        self._place = None  # where its entry stands; None: it was popped
         self._queue = list_name[:-len("-input")]
         self._reply_to = entry.get("reply_to", self._queue + "-output")
         self._answered = threading.Lock()
@@ -110,7 +116,7 @@ class Attempt:
     def _over(self):
         """Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever."""
         passed = self.deadline is not None and datetime.datetime.now(datetime.timezone.utc) >= self.deadline
-        return self.why in ("fence_lost", "deadline") or passed and (self._begun or time.monotonic() >= self._taken_at + 60)
+        return self.why in _UNHEARD or passed and (self._begun or time.monotonic() >= self._taken_at + 60)
 
     def _stop(self, why):
         if not self.stopped.is_set():
@@ -124,15 +130,19 @@ class Worker:
     What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
     seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
     is compared with Redis. redis is a URL or a redis.Redis.
+
+    The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
+    heartbeats: an attempt of a dead worker waits for its deadline.
     """
 
-    def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0):
-        self.refresh, self.concurrency, self.grace, self.fence_every = refresh, concurrency, grace, fence_every
+    def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0, plain=False):
+        self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
         self.name = name or socket.gethostname()
         self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
         self._stop, self._gone = threading.Event(), threading.Event()
         self._slots = threading.Semaphore(concurrency)
-        self._in_hand = {}  # attempt uid: attempt
+        self._in_hand = {}  # its id: attempt
+        self._parts, self._empty = collections.deque(), 0  # of the queue; how many in a row had nothing to take
 
     def run(self):
         """Works until stop() is called or, in the main thread, until SIGTERM or SIGINT."""
@@ -142,40 +152,97 @@ class Worker:
         names = self._patiently(lambda: _Names(self._redis, self._queue))
         if names is None:
             return
-        inputs = collections.deque(part + "-input" for part in names.parts)
-        watcher = threading.Thread(target=self._watch, daemon=True)
-        watcher.start()
+        owner = _owner()
+        self._parts.extend(_Taken(self._redis, part, owner) for part in names.parts)
+        loops = [threading.Thread(target=loop, daemon=True) for loop in ([self._watch] if self.plain else [self._watch, self._beat])]
+        for loop in loops:
+            loop.start()
         while not self._stop.is_set():
-            if self._slots.acquire(timeout=0.1):
-                self._take(inputs, names)
+            self._take_all(names)
         self._finish()
         self._gone.set()
-        watcher.join()
+        for loop in loops:
+            loop.join()
+        self._leave()
 
     def stop(self):
         """Takes no more attempts; run() returns when those in hand are finished or handed back."""
         self._stop.set()
 
-    def _take(self, inputs, names):
-        """Takes one attempt into the slot that is free, if one comes within a second."""
-        inputs.rotate()  # so that no part of the queue comes last for ever
-        taken = attempt = None
+    def _take_all(self, names):
+        """Takes attempts into the slots that are free, if some come within a second."""
+        free = 1 if self._slots.acquire(timeout=0.1) else 0
+        while free and self._slots.acquire(blocking=False):
+            free += 1
+        if not free:
+            return
+        self._parts.rotate()  # so that no part of the queue comes last for ever
+        attempts = []
         try:
-            taken = self._redis.blpop(list(inputs), timeout=1)
+            attempts = self._pop(names) if self.plain else self._take(self._parts[0], free, names)
         except redis.RedisError as error:
             log.warning("taking attempts: %s", error)
+            if _refused(error) and not any(part.known for part in self._parts) and not self.plain:
+                self.plain = True
+                log.warning("working as with plain=True: an attempt of a dead worker waits for its deadline")
             self._stop.wait(0.2)
-        try:
-            if taken is not None:
-                attempt = Attempt(json.loads(_text(taken[1])), _text(taken[0]), names)
-        except Exception as error:  # whatever is wrong with it: without uids nobody can be told about it
-            log.error("dropped an entry that cannot be read: %r", error)
-        if attempt is None:
+        for _ in range(free - len(attempts)):
             self._slots.release()
-            return
-        attempt._tell = self._tell
+        for attempt in attempts:
+            threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
+
+    def _pop(self, names):
+        taken = self._redis.blpop([part.input for part in self._parts], timeout=1)
+        attempt = taken and self._read(taken[1], _text(taken[0]), names)
+        return [attempt] if attempt else []
+
+    def _take(self, part, free, names):
+        """Moves entries into the worker's own list. If no part of the queue has any, it waits up to a second for the next one."""
+        attempts = []
+        owner, entries, order = self._ask(part, free)
+        for entry in entries:
+            attempt = self._read(entry, part.input, names, (part, owner, entry))
+            if attempt is None:
+                part.settle((owner, entry))
+            else:
+                attempts.append(attempt)
+        self._empty = 0 if entries else self._empty + 1
+        if order:  # it gets nothing while it has one
+            self._stop.wait(1.0)
+        elif self._empty >= len(self._parts) and not self._stop.is_set():
+            try:
+                found = self._redis.blmove(part.input, part.input, 1 / len(self._parts), "LEFT", "LEFT")
+            except redis.RedisError as error:  # the next take tells what is wrong
+                log.warning("waiting for attempts: %s", error)
+                self._stop.wait(0.2)
+            else:
+                self._parts.rotate(-1 if found else 0)  # an entry stands there: it is the next again
+        return attempts
+
+    def _ask(self, part, most):
+        """Takes entries, or gives a heartbeat with 0, and heeds what else Redis says then."""
+        owner, entries, order, forgotten = part.take(most)
+        if forgotten:
+            log.warning("%s was silent for too long: its attempts were requeued", owner)
+            for attempt in list(self._in_hand.values()):
+                if attempt._place and attempt._place[:2] == (part, owner):
+                    attempt._stop("requeued")
+        if order.startswith("stop"):
+            self.stop()
+        return owner, entries, order
+
+    def _read(self, entry, list_name, names, place=None):
+        """The attempt of an entry, which is in hand from now on; None: it cannot be read, and without uids nobody can be told about it."""
+        try:
+            attempt = Attempt(json.loads(_text(entry)), list_name, names)
+        except Exception as error:
+            log.error("dropped an entry that cannot be read: %r", error)
+            return None
+        attempt._tell, attempt._place = self._tell, place
         self._in_hand[id(attempt)] = attempt
-        threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
+        if place and place[0].owner != place[1]:  # it was forgotten meanwhile
+            attempt._stop("requeued")
+        return attempt
 
     def _work(self, attempt):
         try:
@@ -214,7 +281,7 @@ class Worker:
             if not attempt.stopped.is_set():
                 log.exception("refreshing %s", attempt.uid)
             kind, fields = "failure", {"reason": str(error) or repr(error), "error_type": type(error).__name__}
-        if attempt.why in ("fence_lost", "deadline"):
+        if attempt.why in _UNHEARD:
             return None, {}
         if attempt.why == "shutdown" and kind != "success":
             return "interrupted", {}  # whether it failed or only stopped cannot be told apart
@@ -222,10 +289,19 @@ class Worker:
 
     def _answer(self, attempt, kind, fields):
         """Pushes a result. After an error it is pushed again, which is safe: the second one is a duplicate."""
-        if attempt._answered.acquire(blocking=False) and kind is not None:  # once: it may be handed back meanwhile
+        if not attempt._answered.acquire(blocking=False):  # once: it may be handed back meanwhile
+            return
+        part, owner, entry = attempt._place or (None, None, None)
+        told = None
+        if kind is not None:
             attempt._flush_status()
             message = self._message(attempt, kind, **fields)
-            self._patiently(lambda: self._redis.rpush(attempt._reply_to, message), attempt, kind)
+
+            def push():
+                return part.answer(owner, entry, attempt._reply_to, message) if part else self._redis.rpush(attempt._reply_to, message)
+            told = self._patiently(push, attempt, kind)
+        if part and not told and not self._gone.is_set():  # what could not be told at the end is requeued
+            part.settle((owner, entry))
 
     def _message(self, attempt, kind, **fields):
         """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
@@ -247,7 +323,7 @@ class Worker:
             try:
                 return call()
             except redis.RedisError as error:  # most of them come without the word that Redis has put in front
-                never = isinstance(error, redis.exceptions.NoPermissionError) or str(error).startswith(("NOPERM", "WRONGTYPE"))
+                never = _refused(error) or str(error).startswith("WRONGTYPE")
                 if attempt is None and (never or isinstance(error, redis.AuthenticationError)):
                     raise
                 if never or attempt and attempt._over() or ended.wait(pause * random.uniform(0.5, 1)):
@@ -271,6 +347,26 @@ class Worker:
                     self._judge(attempt, *found[3 * i:3 * i + 3])
             except redis.RedisError as error:
                 log.warning("comparing the attempts in hand: %s", error)
+
+    def _beat(self):
+        """Gives a heartbeat a second, also while all slots work."""
+        while not self._gone.wait(1.0):
+            for part in list(self._parts):
+                try:
+                    if part.known:
+                        self._ask(part, 0)
+                        part.settle()
+                except redis.RedisError as error:
+                    log.warning("giving a heartbeat: %s", error)
+
+    def _leave(self):
+        """Ends the heartbeats. What still stands in the list of a part is requeued after the lease."""
+        for part in self._parts:
+            try:
+                part.settle()
+                part.leave()
+            except redis.RedisError as error:
+                log.warning("leaving: %s", error)
 
     def _judge(self, attempt, current, deadline, begun):
         attempt.deadline, attempt._begun = _time(deadline), bool(begun)
@@ -301,6 +397,82 @@ class Worker:
         end = time.monotonic() + seconds
         while any(attempts is None or attempt in attempts for attempt in list(self._in_hand.values())) and time.monotonic() < end:
             time.sleep(0.02)
+
+
+class _Taken:
+    """What the worker has taken of one part of the queue. It stands in a list of its own in Redis until it is answered. When the worker gives no
+    heartbeat for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker."""
+
+    def __init__(self, client, part, pool):
+        self.input, self.owner, self.known = part + "-input", pool, False  # known: Redis has heard of the owner
+        self._redis, self._part, self._pool, self._lock = client, part, pool, threading.Lock()
+        self._entries = collections.Counter()  # each from its arrival until Redis has its answer
+        self._gone = collections.Counter()  # answered since the last take was asked for, whose reply may list them yet
+        self._settled = []  # owner and entry, about which there is nothing to tell, and which Redis has not removed yet
+        self._doubt = False  # a reply was lost: more may stand there
+
+    def take(self, most):
+        """Takes up to so many entries; with 0 it is a heartbeat only. An owner that was forgotten never comes back, so that nothing under way about
+        it can be taken for news of the next one. Returns the owner, its new entries, what an operator asks, and whether it was forgotten."""
+        with self._lock:
+            owner, known = self.owner, -1 if self._doubt else sum(self._entries.values())
+            keys = (self.input, self._list(owner), self._part + ":workers", self._part + ":orders")
+            arguments = ("", owner, "" if self.known else "1", most, known, self._pool)
+            if most:
+                self._gone, self._doubt = collections.Counter(), True  # until there is a reply
+        _, follows, found, order = self._run(_TAKE_DIGEST, _TAKE, keys, *arguments)
+        with self._lock:
+            if owner != self.owner:
+                return owner, [], "", False
+            if follows == 0:
+                self.owner, self.known, self._doubt = self._pool + "~" + _letters(), False, False
+                self._entries, self._settled = collections.Counter(), []
+                return owner, [], "", True
+            self.known, self._doubt = True, self._doubt and not most
+            had = self._entries + self._gone if follows == 2 else collections.Counter()  # these are among what was found
+            new = []
+            for entry in found:
+                if had[entry] > 0:
+                    had[entry] -= 1
+                elif len(new) < most:
+                    new.append(entry)
+            self._entries.update(new)
+            return owner, new, _text(order), False
+
+    def answer(self, owner, entry, output, message):
+        """Pushes a message that ends an attempt ("": there is nothing to tell) and removes its entry, in one step; neither, if it was requeued."""
+        if owner == self.owner:
+            self._run(_ANSWER_DIGEST, _ANSWER, (output, self._list(owner)), "1", entry, message)
+            with self._lock:
+                if owner == self.owner and self._entries[entry] > 0:
+                    self._entries[entry] -= 1
+                    self._gone[entry] += 1
+        return True
+
+    def settle(self, *places):
+        """Removes entries about which there is nothing to tell, and tries again what has failed before."""
+        with self._lock:
+            places, self._settled = self._settled + list(places), []
+        for place in places:
+            try:
+                self.answer(*place, self._part + "-output", "")
+            except redis.RedisError as error:
+                log.warning("removing an entry: %s", error)
+                with self._lock:
+                    self._settled.append(place)
+
+    def leave(self):
+        if self.known and not self._doubt and not any(self._entries.values()):
+            self._redis.zrem(self._part + ":workers", self.owner)
+
+    def _list(self, owner):
+        return self._part + ":taken:" + owner
+
+    def _run(self, digest, text, keys, *arguments):
+        try:
+            return self._redis.evalsha(digest, len(keys), *keys, *arguments)
+        except redis.exceptions.NoScriptError:  # no daemon of this version has loaded it
+            return self._redis.eval(text, len(keys), *keys, *arguments)
 
 
 class Refused(Exception):
@@ -400,6 +572,21 @@ def _answers(pipe):
         if isinstance(answer, Exception):
             raise answer
     return [_text(answer) for answer in answers]
+
+
+def _refused(error):
+    """Whether the user of Redis may not do that."""
+    return isinstance(error, redis.exceptions.NoPermissionError) or str(error).startswith("NOPERM")
+
+
+def _owner():
+    """The name under which a worker takes: host, process and since when, with letters behind them that nobody else has."""
+    host = re.sub(r"[^A-Za-z0-9._-]+", "-", socket.gethostname())[:60] or "unknown"
+    return "%s:%d-%s-%s" % (host, os.getpid(), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()), _letters())
+
+
+def _letters():
+    return "".join(random.SystemRandom().choices("abcdefghijklmnopqrstuvwxyz234567", k=8))
 
 
 def _text(value):

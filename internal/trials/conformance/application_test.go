@@ -52,13 +52,37 @@ func TestTheClientsDoTheirWorkWithTheRightsOfTheirRolesAlone(t *testing.T) {
 			diff := cmp.Diff(told, string(output))
 			stopIf(t, diff != "" || err != nil, "%v, output (-want +got):\n%s", err, diff)
 			var said testkit.Buffer
-			worker := run(acl.ForeignWorker, "conformance")
+			worker := run(acl.Worker, "conformance")
 			worker.Stdout, worker.Stderr = &said, &said
 			must(t, worker.Start())
 			awaitSuccess(t, users)
 			must(t, worker.Process.Signal(os.Interrupt))
 			err = worker.Wait()
 			failIf(t, err != nil, "%v: %s", err, said.String())
+		})
+	}
+}
+
+// TestAClientThatMayRunNoScriptPopsItsAttempts lets each of them work with the rights of a worker that knows but two lists.
+func TestAClientThatMayRunNoScriptPopsItsAttempts(t *testing.T) {
+	for language, extension := range map[string]string{"python": "py", "node": "js", "php": "php"} {
+		t.Run(language, func(t *testing.T) {
+			if language != "python" {
+				long.Only(t)
+			}
+			t.Parallel()
+			program, environ := testkit.Interpreter(t, language)
+			users := fixture.WithUsers(t, store.DefaultQueue)
+			startDaemons(t, users)
+			var said testkit.Buffer
+			worker := exec.Command(program, fromRoot(t, "clients/"+language+"/examples/conformance."+extension))
+			worker.Env = append(environ, "REDIS_URL="+users.URL(t, acl.ForeignWorker), "REFRESHD_CONCURRENCY=1")
+			worker.Stdout, worker.Stderr = &said, &said
+			must(t, worker.Start())
+			awaitSuccess(t, users)
+			must(t, worker.Process.Signal(os.Interrupt))
+			must(t, worker.Wait())
+			failIf(t, strings.Count(said.String(), "waits for its deadline") != 1, "want one warning, got %s", said.String())
 		})
 	}
 }

@@ -67,7 +67,7 @@ class Redis:
 
 for name in errors:
     fake = Redis(name)
-    worker = refreshd.Worker(lambda attempt: None, redis=fake, queue="q")
+    worker = refreshd.Worker(lambda attempt: None, redis=fake, queue="q", plain=True)
     worker.run()
     print(name, fake.pushed)
 `
