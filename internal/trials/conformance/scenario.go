@@ -72,6 +72,8 @@ var scenarios = []scenario{
 	{name: "reconnect", play: playReconnect},
 	{name: "refusals", play: playRefusals},
 	{name: "shutdown", play: playShutdown},
+	{name: "killed", play: playKilled},
+	{name: "thawed", play: playThawed},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
 		text := "nested"
 		s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})

@@ -111,7 +111,7 @@ func (s *stage) startDaemons(ctx context.Context) (wait func(), err error) {
 	var running sync.WaitGroup
 	wait = func() { cancel(); running.Wait() }
 	for _, part := range s.queue.Parts {
-		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log})
+		d, err := dispatcher.New(part, dispatcher.Config{Log: s.config.Log, Tick: lease / 12, WorkerLease: lease})
 		if err != nil {
 			return wait, err
 		}
@@ -163,6 +163,9 @@ func (s *stage) startWorker(ctx context.Context) {
 	case <-ctx.Done():
 	}
 }
+
+// lease is that of the worker: three of its heartbeats, so that little time is spent on waiting for it.
+const lease = 3 * time.Second
 
 // startup is how long the start of a worker may take, and our own answers.
 const startup = time.Minute

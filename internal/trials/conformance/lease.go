@@ -1,0 +1,65 @@
+package conformance
+
+import (
+	"context"
+	"syscall"
+
+	"github.com/refreshd/refreshd/model"
+)
+
+// leased reports whether the worker, which has an attempt in hand, gives heartbeats: then what it has is requeued when it is silent.
+func (s *stage) leased(ctx context.Context) bool {
+	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
+	s.fail(err)
+	for _, beat := range beats {
+		if beat.Of == model.RoleWorker {
+			return true
+		}
+	}
+	return false
+}
+
+// unspent checks what became of the attempt of a silent worker: it goes on under its uid, as if it had just been taken.
+func (s *stage) unspent(ctx context.Context) {
+	s.must("its attempt comes back within the lease", s.until(ctx, "a", model.EventSuccess), silence)
+	begun, done := s.first(model.EventStart), s.first(model.EventSuccess)
+	s.must("under the same uid, and not counted again", begun.AttemptUID == done.AttemptUID && s.times("a", model.EventStart) == 1, "another attempt")
+}
+
+// playKilled kills the worker in the middle of its work, as a machine that has no memory left does.
+func playKilled(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
+	s.inHand(ctx, "a")
+	if !s.leased(ctx) {
+		s.should("a killed worker costs seconds", false, "no heartbeats: its attempt waits for the deadline")
+		return
+	}
+	s.worker.kill()
+	s.startWorker(ctx)
+	s.unspent(ctx)
+}
+
+// playThawed stops the worker until another one has its attempt, and lets it go on then.
+func playThawed(ctx context.Context, s *stage) {
+	s.put(ctx, "a", work{"do": "succeed", "after_ms": 1_000})
+	s.inHand(ctx, "a")
+	if !s.leased(ctx) {
+		return // as in the scenario before
+	}
+	first := s.worker
+	defer first.kill()
+	first.signal(syscall.SIGSTOP)
+	s.startWorker(ctx)
+	s.unspent(ctx)
+	if s.err != nil {
+		return
+	}
+	s.worker.end(ctx, s.config.Patience)
+	s.worker = first
+	before := s.counter(ctx, string(model.Stale), string(model.Duplicate))
+	first.signal(syscall.SIGCONT)
+	s.put(ctx, "b", succeed)
+	s.must("a worker that was stopped for longer goes on", s.until(ctx, "b", model.EventSuccess), silence)
+	told := s.counter(ctx, string(model.Stale), string(model.Duplicate)) - before
+	s.must("and answers nothing for what others have", told == 0, "a result")
+}
