@@ -39,7 +39,7 @@ var matrix = map[acl.Role]map[string]string{
 	acl.Dispatcher: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
 		"q-input": "acr", "q:holder": "r", "q:model:m": "acdfr", "q:payload:m": "dr", "q:history:m": "dp", "q:due": "acr", "q:running": "acr", "q:policies": "f",
-		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:hours": "acr", "q:circuit:queue": "acf", "q:wake": "a", "q:front": "adr",
+		"q:journal": "ac", "q:outbox": "acr", "q:stats": "cr", "q:hours": "acr", "q:circuit:queue": "acf", "q:wake": "a", "q:front": "adr", "q:taken:w": "cmr", "q:workers": "acr",
 		"q:calendars": "r", "q:circuit:host=h": "acf", "q:disabled": "ac", "q:failing": "ac", "q:gates": "acr", "q:holds": "cr", "q:label:tenant=t1": "ac", "q:limit:host=h": "acr", "q:limits": "cr",
 		"q:parked": "ac", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar", "q:bulks": "a",
 	},
