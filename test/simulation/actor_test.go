@@ -87,7 +87,7 @@ func (a *actor) wait(c *call) fate {
 // resume lets an actor run to its next call.
 func (w *world) resume(a *actor, f fate) {
 	if a.at == nil {
-		a.began = moment{since: w.steps, clock: []time.Time{w.now}, queueCircuits: []map[string]string{w.before.queueCircuit}, shared: []string{w.before.policies[sharedPolicy]}, fronts: [][]string{w.before.front}, circuits: []map[string]map[string]string{w.before.circuits}}
+		a.began = moment{since: w.steps, looks: a.began.looks, clock: []time.Time{w.now}, queueCircuits: []map[string]string{w.before.queueCircuit}, shared: []string{w.before.policies[sharedPolicy]}, fronts: [][]string{w.before.front}, circuits: []map[string]map[string]string{w.before.circuits}}
 	}
 	a.baton <- f
 	<-w.back

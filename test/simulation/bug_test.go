@@ -100,8 +100,8 @@ var bugs = slices.Concat([]bug{
 	{name: "an answer leaves the entry", file: "answer-attempts.lua", mark: "end", line: "if ends == '' or redis.call('LPOS', taken, entry) then"},
 	{name: "an answer is not pushed", file: "answer-attempts.lua", mark: "push", line: "if message ~= '' and ends == '' then"},
 	{name: "a forgotten pool answers", first: 29, pools: true, file: "answer-attempts.lua", mark: "end", line: "redis.call('LREM', taken, 1, entry) if true then"},
-	{name: "a pool that has come back is requeued", first: 15, pools: true, file: "move-entries.lua", mark: "expired", line: "if lease and not seen then"},
-	{name: "what is requeued is dropped", pools: true, mark: "requeue", line: "redis.call('LPOP', entries)"},
+	{name: "a pool that has come back is requeued", first: 57, pools: true, file: "move-entries.lua", mark: "expired", line: "if lease and not seen then"},
+	{name: "what is requeued is dropped", first: 89, pools: true, mark: "requeue", line: "redis.call('LPOP', entries)"},
 	{name: "nothing is ever requeued", pools: true, mark: "requeue"},
 
 	{name: "commands are applied by who does not hold the lane", mark: "holder", line: "local leads = owner ~= ''"},
@@ -123,6 +123,7 @@ var bugs = slices.Concat([]bug{
 	{name: "taking is no heartbeat", file: "take-attempts.lua", mark: "heartbeat", line: "if new ~= '' then redis.call('ZADD', workers, now, owner) end"},
 	{name: "a poller that has come back is adopted", first: 19, file: "move-entries.lua", mark: "expired", line: "if found and found ~= seen or lease and not seen then"},
 	{name: "living pollers are adopted", store: func(s store.Pool) queue { return hastyHeir{s} }},
+	{name: "pools are requeued when the clock has jumped", pools: true, store: func(s store.Pool) queue { return impatient{s} }},
 	{name: "living pools are requeued", pools: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
 	{name: "the circuit of the queue never opens", first: 34, queueCircuit: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
 	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, file: "measure-circuit.lua", mark: "open",

@@ -197,6 +197,7 @@ func (p *replay) checkHeartbeats() {
 			at := time.UnixMilli(int64(before[owner])).UTC()
 			_, known := after[owner]
 			failIf(!known && !p.leaves && p.living(at), "%s was forgotten, whose last heartbeat was at %s", owner, at)
+			failIf(!known && p.found != "" && !evenly(p.moment.looks), "%s was forgotten, and its dispatcher has not seen the clock run evenly: %v", owner, p.moment.looks)
 			failIf(!known && p.found != "" && at.UnixMilli() != int64(count(p.found)),
 				"%s was forgotten, whose last heartbeat was at %s, and not at %s", owner, at, p.found)
 		}
@@ -207,6 +208,18 @@ func (p *replay) checkHeartbeats() {
 	at, known := p.before.pollers[p.before.holder]
 	failIf(known && p.after.holder != p.before.holder && p.living(time.UnixMilli(int64(at))),
 		"%s has lost the lane to %s, its last heartbeat was at %s", p.before.holder, p.after.holder, time.UnixMilli(int64(at)).UTC())
+}
+
+// evenly reports whether looks have followed each other for a lease without a gap.
+func evenly(looks []time.Time) bool {
+	steady, last := time.Time{}, time.Time{}
+	for _, at := range looks {
+		if gap := at.Sub(last); gap < 0 || gap > lease/2 {
+			steady = at
+		}
+		last = at
+	}
+	return last.Sub(steady) >= lease
 }
 
 // living reports whether the lease of a heartbeat has been running since the round began. One from the future says nothing.

@@ -202,6 +202,17 @@ func (s hastyHeir) RequeueExpired(ctx context.Context, now time.Time, lease time
 	return s.Store.RequeueExpired(ctx, now, lease/2)
 }
 
+// impatient requeues what silent pools had taken without having seen the clock run evenly.
+type impatient struct{ store.Pool }
+
+func (s impatient) ReadDue(ctx context.Context, asked store.DueRequest) (store.Due, error) {
+	due, err := s.Store.ReadDue(ctx, asked)
+	if err == nil {
+		_, err = s.RequeueExpired(ctx, due.Now, lease)
+	}
+	return due, err
+}
+
 // repeating lets a dispatcher look at what is stale once more.
 type repeating struct{ liar }
 

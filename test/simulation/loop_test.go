@@ -128,12 +128,12 @@ func (l *loops) live() error {
 		return client.RPush(ctx, k.Control, text).Err()
 	}
 	dead := func() error {
-		if _, err := l.mini.ZAdd(k.Workers, float64(time.Now().Add(-time.Hour).UnixMilli()), "dead"); err != nil {
-			return err
-		}
 		at := model.FormatTime(time.Now())
 		l.mini.HSet(k.Model("m9"), "attempt_uid", "a9", "attempt_no", "2", "rev", "1", "started_at", at, "deadline_at", model.FormatTime(time.Now().Add(time.Hour)))
-		_, err := l.mini.Push(k.Taken("dead"), `{"big_table_uid":"m9","refresh_attempt_uid":"a9","attempt_no":2}`)
+		if _, err := l.mini.Push(k.Taken("dead"), `{"big_table_uid":"m9","refresh_attempt_uid":"a9","attempt_no":2}`); err != nil {
+			return err
+		}
+		_, err := l.mini.ZAdd(k.Workers, float64(time.Now().Add(-time.Hour).UnixMilli()), "dead") // at last: one with nothing is forgotten at once
 		return err
 	}
 	for _, check := range []func() error{

@@ -222,6 +222,7 @@ type moment struct {
 	clock         []time.Time                    // what the clock has shown since, in order
 	queueCircuits []map[string]string            // what the circuit of the queue has been since, in order
 	shared        []string                       // likewise the policy that several models share
+	looks         []time.Time                    // when a dispatcher has looked since its process began
 	saw           *sight                         // what was due when a dispatcher looked; nil: it has not
 	fronts        [][]string                     // what was noted of the input list since, in order
 	circuits      []map[string]map[string]string // what the circuits of keys have been since, in order
@@ -276,6 +277,7 @@ func (w *world) execute(a *actor, c *call) error {
 	}
 	w.enter(d)
 	if a != nil && d.looks {
+		a.began.looks = append(slices.Clip(a.began.looks), d.now)
 		a.began.saw = &sight{snapshot: d.after, now: d.now, meddled: len(w.oracle.meddled) > 0}
 	}
 	return err
