@@ -1,7 +1,7 @@
 // Types of refreshd.js, which says what each of them does.
 
-/** Why the work no longer counts. */
-export type Why = 'fence_lost' | 'deadline' | 'shutdown';
+/** Why the work no longer counts. requeued: the worker was silent for too long, so others have the attempt. */
+export type Why = 'fence_lost' | 'requeued' | 'deadline' | 'shutdown';
 
 /** Thrown by a handler: the refresh has failed. */
 export class Failure extends Error {
@@ -56,6 +56,8 @@ export class Worker {
     fenceEvery?: number;
     /** seconds */
     grace?: number;
+    /** true: it pops entries and gives no heartbeats, so an attempt of a dead worker waits for its deadline */
+    plain?: boolean;
   });
   run(): Promise<void>;
   stop(): void;

@@ -17,7 +17,7 @@
  * node-redis 4. What goes over the wire is told by docs/wire.md of refreshd.
  */
 
-const { randomUUID } = require('node:crypto');
+const { randomBytes, randomUUID } = require('node:crypto');
 const os = require('node:os');
 const { setTimeout: pause } = require('node:timers/promises');
 const redis = require('redis');
@@ -45,7 +45,10 @@ class Postpone extends Error {
   }
 }
 
-/** The reason of attempt.signal: the work no longer counts, because of 'fence_lost', 'deadline' or 'shutdown'. Let it pass. */
+/**
+ * The reason of attempt.signal: the work no longer counts, because of 'fence_lost', 'requeued' (the worker was silent for too long: others have the
+ * attempt), 'deadline' or 'shutdown'. Let it pass.
+ */
 class Stopped extends Error {
   constructor(why) {
     super(why);
@@ -60,7 +63,8 @@ class Attempt {
   #told = 0;
   #status = null;
 
-  constructor(entry, list, names, tell) {
+  constructor(raw, list, names, tell) {
+    const entry = JSON.parse(raw);
     this.uid = entry[names.model];
     this.attemptUid = entry[names.attempt];
     for (const uid of [this.uid, this.attemptUid]) {
@@ -77,6 +81,8 @@ class Attempt {
     this.payload = names.nested ? entry.payload ?? {} : rest;
     this.changed = true;
     this.answer = null;
+    /** @type {Place|null} where its entry stands until it is answered; null: nowhere, it was popped */
+    this.place = null;
     Object.assign(this, { begun: false, takenAt: Date.now() });
     this.modelKey = `${list.slice(0, -'-input'.length)}:model:${this.uid}`;
     this.replyTo = reply_to ?? `${list.slice(0, -'-input'.length)}-output`;
@@ -120,30 +126,98 @@ class Attempt {
 
   /** Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever. */
   get over() {
-    if (this.why === 'fence_lost' || this.why === 'deadline') return true;
+    if (UNHEARD.includes(this.why)) return true;
     return this.deadline && Date.now() >= this.deadline && (this.begun || Date.now() >= this.takenAt + 60_000);
   }
 
   stop(why) { this.#controller.abort(new Stopped(why)); }
 }
 
+/** Why nothing is told about an attempt: it would be stale. */
+const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
+
+/**
+ * What the worker has taken of one part of the queue. It stands in a list of its own in Redis until it is answered. When the worker gives no heartbeat
+ * for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker.
+ *
+ * @typedef {{entry: string, owner: string, output: string}} Place an entry, whose list it stands in, and where its answer goes
+ */
+class Taken {
+  #entries = []; // each from its arrival until Redis has its answer; bytes as latin1, as an entry may be no text
+  #settled = []; // places of entries about which there is nothing to tell, and which Redis has not removed yet
+  #doubt = false; // a reply was lost: more may stand there
+
+  constructor(client, part, pool) {
+    Object.assign(this, { client, part, pool, owner: pool, input: `${part}-input`, known: false }); // known: Redis has heard of the owner
+  }
+
+  /**
+   * Takes up to so many entries; with 0 it is a heartbeat only. An owner that was forgotten never comes back, so that nothing under way about it can be
+   * taken for news of the next one.
+   * @returns {Promise<{entries: string[], order: string, forgotten?: string}>} order: what an operator asks of the worker
+   */
+  async take(most) {
+    const { client, part, owner } = this;
+    const known = this.#doubt ? -1 : this.#entries.length;
+    const args = ['', owner, this.known ? '' : '1', String(most), String(known), this.pool];
+    this.#doubt ||= most > 0; // until there is a reply
+    const [, follows, found, order] = await runScript(client, TAKE_DIGEST, TAKE,
+      [this.input, `${part}:taken:${owner}`, `${part}:workers`, `${part}:orders`], args);
+    if (owner !== this.owner) return { entries: [], order: '' };
+    if (follows === 0) {
+      Object.assign(this, { owner: `${this.pool}~${letters()}`, known: false });
+      [this.#entries, this.#settled, this.#doubt] = [[], [], false];
+      return { entries: [], order: '', forgotten: owner };
+    }
+    this.known = true;
+    if (most > 0) this.#doubt = false;
+    const held = follows === 2 ? [...this.#entries] : []; // these are among what was found
+    const isNew = (entry) => !held.includes(entry) || !held.splice(held.indexOf(entry), 1);
+    const entries = found.map((entry) => entry.toString('latin1')).filter(isNew).slice(0, most);
+    this.#entries.push(...entries);
+    return { entries, order: order.toString() };
+  }
+
+  /** Pushes a message that ends an attempt ('': there is nothing to tell) and removes its entry, in one step; neither, if it was requeued. */
+  async answer({ entry, owner, output }, message) {
+    if (owner !== this.owner) return;
+    await runScript(this.client, ANSWER_DIGEST, ANSWER, [output, `${this.part}:taken:${owner}`], ['1', Buffer.from(entry, 'latin1'), message]);
+    if (owner === this.owner) this.#entries.splice(this.#entries.indexOf(entry), 1);
+  }
+
+  /** Removes an entry about which there is nothing to tell, and tries again what has failed before. */
+  async settle(...places) {
+    for (const place of [...this.#settled.splice(0), ...places]) await this.answer(place, '').catch(() => this.#settled.push(place));
+  }
+
+  /** Ends the heartbeats. What still stands there is requeued after the lease. */
+  async leave() {
+    if (this.known && !this.#doubt && this.#entries.length === 0) await this.client.zRem(`${this.part}:workers`, this.owner);
+  }
+}
+
 /**
  * Takes attempts and calls refresh(attempt) for each, up to concurrency of them at a time. That its promise resolves is success; Failure,
  * Postpone or any other error says otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped
  * and handed back. fenceEvery is how often, in seconds, it is compared with Redis. redis is a URL or a client of node-redis.
+ *
+ * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
+ * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
  */
 class Worker {
   #stopping = new AbortController();
   #gone = new AbortController();
   #inHand = new Set();
+  #parts = [];
+  #empty = 0; // how many parts in a row had nothing to take
   #changed = () => {};
 
   /**
    * @param {(attempt: Attempt) => any} refresh
-   * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number}} [options]
+   * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean}} [options]
    */
-  constructor(refresh, { redis: where, queue, concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10 } = {}) {
-    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, queue: queue ?? process.env.REFRESHD_QUEUE ?? 'bigtables' });
+  constructor(refresh, { redis: where, queue, concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false } = {}) {
+    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, queue: queue ?? process.env.REFRESHD_QUEUE ?? 'bigtables' });
     this.client = connect(where);
   }
 
@@ -154,7 +228,7 @@ class Worker {
   async run() {
     const stop = () => this.stop();
     process.on('SIGTERM', stop).on('SIGINT', stop);
-    const taker = this.client.duplicate(); // BLPOP holds up everything else on its connection
+    const taker = this.client.duplicate(); // to wait holds up everything else on its connection
     taker.on('error', (error) => this.log('redis', error));
     this.#stopping.signal.addEventListener('abort', () => { // a client without a connection waits for one, maybe for ever
       for (const client of this.#inHand.size > 0 ? [taker] : [taker, this.client]) {
@@ -165,7 +239,9 @@ class Worker {
       await Promise.all([this.client, taker].map((client) => client.isOpen || client.connect()));
       const names = await this.#patiently(() => readNames(this.client, this.queue));
       if (names === null) return;
-      const watching = this.#watch();
+      const owner = newOwner();
+      this.#parts = names.parts.map((part) => new Taken(this.client, part, owner));
+      const watching = Promise.all([this.#watch(), this.#beat()]);
       await this.#takeAll(taker, names);
       await this.#finish();
       this.#gone.abort();
@@ -179,25 +255,65 @@ class Worker {
   log(what, error) { console.error(`refreshd: ${what}: ${error.message}`); }
 
   async #takeAll(taker, names) {
-    const inputs = names.parts.map((part) => `${part}-input`);
     while (!this.#stopping.signal.aborted) {
       if (this.#inHand.size >= this.concurrency) {
         await this.#until(() => this.#inHand.size < this.concurrency, 1);
         continue;
       }
-      inputs.push(inputs.shift()); // so that no part of the queue comes last for ever
-      let taken = null;
+      this.#parts.push(this.#parts.shift()); // so that no part of the queue comes last for ever
       try {
-        taken = await taker.blPop(inputs, 1);
+        await (this.plain ? this.#pop(taker, names) : this.#take(this.#parts[0], taker, names));
       } catch (error) {
         this.log('taking attempts', error);
+        if (!this.plain && /^NOPERM/.test(error.message) && !this.#parts.some((part) => part.known)) {
+          this.plain = true;
+          this.log('working as with plain', new Error('an attempt of a dead worker waits for its deadline'));
+        }
         await pause(200);
       }
-      try {
-        if (taken) this.#begin(new Attempt(JSON.parse(taken.element), taken.key, names, (...m) => this.#tell(...m)));
-      } catch (error) {
-        this.log('dropped an entry that cannot be read', error); // without uids nobody can be told about it
-      }
+    }
+  }
+
+  /** Moves entries into the worker's own list. If no part of the queue has any, it waits up to a second for the next one. */
+  async #take(part, taker, names) {
+    const { owner } = part;
+    const { entries, order } = await this.#ask(part, this.concurrency - this.#inHand.size);
+    for (const entry of entries) {
+      const place = { entry, owner, output: `${part.part}-output` };
+      const attempt = this.#read(Buffer.from(entry, 'latin1').toString(), part.input, names);
+      if (!attempt) await part.settle(place);
+      else this.#begin(Object.assign(attempt, { part, place: { ...place, output: attempt.replyTo } }));
+    }
+    this.#empty = entries.length > 0 ? 0 : this.#empty + 1;
+    if (order) await pause(1000, undefined, { signal: this.#stopping.signal }).catch(() => {}); // it gets nothing while it has one
+    else if (this.#empty >= this.#parts.length && await taker.blMove(part.input, part.input, 'LEFT', 'LEFT', 1 / this.#parts.length)) {
+      this.#parts.unshift(this.#parts.pop()); // an entry stands there: it is the next again
+    }
+  }
+
+  async #pop(taker, names) {
+    const taken = await taker.blPop(this.#parts.map((part) => part.input), 1);
+    const attempt = taken && this.#read(taken.element, taken.key, names);
+    if (attempt) this.#begin(attempt);
+  }
+
+  /** Takes entries, or gives a heartbeat, and heeds what else Redis says then. */
+  async #ask(part, most) {
+    const { entries, order, forgotten } = await part.take(most);
+    if (forgotten) {
+      this.log(`forgotten as ${forgotten}`, new Error('it was silent for too long: its attempts were requeued'));
+      for (const attempt of this.#inHand) if (attempt.place?.owner === forgotten && attempt.part === part) attempt.stop('requeued');
+    }
+    if (/^stop\b/.test(order)) this.stop();
+    return { entries, order };
+  }
+
+  #read(raw, list, names) {
+    try {
+      return new Attempt(raw, list, names, (...m) => this.#tell(...m));
+    } catch (error) {
+      this.log('dropped an entry that cannot be read', error); // without uids nobody can be told about it
+      return null;
     }
   }
 
@@ -236,17 +352,20 @@ class Worker {
       else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
       else [type, fields] = ['failure', { reason: String(error?.message || error), error_type: error?.name }];
     }
-    if (attempt.why === 'fence_lost' || attempt.why === 'deadline') return [null, {}];
+    if (UNHEARD.includes(attempt.why)) return [null, {}];
     if (attempt.why === 'shutdown' && type !== 'success') return ['interrupted', {}]; // failed or only stopped: nobody can tell
     return [type, fields];
   }
 
   /** Pushes a result, once: it may be handed back meanwhile. After an error it is pushed again, which is safe: the second one is a duplicate. */
   #answer(attempt, type, fields) {
+    const { part, place } = attempt;
     attempt.answer ??= (async () => {
-      if (type === null) return;
-      attempt.flushStatus();
-      await this.#patiently(() => this.client.rPush(attempt.replyTo, message(attempt, type, fields)), attempt, type);
+      if (type !== null) attempt.flushStatus();
+      const text = message(attempt, type, fields);
+      const push = () => (place ? part.answer(place, text) : this.client.rPush(attempt.replyTo, text));
+      const told = type !== null && await this.#patiently(push, attempt, type) !== null;
+      if (place && !told && !this.#gone.signal.aborted) await part.settle(place); // what could not be told at the end is requeued
     })();
     return attempt.answer;
   }
@@ -292,6 +411,16 @@ class Worker {
     }
   }
 
+  /** Gives a heartbeat a second, also while all slots work. */
+  async #beat() {
+    const { signal } = this.#gone;
+    const gone = new Promise((end) => signal.addEventListener('abort', () => end(), { once: true }));
+    while (await pause(1000, true, { signal }).catch(() => false)) {
+      const beats = this.#parts.filter((part) => part.known).map((part) => this.#ask(part, 0).then(() => part.settle()));
+      await Promise.race([Promise.all(beats).catch((error) => this.log('giving a heartbeat', error)), gone]);
+    }
+  }
+
   #judge(attempt, current, deadline, begun) {
     attempt.deadline = time(deadline);
     attempt.begun = Boolean(begun);
@@ -308,6 +437,7 @@ class Worker {
     await this.#until(idle, 2);
     const left = [...this.#inHand].map((attempt) => this.#answer(attempt, attempt.why === 'shutdown' ? 'interrupted' : null, {}));
     await Promise.race([Promise.allSettled(left), left.length && pause(5000, undefined, { signal: this.#gone.signal })]);
+    await Promise.race([Promise.allSettled(this.#parts.map((part) => part.leave())), pause(1000)]);
   }
 
   async #until(holds, seconds) {
@@ -426,6 +556,27 @@ function message(attempt, type, fields) {
   const cut = (name, value) => (typeof value === 'string' ? value.slice(0, 2000) : value);
   return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields }, cut);
 }
+
+/**
+ * Runs a script by its digest, which the daemons of refreshd have loaded, or else by its text. What it replies are bytes.
+ * @returns {Promise<any>}
+ */
+async function runScript(client, digest, text, keys, args) {
+  const bytes = redis.commandOptions({ returnBuffers: true });
+  return client.evalSha(bytes, digest, { keys, arguments: args }).catch((error) => {
+    if (!/^NOSCRIPT/.test(error.message)) throw error;
+    return client.eval(bytes, text, { keys, arguments: args });
+  });
+}
+
+/** A name that tells people where the worker runs and since when, with letters that no other has. */
+function newOwner() {
+  const host = os.hostname().replace(/[^\w.-]+/g, '-').slice(0, 60) || 'unknown';
+  const since = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${host}:${process.pid}-${since}-${letters()}`;
+}
+
+function letters() { return Array.from(randomBytes(8), (byte) => 'abcdefghijklmnopqrstuvwxyz234567'[byte % 32]).join(''); }
 
 function connect(where) {
   if (where && typeof where !== 'string') return where;
