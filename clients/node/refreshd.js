@@ -182,7 +182,8 @@ class Taken {
   async answer({ entry, owner, output }, message) {
     if (owner !== this.owner) return;
     await runScript(this.client, ANSWER_DIGEST, ANSWER, [output, `${this.part}:taken:${owner}`], ['1', Buffer.from(entry, 'latin1'), message]);
-    if (owner === this.owner) this.#entries.splice(this.#entries.indexOf(entry), 1);
+    const at = this.#entries.indexOf(entry);
+    if (owner === this.owner && at >= 0) this.#entries.splice(at, 1);
   }
 
   /** Removes an entry about which there is nothing to tell, and tries again what has failed before. */

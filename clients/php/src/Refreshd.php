@@ -16,7 +16,8 @@ declare(strict_types=1);
  *     $shop->run('tbl_1');
  *
  * Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs PHP 8.1 and
- * phpredis; with pcntl a worker hands its attempt back when it is asked to end. What goes over the wire is told by docs/wire.md of refreshd.
+ * phpredis; with pcntl and posix a worker hands its attempt back when it is asked to end, and others get the attempt within seconds if it
+ * dies. What goes over the wire is told by docs/wire.md of refreshd.
  */
 
 namespace Refreshd;
@@ -54,7 +55,7 @@ class Postpone extends Exception
     }
 }
 
-/** The work no longer counts: 'fence_lost', 'deadline' or 'shutdown'. Let it pass. */
+/** The work no longer counts: 'fence_lost', 'requeued' (the worker was silent for too long: others have it), 'deadline' or 'shutdown'. Let it pass. */
 class Stopped extends Exception
 {
 }
@@ -83,9 +84,11 @@ class Attempt
     private ?array $status = null;
     private float $toldAt = 0;
 
-    /** @internal */
-    public function __construct(array $entry, string $list, Names $names, private Worker $worker)
+    /** @internal @param ?array $place as Taken has it; null: its entry stands nowhere, it was popped */
+    public function __construct(string $raw, string $queue, public readonly ?array $place, Names $names, private Worker $worker)
     {
+        $entry = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
+        $entry = is_array($entry) ? $entry : [];
         [$uid, $attemptUid] = [$entry[$names->model] ?? null, $entry[$names->attempt] ?? null];
         if (!is_string($uid) || !is_string($attemptUid) || $uid === '' || $attemptUid === '') {
             throw new Exception('an entry without uids');
@@ -96,7 +99,6 @@ class Attempt
         $this->traceparent = $entry['traceparent'] ?? null;
         $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
         $this->payload = $names->nested ? $entry['payload'] ?? [] : array_diff_key($entry, array_flip($ours));
-        $queue = substr($list, 0, -strlen('-input'));
         $this->modelKey = "$queue:model:$uid";
         $this->replyTo = $entry['reply_to'] ?? "$queue-output";
     }
@@ -162,19 +164,225 @@ class Attempt
 }
 
 /**
+ * @internal What the worker has taken. It stands in a list of its own in Redis, in each part of the queue, until it is answered. When the worker gives
+ * no heartbeat for longer than its lease, a dispatcher requeues all that stands there, and forgets the name of the worker.
+ *
+ * A handler may keep the only thread for an hour, so a child process gives the heartbeats. It ends when its parent has ended, and when the worker was
+ * forgotten: whoever finds it gone asks Redis. A place is where an entry stands: its part of the queue, the owner of the list, and the entry.
+ */
+class Taken
+{
+    /** One that was forgotten never comes back. */
+    private string $owner;
+    /** Redis has heard of the owner. */
+    private bool $known = false;
+    /** @var array<string, string[]> by part what stands there: each entry from its arrival until Redis has its answer */
+    private array $entries;
+    /** @var array<string, bool> parts of which a reply was lost: more may stand there */
+    private array $doubt = [];
+    /** Places of entries about which there is nothing to tell, and which Redis has not removed yet. */
+    private array $settled = [];
+    private int $child = 0;
+
+    /** @param string[] $parts */
+    public function __construct(private Connection $redis, private array $parts, private string $pool)
+    {
+        $this->owner = $pool;
+        $this->entries = array_fill_keys($parts, []);
+    }
+
+    /** A worker of this process. Null: it cannot have a child. */
+    public static function start(Connection $redis, array $parts): ?self
+    {
+        if (!function_exists('pcntl_fork') || !function_exists('posix_getppid')) {
+            return null;
+        }
+        $host = substr(preg_replace('/[^A-Za-z0-9._-]+/', '-', (string) gethostname()), 0, 60) ?: 'unknown';
+        return new self($redis, $parts, sprintf('%s:%d-%s-%s', $host, getmypid(), gmdate('Ymd\THis\Z'), self::letters()));
+    }
+
+    public function isKnown(): bool
+    {
+        return $this->known;
+    }
+
+    /** Sees to the heartbeats. False: the worker was forgotten, and has another name now. */
+    public function lives(): bool
+    {
+        if ($this->child > 0 && pcntl_waitpid($this->child, $status, WNOHANG) === 0) {
+            return true;
+        }
+        $this->child = 0;
+        foreach ($this->parts as $part) {
+            if ($this->redis->use(fn (Redis $redis) => $this->ask($redis, $part, 0))[1] === 0) {
+                return $this->forgotten();
+            }
+        }
+        $this->known = true;
+        $this->child = pcntl_fork();
+        if ($this->child === 0) {
+            $this->beat(posix_getppid(), $this->redis->another());
+        }
+        return true;
+    }
+
+    /** The child: it gives a heartbeat a second while its parent runs. A connection that was made before the fork belongs to the parent. */
+    private function beat(int $parent, Connection $redis): never
+    {
+        foreach ([SIGTERM, SIGINT] as $signal) {
+            pcntl_signal($signal, SIG_IGN); // the parent may have its grace
+        }
+        for ($next = 0; posix_getppid() === $parent; usleep(200_000)) {
+            $isStopped = preg_match('/\) T /', (string) @file_get_contents("/proc/$parent/stat")) === 1; // by SIGSTOP; known on Linux only
+            if (microtime(true) < $next || $isStopped) {
+                continue;
+            }
+            $next = microtime(true) + 1;
+            foreach ($this->parts as $part) {
+                try {
+                    [, $follows, , $order] = $redis->use(fn (Redis $redis) => $this->ask($redis, $part, 0));
+                } catch (RedisException) {
+                    continue; // the parent says so
+                }
+                if ($follows === 0) {
+                    break 2;
+                }
+                if (self::isStop($order) && posix_getppid() === $parent) {
+                    posix_kill($parent, SIGTERM);
+                }
+            }
+        }
+        posix_kill(posix_getpid(), SIGKILL); // so that no destructor ends what is the parent's
+        exit;
+    }
+
+    /** Takes an entry of a part, null: there is none; and what an operator asks of the worker. @return array{?string, string} */
+    public function take(string $part): array
+    {
+        $settled = [$this->settled, $this->settled = []][0];
+        array_walk($settled, fn (array $place) => $this->settle($place));
+        $known = ($this->doubt[$part] ?? false) ? -1 : count($this->entries[$part]);
+        $this->doubt[$part] = true; // until there is a reply
+        [, $follows, $found, $order] = $this->redis->use(fn (Redis $redis) => $this->ask($redis, $part, 1, $known));
+        if ($follows === 0) {
+            $this->forgotten();
+            return [null, ''];
+        }
+        $this->doubt[$part] = false;
+        foreach ($follows === 2 ? $this->entries[$part] : [] as $held) {
+            $at = array_search($held, $found, true);
+            if ($at !== false) {
+                unset($found[$at]);
+            }
+        }
+        $entry = array_shift($found);
+        if ($entry !== null) {
+            $this->entries[$part][] = $entry;
+        }
+        return [$entry, $order];
+    }
+
+    public function place(string $part, string $entry): array
+    {
+        return ['part' => $part, 'owner' => $this->owner, 'entry' => $entry];
+    }
+
+    /** Whether an entry still stands there, as far as is known. */
+    public function has(array $place): bool
+    {
+        return $place['owner'] === $this->owner;
+    }
+
+    /** Pushes a message that ends an attempt ('': there is nothing to tell) and removes its entry, in one step; neither, if it was requeued. */
+    public function answer(Redis $redis, array $place, string $output, string $message): bool
+    {
+        ['part' => $part, 'owner' => $owner, 'entry' => $entry] = $place;
+        if ($this->has($place)) {
+            $codes = Connection::script($redis, ANSWER_DIGEST, ANSWER, [$output, "$part:taken:$owner"], ['1', $entry, $message]);
+            $at = array_search($entry, $this->entries[$part], true);
+            if (is_array($codes) && $at !== false) {
+                unset($this->entries[$part][$at]);
+            }
+        }
+        return true;
+    }
+
+    /** Removes an entry about which there is nothing to tell; after an error before the next one is taken. */
+    public function settle(array $place): void
+    {
+        try {
+            $this->redis->use(fn (Redis $redis) => $this->answer($redis, $place, "{$place['part']}-output", ''));
+        } catch (RedisException) {
+            $this->settled[] = $place;
+        }
+    }
+
+    /** Ends the heartbeats. What still stands there is requeued after the lease. */
+    public function leave(): void
+    {
+        if ($this->child > 0) {
+            posix_kill($this->child, SIGKILL);
+            pcntl_waitpid($this->child, $status);
+        }
+        foreach ($this->known ? $this->parts : [] as $part) {
+            if ($this->entries[$part] === [] && !($this->doubt[$part] ?? false)) {
+                try {
+                    $this->redis->use(fn (Redis $redis) => $redis->zRem("$part:workers", $this->owner));
+                } catch (RedisException) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /** @return array{string, int, string[], string} now, what follows, entries, order; as take-attempts.lua of refreshd has it */
+    private function ask(Redis $redis, string $part, int $most, int $known = 0): array|false
+    {
+        $keys = ["$part-input", "$part:taken:$this->owner", "$part:workers", "$part:orders"];
+        return Connection::script($redis, TAKE_DIGEST, TAKE, $keys, ['', $this->owner, $this->known ? '' : '1', $most, $known, $this->pool]);
+    }
+
+    private function forgotten(): bool
+    {
+        Connection::log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
+        [$this->owner, $this->known] = ["$this->pool~" . self::letters(), false];
+        [$this->entries, $this->doubt, $this->settled] = [array_fill_keys($this->parts, []), [], []];
+        return false;
+    }
+
+    public static function isStop(string $order): bool
+    {
+        return preg_match('/^stop\b/', $order) === 1;
+    }
+
+    private static function letters(): string
+    {
+        return implode(array_map(fn () => 'abcdefghijklmnopqrstuvwxyz234567'[random_int(0, 31)], range(1, 8)));
+    }
+}
+
+/**
  * Takes attempts, one at a time, and calls $refresh($attempt) for each. To return is success; Failure, Postpone or any other exception says
  * otherwise. grace is how many seconds the work in hand may go on after SIGTERM or SIGINT; then check() stops it, and it is handed back.
  * fenceEvery is how often, in seconds, check() compares it with Redis. Run as many processes as there shall be attempts at a time.
+ *
+ * A child process gives a heartbeat every second. If the worker dies, others get its attempt within seconds. With plain, or without pcntl, it pops
+ * entries and gives no heartbeats: the attempt of a dead one waits for its deadline.
  */
 class Worker
 {
+    /** Why nothing is told about an attempt: it would be stale. */
+    private const UNHEARD = ['fence_lost', 'requeued', 'deadline'];
     private Connection $redis;
     private string $queue, $name;
     private ?float $stoppedAt = null;
     private float $judgedAt = 0;
+    private ?Taken $taken = null;
+    /** How many parts in a row had nothing to take. */
+    private int $empty = 0;
 
     public function __construct(private $refresh, ?string $redis = null, ?string $queue = null, ?string $name = null,
-        public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0)
+        public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false)
     {
         $this->redis = new Connection($redis);
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
@@ -189,21 +397,68 @@ class Worker
         }
         $names = $this->redis->patiently(fn (Redis $redis) => Names::read($redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
-        $inputs = array_map(fn (string $part) => "$part-input", $names?->parts ?? []);
-        while (!$this->stopping()) {
-            $inputs[] = array_shift($inputs); // so that no part of the queue comes last for ever
-            try {
-                $taken = $this->redis->use(fn (Redis $redis) => $redis->blPop($inputs, 1));
-            } catch (RedisException $error) {
-                Connection::log('taking attempts', $error);
-                usleep(200_000);
-                continue;
+        $parts = $names?->parts ?? [];
+        $this->taken = $this->plain ? null : Taken::start($this->redis, $parts);
+        try {
+            while (!$this->stopping()) {
+                $parts[] = array_shift($parts); // so that no part of the queue comes last for ever
+                try {
+                    $attempt = $this->taken === null ? $this->pop($parts, $names) : $this->take($parts, $names);
+                } catch (RedisException $error) {
+                    $this->refused($error);
+                    continue;
+                }
+                if ($attempt !== null) {
+                    $this->work($attempt);
+                }
             }
-            $attempt = $taken ? $this->read($taken[1], $taken[0], $names) : null;
-            if ($attempt !== null) {
-                $this->work($attempt);
+        } finally {
+            $this->taken?->leave();
+        }
+    }
+
+    private function refused(RedisException $error): void
+    {
+        Connection::log('taking attempts', $error);
+        if ($this->taken?->isKnown() === false && preg_match('/^NOPERM/', $error->getMessage())) {
+            $this->taken = null;
+            Connection::log('working as with plain', new Exception('the attempt of a dead worker waits for its deadline'));
+        }
+        usleep(200_000);
+    }
+
+    private function pop(array $parts, Names $names): ?Attempt
+    {
+        $popped = $this->redis->use(fn (Redis $redis) => $redis->blPop(array_map(fn (string $part) => "$part-input", $parts), 1));
+        return $popped ? $this->read($popped[1], substr($popped[0], 0, -strlen('-input')), null, $names) : null;
+    }
+
+    /** Moves an entry of the first part into the worker's own list. If no part has any, it waits up to a second for the next one. */
+    private function take(array &$parts, Names $names): ?Attempt
+    {
+        [$entry, $order] = $this->taken->lives() ? $this->taken->take($parts[0]) : [null, ''];
+        if (Taken::isStop($order)) {
+            $this->stop();
+        }
+        if ($entry !== null) {
+            $this->empty = 0;
+            $place = $this->taken->place($parts[0], $entry);
+            $attempt = $this->read($entry, $parts[0], $place, $names);
+            if ($attempt === null) {
+                $this->taken->settle($place);
+            }
+            return $attempt;
+        }
+        if ($order !== '') {
+            usleep(1_000_000); // it gets nothing while it has one
+        } elseif (++$this->empty >= count($parts)) {
+            [$input, $seconds] = ["$parts[0]-input", (string) (1 / count($parts))];
+            $wait = fn (Redis $redis) => $redis->rawCommand('BLMOVE', $input, $input, 'LEFT', 'LEFT', $seconds);
+            if (is_string($this->redis->use($wait))) {
+                array_unshift($parts, array_pop($parts)); // an entry stands there: it is the next again
             }
         }
+        return null;
     }
 
     /** Takes no more attempts; run() returns when the one in hand is finished or handed back. */
@@ -220,11 +475,10 @@ class Worker
         return $this->stoppedAt !== null;
     }
 
-    private function read(string $raw, string $list, Names $names): ?Attempt
+    private function read(string $raw, string $part, ?array $place, Names $names): ?Attempt
     {
         try {
-            $entry = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
-            return new Attempt(is_array($entry) ? $entry : [], $list, $names, $this);
+            return new Attempt($raw, $part, $place, $names, $this);
         } catch (Throwable $error) { // whatever is wrong with it: without uids nobody can be told about it
             Connection::log('dropped an entry that cannot be read', $error);
             return null;
@@ -244,7 +498,10 @@ class Worker
         [$type, $fields] = $this->outcome($attempt);
         if ($type !== null) {
             $attempt->flushStatus();
-            $this->push($attempt, $type, $fields);
+            $told = $this->push($attempt, $type, $fields) !== null;
+        }
+        if ($attempt->place !== null && !($told ?? false) && !$this->late()) { // what could not be told at the end is requeued
+            $this->taken->settle($attempt->place);
         }
     }
 
@@ -265,7 +522,7 @@ class Worker
             [$type, $fields] = ['failure', ['reason' => $error->getMessage() ?: $error::class, 'error_type' => $error::class]];
         }
         return match (true) {
-            $attempt->why === 'fence_lost', $attempt->why === 'deadline' => [null, []],
+            in_array($attempt->why, self::UNHEARD, true) => [null, []],
             $attempt->why === 'shutdown' && $type !== 'success' => ['interrupted', []], // failed or only stopped: nobody can tell
             default => [$type, $fields],
         };
@@ -282,6 +539,9 @@ class Worker
         }
         $this->judgedAt = microtime(true);
         try {
+            if ($attempt->place !== null && (!$this->taken->lives() || !$this->taken->has($attempt->place))) {
+                return 'requeued';
+            }
             [$current, $deadline, $begun] = $this->redis->use(fn (Redis $redis) => array_map(
                 fn (string $field) => $redis->hGet($attempt->modelKey, $field), ['attempt_uid', 'deadline_at', 'processing_at']));
         } catch (RedisException $error) {
@@ -310,18 +570,21 @@ class Worker
     }
 
     /**
-     * Pushes a message, and returns what $ask is answered then. After an error it is pushed again, which is safe: the second one is a duplicate.
+     * Pushes a message, and returns what $ask is answered then; without $ask it ends the attempt. After an error it is pushed again, which is safe: the second one is a duplicate.
      * Null: Redis will never take it, the attempt no longer counts, or the worker should have ended long ago.
      */
     private function push(Attempt $attempt, string $type, array $fields, ?callable $ask = null): mixed
     {
         $message = self::message($attempt, $type, $fields);
         return $this->redis->patiently(function (Redis $redis) use ($attempt, $message, $ask) {
+            if ($ask === null && $attempt->place !== null) {
+                return $this->taken->answer($redis, $attempt->place, $attempt->replyTo, $message);
+            }
             $pushed = $redis->rPush($attempt->replyTo, $message);
             return $ask === null ? $pushed : $ask($redis);
         }, function (RedisException $error) use ($attempt, $type): bool {
             $never = preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage()) === 1;
-            $over = $never || $this->late() || in_array($this->judge($attempt), ['fence_lost', 'deadline'], true) || $attempt->isLate();
+            $over = $never || $this->late() || in_array($this->judge($attempt), self::UNHEARD, true) || $attempt->isLate();
             if ($over) {
                 Connection::log("attempt $attempt->attemptUid of $attempt->uid: $type may not have reached redis", $error);
             }
@@ -472,6 +735,23 @@ class Connection
             $this->redis = null;
             throw $error;
         }
+    }
+
+    /** Runs a script by its digest, which the daemons of refreshd have loaded, or else by its text. */
+    public static function script(Redis $redis, string $digest, string $text, array $keys, array $args): mixed
+    {
+        $answer = $redis->evalSha($digest, [...$keys, ...$args], count($keys));
+        if (str_starts_with((string) $redis->getLastError(), 'NOSCRIPT')) {
+            $redis->clearLastError();
+            $answer = $redis->eval($text, [...$keys, ...$args], count($keys));
+        }
+        return $answer;
+    }
+
+    /** One to the same Redis. */
+    public function another(): self
+    {
+        return new self($this->url);
     }
 
     /** Calls until Redis answers, or until enough is true of its error; then the answer is null. */
