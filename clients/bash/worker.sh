@@ -10,6 +10,10 @@
 # REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. PROGRAM does not get it, and no list of
 # processes shows the password.
 #
+# The attempt stands in a list of the worker in Redis, which it tells once a second that it lives. If it dies, others get the attempt within seconds; but
+# a program whose worker was ended by SIGKILL works on beside them, to its end, which nobody hears. With REFRESHD_PLAIN=1 the worker pops entries and gives
+# no heartbeats: the attempt of a dead one waits for its deadline.
+#
 # It asks Redis once a second, and knows neither queues of several parts nor names of their own: for those take one of the other clients, or
 # `refreshd worker --exec PROGRAM`, which needs neither jq nor this script.
 set -uo pipefail
@@ -18,6 +22,7 @@ set -m # each program leads a process group of its own
 queue=${REFRESHD_QUEUE:-bigtables}
 url=${REDIS_URL:-redis://127.0.0.1:6379}
 password=${REDISCLI_AUTH:-}
+plain=${REFRESHD_PLAIN:+yes}
 unset REDIS_URL REDISCLI_AUTH
 if ! [[ $url =~ ^redis(s?)://((([^:]*):)?(.*)@)?(\[[^]]*\]|[^]:/?@[]*)(:([0-9]+))?(/([0-9]*))?(\?.*)?$ ]]; then
   echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://' >&2
@@ -46,6 +51,80 @@ redis() (
   exit "$code"
 )
 
+# lua SCRIPT INPUT ARGUMENT... runs a script of refreshd: by its digest, which the daemons have loaded, or else by its text. INPUT is put where an argument
+# is @, so that no list of processes shows it. It sets reply; if it is false, to the error.
+lua() {
+  local digest=$1_digest text=$1_script input=$2 failed
+  shift 2
+  ask() (
+    trap '' TERM INT
+    printf %s "$input" | redis -X @ "$@" 2>&1
+    failed=$?
+    printf . # else the shell cuts off empty lines
+    exit "$failed"
+  )
+  reply=$(ask EVALSHA "${!digest}" "$@") || { [[ $reply == NOSCRIPT* ]] && reply=$(ask EVAL "${!text}" "$@"); }
+  failed=$?
+  reply=${reply%.}
+  return "$failed"
+}
+
+# rename gives the worker a name that Redis does not know. What stands in the list of its old one is requeued.
+pool= held='' # held: the entry in hand stands in the list
+rename() {
+  local letters='' alphabet=abcdefghijklmnopqrstuvwxyz234567
+  while ((${#letters} < 8)); do letters+=${alphabet:${SRANDOM:-$RANDOM}%32:1}; done
+  if [ -n "$pool" ]; then
+    owner=$pool~$letters
+  else
+    TZ=UTC printf -v pool '%.60s:%d-%(%Y%m%dT%H%M%SZ)T-%s' "$(hostname | tr -c 'A-Za-z0-9._\n-' -)" $$ -1 "$letters"
+    owner=$pool
+  fi
+  new=1 held=''
+}
+rename
+
+# take MOST moves an entry to the worker's list; with 0 it is a heartbeat. It sets code, found (the entry, if there is one) and order (which an operator
+# gave); code 0: the worker was silent for too long and was forgotten. False: Redis has answered an error.
+take() {
+  lua take '' 4 "$queue-input" "$queue:taken:$owner" "$queue:workers" "$queue:orders" @ "$owner" "$new" "$1" 0 "$pool" || return 1
+  reply=${reply#*$'\n'}
+  code=${reply%%$'\n'*} reply=${reply#*$'\n'}
+  reply=${reply%$'\n'}
+  order=${reply##*$'\n'} found=${reply%$'\n'*} new=''
+  if [[ $order == stop* ]]; then stopping=${stopping:-$SECONDS}; fi
+  if [ "$code" = 0 ]; then
+    echo "forgotten as $owner: the worker was silent for too long, and its attempt was requeued" >&2
+    rename
+  fi
+}
+
+# move takes the next entry, or waits up to a second for one. False: there is none yet.
+move() {
+  if ! take 1; then
+    printf '%s\n' "$reply" >&2
+    if [[ $new == 1 && $reply == NOPERM* ]]; then
+      plain=yes
+      echo 'working as with REFRESHD_PLAIN: the attempt of a dead worker waits for its deadline' >&2
+    fi
+    sleep 1
+  elif [ "$code" = 2 ] || [ -n "$found" ]; then # 2: all that stands in the list, as a reply was lost
+    entry=$found held=yes
+    return
+  elif [ -n "$order" ]; then
+    sleep 1 # it gets nothing while it has one
+  elif [ "$code" != 0 ]; then
+    redis BLMOVE "$queue-input" "$queue-input" LEFT LEFT 1 >/dev/null || sleep 1
+  fi
+  return 1
+}
+
+# answer MESSAGE ends the attempt in hand, and removes its entry in the same step; neither, if it was requeued. It prints the error, if there is one.
+answer() { lua answer "$entry" 2 "$queue-output" "$queue:taken:$owner" 1 @ "$1" || { printf %s "$reply" && return 1; }; }
+
+# drop removes an entry about which there is nothing to tell. Bash may have changed one that is no text.
+drop() { { answer '' >&2 && [[ $reply == 1* ]]; } || redis DEL "$queue:taken:$owner" >/dev/null || rename; }
+
 stopping= # since when, by SECONDS
 trap 'stopping=${stopping:-$SECONDS}' TERM INT
 
@@ -58,9 +137,10 @@ push() { redis -x RPUSH "$queue-output" 2>&1 >/dev/null <<<"$1"; }
 # say TYPE [--arg FIELD VALUE...] pushes a message, and after an error again until the attempt no longer counts. False: it may not have reached
 # Redis.
 say() {
-  local text error wait=100 pause
+  local text error wait=100 pause send=push
   text=$(message --arg type "$@")
-  until error=$(push "$text"); do
+  if [ -n "$held" ] && [ "$1" != started ]; then send=answer; fi
+  until error=$("$send" "$text"); do
     if [[ $error =~ ^(NOPERM|WRONGTYPE) ]] || { [ -n "$stopping" ] && ((SECONDS > stopping + 10)); } || over || { passed && ((SECONDS > taken + 60)); }; then
       echo "attempt $fence of $uid: $1 may not have reached redis: $error" >&2
       return 1
@@ -69,6 +149,7 @@ say() {
     sleep "$((pause / 1000)).$(printf %03d $((pause % 1000)))"
     wait=$((wait < 2500 ? 2 * wait : 5000))
   done
+  if [ "$send" = answer ]; then held=''; fi
 }
 
 # passed: has the deadline passed, as Redis has told it last?
@@ -80,7 +161,8 @@ passed() {
 
 # over: does the attempt in hand no longer count? While Redis does not answer it does. A deadline that passes before `started` is applied moves.
 over() {
-  local found
+  local found code order
+  if [ -n "$held" ] && take 0 && [ "$code" = 0 ]; then return 0; fi
   if found=$(redis HGET "$queue:model:$uid" attempt_uid) && [ "$found" != "$fence" ]; then return 0; fi
   if found=$(redis HGET "$queue:model:$uid" deadline_at); then deadline=$found; fi
   passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
@@ -97,7 +179,7 @@ tell() {
 
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
-  local dir program reader code lost='' told='' ticks=0 signal=TERM
+  local dir program reader code lost='' told='' asked=$SECONDS signal=TERM
   dir=$(calm mktemp -d) || dir=$(calm mktemp -d) # a signal may end a program before it is calm
   calm mkfifo "$dir/out" || [ -p "$dir/out" ] || calm mkfifo "$dir/out"
   while IFS= read -r line; do printf %s "${line:0:2000}" >"$dir/status"; done <"$dir/out" &
@@ -107,7 +189,8 @@ work() {
   while kill -0 "$program" 2>/dev/null; do
     sleep 0.1 &
     wait $! # ends early by a signal
-    if ((++ticks % 10 == 0)) && [ -z "$lost" ]; then
+    if ((SECONDS > asked)) && [ -z "$lost" ]; then
+      asked=$SECONDS
       tell
       if over; then lost=over; fi
     fi
@@ -226,14 +309,17 @@ LUA
 # <<< scripts
 
 while [ -z "$stopping" ]; do
-  if ! entry=$(redis BLPOP "$queue-input" 1 | calm tail -n +2); then
+  if [ -z "$plain" ]; then
+    move || continue
+  elif ! entry=$(redis BLPOP "$queue-input" 1 | calm tail -n +2); then
     sleep 1
     continue
   fi
-  if ! read -r uid fence deadline < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != "")) \(.deadline_at // "")"' <<<"$entry" 2>/dev/null); then
-    continue # nothing came, or what nobody can be told about
+  # Else nothing came, or what nobody can be told about.
+  if read -r uid fence deadline < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != "")) \(.deadline_at // "")"' <<<"$entry" 2>/dev/null); then
+    taken=$SECONDS begun='' ending=0
+    if ! over && say started --arg worker "$(hostname)"; then work "$@"; fi # over: superseded while it stood in line
   fi
-  taken=$SECONDS begun='' ending=0
-  if over; then continue; fi # superseded while it stood in line
-  if say started --arg worker "$(hostname)"; then work "$@"; fi
+  if [ -n "$held" ] && [ -z "$stopping" ]; then drop; fi # what could not be told at the end is requeued
 done
+if [ -z "$plain$held" ]; then redis ZREM "$queue:workers" "$owner" >/dev/null; fi
