@@ -10,7 +10,7 @@
 # REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. PROGRAM does not get it, and no list of
 # processes shows the password.
 #
-# The attempt stands in a list of the worker in Redis, which it tells once a second that it lives. If it dies, others get the attempt within seconds; but
+# The attempt stands in a list of the worker in Redis, and a child process gives a heartbeat a second. If it dies, others get the attempt within seconds; but
 # a program whose worker was ended by SIGKILL works on beside them, to its end, which nobody hears. With REFRESHD_PLAIN=1 the worker pops entries and gives
 # no heartbeats: the attempt of a dead one waits for its deadline.
 #
@@ -85,7 +85,7 @@ rename() {
 rename
 
 # take MOST moves an entry to the worker's list; with 0 it is a heartbeat. It sets code, found (the entry, if there is one) and order (which an operator
-# gave); code 0: the worker was silent for too long and was forgotten. False: Redis has answered an error.
+# gave). False: Redis has answered an error.
 take() {
   lua take '' 4 "$queue-input" "$queue:taken:$owner" "$queue:workers" "$queue:orders" @ "$owner" "$new" "$1" 0 "$pool" || return 1
   reply=${reply#*$'\n'}
@@ -93,11 +93,27 @@ take() {
   reply=${reply%$'\n'}
   order=${reply##*$'\n'} found=${reply%$'\n'*} new=''
   if [[ $order == stop* ]]; then stopping=${stopping:-$SECONDS}; fi
-  if [ "$code" = 0 ]; then
-    echo "forgotten as $owner: the worker was silent for too long, and its attempt was requeued" >&2
-    rename
-  fi
 }
+
+# forgotten: was the worker silent for too long? Then others have its attempt.
+forgotten() {
+  if [ "$code" != 0 ]; then return 1; fi
+  echo "forgotten as $owner: the worker was silent for too long, and its attempt was requeued" >&2
+  rename
+}
+
+# beat gives a heartbeat a second until the worker has ended or was forgotten: whoever finds it gone asks Redis. It is in the process group of the worker,
+# which is stopped and killed as one; on Linux it is silent, too, while the worker alone is stopped.
+beat() {
+  trap '' TERM INT
+  while sleep 1 && kill -0 $$; do
+    if [[ $(cat /proc/$$/stat) == *') T '* ]]; then continue; fi
+    if take 0 && [ "$code" = 0 ]; then return; fi
+  done
+}
+
+beats() { [ -n "$beater" ] && kill -0 "$beater" 2>/dev/null; }
+beater=
 
 # move takes the next entry, or waits up to a second for one. False: there is none yet.
 move() {
@@ -108,12 +124,21 @@ move() {
       echo 'working as with REFRESHD_PLAIN: the attempt of a dead worker waits for its deadline' >&2
     fi
     sleep 1
-  elif [ "$code" = 2 ] || [ -n "$found" ]; then # 2: all that stands in the list, as a reply was lost
+    return 1
+  fi
+  if forgotten; then return 1; fi
+  if ! beats; then
+    set +m
+    beat <&- >/dev/null 2>&1 &
+    beater=$!
+    set -m
+  fi
+  if [ "$code" = 2 ] || [ -n "$found" ]; then # 2: all that stands in the list, as a reply was lost
     entry=$found held=yes
     return
   elif [ -n "$order" ]; then
     sleep 1 # it gets nothing while it has one
-  elif [ "$code" != 0 ]; then
+  else
     redis BLMOVE "$queue-input" "$queue-input" LEFT LEFT 1 >/dev/null || sleep 1
   fi
   return 1
@@ -123,7 +148,10 @@ move() {
 answer() { lua answer "$entry" 2 "$queue-output" "$queue:taken:$owner" 1 @ "$1" || { printf %s "$reply" && return 1; }; }
 
 # drop removes an entry about which there is nothing to tell. Bash may have changed one that is no text.
-drop() { { answer '' >&2 && [[ $reply == 1* ]]; } || redis DEL "$queue:taken:$owner" >/dev/null || rename; }
+drop() {
+  { answer '' >&2 && [[ $reply == 1* ]]; } || redis DEL "$queue:taken:$owner" >/dev/null || rename
+  held=''
+}
 
 stopping= # since when, by SECONDS
 trap 'stopping=${stopping:-$SECONDS}' TERM INT
@@ -162,7 +190,7 @@ passed() {
 # over: does the attempt in hand no longer count? While Redis does not answer it does. A deadline that passes before `started` is applied moves.
 over() {
   local found code order
-  if [ -n "$held" ] && take 0 && [ "$code" = 0 ]; then return 0; fi
+  if [ -n "$held" ] && ! beats && take 0 && forgotten; then return 0; fi
   if found=$(redis HGET "$queue:model:$uid" attempt_uid) && [ "$found" != "$fence" ]; then return 0; fi
   if found=$(redis HGET "$queue:model:$uid" deadline_at); then deadline=$found; fi
   passed && begun=${begun:-$(redis HGET "$queue:model:$uid" processing_at)} && [ -n "$begun" ]
@@ -320,6 +348,8 @@ while [ -z "$stopping" ]; do
     taken=$SECONDS begun='' ending=0
     if ! over && say started --arg worker "$(hostname)"; then work "$@"; fi # over: superseded while it stood in line
   fi
-  if [ -n "$held" ] && [ -z "$stopping" ]; then drop; fi # what could not be told at the end is requeued
+  # What could not be told at the end is requeued.
+  if [ -n "$held" ] && { [ -z "$stopping" ] || { over && [ -n "$held" ]; }; }; then drop; fi
 done
+if [ -n "$beater" ]; then kill -KILL "$beater" 2>/dev/null; fi
 if [ -z "$plain$held" ]; then redis ZREM "$queue:workers" "$owner" >/dev/null; fi
