@@ -58,7 +58,7 @@ lua() {
   shift 2
   ask() (
     trap '' TERM INT
-    printf %s "$input" | redis -X @ "$@" 2>&1
+    if [ -n "$input" ]; then printf %s "$input" | redis -X @ "$@" 2>&1; else redis "$@" 2>&1; fi
     failed=$?
     printf . # else the shell cuts off empty lines
     exit "$failed"
@@ -87,7 +87,7 @@ rename
 # take MOST moves an entry to the worker's list; with 0 it is a heartbeat. It sets code, found (the entry, if there is one) and order (which an operator
 # gave). False: Redis has answered an error.
 take() {
-  lua take '' 4 "$queue-input" "$queue:taken:$owner" "$queue:workers" "$queue:orders" @ "$owner" "$new" "$1" 0 "$pool" || return 1
+  lua take '' 4 "$queue-input" "$queue:taken:$owner" "$queue:workers" "$queue:orders" '' "$owner" "$new" "$1" 0 "$pool" || return 1
   reply=${reply#*$'\n'}
   code=${reply%%$'\n'*} reply=${reply#*$'\n'}
   reply=${reply%$'\n'}
@@ -131,6 +131,7 @@ move() {
     set +m
     beat <&- >/dev/null 2>&1 &
     beater=$!
+    disown
     set -m
   fi
   if [ "$code" = 2 ] || [ -n "$found" ]; then # 2: all that stands in the list, as a reply was lost
@@ -147,9 +148,9 @@ move() {
 # answer MESSAGE ends the attempt in hand, and removes its entry in the same step; neither, if it was requeued. It prints the error, if there is one.
 answer() { lua answer "$entry" 2 "$queue-output" "$queue:taken:$owner" 1 @ "$1" || { printf %s "$reply" && return 1; }; }
 
-# drop removes an entry about which there is nothing to tell. Bash may have changed one that is no text.
+# drop removes an entry about which there is nothing to tell; no other stands there. Bash cannot name one that is no text.
 drop() {
-  { answer '' >&2 && [[ $reply == 1* ]]; } || redis DEL "$queue:taken:$owner" >/dev/null || rename
+  redis DEL "$queue:taken:$owner" >/dev/null || { answer '' >&2 && [[ $reply == 1* ]]; } || rename
   held=''
 }
 
