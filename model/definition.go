@@ -181,7 +181,7 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	} else {
 		decision.MustBeQueued = again || replaced
 		if asked { // if no worker takes it, the next one is what was asked for
-			next.Trigger, next.PlannedFor = TriggerHand, time.Time{}
+			next.Trigger, next.PlannedFor = TriggerChange, time.Time{}
 		}
 	}
 	m.expectTimeout(next)
@@ -195,7 +195,7 @@ func (m *Model) define(d Definition, policy policy.Policy, now time.Time, compil
 	saved.UID, saved.Payload, saved.PolicyName, saved.Policy = d.UID, d.Payload, d.PolicyName, policy
 	saved.Rule, saved.Timezone, saved.Labels, saved.Fault = d.Rule, d.Timezone, d.Labels, ""
 	if d.Payload != m.Payload {
-		if err := m.Wire.refuseReserved(d.Payload); err != nil {
+		if err := m.Wire.refuseReserved(d.Payload, fenceNames...); err != nil {
 			return nil, err
 		}
 	}

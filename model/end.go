@@ -25,6 +25,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
 	next.LastSuccessAt, next.FingerprintID = now, ""
+	next.Fence = max(next.Fence, now.UnixMilli()) // then last_success_at tells it, and the hash needs no field for it
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	m.continueAttempt(next, now)
 	decision.end(m, now, policy.Failure{}, changed)

@@ -25,6 +25,9 @@ type Entry struct {
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
 	DeadlineAt time.Time // zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
+	DueAt      time.Time // the time that the attempt is for; zero: not told, like For and Fence
+	For        Purpose
+	Fence      int64 // grows with each attempt of the model
 	// Traceparent is the part of a trace that the attempt belongs to; empty: it is not traced, or what stands there is none.
 	Traceparent string
 
@@ -50,6 +53,7 @@ func (w Wire) ParseEntry(raw string) (Entry, error) {
 		e.readTime("deadline_at", &e.DeadlineAt),
 		e.readTime("planned_at", &e.PlannedAt),
 	)
+	e.readFence()
 	if e.read(traceparentName, &e.Traceparent) != nil || validateTraceparent(e.Traceparent) != nil {
 		e.Traceparent = ""
 	}
@@ -80,7 +84,11 @@ func (e *Entry) Payload() json.RawMessage {
 	payload := maps.Clone(e.fields)
 	flat := e.wire
 	flat.Nested = false
-	for _, name := range flat.reserved() {
+	names := flat.reserved()
+	if e.Fence != 0 {
+		names = append(names, fenceNames...)
+	}
+	for _, name := range names {
 		delete(payload, name)
 	}
 	text, _ := plainJSON(payload) // what was decoded can be encoded
@@ -120,6 +128,42 @@ func (e *Entry) readTime(name string, at *time.Time) error {
 	return nil
 }
 
+// readFence reads what stands together or not at all. Otherwise it is of the payload, which may have had such a name before these were reserved.
+func (e *Entry) readFence() {
+	var fence int64
+	var purpose Purpose
+	var dueAt time.Time
+	err := errors.Join(json.Unmarshal(e.fields["fence"], &fence), json.Unmarshal(e.fields["for"], &purpose), json.Unmarshal(e.fields["due_at"], &dueAt))
+	if err == nil && fence > 0 && purpose != "" {
+		e.Fence, e.For, e.DueAt = fence, purpose, dueAt.UTC()
+	}
+}
+
+// Purpose is what an attempt is for, as its worker is told.
+type Purpose string
+
+// The purposes.
+const (
+	ForPlanned Purpose = "planned" // a planned refresh
+	ForRetry   Purpose = "retry"   // a retry after a failure
+	ForRun     Purpose = "run"     // somebody runs the model, alone or with others
+	ForChange  Purpose = "change"  // somebody has saved the model
+)
+
+func (m *Model) purpose(s *State) Purpose {
+	oneShot := m.Rule == "" && s.EntryPlannedAt.IsZero() // not m.OneShot: the rule of a policy may change while the entry stands in the list
+	switch {
+	case s.Trigger == TriggerHand, s.Trigger == TriggerRun:
+		return ForRun
+	case s.Trigger == TriggerRetry, s.Trigger == TriggerDeferred && s.AttemptNo > 1:
+		return ForRetry
+	case s.Trigger == TriggerChange, oneShot:
+		return ForChange
+	default:
+		return ForPlanned
+	}
+}
+
 // Entry renders the entry of the input list for the running attempt: the two uids, the payload beside them as the queue wants it, and
 // fields that a worker may ignore. It follows from the state and the queue alone, byte for byte, because an entry is taken back by its value.
 // Empty: no attempt is running.
@@ -140,6 +184,9 @@ func (m *Model) entry(s *State) string {
 	text = append(text, `,"attempt_no":`+strconv.Itoa(s.AttemptNo)+`,"deadline_at":"`+FormatTime(s.EntryDeadlineAt)...)
 	if !s.EntryPlannedAt.IsZero() {
 		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
+	}
+	if !s.EntryDueAt.IsZero() && (m.Wire.Nested || !namesFence(m.Payload)) {
+		text = append(text, `","fence":`+strconv.FormatInt(s.Fence, 10)+`,"due_at":"`+FormatTime(s.EntryDueAt)+`","for":"`+string(m.purpose(s))...)
 	}
 	if m.ReplyTo != "" {
 		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes

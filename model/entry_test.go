@@ -21,9 +21,9 @@ func started(t *testing.T, definition string) string {
 func TestAnAttemptIsHandedOutWithAllThatAWorkerNeeds(t *testing.T) {
 	for definition, want := range map[string]string{
 		daily + `,"payload":{"input_url":"https://example.com/a?b=<1>&c=\"ü\""}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1",` +
-			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
-		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z"}`,
-		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z"}`,
+			`"input_url":"https://example.com/a?b=<1>&c=\"ü\"","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z","fence":1767592800000,"due_at":"2026-01-05T06:00:00.000Z","for":"planned"}`,
+		daily:                                 `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","attempt_no":1,"deadline_at":"2026-01-05T07:00:00.000Z","planned_at":"2026-01-05T16:00:00.000Z","fence":1767592800000,"due_at":"2026-01-05T06:00:00.000Z","for":"planned"}`,
+		banner + `,"payload":{"a":{},"b":[]}`: `{"big_table_uid":"tbl_1","refresh_attempt_uid":"a1","a":{},"b":[],"attempt_no":1,"deadline_at":"2026-01-05T06:01:00.000Z","fence":1767592800000,"due_at":"2026-01-05T00:00:00.000Z","for":"change"}`,
 	} {
 		got := started(t, definition)
 		failIf(t, got != want || !json.Valid([]byte(got)), "\n got %s\nwant %s", got, want)
@@ -126,7 +126,7 @@ func startedOn(wire Wire, payload string) string {
 }
 
 func TestAnEntryCallsThingsAsItsQueueDoes(t *testing.T) {
-	const end = `"attempt_no":1,"deadline_at":"2026-01-05T00:10:00.000Z"}`
+	const end = `"attempt_no":1,"deadline_at":"2026-01-05T00:10:00.000Z","fence":1767571200000,"due_at":"2026-01-05T00:00:00.000Z","for":"change"}`
 	for _, test := range []struct {
 		wire          Wire
 		payload, want string
@@ -201,7 +201,7 @@ func TestANameThatMeansSomethingElseIsRefused(t *testing.T) {
 }
 
 func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
-	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to, traceparent"
+	const old = "big_table_uid, refresh_attempt_uid, request_attempt_uid, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for"
 	flat := Wire{ModelName: "banner_uid", AttemptName: "try"}
 	for _, test := range []struct {
 		wire                 Wire
@@ -210,7 +210,7 @@ func TestAPayloadMayNotUseTheNamesThatItsQueuePutsBesideIt(t *testing.T) {
 		{Wire{}, `{"deadline_at":1}`, "payload.deadline_at", old},
 		{Wire{}, `{"Refresh_Attempt_UID":1}`, "payload.Refresh_Attempt_UID", old},
 		{Wire{}, `{"v":1,"uid":1,"payload":1,"banner_uid":1}`, "-", ""},
-		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent"},
+		{flat, `{"Banner_uid":1}`, "payload.Banner_uid", "banner_uid, try, attempt_no, deadline_at, planned_at, reply_to, traceparent, fence, due_at, for"},
 		{flat, `{"big_table_uid":1,"refresh_attempt_uid":1}`, "-", ""},
 		{banners, `{"banner_uid":1,"try":1,"deadline_at":1,"payload":{}}`, "-", ""},
 	} {
@@ -236,5 +236,131 @@ func TestAnEntryOfTheInputListIsKnownByItsUID(t *testing.T) {
 	} {
 		got, _ := (Wire{}).ParseEntry(raw)
 		failIf(t, got.AttemptUID != want, "%s: %q, want %q", raw, got.AttemptUID, want)
+	}
+}
+
+func TestAFenceOnlyGrowsWhateverTheClockDoes(t *testing.T) {
+	m := Model{UID: "m1", Policy: policy.Default(), State: State{RefreshAt: monday}}
+	last := int64(0)
+	for i, now := range []time.Time{monday, monday, monday.Add(-time.Hour), monday.Add(time.Millisecond), monday.Add(-365 * 24 * time.Hour), monday.Add(time.Minute)} {
+		start := m.Start(now, "a1")
+		want := max(last+1, now.UnixMilli())
+		failIf(t, start.Next.Fence != want, "start %d at %v: fence %d, want %d", i, now, start.Next.Fence, want)
+		m.State, last = start.Next, want
+		switch i % 3 {
+		case 0:
+			m.State = m.Fail(policy.Failure{Reason: "503"}, now).Next
+		case 1:
+			run, _ := m.Run(true, now)
+			m.State = run.Next
+		default:
+			m.State = m.Succeed(now, nil).Next
+		}
+		failIf(t, m.Fence < last || m.Running(), "the end of start %d leaves fence %d after %d", i, m.Fence, last)
+		m.RefreshAt = now
+	}
+}
+
+func TestAnAttemptKeepsItsFenceAsLongAsItRuns(t *testing.T) {
+	s := tell(t, daily+`,"payload":{"a":1}`, `06:00 start | 06:01 put "payload":{"a":2}`)
+	first, err := Wire{}.ParseEntry(started(t, daily+`,"payload":{"a":1}`))
+	must(t, err)
+	replaced, err := Wire{}.ParseEntry(s.decision.Message)
+	must(t, err)
+	failIf(t, replaced.Fence != first.Fence || !replaced.DueAt.Equal(first.DueAt) || string(replaced.Payload()) != `{"a":2}`,
+		"the entry in its place is %s", s.decision.Message)
+	began, _ := s.m.Begin(monday.Add(7*time.Hour), "w1")
+	failIf(t, began.Next.Fence != first.Fence, "once begun its fence is %d", began.Next.Fence)
+}
+
+func TestAnAttemptIsToldWhatItIsFor(t *testing.T) {
+	hourly := `"rrule":"FREQ=HOURLY"`
+	due := monday.Add(6 * time.Hour)
+	for name, test := range map[string]struct {
+		rule  string
+		state State
+		want  Purpose
+	}{
+		"planned":                       {hourly, State{}, ForPlanned},
+		"a retry":                       {hourly, State{Trigger: TriggerRetry, AttemptNo: 1}, ForRetry},
+		"the end of a give-up window":   {hourly, State{Trigger: TriggerGiveUp, AttemptNo: 1}, ForRetry},
+		"a run":                         {hourly, State{Trigger: TriggerRun}, ForRun},
+		"a bulk":                        {hourly, State{Trigger: TriggerHand, AttemptNo: 2}, ForRun},
+		"a save":                        {hourly, State{Trigger: TriggerChange}, ForChange},
+		"the save of a one-shot":        {"", State{}, ForChange},
+		"a retry of a one-shot":         {"", State{Trigger: TriggerRetry, AttemptNo: 1}, ForRetry},
+		"a postponed planned refresh":   {hourly, State{Trigger: TriggerDeferred}, ForPlanned},
+		"a postponed retry":             {hourly, State{Trigger: TriggerDeferred, AttemptNo: 1}, ForRetry},
+		"a postponed save of one":       {"", State{Trigger: TriggerDeferred}, ForChange},
+		"a planned refresh for a retry": {hourly, State{AttemptNo: 3}, ForPlanned},
+	} {
+		m := begin(t, hourly).m
+		if m.Rule = test.rule; test.rule == "" {
+			m.Schedule = nil
+		}
+		m.State = test.state
+		m.RefreshAt = due
+		entry, err := Wire{}.ParseEntry(m.Start(due.Add(time.Minute), "a1").Message)
+		failIf(t, err != nil || entry.For != test.want || !entry.DueAt.Equal(due), "%s: %+v, %v; want %s", name, entry, err, test.want)
+	}
+}
+
+func TestAnAttemptOfAnOlderReleaseIsTakenBackByTheEntryThatItWasGiven(t *testing.T) {
+	m := Model{UID: "m1", Payload: `{"n":1}`, Policy: policy.Default(), State: State{RefreshAt: monday}}
+	start := m.Start(monday, "a1").Next
+	start.EntryDueAt = time.Time{} // that release wrote neither
+	m.State = start
+	want := `{"big_table_uid":"m1","refresh_attempt_uid":"a1","n":1,"attempt_no":1,"deadline_at":"2026-01-05T00:10:00.000Z"}`
+	failIf(t, m.Entry() != want, "it is looked for as %s", m.Entry())
+	next := m.Fail(policy.Failure{}, monday).Next
+	m.State = next
+	failIf(t, m.Start(monday, "a2").Next.Fence <= start.StartedAt.UnixMilli(), "the next one has fence %d", m.Start(monday, "a2").Next.Fence)
+}
+
+func TestAnOldPayloadKeepsAFieldWithANameOfTheFence(t *testing.T) {
+	for payload, own := range map[string]bool{
+		`{"for":"adults"}`: true, `{"due_at":"2026-01-06T00:00:00Z","x":1}`: true, `{"fence":7}`: true, `{"For":1}`: true, `{"fence":1,"for":2}`: true,
+		`{"x":{"for":1}}`: false, `{"x":"\"for\":"}`: false, `{"x":"for"}`: false, `{}`: false,
+	} {
+		m := Model{UID: "m1", Payload: payload, Policy: policy.Default(), State: State{RefreshAt: monday}}
+		text := m.Start(monday, "a1").Message
+		entry, err := Wire{}.ParseEntry(text)
+		must(t, err)
+		failIf(t, string(entry.Payload()) != payload || (entry.Fence == 0) != own || (entry.For == "") != own, "%s: %s is read as %+v with %s", payload, text, entry, entry.Payload())
+		names := map[string]int{}
+		decoder := json.NewDecoder(strings.NewReader(text))
+		for _, _ = decoder.Token(); decoder.More(); {
+			name, _ := decoder.Token()
+			names[strings.ToLower(fmt.Sprint(name))]++
+			must(t, decoder.Decode(new(json.RawMessage)))
+		}
+		for _, name := range fenceNames {
+			failIf(t, names[name] > 1, "%s: %s stands there %d times", text, name, names[name])
+		}
+		m.Wire.Nested = true
+		entry, err = m.Wire.ParseEntry(m.Start(monday, "a1").Message)
+		failIf(t, err != nil || string(entry.Payload()) != payload || entry.Fence == 0, "nested: %+v with %s, %v", entry, entry.Payload(), err)
+	}
+}
+
+func TestANewPayloadMayNotHaveANameOfTheFenceAndAnImportedOneMay(t *testing.T) {
+	m := Model{UID: "b"}
+	d, err := ParseDefinition(map[string]any{"uid": "b", "payload": map[string]any{"for": "adults"}})
+	must(t, err)
+	_, _, err = m.Put(d, policy.Default(), false, monday)
+	failIf(t, refusedField(err) != "payload.for", "a new payload: %v", err)
+	m.Payload = d.Payload
+	d.Labels = map[string]string{"tenant": "t1"}
+	_, outcome, err := m.Put(d, policy.Default(), true, monday)
+	failIf(t, err != nil || outcome != Applied, "the payload stays: %v, %v", outcome, err)
+	_, outcome, err = (&Model{UID: "b"}).Import(Moved{Definition: d}, policy.Default(), false, nil, monday)
+	failIf(t, err != nil || outcome != Applied, "an import: %v, %v", outcome, err)
+}
+
+func TestAnImportNeverLowersTheFence(t *testing.T) {
+	m := Model{UID: "b", Policy: policy.Default(), State: State{Fence: 2_000_000_000_000}}
+	for _, arrived := range []int64{0, 1_000, 3_000_000_000_000} {
+		decision, _, err := m.Import(Moved{Definition: Definition{UID: "b", Payload: "{}"}, State: State{Fence: arrived, RefreshAt: monday}}, policy.Default(), true, nil, monday)
+		failIf(t, err != nil || decision.Next.Fence != max(arrived, m.Fence), "%d over %d becomes %d (%v)", arrived, m.Fence, decision.Next.Fence, err)
 	}
 }

@@ -86,6 +86,7 @@ func (m *Model) Start(now time.Time, attemptUID string) Decision {
 	}
 	next.EntryDeadlineAt = next.DeadlineAt
 	next.EntryPlannedAt, _ = m.planned(now)
+	next.EntryDueAt, next.Fence = cmp.Or(m.RefreshAt, now), max(m.Fence+1, now.UnixMilli())
 	next.UserFriendlyStatus, next.Progress = "", 0
 	next.SilentAfter, next.HeardAt = 0, time.Time{} // an older daemon has left them
 	m.expectTimeout(&next)

@@ -41,6 +41,10 @@ type State struct {
 	// EntryDeadlineAt and EntryPlannedAt are what the entry of the running attempt tells its worker: the deadline as it was at the start,
 	// and the next planned refresh, zero if there is none.
 	EntryDeadlineAt, EntryPlannedAt time.Time
+	// EntryDueAt is the time that the running attempt is for. Zero: an older release has started it, and its entry has no fence either.
+	EntryDueAt time.Time
+	// Fence is the number that the last attempt was told, or more: a success lifts it to its own time.
+	Fence int64
 	// Ticket numbers the attempt that was started last in the order in which all were put in the input list, from 1; 0: not known.
 	Ticket int
 	// TakenAt is when the running attempt was taken at the latest, as the front of the input list told when its deadline had passed.
@@ -202,7 +206,7 @@ func (s *State) endAttempt() {
 	s.StartedAt, s.DeadlineAt, s.ProcessingAt = time.Time{}, time.Time{}, time.Time{}
 	s.SilentAfter, s.HeardAt = 0, time.Time{}
 	s.TakenAt = time.Time{}
-	s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}
+	s.EntryDeadlineAt, s.EntryPlannedAt, s.EntryDueAt = time.Time{}, time.Time{}, time.Time{}
 	s.Again, s.Outdated, s.Traced = false, false, false
 	s.Counted = ""
 }
@@ -225,9 +229,11 @@ const (
 	TriggerPlanned Trigger = ""
 	// TriggerRetry is a retry after a failure. It is never skipped.
 	TriggerRetry Trigger = "retry"
-	// TriggerHand is somebody who wants a refresh at once: `refresh: now`, a cure, a bulk, a save while an attempt ran. It is urgent.
+	// TriggerChange is a save that wants a refresh at once: `refresh: now`, a cure, a new payload while an attempt ran. It is urgent.
+	TriggerChange Trigger = "change"
+	// TriggerHand is a bulk run. It is urgent too. An older release wrote it for TriggerChange also.
 	TriggerHand Trigger = "hand"
-	// TriggerRun is a run of one model: it is urgent too, and starts before all that TriggerHand stands for, however many these are.
+	// TriggerRun is a run of one model: it is urgent too, and starts before the other two, however many these are.
 	TriggerRun Trigger = "run"
 	// TriggerDeferred is an attempt that is tried again because it was postponed or interrupted, or not begun.
 	TriggerDeferred Trigger = "deferred"
@@ -251,7 +257,7 @@ func (s *State) wait(at time.Time, cause Trigger, why string) {
 
 // dueNow makes the model due before the backlog. A person asks, so NotBefore does not hold.
 func (s *State) dueNow(now time.Time, why string) {
-	cause := TriggerHand
+	cause := TriggerChange
 	if s.Urgent() {
 		cause = s.Trigger
 	}
@@ -263,7 +269,7 @@ func (s *State) dueNow(now time.Time, why string) {
 func (s *State) Urgent() bool { return s.Waiting() && s.ParkedBy == "" && s.Trigger.ByHand() }
 
 // ByHand reports whether somebody wants the start at once.
-func (c Trigger) ByHand() bool { return c == TriggerHand || c == TriggerRun }
+func (c Trigger) ByHand() bool { return c == TriggerChange || c == TriggerHand || c == TriggerRun }
 
 // endsWindow reports whether the model waits for the end of its window. An earlier release told it by Why alone.
 func (s *State) endsWindow() bool {

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -54,7 +55,7 @@ func (w Wire) attemptNames() (names []string, reserved int) {
 }
 
 var ownFields = []string{
-	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName, "v",
+	"type", payloadName, "attempt_no", "deadline_at", "planned_at", "fence", "due_at", "for", "reply_to", traceparentName, "v",
 	"changed", "reason", "error_type", "retryable", "retry_after", "user_friendly_reason", "status", "progress", "worker", "processing_id",
 }
 
@@ -91,10 +92,28 @@ func (w Wire) reserved() []string {
 	return append(names, "attempt_no", "deadline_at", "planned_at", "reply_to", traceparentName)
 }
 
-func (w Wire) refuseReserved(payload string) error {
+// fenceNames are reserved too, but for payloads that were saved before they were.
+var fenceNames = []string{"fence", "due_at", "for"}
+
+// namesFence reports whether a payload has one of these names at top level. Then an entry with the payload beside it has none of ours.
+func namesFence(payload string) bool {
+	text := strings.ToLower(payload)
+	if !strings.Contains(text, `"fence":`) && !strings.Contains(text, `"due_at":`) && !strings.Contains(text, `"for":`) {
+		return false
+	}
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(text), &fields) // it is canonical
+	return slices.ContainsFunc(fenceNames, func(name string) bool { return fields[name] != nil })
+}
+
+// refuseReserved refuses a payload with a reserved name, or one of others.
+func (w Wire) refuseReserved(payload string, others ...string) error {
+	if w.Nested {
+		return nil
+	}
 	value, _ := document.Decode([]byte(payload)) // it is canonical
 	fields, _ := value.(map[string]any)
-	names := w.reserved()
+	names := append(w.reserved(), others...)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if slices.ContainsFunc(names, func(reserved string) bool { return strings.EqualFold(reserved, name) }) {
 			return document.Refuse("payload."+document.Shorten(name, document.MaxFound), "a name other than "+strings.Join(names, ", "), "a reserved one")

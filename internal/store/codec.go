@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -59,7 +60,7 @@ const (
 
 // isOfAttempt says of fields that only a model with an attempt has them: they go with its attempt_uid.
 var isOfAttempt = map[string]bool{
-	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "taken_at": true,
+	"counted_by": true, "started_at": true, fieldDeadlineAt: true, "entry_deadline_at": true, "entry_planned_at": true, "entry_times": true, "taken_at": true,
 	"processing_at": true, "worker": true, "silent_after": true, fieldHeardAt: true, "again": true, "outdated": true, "traced": true,
 }
 
@@ -143,7 +144,7 @@ func (c *codec) state(m *model.Model) {
 	c.time("started_at", &m.StartedAt)
 	c.time(fieldDeadlineAt, &m.DeadlineAt)
 	c.entryDeadline(m)
-	c.time("entry_planned_at", &m.EntryPlannedAt)
+	c.entryTimes(m)
 	c.number(fieldTicket, &m.Ticket)
 	c.time("taken_at", &m.TakenAt)
 	c.time("processing_at", &m.ProcessingAt)
@@ -161,6 +162,7 @@ func (c *codec) state(m *model.Model) {
 	c.text("user_friendly_status", &m.UserFriendlyStatus)
 	c.number("progress", &m.Progress)
 	c.time("last_success_at", &m.LastSuccessAt)
+	c.fence(m)
 	c.time("failing_since", &m.FailingSince)
 	c.text(FieldError, &m.FingerprintID)
 	c.time("final_failure_at", &m.FinalFailureAt)
@@ -194,6 +196,34 @@ func (c *codec) entryDeadline(m *model.Model) {
 	}
 	if m.EntryDeadlineAt = at; at.IsZero() {
 		m.EntryDeadlineAt = m.DeadlineAt
+	}
+}
+
+// entryTimes are two times in one field, as each field costs with each attempt. Of an attempt that an older release has started there is one only.
+func (c *codec) entryTimes(m *model.Model) {
+	planned, times := m.EntryPlannedAt, ""
+	if !m.EntryDueAt.IsZero() {
+		planned, times = time.Time{}, strings.TrimSuffix(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt), " ")
+	}
+	c.time("entry_planned_at", &planned)
+	if c.text("entry_times", &times); c.get == nil {
+		return
+	}
+	m.EntryPlannedAt = planned
+	if due, next, _ := strings.Cut(times, " "); due != "" {
+		m.EntryDueAt, m.EntryPlannedAt = c.parseTime("entry_times", due), c.parseTime("entry_times", next)
+	}
+}
+
+// fence is left out as long as the start of the running attempt, or else the last success, tells it.
+func (c *codec) fence(m *model.Model) {
+	told := max(0, cmp.Or(m.StartedAt, m.LastSuccessAt, time.UnixMilli(0)).UnixMilli())
+	own := 0
+	if m.Fence > told {
+		own = int(m.Fence)
+	}
+	if c.number("fence", &own); c.get != nil {
+		m.Fence = cmp.Or(int64(own), told)
 	}
 }
 
@@ -239,14 +269,20 @@ func (c *codec) flag(name string, value *bool) {
 
 func (c *codec) time(name string, value *time.Time) {
 	text := model.FormatTime(*value)
-	if c.text(name, &text); c.get == nil || text == "" {
-		return
+	if c.text(name, &text); c.get != nil && text != "" {
+		*value = c.parseTime(name, text)
+	}
+}
+
+func (c *codec) parseTime(name, text string) time.Time {
+	if text == "" {
+		return time.Time{}
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		c.fault = document.Refuse(name, "an RFC 3339 time", document.Found(text))
 	}
-	*value = at.UTC().Truncate(time.Millisecond)
+	return at.UTC().Truncate(time.Millisecond)
 }
 
 func (c *codec) length(name string, value *time.Duration) {

@@ -144,7 +144,7 @@ var commandCases = []eventCase{
 		name: "import in place of a running model", act: imported,
 		seed: and(runningKeys(), keys{"-input": list{"x", queuedEntry}, ":history:m1": list{"old", "oldest", "first"}}),
 		want: and(idleKeys, keys{
-			":model:m1": but(importedModel, "rev", "9"), ":due": scores{"m1": six - minute}, "-input": list{"x"},
+			":model:m1": but(importedModel, "rev", "9", "fence", "1795240740000"), ":due": scores{"m1": six - minute}, "-input": list{"x"},
 			":failing": scores{"m1": six - 2*minute}, ":history:m1": list{"newer", "older"},
 			":journal": events{{"event": "import"}}, ":stats": hash{"import": "1"}, ":wake": list{"1"},
 		}),
@@ -163,7 +163,7 @@ var freshnessCases = []eventCase{
 		}),
 		want: and(idleKeys, rest, watched, keys{
 			":model:m1": ended(running, "policy", "p", "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "", "trying_since", "",
-				"last_success_at", "2026-11-21T06:00:00.000Z", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
+				"last_success_at", "2026-11-21T06:00:00.000Z", "fence", "", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
 			":stale": scores{"m2": six}, ":stale_at": scores{"m1": six + 30*minute},
 			":journal":    events{{"event": "success", "ended_attempt_no": "1", "freshness_was": "stale"}},
 			":outbox":     events{{"event": "fresh", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "1"}},
@@ -180,7 +180,7 @@ var freshnessCases = []eventCase{
 		}),
 		want: and(idleKeys, rest, watched, keys{
 			":model:m1": ended(running, "policy", "p", "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "", "trying_since", "",
-				"last_success_at", "2026-11-21T06:00:00.000Z", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
+				"last_success_at", "2026-11-21T06:00:00.000Z", "fence", "", "freshness", "fresh", "stale_at", "2026-11-21T06:30:00.000Z"),
 			":stale_at": scores{"m1": six + 30*minute},
 			":journal":  events{{"event": "success", "ended_attempt_no": "1", "freshness_was": "stale"}},
 			":outbox": events{

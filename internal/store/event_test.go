@@ -40,7 +40,7 @@ func but(fields hash, changes ...string) hash {
 
 // ended are the changes by which an attempt ends at six.
 func ended(fields hash, changes ...string) hash {
-	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9"}
+	gone := []string{"attempt_uid", "", "started_at", "", "deadline_at", "", "last_attempt_uid", "a1", "rev", "9", "fence", "1795240740000"}
 	return but(fields, append(gone, changes...)...)
 }
 

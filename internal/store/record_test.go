@@ -291,16 +291,20 @@ func aModel(t *rapid.T) model.Model {
 	text := func(name string) string { return rapid.String().Draw(t, name) }
 	number := func(name string) int { return rapid.IntRange(0, 1<<40).Draw(t, name) }
 	flag := func(name string) bool { return rapid.Bool().Draw(t, name) }
-	deadline := instant("deadline")
+	deadline, started, success := instant("deadline"), instant("started"), instant("success")
+	fence := gocmp.Or(started, success, time.UnixMilli(0)).UnixMilli()
+	if flag("fenced") {
+		fence += int64(number("fence"))
+	}
 	return model.Model{
 		UID: "m1", Rule: text("rule"), Timezone: text("timezone"), Dtstart: text("dtstart"), PolicyName: text("policy"),
 		State: model.State{
 			Phase: time.Duration(number("phase")%(1<<38)) * time.Millisecond, RefreshAt: instant("refresh"), Why: text("why"),
-			AttemptUID: text("attempt"), AttemptNo: number("no"), StartedAt: instant("started"), DeadlineAt: deadline,
+			AttemptUID: text("attempt"), AttemptNo: number("no"), StartedAt: started, DeadlineAt: deadline,
 			EntryDeadlineAt: gocmp.Or(instant("entry"), deadline), EntryPlannedAt: instant("planned"), ProcessingAt: instant("processing"),
 			Worker: text("worker"), Again: flag("again"), Disabled: flag("disabled"), DisabledReason: text("reason"),
 			UserFriendlyStatus: text("status"), Progress: number("progress"),
-			LastSuccessAt: instant("success"), FailingSince: instant("failing"), FinalFailureAt: instant("final"),
+			LastSuccessAt: success, EntryDueAt: instant("due"), Fence: fence, FailingSince: instant("failing"), FinalFailureAt: instant("final"),
 			LastAttemptUID: text("last"), Deferrals: number("deferrals"), TryingSince: instant("trying"),
 			TotalRetries: number("retries"), SuccessfulRetries: number("helped"), RetriedCycles: number("cycles"),
 		},

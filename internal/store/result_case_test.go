@@ -20,7 +20,7 @@ var resultCases = []eventCase{
 		},
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
-				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "fence", ""),
 			":journal":    events{{"event": "success", "ended_attempt_no": "1", "changed": "false"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","limit":600000,"changed":false,"why":"finished: one-shot"}`},
 			":stats":      hash{"success": "1", "success_unchanged": "1"},
@@ -48,8 +48,8 @@ var resultCases = []eventCase{
 			"failing_since", "2026-11-20T06:00:00.000Z", "deferrals", "2", "again", "1", "attempt_no", "2",
 			"total_retries", "7", "successful_retries", "2", "retried_cycles", "3")}),
 		want: and(rest, idleKeys, keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
-				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "change",
+				"attempt_no", "", "trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "fence", "",
 				"total_retries", "8", "successful_retries", "3", "retried_cycles", "4"),
 			":urgent": scores{"m1": six}, ":journal": events{{"event": "success", "ended_attempt_no": "2"}},
 			":outbox":     events{{"event": "recovered", "uid": "m1", "at": "2026-11-21T06:00:00.000Z", "attempt_no": "2"}},
@@ -100,7 +100,7 @@ var resultCases = []eventCase{
 			return r.Decide(r.Fail(policy.Failure{Reason: "404"}, b.now), b.now)
 		},
 		want: and(rest, idleKeys, keys{
-			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "hand",
+			":model:m1": ended(running, "refresh_at", "2026-11-21T06:00:00.000Z", "refresh_why", "saved while running: again", "refresh_for", "change",
 				"attempt_no", ""),
 			":urgent": scores{"m1": six}, ":journal": events{{"event": "outdated", "ended_attempt_no": "1", "reason": "404"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","is":"outdated","limit":600000,"reason":"404","next":0,"why":"saved while running: again"}`},
@@ -192,6 +192,16 @@ func parkedKeys() keys {
 	}
 }
 
+// atSix is what an entry tells of the fence of an attempt that starts at six.
+func atSix(purpose string) string {
+	return `,"fence":1795240800000,"due_at":"2026-11-21T06:00:00.000Z","for":"` + purpose + `"`
+}
+
+// fencedAtSix is queuedEntry of an attempt that starts at six.
+func fencedAtSix(purpose string) string {
+	return strings.TrimSuffix(strings.Replace(queuedEntry, "06:09", "06:10", 1), "}") + atSix(purpose) + "}"
+}
+
 // startCases are what a dispatcher does when a model is due.
 var startCases = []eventCase{
 	{
@@ -200,10 +210,10 @@ var startCases = []eventCase{
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
+				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1", "entry_times", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m2": six}, ":running": scores{"m1": tenPast},
 			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,` +
-				`"deadline_at":"2026-11-21T06:10:00.000Z"}`},
+				`"deadline_at":"2026-11-21T06:10:00.000Z"` + atSix("change") + `}`},
 			":journal": events{{"event": "start"}}, ":stats": hash{"start": "1"},
 		},
 	},
@@ -215,10 +225,10 @@ var startCases = []eventCase{
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:11:00.000Z", "refresh_why", "on timeout: retry 2 of 3 after 1m",
 				"attempt_uid", "a2", "attempt_no", "2", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "1"),
+				"trying_since", "2026-11-21T05:50:00.000Z", "ticket", "1", "entry_times", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`, ":due": scores{"m2": six}, ":running": scores{"m1": tenPast},
 			"-input": list{`{"big_table_uid":"m1","refresh_attempt_uid":"a2","input_url":"u","attempt_no":2,` +
-				`"deadline_at":"2026-11-21T06:10:00.000Z"}`},
+				`"deadline_at":"2026-11-21T06:10:00.000Z"` + atSix("change") + `}`},
 			":journal": events{{"event": "start"}}, ":stats": hash{"start": "1", "retry": "1"},
 		},
 	},
@@ -228,9 +238,9 @@ var startCases = []eventCase{
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand", "ticket", "1"),
+				"trying_since", "2026-11-21T06:00:00.000Z", "refresh_for", "hand", "ticket", "1", "entry_times", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`, ":urgent": scores{"m2": six}, ":running": scores{"m1": tenPast},
-			"-input": list{strings.Replace(queuedEntry, "06:09", "06:10", 1)}, ":journal": events{{"event": "start"}},
+			"-input": list{fencedAtSix("run")}, ":journal": events{{"event": "start"}},
 			":stats": hash{"start": "1"},
 		},
 	},
@@ -256,10 +266,10 @@ var startCases = []eventCase{
 		want: keys{
 			":model:m1": but(dueModel, "rev", "8", "refresh_at", "2026-11-21T06:10:00.000Z", "refresh_why", "on timeout: retry 1 of 3 at once",
 				"attempt_uid", "a1", "attempt_no", "1", "started_at", "2026-11-21T06:00:00.000Z", "deadline_at", "2026-11-21T06:10:00.000Z",
-				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1"),
+				"trying_since", "2026-11-21T06:00:00.000Z", "ticket", "1", "entry_times", "2026-11-21T06:00:00.000Z"),
 			":payload:m1": `{"input_url":"u"}`, ":parked": scores{"m2": six}, ":parked:hold:h1": scores{"m2": six},
 			":gates": scores{"hold:h1": six}, ":running": scores{"m1": tenPast},
-			"-input": list{strings.Replace(queuedEntry, "06:09", "06:10", 1)}, ":journal": events{{"event": "start"}},
+			"-input": list{fencedAtSix("change")}, ":journal": events{{"event": "start"}},
 			":stats": hash{"start": "1"},
 		},
 	},
@@ -385,7 +395,7 @@ var failureCases = []eventCase{
 		seed: failingKeys(http503, keys{":errors": scores{http503: 1}, ":error:" + http503: http503Hash}),
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
-				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "fence", "", "total_retries", "1", "successful_retries", "1", "retried_cycles", "1"),
 			":past_errors": scores{http503: six}, ":error:" + http503: but(http503Hash, "ended", "1"),
 			":journal":    events{{"event": "success", "ended_attempt_no": "2"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","no":2,"limit":600000,"why":"finished: one-shot"}`},

@@ -222,6 +222,12 @@ func fields(m *model.Model) map[string]string {
 	if m.EntryDeadlineAt.Equal(m.DeadlineAt) {
 		hash["entry_deadline_at"] = ""
 	}
+	if !m.EntryDueAt.IsZero() {
+		hash["entry_planned_at"], hash["entry_times"] = "", strings.TrimSpace(model.FormatTime(m.EntryDueAt)+" "+model.FormatTime(m.EntryPlannedAt))
+	}
+	if m.Fence > impliedFence(m.StartedAt, m.LastSuccessAt) {
+		hash["fence"] = digits(int(m.Fence))
+	}
 	for name, value := range m.Labels {
 		hash[labelPrefix+name] = value
 	}
@@ -240,6 +246,7 @@ var told = []string{"user_friendly_status", "progress"}
 // parse reads back what fields states.
 func parse(uid string, hash map[string]string, payload string) *model.Model {
 	labels := map[string]string{}
+	due, planned, _ := strings.Cut(hash["entry_times"], " ")
 	for name, value := range hash {
 		if label, is := strings.CutPrefix(name, labelPrefix); is {
 			labels[label] = value
@@ -253,7 +260,8 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			Reserved: hash["reserved"], Counted: hash["counted_by"], ParkedBy: model.Blocker(hash["parked_by"]), ParkedSince: instant(hash["parked_since"]),
 			AttemptUID: hash["attempt_uid"], AttemptNo: count(hash["attempt_no"]),
 			StartedAt: instant(hash["started_at"]), DeadlineAt: instant(hash["deadline_at"]),
-			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(hash["entry_planned_at"]),
+			EntryDeadlineAt: instant(cmp.Or(hash["entry_deadline_at"], hash["deadline_at"])), EntryPlannedAt: instant(cmp.Or(planned, hash["entry_planned_at"])),
+			EntryDueAt: instant(due), Fence: fenceOf(hash),
 			Ticket: count(hash["ticket"]), TakenAt: instant(hash["taken_at"]),
 			ProcessingAt: instant(hash["processing_at"]), Worker: hash["worker"], HeardAt: instant(hash["heard_at"]), SilentAfter: lengthOf(hash["silent_after"]), Again: hash["again"] != "", Outdated: hash["outdated"] != "",
 			Disabled: hash["refresh_disabled_until_update"] != "", DisabledReason: hash["refresh_disabled_user_friendly_reason"],
@@ -267,6 +275,18 @@ func parse(uid string, hash map[string]string, payload string) *model.Model {
 			TotalRetries: count(hash["total_retries"]), SuccessfulRetries: count(hash["successful_retries"]), RetriedCycles: count(hash["retried_cycles"]),
 		},
 	}
+}
+
+// fenceOf is the fence that a hash tells: by its own field, or else by when the attempt started or the model succeeded last.
+func fenceOf(hash map[string]string) int64 {
+	return cmp.Or(int64(count(hash["fence"])), impliedFence(instant(hash["started_at"]), instant(hash["last_success_at"])))
+}
+
+func impliedFence(started, succeeded time.Time) int64 {
+	if at := cmp.Or(started, succeeded); !at.IsZero() {
+		return at.UnixMilli()
+	}
+	return 0
 }
 
 // labelPrefix begins the names of the fields that hold labels.

@@ -179,7 +179,7 @@ func scoresOf(uid string, hash map[string]string) scores {
 	case m.AttemptUID != "":
 		return scores{running: digits(int(expires(hash).UnixMilli()))}
 	case m.RefreshAt.IsZero(), hash["parked_by"] != "": // that stands among the parked
-	case hash["refresh_for"] == "hand":
+	case hash["refresh_for"] == "hand", hash["refresh_for"] == "change":
 		return scores{urgent: at}
 	case hash["refresh_for"] == "run":
 		return scores{urgent: digits(int(m.RefreshAt.AddDate(0, 0, -36500).UnixMilli()))}
