@@ -25,8 +25,8 @@ type Entry struct {
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
 	DeadlineAt time.Time // zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
-	DueAt      time.Time // the time that the attempt is for; zero: not told, like For and Fence
-	For        Purpose
+	DueAt      time.Time // the time that the attempt is for; zero: not told, like Purpose and Fence
+	Purpose    Purpose
 	Fence      int64 // grows with each attempt of the model
 	// Traceparent is the part of a trace that the attempt belongs to; empty: it is not traced, or what stands there is none.
 	Traceparent string
@@ -135,7 +135,7 @@ func (e *Entry) readFence() {
 	var dueAt time.Time
 	err := errors.Join(json.Unmarshal(e.fields["fence"], &fence), json.Unmarshal(e.fields["for"], &purpose), json.Unmarshal(e.fields["due_at"], &dueAt))
 	if err == nil && fence > 0 && purpose != "" {
-		e.Fence, e.For, e.DueAt = fence, purpose, dueAt.UTC()
+		e.Fence, e.Purpose, e.DueAt = fence, purpose, dueAt.UTC()
 	}
 }
 

@@ -301,7 +301,7 @@ func TestAnAttemptIsToldWhatItIsFor(t *testing.T) {
 		m.State = test.state
 		m.RefreshAt = due
 		entry, err := Wire{}.ParseEntry(m.Start(due.Add(time.Minute), "a1").Message)
-		failIf(t, err != nil || entry.For != test.want || !entry.DueAt.Equal(due), "%s: %+v, %v; want %s", name, entry, err, test.want)
+		failIf(t, err != nil || entry.Purpose != test.want || !entry.DueAt.Equal(due), "%s: %+v, %v; want %s", name, entry, err, test.want)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestAnOldPayloadKeepsAFieldWithANameOfTheFence(t *testing.T) {
 		text := m.Start(monday, "a1").Message
 		entry, err := Wire{}.ParseEntry(text)
 		must(t, err)
-		failIf(t, string(entry.Payload()) != payload || (entry.Fence == 0) != own || (entry.For == "") != own, "%s: %s is read as %+v with %s", payload, text, entry, entry.Payload())
+		failIf(t, string(entry.Payload()) != payload || (entry.Fence == 0) != own || (entry.Purpose == "") != own, "%s: %s is read as %+v with %s", payload, text, entry, entry.Payload())
 		names := map[string]int{}
 		decoder := json.NewDecoder(strings.NewReader(text))
 		for _, _ = decoder.Token(); decoder.More(); {

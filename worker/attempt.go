@@ -18,6 +18,12 @@ type Attempt struct {
 	AttemptNo  int       // 1 is the first run since the last success; 0: not told
 	DeadlineAt time.Time // as it was when the attempt was taken: Deadline tells it as it is now. Zero: not told
 	PlannedAt  time.Time // the next planned refresh; zero: none
+	DueAt      time.Time // the time that the attempt is for; zero: not told
+	// Purpose is what the attempt is for; the entry calls it for. Empty: not told.
+	Purpose model.Purpose
+	// Fence grows with each attempt of the model, and is the same if an attempt is handed out again. What is written elsewhere under a condition on it
+	// is never replaced by a worker that was frozen: see docs/publish.md. 0: not told.
+	Fence int64
 	// Traceparent is the part of the trace of the attempt that the work belongs to, as W3C Trace Context writes it; a handler hands it on to what
 	// it calls. Empty: the attempt is not traced.
 	Traceparent string
@@ -91,7 +97,7 @@ func decodeAttempt(raw string, wire model.Wire) (*Attempt, error) {
 	}
 	return &Attempt{
 		UID: e.UID, AttemptUID: e.AttemptUID, AttemptNo: e.AttemptNo, DeadlineAt: e.DeadlineAt, PlannedAt: e.PlannedAt,
-		Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
+		DueAt: e.DueAt, Purpose: e.Purpose, Fence: e.Fence, Traceparent: e.Traceparent, Payload: e.Payload(), Raw: raw, entry: raw,
 	}, nil
 }
 

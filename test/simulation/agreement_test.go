@@ -346,7 +346,11 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 		failIf(p.maxQueued > 0 && waiting >= p.maxQueued, "%d attempts wait already", waiting)
 		p.newest[uid], p.begun[uid] = attemptUID, true
 		p.started = append(p.started, decision.Message)
+		p.checkFence(uid, decision.Message, decision.Next.StartedAt)
 		return
+	}
+	if decision.Event == model.EventRemove {
+		delete(p.fences, uid)
 	}
 	if decision.Event == model.EventUpdate && decision.Message != "" {
 		p.changed = append(p.changed, [2]string{m.Entry(), decision.Message})
@@ -368,6 +372,15 @@ func (p *replay) book(uid string, m *model.Model, decision model.Decision) {
 	if takesBack[decision.Event] && !facts.handed {
 		p.back = append(p.back, m.AttemptUID)
 	}
+}
+
+// checkFence checks that what attempts of a model are told only grows, whatever the clock has done, and is no less than the clock. Who removes a model
+// forgets it.
+func (p *replay) checkFence(uid, entry string, at time.Time) {
+	var told struct{ Fence int64 }
+	_ = json.Unmarshal([]byte(entry), &told)
+	failIf(told.Fence <= p.fences[uid] || told.Fence < at.UnixMilli(), "the fence of %s is %d at %v, behind %d", uid, told.Fence, at, p.fences[uid])
+	p.fences[uid] = told.Fence
 }
 
 // takesBack are the events that remove a queued attempt from the input list.

@@ -186,6 +186,7 @@ var bugs = slices.Concat([]bug{
 			r.Trigger, r.AttemptNo = model.TriggerPlanned, 0
 		}
 	}}},
+	{name: "a fence falls with the clock", back: true, believed: func(m *model.Model) { m.Fence = 0 }},
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},

@@ -39,16 +39,17 @@ type known struct {
 	opens    map[string]time.Time   // key -> before that no start may be, by what was promised
 	states   map[string]circuit     // key -> its circuit
 	ages     map[string]age         // model -> how old it may become
+	fences   map[string]int64       // model -> the fence that was told last
 }
 
 func (k known) clone() known {
-	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages)}
+	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages), maps.Clone(k.fences)}
 }
 
 func newOracle() *oracle {
 	return &oracle{
 		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{},
-		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}},
+		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}},
 	}
 }
 

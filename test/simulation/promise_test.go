@@ -65,7 +65,7 @@ func (p *replay) judged(m *model.Model) {
 	}
 	var worked map[string]any
 	_ = json.Unmarshal([]byte(facts.entry), &worked)
-	for _, ours := range []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at"} {
+	for _, ours := range []string{"big_table_uid", "refresh_attempt_uid", "attempt_no", "deadline_at", "planned_at", "fence", "due_at", "for"} {
 		delete(worked, ours)
 	}
 	payload, _ := json.Marshal(worked)

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -31,8 +32,7 @@ type download struct {
 
 var errTooLarge = errors.New("the file is too large")
 
-// receive copies the body and makes way for the new file: a sidecar must never vouch for another file than its own, and what
-// is stale by now must not replace anything.
+// receive copies the body. What is stale by now must not replace anything.
 func (d *download) receive(file io.Writer) error {
 	d.hash = sha256.New()
 	_, err := io.Copy(io.MultiWriter(file, d.hash, &d.rows), d)
@@ -42,7 +42,27 @@ func (d *download) receive(file io.Writer) error {
 	if d.ctx.Err() != nil {
 		return context.Cause(d.ctx)
 	}
-	return ignoreMissing(os.Remove(sidecarPath(d.path)))
+	return nil
+}
+
+// publish replaces the file, unless a later attempt has. A sidecar must never vouch for another file than its own.
+func (d *download) publish(written string) error {
+	return publish(d.ctx, d.path, d.attempt.Fence, func() error {
+		if err := ignoreMissing(os.Remove(sidecarPath(d.path))); err != nil {
+			return err
+		}
+		if err := os.Rename(written, d.path); err != nil {
+			return err
+		}
+		return writeSidecar(d.path, d.meta())
+	})
+}
+
+func (d *download) meta() sidecar {
+	return sidecar{
+		URL: digest(d.source.String()), ETag: d.response.Header.Get("ETag"), LastModified: d.response.Header.Get("Last-Modified"),
+		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)),
+	}
 }
 
 // Read hands on the body, counts it and tells how far it is.
@@ -71,6 +91,8 @@ func (d *download) failure(err error) error {
 	switch {
 	case d.ctx.Err() != nil:
 		return context.Cause(d.ctx)
+	case errors.Is(err, errOvertaken):
+		return worker.ErrorType(err, "overtaken")
 	case errors.Is(d.body, errTooLarge):
 		return d.tooLarge()
 	case errors.Is(d.body, io.ErrUnexpectedEOF):

@@ -3,7 +3,6 @@ package handlers
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -75,7 +74,8 @@ func (o FetchOptions) Validate() error {
 // that does not answer within Stall, or then sends less than LeastRate for as long.
 //
 // The name of the file is the uid, with %XX for everything but letters, digits and _-. ; a name above 150 bytes is cut and ends
-// with a hash. The file of a model that is removed stays.
+// with a hash. The file of a model that is removed stays, and so does a hidden one with the fence of
+// the attempt that has published last: a worker that was frozen meanwhile replaces nothing newer.
 //
 // The error says that the directory cannot be used or an option is out of range. Temporary files of killed workers are removed.
 func Fetch(dir string, options FetchOptions) (worker.Handler, error) {
@@ -133,7 +133,7 @@ func (f *fetcher) fetch(ctx context.Context, attempt *worker.Attempt) error {
 	case response.StatusCode == http.StatusNotModified && conditional:
 		attempt.Unchanged()
 		attempt.Status("Not changed", 100)
-		return nil
+		return publish(ctx, path, attempt.Fence, func() error { return nil })
 	case response.StatusCode != http.StatusOK:
 		return refused(response, source)
 	}
@@ -153,18 +153,11 @@ func (f *fetcher) save(d *download, known sidecar) error {
 	if d.response.ContentLength > d.most {
 		return d.tooLarge()
 	}
-	if err := replace(d.path, d.receive); err != nil {
+	if err := replaceBy(d.path, d.receive, d.publish); err != nil {
 		return d.failure(err)
 	}
-	meta := sidecar{
-		URL: digest(d.source.String()), ETag: d.response.Header.Get("ETag"), LastModified: d.response.Header.Get("Last-Modified"),
-		Bytes: d.bytes, SHA256: hex.EncodeToString(d.hash.Sum(nil)),
-	}
-	if meta.SHA256 == known.SHA256 {
+	if d.meta().SHA256 == known.SHA256 {
 		d.attempt.Unchanged()
-	}
-	if err := writeSidecar(d.path, meta); err != nil {
-		return d.failure(err)
 	}
 	text := "Downloaded "
 	switch rows, counted := d.rows.rows(); {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -313,4 +315,52 @@ func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	must(t, replace(path, d.receive)) // and here the worker is killed
 	meta, found := readSidecar(path, "u")
 	failIf(t, found, "the sidecar of the old file vouches for the new one: %+v", meta)
+}
+
+// TestAFrozenDownloadReplacesNothingNewer stops an attempt between the last byte and the file. Meanwhile a later one publishes.
+func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
+	dir, body := t.TempDir(), "old"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	t.Cleanup(server.Close)
+	source := testkit.Got(url.Parse(server.URL))(t)
+	begin := func(fence int64) *download {
+		response := testkit.Got(server.Client().Get(server.URL))(t)
+		t.Cleanup(func() { must(t, response.Body.Close()) })
+		return &download{ctx: t.Context(), attempt: &worker.Attempt{UID: "m", Fence: fence}, source: source, response: response, path: filepath.Join(dir, "m"), most: 100}
+	}
+	holds := func(want string) {
+		t.Helper()
+		text, err := os.ReadFile(filepath.Join(dir, "m"))
+		meta, known := readSidecar(filepath.Join(dir, "m"), source.String())
+		failIf(t, err != nil || string(text) != want || !known || meta.SHA256 != digest(want), "the file holds %q (%v), its sidecar %+v; want %q", text, err, meta, want)
+	}
+	frozen := begin(7)
+	err := replaceBy(frozen.path, frozen.receive, func(written string) error {
+		body = "new"
+		later := begin(8)
+		must(t, replaceBy(later.path, later.receive, later.publish))
+		return frozen.publish(written)
+	})
+	failIf(t, !errors.Is(err, errOvertaken), "the frozen one is told %v", err)
+	holds("new")
+	body = "same"
+	twin := begin(8)
+	must(t, replaceBy(twin.path, twin.receive, twin.publish)) // it was handed out twice, and the first has published
+	holds("new")
+	untold := begin(0)
+	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // a daemon of 0.9.0 has started it
+	holds("same")
+}
+
+func TestADownloadWaitsForAWorkerThatPublishesAndNotForEver(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "m")
+	ctx, cancel := context.WithCancel(t.Context())
+	must(t, publish(ctx, path, 1, func() error {
+		cancel()
+		err := publish(ctx, path, 2, func() error { return errors.New("two at a time") })
+		failIf(t, !errors.Is(err, context.Canceled), "the second is told %v", err)
+		return nil
+	}))
+	must(t, publish(t.Context(), path, 2, func() error { return nil }))
+	failIf(t, !errors.Is(publish(t.Context(), path, 1, func() error { return errors.New("overtaken") }), errOvertaken), "fence 1 behind fence 2 publishes")
 }

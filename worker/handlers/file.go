@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,7 +10,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
+	"time"
 )
 
 // fileName derives the name of a file from the uid of a model: every character other than letters, digits and _-. becomes
@@ -68,7 +72,12 @@ func readSidecar(path, url string) (sidecar, bool) {
 const tempSuffix = ".refreshd-part"
 
 // replace writes a file as one step: whoever reads it sees the old or the new one, also after a crash.
-func replace(path string, write func(io.Writer) error) (err error) {
+func replace(path string, write func(io.Writer) error) error {
+	return replaceBy(path, write, func(written string) error { return os.Rename(written, path) })
+}
+
+// replaceBy leaves it to publish to rename what was written.
+func replaceBy(path string, write func(io.Writer) error, publish func(written string) error) (err error) {
 	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+tempSuffix)
 	if err != nil {
 		return err
@@ -88,7 +97,7 @@ func replace(path string, write func(io.Writer) error) (err error) {
 	if err := errors.Join(temp.Chmod(0o644), temp.Sync()); err != nil {
 		return err
 	}
-	if err := os.Rename(temp.Name(), path); err != nil {
+	if err := publish(temp.Name()); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
@@ -96,6 +105,55 @@ func replace(path string, write func(io.Writer) error) (err error) {
 
 func writeSidecar(path string, meta sidecar) error {
 	return replace(sidecarPath(path), func(file io.Writer) error { return json.NewEncoder(file).Encode(meta) })
+}
+
+// errOvertaken: an attempt with a higher fence has published its file.
+var errOvertaken = errors.New("a later attempt has published its file")
+
+// publish calls write unless an attempt with this fence or a higher one has published this file: a worker that was frozen replaces nothing newer. The
+// lock ends with the process. Without a fence it only calls.
+func publish(ctx context.Context, path string, fence int64, write func() error) error {
+	if fence == 0 {
+		return write()
+	}
+	path = filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".fence")
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	if err := lockWithin(ctx, file); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(file)
+	last, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	switch {
+	case err != nil:
+		return err
+	case fence < last:
+		return errOvertaken
+	case fence == last:
+		return nil // somebody who was given the same attempt was faster
+	}
+	if err := write(); err != nil {
+		return err
+	}
+	_, err = file.WriteAt(fmt.Appendln(nil, fence), 0) // it never becomes shorter
+	return err
+}
+
+// lockWithin waits for a lock that another worker has.
+func lockWithin(ctx context.Context, file *os.File) error {
+	for {
+		if err := lock(file); !errors.Is(err, syscall.EAGAIN) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // removeLeftovers removes the temporary files of workers that were killed. Those of living ones are locked.
