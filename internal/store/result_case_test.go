@@ -35,7 +35,7 @@ var resultCases = []eventCase{
 		},
 		want: and(rest, idleKeys, keys{
 			":model:m1": ended(running, "refresh_at", "", "refresh_why", "finished: one-shot", "attempt_no", "",
-				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z"),
+				"trying_since", "", "last_success_at", "2026-11-21T06:00:00.000Z", "fence", ""),
 			":journal":    events{{"event": "success", "ended_attempt_no": "1"}},
 			":history:m1": list{`{"at":"2026-11-21T06:00:00.000Z","took":60000,"uid":"a1","limit":600000,"log":9,"why":"finished: one-shot"}`},
 			":logs":       list{"old", `{"uid":"m1","attempt_uid":"a1","at":"2026-11-21T06:00:00.000Z","log":"1 row\n<b>"}`},
