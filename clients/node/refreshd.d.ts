@@ -34,6 +34,11 @@ export class Attempt {
   readonly attemptNo: number;
   readonly deadline: Date | null;
   readonly plannedAt: Date | null;
+  readonly dueAt: Date | null;
+  /** what the attempt is for; null: a daemon of 0.9.0 has started it */
+  readonly purpose: 'planned' | 'retry' | 'run' | 'change' | null;
+  /** grows with each attempt of the model: see docs/publish.md of refreshd */
+  readonly fence: number | null;
   readonly traceparent: string | undefined;
   readonly payload: Record<string, any>;
   readonly signal: AbortSignal;
@@ -44,6 +49,10 @@ export class Attempt {
   status(text: string, progress?: number): void;
   unchanged(): void;
 }
+
+/** Whether you may publish under key: nobody has yet with this fence or a higher one. Call it in the transaction that publishes. */
+export function wins(client: { query(text: string, values: any[]): Promise<{ rowCount: number | null }> }, key: string, fence: number | null,
+  table?: string): Promise<boolean>;
 
 export class Worker {
   constructor(refresh: (attempt: Attempt) => any, options?: {

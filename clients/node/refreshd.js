@@ -77,8 +77,14 @@ class Attempt {
     const { [names.model]: _1, [names.attempt]: _2, attempt_no, deadline_at, planned_at, reply_to, traceparent, ...rest } = entry;
     /** @type {string|undefined} of W3C Trace Context; undefined: the attempt is not traced */
     this.traceparent = traceparent;
+    const { fence, due_at, for: purpose, ...others } = rest;
+    const fenced = Number.isSafeInteger(fence) && typeof due_at === 'string' && typeof purpose === 'string'; // or they are of an older payload
+    /** @type {number|null} grows with each attempt of the model; null: a daemon of 0.9.0 has started it */
+    this.fence = fenced ? fence : null;
+    this.dueAt = fenced ? time(due_at) : null;
+    this.purpose = fenced ? purpose : null;
     /** @type {Record<string, any>} */
-    this.payload = names.nested ? entry.payload ?? {} : rest;
+    this.payload = names.nested ? entry.payload ?? {} : fenced ? others : rest;
     this.changed = true;
     this.answer = null;
     /** @type {Place|null} where its entry stands until it is answered; null: nowhere, it was popped */
@@ -598,6 +604,18 @@ function crc32(text) {
   return ~sum >>> 0;
 }
 
+/**
+ * Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
+ * that publishes, with a client of Postgres that has query(text, values). If it says no, roll back and return.
+ */
+async function wins(client, key, fence, table = 'refreshd_fences') {
+  if (fence === null) throw new TypeError('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+  if (!/^\w+(\.\w+)?$/.test(table)) throw new TypeError(`table: expected a name such as refreshd_fences, found ${table}`);
+  const result = await client.query(`INSERT INTO ${table} AS t (key, fence) VALUES ($1, $2) ON CONFLICT (key)`
+    + ' DO UPDATE SET fence = excluded.fence WHERE t.fence < excluded.fence', [key, fence]);
+  return result.rowCount === 1;
+}
+
 // >>> scripts of refreshd, written by: go test ./scripts -run TestTheClients -update
 const TAKE_DIGEST = 'a4c1cd36c70c6c8966c0342aec062366316fba1a';
 const TAKE = String.raw`
@@ -694,4 +712,4 @@ return codes
 `;
 // <<< scripts
 
-module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker };
+module.exports = { Attempt, Client, Failure, NoReply, Postpone, Refused, Stopped, Worker, wins };

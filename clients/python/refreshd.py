@@ -24,6 +24,7 @@ import random
 import re
 import signal
 import socket
+import tempfile
 import threading
 import time
 import uuid
@@ -32,7 +33,7 @@ import zlib
 import redis
 
 __version__ = "0.9.0"
-__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker"]
+__all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish_file", "wins"]
 
 log = logging.getLogger("refreshd")
 
@@ -77,6 +78,12 @@ class Attempt:
         self.planned_at = _time(entry.get("planned_at"))
         self.traceparent = entry.get("traceparent")  # of W3C Trace Context; None: the attempt is not traced
         ours = (names.model, names.attempt, "attempt_no", "deadline_at", "planned_at", "reply_to", "traceparent")
+        fence, due_at, purpose = (entry.get(name) for name in ("fence", "due_at", "for"))
+        if isinstance(fence, int) and isinstance(due_at, str) and isinstance(purpose, str):  # otherwise they are of an older payload
+            ours += ("fence", "due_at", "for")
+            self.fence, self.due_at, self.purpose = fence, _time(due_at), purpose
+        else:
+            self.fence = self.due_at = self.purpose = None
         self.payload = entry.get("payload", {}) if names.nested else {k: v for k, v in entry.items() if k not in ours}
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
@@ -473,6 +480,48 @@ class _Taken:
             return self._redis.evalsha(digest, len(keys), *keys, *arguments)
         except redis.exceptions.NoScriptError:  # no daemon of this version has loaded it
             return self._redis.eval(text, len(keys), *keys, *arguments)
+def wins(connection, key, fence, table="refreshd_fences"):
+    """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
+    that publishes, on a connection to Postgres. If it says no, roll back and return. See docs/publish.md of refreshd for the table."""
+    if fence is None:
+        raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
+    if not re.fullmatch(r"\w+(\.\w+)?", table):
+        raise ValueError("table: expected a name such as refreshd_fences, found %r" % table)
+    cursor = connection.cursor()
+    try:
+        cursor.execute("INSERT INTO " + table + " AS t (key, fence) VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
+                       " WHERE t.fence < excluded.fence", (key, fence))
+        return cursor.rowcount == 1
+    finally:
+        cursor.close()
+
+
+def publish_file(path, data, fence):
+    """Replaces a file by these bytes as one step, unless somebody has with this fence or a higher one: then it returns False. The fence is kept in a
+    hidden file beside it. Needs a file system with locks (flock)."""
+    import fcntl  # not on Windows
+    if fence is None:
+        raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
+    folder, name = os.path.split(os.path.abspath(path))
+    with open(os.path.join(folder, "." + name + ".fence"), "a+b") as guard:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        guard.seek(0)
+        if int(guard.read() or b"0") >= fence:
+            return False
+        handle, written = tempfile.mkstemp(dir=folder, prefix="." + name + ".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(written, 0o644)
+            os.replace(written, path)
+        except BaseException:
+            os.unlink(written)
+            raise
+        guard.truncate(0)
+        guard.write(b"%d\n" % fence)
+    return True
 
 
 class Refused(Exception):

@@ -67,6 +67,10 @@ class Attempt
     public readonly string $attemptUid;
     public readonly int $attemptNo;
     public readonly ?DateTimeImmutable $plannedAt;
+    /** It grows with each attempt of the model, and these say what the attempt is for; null: a daemon of 0.9.0 has started it. */
+    public readonly ?int $fence;
+    public readonly ?DateTimeImmutable $dueAt;
+    public readonly ?string $purpose;
     /** Of W3C Trace Context; null: the attempt is not traced. */
     public readonly ?string $traceparent;
     /** @var array<string, mixed> */
@@ -98,6 +102,12 @@ class Attempt
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
         $this->traceparent = $entry['traceparent'] ?? null;
         $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
+        [$fence, $due, $purpose] = [$entry['fence'] ?? null, $entry['due_at'] ?? null, $entry['for'] ?? null];
+        $fenced = is_int($fence) && is_string($due) && is_string($purpose); // otherwise they are of an older payload
+        [$this->fence, $this->dueAt, $this->purpose] = $fenced ? [$fence, self::time($due), $purpose] : [null, null, null];
+        if ($fenced) {
+            array_push($ours, 'fence', 'due_at', 'for');
+        }
         $this->payload = $names->nested ? $entry['payload'] ?? [] : array_diff_key($entry, array_flip($ours));
         $this->modelKey = "$queue:model:$uid";
         $this->replyTo = $entry['reply_to'] ?? "$queue-output";
@@ -797,6 +807,55 @@ class Connection
     public static function log(string $what, Throwable $error): void
     {
         error_log("refreshd: $what: " . $error->getMessage());
+    }
+}
+
+/**
+ * Whether you may publish under a key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
+ * that publishes, on a connection to Postgres. If it says no, roll back and return.
+ */
+function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fences'): bool
+{
+    if ($fence === null) {
+        throw new InvalidArgumentException('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+    }
+    if (!preg_match('/^\w+(\.\w+)?$/D', $table)) {
+        throw new InvalidArgumentException("table: expected a name such as refreshd_fences, found $table");
+    }
+    $statement = $pdo->prepare("INSERT INTO $table AS t (key, fence) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
+        . ' WHERE t.fence < excluded.fence');
+    $statement->execute([$key, $fence]);
+    return $statement->rowCount() === 1;
+}
+
+/**
+ * Replaces a file as one step, unless somebody has with this fence or a higher one: then it returns false. The fence is kept in a hidden file
+ * beside it. Needs a file system with locks (flock).
+ */
+function publishFile(string $path, string $data, ?int $fence): bool
+{
+    if ($fence === null) {
+        throw new InvalidArgumentException('this attempt has no fence: a daemon of refreshd 0.9.0 has started it');
+    }
+    $guard = fopen(dirname($path) . '/.' . basename($path) . '.fence', 'c+');
+    if ($guard === false || !flock($guard, LOCK_EX)) {
+        throw new Exception("$path: cannot be locked");
+    }
+    try {
+        if ((int) stream_get_contents($guard) >= $fence) {
+            return false;
+        }
+        $written = tempnam(dirname($path), '.' . basename($path) . '.');
+        $file = $written === false ? false : fopen($written, 'w');
+        if ($file === false || fwrite($file, $data) !== strlen($data) || !fsync($file) || !chmod($written, 0644) || !rename($written, $path)) {
+            throw new Exception("$path: cannot be written");
+        }
+        rewind($guard);
+        ftruncate($guard, 0);
+        fwrite($guard, "$fence\n");
+        return true;
+    } finally {
+        fclose($guard); // and gives the lock back
     }
 }
 
