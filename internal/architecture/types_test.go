@@ -11,11 +11,12 @@ import (
 )
 
 var (
-	nodeExports = regexp.MustCompile(`(?m)^module\.exports = \{ (.*) \};$`)
-	typedClass  = regexp.MustCompile(`(?m)^export class (\w+)(?: extends \w+)? \{\n((?: .*\n)*)\}$`)
-	typedMember = regexp.MustCompile(`(?m)^  (?:readonly )?(\w+)[(:]`)
-	nodeClass   = regexp.MustCompile(`(?m)^class (\w+)(?: extends \w+)? \{\n((?: .*\n|\n)*)\}$`)
-	nodeMember  = regexp.MustCompile(`(?m)^  (?:async |get )?([a-z]\w*)\(|^    this\.(\w+) = `)
+	nodeExports   = regexp.MustCompile(`(?m)^module\.exports = \{ (.*) \};$`)
+	typedClass    = regexp.MustCompile(`(?m)^export class (\w+)(?: extends \w+)? \{\n((?: .*\n)*)\}$`)
+	typedMember   = regexp.MustCompile(`(?m)^  (?:readonly )?(\w+)[(:]`)
+	typedFunction = regexp.MustCompile(`(?m)^export function (\w+)\(`)
+	nodeClass     = regexp.MustCompile(`(?m)^class (\w+)(?: extends \w+)? \{\n((?: .*\n|\n)*)\}$`)
+	nodeMember    = regexp.MustCompile(`(?m)^  (?:async |get )?([a-z]\w*)\(|^    this\.(\w+) = `)
 )
 
 // TestTheTypesOfTheNodeClientAreThoseOfItsExports compares by text, as nobody has to have a compiler of TypeScript.
@@ -47,6 +48,9 @@ func TestTheTypesOfTheNodeClientAreThoseOfItsExports(t *testing.T) {
 			failIf(t, !slices.Contains(has[class[1]], member[1]) && member[1] != "constructor",
 				"%s.%s: expected it in %s, found %s", class[1], member[1], published.Main, strings.Join(has[class[1]], ", "))
 		}
+	}
+	for _, function := range typedFunction.FindAllStringSubmatch(types, -1) {
+		typed = append(typed, function[1])
 	}
 	slices.Sort(typed)
 	equal(t, strings.Split(nodeExports.FindStringSubmatch(code)[1], ", "), typed)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +27,16 @@ var (
 
 // queuedEntry is that of the attempt of running.
 const queuedEntry = `{"big_table_uid":"m1","refresh_attempt_uid":"a1","input_url":"u","attempt_no":1,"deadline_at":"2026-11-21T06:09:00.000Z"}`
+
+// atSix is what an entry tells of the fence of an attempt that starts at six.
+func atSix(purpose string) string {
+	return `,"fence":1795240800000,"due_at":"2026-11-21T06:00:00.000Z","for":"` + purpose + `"`
+}
+
+// fencedAtSix is queuedEntry of an attempt that starts at six.
+func fencedAtSix(purpose string) string {
+	return strings.TrimSuffix(strings.Replace(queuedEntry, "06:09", "06:10", 1), "}") + atSix(purpose) + "}"
+}
 
 // but returns a copy of fields with others in place; an empty value removes a field.
 func but(fields hash, changes ...string) hash {

@@ -3,7 +3,6 @@ package store
 import (
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/refreshd/refreshd/model"
@@ -190,16 +189,6 @@ func parkedKeys() keys {
 		":payload:m1": `{"input_url":"u"}`, ":parked": scores{"m1": six, "m2": six}, ":parked:hold:h1": scores{"m1": six, "m2": six},
 		":gates": scores{"hold:h1": six},
 	}
-}
-
-// atSix is what an entry tells of the fence of an attempt that starts at six.
-func atSix(purpose string) string {
-	return `,"fence":1795240800000,"due_at":"2026-11-21T06:00:00.000Z","for":"` + purpose + `"`
-}
-
-// fencedAtSix is queuedEntry of an attempt that starts at six.
-func fencedAtSix(purpose string) string {
-	return strings.TrimSuffix(strings.Replace(queuedEntry, "06:09", "06:10", 1), "}") + atSix(purpose) + "}"
 }
 
 // startCases are what a dispatcher does when a model is due.

@@ -48,14 +48,18 @@ func (d *download) receive(file io.Writer) error {
 // publish replaces the file, unless a later attempt has. A sidecar must never vouch for another file than its own.
 func (d *download) publish(written string) error {
 	return publish(d.ctx, d.path, d.attempt.Fence, func() error {
-		if err := ignoreMissing(os.Remove(sidecarPath(d.path))); err != nil {
-			return err
-		}
-		if err := os.Rename(written, d.path); err != nil {
+		if err := d.rename(written); err != nil {
 			return err
 		}
 		return writeSidecar(d.path, d.meta())
 	})
+}
+
+func (d *download) rename(written string) error {
+	if err := ignoreMissing(os.Remove(sidecarPath(d.path))); err != nil {
+		return err
+	}
+	return os.Rename(written, d.path)
 }
 
 func (d *download) meta() sidecar {

@@ -312,7 +312,7 @@ func TestASidecarVouchesForNoOtherFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "feed")
 	must(t, writeSidecar(path, sidecar{URL: digest("u"), Bytes: int64(len(table))}))
 	d := &download{ctx: t.Context(), attempt: example(), path: path, response: &http.Response{Body: io.NopCloser(strings.NewReader(table))}, most: 100}
-	must(t, replace(path, d.receive)) // and here the worker is killed
+	must(t, replaceBy(path, d.receive, d.rename)) // and here the worker is killed
 	meta, found := readSidecar(path, "u")
 	failIf(t, found, "the sidecar of the old file vouches for the new one: %+v", meta)
 }

@@ -25,6 +25,7 @@ namespace Refreshd;
 use DateTimeImmutable;
 use DateTimeInterface;
 use Exception;
+use InvalidArgumentException;
 use Redis;
 use RedisException;
 use stdClass;
@@ -848,6 +849,7 @@ function publishFile(string $path, string $data, ?int $fence): bool
         $written = tempnam(dirname($path), '.' . basename($path) . '.');
         $file = $written === false ? false : fopen($written, 'w');
         if ($file === false || fwrite($file, $data) !== strlen($data) || !fsync($file) || !chmod($written, 0644) || !rename($written, $path)) {
+            @unlink((string) $written);
             throw new Exception("$path: cannot be written");
         }
         rewind($guard);
