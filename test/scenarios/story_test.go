@@ -199,8 +199,11 @@ func (s *story) work(step step) {
 	var entry map[string]any
 	must(s.t, json.Unmarshal([]byte(raw), &entry))
 	delete(entry, "planned_at")
+	failIf(s.t, entry["due_at"] == nil || entry["for"] == nil, "%s: the worker is not told what the attempt is for: %s", step.at, raw)
+	delete(entry, "due_at")
+	delete(entry, "for")
 	want := map[string]any{"big_table_uid": "tbl_1", "refresh_attempt_uid": fmt.Sprintf("a%d", s.starts), "attempt_no": float64(step.no),
-		"deadline_at": text(step.deadline), "input_url": s.url()}
+		"deadline_at": text(step.deadline), "input_url": s.url(), "fence": float64(s.now.UnixMilli())}
 	diff := gocmp.Diff(want, entry)
 	stopIf(s.t, diff != "", "%s: the worker took, -want +got\n%s", step.at, diff)
 }

@@ -114,6 +114,8 @@ func fill(t *testing.T, structure reflect.Value) {
 				field.SetString(fmt.Sprint("text-", n))
 			case reflect.Int:
 				field.SetInt(int64(n))
+			case reflect.Int64: // the fence, which is left out if it is not behind the last start
+				field.SetInt(2_000_000_000_000 + int64(n))
 			case reflect.Bool:
 				field.SetBool(true)
 			default:
@@ -151,7 +153,7 @@ func idle(m model.Model) model.Model {
 	s := &m.State
 	m.Trigger = model.TriggerRetry
 	s.AttemptUID, s.Worker, s.Again, s.Outdated, s.Traced, s.Counted, s.Reserved = "", "", false, false, false, "", ""
-	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	s.StartedAt, s.DeadlineAt, s.EntryDeadlineAt, s.EntryPlannedAt, s.EntryDueAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	s.TakenAt, s.ProcessingAt = time.Time{}, time.Time{}
 	s.Disabled, s.DisabledAt, s.DisabledBy, s.DisabledReason, s.DisabledWho = false, time.Time{}, "", "", ""
 	s.ParkedBy, s.ParkedSince = "", time.Time{}
