@@ -120,7 +120,7 @@ func (p *Policy) readNotify(doc *document.Reader) {
 	words := doc.Words("notify")
 	for _, word := range words {
 		if !slices.Contains(Notices, Notice(word)) {
-			doc.Refuse("notify", "a list of disabled, recovered, stale and fresh", document.Found(word))
+			doc.Refuse("notify", "a list of disabled, recovered, stale, fresh and suspect", document.Found(word))
 		}
 	}
 	for _, notice := range Notices {

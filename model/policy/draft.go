@@ -34,7 +34,7 @@ func Read(value any) (Draft, error) {
 	p := &d.said
 	for _, read := range []func(*document.Reader){
 		p.readTexts, p.readSchedule, p.readTimes, p.readRetries, p.readAlignment, p.Classes.read, p.Misfire.read, p.readLimits, p.readCircuit,
-		p.readNotify,
+		p.readGuard, p.readNotify,
 	} {
 		if read(doc); doc.Err() != nil {
 			return Draft{}, doc.Err()

@@ -14,7 +14,7 @@ const ofTheHouse = `{"rrule":"FREQ=DAILY","timezone":"Europe/Berlin","dtstart":"
 	`"retries":["7m"],"jitter":0.3,"alignment":"until_success","on_exhausted":"give_up","give_up_after":"1w","never_retry":["Gone"],` +
 	`"delays_by_error":{"Busy":"2h"},"retry_window":"FREQ=DAILY;BYHOUR=9","misfire":"skip","spread":"3m",` +
 	`"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/m"}],"circuit":{"key":"{policy}","open_after":"5 of 10","on":["timeout"],"probe":"1h"},` +
-	`"retry_after_scope":"model","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","notify":["disabled"],"failing_from":3,"email":{"payload":"owner"},"disabled_reason":"Sorry."}`
+	`"retry_after_scope":"model","closed":["holidays"],"fresh_within":"26h","warn_within":"24h","guard":[{"rows":{"min":1}}],"on_suspect":"hold","notify":["disabled"],"failing_from":3,"email":{"payload":"owner"},"disabled_reason":"Sorry."}`
 
 // completed reads a policy, and completes it with that of the house.
 func completed(t testing.TB, text string) Policy {
@@ -41,16 +41,18 @@ func TestWhatAPolicyDoesNotNameIsThatOfTheDefault(t *testing.T) {
 		`{"retries":[]}`:           with(func(p *Policy) { p.Retries, p.Jitter = nil, 0 }),
 		`{"retries":["1m"]}`:       with(func(p *Policy) { p.Retries, p.Jitter = Delays{time.Minute}, 0 }),
 		`{"retries":{"strategy":"fixed","base":"1m"}}`: with(func(p *Policy) { p.Retries, p.Jitter = Backoff{Fixed, time.Minute, 0, 0, Unlimited}, 0.2 }),
-		`{"jitter":0.5}`:                                       with(func(p *Policy) { p.Jitter = 0.5 }),
-		`{"alignment":"planned_only"}`:                         with(func(p *Policy) { p.Alignment = PlannedOnly }),
-		`{"on_exhausted":"next_planned"}`:                      with(func(p *Policy) { p.OnExhausted = NextPlanned }),
-		`{"give_up_after":"none"}`:                             with(func(p *Policy) { p.GiveUpAfter = 0 }),
-		`{"never_retry":[]}`:                                   with(func(p *Policy) { p.Classes.Never = nil }),
-		`{"retry_on":["Net"]}`:                                 with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
-		`{"delays_by_error":{}}`:                               with(func(p *Policy) { p.Classes.Delays = nil }),
-		`{"misfire":"run_once"}`:                               with(func(p *Policy) { p.Misfire = Misfire{} }),
-		`{"spread":"none"}`:                                    with(func(p *Policy) { p.Spread = 0 }),
-		`{"notify":["disabled","recovered","stale","fresh"]}`:  with(func(p *Policy) { p.Muted = nil }),
+		`{"jitter":0.5}`:                  with(func(p *Policy) { p.Jitter = 0.5 }),
+		`{"alignment":"planned_only"}`:    with(func(p *Policy) { p.Alignment = PlannedOnly }),
+		`{"on_exhausted":"next_planned"}`: with(func(p *Policy) { p.OnExhausted = NextPlanned }),
+		`{"give_up_after":"none"}`:        with(func(p *Policy) { p.GiveUpAfter = 0 }),
+		`{"never_retry":[]}`:              with(func(p *Policy) { p.Classes.Never = nil }),
+		`{"retry_on":["Net"]}`:            with(func(p *Policy) { p.Classes.Never, p.Classes.RetryOn = nil, []string{"Net"} }),
+		`{"delays_by_error":{}}`:          with(func(p *Policy) { p.Classes.Delays = nil }),
+		`{"misfire":"run_once"}`:          with(func(p *Policy) { p.Misfire = Misfire{} }),
+		`{"spread":"none"}`:               with(func(p *Policy) { p.Spread = 0 }),
+		`{"guard":[]}`:                    with(func(p *Policy) { p.Guard = nil }),
+		`{"on_suspect":"tell"}`:           with(func(p *Policy) { p.OnSuspect = "" }),
+		`{"notify":["disabled","recovered","stale","fresh","suspect"]}`: with(func(p *Policy) { p.Muted = nil }),
 		`{"failing_from":"none"}`:                              with(func(p *Policy) { p.FailingFrom = 0 }),
 		`{"email":"none"}`:                                     with(func(p *Policy) { p.Email = Recipient{} }),
 		`{"email":{"label":"owner"}}`:                          with(func(p *Policy) { p.Email = Recipient{Label: "owner"} }),
@@ -106,7 +108,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 	const want = `{"timeout":"10m","queue_timeout":"none","silent_after":"none","retries":["0s","1m","5m"],"jitter":0,"alignment":"align_planned","on_exhausted":"next_planned",` +
 		`"give_up_after":"none","never_retry":[],"delays_by_error":{},"retry_window":"none","misfire":"run_once","spread":"none",` +
 		`"limits":[],"circuit":"none","retry_after_scope":"auto","closed":[],"fresh_within":"none","warn_within":"none",` +
-		`"notify":["disabled","recovered","stale","fresh"],"failing_from":"none","email":"none","disabled_reason":""}`
+		`"guard":[],"on_suspect":"tell","notify":["disabled","recovered","stale","fresh","suspect"],"failing_from":"none","email":"none","disabled_reason":""}`
 	if whole, err := json.Marshal(Default().Explicit()); string(whole) != want || err != nil {
 		t.Errorf("got %s, %v", whole, err)
 	}
@@ -115,7 +117,7 @@ func TestAStoredPolicyIsWholeWhateverTheDefaultSays(t *testing.T) {
 func TestADraftTellsWhatItTakesFromTheDefault(t *testing.T) {
 	draft, err := Read(jsonOf(t, `{"timeout":"1h","retries":["1m"],"retry_on":["A"],"misfire":null,"notify":[],"delays_by_error":{},"disabled_reason":"","spread":0}`))
 	diff := cmp.Diff([]string{"queue_timeout", "silent_after", "alignment", "on_exhausted", "give_up_after", "retry_window", "misfire",
-		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "failing_from", "email"}, draft.Missing())
+		"limits", "circuit", "retry_after_scope", "closed", "fresh_within", "warn_within", "guard", "on_suspect", "failing_from", "email"}, draft.Missing())
 	failIf(t, err != nil || diff != "", "%v, -want +got\n%s", err, diff)
 }
 

@@ -85,6 +85,9 @@ var fields = []field{
 	{"closed", func(p *Policy) (any, bool) { return saidOr(p.Closed, len(p.Closed) > 0, []string{}) }, func(p, usual *Policy) { p.Closed = usual.Closed }, ""},
 	{"fresh_within", func(p *Policy) (any, bool) { return lengthOr(p.FreshWithin) }, func(p, usual *Policy) { p.FreshWithin = usual.FreshWithin }, ""},
 	{"warn_within", func(p *Policy) (any, bool) { return lengthOr(p.WarnWithin) }, func(p, usual *Policy) { p.WarnWithin = usual.WarnWithin }, "fresh_within"},
+	{"guard", func(p *Policy) (any, bool) { return p.guardDocument(), len(p.Guard) == 0 }, func(p, usual *Policy) { p.Guard = usual.Guard }, ""},
+	{"on_suspect", func(p *Policy) (any, bool) { return saidOr(p.OnSuspect, p.OnSuspect != "", SuspectTell) },
+		func(p, usual *Policy) { p.OnSuspect = usual.OnSuspect }, ""},
 	{"notify", func(p *Policy) (any, bool) {
 		return slices.DeleteFunc(slices.Clone(Notices), func(n Notice) bool { return !p.Tells(n) }), len(p.Muted) == 0
 	}, func(p, usual *Policy) { p.Muted = usual.Muted }, ""},

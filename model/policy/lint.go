@@ -37,6 +37,7 @@ func (s Subject) Lint(anchored bool, now time.Time) []Warning {
 	if p.SilentAfter > 0 && p.SilentAfter < shortSilence {
 		l.warn("silent_after", "%s is short: while a poller restarts, the signs of all workers wait, and attempts count as lost", document.FormatDuration(p.SilentAfter))
 	}
+	l.lintGuard()
 	if p.Circuit != nil && p.GiveUpAfter > 0 && p.Circuit.Probe >= p.GiveUpAfter {
 		l.warn("circuit.probe", "%s is not shorter than the give_up_after of %s: the circuit waits longer for a probe than a failing model may for a success",
 			document.FormatDuration(p.Circuit.Probe), document.FormatDuration(p.GiveUpAfter))

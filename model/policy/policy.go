@@ -54,6 +54,10 @@ type Policy struct {
 	FreshWithin time.Duration // since the last success; after that the model is stale, 1 second to 10 years; 0: never
 	WarnWithin  time.Duration // after that it is late, less than FreshWithin; 0: never
 
+	// Guard doubts a success by the numbers that it reports. At most 8 rules.
+	Guard     []Guard
+	OnSuspect OnSuspect // what becomes of a doubted success; empty: SuspectTell
+
 	// Muted lists what nobody is told of.
 	Muted []Notice
 	// FailingFrom is the failure in a row with which the owner is told that the model fails, 1 to 1000; 0: of none.
@@ -151,10 +155,11 @@ const (
 	NoticeStale     Notice = "stale"     // the model is older than fresh_within
 	NoticeFresh     Notice = "fresh"     // the first success after that
 	NoticeFailing   Notice = "failing"   // the failure of failing_from, unless it disabled the model
+	NoticeSuspect   Notice = "suspect"   // a success that a guard doubts, unless it is taken for a failure
 )
 
 // Notices are what `notify` may list.
-var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh}
+var Notices = []Notice{NoticeDisabled, NoticeRecovered, NoticeStale, NoticeFresh, NoticeSuspect}
 
 // Tells reports whether the owner is told of a notice.
 func (p *Policy) Tells(notice Notice) bool { return !slices.Contains(p.Muted, notice) }

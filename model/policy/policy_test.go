@@ -62,7 +62,7 @@ func TestAPolicyIsRefusedWithTheField(t *testing.T) {
 		`{"alignment":"until_lunch"}`: `alignment: expected align_planned or until_success or planned_only or whichever_first or between_planned, found "until_lunch"`,
 		`{"name":"inline-x"}`:         `name: expected 1-200 letters, digits or _.:@/+=~- (first a letter or digit, not inline-…), found "inline-x"`,
 		`{"queue_timeout":true}`:      "queue_timeout: expected a text or a number, found true",
-		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale and fresh, found "x"`,
+		`{"notify":["disabled","x"]}`: `notify: expected a list of disabled, recovered, stale, fresh and suspect, found "x"`,
 		`{"email":{"payload":"a b"}}`: `email: expected an e-mail address, {payload: FIELD}, {label: NAME} or none, found an object`,
 		`{"on_exhausted":"panic"}`:    `on_exhausted: expected give_up or next_planned, found "panic"`,
 		`{"failing_from":0}`:          "failing_from: expected a whole number from 1 to 1000, found 0",

@@ -106,7 +106,7 @@ func (d *draft) notifyDisabled(slots []string) {
 }
 
 var states = map[string]policy.Notice{"disabled": policy.NoticeDisabled, "gives up": policy.NoticeDisabled, "recovers": policy.NoticeRecovered,
-	"recovered": policy.NoticeRecovered, "has recovered": policy.NoticeRecovered, "stale": policy.NoticeStale, "fresh again": policy.NoticeFresh}
+	"recovered": policy.NoticeRecovered, "has recovered": policy.NoticeRecovered, "stale": policy.NoticeStale, "fresh again": policy.NoticeFresh, "doubted": policy.NoticeSuspect}
 
 var (
 	beforeState = regexp.MustCompile(`(?i)^(?:when|if|that|notifying (?:them|him|her|it) that|saying that) `)

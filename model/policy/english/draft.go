@@ -187,6 +187,7 @@ var subjects = map[string]string{
 	"delays_by_error": "the delays of errors", "spread": "the spread", "notify": "whom to notify", "email": "who gets e-mail", "failing_from": "which failure to tell of", "disabled_reason": "the reason",
 	"limits": "what runs at a time", "circuit": "the circuit", "circuit.on": "what counts for the circuit", "circuit.probe": "the probe of the circuit",
 	"retry_after_scope": "what a retry_after holds back", "closed": "the calendars", "fresh_within": "freshness", "warn_within": "when to warn",
+	"guard": "what is doubted", "on_suspect": "what becomes of a doubted refresh",
 }
 
 // exhausted sets what follows the failure after the last retry. Several sentences may say so, if they say the same.

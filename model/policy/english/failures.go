@@ -139,7 +139,7 @@ func (d *draft) countOfRetries() (int, bool) {
 }
 
 // knownErrors are the error types of refreshd and its workers. Others look like identifiers or stand in quotes.
-var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start")
+var knownErrors = strings.Fields("permanent timeout silent network truncated stalled too_slow too_large disk input_url forbidden_address exec_start suspect")
 
 var (
 	identifier  = regexp.MustCompile(`^[A-Za-z][\w.:/-]*\w$`)

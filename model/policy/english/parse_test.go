@@ -157,6 +157,15 @@ func TestEverySentenceIsRead(t *testing.T) {
 		"Let a `retry_after` close no keys":                                                           `{"retry_after_scope":"model"}`,
 		`Stay closed on holidays, "2026" and "all"`:                                                   `{"closed":["holidays","2026","all"]}`,
 
+		// Guards
+		"Doubt a refresh with less than half of the usual rows":                                 `{"guard":[{"rows":{"drop":"50%"}}]}`,
+		"Doubt a result without rows. Doubt each success without `Bytes`":                       `{"guard":[{"rows":{"min":"1"}},{"bytes":{"min":"1"}}]}`,
+		`Doubt a refresh with less than 0.5 "the"`:                                              `{"guard":[{"the":{"min":"0.5"}}]}`,
+		"Doubt every refresh with less than 70% of the usual row_count of the last 20 results":  `{"guard":[{"row_count":{"drop":"30%","of":"20"}}]}`,
+		"Doubt refresh with more than double the usual rows of the last 5":                      `{"guard":[{"rows":{"rise":"100%","of":"5"}}]}`,
+		"Doubt a refresh with over 0.1 percent more rows than usual. Fail each doubted refresh": `{"guard":[{"rows":{"rise":"0.1%"}}],"on_suspect":"fail"}`,
+		"Never doubt a refresh. Tell of doubted results. Tell the owner when it is doubted":     `{"guard":[],"on_suspect":"tell","notify":["suspect"]}`,
+
 		// Notices
 		"Send no e-mail. Notify the owner of no failure":                                   `{"email":"none","failing_from":"none"}`,
 		"Email the customer at owner_email of the payload":                                 `{"email":{"payload":"owner_email"}}`,
@@ -242,6 +251,8 @@ func TestAnUnknownSentenceIsRefusedWithItsLineAndTheNearestOne(t *testing.T) {
 		"Retry after 1 minute":                       `line 1: expected a known sentence, found "Retry after 1 minute" ("after" is not understood there); nearest: Retry only between 9 AM and 5 PM`,
 		"On the first failure, retry never":          `line 1: expected a known sentence, found "On the first failure, retry never" ("never" is not understood there); nearest: On the first failure, retry immediately`,
 		"On the 22st failure, retry immediately":     `line 1: expected a known sentence, found "On the 22st failure, retry immediately"; nearest: On the first failure, retry immediately`,
+		"Doubt a refresh without mercy":              `line 1: expected a number that a success reports: rows, bytes, a name with _, or one in quotes, found "mercy"`,
+		"Doubt a refresh with odd rows":              `line 1: expected a known sentence, found "Doubt a refresh with odd rows" ("odd" is not understood there); nearest: Doubt a refresh with more than 100 rows`,
 		"On Gone errors, give up":                    `line 1: expected an error type: a known one such as timeout, one in the form of ValidationError or http_503, or one in quotes, found "Gone errors"`,
 		"Up to an age of 1 day, panic":               `line 1: expected a known sentence, found "Up to an age of 1 day, panic" ("panic" is not understood there); nearest: Up to an age of 1 day, retry after 5 minutes`,
 		"- Give up after 1 hour of \"unsuccessful\"": `line 1: expected a known sentence, found "Give up after 1 hour of \"unsuccessful\""; nearest: Give up after one week of unsuccessful attempts`,
@@ -268,6 +279,8 @@ func TestAContradictionIsRefusedWithBothLines(t *testing.T) {
 		"Panic\nWait until the next scheduled refresh":                            `line 2: expected giving up after the last retry, as line 1 says, found "Wait until the next scheduled refresh"`,
 		"Give up after the last retry:\n- Reset attempt_no":                       `line 2: expected giving up after the last retry, as line 1 says, found "Reset attempt_no"`,
 		"Wait until the next scheduled refresh\nOn the first failure, give up":    `line 2: expected no failure after line 1, which says what follows the last one, found "On the first failure, give up"`,
+		"Doubt no refresh\nDoubt a refresh without rows":                          `line 2: expected one sentence about what is doubted, which is in line 1, found a second: "Doubt a refresh without rows"`,
+		"Hold a doubted refresh\nFail doubted refreshes":                          `line 2: expected one sentence about what becomes of a doubted refresh, which is in line 1, found a second: "Fail doubted refreshes"`,
 		"Open no circuit\nProbe an open circuit after 5 minutes":                  `line 2: expected one sentence about the circuit, which is in line 1, found a second: "Probe an open circuit after 5 minutes"`,
 		"Count only A_B for the circuit\nCount only C_D for the circuit":          `line 2: expected one sentence about it, which is in line 1, found a second: "Count only C_D for the circuit"`,
 	} {

@@ -26,6 +26,7 @@ func Print(p policy.Policy) string {
 	out.errors(&p)
 	out.end(&p)
 	out.limits(&p)
+	out.guards(&p)
 	if len(out.usual) > 0 {
 		out.say("%s", strings.Join(out.usual, ". "))
 	}
@@ -230,6 +231,7 @@ func (out *printer) end(p *policy.Policy) {
 
 var noticeWords = map[policy.Notice]string{
 	policy.NoticeDisabled: "is disabled", policy.NoticeRecovered: "has recovered", policy.NoticeStale: "is stale", policy.NoticeFresh: "is fresh again",
+	policy.NoticeSuspect: "is doubted",
 }
 
 func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -3,6 +3,7 @@ package english
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,7 @@ var ofTheHouse = policy.Policy{
 	Limits:          []policy.Limit{{Key: policy.Key{Kind: policy.KeyHost, Field: "input_url"}, Running: 4}},
 	Circuit:         &policy.Circuit{Key: policy.Key{Kind: policy.KeyPolicy}, Failures: 5, Of: 10, On: []string{"timeout"}, Probe: time.Hour},
 	RetryAfterScope: policy.ScopeModel, Closed: []string{"holidays"}, FreshWithin: 26 * time.Hour, WarnWithin: 24 * time.Hour,
+	Guard: []policy.Guard{{Metric: "rows", Rule: policy.GuardMin, Bound: 1}}, OnSuspect: policy.SuspectHold,
 }
 
 func TestEveryPolicyIsPrintedSoThatItReadsBackToTheLetter(t *testing.T) {
@@ -101,12 +103,13 @@ func somePolicy(t *rapid.T) map[string]any {
 		{"retry_window", rapid.SampledFrom([]string{"FREQ=DAILY;BYHOUR=9,10", " rrule:freq=weekly; byday=mo,tu ", "FREQ=DAILY"}).AsAny()},
 		{"misfire", rapid.OneOf(rapid.SampledFrom([]any{"run_once", "skip"}), rapid.Map(someLength(0), func(text string) any { return "run_if_younger_than " + text }))},
 		{"spread", someLength(0).AsAny()},
-		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}, []any{"stale", "disabled", "fresh"}, []any{"disabled", "recovered", "stale", "fresh"}})},
+		{"notify", rapid.SampledFrom([]any{[]any{}, []any{"disabled"}, []any{"recovered"}, []any{"recovered", "disabled"}, []any{"stale", "disabled", "fresh"}, []any{"suspect", "fresh"}, []any{"disabled", "recovered", "stale", "fresh", "suspect"}})},
 		{"email", rapid.SampledFrom([]any{"none", "o'x-1+a@mail.example.com", map[string]any{"payload": "Owner_mail-2"}, map[string]any{"label": "owner.mail-2"}})},
 		{"failing_from", rapid.SampledFrom([]any{"none", 1, 3, 21, 1000})},
 		{"disabled_reason", someReason().AsAny()}, {"limits", rapid.Custom(someLimits).AsAny()}, {"circuit", rapid.Custom(someCircuit).AsAny()},
 		{"retry_after_scope", rapid.SampledFrom([]any{"auto", "model", "key"})},
 		{"closed", rapid.SliceOfN(someCalendar().AsAny(), 0, 8).AsAny()},
+		{"guard", rapid.Custom(someGuards).AsAny()}, {"on_suspect", rapid.SampledFrom([]any{"tell", "fail", "hold"})},
 		{"fresh_within", rapid.SampledFrom([]any{"none", "26h", "3650d", "1m30s"})},
 	} {
 		if rapid.Bool().Draw(t, "has "+field.name) {
@@ -143,6 +146,26 @@ func someLimits(t *rapid.T) []any {
 		limits = append(limits, limit)
 	}
 	return limits
+}
+
+func someGuards(t *rapid.T) []any {
+	guards := []any{}
+	for range rapid.IntRange(0, 8).Draw(t, "guards") {
+		rule := rapid.SampledFrom([]string{"min", "max", "drop", "rise"}).Draw(t, "rule")
+		bounds := map[string]any{rule: rapid.OneOf(rapid.SampledFrom([]float64{0, 1, 100, 0.5}), rapid.Float64Range(0, 1e15)).Draw(t, "bound")}
+		if rule == "drop" || rule == "rise" {
+			percent := rapid.OneOf(rapid.SampledFrom([]string{"50", "100", "99", "0.001", "12.3"}), rapid.Map(rapid.IntRange(1, 10_000_000), func(n int) string { return fmt.Sprintf("%g", float64(n)/1000) })).Draw(t, "percent")
+			if n, _ := strconv.ParseFloat(percent, 64); rule == "drop" && n > 99 {
+				percent = "99"
+			}
+			bounds = map[string]any{rule: percent + "%"}
+			if rapid.Bool().Draw(t, "has of") {
+				bounds["of"] = rapid.IntRange(3, 100).Draw(t, "of")
+			}
+		}
+		guards = append(guards, map[string]any{rapid.SampledFrom([]string{"rows", "bytes", "a", "the", "row_count_2", "twice", "percent"}).Draw(t, "metric"): bounds})
+	}
+	return guards
 }
 
 func someCircuit(t *rapid.T) map[string]any {
@@ -261,7 +284,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - After the final unsuccessful retry, wait until the next scheduled refresh, or give up if there is none
 - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
 			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. ` +
-			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness\n",
+			"Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Set no limits. Let a retry_after close keys only after http_429. Open no circuit. Stay closed on no calendar. Promise no freshness. Doubt no refresh. Tell of a doubted refresh\n",
 		`{"limits":[{"key":"{host(input_url)}","running":4,"rate":"60/1m"},{"key":"{label.tenant}","running":50},{"key":"{policy}","rate":"10/s"}],"retry_after_scope":"key",
 			"circuit":{"key":"{host(input_url)}","open_after":"5 of 10","on":["network","5xx",429,"Too busy"]},"closed":["nightly-maintenance","holidays"],
 			"fresh_within":"26h","warn_within":"24h"}`: `- Allow 10 minutes to complete
@@ -281,7 +304,7 @@ func TestPrintSaysThePolicyWhole(t *testing.T) {
 - Keep the model fresh within 1 day 2 hours
 - Warn after 1 day without a success
 - Allow any time in the queue. Take no worker for lost. Do not spread the refreshes. Run a missed refresh once. Retry at any time. Retry on every error. ` +
-			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure
+			`Use the same delays after every error. Never give up for lack of a success. Give the usual reason. Notify the owner of everything. Send no e-mail. Notify the owner of no failure. Doubt no refresh. Tell of a doubted refresh
 `,
 	} {
 		diff := cmp.Diff(want, printed(t, canonical(t, decoded(t, policy))))

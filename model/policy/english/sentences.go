@@ -120,6 +120,25 @@ var sentences = []form{
 	{`promise no freshness`, "Promise no freshness", set("fresh_within", "none")},
 	{`warn after <duration> without (?:a )?success`, "Warn after 24 hours without a success", setDuration("warn_within")},
 
+	{`doubt <a success> without (?:any )?<metric>`, "Doubt a refresh without rows", addGuard("min", func(slots []string) (string, any) { return slots[0], "1" })},
+	{`doubt <a success> with (?:fewer|less) than <number> <metric>`, "Doubt a refresh with fewer than 100 rows",
+		addGuard("min", func(slots []string) (string, any) { return slots[1], slots[0] })},
+	{`doubt <a success> with more than <number> <metric>`, "Doubt a refresh with more than 100 rows",
+		addGuard("max", func(slots []string) (string, any) { return slots[1], slots[0] })},
+	{`doubt <a success> with (?:less|fewer) than half (?:of )?the usual <metric><of the last>`, "Doubt a refresh with less than half of the usual rows",
+		addGuard("drop", func(slots []string) (string, any) { return slots[0], "50%" })},
+	{`doubt <a success> with (?:less|fewer) than <percent> of the usual <metric><of the last>`, "Doubt a refresh with less than 70 percent of the usual rows",
+		addGuard("drop", func(slots []string) (string, any) { return slots[1], percentOff(slots[0]) })},
+	{`doubt <a success> with more than (?:twice|double) the usual <metric><of the last>`, "Doubt a refresh with more than twice the usual rows",
+		addGuard("rise", func(slots []string) (string, any) { return slots[0], "100%" })},
+	{`doubt <a success> with (?:more than|over) <percent> (?:fewer|less) <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent fewer rows than usual",
+		addGuard("drop", func(slots []string) (string, any) { return slots[1], slots[0] + "%" })},
+	{`doubt <a success> with (?:more than|over) <percent> more <metric> than usual<of the last>`, "Doubt a refresh with more than 30 percent more rows than usual",
+		addGuard("rise", func(slots []string) (string, any) { return slots[1], slots[0] + "%" })},
+	{`(?:doubt no (?:refresh|success|result)|<not> doubt <a success>)`, "Doubt no refresh", set("guard", []any{})},
+	{`(tell|fail|hold)(?: of)? (?:(?:a|each|every) )?doubted (?:refresh(?:es)?|success(?:es)?|results?)`, "Hold a doubted refresh",
+		func(d *draft, slots []string) { d.set("on_suspect", strings.ToLower(slots[0])) }},
+
 	{`<tell> (?:nobody|no one) / <not> (?:notify|tell) (?:anybody|anyone|<reader>)`, "Notify nobody", set("notify", []any{})},
 	{`<tell> <reader> of everything`, "Notify the owner of everything", func(d *draft, _ []string) {
 		for _, notice := range policy.Notices {
@@ -215,6 +234,8 @@ var slotPatterns = strings.NewReplacer(
 	"<names>", `(`+someName+`(?:(?:, and |, or |, | and | or )`+someName+`)*)`,
 	"<errors>", `(`+someError+`(?:(?:, and |, or |, | and | or )`+someError+`)*)`,
 	"<key>", `(\{[^{}"]*\})`,
+	"<metric>", `("\d+"|[a-z][a-z0-9_]*)`,
+	"<of the last>", `(?: of the last (\d{1,3})(?: (?:good )?(?:results|refreshes|successes))?)?`,
 	"<mailbox>", `(`+someMailbox+`)`,
 
 	// Not captured
@@ -226,6 +247,7 @@ var slotPatterns = strings.NewReplacer(
 	"<not>", `(?:do not|never)`,
 	"<tell>", `(?:notify|e-?mail|tell)`,
 	"<an attempt>", `(?:an?|each|every) (?:attempt|refresh)`,
+	"<a success>", `(?:(?:an?|each|every) )?(?:refresh|success|result)`,
 	"<last retry>", `the (?:final|last) (?:unsuccessful |failed )?(?:retry|attempt)`,
 	"<to complete>", `(?: to (?:complete|finish|respond)| for (?:a|the|each) (?:response|attempt|refresh))?`,
 	"<failing>", `(?: of (?:(?:unsuccessful |failed )?(?:refresh )?(?:attempts|retries)|failures|failing)| without (?:a )?success)`,

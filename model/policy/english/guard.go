@@ -1,0 +1,84 @@
+package english
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// addGuard adds one bound of a metric, which bound finds in the slots. A last slot of one more says of how many results.
+func addGuard(rule string, bound func(slots []string) (metric string, value any)) func(*draft, []string) {
+	return func(d *draft, slots []string) {
+		guards, _ := d.doc["guard"].([]any)
+		if d.lines["guard"] > 0 && len(guards) == 0 {
+			d.twice("guard", d.now.line, d.now.original())
+		}
+		metric, value := bound(slots)
+		name := d.now.value(metric)
+		if metric[0] != '"' && !isMetric(strings.ToLower(metric)) {
+			d.refuse(`a number that a success reports: rows, bytes, a name with _, or one in quotes`, document.Found(metric))
+		} else if metric[0] != '"' {
+			name = strings.ToLower(metric)
+		}
+		said := map[string]any{rule: value}
+		if of := slots[len(slots)-1]; (rule == "drop" || rule == "rise") && of != "" {
+			said["of"] = of
+		}
+		field := element("guard", len(guards))
+		d.doc["guard"] = append(guards, any(map[string]any{name: said}))
+		d.setInner("guard", field)
+	}
+}
+
+// percentOff is what is missing of a percentage, to a hundred, without the dust of binary fractions.
+func percentOff(text string) string {
+	rest, _ := strconv.ParseFloat(text, 64) // digits
+	return decimal(math.Round((100-rest)*1e6)/1e6) + "%"
+}
+
+// knownMetrics are names that a sentence may say as they are.
+var knownMetrics = strings.Fields("rows bytes lines records items products files columns images pages errors")
+
+func isMetric(name string) bool {
+	return policy.IsMetricName(name) && (slices.Contains(knownMetrics, name) || strings.Contains(name, "_"))
+}
+
+func (out *printer) guards(p *policy.Policy) {
+	if len(p.Guard) == 0 {
+		out.sayUsual("Doubt no refresh")
+	}
+	for _, g := range p.Guard {
+		metric, bound, last := bare(g.Metric, isMetric(g.Metric)), decimal(g.Bound), ""
+		if g.Relative() && g.Of != policy.DefaultGuardOf {
+			last = " of the last " + strconv.Itoa(g.Of) + " results"
+		}
+		switch {
+		case g.Rule == policy.GuardMin && g.Bound == 1:
+			out.say("Doubt a refresh without %s", metric)
+		case g.Rule == policy.GuardMin:
+			out.say("Doubt a refresh with fewer than %s %s", bound, metric)
+		case g.Rule == policy.GuardMax:
+			out.say("Doubt a refresh with more than %s %s", bound, metric)
+		case g.Rule == policy.GuardDrop && g.Bound == 50:
+			out.say("Doubt a refresh with less than half of the usual %s%s", metric, last)
+		case g.Rule == policy.GuardDrop:
+			out.say("Doubt a refresh with more than %s percent fewer %s than usual%s", bound, metric, last)
+		case g.Bound == 100:
+			out.say("Doubt a refresh with more than twice the usual %s%s", metric, last)
+		default:
+			out.say("Doubt a refresh with more than %s percent more %s than usual%s", bound, metric, last)
+		}
+	}
+	switch p.OnSuspect {
+	case policy.SuspectFail:
+		out.say("Fail a doubted refresh")
+	case policy.SuspectHold:
+		out.say("Hold a doubted refresh")
+	default:
+		out.sayUsual("Tell of a doubted refresh")
+	}
+}

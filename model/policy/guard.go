@@ -1,0 +1,211 @@
+package policy
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/refreshd/refreshd/model/document"
+)
+
+// Guard is one rule by which a success is doubted: a bound of one of the numbers that it reports.
+type Guard struct {
+	Metric string
+	Rule   GuardRule
+	Bound  float64 // of GuardMin and GuardMax the number itself, of GuardDrop and GuardRise the percentage
+	Of     int     // GuardDrop and GuardRise: of how many good results the median is the usual number
+}
+
+// GuardRule is what a guard expects of a number.
+type GuardRule string
+
+// The rules.
+const (
+	GuardMin  GuardRule = "min"  // at least the bound
+	GuardMax  GuardRule = "max"  // at most the bound
+	GuardDrop GuardRule = "drop" // at most so many percent less than usual
+	GuardRise GuardRule = "rise" // at most so many percent more than usual
+)
+
+var guardRules = []GuardRule{GuardMin, GuardMax, GuardDrop, GuardRise}
+
+// DefaultGuardOf is the `of` of a guard that names none.
+const DefaultGuardOf = 10
+
+const (
+	maxGuards    = 8
+	minGuardOf   = 3
+	maxGuardOf   = 100
+	maxBound     = 1e15
+	maxDrop      = 99.0
+	maxRise      = 10_000.0
+	minPercent   = 0.001
+	usualHistory = 10 // entries of a history, unless a daemon says otherwise
+)
+
+// Relative reports whether the guard compares with what is usual.
+func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == GuardRise }
+
+// Allows reports whether a number is what the guard expects. usual is the median of the last good results; only a relative guard asks for it.
+func (g Guard) Allows(n, usual float64) bool {
+	margin := max(usual, -usual) * g.Bound / 100
+	switch g.Rule {
+	case GuardMin:
+		return n >= g.Bound
+	case GuardMax:
+		return n <= g.Bound
+	case GuardDrop:
+		return n >= usual-margin
+	default:
+		return n <= usual+margin
+	}
+}
+
+// Reason says why a number that the guard does not allow is doubted.
+func (g Guard) Reason(n, usual float64) string {
+	direction := map[GuardRule]string{GuardMin: "least", GuardMax: "most", GuardDrop: "less", GuardRise: "more"}[g.Rule]
+	if !g.Relative() {
+		return fmt.Sprintf("%s %s: expected at %s %s", g.Metric, FormatMetric(n), direction, FormatMetric(g.Bound))
+	}
+	return fmt.Sprintf("%s %s: over %s%% %s than the usual %s", g.Metric, FormatMetric(n), FormatMetric(g.Bound), direction, FormatMetric(usual))
+}
+
+// FormatMetric renders a number that a success reports.
+func FormatMetric(n float64) string {
+	format := byte('f')
+	if n >= 1e15 || n <= -1e15 {
+		format = 'g'
+	}
+	return strconv.FormatFloat(n, format, -1, 64)
+}
+
+// OnSuspect is what becomes of a doubted success.
+type OnSuspect string
+
+// The choices. A policy that names none tells.
+const (
+	SuspectTell OnSuspect = "tell" // it counts, and somebody is told
+	SuspectFail OnSuspect = "fail" // it is a failure of type ReasonSuspect
+	SuspectHold OnSuspect = "hold" // the model waits until somebody accepts or rejects it
+)
+
+// ReasonSuspect is the error type of a success that was doubted.
+const ReasonSuspect = "suspect"
+
+// Doubted is the failure that a doubted success is taken for. It is no worker's own: an opt-in list of error types need not name it.
+func Doubted(reason string) Failure {
+	return Failure{Reason: reason, ErrorType: ReasonSuspect, Ours: true}
+}
+
+var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
+
+// IsMetricName reports whether a number that a success reports may be called so.
+func IsMetricName(name string) bool { return metricName.MatchString(name) }
+
+func (g Guard) document() any {
+	bound := any(g.Bound)
+	if g.Relative() {
+		bound = FormatMetric(g.Bound) + "%"
+	}
+	rule := map[string]any{string(g.Rule): bound}
+	if g.Relative() && g.Of != DefaultGuardOf {
+		rule["of"] = g.Of
+	}
+	return map[string]any{g.Metric: rule}
+}
+
+func (p *Policy) guardDocument() []any {
+	documents := make([]any, len(p.Guard))
+	for i, g := range p.Guard {
+		documents[i] = g.document()
+	}
+	return documents
+}
+
+func (p *Policy) readGuard(doc *document.Reader) {
+	p.OnSuspect = OnSuspect(doc.OneOf("on_suspect", "", string(SuspectTell), string(SuspectFail), string(SuspectHold)))
+	if p.OnSuspect == SuspectTell {
+		p.OnSuspect = ""
+	}
+	list, is := doc.Fields["guard"].([]any)
+	if saysNone(doc, "guard") || doc.Fields["guard"] == nil {
+		return
+	}
+	doc.Require(is, "guard", "a list such as [{rows: {min: 1}}]")
+	for i, item := range list {
+		place := fmt.Sprintf("guard[%d]", i)
+		metrics, is := item.(map[string]any)
+		if !is || len(metrics) == 0 {
+			doc.Refuse(place, "an object such as {rows: {min: 1}}", document.Found(item))
+		}
+		for _, name := range slices.Sorted(maps.Keys(metrics)) {
+			if !IsMetricName(name) {
+				doc.Refuse(place, "a name of 1-40 small letters, digits or _ (first a letter)", document.Found(name))
+			}
+			guards, err := parseGuards(name, metrics[name])
+			doc.Fail(document.Place(err, place+"."+name))
+			p.Guard = append(p.Guard, guards...)
+		}
+	}
+	if len(p.Guard) > maxGuards {
+		doc.Refuse("guard", fmt.Sprintf("at most %d bounds", maxGuards), strconv.Itoa(len(p.Guard)))
+	}
+}
+
+// parseGuards reads what is expected of one number: each bound of it is a guard.
+func parseGuards(metric string, value any) (guards []Guard, err error) {
+	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(GuardRise), "of")
+	of := doc.Int("of", minGuardOf, maxGuardOf)
+	relative := false
+	for _, rule := range guardRules {
+		g := Guard{Metric: metric, Rule: rule}
+		found := false
+		if g.Relative() {
+			g.Bound, found = readPercent(doc, string(rule), map[GuardRule]float64{GuardDrop: maxDrop, GuardRise: maxRise}[rule])
+			relative, g.Of = relative || found, of
+			if of == 0 {
+				g.Of = DefaultGuardOf
+			}
+		} else {
+			g.Bound, found = doc.Number(string(rule), 0, maxBound)
+			g.Bound += 0 // a negative zero would be written as one
+		}
+		if found {
+			guards = append(guards, g)
+		}
+	}
+	switch {
+	case len(guards) == 0:
+		doc.Refuse("", "min, max, drop or rise", "nothing")
+	case of > 0 && !relative:
+		doc.Refuse("of", "drop or rise beside it", "neither")
+	}
+	return guards, doc.Err()
+}
+
+func readPercent(doc *document.Reader, name string, most float64) (percent float64, found bool) {
+	if doc.Fields[name] == nil {
+		return 0, false
+	}
+	text, _ := doc.Fields[name].(string)
+	digits, is := strings.CutSuffix(strings.TrimSpace(text), "%")
+	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	doc.Require(is && err == nil && percent >= minPercent && percent <= most, name, fmt.Sprintf(`a percentage up to %v%%, such as "50%%"`, most))
+	return percent, true
+}
+
+// lintGuard warns of guards that cannot do what they say.
+func (l *linter) lintGuard() {
+	if l.Policy.OnSuspect != "" && len(l.Policy.Guard) == 0 {
+		l.warn("on_suspect", "says %s, and there is no guard: nothing is ever doubted", l.Policy.OnSuspect)
+	}
+	for i, g := range l.Policy.Guard {
+		if g.Of > usualHistory {
+			l.warn(fmt.Sprintf("guard[%d].%s.of", i, g.Metric), "%d results are more than the %d attempts that a history keeps, unless --history-cap says more", g.Of, usualHistory)
+			return
+		}
+	}
+}
