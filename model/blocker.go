@@ -17,10 +17,11 @@ const (
 	BlockerCalendar = "calendar" // a calendar that its policy names is closed
 	BlockerLimit    = "limit"    // as many of its key run as may
 	BlockerCircuit  = "circuit"  // too many of its key fail
+	BlockerSuspect  = "suspect"  // its last success is doubted: somebody has to accept or reject it
 )
 
 // BlockerKinds are all of them.
-var BlockerKinds = []string{BlockerHold, BlockerCalendar, BlockerLimit, BlockerCircuit}
+var BlockerKinds = []string{BlockerHold, BlockerCalendar, BlockerLimit, BlockerCircuit, BlockerSuspect}
 
 // NewBlocker is the blocker of a kind with a name.
 func NewBlocker(kind, name string) Blocker { return Blocker(kind + ":" + name) }

@@ -168,6 +168,8 @@ func (b *Blockers) Opens(blocker Blocker, now time.Time) (opens bool, recheck ti
 		if until, closed := b.closed(name, now); closed {
 			return false, until
 		}
+	case BlockerSuspect:
+		return false, Never
 	}
 	return true, time.Time{}
 }

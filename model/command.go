@@ -22,6 +22,8 @@ const (
 	CommandRun     CommandType = "run"
 	CommandEnable  CommandType = "enable"
 	CommandDisable CommandType = "disable"
+	CommandAccept  CommandType = "accept"
+	CommandReject  CommandType = "reject"
 )
 
 // Command is one entry of the control list.
@@ -83,7 +85,7 @@ func (c *Command) readFrom(doc *document.Reader) error {
 		return c.read(doc.Fields, "force")
 	case CommandDisable:
 		return c.read(doc.Fields, "reason")
-	case CommandRemove, CommandEnable:
+	case CommandRemove, CommandEnable, CommandAccept, CommandReject:
 		return c.read(doc.Fields)
 	case CommandHold:
 		return c.readHold(doc.Fields)
@@ -102,7 +104,7 @@ func (c *Command) readFrom(doc *document.Reader) error {
 		}
 		return doc.Err()
 	default:
-		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandHold, CommandRelease, CommandRequeue)
+		return unknownType(c.Type, CommandPut, CommandRemove, CommandRun, CommandEnable, CommandDisable, CommandAccept, CommandReject, CommandHold, CommandRelease, CommandRequeue)
 	}
 }
 
@@ -160,6 +162,10 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 		decision, outcome = m.Enable(now)
 	case CommandDisable:
 		decision, outcome = m.Disable(c.Reason, c.By, now)
+	case CommandAccept:
+		decision, outcome = m.Accept(now)
+	case CommandReject:
+		decision, outcome = m.Reject(now)
 	default:
 		decision, outcome = Decision{Event: EventRemove}, Applied
 	}

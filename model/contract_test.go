@@ -25,7 +25,7 @@ func TestTheContractNamesEachMessageCommandAndField(t *testing.T) {
 			string(MessageSuccess), string(MessageFailure), string(MessageStatus), string(MessageStarted), string(MessagePostponed), string(MessageInterrupted),
 		},
 		"## What an application says": {
-			string(CommandPut), string(CommandRun), string(CommandEnable), string(CommandDisable), string(CommandRemove),
+			string(CommandPut), string(CommandRun), string(CommandEnable), string(CommandDisable), string(CommandRemove), string(CommandAccept), string(CommandReject),
 			string(CommandHold), string(CommandRelease), string(CommandRequeue),
 		},
 		"### The definition":          definitionFields,

@@ -36,6 +36,7 @@ const (
 	EventFailure     Event = "failure"
 	EventPostponed   Event = "postponed"   // the worker asks to try later: not counted
 	EventInterrupted Event = "interrupted" // the worker had to stop: not counted
+	EventSuspect     Event = "suspect"     // a success that is doubted holds its model: not counted
 	EventOutdated    Event = "outdated"    // what an attempt reported whose payload was replaced meanwhile: not counted
 	EventStarted     Event = "started"     // the work really begins
 	EventStatus      Event = "status"      // a status text for the owner; no transition
@@ -46,6 +47,7 @@ const (
 	EventEnable  Event = "enable"
 	EventDisable Event = "disable"
 	EventRemove  Event = "remove"
+	EventAccept  Event = "accept" // the doubt about a success that counts already is over
 	EventCancel  Event = "cancel" // its attempt was taken back: not counted
 	EventImport  Event = "import" // it has come from another queue, with its state
 )
@@ -76,6 +78,10 @@ type Decision struct {
 	TellsFresh   bool
 	// TellsFailing: the owner is told that the model fails.
 	TellsFailing bool
+	// TellsSuspect: somebody is told that its success is doubted.
+	TellsSuspect bool
+	// Replaces: Ended takes the place of the newest entry of the history, which tells of the same attempt.
+	Replaces bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.
 	Message string
 	// MustBeQueued: the decision holds only if no worker has taken the running attempt. If one has, decide again with Model.Taken.
@@ -111,9 +117,9 @@ func (d *Decision) end(m *Model, now time.Time, failure policy.Failure, changed 
 	before := &m.State
 	d.Next.endAttempt()
 	d.Next.Why = document.Shorten(d.Next.Why, maxWhy)
-	if m.Policy.Circuit != nil && (d.Event == EventSuccess || d.Event == EventFailure || d.Event == EventTimeout) {
+	if m.Policy.Circuit != nil && (d.Event == EventSuccess || d.Event == EventSuspect || d.Event == EventFailure || d.Event == EventTimeout) {
 		d.CircuitOutcome = CircuitAnswered
-		if d.Event != EventSuccess && m.Policy.Circuit.Counts(failure.ErrorType) {
+		if d.Event != EventSuccess && d.Event != EventSuspect && m.Policy.Circuit.Counts(failure.ErrorType) {
 			d.CircuitOutcome = CircuitFailed
 		}
 	}
@@ -214,7 +220,7 @@ const (
 var Events = []Event{
 	EventStart, EventTimeout, EventWithdrawn, EventTaken, EventQueueTimeout, EventSkipped, EventGiveUp, EventParked, EventLimited, EventReleased,
 	EventReplan, EventLevel, EventBecameLate, EventBecameStale, EventWatch, EventSuccess, EventFailure, EventPostponed, EventInterrupted,
-	EventOutdated, EventStarted, EventStatus, EventCreate, EventUpdate, EventRun, EventEnable, EventDisable, EventRemove, EventCancel,
+	EventSuspect, EventOutdated, EventStarted, EventStatus, EventCreate, EventUpdate, EventRun, EventEnable, EventDisable, EventRemove, EventAccept, EventCancel,
 	EventImport, EventOrphan,
 }
 

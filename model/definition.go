@@ -140,7 +140,7 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 		return Decision{}, Unchanged, err
 	}
 	changed, replaced := !exists || !m.sameDefinition(saved), exists && m.Payload != saved.Payload
-	cured := replaced && (m.Disabled || !m.FailingSince.IsZero())
+	cured := replaced && (m.Disabled || m.Held() || !m.FailingSince.IsZero())
 	stopped := m.StoppedBy() == StoppedByHand
 	asked := !stopped && (d.Refresh == RefreshNow || d.Refresh == RefreshDefault && cured)
 	start := asked || !stopped && d.Refresh == RefreshDefault && changed && saved.OneShot()
@@ -149,7 +149,9 @@ func (m *Model) put(d Definition, policy policy.Policy, exists bool, now time.Ti
 		if maps.Equal(m.Labels, saved.Labels) {
 			return Decision{}, Unchanged, nil
 		}
-		m.unpark(&decision.Next, now) // what is refreshed stays the same, but a hold may pick it no more, and a key be another
+		if !m.Held() {
+			m.unpark(&decision.Next, now) // what is refreshed stays the same, but a hold may pick it no more, and a key be another
+		}
 		return decision, Applied, nil
 	}
 	if !exists {
@@ -237,13 +239,14 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 	case asked:
 		m.unpark(next, now)
 		next.dueNow(now, whyNow)
-	case next.Due(now), next.Parked():
+	case next.Due(now), next.Parked() && !next.Held():
 		m.unpark(next, now)
 		next.Why, next.Trigger = "saved while due", next.Trigger.started()
 	case start:
 		next.wait(now, TriggerPlanned, whyNow)
 		next.NotBefore = time.Time{}
 	default:
+		m.unpark(next, now)
 		waits, cause := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it

@@ -35,6 +35,10 @@ type Attempt struct {
 	LogBytes   int       `json:"log_bytes"` // of its log, as long as that is kept; 0: it has said nothing
 	LogURL     string    `json:"log_url"`   // where its worker says that a log stands
 
+	Metrics  map[string]float64 `json:"metrics"`  // what a success counted
+	Suspect  string             `json:"suspect"`  // why a success is doubted; empty: it is not
+	Accepted bool               `json:"accepted"` // somebody has ended the doubt
+
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
 	Delay     time.Duration  // of the policy, or of the worker if it asked for more
 	Jitter    time.Duration  // what jitter added or took
@@ -70,31 +74,34 @@ func readTime(text string) time.Time {
 // attemptEntry is an Attempt in the history. Lengths are milliseconds, times are lengths from the end, and what follows from the rest is left
 // out.
 type attemptEntry struct {
-	At        string         `json:"at"`                  // EndedAt
-	Took      int64          `json:"took"`                // since StartedAt; negative when the clock was set back
-	Work      *int64         `json:"work,omitempty"`      // since ProcessingAt; absent: no worker said that it began
-	UID       string         `json:"uid,omitempty"`       // AttemptUID
-	No        *int           `json:"no,omitempty"`        // AttemptNo; absent: 1
-	Is        Event          `json:"is,omitempty"`        // Outcome; absent: success
-	Times     int            `json:"times,omitempty"`     // absent: one, or none
-	Limit     *int64         `json:"limit,omitempty"`     // from StartedAt to DeadlineAt
-	Final     bool           `json:"final,omitempty"`     // as in Attempt, like the next seven
-	Changed   *bool          `json:"changed,omitempty"`   //
-	Exhausted bool           `json:"exhausted,omitempty"` //
-	Reason    string         `json:"reason,omitempty"`    //
-	Type      string         `json:"type,omitempty"`      // ErrorType
-	Worker    string         `json:"worker,omitempty"`    //
-	Ignored   []string       `json:"ignored,omitempty"`   //
-	Log       int            `json:"log,omitempty"`       // LogBytes
-	LogURL    string         `json:"log_url,omitempty"`   //
-	Delay     *int64         `json:"delay,omitempty"`     // where a retry was considered
-	Jitter    int64          `json:"jitter,omitempty"`    // with a delay; absent: none
-	Retry     *int64         `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
-	Planned   *int64         `json:"planned,omitempty"`   // to PlannedAt
-	Overlap   policy.Overlap `json:"overlap,omitempty"`   // with a delay; absent: what follows from Retry, Planned and Limit
-	Next      *int64         `json:"next,omitempty"`      // to RefreshAt
-	Of        int            `json:"of,omitempty"`        // retries that the policy allows, where Why follows; -1: any number
-	Why       string         `json:"why,omitempty"`       // absent where it says what a retry always says, or of a success that it is planned
+	At        string             `json:"at"`                  // EndedAt
+	Took      int64              `json:"took"`                // since StartedAt; negative when the clock was set back
+	Work      *int64             `json:"work,omitempty"`      // since ProcessingAt; absent: no worker said that it began
+	UID       string             `json:"uid,omitempty"`       // AttemptUID
+	No        *int               `json:"no,omitempty"`        // AttemptNo; absent: 1
+	Is        Event              `json:"is,omitempty"`        // Outcome; absent: success
+	Times     int                `json:"times,omitempty"`     // absent: one, or none
+	Limit     *int64             `json:"limit,omitempty"`     // from StartedAt to DeadlineAt
+	Final     bool               `json:"final,omitempty"`     // as in Attempt, like the next seven
+	Changed   *bool              `json:"changed,omitempty"`   //
+	Exhausted bool               `json:"exhausted,omitempty"` //
+	Reason    string             `json:"reason,omitempty"`    //
+	Type      string             `json:"type,omitempty"`      // ErrorType
+	Worker    string             `json:"worker,omitempty"`    //
+	Ignored   []string           `json:"ignored,omitempty"`   //
+	Log       int                `json:"log,omitempty"`       // LogBytes
+	LogURL    string             `json:"log_url,omitempty"`   //
+	Metrics   map[string]float64 `json:"metrics,omitempty"`   // of a success, like the next two
+	Suspect   string             `json:"suspect,omitempty"`   //
+	Accepted  bool               `json:"accepted,omitempty"`  //
+	Delay     *int64             `json:"delay,omitempty"`     // where a retry was considered
+	Jitter    int64              `json:"jitter,omitempty"`    // with a delay; absent: none
+	Retry     *int64             `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
+	Planned   *int64             `json:"planned,omitempty"`   // to PlannedAt
+	Overlap   policy.Overlap     `json:"overlap,omitempty"`   // with a delay; absent: what follows from Retry, Planned and Limit
+	Next      *int64             `json:"next,omitempty"`      // to RefreshAt
+	Of        int                `json:"of,omitempty"`        // retries that the policy allows, where Why follows; -1: any number
+	Why       string             `json:"why,omitempty"`       // absent where it says what a retry always says, or of a success that it is planned
 }
 
 // Entry renders the entry of the history.
@@ -102,7 +109,7 @@ func (a *Attempt) Entry() string {
 	e := attemptEntry{
 		At: FormatTime(a.EndedAt), Took: a.EndedAt.Sub(a.StartedAt).Milliseconds(), Work: length(a.ProcessingAt, a.EndedAt), UID: a.AttemptUID,
 		Is: a.Outcome, Limit: length(a.StartedAt, a.DeadlineAt), Final: a.Final, Changed: a.Changed, Exhausted: a.Exhausted, Reason: a.Reason, Type: a.ErrorType,
-		Worker: a.Worker, Ignored: a.Ignored, Log: a.LogBytes, LogURL: a.LogURL, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
+		Worker: a.Worker, Ignored: a.Ignored, Log: a.LogBytes, LogURL: a.LogURL, Metrics: a.Metrics, Suspect: a.Suspect, Accepted: a.Accepted, Planned: length(a.EndedAt, a.PlannedAt), Next: length(a.EndedAt, a.RefreshAt), Why: a.Why,
 	}
 	if a.Times > 1 {
 		e.Times = a.Times
@@ -145,6 +152,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: 1, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: cmp.Or(e.Is, EventSuccess), Times: e.Times,
 		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, LogBytes: e.Log, LogURL: e.LogURL, Why: e.Why,
+		Metrics: e.Metrics, Suspect: e.Suspect, Accepted: e.Accepted,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)

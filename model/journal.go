@@ -117,6 +117,9 @@ func (d *Decision) Notifications(uid string, now time.Time) (all []Notification)
 	if d.TellsFailing {
 		all = append(all, d.notification(policy.NoticeFailing, uid, now))
 	}
+	if d.TellsSuspect {
+		all = append(all, d.notification(policy.NoticeSuspect, uid, now))
+	}
 	return all
 }
 
@@ -130,6 +133,8 @@ func (d *Decision) notification(notice policy.Notice, uid string, now time.Time)
 		n.Reason, n.Why = d.Next.DisabledReason, d.Next.Why
 	case policy.NoticeFailing:
 		n.Reason, n.ErrorType, n.Why = d.Ended.Reason, d.Ended.ErrorType, d.Next.Why
+	case policy.NoticeSuspect:
+		n.Reason, n.Why = d.Ended.Suspect, d.Next.Why
 	case policy.NoticeStale:
 		n.LastSuccessAt = d.Next.LastSuccessAt
 	}

@@ -30,10 +30,11 @@ const (
 // Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields.
 type Message struct {
 	Type           MessageType
-	UID            string // the model
-	AttemptUID     string // the fence
-	Changed        *bool  // success: whether the refresh found anything new
-	policy.Failure        // failure and postponed
+	UID            string             // the model
+	AttemptUID     string             // the fence
+	Changed        *bool              // success: whether the refresh found anything new
+	Metrics        map[string]float64 // success: what it counted
+	policy.Failure                    // failure and postponed
 	// RetryAt is the wish of a worker that names an instant instead of a delay.
 	RetryAt  time.Time
 	Status   string // user_friendly_status: a text for the owner
@@ -93,6 +94,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	switch m.Type {
 	case MessageSuccess:
 		optional(&m, &m.Changed, doc, "changed", flag)
+		m.readMetrics(doc)
 	case MessageFailure:
 		optional(&m, &m.Reason, doc, "reason", text)
 		optional(&m, &m.ErrorType, doc, "error_type", text)
@@ -285,7 +287,7 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	var decision Decision
 	switch message.Type {
 	case MessageSuccess:
-		decision = m.Succeed(now, message.Changed)
+		decision = m.judge(message, now)
 	case MessageFailure:
 		decision = m.Fail(message.Failure, now)
 	case MessagePostponed:

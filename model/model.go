@@ -32,6 +32,8 @@ type Model struct {
 	QueueCircuit QueueCircuit
 	// QueueDepth is the length of the input list as it was when the model was read; only where an expression asks for it.
 	QueueDepth int
+	// Past is its history, newest first, where a guard needs it, or whoever accepts or rejects a doubted success.
+	Past []Attempt
 	// Taken says that a worker has the running attempt: its entry was looked for in the input list and does not stand there.
 	Taken bool
 	// ReplyTo is the list on which attempts are answered; empty: workers are not told, as the queue has one.

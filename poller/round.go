@@ -101,6 +101,9 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 			return nil, err
 		}
 	}
+	if err = p.readPast(ctx, messages, snapshot); err != nil {
+		return nil, err
+	}
 	batch := store.Batch{Now: now, Owner: p.config.Owner, Items: make([]store.Item, len(messages))}
 	for i, message := range messages {
 		batch.Items[i] = message.decide(snapshot, now)
@@ -129,6 +132,21 @@ func (p *Poller) pass(ctx context.Context, messages []*message, b *batch, round 
 		}
 	}
 	return again, err
+}
+
+// readPast reads the histories by which guards judge successes of the batch. A queue without guards pays nothing.
+func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *store.Snapshot) error {
+	var judged []*store.Record
+	for _, m := range messages {
+		if m.result == nil || m.counter != "" || m.result.Type != model.MessageSuccess {
+			continue
+		}
+		record := snapshot.Records[m.uid()]
+		if record.AttemptUID == m.result.AttemptUID && record.Doubts(m.result.Metrics) && !slices.Contains(judged, record) {
+			judged = append(judged, record)
+		}
+	}
+	return p.store.ReadPast(ctx, judged)
 }
 
 func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {

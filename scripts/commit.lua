@@ -62,7 +62,7 @@ local effects = {
   {'blocker', write_blocker, check_blocker}, {'frees', write_frees}, {'extends', write_extends},
   {'closes', write_closes}, {'circuit', write_circuit}, {'reject', write_reject}, {'id', write_id},
   {'reply', write_reply}, {'back', write_back}, {'policy', write_policy}, {'notice', write_notice},
-  {'second', write_second}, {'log', write_log},
+  {'second', write_second}, {'third', write_third}, {'log', write_log},
 }
 for _, effect in ipairs(effects) do
   local word, write, check = unpack(effect, 1, 3)

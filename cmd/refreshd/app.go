@@ -274,7 +274,7 @@ var groups = []struct {
 }{
 	{"Run it", builders{demoCommand, upCommand, dispatcherCommand, pollerCommand, workerCommand, notifierCommand, dashboardCommand}},
 	{"Models and policies", builders{modelCommand, historyCommand, explainCommand, policyCommand, applyCommand, scheduleCommand, simulateCommand}},
-	{"Many models", builders{holdCommand, releaseCommand, calendarCommand, limitCommand, circuitCommand, bulkCommand, failuresCommand, freshnessCommand, forecastCommand, levelCommand}},
+	{"Many models", builders{holdCommand, releaseCommand, calendarCommand, limitCommand, circuitCommand, bulkCommand, failuresCommand, suspectCommand, freshnessCommand, forecastCommand, levelCommand}},
 	{"Look after it", builders{statsCommand, doctorCommand, rejectedCommand, undeliveredCommand, healthCommand, queueCommand, aclCommand, benchCommand}},
 	{"Beside what you have", builders{shadowCommand, conformanceCommand}},
 }

@@ -243,7 +243,7 @@ func (a *app) printAttempts(past []model.Attempt) error {
 		if v.AttemptNo >= 2 {
 			number = fmt.Sprintf("Retry #%d", v.AttemptNo-1)
 		}
-		return []any{v.EndedAt, number, outcome, wait, took, v.RefreshAt, v.Why, v.Reason}
+		return []any{v.EndedAt, number, outcome, wait, took, v.RefreshAt, v.Why, v.Note()}
 	})(operate.NewAttempts(past), nil)
 }
 

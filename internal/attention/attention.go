@@ -105,6 +105,7 @@ func (q *Queue) Findings() []Finding {
 	}{
 		{"parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.BlockerCalendar]},
 		{"parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.BlockerLimit]},
+		{"parked-" + model.BlockerSuspect, "parked", "model is held as suspect", "models are held as suspect", q.ParkedBy[model.BlockerSuspect]},
 		{"disabled", "disabled", "model is disabled", "models are disabled", q.Disabled},
 		{"never", "never", "model has never succeeded yet", "models have never succeeded yet", q.Freshness[model.FreshnessNever]},
 	} {
@@ -131,6 +132,7 @@ var next = map[string]string{
 	"due":                                     "Look whether workers and dispatchers keep up.",
 	"parked-" + model.BlockerCalendar:         "They start when the calendar opens.",
 	"parked-" + model.BlockerLimit:            "They start as slots become free.",
+	"parked-" + model.BlockerSuspect:          "Accept or reject them: no time ends their wait.",
 	"disabled":                                "Mend the cause, then save or enable what is disabled.",
 	"never":                                   "Look why the first attempts fail.",
 }

@@ -42,6 +42,7 @@ const (
 var resultOf = map[model.CommandType]string{
 	model.CommandPut: ResultUpdated, model.CommandRemove: ResultRemoved, model.CommandRun: "run",
 	model.CommandEnable: "enabled", model.CommandDisable: "disabled",
+	model.CommandAccept: "accepted", model.CommandReject: "rejected",
 }
 
 // BatchSize is how many commands are decided and applied at once.

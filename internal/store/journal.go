@@ -23,7 +23,7 @@ func (e *encoder) addNotifications(t *Transition, now time.Time) {
 	for i, n := range t.decision.Notifications(t.uid, now) {
 		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
 		switch {
-		case n.Notice == policy.NoticeDisabled:
+		case n.Notice == policy.NoticeDisabled, n.Notice == policy.NoticeSuspect:
 			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
 		case n.Notice == policy.NoticeFailing:
 			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
@@ -33,7 +33,7 @@ func (e *encoder) addNotifications(t *Transition, now time.Time) {
 		case !n.LastSuccessAt.IsZero():
 			f = append(f, "last_success_at", model.FormatTime(n.LastSuccessAt))
 		}
-		e.addList([]string{"notice", "second"}[i], f...)
+		e.addList([]string{"notice", "second", "third"}[i], f...)
 	}
 }
 

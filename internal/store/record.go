@@ -96,8 +96,30 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 	if err != nil {
 		return nil, err
 	}
+	var past []*Record
+	for _, command := range commands {
+		if record := records[command.UID]; (command.Type == model.CommandAccept || command.Type == model.CommandReject) && record.Exists {
+			past = append(past, record)
+		}
+	}
+	if err := s.ReadPast(ctx, past); err != nil {
+		return nil, err
+	}
 	policies, err := s.readPolicies(ctx, commands)
 	return &Snapshot{records, policies}, err
+}
+
+// ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
+func (s *Store) ReadPast(ctx context.Context, records []*Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	uids := Map(records, func(r *Record) string { return r.UID })
+	histories, err := s.Report().Histories(ctx, uids, 0)
+	for _, record := range records {
+		record.Past = histories[record.UID]
+	}
+	return err
 }
 
 // readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of

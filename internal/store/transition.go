@@ -100,7 +100,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 		}
 		e.add("history", ended.Entry())
 	}
-	e.flag("instead", t.decision.Ended != nil && t.decision.Ended.Times > 1)
+	e.flag("instead", t.decision.Replaces || t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {
 		past = slices.Clone(past[:min(len(past), max(0, config.HistoryCap))])
 		slices.Reverse(past)

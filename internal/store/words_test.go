@@ -43,6 +43,7 @@ var words = []word{
 	{"attempts", aList, "", "the whole history, oldest first"},
 	{"notice", aList, "", "an entry for the outbox: names and values"},
 	{"second", aList, "", "another one"},
+	{"third", aList, "", "likewise"},
 	{"keys#<n>", none, "", "how many of hash, history, payload, reply list"},
 	{"failing", oneValue, "Unix ms", "score in failing; empty: leave it"},
 	{"disabled", oneValue, "Unix ms", "likewise"},

@@ -10,6 +10,10 @@ local function write_second(item)
   notices[#notices + 1] = item.second --@ second
 end
 
+local function write_third(item)
+  notices[#notices + 1] = item.third --@ third
+end
+
 local function write_outbox()
   for _, incident in ipairs(incidents) do
     notices[#notices + 1] = incident

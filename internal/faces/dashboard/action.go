@@ -28,6 +28,7 @@ type outcome struct {
 var actions = []action{
 	{path: "model/run", do: change(model.CommandRun)}, {path: "model/enable", do: change(model.CommandEnable)},
 	{path: "model/disable", do: change(model.CommandDisable)},
+	{path: "model/accept", do: change(model.CommandAccept)}, {path: "model/reject", do: change(model.CommandReject)},
 	{path: "model/hold", do: holdModel}, {path: "model/release", do: releaseHold},
 	{path: "models/all", do: changeMany},
 	{path: "model/save", do: saveModel, page: &modelEditPage},

@@ -50,12 +50,12 @@ func (r *journalRow) More() int { return r.Models - len(r.Named) }
 var (
 	deeds = map[model.Event]string{
 		model.EventRun: "ran", model.EventEnable: "enabled", model.EventDisable: "disabled", model.EventCreate: "created", model.EventUpdate: "changed",
-		model.EventRemove: "removed", model.EventImport: "imported", model.EventCancel: "took back the attempt of",
+		model.EventRemove: "removed", model.EventImport: "imported", model.EventAccept: "accepted the result of", model.EventCancel: "took back the attempt of",
 		"worker_quiet": "quieted the worker", "worker_stop": "stopped the worker", "worker_resume": "resumed the worker",
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
-		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventTimeout: "timed out",
+		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "is held as suspect", model.EventTimeout: "timed out",
 		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventOrphan: "left an index without a model",
 		model.EventReplan: "got a new plan", model.EventLevel: "got a new phase", model.EventWatch: "got a new freshness", model.EventMend: "was mended", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
 	}

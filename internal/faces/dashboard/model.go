@@ -174,7 +174,7 @@ func (d *Dashboard) draw(w http.ResponseWriter, r *http.Request, site *site, pic
 
 // outcomes are behind the uid. The page that follows tells the rest.
 var outcomes = map[model.CommandType]string{
-	model.CommandRun: " was asked for.", model.CommandEnable: " is enabled.", model.CommandDisable: " is disabled until somebody enables it.",
+	model.CommandRun: " was asked for.", model.CommandEnable: " is enabled.", model.CommandAccept: " counts as refreshed.", model.CommandReject: " counts as failed.", model.CommandDisable: " is disabled until somebody enables it.",
 }
 
 // change is the action that carries out a command about one model.

@@ -56,7 +56,7 @@ type addressee struct {
 // events are what a route may name, by whether they are about a model. They are those of the outbox.
 var events = map[string]bool{
 	string(policy.NoticeDisabled): true, string(policy.NoticeRecovered): true, string(policy.NoticeFailing): true,
-	string(policy.NoticeStale): true, string(policy.NoticeFresh): true,
+	string(policy.NoticeStale): true, string(policy.NoticeFresh): true, string(policy.NoticeSuspect): true,
 	"circuit_opened": false, "circuit_closed": false, "new_error": false,
 }
 

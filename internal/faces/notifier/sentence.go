@@ -51,6 +51,8 @@ func (n Notice) say() [3]string {
 	case string(policy.NoticeFailing):
 		why := "it failed " + words.Count(number("attempt_no"), "time", "times") + ": " + cmp.Or(n["reason"], n["error_type"], "nobody said why")
 		return [3]string{is + event + ".", words.Sentence(why), words.Sentence(n["refresh_why"])}
+	case string(policy.NoticeSuspect):
+		return [3]string{"The last success of " + n[fieldUID] + " is doubted.", by, "Look at the numbers, then accept or reject it."}
 	case string(policy.NoticeStale):
 		if at := n["last_success_at"]; at != "" {
 			return [3]string{is + event + ".", "Its last success was at " + at + ".", "Look why it fails or waits."}

@@ -13,6 +13,7 @@ var notices = map[string][]Notice{
 	"recovered": {{"uid": "tbl_1", "attempt_no": "1"}},
 	"fresh":     {{"uid": "tbl_1", "attempt_no": "1"}},
 	"failing":   {{"uid": "tbl_1", "attempt_no": "3", "reason": "HTTP 503", "refresh_why": "retry 4 of 6 after 15m, ends before planned"}},
+	"suspect":   {{"uid": "tbl_1", "attempt_no": "1", "reason": "rows 40: over 50% less than the usual 100; bytes 0: expected at least 1", "refresh_why": "suspect"}},
 	"stale":     {{"uid": "tbl_1", "last_success_at": "2026-11-20T07:00:00.000Z"}, {"uid": "tbl_1"}},
 	"circuit_opened": {{"key": "host=a.example"}, {"key": "host=a.example", "by": "ann", "reason": "the host moves"},
 		{"key": "queue", "successes": "3", "failures": "97"}},

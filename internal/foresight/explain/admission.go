@@ -66,6 +66,8 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 		return join(start+" when a running model of "+name+" ends.", s.turn())
 	case kind == model.BlockerCircuit && !s.opened(gate):
 		return s.tested()
+	case kind == model.BlockerSuspect:
+		return start + " when somebody accepts or rejects its last success."
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
 	}

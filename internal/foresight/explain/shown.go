@@ -183,6 +183,8 @@ func stopped(gate model.Blocker) string {
 		return "the calendar " + name + " is closed"
 	case model.BlockerLimit:
 		return "limit " + name + " is full"
+	case model.BlockerSuspect:
+		return "its last success is doubted"
 	default:
 		return "the circuit of " + name + " is open"
 	}

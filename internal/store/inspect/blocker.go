@@ -58,6 +58,8 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 		if calendar, err := store.ReadCalendar(text.Val()); err == nil {
 			opens, _, _ = calendar.ClosedUntil(now)
 		}
+	case model.BlockerSuspect:
+		opens = model.Never
 	case model.BlockerLimit:
 		opens = model.ParseSlots(slots.Val()).Closed
 	case model.BlockerCircuit:

@@ -1,0 +1,209 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// maxMetrics is how many numbers of a success are kept.
+const maxMetrics = 16
+
+// leastGood is how many good results it takes to know what is usual.
+const leastGood = 3
+
+// readMetrics reads the numbers of a success. What cannot be used is named in Ignored; of too many the first in the order of their names are kept.
+func (m *Message) readMetrics(doc *document.Reader) {
+	const field = "metrics"
+	fields, is := doc.Fields[field].(map[string]any)
+	if !is && doc.Fields[field] != nil {
+		m.Ignored = append(m.Ignored, field)
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		one := document.Reader{Fields: fields}
+		n, found := one.Number(name, -maxMetric, maxMetric)
+		if text, quoted := fields[name].(string); quoted && text != "" || one.Err() != nil || !found || !policy.IsMetricName(name) || len(m.Metrics) == maxMetrics {
+			m.Ignored = append(m.Ignored, field+"."+document.Shorten(name, document.MaxFound))
+			continue
+		}
+		if m.Metrics == nil {
+			m.Metrics = map[string]float64{}
+		}
+		m.Metrics[name] = n + 0 // a negative zero is zero
+	}
+	if most := maxMetrics + 1; len(m.Ignored) > most { // a thousand bad names need not be told
+		m.Ignored = m.Ignored[:most]
+	}
+}
+
+const maxMetric = 1e300
+
+// FormatMetrics renders the numbers of a success for people: rows 40, bytes 1200.
+func FormatMetrics(metrics map[string]float64) string {
+	parts := make([]string, 0, len(metrics))
+	for _, name := range slices.Sorted(maps.Keys(metrics)) {
+		parts = append(parts, name+" "+policy.FormatMetric(metrics[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Note is what the attempt says of itself: why it failed, why it is doubted, and its numbers.
+func (a *Attempt) Note() string {
+	notes := []string{a.Reason, "", FormatMetrics(a.Metrics)}
+	if a.Suspect != "" && a.Suspect != a.Reason {
+		notes[1] = "doubted: " + a.Suspect
+		if a.Accepted {
+			notes[1] += ", accepted"
+		}
+	}
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
+}
+
+// Good reports whether the attempt shows what is usual: it succeeded, and nobody doubts it.
+func (a *Attempt) Good() bool { return a.Outcome == EventSuccess && (a.Suspect == "" || a.Accepted) }
+
+// Doubt tells why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A number that the
+// success does not carry is not judged, and what is usual only where enough good results carry it.
+func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt) string {
+	var reasons []string
+	for _, guard := range guards {
+		n, carried := metrics[guard.Metric]
+		if !carried {
+			continue
+		}
+		usual, known := 0.0, true
+		if guard.Relative() {
+			usual, known = usualOf(guard, past)
+		}
+		if known && !guard.Allows(n, usual) {
+			reasons = append(reasons, guard.Reason(n, usual))
+		}
+	}
+	return document.Shorten(strings.Join(reasons, "; "), document.MaxText)
+}
+
+// usualOf is the median of the last good results that carry the number; false: there are too few.
+func usualOf(guard policy.Guard, past []Attempt) (usual float64, known bool) {
+	var good []float64
+	for i := range past {
+		if n, carried := past[i].Metrics[guard.Metric]; carried && past[i].Good() && len(good) < guard.Of {
+			good = append(good, n)
+		}
+	}
+	if len(good) < leastGood {
+		return 0, false
+	}
+	slices.Sort(good)
+	middle := len(good) / 2
+	if len(good)%2 == 1 {
+		return good[middle], true
+	}
+	return good[middle-1]/2 + good[middle]/2, true
+}
+
+// Doubts reports whether the guards of the policy have to see these numbers: only then the history is needed. What is over anyway is not doubted.
+func (m *Model) Doubts(metrics map[string]float64) bool {
+	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Again && !m.Outdated
+}
+
+// judge decides about a success: it counts, or a guard doubts it and the policy says what follows. m.Past is the history without it.
+func (m *Model) judge(message Message, now time.Time) (decision Decision) {
+	reason := ""
+	if m.Doubts(message.Metrics) {
+		reason = Doubt(m.Policy.Guard, message.Metrics, m.Past)
+	}
+	switch {
+	case reason != "" && m.Policy.OnSuspect == policy.SuspectFail:
+		decision = m.Fail(policy.Doubted(reason), now)
+		reason = ""
+	case reason != "" && m.Policy.OnSuspect == policy.SuspectHold:
+		decision = m.holdSuspect(reason, message.Changed, now)
+	default:
+		decision = m.Succeed(now, message.Changed)
+	}
+	decision.Ended.Metrics, decision.Ended.Suspect = message.Metrics, reason
+	decision.TellsSuspect = reason != "" && m.Policy.Tells(policy.NoticeSuspect)
+	return decision
+}
+
+// BySuspect parks a model whose last success is doubted. Time never opens it.
+var BySuspect = NewBlocker(BlockerSuspect, "guard")
+
+// Held reports whether the model waits until somebody accepts or rejects its last result.
+func (s *State) Held() bool { return s.Parked() && s.ParkedBy == BySuspect }
+
+// holdSuspect parks the model behind a success that is doubted. The attempt is not counted, and the last success stays what it was, so that the model
+// becomes stale if nobody decides.
+func (m *Model) holdSuspect(reason string, changed *bool, now time.Time) Decision {
+	decision := Decision{Event: EventSuspect, Next: m.State, Recheck: Never}
+	next := &decision.Next
+	next.AttemptNo, next.Deferrals = max(0, next.AttemptNo-1), 0
+	if m.plan(next, now); next.RefreshAt.IsZero() { // with nothing planned it would start at once, if it were not held
+		next.RefreshAt = now
+	}
+	next.ParkedBy, next.ParkedSince = BySuspect, now
+	next.Why = "suspect: " + reason
+	decision.end(m, now, policy.Failure{}, changed)
+	return decision
+}
+
+// Accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
+// that counts already, only the doubt ends.
+func (m *Model) Accept(now time.Time) (Decision, Outcome) {
+	ended, known := m.doubted()
+	switch {
+	case m.Held():
+		decision := m.released(ended, now).Succeed(now, ended.Changed)
+		decision.Next.LastSuccessAt = m.ParkedSince
+		decision.settle(ended, known)
+		decision.Ended.Accepted = true
+		return decision, Applied
+	case known && ended.Outcome == EventSuccess:
+		ended.Accepted = true
+		return Decision{Event: EventAccept, Next: m.State, Ended: &ended, Replaces: true}, Applied
+	}
+	return Decision{}, Unchanged
+}
+
+// Reject takes the doubted success that holds the model for a failure: its retries go on.
+func (m *Model) Reject(now time.Time) (Decision, Outcome) {
+	if !m.Held() {
+		return Decision{}, Unchanged
+	}
+	ended, known := m.doubted()
+	reason := ended.Suspect
+	if reason == "" { // the history keeps nothing
+		reason = "rejected by hand"
+	}
+	decision := m.released(ended, now).Fail(policy.Doubted(reason), now)
+	decision.settle(ended, known)
+	return decision, Applied
+}
+
+// doubted is the attempt that ended last, if its success is doubted and nobody has accepted it; false: there is no record of it.
+func (m *Model) doubted() (ended Attempt, known bool) {
+	if len(m.Past) > 0 && m.Past[0].AttemptUID == m.LastAttemptUID && m.Past[0].Suspect != "" && !m.Past[0].Accepted {
+		return m.Past[0], true
+	}
+	return Attempt{EndedAt: m.ParkedSince, StartedAt: m.ParkedSince}, false
+}
+
+// released is the held model as it was when the attempt ended that is doubted: so it can succeed or fail now. Held time does not count towards giving up.
+func (m *Model) released(ended Attempt, now time.Time) *Model {
+	was := *m
+	was.AttemptNo++
+	was.notTried(&was.State, now.Sub(m.ParkedSince))
+	was.AttemptUID, was.StartedAt, was.ProcessingAt, was.DeadlineAt, was.Worker = m.LastAttemptUID, ended.StartedAt, ended.ProcessingAt, ended.DeadlineAt, ended.Worker
+	return &was
+}
+
+// settle keeps in the record of an attempt that is decided about now how it ended then.
+func (d *Decision) settle(ended Attempt, known bool) {
+	d.Ended.EndedAt, d.Ended.Duration = ended.EndedAt, ended.Duration
+	d.Ended.Metrics, d.Ended.Suspect, d.Ended.Ignored, d.Ended.LogBytes, d.Ended.LogURL = ended.Metrics, ended.Suspect, ended.Ignored, ended.LogBytes, ended.LogURL
+	d.Replaces = known
+}
