@@ -163,9 +163,9 @@ func (m *Model) Execute(c *Command, policies Policies, exists bool, now time.Tim
 	case CommandDisable:
 		decision, outcome = m.Disable(c.Reason, c.By, now)
 	case CommandAccept:
-		decision, outcome = m.Accept(now)
+		decision, outcome = m.accept(now)
 	case CommandReject:
-		decision, outcome = m.Reject(now)
+		decision, outcome = m.reject(now)
 	default:
 		decision, outcome = Decision{Event: EventRemove}, Applied
 	}

@@ -151,9 +151,9 @@ func (m *Model) holdSuspect(reason string, changed *bool, now time.Time) Decisio
 	return decision
 }
 
-// Accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
+// accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
 // that counts already, only the doubt ends.
-func (m *Model) Accept(now time.Time) (Decision, Outcome) {
+func (m *Model) accept(now time.Time) (Decision, Outcome) {
 	ended, known := m.doubted()
 	switch {
 	case m.Held():
@@ -169,8 +169,8 @@ func (m *Model) Accept(now time.Time) (Decision, Outcome) {
 	return Decision{}, Unchanged
 }
 
-// Reject takes the doubted success that holds the model for a failure: its retries go on.
-func (m *Model) Reject(now time.Time) (Decision, Outcome) {
+// reject takes the doubted success that holds the model for a failure: its retries go on.
+func (m *Model) reject(now time.Time) (Decision, Outcome) {
 	if !m.Held() {
 		return Decision{}, Unchanged
 	}

@@ -130,10 +130,10 @@ func held(t *testing.T) Model {
 func TestAHeldModelLeavesByAcceptRejectRunOrSaveOnly(t *testing.T) {
 	at := monday.Add(3 * time.Hour)
 	m := held(t)
-	d, outcome := m.Accept(at)
+	d, outcome := m.accept(at)
 	failIf(t, outcome != Applied || d.Event != EventSuccess || d.Next.Parked() || !d.Next.LastSuccessAt.Equal(monday.Add(time.Minute)) || !d.Next.RefreshAt.After(at) ||
 		d.Next.AttemptNo != 0 || !d.Replaces || !d.Ended.Accepted || !d.Ended.Good() || d.Ended.Metrics == nil || !d.Ended.EndedAt.Equal(monday.Add(time.Minute)), "accept: %+v", d)
-	d, outcome = m.Reject(at)
+	d, outcome = m.reject(at)
 	failIf(t, outcome != Applied || d.Event != EventFailure || d.Next.Parked() || d.Next.AttemptNo != 1 || !d.Next.RefreshAt.Equal(at) || d.Next.Trigger != TriggerRetry ||
 		d.Ended.ErrorType != "suspect" || d.Ended.Good() || !d.Replaces || d.Next.LastAttemptUID != "a1", "reject: %+v", d)
 	d, outcome = m.Run(false, at)
@@ -141,13 +141,13 @@ func TestAHeldModelLeavesByAcceptRejectRunOrSaveOnly(t *testing.T) {
 	d, outcome = m.Disable("", "", at)
 	failIf(t, outcome != Applied || d.Next.Held() || !d.Next.Disabled, "disable: %+v", d)
 	m.Past = nil // a queue without histories
-	d, outcome = m.Accept(at)
+	d, outcome = m.accept(at)
 	failIf(t, outcome != Applied || d.Next.Held() || d.Replaces, "accept without a record: %+v", d)
-	d, outcome = m.Reject(at)
+	d, outcome = m.reject(at)
 	failIf(t, outcome != Applied || d.Next.Held() || d.Ended.Reason != "rejected by hand", "reject without a record: %+v", d)
 	m.State = d.Next
-	_, accepted := m.Accept(at)
-	_, rejected := m.Reject(at)
+	_, accepted := m.accept(at)
+	_, rejected := m.reject(at)
 	failIf(t, accepted != Unchanged || rejected != Unchanged, "what is not held is accepted or rejected: %q, %q", accepted, rejected)
 }
 
@@ -181,9 +181,9 @@ func TestAcceptingADoubtedSuccessThatCountsMakesItGood(t *testing.T) {
 	d := succeed(t, &m, 0, monday.Add(time.Minute))
 	m.State, m.Past = d.Next, []Attempt{*d.Ended}
 	before := m.State
-	d, outcome := m.Accept(monday.Add(time.Hour))
+	d, outcome := m.accept(monday.Add(time.Hour))
 	failIf(t, outcome != Applied || d.Event != EventAccept || d.Next != before || !d.Ended.Good() || !d.Replaces, "%q %+v", outcome, d)
 	m.Past[0] = *d.Ended
-	_, outcome = m.Accept(monday.Add(time.Hour))
+	_, outcome = m.accept(monday.Add(time.Hour))
 	failIf(t, outcome != Unchanged, "accepted twice: %q", outcome)
 }

@@ -20,7 +20,7 @@ import (
 type Store interface {
 	Claim(ctx context.Context, owner string, inHand, limit int, lease time.Duration) (store.Claim, error)
 	Read(ctx context.Context, uids []string, commands []*model.Command) (*store.Snapshot, error)
-	ReadPast(ctx context.Context, records []*store.Record) error
+	Report() store.Report
 	Commit(ctx context.Context, batch store.Batch) ([]store.Code, error)
 	ExpiredPollers(ctx context.Context, now time.Time, lease time.Duration) ([]string, error)
 	Adopt(ctx context.Context, expired, owner string, lease time.Duration, limit int) (int, error)

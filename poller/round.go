@@ -146,7 +146,10 @@ func (p *Poller) readPast(ctx context.Context, messages []*message, snapshot *st
 			judged = append(judged, record)
 		}
 	}
-	return p.store.ReadPast(ctx, judged)
+	if len(judged) == 0 {
+		return nil
+	}
+	return store.ReadPast(ctx, p.store.Report(), judged)
 }
 
 func (m *message) decide(snapshot *store.Snapshot, now time.Time) store.Item {

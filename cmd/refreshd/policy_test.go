@@ -29,7 +29,7 @@ const (
 		"retries: [0s, 5m]\njitter: 0\nalignment: align_planned\non_exhausted: next_planned\n" + restCanonical
 	restCanonical = "give_up_after: none\nnever_retry: []\ndelays_by_error: {}\nretry_window: none\nmisfire: run_once\nspread: none\n" +
 		"limits: []\ncircuit: none\nretry_after_scope: auto\nclosed: []\nfresh_within: none\nwarn_within: none\n" +
-		"notify: [disabled, recovered, stale, fresh]\nfailing_from: none\nemail: none\ndisabled_reason: \"\"\n"
+		"guard: []\non_suspect: tell\nnotify: [disabled, recovered, stale, fresh, suspect]\nfailing_from: none\nemail: none\ndisabled_reason: \"\"\n"
 )
 
 func expectEqualText(t *testing.T, want, got string) {

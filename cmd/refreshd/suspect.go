@@ -17,7 +17,7 @@ func suspectCommand(a *app) *cobra.Command {
 		func(ctx context.Context, o operate.Operator, _ []string) error {
 			return table(a, []any{"UID", "SINCE", "METRICS", "REASON"}, func(s *operate.Suspect) []any {
 				return []any{s.UID, s.Since, cmp.Or(model.FormatMetrics(s.Metrics), "-"), s.Reason}
-			})(o.Suspects(ctx, selector))
+			})(operate.Suspects(ctx, o, selector))
 		})
 	bindSelector(list.Flags(), &selector)
 	return group("suspect", "Judge successes that a policy doubts", list,
@@ -40,7 +40,7 @@ func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command
 		return uidArgs(nil, uids)
 	}, func(ctx context.Context, o operate.Operator, uids []string) error {
 		if chosen() {
-			held, err := o.Suspects(ctx, selector)
+			held, err := operate.Suspects(ctx, o, selector)
 			if err != nil {
 				return err
 			}

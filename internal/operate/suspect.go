@@ -24,7 +24,7 @@ type Suspect struct {
 const maxSuspects = 10_000
 
 // Suspects lists the held models that a selector picks, longest held first.
-func (o Operator) Suspects(ctx context.Context, selector string) (found []Suspect, err error) {
+func Suspects(ctx context.Context, o Operator, selector string) (found []Suspect, err error) {
 	picks, err := model.ParseSelector(selector)
 	if err != nil {
 		return nil, refused(err)

@@ -29,6 +29,16 @@ func (s Report) Histories(ctx context.Context, uids []string, most int) (map[str
 	return histories, err
 }
 
+// ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
+func ReadPast(ctx context.Context, s Report, records []*Record) error {
+	uids := Map(records, func(r *Record) string { return r.UID })
+	histories, err := s.Histories(ctx, uids, 0)
+	for _, record := range records {
+		record.Past = histories[record.UID]
+	}
+	return err
+}
+
 func parseAttempts(entries []string) []model.Attempt {
 	attempts := make([]model.Attempt, 0, len(entries))
 	for _, entry := range entries {

@@ -102,24 +102,13 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 			past = append(past, record)
 		}
 	}
-	if err := s.ReadPast(ctx, past); err != nil {
-		return nil, err
+	if len(past) > 0 {
+		if err := ReadPast(ctx, s.Report(), past); err != nil {
+			return nil, err
+		}
 	}
 	policies, err := s.readPolicies(ctx, commands)
 	return &Snapshot{records, policies}, err
-}
-
-// ReadPast reads the histories of models whose hashes were read before: whoever adds to them meanwhile is noticed by the revision.
-func (s *Store) ReadPast(ctx context.Context, records []*Record) error {
-	if len(records) == 0 {
-		return nil
-	}
-	uids := Map(records, func(r *Record) string { return r.UID })
-	histories, err := s.Report().Histories(ctx, uids, 0)
-	for _, record := range records {
-		record.Past = histories[record.UID]
-	}
-	return err
 }
 
 // readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of
