@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,7 @@ type Attempt struct {
 
 	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
 	unchanged    atomic.Bool
+	metrics      sync.Map                  // of float64 by name
 	log          atomic.Pointer[string]    // nil: there is none
 	status       *status                   // nil outside a pool
 	signs        *status                   // of life; nil: none are announced
@@ -73,6 +75,22 @@ func (a *Attempt) Alive() {
 
 // Unchanged makes the success that follows say that the refresh found nothing new.
 func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
+
+// Metric gives the success that follows a number, such as its rows, by which a policy may doubt it: a finite one, under a name of small letters,
+// digits and _. At most 16 are kept. The last one of a name counts. It may be called from any goroutine.
+func (a *Attempt) Metric(name string, n float64) {
+	if !math.IsNaN(n) && !math.IsInf(n, 0) {
+		a.metrics.Store(name, n)
+	}
+}
+
+func (a *Attempt) counted() map[string]float64 {
+	metrics := map[string]float64{}
+	for name, n := range a.metrics.Range {
+		metrics[name.(string)] = n.(float64)
+	}
+	return metrics
+}
 
 // Log tells what the attempt has said, in place of what was told before: with the result the last 64 KiB of it are sent, and kept for a while.
 func (a *Attempt) Log(text string) {

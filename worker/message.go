@@ -9,21 +9,22 @@ import (
 )
 
 type message struct {
-	Type               model.MessageType `json:"-"` // as the next two, encode writes it
-	UID                string            `json:"-"`
-	AttemptUID         string            `json:"-"`
-	Changed            *bool             `json:"changed,omitempty"`
-	Reason             string            `json:"reason,omitempty"`
-	ErrorType          string            `json:"error_type,omitempty"`
-	Retryable          *bool             `json:"retryable,omitempty"`
-	RetryAfter         any               `json:"retry_after,omitempty"` // seconds, or a time
-	UserFriendlyReason string            `json:"user_friendly_reason,omitempty"`
-	Status             string            `json:"status,omitempty"`
-	Progress           *int              `json:"progress,omitempty"`
-	Worker             string            `json:"worker,omitempty"`
-	SignsEvery         float64           `json:"signs_every,omitempty"` // seconds
-	Traceparent        string            `json:"traceparent,omitempty"`
-	Log                string            `json:"log,omitempty"`
+	Type               model.MessageType  `json:"-"` // as the next two, encode writes it
+	UID                string             `json:"-"`
+	AttemptUID         string             `json:"-"`
+	Changed            *bool              `json:"changed,omitempty"`
+	Metrics            map[string]float64 `json:"metrics,omitempty"`
+	Reason             string             `json:"reason,omitempty"`
+	ErrorType          string             `json:"error_type,omitempty"`
+	Retryable          *bool              `json:"retryable,omitempty"`
+	RetryAfter         any                `json:"retry_after,omitempty"` // seconds, or a time
+	UserFriendlyReason string             `json:"user_friendly_reason,omitempty"`
+	Status             string             `json:"status,omitempty"`
+	Progress           *int               `json:"progress,omitempty"`
+	Worker             string             `json:"worker,omitempty"`
+	SignsEvery         float64            `json:"signs_every,omitempty"` // seconds
+	Traceparent        string             `json:"traceparent,omitempty"`
+	Log                string             `json:"log,omitempty"`
 
 	owner string // whose message it is
 	entry string // what stands in the taken list of owner
@@ -59,6 +60,7 @@ func (a *Attempt) outcome(err error) message {
 		if a.unchanged.Load() {
 			m.Changed = new(bool)
 		}
+		m.Metrics = a.counted()
 		return m
 	}
 	if after, found := factOf[postponed](err); found {

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"os"
+	"path"
+	"slices"
 
 	"github.com/refreshd/refreshd/worker"
 )
@@ -132,10 +135,17 @@ type rowCount struct {
 	closed  bool // whether the byte before was the quote that closed a field
 	starts  bool // whether the byte before was a separator
 	binary  bool
+
+	lines int64 // that are not blank, whatever quotes they have
+	text  bool  // whether the line being read has anything in it
 }
 
 func (c *rowCount) Write(p []byte) (int, error) {
 	for _, b := range p {
+		if b == '\n' {
+			c.endLine()
+		}
+		c.text = c.text || b != '\n' && b != '\r' && b != ' '
 		closed := c.closed
 		c.closed = false
 		switch {
@@ -155,6 +165,28 @@ func (c *rowCount) Write(p []byte) (int, error) {
 		c.starts = b == ',' || b == ';' || b == '\t' || b == '|'
 	}
 	return len(p), nil
+}
+
+func (c *rowCount) endLine() {
+	if c.text {
+		c.lines++
+	}
+	c.text = false
+}
+
+// count gives the attempt its numbers: the bytes, and the rows of what its type or its name says is CSV or JSON lines.
+func (d *download) count() {
+	d.attempt.Metric("bytes", float64(d.bytes))
+	kind, _, _ := mime.ParseMediaType(d.response.Header.Get("Content-Type"))
+	name := path.Ext(d.source.Path)
+	switch rows, counted := d.rows.rows(); {
+	case !counted:
+	case slices.Contains([]string{"application/x-ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines"}, kind), name == ".jsonl", name == ".ndjson":
+		d.rows.endLine()
+		d.attempt.Metric("rows", float64(d.rows.lines))
+	case kind == "text/csv", kind == "text/tab-separated-values", name == ".csv", name == ".tsv":
+		d.attempt.Metric("rows", float64(rows))
+	}
 }
 
 func (c *rowCount) end() {

@@ -53,6 +53,9 @@ func (o ExecOptions) withDefaults() ExecOptions {
 	if o.Queue != "" {
 		o.Env = append(slices.Clip(o.Env), "REFRESHD_QUEUE="+o.Queue)
 	}
+	if o.Stdout == nil {
+		o.Stdout = io.Discard
+	}
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
@@ -120,6 +123,19 @@ func scalar(raw json.RawMessage) (string, bool) {
 		return text, true
 	default:
 		return string(raw), true
+	}
+}
+
+// readMetrics takes the numbers of a program from its last line, if that is an object such as {"metrics":{"rows":51}}.
+func readMetrics(attempt *worker.Attempt, line string) {
+	var said struct {
+		Metrics map[string]float64 `json:"metrics"`
+	}
+	if json.Unmarshal([]byte(line), &said) != nil {
+		return
+	}
+	for name, n := range said.Metrics {
+		attempt.Metric(name, n)
 	}
 }
 

@@ -4,7 +4,6 @@ package handlers
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,15 +55,12 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 		}
 		cmd.WaitDelay = options.KillAfter // after this the leader is killed
 		pipes := pipes{attempt: attempt}
-		var stdout io.Writer
-		if options.Stdout != nil {
-			stdout = &capped{options.Stdout, options.MaxOutput}
-		}
+		stdout := &lastLine{next: &capped{options.Stdout, options.MaxOutput}}
 		stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
 		if options.Log {
 			log := new(tail)
 			defer func() { attempt.Log(log.String()) }()
-			stdout, stderr.next = io.MultiWriter(log, cmp.Or(stdout, io.Discard)), io.MultiWriter(log, stderr.next)
+			stdout.next, stderr.next = io.MultiWriter(log, stdout.next), io.MultiWriter(log, stderr.next)
 		}
 		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 		if err != nil {
@@ -78,6 +74,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 		if ended {
 			return context.Cause(ctx)
 		}
+		readMetrics(attempt, stdout.text())
 		return verdict(cmd.ProcessState, err, stderr.text())
 	}, nil
 }

@@ -159,6 +159,7 @@ func (f *fetcher) save(d *download, known sidecar) error {
 	if d.meta().SHA256 == known.SHA256 {
 		d.attempt.Unchanged()
 	}
+	d.count()
 	text := "Downloaded "
 	switch rows, counted := d.rows.rows(); {
 	case counted && rows == 1:

@@ -107,6 +107,7 @@ func poller(k scope) part {
 			allow("zcard zscan", reading(k.Failing, k.Disabled, k.Parked, k.Late, k.Stale, k.Running)),
 			allow("scard sscan", reading(k.Label(all))),
 			allow("lrange", reading(k.Input, k.Rejected)),
+			allow("lrange", reading(k.History(all))), // by which guards doubt a success
 			// It carries out the commands about the queue.
 			allow("hget", reading(k.Holds)),
 			allow("zscore", reading(k.Commands)),
