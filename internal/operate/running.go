@@ -37,8 +37,8 @@ type RunningAttempt struct {
 	UID, Worker      string    // the worker as it has told its name; empty: it has not
 	Since, ExpiresAt time.Time // since when it is worked on, or else started; when it fails if nothing is heard
 	HeardAt          time.Time // last sign of life; zero: the worker has announced none
-	Status            string
-	Progress          int
+	Status           string
+	Progress         int
 }
 
 // State is what the pool does.
