@@ -148,6 +148,32 @@ func TestTheStatusTellsBytesAndAtTheEndRows(t *testing.T) {
 	}
 }
 
+func TestADownloadCountsItsBytesAndTheRowsOfCSVAndJSONLinesOnly(t *testing.T) {
+	for name, c := range map[string]struct {
+		path, kind, body string
+		want             map[string]float64
+	}{
+		"CSV by its name":        {"/feed.csv", "", table, map[string]float64{"bytes": 20, "rows": 2}},
+		"CSV by its type":        {"/feed", "text/csv; charset=utf-8", table, map[string]float64{"bytes": 20, "rows": 2}},
+		"a header alone":         {"/feed.csv", "", "id,name\n", map[string]float64{"bytes": 8, "rows": 0}},
+		"nothing":                {"/feed.csv", "", "", map[string]float64{"bytes": 0, "rows": 0}},
+		"JSON lines by name":     {"/feed.jsonl", "", "{\"a\":\"\\\"\"}\n\n{}", map[string]float64{"bytes": 14, "rows": 2}},
+		"JSON lines by type":     {"/feed", "application/x-ndjson", "{}\n", map[string]float64{"bytes": 3, "rows": 1}},
+		"something else":         {"/feed", "text/html", table, map[string]float64{"bytes": 20}},
+		"binary of a wrong name": {"/feed.csv", "", "PK\x00\x01", map[string]float64{"bytes": 4}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", c.kind)
+				_, _ = io.WriteString(w, c.body)
+			}, FetchOptions{})
+			m := f.fetch(t.Context(), strings.TrimSuffix(f.url, "/feed.csv")+c.path)
+			diff := cmp.Diff(c.want, m.Metrics)
+			failIf(t, m.Type != model.MessageSuccess || diff != "", "told %s (-want +got):\n%s", m.Type, diff)
+		})
+	}
+}
+
 func TestADownloadEndsWithTheContextAndLeavesTheOldFile(t *testing.T) {
 	block, began := false, make(chan struct{})
 	f := newFeed(t, func(w http.ResponseWriter, r *http.Request) {
@@ -250,6 +276,11 @@ func unchanged() model.Message { return model.Message{Type: model.MessageSuccess
 
 func (f *feed) expect(want, got model.Message) {
 	f.t.Helper()
+	if bytes, told := got.Metrics["bytes"]; told {
+		body, err := os.ReadFile(filepath.Join(f.dir, "tbl%2F1"))
+		failIf(f.t, err != nil || bytes != float64(len(body)), "told %v bytes, of a file with %d, %v", bytes, len(body), err)
+	}
+	got.Metrics = nil
 	diff := cmp.Diff(want, got, whole)
 	failIf(f.t, diff != "", "told (-want +got):\n%s", diff)
 }
