@@ -50,7 +50,13 @@ func newFleet(t testing.TB, args ...string) *fleet {
 
 func newFleetOn(t testing.TB, server *testkit.Server) *fleet {
 	t.Helper()
-	ctx, end := context.WithTimeout(context.Background(), testkit.Limit)
+	return newFleetFor(t, server, testkit.Limit)
+}
+
+// newFleetFor is for tests that may take longer.
+func newFleetFor(t testing.TB, server *testkit.Server, limit time.Duration) *fleet {
+	t.Helper()
+	ctx, end := context.WithTimeout(context.Background(), limit)
 	f := &fleet{fixture.Live(t, server), newDaemonGroup(ctx, t)}
 	t.Cleanup(func() { end(); f.stop() })
 	return f

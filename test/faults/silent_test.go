@@ -37,7 +37,7 @@ func TestWorkersThatAreKilledOrFrozenCostNoAttempt(t *testing.T) {
 	for _, language := range []string{"python", "node", "php", "bash", "exec"} {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			f := &silentFleet{fleet: newFleet(t)}
+			f := &silentFleet{fleet: newFleetFor(t, testkit.Redis(t), testkit.Limit*time.Duration(1+*silencesFlag/20))}
 			f.command = f.commandIn(language)
 			d := testkit.Got(dispatcher.New(f.Store, dispatcher.Config{Tick: 250 * time.Millisecond, WorkerLease: 3 * time.Second}))(t)
 			p := testkit.Got(poller.New(f.Store, poller.Config{}))(t)
