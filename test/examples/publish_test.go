@@ -122,12 +122,12 @@ for text in sys.argv[1:]:
     print(json.dumps([a.fence, a.due_at and a.due_at.strftime("%H:%M"), a.purpose, a.payload], separators=(",", ":")))`,
 		"node": `const { Attempt } = require(process.env.CLIENTS + '/node/refreshd.js');
 			const names = { model: 'big_table_uid', attempt: 'refresh_attempt_uid', nested: false };
-			for (const text of process.argv.slice(1)) { const a = new Attempt(JSON.parse(text), 'q-input', names);
+			for (const text of process.argv.slice(1)) { const a = new Attempt(text, 'q-input', names);
 				console.log(JSON.stringify([a.fence, a.dueAt && a.dueAt.toISOString().slice(11, 16), a.purpose, a.payload])); }`,
 		"php": `require getenv('CLIENTS') . '/php/src/Refreshd.php';
 			$bare = fn (string $class) => (new ReflectionClass("Refreshd\\$class"))->newInstanceWithoutConstructor();
 			$names = $bare('Names'); (function () { [$this->model, $this->attempt, $this->nested] = ['big_table_uid', 'refresh_attempt_uid', false]; })->call($names);
-			foreach (array_slice($argv, 1) as $text) { $a = new Refreshd\Attempt(json_decode($text, true), 'q-input', $names, $bare('Worker'));
+			foreach (array_slice($argv, 1) as $text) { $a = new Refreshd\Attempt($text, 'q', null, $names, $bare('Worker'));
 				echo json_encode([$a->fence, $a->dueAt?->format('H:i'), $a->purpose, $a->payload]), "\n"; }`,
 	} {
 		got := program(t, language, script, fencedEntry, olderEntry)
