@@ -275,8 +275,8 @@ func TestTheJSONOfAPolicyCommandAlwaysHasEveryField(t *testing.T) {
 	for command, fields := range map[string]string{
 		"check " + yaml: outcome, "put " + yaml + " --plan": outcome, "put " + yaml: outcome, "rm other": outcome, "ls": "name policy readable", "english nightly": "english name",
 		"diff nightly default": "differences plan", "diff nightly nightly": "differences plan", "english default": "english name",
-		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after jitter limits misfire name never_retry " +
-			"notify on_exhausted queue_timeout retries retry_after_scope retry_window rrule silent_after spread timeout warn_within",
+		"get nightly": "alignment circuit closed delays_by_error disabled_reason email failing_from fresh_within give_up_after guard jitter limits misfire name never_retry " +
+			"notify on_exhausted on_suspect queue_timeout retries retry_after_scope retry_window rrule silent_after spread timeout warn_within",
 	} {
 		decoder, count := json.NewDecoder(strings.NewReader(c.do(strings.Fields("policy -o json "+command)...))), 0
 		for ; decoder.More(); count++ {

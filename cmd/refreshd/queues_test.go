@@ -176,7 +176,8 @@ func TestOneDashboardShowsEveryQueueOfItsProcess(t *testing.T) {
 func TestNoCommandAndNoDaemonTouchesAQueueOfANewerLayout(t *testing.T) {
 	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
 		c, redis := at(t, server), server.Client(t)
-		c.save("bigtables", "m", `{}`)
+		c.in = `{"uid":"m","payload":{},"rrule":"FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29"}` // not due meanwhile
+		c.do("model", "put", "-")
 		expectContains(t, c.do("doctor"), "layout 1 of the keys, of 2 that this binary knows\n")
 		report := c.object("doctor")
 		failIf(t, report["layout"] != 1.0, "expected layout 1, found %v", report)

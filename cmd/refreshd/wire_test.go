@@ -61,7 +61,8 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 			return fmt.Sprintf(`{"type":"put","uid":"b","payload":{"banner_uid":"mine","deadline_at":%q},"policy":{"timeout":"1m","retries":[0,"30s"]}}`, url)
 		}
 		entry := func(url string) string {
-			return fmt.Sprintf(`{"banner_uid":"b","refresh_attempt_uid":%q,"payload":{"banner_uid":"mine","deadline_at":%q},"attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z"}`,
+			return fmt.Sprintf(`{"banner_uid":"b","refresh_attempt_uid":%q,"payload":{"banner_uid":"mine","deadline_at":%q},"attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z",`+
+				`"fence":1795244400000,"due_at":"2026-11-21T07:00:00.000Z","for":"change"}`,
 				n.queue.Attempt("b"), url)
 		}
 		n.queue.Command(put("http://1"))

@@ -116,7 +116,7 @@ func TestAFullDiskFailsDownloadsUntilThereIsRoomAndCutsNoFile(t *testing.T) {
 	y := d.audit()
 	d.checkFiles(space.dir)
 	entries, err := os.ReadDir(space.dir)
-	if want := 2 * len(d.uids); err != nil || len(entries) != want { // each fetched file, and what is remembered of it
+	if want := 3 * len(d.uids); err != nil || len(entries) != want { // each fetched file, what is remembered of it, and its fence
 		t.Errorf("want only %d files, got %d, %v", want, len(entries), err)
 	}
 	if full := y.errors["disk"]; full < len(d.uids) || full != y.events[model.EventFailure] {
