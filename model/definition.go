@@ -181,7 +181,9 @@ func (m *Model) renew(decision *Decision, before *Model, asked, again bool) {
 	if before.Taken {
 		next.Again, next.Outdated = next.Again || again, next.Outdated || replaced
 	} else {
-		decision.MustBeQueued = again || replaced
+		if decision.MustBeQueued = again || replaced; replaced {
+			next.Fence++ // a worker that was forgotten may still work on the payload before
+		}
 		if asked { // if no worker takes it, the next one is what was asked for
 			next.Trigger, next.PlannedFor = TriggerChange, time.Time{}
 		}

@@ -261,16 +261,16 @@ func TestAFenceOnlyGrowsWhateverTheClockDoes(t *testing.T) {
 	}
 }
 
-func TestAnAttemptKeepsItsFenceAsLongAsItRuns(t *testing.T) {
+func TestAnAttemptKeepsItsFenceUntilAnotherPayloadTakesItsPlace(t *testing.T) {
 	s := tell(t, daily+`,"payload":{"a":1}`, `06:00 start | 06:01 put "payload":{"a":2}`)
 	first, err := Wire{}.ParseEntry(started(t, daily+`,"payload":{"a":1}`))
 	must(t, err)
 	replaced, err := Wire{}.ParseEntry(s.decision.Message)
 	must(t, err)
-	failIf(t, replaced.Fence != first.Fence || !replaced.DueAt.Equal(first.DueAt) || string(replaced.Payload()) != `{"a":2}`,
+	failIf(t, replaced.Fence != first.Fence+1 || !replaced.DueAt.Equal(first.DueAt) || string(replaced.Payload()) != `{"a":2}`,
 		"the entry in its place is %s", s.decision.Message)
 	began, _ := s.m.Begin(monday.Add(7*time.Hour), "w1")
-	failIf(t, began.Next.Fence != first.Fence, "once begun its fence is %d", began.Next.Fence)
+	failIf(t, began.Next.Fence != replaced.Fence, "once begun its fence is %d", began.Next.Fence)
 }
 
 func TestAnAttemptIsToldWhatItIsFor(t *testing.T) {

@@ -39,7 +39,7 @@ var commandCases = []eventCase{
 		act:  func(b *bench, _ *Record) *Transition { return b.put("m1", `{"input_url":"v"}`) },
 		want: and(runningKeys(), keys{
 			":holder":     "p1",
-			":model:m1":   but(running, "rev", "9", "trying_since", "2026-11-21T06:00:00.000Z"), // the give-up window begins anew
+			":model:m1":   but(running, "rev", "9", "trying_since", "2026-11-21T06:00:00.000Z", "fence", "1795240740001"), // the give-up window begins anew
 			":payload:m1": `{"input_url":"v"}`, "-input": list{"x", strings.Replace(queuedEntry, `"u"`, `"v"`, 1), "y"},
 			":journal": events{{"event": "update"}}, ":stats": hash{"update": "1"},
 		}),
