@@ -84,6 +84,7 @@ func (m *Model) unpark(next *State, now time.Time) {
 		return
 	}
 	m.notTried(next, now.Sub(next.ParkedSince))
+	next.Unpublished = next.Unpublished && next.ParkedBy != BySuspect
 	next.ParkedBy, next.ParkedSince = "", time.Time{}
 }
 

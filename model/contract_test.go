@@ -23,6 +23,7 @@ func TestTheContractNamesEachMessageCommandAndField(t *testing.T) {
 	for heading, want := range map[string][]string{
 		"## What a worker answers": {
 			string(MessageSuccess), string(MessageFailure), string(MessageStatus), string(MessageStarted), string(MessagePostponed), string(MessageInterrupted),
+			string(MessageReady),
 		},
 		"## What an application says": {
 			string(CommandPut), string(CommandRun), string(CommandEnable), string(CommandDisable), string(CommandRemove), string(CommandAccept), string(CommandReject),

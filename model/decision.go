@@ -80,6 +80,9 @@ type Decision struct {
 	TellsFailing bool
 	// TellsSuspect: somebody is told that its success is doubted.
 	TellsSuspect bool
+	// Verdict is for the worker that has said `ready`, and Doubt why its numbers are doubted; empty: they are not.
+	Verdict Verdict
+	Doubt   string
 	// Replaces: Ended takes the place of the newest entry of the history, which tells of the same attempt.
 	Replaces bool
 	// Message is what a worker gets: one JSON object. A start pushes it; an update puts it in the place of the queued one.

@@ -24,7 +24,7 @@ func (m *Model) Succeed(now time.Time, changed *bool) Decision {
 		decision.addNotice(policy.NoticeRecovered, &m.Policy)
 	}
 	next.AttemptNo, next.Deferrals = 0, 0
-	next.LastSuccessAt, next.FingerprintID = now, ""
+	next.LastSuccessAt, next.FingerprintID, next.Unpublished = now, "", false
 	next.Fence = max(next.Fence, now.UnixMilli()) // then last_success_at tells it, and the hash needs no field for it
 	next.FailingSince, next.FinalFailureAt, next.TryingSince = time.Time{}, time.Time{}, time.Time{}
 	m.continueAttempt(next, now)

@@ -53,7 +53,10 @@ func FormatMetrics(metrics map[string]float64) string {
 
 // Note is what the attempt says of itself: why it failed, why it is doubted, and its numbers.
 func (a *Attempt) Note() string {
-	notes := []string{a.Reason, "", FormatMetrics(a.Metrics)}
+	notes := []string{a.Reason, "", FormatMetrics(a.Metrics), ""}
+	if a.Unpublished {
+		notes[3] = "not published"
+	}
 	if a.Suspect != "" && a.Suspect != a.Reason {
 		notes[1] = "doubted: " + a.Suspect
 		if a.Accepted {
@@ -63,8 +66,8 @@ func (a *Attempt) Note() string {
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
-// Good reports whether the attempt shows what is usual: it succeeded, and nobody doubts it.
-func (a *Attempt) Good() bool { return a.Outcome == EventSuccess && (a.Suspect == "" || a.Accepted) }
+// Good reports whether the attempt shows what is usual: it succeeded and nobody doubts it, or somebody has accepted it.
+func (a *Attempt) Good() bool { return a.Accepted || a.Outcome == EventSuccess && a.Suspect == "" }
 
 // Doubt tells why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A number that the
 // success does not carry is not judged, and what is usual only where enough good results carry it.
@@ -107,25 +110,26 @@ func usualOf(guard policy.Guard, past []Attempt) (usual float64, known bool) {
 
 // Doubts reports whether the guards of the policy have to see these numbers: only then the history is needed. What is over anyway is not doubted.
 func (m *Model) Doubts(metrics map[string]float64) bool {
-	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Again && !m.Outdated
+	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Again && !m.Outdated && !m.Unpublished
 }
 
-// judge decides about a success: it counts, or a guard doubts it and the policy says what follows. m.Past is the history without it.
+// judge decides about a success: it counts, or a guard doubts it and the policy says what follows. What nobody doubts and is not published is made
+// again. m.Past is the history without it.
 func (m *Model) judge(message Message, now time.Time) (decision Decision) {
-	reason := ""
-	if m.Doubts(message.Metrics) {
-		reason = Doubt(m.Policy.Guard, message.Metrics, m.Past)
-	}
+	verdict, reason := m.verdict(message.Metrics)
 	switch {
-	case reason != "" && m.Policy.OnSuspect == policy.SuspectFail:
+	case verdict == VerdictFail:
 		decision = m.Fail(policy.Doubted(reason), now)
 		reason = ""
-	case reason != "" && m.Policy.OnSuspect == policy.SuspectHold:
-		decision = m.holdSuspect(reason, message.Changed, now)
+	case verdict == VerdictHold:
+		decision = m.holdSuspect(reason, message, now)
+	case message.Unpublished:
+		decision = m.deferAttempt(EventInterrupted, 0, "not published: again at once", now)
+		reason = ""
 	default:
 		decision = m.Succeed(now, message.Changed)
 	}
-	decision.Ended.Metrics, decision.Ended.Suspect = message.Metrics, reason
+	decision.Ended.Metrics, decision.Ended.Suspect, decision.Ended.Unpublished = message.Metrics, reason, message.Unpublished
 	decision.TellsSuspect = reason != "" && m.Policy.Tells(policy.NoticeSuspect)
 	return decision
 }
@@ -138,24 +142,31 @@ func (s *State) Held() bool { return s.Parked() && s.ParkedBy == BySuspect }
 
 // holdSuspect parks the model behind a success that is doubted. The attempt is not counted, and the last success stays what it was, so that the model
 // becomes stale if nobody decides.
-func (m *Model) holdSuspect(reason string, changed *bool, now time.Time) Decision {
+func (m *Model) holdSuspect(reason string, message Message, now time.Time) Decision {
 	decision := Decision{Event: EventSuspect, Next: m.State, Recheck: Never}
 	next := &decision.Next
 	next.AttemptNo, next.Deferrals = max(0, next.AttemptNo-1), 0
 	if m.plan(next, now); next.RefreshAt.IsZero() { // with nothing planned it would start at once, if it were not held
 		next.RefreshAt = now
 	}
-	next.ParkedBy, next.ParkedSince = BySuspect, now
+	next.ParkedBy, next.ParkedSince, next.Unpublished = BySuspect, now, message.Unpublished
 	next.Why = "suspect: " + reason
-	decision.end(m, now, policy.Failure{}, changed)
+	decision.end(m, now, policy.Failure{}, message.Changed)
 	return decision
 }
 
 // accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
-// that counts already, only the doubt ends.
+// that counts already, only the doubt ends. One that is not published is made again at once.
 func (m *Model) accept(now time.Time) (Decision, Outcome) {
 	ended, known := m.doubted()
 	switch {
+	case m.Held() && m.Unpublished:
+		decision, _ := m.Run(false, now)
+		decision.Event, decision.Next.Why, decision.Next.Unpublished = EventAccept, "accepted: again, to publish it", true
+		if ended.Accepted = true; known {
+			decision.Ended, decision.Replaces = &ended, true
+		}
+		return decision, Applied
 	case m.Held():
 		decision := m.released(ended, now).Succeed(now, ended.Changed)
 		decision.Next.LastSuccessAt = m.ParkedSince
@@ -204,6 +215,7 @@ func (m *Model) released(ended Attempt, now time.Time) *Model {
 // settle keeps in the record of an attempt that is decided about now how it ended then.
 func (d *Decision) settle(ended Attempt, known bool) {
 	d.Ended.EndedAt, d.Ended.Duration = ended.EndedAt, ended.Duration
+	d.Ended.Unpublished = ended.Unpublished
 	d.Ended.Metrics, d.Ended.Suspect, d.Ended.Ignored, d.Ended.LogBytes, d.Ended.LogURL = ended.Metrics, ended.Suspect, ended.Ignored, ended.LogBytes, ended.LogURL
 	d.Replaces = known
 }

@@ -38,6 +38,8 @@ type Attempt struct {
 	Metrics  map[string]float64 `json:"metrics"`  // what a success counted
 	Suspect  string             `json:"suspect"`  // why a success is doubted; empty: it is not
 	Accepted bool               `json:"accepted"` // somebody has ended the doubt
+	// Unpublished: the worker has published nothing, as the verdict was.
+	Unpublished bool `json:"unpublished"`
 
 	// How the time of the retry came about. Overlap is empty where no retry was considered; Delay, Jitter and RetryAt say nothing then.
 	Delay     time.Duration  // of the policy, or of the worker if it asked for more
@@ -94,6 +96,7 @@ type attemptEntry struct {
 	Metrics   map[string]float64 `json:"metrics,omitempty"`   // of a success, like the next two
 	Suspect   string             `json:"suspect,omitempty"`   //
 	Accepted  bool               `json:"accepted,omitempty"`  //
+	Published *bool              `json:"published,omitempty"` // false: Unpublished; absent: it is not
 	Delay     *int64             `json:"delay,omitempty"`     // where a retry was considered
 	Jitter    int64              `json:"jitter,omitempty"`    // with a delay; absent: none
 	Retry     *int64             `json:"retry,omitempty"`     // to RetryAt; absent: Delay and Jitter
@@ -113,6 +116,9 @@ func (a *Attempt) Entry() string {
 	}
 	if a.Times > 1 {
 		e.Times = a.Times
+	}
+	if a.Unpublished {
+		e.Published = new(bool)
 	}
 	if a.AttemptNo != 1 {
 		e.No = &a.AttemptNo
@@ -152,7 +158,7 @@ func ParseAttempt(text string) (Attempt, error) {
 	a := Attempt{
 		AttemptUID: e.UID, AttemptNo: 1, StartedAt: at.Add(-milliseconds(e.Took)), EndedAt: at, Duration: max(0, milliseconds(e.Took)), Outcome: cmp.Or(e.Is, EventSuccess), Times: e.Times,
 		Final: e.Final, Changed: e.Changed, Exhausted: e.Exhausted, Reason: e.Reason, ErrorType: e.Type, Worker: e.Worker, Ignored: e.Ignored, LogBytes: e.Log, LogURL: e.LogURL, Why: e.Why,
-		Metrics: e.Metrics, Suspect: e.Suspect, Accepted: e.Accepted,
+		Metrics: e.Metrics, Suspect: e.Suspect, Accepted: e.Accepted, Unpublished: e.Published != nil && !*e.Published,
 		PlannedAt: after(at, e.Planned), RefreshAt: after(at, e.Next),
 	}
 	a.DeadlineAt = after(a.StartedAt, e.Limit)

@@ -25,6 +25,7 @@ const (
 	MessageStarted     MessageType = "started"
 	MessagePostponed   MessageType = "postponed"
 	MessageInterrupted MessageType = "interrupted"
+	MessageReady       MessageType = "ready"
 )
 
 // Message is one entry of the output list. Fields that the type does not use are ignored, as are unknown fields.
@@ -33,7 +34,9 @@ type Message struct {
 	UID            string             // the model
 	AttemptUID     string             // the fence
 	Changed        *bool              // success: whether the refresh found anything new
-	Metrics        map[string]float64 // success: what it counted
+	Metrics        map[string]float64 // success and ready: what it counted
+	Unpublished    bool               // success: its worker has published nothing, as the verdict was
+	ReplyTo        string             // ready: the list on which its worker waits for the verdict
 	policy.Failure                    // failure and postponed
 	// RetryAt is the wish of a worker that names an instant instead of a delay.
 	RetryAt  time.Time
@@ -95,6 +98,13 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	case MessageSuccess:
 		optional(&m, &m.Changed, doc, "changed", flag)
 		m.readMetrics(doc)
+		var published *bool
+		optional(&m, &published, doc, "published", flag)
+		m.Unpublished = published != nil && !*published
+	case MessageReady:
+		m.ReplyTo = doc.Text("reply_to")
+		m.readMetrics(doc)
+		return m, asRejection(doc.Err())
 	case MessageFailure:
 		optional(&m, &m.Reason, doc, "reason", text)
 		optional(&m, &m.ErrorType, doc, "error_type", text)
@@ -127,7 +137,7 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 		}
 	case MessageInterrupted:
 	default:
-		return m, unknownType(m.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted)
+		return m, unknownType(m.Type, MessageSuccess, MessageFailure, MessageStatus, MessageStarted, MessagePostponed, MessageInterrupted, MessageReady)
 	}
 	return m, nil
 }
@@ -294,6 +304,8 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 		decision = m.Postpone(message.RetryAfter, now)
 	case MessageInterrupted:
 		decision = m.Interrupt(now)
+	case MessageReady:
+		decision = m.ready(message, now)
 	case MessageStarted:
 		var begins bool
 		if decision, begins = m.Begin(now, message.Worker); begins {

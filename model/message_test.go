@@ -46,6 +46,13 @@ func TestAMessageIsReadAsTheWireContractSays(t *testing.T) {
 		{wire("started", `"processing_id":7`), Message{Worker: "7"}},
 		{wire("started", `"worker":null,"processing_id":null`), Message{}},
 
+		// ready, and a success that follows
+		{wire("ready", `"metrics":{"rows":0},"reply_to":"q:reply:n","progress":5`), Message{Metrics: map[string]float64{"rows": 0}, ReplyTo: "q:reply:n"}},
+		{wire("ready", `"metrics":7`), Message{Ignored: []string{"metrics"}}},
+		{wire("success", `"published":false`), Message{Unpublished: true}},
+		{wire("success", `"published":true`), Message{}},
+		{wire("success", `"published":"no"`), Message{Ignored: []string{"published"}}},
+
 		// postponed, interrupted
 		{wire("postponed", `"retry_after":"5 minutes"`), Message{Failure: policy.Failure{RetryAfter: 5 * time.Minute}}},
 		{wire("interrupted", ""), Message{}},
@@ -75,7 +82,7 @@ func TestTheFenceHasTwoNamesAndOneValue(t *testing.T) {
 
 func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 	const anObject, moreBehind = "expected a JSON object, found ", "expected one JSON object, found more behind it"
-	const types = "success, failure, user_friendly_status, started, postponed, interrupted"
+	const types = "success, failure, user_friendly_status, started, postponed, interrupted, ready"
 	for _, test := range []struct{ raw, counter, reason string }{
 		// Not one JSON object
 		{``, CounterMalformed, anObject + `""`},
@@ -97,6 +104,7 @@ func TestAMessageThatCannotBeHandledIsFiledWithItsReason(t *testing.T) {
 		{wire("success", `"request_attempt_uid":"a2"`), CounterNoUID, "refresh_attempt_uid: expected the same uid as request_attempt_uid, found another"},
 		{wire("success", `"refresh_attempt_uid":1`), CounterMalformed, "refresh_attempt_uid: expected a text, found 1"},
 		{wire("success", `"request_attempt_uid":{}`), CounterMalformed, "request_attempt_uid: expected a text, found an object"},
+		{wire("ready", `"reply_to":7`), CounterMalformed, "reply_to: expected a text, found 7"},
 		{wire("success", `"big_table_uid":[]`), CounterMalformed, "big_table_uid: expected a text, found a list"},
 	} {
 		_, err := Wire{}.DecodeMessage([]byte(test.raw))

@@ -60,6 +60,10 @@ type State struct {
 	// Outdated marks a running attempt whose payload was replaced after a worker had taken it: what it reports is not counted.
 	Outdated bool `json:"outdated"`
 
+	// Unpublished says of a held model that nobody has published its last result. Once that is accepted, no guard doubts those that follow until one
+	// has succeeded.
+	Unpublished bool
+
 	// Traced marks a running attempt whose entry names its trace.
 	Traced bool
 
@@ -214,7 +218,7 @@ func (s *State) endAttempt() {
 // enable begins the cycle of attempts and the give-up window anew.
 func (s *State) enable(now time.Time) {
 	s.Disabled, s.DisabledAt, s.DisabledReason, s.DisabledBy, s.DisabledWho = false, time.Time{}, "", "", ""
-	s.AttemptNo, s.Deferrals, s.FailingSince, s.FingerprintID = 0, 0, time.Time{}, ""
+	s.AttemptNo, s.Deferrals, s.FailingSince, s.FingerprintID, s.Unpublished = 0, 0, time.Time{}, "", false
 	if !s.failingSince().IsZero() {
 		s.TryingSince = now
 	}
@@ -252,6 +256,7 @@ func (c Trigger) started() Trigger {
 func (s *State) wait(at time.Time, cause Trigger, why string) {
 	s.RefreshAt, s.Trigger, s.Why = at, cause, why
 	s.PlannedFor = time.Time{}
+	s.Unpublished = s.Unpublished && s.ParkedBy != BySuspect
 	s.ParkedBy, s.ParkedSince, s.Reserved = "", time.Time{}, ""
 }
 

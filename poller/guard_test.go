@@ -67,5 +67,80 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		past, err := b.Store.Report().History(t.Context(), "hold")
 		must(t, err)
 		failIf(t, len(past) != 5, "a verdict adds to the history: %d entries, want 5", len(past))
+
+		b.obey(`{"type":"run","uid":"hold"}`)
+		b.dispatch()
+		uids := `"big_table_uid":"hold","refresh_attempt_uid":"` + b.record("hold").AttemptUID + `"`
+		b.hear(`{"type":"ready",` + uids + `,"metrics":{"rows":49},"reply_to":"bigtables:reply:w1"}`)
+		b.expectReplies("bigtables:reply:w1", `{`+uids+`,"verdict":"hold","reason":"`+reason+`"}`)
+	})
+}
+
+func TestAWorkerThatAsksBeforeItPublishesGetsTheVerdictOnItsList(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		const list, uids = "bigtables:reply:w1", `{"big_table_uid":"a","refresh_attempt_uid":"`
+		attempt := ""
+		say := func(kind, rows, more string) {
+			t.Helper()
+			b.hear(`{"type":"` + kind + `","big_table_uid":"a","refresh_attempt_uid":"` + attempt + `","metrics":{"rows":` + rows + `}` + more + `}`)
+		}
+		ask := func(rows, verdict string) {
+			t.Helper()
+			before := b.record("a")
+			say("ready", rows, `,"reply_to":"`+list+`"`)
+			b.expectReplies(list, uids+attempt+`","verdict":`+verdict+`}`)
+			equal(t, before.State, b.record("a").State)
+			must(t, server.Client(t).Del(t.Context(), list).Err())
+		}
+		const doubt = `,"reason":"rows 0: expected at least 1"`
+		b.obey(doubting("a", "hold"))
+		b.dispatch()
+		attempt = b.record("a").AttemptUID
+		ask("5", `"publish"`)
+		ask("0", `"hold"`+doubt)
+		ask("0", `"hold"`+doubt)
+		say("success", "0", `,"published":false`)
+		held := b.record("a")
+		failIf(t, !held.Held() || !held.Unpublished, "not published: %+v", held.State)
+		ask("0", `"stale"`)
+
+		b.obey(`{"type":"accept","uid":"a","by":"ann"}`)
+		b.dispatch()
+		attempt = b.record("a").AttemptUID
+		ask("0", `"publish"`)
+		say("success", "0", "")
+		done := b.record("a")
+		failIf(t, done.Unpublished || done.LastSuccessAt.IsZero(), "published: %+v", done.State)
+		b.obey(`{"type":"run","uid":"a"}`)
+		b.dispatch()
+		attempt = b.record("a").AttemptUID
+		ask("0", `"hold"`+doubt)
+		past, err := b.Store.Report().History(t.Context(), "a")
+		must(t, err)
+		failIf(t, len(past) != 2 || !past[1].Good() || !past[1].Unpublished || past[0].Unpublished, "%+v", past)
+
+		life := server.Client(t).TTL(t.Context(), list).Val()
+		failIf(t, life > 0, "taken replies leave a list: %s", life)
+		b.obey(`{"type":"remove","uid":"a"}`)
+		say("ready", "0", `,"reply_to":"`+list+`"`)
+		b.expectReplies(list, uids+attempt+`","verdict":"stale"}`)
+		life = server.Client(t).TTL(t.Context(), list).Val()
+		failIf(t, life <= 0, "a reply that nobody takes stays for ever")
+	})
+}
+
+func TestAReadyReachesNoOtherListThanOneForReplies(t *testing.T) {
+	testkit.Both(t, func(t *testing.T, server *testkit.Server) {
+		b := setup(t, server)
+		b.obey(doubting("a", "hold"))
+		b.dispatch()
+		ready := `{"type":"ready","big_table_uid":"a","refresh_attempt_uid":"` + b.record("a").AttemptUID + `"`
+		keys := server.Client(t).DBSize(t.Context()).Val()
+		for _, bad := range []string{``, `,"reply_to":""`, `,"reply_to":7`, `,"reply_to":"bigtables-input"`, `,"reply_to":"other:reply:n"`, `,"reply_to":"bigtables:reply:a:b"`, `,"reply_to":"bigtables:reply:"`} {
+			b.hear(ready + bad + `}`)
+		}
+		equal(t, "7", server.Client(t).HGet(t.Context(), "bigtables:stats", "malformed").Val())
+		failIf(t, server.Client(t).DBSize(t.Context()).Val() != keys+1, "another key than rejected is written") // and that one
 	})
 }

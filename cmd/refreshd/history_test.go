@@ -29,7 +29,7 @@ func TestTheHistoryTellsHowAttemptsEndedAndWhatFollowed(t *testing.T) {
 	history := s.objects(s.do("model", "history", "a", "-o", "json"))
 	stopIf(t, len(history) != 5, "expected five attempts, found %v", history)
 	fields := []string{"accepted", "attempt_no", "attempt_uid", "changed", "deadline_at", "delay_ms", "duration_ms", "ended_at", "error_type", "final", "ignored",
-		"jitter_ms", "log_bytes", "log_url", "metrics", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "suspect", "times", "wait_ms", "work_ms", "worker"}
+		"jitter_ms", "log_bytes", "log_url", "metrics", "outcome", "overlap", "planned_at", "reason", "refresh_at", "refresh_why", "retries_exhausted", "retry_at", "started_at", "suspect", "times", "unpublished", "wait_ms", "work_ms", "worker"}
 	equal(t, fields, slices.Sorted(maps.Keys(history[0])))
 	for i, want := range []map[string]any{
 		{"outcome": "disable", "delay_ms": nil, "retry_at": nil, "refresh_at": nil, "refresh_why": "disabled by hand", "times": 1.0},

@@ -61,7 +61,7 @@ func TestAModelTellsOfTheNewestRejectedMessageAboutIt(t *testing.T) {
 		poll(q)
 		q.Say(fixture.Result("dance", "a", "a1"))
 		poll(q)
-		const told = `type: expected success, failure, user_friendly_status, started, postponed, interrupted, found "dance"`
+		const told = `type: expected success, failure, user_friendly_status, started, postponed, interrupted, ready, found "dance"`
 		expectContains(t, c.do("model", "get", "a"), "rejected   ", "a message of a worker was rejected at ", told)
 		expectContains(t, c.do("explain", "a"), "A message of a worker was rejected at ", told)
 		rejected, _ := c.object("model", "get", "a")["rejected"].(map[string]any)

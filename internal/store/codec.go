@@ -153,6 +153,7 @@ func (c *codec) state(m *model.Model) {
 	c.time(fieldHeardAt, &m.HeardAt)
 	c.flag("again", &m.Again)
 	c.flag("outdated", &m.Outdated)
+	c.flag("unpublished", &m.Unpublished)
 	c.flag("traced", &m.Traced)
 	c.flag("refresh_disabled_until_update", &m.Disabled)
 	c.time("refresh_disabled_at", &m.DisabledAt)

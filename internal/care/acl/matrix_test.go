@@ -45,18 +45,18 @@ var matrix = map[acl.Role]map[string]string{
 	},
 	acl.Poller: {
 		"q:errors": "c", "q:past_errors": "ac", "q:error:x": "ad",
-		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dp", "q:due": "ac", "q:running": "acs",
+		"q-input": "cr", "q-output": "atw", "q-control": "atw", "q:claimed:control": "acmr", "q:holder": "ar", "q:model:m": "acdfr", "q:payload:m": "adr", "q:history:m": "dpr", "q:due": "ac", "q:running": "acs",
 		"q:policies": "cf", "q:policy_uses": "a", "q:claimed:p": "acmr", "q:pollers": "acr", "q:journal": "ac", "q:outbox": "ar", "q:rejected": "acr", "q:bulk:x": "acfr", "q:bulks": "ac", "q:bulks_ended": "a", "q:circuit:queue": "f", "q:stats": "r", "q:wake": "a",
 		"q:commands": "ac", "q:reply:r": "a", "q:holds": "a", "q:forwarded": "a",
 		"q:circuit:host=h": "acf", "q:disabled": "acs", "q:failing": "acs", "q:gates": "a", "q:label:tenant=t1": "acs", "q:limit:host=h": "ac", "q:parked": "acs", "q:parked:hold:h1": "ac", "q:rate:host=h": "ar",
 	},
-	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr"},
+	acl.Worker: {"q-input": "mw", "q-output": "a", "q:model:m": "f", "q:taken:w": "cmr", "q:workers": "acr", "q:reply:r": "t"},
 	acl.Notifier: { // and XACK
 		"q:model:m": "r", "q:payload:m": "r", "q:policies": "f", "q:circuit:queue": "f", "q:outbox": "g",
 		"q:recipients:ops": "acr", "q:notices:ops": "ar", "q:deliveries": "ac", "q:undelivered": "a", "q:told:ops": "a",
 	},
-	acl.Subscriber:    {"q:outbox": "g", "q:told:ops": "t"}, // and XACK
-	acl.ForeignWorker: {"q-input": "t", "q-output": "a"},    // and HGET of a fence
+	acl.Subscriber:    {"q:outbox": "g", "q:told:ops": "t"},                // and XACK
+	acl.ForeignWorker: {"q-input": "t", "q-output": "a", "q:reply:r": "t"}, // and HGET of a fence
 	acl.Application:   {"q-control": "a", "q:reply:r": "rt"},
 	acl.Operator: {
 		"q:errors": "acrs", "q:past_errors": "acrs", "q:error:x": "adfr",

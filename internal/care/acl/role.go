@@ -131,6 +131,7 @@ func worker(k scope) part {
 			allow("lrange", reading(k.Taken(all))),
 			allow("zrangebyscore", reading(k.Workers)), // workers of 0.9 requeue what dead ones had taken
 			allow("hmget hget", reading(k.Model(all))), // the clients read one field at a time
+			allow("lpop blpop", both(k.Reply(all))),    // for the verdict before it publishes
 			opening(k),
 		},
 	}
@@ -163,7 +164,8 @@ func foreignWorker(k scope) part {
 		opening(k), // to read how messages call things
 		allow("lpop blpop", both(k.Input)),
 		allow("rpush", writing(k.Output)),
-		allow("hget", reading(k.Model(all))), // to ask whether its attempt still counts
+		allow("lpop blpop", both(k.Reply(all))), // for the verdict before it publishes
+		allow("hget", reading(k.Model(all))),    // to ask whether its attempt still counts
 	}}
 }
 

@@ -67,7 +67,7 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 	case kind == model.BlockerCircuit && !s.opened(gate):
 		return s.tested()
 	case kind == model.BlockerSuspect:
-		return start + " when somebody accepts or rejects its last success."
+		return "Somebody has to accept or reject it."
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
 	}

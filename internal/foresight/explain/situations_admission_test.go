@@ -26,6 +26,8 @@ const (
 	cut     = tenant + `,"policy":{"timeout":"1h","retries":["10m"],"circuit":{"key":"{label.tenant}","open_after":"2 of 3","probe":"5m"}}`
 )
 
+const guarded = atSixAnd16 + `,"policy":{"timeout":"1h","guard":[{"rows":{"min":1}}],"on_suspect":"hold"}`
+
 func full(w *world) {
 	w.limiters.Learn(model.Limiters{Keys: map[string]*model.LimiterState{"tenant=t1": {Running: 1}}})
 	w.turn = [2]int64{1, 2}
@@ -69,4 +71,14 @@ var troubles = []situation{
 		w.rejected = &Rejection{"1-0", "2026-03-27T04:00:00Z", "control", "rrule: expected a rule, found \"soon\""}
 	}, nil},
 	{"no poller", daily, "06:00 start | 06:00 taken", "06:20", func(w *world) { without(model.RolePoller, 0)(w); w.liveness.Messages = 4 }, nil},
+}
+
+func TestAHeldModelTellsWhetherItsDoubtedResultIsPublished(t *testing.T) {
+	for published, want := range map[string]string{
+		"true":  "Held since 06:10: its last success is doubted. Somebody has to accept or reject it.",
+		"false": "Held since 06:10: its last success is doubted. It is not published. Somebody has to accept or reject it.",
+	} {
+		row := situation{definition: guarded, steps: `06:00 start | 06:10 success "metrics":{"rows":0},"published":` + published, now: "06:30"}
+		equal(t, want, row.told(t, row.explanation(t)))
+	}
 }

@@ -43,7 +43,11 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusProcessing:
 		text = s.work(since)
 	case model.StatusParked:
-		text = "Due" + since(m.RefreshAt) + ", but " + blocker + "."
+		if text = "Due" + since(m.RefreshAt) + ", but " + blocker + "."; m.Held() {
+			if text = "Held" + since(m.ParkedSince) + ": " + blocker + "."; m.Unpublished {
+				text += " It is not published."
+			}
+		}
 	case model.StatusDue:
 		text = "Due" + since(m.RefreshAt)
 		switch {

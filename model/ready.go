@@ -1,0 +1,58 @@
+package model
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Verdict is what the guards of the policy say of the numbers of a result that its worker has not published yet.
+type Verdict string
+
+// The verdicts. Only after the first one a worker publishes.
+const (
+	VerdictPublish Verdict = "publish" // nobody doubts them, or the policy only tells of it
+	VerdictHold    Verdict = "hold"    // somebody will have to accept them
+	VerdictFail    Verdict = "fail"    // they are a failure
+	VerdictStale   Verdict = "stale"   // the attempt does not count any more
+)
+
+// verdict judges numbers, and tells why guards doubt them; empty: they do not. m.Past is the history without them.
+func (m *Model) verdict(metrics map[string]float64) (verdict Verdict, doubt string) {
+	if m.Doubts(metrics) {
+		doubt = Doubt(m.Policy.Guard, metrics, m.Past)
+	}
+	switch {
+	case doubt != "" && m.Policy.OnSuspect == policy.SuspectFail:
+		return VerdictFail, doubt
+	case doubt != "" && m.Policy.OnSuspect == policy.SuspectHold:
+		return VerdictHold, doubt
+	default:
+		return VerdictPublish, doubt
+	}
+}
+
+// ready answers a worker that asks before it publishes: a sign of life. An attempt whose payload was replaced ends by it, as nothing that it made is of use.
+func (m *Model) ready(message Message, now time.Time) (decision Decision) {
+	if m.Outdated {
+		decision = m.outdated(policy.Failure{}, nil, now)
+		decision.Verdict = VerdictStale
+		return decision
+	}
+	decision = m.sign(now)
+	decision.Verdict, decision.Doubt = m.verdict(message.Metrics)
+	return decision
+}
+
+// Reply renders the verdict for the worker that has asked by `ready`, as one JSON object. Without a verdict the attempt is stale.
+func (m *Message) Reply(wire Wire, verdict Verdict, doubt string) string {
+	wire = wire.WithDefaults()
+	text := `{"` + wire.ModelName + `":` + document.Quote(m.UID) + `,"` + wire.AttemptName + `":` + document.Quote(m.AttemptUID) +
+		`,"verdict":"` + string(cmp.Or(verdict, VerdictStale)) + `"`
+	if doubt != "" {
+		text += `,"reason":` + document.Quote(doubt)
+	}
+	return text + "}"
+}
