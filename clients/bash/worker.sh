@@ -5,7 +5,13 @@
 #
 # PROGRAM gets the attempt as one line of JSON on stdin. Exit code 0 is success; otherwise its last line on stderr is the reason. It is ended by
 # SIGTERM, and two seconds later by SIGKILL, when the attempt no longer counts or its deadline has passed. What it prints on stdout is told to the
-# owner of the model, the latest line once a second.
+# owner of the model, the latest line once a second. A line {"metrics":{"rows":51}} is not: its numbers, by which a policy may doubt the success, go
+# with it; the last such line counts.
+#
+# With REFRESHD_LOG=1 the last 64 KiB of what PROGRAM prints are kept with the attempt. Mind secrets: not all of them are masked.
+#
+# REFRESHD_SIGNS_EVERY=30 announces signs of life: each line that PROGRAM prints is one, told at most every 30 seconds. If it prints nothing for the
+# silent_after of its policy, the attempt counts as lost.
 #
 # REDIS_URL is redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://, with % before what is encoded. PROGRAM does not get it, and no list of
 # processes shows the password.
@@ -23,6 +29,11 @@ queue=${REFRESHD_QUEUE:-bigtables}
 url=${REDIS_URL:-redis://127.0.0.1:6379}
 password=${REDISCLI_AUTH:-}
 plain=${REFRESHD_PLAIN:+yes}
+signs=${REFRESHD_SIGNS_EVERY:-}
+if ! [[ $signs =~ ^([1-9][0-9]*)?$ ]]; then
+  echo 'REFRESHD_SIGNS_EVERY: expected whole seconds, such as 30' >&2
+  exit 2
+fi
 unset REDIS_URL REDISCLI_AUTH
 if ! [[ $url =~ ^redis(s?)://((([^:]*):)?(.*)@)?(\[[^]]*\]|[^]:/?@[]*)(:([0-9]+))?(/([0-9]*))?(\?.*)?$ ]]; then
   echo 'REDIS_URL: expected redis://[[USER]:PASSWORD@]HOST[:PORT][/DB], or rediss://' >&2
@@ -201,19 +212,61 @@ over() {
 tell() {
   local line
   if [ -s "$dir/status" ] && line=$(<"$dir/status") && [ "$line" != "$told" ]; then
-    told=$line
+    told=$line signed=$SECONDS
+    : >"$dir/signed"
     push "$(message --arg type user_friendly_status --arg status "$line")" >&2
   fi
 }
 
+# sign tells that the program has printed something since the last message: without a status it is a sign of life only.
+sign() {
+  if [ -z "$signs" ] || ((SECONDS < signed + signs)); then return; fi
+  if [ "$dir/status" -nt "$dir/signed" ] || [ "$dir/err" -nt "$dir/signed" ]; then
+    signed=$SECONDS
+    : >"$dir/signed"
+    push "$(message --arg type user_friendly_status)" >&2
+  fi
+}
+
+# logged sets more to the log as an argument of message. A program gets arguments of at most 128 KiB, and jq writes some bytes as six.
+logged() {
+  local most
+  more=()
+  if ! [ -s "$log" ]; then return; fi
+  for most in 65536 16384; do
+    calm tail -c "$most" "$log" | LC_ALL=C calm sed $'1s/^[\x80-\xbf]*//' >"$dir/tail" # not within a character
+    if (($(calm jq -Rs . "$dir/tail" | calm wc -c) < 100000)); then break; fi
+  done
+  more=(--rawfile log "$dir/tail")
+}
+
+# counted sets numbers to those of the program, as an argument of message.
+counted() {
+  local text
+  numbers=()
+  if [ -s "$dir/metrics" ] && text=$(calm jq -ec '.metrics | objects' "$dir/metrics"); then numbers=(--argjson metrics "$text"); fi
+}
+
 # work does the attempt in hand, in the background so that a signal and a lost fence are noticed.
 work() {
-  local dir program reader code lost='' told='' asked=$SECONDS signal=TERM
+  local dir log=/dev/null errors program reader code lost='' told='' asked=$SECONDS signed=$SECONDS signal=TERM tee='' more numbers
   dir=$(calm mktemp -d) || dir=$(calm mktemp -d) # a signal may end a program before it is calm
   calm mkfifo "$dir/out" || [ -p "$dir/out" ] || calm mkfifo "$dir/out"
-  while IFS= read -r line; do printf %s "${line:0:2000}" >"$dir/status"; done <"$dir/out" &
+  errors=$dir/err
+  if [ -n "${REFRESHD_LOG:-}" ] && calm mkfifo "$dir/errors"; then
+    log=$dir/log errors=$dir/errors
+    tee -a "$log" <"$errors" >"$dir/err" &
+    tee=$!
+  fi
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in
+      '{"metrics":'*) printf %s "$line" >"$dir/metrics" ;;
+      *) printf %s "${line:0:2000}" >"$dir/status" ;;
+    esac
+    printf '%s\n' "$line" >>"$log"
+  done <"$dir/out" &
   reader=$!
-  "$@" <<<"$entry" >"$dir/out" 2>"$dir/err" &
+  "$@" <<<"$entry" >"$dir/out" 2>"$errors" &
   program=$!
   while kill -0 "$program" 2>/dev/null; do
     sleep 0.1 &
@@ -221,6 +274,7 @@ work() {
     if ((SECONDS > asked)) && [ -z "$lost" ]; then
       asked=$SECONDS
       tell
+      sign
       if over; then lost=over; fi
     fi
     if [ -n "$stopping" ]; then lost=${lost:-shutdown}; fi
@@ -231,12 +285,13 @@ work() {
   wait "$program"
   code=$?
   kill -- "-$program" 2>/dev/null # whom it has left behind
-  wait "$reader"
+  wait "$reader" ${tee:+"$tee"}
+  logged
   case $lost/$code in
     over/*) ;;
-    */0) tell; say success ;;
-    shutdown/*) say interrupted ;;
-    *) tell; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" ;;
+    */0) tell; counted; say success "${numbers[@]}" "${more[@]}" ;;
+    shutdown/*) say interrupted "${more[@]}" ;;
+    *) tell; say failure --arg reason "$(tail -n 1 "$dir/err" | head -c 2000)" --arg error_type "exit_$code" "${more[@]}" ;;
   esac
   calm rm -r "$dir" || calm rm -rf "$dir"
 }
@@ -347,7 +402,7 @@ while [ -z "$stopping" ]; do
   # Else nothing came, or what nobody can be told about.
   if read -r uid fence deadline < <(calm jq -er '"\(.big_table_uid | strings | select(. != "")) \(.refresh_attempt_uid | strings | select(. != "")) \(.deadline_at // "")"' <<<"$entry" 2>/dev/null); then
     taken=$SECONDS begun='' ending=0
-    if ! over && say started --arg worker "$(hostname)"; then work "$@"; fi # over: superseded while it stood in line
+    if ! over && say started --arg worker "$(hostname)" ${signs:+--argjson signs_every "$signs"}; then work "$@"; fi # over: superseded while it stood in line
   fi
   # What could not be told at the end is requeued.
   if [ -n "$held" ] && { [ -z "$stopping" ] || { over && [ -n "$held" ]; }; }; then drop; fi

@@ -46,8 +46,22 @@ export class Attempt {
   /** Throws Stopped once the work no longer counts. */
   check(): void;
   sleep(seconds: number): Promise<void>;
+  /** A sign of life, where the worker announces them. Call it where something is done, not by a timer. */
+  alive(): void;
   status(text: string, progress?: number): void;
   unchanged(): void;
+  /** Gives the success a number, such as its rows: a small letter, then small letters, digits or _; at most 16. */
+  metric(name: string, number: number): void;
+  /** Whether you may publish a result with these numbers. If not, return. timeout is in seconds. */
+  ready(metrics?: Record<string, number>, timeout?: number): Promise<boolean>;
+  /** what ready() was told last */
+  readonly verdict: 'publish' | 'hold' | 'fail' | 'stale' | null;
+  /** why a guard of the policy doubts it */
+  readonly doubt: string | null;
+  /** Hands over what the attempt has said: the last 64 KiB are kept. */
+  log(text: string): void;
+  /** where a log of the attempt stands instead */
+  logUrl: string | undefined;
 }
 
 /** Whether you may publish under key: nobody has yet with this fence or a higher one. Call it in the transaction that publishes. */
@@ -67,6 +81,8 @@ export class Worker {
     grace?: number;
     /** true: it pops entries and gives no heartbeats, so an attempt of a dead worker waits for its deadline */
     plain?: boolean;
+    /** announces signs of life, at most one in so many seconds; undefined: none */
+    signsEvery?: number;
   });
   run(): Promise<void>;
   stop(): void;

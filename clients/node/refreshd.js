@@ -60,10 +60,14 @@ class Stopped extends Error {
 /** One attempt to refresh a model. */
 class Attempt {
   #controller = new AbortController();
-  #told = 0;
+  #told = Date.now() - 250; // so that the first status is told at once
   #status = null;
+  #lives = false; // the handler has shown life since the last message
+  #metrics = {};
+  #log;
 
-  constructor(raw, list, names, tell) {
+  /** @param {{tell?: Function, ask?: Function, signsEvery?: number}} [worker] its part of what an attempt can do */
+  constructor(raw, list, names, worker = {}) {
     const entry = JSON.parse(raw);
     this.uid = entry[names.model];
     this.attemptUid = entry[names.attempt];
@@ -86,13 +90,18 @@ class Attempt {
     /** @type {Record<string, any>} */
     this.payload = names.nested ? entry.payload ?? {} : fenced ? others : rest;
     this.changed = true;
+    /** @type {string|undefined} where a log of the attempt stands: an http or https URL */
+    this.logUrl = undefined;
+    /** What ready() was told last, and why; null: nothing. */
+    Object.assign(this, { verdict: null, doubt: null });
     this.answer = null;
     /** @type {Place|null} where its entry stands until it is answered; null: nowhere, it was popped */
     this.place = null;
     Object.assign(this, { begun: false, takenAt: Date.now() });
-    this.modelKey = `${list.slice(0, -'-input'.length)}:model:${this.uid}`;
-    this.replyTo = reply_to ?? `${list.slice(0, -'-input'.length)}-output`;
-    this.tell = tell;
+    this.queue = list.slice(0, -'-input'.length);
+    this.modelKey = `${this.queue}:model:${this.uid}`;
+    this.replyTo = reply_to ?? `${this.queue}-output`;
+    this.worker = worker;
   }
 
   /** Ends when the work no longer counts: hand it to fetch and the like. @returns {AbortSignal} */
@@ -101,13 +110,28 @@ class Attempt {
   /** Why the work no longer counts; undefined: it does. @returns {string|undefined} */
   get why() { return this.signal.reason?.why; }
 
-  /** Throws Stopped once the work no longer counts. Call it between two steps of the work. */
-  check() { this.signal.throwIfAborted(); }
+  /** Throws Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is. */
+  check() {
+    this.signal.throwIfAborted();
+    this.alive();
+  }
 
-  /** Sleeps, and throws Stopped as soon as the work no longer counts. @param {number} seconds */
+  /** Sleeps, and throws Stopped as soon as the work no longer counts. It gives signs of life. @param {number} seconds */
   async sleep(seconds) {
-    await pause(seconds * 1000, undefined, { signal: this.signal }).catch(() => {});
+    const end = Date.now() + seconds * 1000;
+    for (let left; (left = end - Date.now()) > 0; this.check()) {
+      await pause(Math.min(left, (this.worker.signsEvery ?? seconds) * 1000), undefined, { signal: this.signal }).catch(() => {});
+    }
     this.check();
+  }
+
+  /**
+   * Says that the work gets on, if the worker announces signs of life. Call it where something is done, not by a timer: else work that hangs looks
+   * alive. Call it as often as you like: one is sent in signsEvery seconds.
+   */
+  alive() {
+    this.#lives = this.worker.signsEvery > 0;
+    this.flush();
   }
 
   /**
@@ -117,17 +141,58 @@ class Attempt {
    */
   status(text, progress) {
     this.#status = { status: String(text), progress };
-    if (Date.now() - this.#told >= 250) this.flushStatus();
+    this.flush();
   }
 
   /** Makes the success that follows say that the refresh found nothing new. */
   unchanged() { this.changed = false; }
 
-  flushStatus() {
-    if (this.#status === null || this.signal.aborted) return;
-    this.tell(this, 'user_friendly_status', this.#status);
-    this.#status = null;
-    this.#told = Date.now();
+  /**
+   * Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a name: 1 to 40
+   * small letters, digits or _. What is no finite number is left out.
+   */
+  metric(name, number) { if (Number.isFinite(number)) this.#metrics[name] = number; }
+
+  /**
+   * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. The
+   * success says that nothing is published; verdict is 'hold' or 'fail', doubt the reason. Throws Stopped if the attempt no longer counts, and Failure if
+   * no verdict comes within so many seconds.
+   * @param {Record<string, number>} [metrics]
+   * @returns {Promise<boolean>}
+   */
+  async ready(metrics = {}, timeout = 60) {
+    for (const [name, number] of Object.entries(metrics)) this.metric(name, number);
+    const said = await this.worker.ask(this, timeout);
+    Object.assign(this, { verdict: said.verdict, doubt: said.reason ?? null });
+    if (this.verdict === 'stale') this.stop('fence_lost');
+    this.check();
+    return this.verdict === 'publish';
+  }
+
+  /**
+   * Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
+   * not all of them are masked.
+   * @param {string} text
+   */
+  log(text) {
+    const bytes = Buffer.from(String(text));
+    let from = Math.max(0, bytes.length - 65_536);
+    while (from > 0 && (bytes[from] & 0xc0) === 0x80) from++; // within a character
+    this.#log = bytes.toString('utf8', from);
+  }
+
+  get metrics() { return Object.keys(this.#metrics).length > 0 ? this.#metrics : undefined; }
+
+  /** What every message that ends the attempt has beside its own fields. */
+  get ending() { return { log: this.#log || undefined, log_url: this.logUrl }; }
+
+  /** Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago. */
+  flush(last = false) {
+    const since = Date.now() - this.#told;
+    if (this.#status ? !last && since < 250 : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
+    const status = this.#status ?? {};
+    [this.#status, this.#lives, this.#told] = [null, false, Date.now()];
+    if (!this.signal.aborted) this.worker.tell(this, 'user_friendly_status', status);
   }
 
   /** Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever. */
@@ -210,6 +275,9 @@ class Taken {
  *
  * The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. A handler that blocks the event loop for seconds looks
  * dead too. With plain the worker pops entries and gives no heartbeats: an attempt of a dead one waits for its deadline.
+ *
+ * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
+ * neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
  */
 class Worker {
   #stopping = new AbortController();
@@ -221,10 +289,14 @@ class Worker {
 
   /**
    * @param {(attempt: Attempt) => any} refresh
-   * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean}} [options]
+   * @param {{redis?: any, queue?: string, concurrency?: number, name?: string, fenceEvery?: number, grace?: number, plain?: boolean,
+   *   signsEvery?: number}} [options]
    */
-  constructor(refresh, { redis: where, queue, concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false } = {}) {
-    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, queue: queue ?? process.env.REFRESHD_QUEUE ?? 'bigtables' });
+  constructor(refresh, {
+    redis: where, queue = process.env.REFRESHD_QUEUE ?? 'bigtables', concurrency = 4, name = os.hostname(), fenceEvery = 1, grace = 10, plain = false,
+    signsEvery,
+  } = {}) {
+    Object.assign(this, { refresh, concurrency, name, fenceEvery, grace, plain, signsEvery, queue });
     this.client = connect(where);
   }
 
@@ -317,7 +389,7 @@ class Worker {
 
   #read(raw, list, names) {
     try {
-      return new Attempt(raw, list, names, (...m) => this.#tell(...m));
+      return new Attempt(raw, list, names, { tell: (...m) => this.#tell(...m), ask: (...m) => this.#verdict(...m), signsEvery: this.signsEvery });
     } catch (error) {
       this.log('dropped an entry that cannot be read', error); // without uids nobody can be told about it
       return null;
@@ -326,6 +398,7 @@ class Worker {
 
   #begin(attempt) {
     this.#inHand.add(attempt);
+    if (attempt.place && attempt.place.owner !== attempt.part.owner) attempt.stop('requeued'); // it was forgotten meanwhile
     this.#work(attempt).catch((error) => this.log(`answering for ${attempt.uid}`, error)).finally(() => {
       this.#inHand.delete(attempt);
       this.#changed();
@@ -337,13 +410,40 @@ class Worker {
       attempt.stop('shutdown');
     } else { // say that the work begins, and ask whether it counts: it may have been superseded while it stood in line
       const said = await this.#patiently(() => Promise.all([
-        this.client.rPush(attempt.replyTo, message(attempt, 'started', { worker: this.name })),
+        this.client.rPush(attempt.replyTo, message(attempt, 'started', { worker: this.name, signs_every: this.signsEvery })),
         this.client.hGet(attempt.modelKey, 'attempt_uid'),
       ]), attempt, 'started');
       if (said?.[1] !== attempt.attemptUid) attempt.stop('fence_lost');
     }
     const [type, fields] = await this.#outcome(attempt);
     await this.#answer(attempt, type, fields);
+  }
+
+  /** What the guards of the policy say about the numbers of an attempt. After an error they are asked again, as the reply may be lost. */
+  async #verdict(attempt, timeout) {
+    const replyTo = `${attempt.queue}:reply:${attempt.attemptUid}.${letters()}`;
+    const end = Date.now() + timeout * 1000;
+    const waiter = this.client.duplicate(); // to wait holds up everything else on its connection
+    waiter.on('error', () => {}); // the command fails too
+    attempt.signal.addEventListener('abort', () => waiter.disconnect().catch(() => {})); // it may wait for a connection
+    try {
+      const said = await this.#patiently(async () => {
+        attempt.check();
+        await this.client.rPush(attempt.replyTo, message(attempt, 'ready', { metrics: attempt.metrics, reply_to: replyTo }));
+        if (!waiter.isOpen) await waiter.connect();
+        while (Date.now() < end) {
+          attempt.check();
+          const reply = await waiter.blPop(replyTo, 1);
+          if (reply) return JSON.parse(reply.element);
+        }
+        return null;
+      }, attempt, 'ready');
+      attempt.check();
+      if (said) return said;
+    } finally {
+      await waiter.disconnect().catch(() => {});
+    }
+    throw new Failure(`no verdict came within ${timeout} s: pollers of refreshd 0.9.0 give none`, { errorType: 'no_verdict' });
   }
 
   /** The type of the message that tells how an attempt ended, and its fields; null: nothing is to be told, as it would be stale. */
@@ -353,7 +453,9 @@ class Worker {
     try {
       attempt.check();
       await this.refresh(attempt);
+      fields.metrics = attempt.metrics;
       if (!attempt.changed) fields.changed = false;
+      if (attempt.verdict !== null && attempt.verdict !== 'publish') fields.published = false;
     } catch (error) {
       if (error instanceof Postpone) [type, fields] = ['postponed', { retry_after: error.seconds }];
       else if (error instanceof Failure) [type, fields] = ['failure', error.fields];
@@ -368,8 +470,8 @@ class Worker {
   #answer(attempt, type, fields) {
     const { part, place } = attempt;
     attempt.answer ??= (async () => {
-      if (type !== null) attempt.flushStatus();
-      const text = message(attempt, type, fields);
+      if (type !== null) attempt.flush(true);
+      const text = message(attempt, type, { ...fields, ...attempt.ending });
       const push = () => (place ? part.answer(place, text) : this.client.rPush(attempt.replyTo, text));
       const told = type !== null && await this.#patiently(push, attempt, type) !== null;
       if (place && !told && !this.#gone.signal.aborted) await part.settle(place); // what could not be told at the end is requeued
@@ -392,6 +494,7 @@ class Worker {
       try {
         return await call();
       } catch (error) {
+        if (error instanceof Stopped) throw error;
         const never = /^(NOPERM|WRONGTYPE)/.test(error.message);
         if (!attempt && (never || /^(NOAUTH|WRONGPASS)/.test(error.message))) throw error;
         if (never || attempt?.over || signal.aborted) {
@@ -433,7 +536,7 @@ class Worker {
     attempt.begun = Boolean(begun);
     if (current !== attempt.attemptUid) attempt.stop('fence_lost');
     else if (begun && attempt.deadline && Date.now() >= attempt.deadline) attempt.stop('deadline'); // before `started` is applied it moves yet
-    else attempt.flushStatus();
+    else attempt.flush();
   }
 
   /** Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop. */
@@ -560,7 +663,7 @@ async function readNames(client, queue) {
 
 /** A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory. */
 function message(attempt, type, fields) {
-  const cut = (name, value) => (typeof value === 'string' ? value.slice(0, 2000) : value);
+  const cut = (name, value) => (typeof value === 'string' && name !== 'log' ? value.slice(0, 2000) : value);
   return JSON.stringify({ type, uid: attempt.uid, refresh_attempt_uid: attempt.attemptUid, ...fields }, cut);
 }
 

@@ -19,6 +19,7 @@ import collections
 import datetime
 import json
 import logging
+import math
 import os
 import random
 import re
@@ -88,37 +89,82 @@ class Attempt:
         self.stopped = threading.Event()  # set as soon as the work no longer counts
         self.why = None  # it was stopped: see Stopped
         self.changed = True
+        self.log_url = None  # where a log of the attempt stands: an http or https URL
+        self.verdict = self.doubt = None  # what ready() was told last, and why
+        self._metrics, self._log = {}, None
         self._begun, self._taken_at = False, time.monotonic()
         self._place = None  # where its entry stands; None: it was popped
         self._queue = list_name[:-len("-input")]
         self._reply_to = entry.get("reply_to", self._queue + "-output")
         self._answered = threading.Lock()
-        self._status, self._told_at, self._tell = None, 0.0, None
+        self._status, self._told_at = None, self._taken_at - 0.25  # so that the first is told at once
+        self._lives, self._signs_every = False, None  # the handler has shown life since the last message; None: no signs are announced
+        self._tell = self._ask = None
 
     def check(self):
-        """Raises Stopped once the work no longer counts. Call it between two steps of the work."""
+        """Raises Stopped once the work no longer counts. Call it between two steps of the work. It is a sign of life, as alive() is."""
         if self.stopped.is_set():
             raise Stopped(self.why)
+        self.alive()
 
     def sleep(self, seconds):
-        """Sleeps, and raises Stopped as soon as the work no longer counts."""
-        self.stopped.wait(seconds)
-        self.check()
+        """Sleeps, and raises Stopped as soon as the work no longer counts. It gives signs of life."""
+        end = time.monotonic() + seconds
+        while True:
+            self.check()
+            left = end - time.monotonic()
+            if left <= 0:
+                return
+            self.stopped.wait(min(left, self._signs_every or left))
+
+    def alive(self):
+        """Says that the work gets on, if the worker announces signs of life. Call it where something is done, not by a timer: else work that
+        hangs looks alive. Call it as often as you like: one is sent in signs_every seconds."""
+        self._lives = self._signs_every is not None
+        self._flush()
 
     def status(self, text, progress=None):
         """Tells the owner how far the work is; progress is 0 to 100. Call it as often as you like: four a second are told, and the last."""
         self._status = {"status": str(text)} if progress is None else {"status": str(text), "progress": progress}
-        if time.monotonic() - self._told_at >= 0.25:
-            self._flush_status()
+        self._flush()
 
     def unchanged(self):
         """Makes the success that follows say that the refresh found nothing new."""
         self.changed = False
 
-    def _flush_status(self):
-        status, self._status, self._told_at = self._status, None, time.monotonic()
-        if status is not None and not self.stopped.is_set():
-            self._tell(self, "user_friendly_status", **status)
+    def metric(self, name, number):
+        """Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a
+        name: 1 to 40 small letters, digits or _. What is no finite number is left out."""
+        number = number if isinstance(number, int) else float(number)
+        if math.isfinite(number):
+            self._metrics[str(name)] = number
+
+    def ready(self, metrics=None, timeout=60.0):
+        """Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then.
+        The success says that nothing is published; verdict is "hold" or "fail", doubt the reason. Raises Stopped if the attempt no longer counts,
+        and Failure if no verdict comes within so many seconds."""
+        for name, number in (metrics or {}).items():
+            self.metric(name, number)
+        said = self._ask(self, timeout)
+        self.verdict, self.doubt = said.get("verdict"), said.get("reason")
+        if self.verdict == "stale":
+            self._stop("fence_lost")
+        self.check()
+        return self.verdict == "publish"
+
+    def log(self, text):
+        """Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind
+        secrets: not all of them are masked."""
+        self._log = str(text).encode(errors="replace")[-65536:].decode(errors="ignore")
+
+    def _flush(self, last=False):
+        """Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago."""
+        status, since = self._status, time.monotonic() - self._told_at
+        if status is None and (last or not self._lives or since < self._signs_every) or status is not None and not last and since < 0.25:
+            return
+        self._status, self._lives, self._told_at = None, False, time.monotonic()
+        if not self.stopped.is_set():
+            self._tell(self, "user_friendly_status", **(status or {}))
 
     def _over(self):
         """Whether it no longer counts, as Redis told it last. A deadline that passes before `started` is applied moves, but not for ever."""
@@ -140,10 +186,14 @@ class Worker:
 
     The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
     heartbeats: an attempt of a dead worker waits for its deadline.
+
+    signs_every announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
+    neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
     """
 
-    def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0, plain=False):
+    def __init__(self, refresh, *, redis=None, queue=None, concurrency=4, name=None, fence_every=1.0, grace=10.0, plain=False, signs_every=None):
         self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
+        self.signs_every = signs_every
         self.name = name or socket.gethostname()
         self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
         self._stop, self._gone = threading.Event(), threading.Event()
@@ -245,7 +295,7 @@ class Worker:
         except Exception as error:
             log.error("dropped an entry that cannot be read: %r", error)
             return None
-        attempt._tell, attempt._place = self._tell, place
+        attempt._tell, attempt._ask, attempt._signs_every, attempt._place = self._tell, self._verdict, self.signs_every, place
         self._in_hand[id(attempt)] = attempt
         if place and place[0].owner != place[1]:  # it was forgotten meanwhile
             attempt._stop("requeued")
@@ -264,7 +314,8 @@ class Worker:
 
     def _begin(self, attempt):
         """Says that the work begins, and asks whether it counts: it may have been superseded while it stood in line."""
-        started = self._message(attempt, "started", worker=self.name)
+        signs = {} if self.signs_every is None else {"signs_every": self.signs_every}
+        started = self._message(attempt, "started", worker=self.name, **signs)
 
         def ask():
             pipe = self._redis.pipeline(transaction=False)
@@ -274,12 +325,35 @@ class Worker:
         said = self._patiently(ask, attempt, "started")
         return said is not None and said[1] == attempt.attempt_uid
 
+    def _verdict(self, attempt, timeout):
+        """What the guards of the policy say about the numbers of an attempt. After an error they are asked again, as the reply may be lost."""
+        reply_to = "%s:reply:%s.%s" % (attempt._queue, attempt.attempt_uid, _letters())
+        message = self._message(attempt, "ready", metrics=dict(attempt._metrics), reply_to=reply_to)
+        end = time.monotonic() + timeout
+
+        def ask():
+            self._redis.rpush(attempt._reply_to, message)
+            while time.monotonic() < end:
+                attempt.check()
+                reply = self._redis.blpop([reply_to], timeout=1)
+                if reply:
+                    return json.loads(_text(reply[1]))
+        said = self._patiently(ask, attempt, "ready")
+        attempt.check()
+        if said is None:
+            raise Failure("no verdict came within %g s: pollers of refreshd 0.9.0 give none" % timeout, error_type="no_verdict")
+        return said
+
     def _outcome(self, attempt):
         """The type of the message that tells how an attempt ended, and its fields; None: nothing is to be told, as it would be stale."""
         try:
             attempt.check()
             self.refresh(attempt)
             kind, fields = "success", {} if attempt.changed else {"changed": False}
+            if attempt._metrics:
+                fields["metrics"] = dict(attempt._metrics)
+            if attempt.verdict not in (None, "publish"):
+                fields["published"] = False
         except Postpone as wish:
             kind, fields = "postponed", {"retry_after": wish.seconds}
         except Failure as failure:
@@ -301,8 +375,9 @@ class Worker:
         part, owner, entry = attempt._place or (None, None, None)
         told = None
         if kind is not None:
-            attempt._flush_status()
-            message = self._message(attempt, kind, **fields)
+            attempt._flush(last=True)
+            said = {name: text for name, text in (("log", attempt._log), ("log_url", attempt.log_url)) if text}
+            message = self._message(attempt, kind, **fields, **said)
 
             def push():
                 return part.answer(owner, entry, attempt._reply_to, message) if part else self._redis.rpush(attempt._reply_to, message)
@@ -312,7 +387,7 @@ class Worker:
 
     def _message(self, attempt, kind, **fields):
         """A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory."""
-        fields = {name: value[:2000] if isinstance(value, str) else value for name, value in fields.items()}
+        fields = {name: value[:2000] if isinstance(value, str) and name != "log" else value for name, value in fields.items()}
         return json.dumps({"type": kind, "uid": attempt.uid, "refresh_attempt_uid": attempt.attempt_uid, **fields})
 
     def _tell(self, attempt, kind, **fields):
@@ -381,8 +456,8 @@ class Worker:
             attempt._stop("fence_lost")
         elif begun and attempt.deadline and datetime.datetime.now(datetime.timezone.utc) >= attempt.deadline:
             attempt._stop("deadline")  # one that passes before `started` is applied is about to move
-        elif attempt._status is not None:
-            attempt._flush_status()
+        else:
+            attempt._flush()
 
     def _finish(self):
         """Waits for the work in hand; what is not done within the grace is stopped, and handed back if it does not stop."""
@@ -480,6 +555,8 @@ class _Taken:
             return self._redis.evalsha(digest, len(keys), *keys, *arguments)
         except redis.exceptions.NoScriptError:  # no daemon of this version has loaded it
             return self._redis.eval(text, len(keys), *keys, *arguments)
+
+
 def wins(connection, key, fence, table="refreshd_fences"):
     """Whether you may publish under key, with the fence of your attempt: nobody has yet with this fence or a higher one. Call it in the transaction
     that publishes, on a connection to Postgres. If it says no, roll back and return. See docs/publish.md of refreshd for the table."""

@@ -15,7 +15,8 @@ async function refresh(attempt) {
     throw new Failure(todo.reason, { errorType: todo.error_type, retryable: todo.retryable, userFriendlyReason: todo.user_friendly_reason });
   }
   if (todo.do === 'postpone') throw new Postpone(todo.seconds);
+  if (todo.do === 'hang') await new Promise((end) => { setTimeout(end, 3_600_000); });
   if (todo.do === 'digest') attempt.status(createHash('sha256').update(todo.text).digest('hex'));
 }
 
-new Worker(refresh, { concurrency: Number(process.env.REFRESHD_CONCURRENCY ?? 4), fenceEvery: 0.1, grace: 0.3 }).run();
+new Worker(refresh, { concurrency: Number(process.env.REFRESHD_CONCURRENCY ?? 4), fenceEvery: 0.1, grace: 0.3, signsEvery: 1 }).run();

@@ -24,9 +24,12 @@ function refresh(Attempt $attempt): void
     if ($todo['do'] === 'postpone') {
         throw new Postpone($todo['seconds']);
     }
+    while ($todo['do'] === 'hang') {
+        sleep(3600);
+    }
     if ($todo['do'] === 'digest') {
         $attempt->status(hash('sha256', $todo['text']));
     }
 }
 
-(new Worker(refresh(...), fenceEvery: 0.1, grace: 0.3))->run();
+(new Worker(refresh(...), fenceEvery: 0.1, grace: 0.3, signsEvery: 1))->run();

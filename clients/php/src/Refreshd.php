@@ -81,16 +81,23 @@ class Attempt
     /** Why the work no longer counts, as Stopped says; null: it does. */
     public ?string $why = null;
     public bool $changed = true;
+    /** Where a log of the attempt stands: an http or https URL. */
+    public ?string $logUrl = null;
+    /** What ready() was told last, 'publish', 'hold' or 'fail', and why; null: nothing. */
+    public ?string $verdict = null, $doubt = null;
     /** @internal */
     public readonly string $modelKey, $replyTo;
     /** @internal */
     public bool $begun = false;
+    /** @internal @var array<string, int|float> */
+    public array $metrics = [];
     private float $takenAt;
     private ?array $status = null;
-    private float $toldAt = 0;
+    private float $toldAt;
+    private string $log = '';
 
     /** @internal @param ?array $place as Taken has it; null: its entry stands nowhere, it was popped */
-    public function __construct(string $raw, string $queue, public readonly ?array $place, Names $names, private Worker $worker)
+    public function __construct(string $raw, public readonly string $queue, public readonly ?array $place, Names $names, private Worker $worker)
     {
         $entry = json_decode($raw, true, 512, JSON_THROW_ON_ERROR);
         $entry = is_array($entry) ? $entry : [];
@@ -100,6 +107,7 @@ class Attempt
         }
         [$this->uid, $this->attemptUid, $this->attemptNo] = [$uid, $attemptUid, (int) ($entry['attempt_no'] ?? 0)];
         [$this->deadline, $this->takenAt] = [self::time($entry['deadline_at'] ?? null), microtime(true)];
+        $this->toldAt = $this->takenAt - 0.25; // so that the first status is told at once
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
         $this->traceparent = $entry['traceparent'] ?? null;
         $ours = [$names->model, $names->attempt, 'attempt_no', 'deadline_at', 'planned_at', 'reply_to', 'traceparent'];
@@ -114,12 +122,29 @@ class Attempt
         $this->replyTo = $entry['reply_to'] ?? "$queue-output";
     }
 
-    /** Throws Stopped once the work no longer counts. Call it between two steps of the work, as often as you like: it asks Redis now and then. */
+    /**
+     * Throws Stopped once the work no longer counts. Call it between two steps of the work, as often as you like: it asks Redis now and then. It is a
+     * sign of life, as alive() is.
+     */
     public function check(): void
     {
         $this->why ??= $this->worker->judge($this);
         if ($this->why !== null) {
             throw new Stopped($this->why);
+        }
+        $this->alive();
+    }
+
+    /**
+     * Says that the work gets on, if the worker announces signs of life. Call it where something is done, as often as you like: one is sent in signsEvery
+     * seconds.
+     */
+    public function alive(): void
+    {
+        if ($this->status !== null) {
+            $this->flush();
+        } elseif ($this->worker->signsEvery !== null && microtime(true) - $this->toldAt >= $this->worker->signsEvery) {
+            $this->tell([]); // a message without a status is a sign of life only
         }
     }
 
@@ -129,7 +154,7 @@ class Attempt
         $end = microtime(true) + $seconds;
         do {
             $this->check();
-            $left = min($end - microtime(true), $this->worker->fenceEvery);
+            $left = min($end - microtime(true), $this->worker->fenceEvery, $this->worker->signsEvery ?? INF);
             if ($left > 0) {
                 usleep((int) ($left * 1e6)); // a signal ends it early
             }
@@ -140,9 +165,7 @@ class Attempt
     public function status(string $text, ?int $progress = null): void
     {
         $this->status = ['status' => $text] + ($progress === null ? [] : ['progress' => $progress]);
-        if (microtime(true) - $this->toldAt >= 0.25) {
-            $this->flushStatus();
-        }
+        $this->flush();
     }
 
     /** Makes the success that follows say that the refresh found nothing new. */
@@ -151,11 +174,64 @@ class Attempt
         $this->changed = false;
     }
 
-    /** @internal */
-    public function flushStatus(): void
+    /**
+     * Gives the success that follows a number, such as its rows, by which a policy may doubt it. At most 16 are kept, and the last one of a name: 1 to 40
+     * small letters, digits or _. What is no finite number is left out.
+     */
+    public function metric(string $name, int|float $number): void
     {
-        if ($this->status !== null && $this->why === null) {
-            [$status, $this->status, $this->toldAt] = [$this->status, null, microtime(true)];
+        if (is_finite($number)) {
+            $this->metrics[$name] = $number;
+        }
+    }
+
+    /**
+     * Asks whether you may publish a result with these numbers and those of metric(). If not, a guard of the policy doubts it: return then. The
+     * success says that nothing is published; $verdict is 'hold' or 'fail', $doubt the reason. Throws Stopped if the attempt no longer counts, and
+     * Failure if no verdict comes within so many seconds.
+     */
+    public function ready(array $metrics = [], float $timeout = 60): bool
+    {
+        foreach ($metrics as $name => $number) {
+            $this->metric((string) $name, $number);
+        }
+        $said = $this->worker->verdict($this, $timeout);
+        [$this->verdict, $this->doubt] = [$said['verdict'] ?? null, $said['reason'] ?? null];
+        if ($this->verdict === 'stale') {
+            $this->why ??= 'fence_lost';
+        }
+        $this->check();
+        return $this->verdict === 'publish';
+    }
+
+    /**
+     * Hands over what the attempt has said, in place of what was handed over before. The last 64 KiB are kept with it, however it ends. Mind secrets:
+     * not all of them are masked.
+     */
+    public function log(string $text): void
+    {
+        $cut = strlen($text) > 65536;
+        $this->log = $cut ? preg_replace('/^[\x80-\xBF]{1,3}/', '', substr($text, -65536)) : $text; // not within a character
+    }
+
+    /** @internal What every message that ends the attempt has beside its own fields. */
+    public function ending(): array
+    {
+        return array_filter(['log' => $this->log, 'log_url' => (string) $this->logUrl], fn (string $text) => $text !== '');
+    }
+
+    /** @internal Tells the status, unless something was told a moment ago. */
+    public function flush(bool $last = false): void
+    {
+        if ($this->status !== null && ($last || microtime(true) - $this->toldAt >= 0.25)) {
+            $this->tell($this->status);
+        }
+    }
+
+    private function tell(array $status): void
+    {
+        if ($this->why === null) {
+            [$this->status, $this->toldAt] = [null, microtime(true)];
             $this->worker->tell($this, 'user_friendly_status', $status);
         }
     }
@@ -328,13 +404,19 @@ class Taken
         }
     }
 
-    /** Ends the heartbeats. What still stands there is requeued after the lease. */
-    public function leave(): void
+    private function hush(): void
     {
         if ($this->child > 0) {
             posix_kill($this->child, SIGKILL);
             pcntl_waitpid($this->child, $status);
         }
+        $this->child = 0;
+    }
+
+    /** Ends the heartbeats. What still stands there is requeued after the lease. */
+    public function leave(): void
+    {
+        $this->hush();
         foreach ($this->known ? $this->parts : [] as $part) {
             if ($this->entries[$part] === [] && !($this->doubt[$part] ?? false)) {
                 try {
@@ -355,6 +437,7 @@ class Taken
 
     private function forgotten(): bool
     {
+        $this->hush(); // it may take the child a moment to find out, and only one without a child gets another
         Connection::log("forgotten as $this->owner", new Exception('it was silent for too long: its attempts were requeued'));
         [$this->owner, $this->known] = ["$this->pool~" . self::letters(), false];
         [$this->entries, $this->doubt, $this->settled] = [array_fill_keys($this->parts, []), [], []];
@@ -379,6 +462,9 @@ class Taken
  *
  * A child process gives a heartbeat every second. If the worker dies, others get its attempt within seconds. With plain, or without pcntl, it pops
  * entries and gives no heartbeats: the attempt of a dead one waits for its deadline.
+ *
+ * signsEvery announces signs of life, at most one in so many seconds: then a policy with silent_after takes the attempt for lost if its handler calls
+ * neither status(), check(), sleep() nor alive(). Choose what the longest step of the work takes.
  */
 class Worker
 {
@@ -393,7 +479,8 @@ class Worker
     private int $empty = 0;
 
     public function __construct(private $refresh, ?string $redis = null, ?string $queue = null, ?string $name = null,
-        public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false)
+        public readonly float $fenceEvery = 1.0, public readonly float $grace = 10.0, private bool $plain = false,
+        public readonly ?float $signsEvery = null)
     {
         $this->redis = new Connection($redis);
         $this->queue = $queue ?? (getenv('REFRESHD_QUEUE') ?: 'bigtables');
@@ -500,20 +587,47 @@ class Worker
     {
         // It may have been superseded while it stood in line: say that the work begins, and ask whether it counts.
         $ask = fn (Redis $redis) => $redis->hGet($attempt->modelKey, 'attempt_uid'); // a pipeline would not tell a lost connection from an absent field
+        $started = ['worker' => $this->name] + ($this->signsEvery === null ? [] : ['signs_every' => $this->signsEvery]);
         if ($this->stopping()) {
             $attempt->why = 'shutdown';
-        } elseif ($this->push($attempt, 'started', ['worker' => $this->name], $ask) !== $attempt->attemptUid) {
+        } elseif ($this->push($attempt, 'started', $started, $ask) !== $attempt->attemptUid) {
             $attempt->why = 'fence_lost';
         }
         $this->judgedAt = microtime(true);
         [$type, $fields] = $this->outcome($attempt);
         if ($type !== null) {
-            $attempt->flushStatus();
-            $told = $this->push($attempt, $type, $fields) !== null;
+            $attempt->flush(true);
+            $told = $this->push($attempt, $type, $fields + $attempt->ending()) !== null;
         }
         if ($attempt->place !== null && !($told ?? false) && !$this->late()) { // what could not be told at the end is requeued
             $this->taken->settle($attempt->place);
         }
+    }
+
+    /** @internal What the guards of the policy say about the numbers of an attempt. After an error they are asked again, as the reply may be lost. */
+    public function verdict(Attempt $attempt, float $timeout): array
+    {
+        $replyTo = sprintf('%s:reply:%s.%s', $attempt->queue, $attempt->attemptUid, bin2hex(random_bytes(4)));
+        $message = self::message($attempt, 'ready', ['metrics' => (object) $attempt->metrics, 'reply_to' => $replyTo]);
+        $end = microtime(true) + $timeout;
+        $asked = false;
+        for (; microtime(true) < $end; $attempt->check()) {
+            try {
+                $asked = $asked || $this->redis->use(fn (Redis $redis) => $redis->rPush($attempt->replyTo, $message));
+                $reply = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
+                if ($reply) {
+                    return json_decode($reply[1], true, 512, JSON_THROW_ON_ERROR);
+                }
+            } catch (RedisException $error) {
+                Connection::log("ready of $attempt->uid", $error);
+                $asked = false;
+                if (preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage())) {
+                    break;
+                }
+                usleep(200_000);
+            }
+        }
+        throw new Failure("no verdict came within $timeout s: pollers of refreshd 0.9.0 give none", 'no_verdict');
     }
 
     /** The type of the message that tells how an attempt ended, and its fields; null: nothing is to be told, as it would be stale. */
@@ -524,7 +638,9 @@ class Worker
                 throw new Stopped($attempt->why);
             }
             ($this->refresh)($attempt);
-            [$type, $fields] = ['success', $attempt->changed ? [] : ['changed' => false]];
+            $fields = $attempt->changed ? [] : ['changed' => false];
+            $fields += $attempt->metrics === [] ? [] : ['metrics' => $attempt->metrics];
+            [$type, $fields] = ['success', $fields + (in_array($attempt->verdict, [null, 'publish'], true) ? [] : ['published' => false])];
         } catch (Postpone $wish) {
             [$type, $fields] = ['postponed', ['retry_after' => $wish->seconds]];
         } catch (Failure $failure) {
@@ -566,7 +682,7 @@ class Worker
         if ($attempt->begun && $attempt->isLate()) {
             return 'deadline'; // one that passes before `started` is applied is about to move
         }
-        $attempt->flushStatus();
+        $attempt->flush();
         return null;
     }
 
@@ -612,7 +728,8 @@ class Worker
     private static function message(Attempt $attempt, string $type, array $fields): string
     {
         // A text is cut where a poller would cut it: so no message is too large for a Redis that is short of memory.
-        $cut = array_map(fn ($value) => is_string($value) ? substr($value, 0, 2000) : $value, $fields);
+        $cut = fn ($value, string $name) => is_string($value) && $name !== 'log' ? substr($value, 0, 2000) : $value;
+        $cut = array_combine(array_keys($fields), array_map($cut, $fields, array_keys($fields)));
         return json(['type' => $type, 'uid' => $attempt->uid, 'refresh_attempt_uid' => $attempt->attemptUid] + $cut);
     }
 }

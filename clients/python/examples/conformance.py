@@ -7,6 +7,7 @@ import hashlib
 import os
 import pathlib
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
 import refreshd  # noqa: E402
@@ -22,8 +23,11 @@ def refresh(attempt):
                                user_friendly_reason=todo.get("user_friendly_reason"))
     if todo["do"] == "postpone":
         raise refreshd.Postpone(todo["seconds"])
+    if todo["do"] == "hang":
+        time.sleep(3600)
     if todo["do"] == "digest":
         attempt.status(hashlib.sha256(todo["text"].encode()).hexdigest())
 
 
-refreshd.Worker(refresh, concurrency=int(os.environ.get("REFRESHD_CONCURRENCY", 4)), fence_every=0.1, grace=0.3).run()
+refreshd.Worker(refresh, concurrency=int(os.environ.get("REFRESHD_CONCURRENCY", 4)), fence_every=0.1, grace=0.3,
+                signs_every=1).run()

@@ -72,7 +72,7 @@ func workWithPool(ctx context.Context) error {
 	}
 	concurrency, _ := strconv.Atoi(os.Getenv("REFRESHD_CONCURRENCY"))
 	pool, err := worker.NewForParts(queue.Pools(), refresh, worker.Config{
-		Concurrency: concurrency, FenceEvery: 100 * time.Millisecond, Grace: 300 * time.Millisecond,
+		Concurrency: concurrency, FenceEvery: 100 * time.Millisecond, Grace: 300 * time.Millisecond, SignsEvery: time.Second,
 	})
 	if err != nil {
 		return err
@@ -88,10 +88,17 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 	if wanted.Status != "" {
 		attempt.Status(wanted.Status, wanted.Progress)
 	}
-	select {
-	case <-time.After(time.Duration(wanted.AfterMS) * time.Millisecond):
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	done, working := time.After(time.Duration(wanted.AfterMS)*time.Millisecond), time.NewTicker(time.Second/10)
+	defer working.Stop()
+	for done != nil {
+		select {
+		case <-done:
+			done = nil
+		case <-working.C:
+			attempt.Alive()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	switch wanted.Do {
 	case "fail":
@@ -102,6 +109,8 @@ func refresh(ctx context.Context, attempt *worker.Attempt) error {
 		return err
 	case "postpone":
 		return worker.Postpone(time.Duration(wanted.Seconds) * time.Second)
+	case "hang":
+		time.Sleep(time.Hour)
 	case "digest":
 		sum := sha256.Sum256([]byte(wanted.Text))
 		attempt.Status(hex.EncodeToString(sum[:]), -1)

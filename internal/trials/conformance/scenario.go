@@ -74,6 +74,7 @@ var scenarios = []scenario{
 	{name: "shutdown", play: playShutdown},
 	{name: "killed", play: playKilled},
 	{name: "thawed", play: playThawed},
+	{name: "silent", play: playSilent},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
 		text := "nested"
 		s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})

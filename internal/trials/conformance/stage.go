@@ -190,10 +190,12 @@ type work map[string]any
 func (s *stage) put(ctx context.Context, uid string, todo work) { s.putFor(ctx, uid, todo, "1h") }
 
 func (s *stage) putFor(ctx context.Context, uid string, todo work, timeout string) {
+	s.putUnder(ctx, uid, todo, map[string]any{"timeout": timeout, "retries": []any{}, "on_exhausted": "give_up"})
+}
+
+func (s *stage) putUnder(ctx context.Context, uid string, todo work, policy map[string]any) {
 	if s.err == nil {
-		_, s.err = s.app.Put(ctx, client.Definition{
-			UID: uid, Payload: todo, Policy: map[string]any{"timeout": timeout, "retries": []any{}, "on_exhausted": "give_up"},
-		})
+		_, s.err = s.app.Put(ctx, client.Definition{UID: uid, Payload: todo, Policy: policy})
 	}
 }
 
