@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,12 +29,18 @@ var handlers = map[string]string{
 	"bash": `case $(cat) in *wait*) sleep 600 ;; esac`,
 }
 
-var clientFiles = map[string]string{"node": "clients/node/refreshd.js", "php": "clients/php/src/Refreshd.php", "bash": "clients/bash/worker.sh"}
+var clientFiles = map[string]string{"python": "clients/python/refreshd.py", "node": "clients/node/refreshd.js", "php": "clients/php/src/Refreshd.php", "bash": "clients/bash/worker.sh"}
 
 // startClient starts a worker with its handler on the queue q.
 func startClient(t *testing.T, language, address string, environ ...string) *testkit.Process {
 	t.Helper()
-	file, handler := fromRoot(t, clientFiles[language]), handlers[language]
+	return startHandler(t, language, handlers[language], address, append(environ, "REFRESHD_QUEUE=q")...)
+}
+
+// startHandler starts a worker with a program that has its handler.
+func startHandler(t *testing.T, language, handler, address string, environ ...string) *testkit.Process {
+	t.Helper()
+	file := fromRoot(t, clientFiles[language])
 	var command *exec.Cmd
 	switch language {
 	case "bash":
@@ -43,11 +50,11 @@ func startClient(t *testing.T, language, address string, environ ...string) *tes
 		command.Env = command.Environ()
 	default:
 		program, found := testkit.Interpreter(t, language)
-		flag := map[string]string{"node": "-e", "php": "-r"}[language]
+		flag := map[string]string{"python": "-c", "node": "-e", "php": "-r"}[language]
 		command = exec.Command(program, flag, strings.ReplaceAll(handler, "refreshd.js", file))
 		command.Env = found
 	}
-	command.Env = append(append(command.Env, "REDIS_URL="+address, "REFRESHD_QUEUE=q", "FILE="+file), environ...)
+	command.Env = append(append(command.Env, "REDIS_URL="+address, "FILE="+file, "PYTHONPATH="+filepath.Dir(file), "PYTHONDONTWRITEBYTECODE=1"), environ...)
 	return testkit.StartCommand(t, command)
 }
 
