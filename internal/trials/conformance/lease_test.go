@@ -133,6 +133,27 @@ func TestTheHeartbeatOfThePHPClientLivesAsLongAsItsWorker(t *testing.T) {
 	})
 }
 
+// TestAPHPClientThatWasForgottenWhileItWasIdleGivesHeartbeatsUnderItsNextName has the next attempt come before its child finds out.
+func TestAPHPClientThatWasForgottenWhileItWasIdleGivesHeartbeatsUnderItsNextName(t *testing.T) {
+	long.Only(t)
+	t.Parallel()
+	s := testkit.Redis(t)
+	client := s.Client(t)
+	startClient(t, "php", s.URL)
+	push(t, client, "m", "")
+	testkit.Equal(t, heard(t, client), "started m")
+	testkit.Equal(t, heard(t, client), "success m")
+	first := owner(t, client)
+	must(t, client.ZRem(t.Context(), "q:workers", first).Err())
+	push(t, client, "n", `,"wait":1`)
+	testkit.Equal(t, heard(t, client), "started n")
+	second := owner(t, client)
+	failIf(t, second == first, "expected another name than %q", first)
+	last := func() float64 { return client.ZScore(t.Context(), "q:workers", second).Val() }
+	begun := last()
+	testkit.Eventually(t, "heartbeats while the handler blocks", func() bool { return last() > begun+2000 })
+}
+
 // asked are the commands of a plain worker that does one attempt, without those that make a connection.
 var asked = map[string][]string{
 	"bash": {
