@@ -24,20 +24,21 @@ func (s *State) LeftBehind() string {
 	switch {
 	case s.Running():
 		return "its attempt: imported as due at once, not counted"
+	case s.Held(): // the doubt is about its own success
 	case s.Parked():
 		return "its wait for " + string(s.ParkedBy) + ": imported as waiting for refresh_at"
 	case s.Reserved != "":
 		return "its slot of " + s.Reserved + ": imported without it"
-	default:
-		return ""
 	}
+	return ""
 }
 
 const whyLeftBehind = "imported: its attempt stayed behind"
 
 // Import decides at now that the model becomes what was exported of it. The caller has resolved the policy of the definition; exists says
 // whether the model is stored, and past is the history that it has then. An attempt that was running stays behind, as whoever works on it
-// answers to the queue that it came from: the model is due at once, and nothing is counted. So do the blocker of a parked model and its slots.
+// answers to the queue that it came from: the model is due at once, and nothing is counted. So do the blocker of a parked model and its slots, but not
+// the doubt about its last success.
 func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []string, now time.Time) (Decision, Outcome, error) {
 	arrived := *m
 	saved := &arrived
@@ -56,7 +57,9 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 		return exists && saved.State == m.State && saved.sameDefinition(m) && maps.Equal(saved.Labels, m.Labels) && slices.Equal(moved.Past, past)
 	}
 	unchanged := same()
-	saved.unpark(&saved.State, now)
+	if !saved.Held() {
+		saved.unpark(&saved.State, now)
+	}
 	saved.Reserved = ""
 	if unchanged || same() {
 		return Decision{}, Unchanged, nil
@@ -66,7 +69,7 @@ func (m *Model) Import(moved Moved, policy policy.Policy, exists bool, past []st
 		saved.Why = whyLeftBehind
 	}
 	past = append([]string{}, moved.Past...)
-	return Decision{Event: EventImport, Next: saved.State, Definition: saved, PolicyText: moved.policyText(), Past: past}, Applied, nil
+	return Decision{Event: EventImport, Next: saved.State, Definition: saved, PolicyText: moved.policyText(), Past: past, Recheck: Never}, Applied, nil
 }
 
 // validateImported refuses a state that breaks the invariants of State.

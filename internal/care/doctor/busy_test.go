@@ -118,7 +118,7 @@ func (q *busy) application(ctx context.Context) {
 
 // TestManyModelsAreCheckedInChunks bounds what is asked of Redis at once, for that is how long another client has to wait.
 func TestManyModelsAreCheckedInChunks(t *testing.T) {
-	models := long.Or(2_000, 100_000)
+	models := long.Or(2_000, 30_000)
 	q := &queue{fixture.New(t, testkit.Redis(t)), t}
 	q.writeModels(models)
 	most := &heapHook{}

@@ -163,3 +163,29 @@ func TestOfAModelThatStandsTwiceTheLastLineCountsAndTheSameLineOnce(t *testing.T
 		failIf(t, i.Models != want || hash["attempt_no"] != "1" || hash["reserved"] != "", "found %+v, %q, %v; a slot of a limit stays behind", i.Models, refused, hash)
 	}
 }
+
+// TestAHeldModelIsHeldWhereItIsImportedToo also moves its fence, and what somebody decides by.
+func TestAHeldModelIsHeldWhereItIsImportedToo(t *testing.T) {
+	testkit.BothIfLong(t, func(t *testing.T, server *testkit.Server) {
+		from, to := open(t, server, "from", 1), open(t, server, "to", 1)
+		m := model.Model{UID: "m1", Payload: "{}", Rule: "FREQ=HOURLY", Dtstart: "2026-01-01T00:00:00", Policy: policy.Default()}
+		m.RefreshAt, m.ParkedBy, m.ParkedSince, m.Fence = now.Add(time.Minute), model.BySuspect, now.Add(-time.Hour), now.UnixMilli()+7
+		m.Why, m.LastAttemptUID, m.LastSuccessAt = "suspect: rows 0: expected at least 1", "a2", now.Add(-24*time.Hour)
+		from.put(m, `{"at":"2026-11-21T06:00:00.000Z","took":1000,"uid":"a2","is":"suspect","metrics":{"rows":0},"suspect":"rows 0: expected at least 1"}`)
+		lines := from.export(true)
+		failIf(t, strings.Contains(lines, "left_behind"), "expected nothing left behind, found %s", lines)
+		to.must(lines)
+		equal(t, from.hash("m1"), to.hash("m1"))
+		failIf(t, to.hash("m1")["parked_by"] != string(model.BySuspect) || to.hash("m1")["fence"] == "", "expected it held, with its fence, found %v", to.hash("m1"))
+		equal(t, from.indexes(), to.indexes())
+		look := to.client.ZScore(t.Context(), to.Parts[0].Keys.Gates, string(model.BySuspect)).Val()
+		failIf(t, look != float64(model.Never.UnixMilli()), "expected no dispatcher to look at it, found %v", look)
+		failIf(t, to.must(lines).Models != Count{Unchanged: 1}, "expected nothing changed by the same once more")
+
+		accept := &model.Command{Type: model.CommandAccept, UID: "m1"}
+		snapshot := testkit.Got(to.Parts[0].Read(t.Context(), []string{"m1"}, []*model.Command{accept}))(t)
+		d, outcome, err := snapshot.Records["m1"].Execute(accept, snapshot.Policies, true, now)
+		failIf(t, err != nil || outcome != model.Applied || !d.Next.LastSuccessAt.Equal(m.ParkedSince) || d.Ended.AttemptUID != "a2" || !d.Replaces || d.Next.Fence < m.Fence,
+			"expected its doubted success to count, found %+v, %v, %v", d, outcome, err)
+	})
+}
