@@ -175,9 +175,9 @@ func endOf(text string) string {
 // journaled are the counters that count entries of the journal.
 var journaled = []model.Event{
 	model.EventStart, model.EventTimeout, model.EventWithdrawn, model.EventTaken, model.EventQueueTimeout, model.EventSkipped, model.EventGiveUp, model.EventReplan, model.EventLevel,
-	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventOutdated, model.EventStarted,
+	model.EventSuccess, model.EventFailure, model.EventPostponed, model.EventInterrupted, model.EventSuspect, model.EventOutdated, model.EventStarted,
 	model.EventParked, model.EventLimited, model.EventReleased, model.EventBecameLate, model.EventBecameStale, model.EventWatch,
-	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventImport, model.EventCancel, "orphan", "circuit_opened", "circuit_closed",
+	model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventImport, model.EventAccept, model.EventCancel, "orphan", "circuit_opened", "circuit_closed",
 }
 
 // settled are the counters of messages that made no entry; kept are those whose messages stand in rejected.
@@ -260,6 +260,8 @@ func (p *replay) checkWake() {
 // record is what the history must tell of an attempt that has ended.
 type record struct {
 	AttemptUID, Reason, Worker, Why           string
+	Metrics, Suspect                          string
+	Accepted                                  bool
 	AttemptNo                                 int
 	StartedAt, EndedAt, DeadlineAt, RefreshAt time.Time
 	Duration                                  time.Duration
@@ -271,21 +273,38 @@ const historyCap = 3
 // deferred are the events that end an attempt which does not count.
 var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
 
-// remember notes what the history must have got by an entry of the journal about a running attempt.
-func (p *replay) remember(uid string, m *model.Model, event model.Event, entry map[string]string) {
-	ended := instant(entry["at"])
-	if deferred[event] && m.Deferrals > 0 { // one of several that do not count: it takes the place of the one before
+func recordOf(a *model.Attempt) record {
+	return record{a.AttemptUID, a.Reason, a.Worker, a.Why, model.FormatMetrics(a.Metrics), a.Suspect, a.Accepted, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
+}
+
+// remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
+func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
+	event, at := decision.Event, instant(entry["at"])
+	replaces := deferred[event] && m.Deferrals > 0 || !m.Running() // one of several that do not count takes the place of the one before
+	if replaces {
 		if len(p.records[uid]) > 0 {
 			p.records[uid] = p.records[uid][1:]
 		} else {
 			p.replaced[uid] = true
 		}
 	}
-	p.records[uid] = slices.Insert(p.records[uid], 0, record{
-		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: m.StartedAt, EndedAt: ended,
-		Duration: max(0, ended.Sub(m.StartedAt)), DeadlineAt: m.DeadlineAt, Outcome: event,
-		Reason: entry["reason"], Worker: m.Worker, RefreshAt: instant(entry["refresh_at"]), Why: entry["refresh_why"],
-	})
+	r := ending{record: record{
+		AttemptUID: m.AttemptUID, AttemptNo: m.AttemptNo, StartedAt: m.StartedAt, EndedAt: at,
+		Duration: max(0, at.Sub(m.StartedAt)), DeadlineAt: m.DeadlineAt, Outcome: event,
+		Reason: entry["reason"], Worker: m.Worker, RefreshAt: instant(entry["refresh_at"]), Why: entry["refresh_why"], Suspect: decision.Ended.Suspect,
+	}}
+	switch {
+	case !m.Running(): // somebody has judged it
+		r = p.pasts[uid][0]
+		if r.Accepted = event != model.EventFailure; m.Held() {
+			r.Outcome, r.Reason, r.RefreshAt, r.Why = event, entry["reason"], instant(entry["refresh_at"]), entry["refresh_why"]
+		}
+	case p.message != nil && p.message.Type == model.MessageSuccess:
+		r.Metrics = model.FormatMetrics(p.message.Metrics)
+		r.rows, r.carried = p.message.Metrics["rows"]
+	}
+	p.records[uid] = slices.Insert(p.records[uid], 0, r.record)
+	p.noteEnd(uid, r, replaces)
 }
 
 // checkHistories checks that each history has got the attempts that have ended, in front of those that it had, and nothing else.
@@ -311,8 +330,7 @@ func (p *replay) checkHistories() {
 		for i, want := range fresh {
 			a, err := model.ParseAttempt(got[i])
 			failIf(err != nil, "the history of %s: %w", uid, err)
-			is := record{a.AttemptUID, a.Reason, a.Worker, a.Why, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
-			if is != want {
+			if is := recordOf(&a); is != want {
 				fail("the history of %s (-want +got):\n%s", uid, cmp.Diff(want, is))
 			}
 		}

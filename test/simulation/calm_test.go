@@ -173,6 +173,9 @@ func (w *world) scenes() (all []func()) {
 	if w.temper.few {
 		all = append(all, w.fallIll)
 	}
+	if w.temper.doubts {
+		all = append(all, w.beUsual, w.beDoubted)
+	}
 	return all
 }
 

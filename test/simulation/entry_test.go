@@ -36,13 +36,14 @@ func (p *replay) enter(entry map[string]string) {
 	}
 	p.sort(m, &decision)
 	p.keep(uid, m, decision, at)
+	p.judge(uid, m, decision, at)
 	p.checkCancelled(m, decision)
 	p.wait(m, decision, at)
 	p.giveBack(m, decision, at)
 	p.book(uid, m, decision)
 	p.notices += len(decision.Notifications(uid, at))
 	if decision.Ended != nil {
-		p.remember(uid, m, event, entry)
+		p.remember(uid, m, &decision, entry)
 		p.count(event, at)
 	}
 	rev := cmp.Or(delta["rev"], strconv.FormatInt(p.rev(uid)+1, 10)) // untold, it is one more
@@ -119,6 +120,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		p.begun[uid] = false
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
+		delete(p.pasts, uid)
 		p.replaced[uid] = false
 		return
 	}
@@ -139,6 +141,11 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 // decide asks package model; what the entry says of its occasion must be true.
 func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.Time, entry map[string]string) model.Decision {
 	switch event {
+	case model.EventSuccess, model.EventFailure:
+		if m != nil && m.Held() { // somebody accepts or rejects it
+			return p.answeredCommand(uid, m, event, at, entry)
+		}
+		return p.handle(m, event, at, entry)
 	case model.EventStart, model.EventSkipped, model.EventGiveUp, model.EventLimited:
 		return p.wake(m, event, at, entry)
 	case model.EventParked:
@@ -164,7 +171,7 @@ func (p *replay) decide(uid string, m *model.Model, event model.Event, at time.T
 			fail("the attempt was taken by a worker")
 		}
 		return m.Withdraw(at)
-	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel:
+	case model.EventCreate, model.EventUpdate, model.EventRun, model.EventEnable, model.EventDisable, model.EventRemove, model.EventCancel, model.EventAccept:
 		return p.answeredCommand(uid, m, event, at, entry)
 	case model.EventImport:
 		return p.imported(uid, m, event, at, entry)

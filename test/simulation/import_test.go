@@ -200,21 +200,26 @@ func (p *replay) arrive(uid string) {
 	line, m := p.luggage, p.models[uid]
 	want, got := maps.Clone(line.hash), fields(m)
 	ages := []string{"freshness", "stale_at", "fresh_since"}
-	for _, name := range slices.Concat(told, []string{"rev", "error"}) {
+	for _, name := range slices.Concat(told, []string{"rev", "error", "fence"}) {
 		delete(want, name)
 		delete(got, name)
 	}
-	moving := want["attempt_uid"] != "" || want["parked_by"] != "" || want["reserved"] != ""
+	held := want["parked_by"] == string(model.BySuspect)
+	moving := want["attempt_uid"] != "" || want["parked_by"] != "" && !held || want["reserved"] != ""
 	for _, name := range slices.Concat(leftBehind, ages) {
 		if moving && !slices.Contains(ages, name) || p.setBack && slices.Contains(ages, name) {
 			delete(want, name)
 			delete(got, name)
 		}
 	}
+	failIf(m.Fence < fenceOf(line.hash), "the fence falls from %d to %d", fenceOf(line.hash), m.Fence)
 	failIf(!maps.Equal(want, got) || m.Payload != line.payload || (m.FingerprintID == "") != (line.hash["error"] == ""),
 		"%s is imported as %v, and was exported as %v", uid, got, want)
 	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false
-	p.arrived[uid] = line.past
+	p.arrived[uid], p.pasts[uid] = line.past, nil
+	for _, entry := range line.past {
+		p.pasts[uid] = append(p.pasts[uid], endingOf(entry))
+	}
 	if status := line.hash["user_friendly_status"]; p.oracle.stated[uid] <= p.since || p.after.models[uid]["user_friendly_status"] == status {
 		p.newest[uid] = status // otherwise one that came since the import has read the model may stay
 	}
@@ -222,6 +227,9 @@ func (p *replay) arrive(uid string) {
 	p.tried[uid] = effort{since: m.TryingSince}
 	if m.TryingSince.IsZero() {
 		p.tried[uid] = effort{since: m.LastSuccessAt}
+	}
+	if held {
+		p.tried[uid] = effort{since: p.tried[uid].since, parked: m.ParkedSince}
 	}
 	p.promises[uid] = promise{stopped: m.Disabled && m.DisabledBy == model.StoppedByHand}
 }

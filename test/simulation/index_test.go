@@ -12,6 +12,7 @@ import (
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/fingerprint"
+	"github.com/refreshd/refreshd/model/policy"
 )
 
 // checkIndexes checks that what stands in the sets beside the models is what their hashes say.
@@ -54,9 +55,9 @@ func (s *snapshot) checkIndexes(steers bool) {
 		failIf(state["opened_at"] != "" && !known, "the circuit of %s is open, and people are not told: %v", name, s.gates)
 	}
 	pairs := [][3]any{{"failing", want.failing, s.failing}, {"disabled", want.disabled, s.disabled}, {"parked", want.parked, s.parked},
-		{"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
+		{"parked by gate", want.parkedBy, s.parkedBy}, {"stale_at", want.ages, s.ages}, {"late", want.late, s.late}, {"stale", want.stale, s.stale}, {"errors", want.errors, s.errors}}
 	if steers {
-		pairs = append(pairs, [3]any{"parked by gate", want.parkedBy, s.parkedBy}, [3]any{"labels", want.labels, s.labels})
+		pairs = append(pairs, [3]any{"labels", want.labels, s.labels})
 	}
 	for _, pair := range pairs {
 		models, index := fmt.Sprint(pair[1]), fmt.Sprint(pair[2])
@@ -169,6 +170,8 @@ func (p *replay) checkCause(m *model.Model, decision *model.Decision) {
 		want = fingerprint.Of(m.UID, p.message.ErrorType, p.message.Reason)
 	case p.message != nil:
 		return // it was deferred once too often
+	case m.Held():
+		want = fingerprint.Of(m.UID, policy.ReasonSuspect, decision.Ended.Reason)
 	}
 	failIf(decision.Fingerprint != want || m.Again && decision.Next.FingerprintID != m.FingerprintID,
 		"the failure counts for %q, want %q", decision.Fingerprint, want)

@@ -33,6 +33,7 @@ type temper struct {
 	moves        bool              // operators export models and import them again
 	timed        bool              // the next start of most models depends on several times
 	silent       bool              // workers announce signs of life, and policies count on them
+	doubts       bool              // guards doubt what succeeds
 	few          bool              // few signatures of failures are kept apart
 	waits        bool              // workers rest now and then, and most know two lists only: attempts spend their deadlines in line
 }
@@ -90,7 +91,7 @@ func newTemper(rng *rand.Rand, planted bug) temper {
 
 // steer lets operators steer in some worlds. They are drawn apart, so that all else of a seed stays as it is.
 func (t *temper) steer(rng *rand.Rand, planted bug) {
-	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.ages || planted.moves || planted.few // where the bug shows
+	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.ages || planted.moves || planted.few || planted.doubts // where the bug shows
 	if t.steers = !elsewhere && !t.hands && !t.pools && !t.waits && rng.IntN(3) == 0 || planted.steers; t.steers {
 		t.batch, t.maxQueued, t.jumps = 8, 4+rng.IntN(4), append(t.jumps, 3*time.Second, 10*time.Second, 30*time.Second)
 		if t.keyed = planted.keyed; t.keyed == "" {
@@ -104,7 +105,7 @@ func (t *temper) steer(rng *rand.Rand, planted bug) {
 
 // fleet lets operators have what many models need in some worlds, likewise drawn apart.
 func (t *temper) fleet(rng *rand.Rand, planted bug) {
-	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.steers || planted.ages || planted.moves || planted.few
+	elsewhere := planted.pools || planted.queueCircuit || planted.hands || planted.floors || planted.rules || planted.waits || planted.steers || planted.ages || planted.moves || planted.few || planted.doubts
 	some := func() bool { return rng.IntN(4) == 0 && !elsewhere }
 	if t.ages = some() || planted.ages; t.ages {
 		t.jumps = append(t.jumps, 10*time.Second, 20*time.Second, 20*time.Second, time.Minute)

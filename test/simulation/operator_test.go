@@ -108,6 +108,9 @@ func (o *operatorRole) think() string {
 	if o.temper.silent && o.rng.IntN(3) > 0 {
 		return silentCommand(o.rng, uid)
 	}
+	if o.temper.doubts && o.rng.IntN(3) > 0 {
+		return guardedCommand(o.rng, uid)
+	}
 	if o.temper.timed && o.rng.IntN(3) > 0 {
 		return timedCommand(o.rng, uid)
 	}

@@ -40,16 +40,18 @@ type known struct {
 	states   map[string]circuit     // key -> its circuit
 	ages     map[string]age         // model -> how old it may become
 	fences   map[string]int64       // model -> the fence that was told last
+	pasts    map[string][]ending    // model -> the attempts that ended last, newest first
+	held     map[string]bool        // models whose last success is doubted
 }
 
 func (k known) clone() known {
-	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages), maps.Clone(k.fences)}
+	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages), maps.Clone(k.fences), maps.Clone(k.pasts), maps.Clone(k.held)}
 }
 
 func newOracle() *oracle {
 	return &oracle{
 		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{},
-		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}},
+		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}},
 	}
 }
 

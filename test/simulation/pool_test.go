@@ -135,7 +135,7 @@ func (p *poolRole) watch(ctx context.Context) error {
 
 func (p *poolRole) work() {
 	p.hand = slices.DeleteFunc(p.hand, func(in work) bool {
-		kind, fields := p.play.progress()
+		kind, fields := p.play.progress(in.UID)
 		switch kind {
 		case "":
 			return false

@@ -219,7 +219,9 @@ func (p *replay) grow(uid string, event model.Event, at time.Time) {
 	case model.EventImport:
 		is.success, is.watched, was = m.LastSuccessAt, m.FreshSince, age{}
 	case model.EventSuccess:
-		is.success = at
+		if is.success = at; p.message == nil { // somebody has accepted it: it counts from when it ended
+			is.success = p.pasts[uid][0].EndedAt
+		}
 	}
 	if is.within == 0 || !is.success.IsZero() {
 		is.watched = time.Time{}
@@ -251,7 +253,7 @@ func (p *replay) checkTold(uid string, event model.Event, was, is age, at time.T
 		fail("%s is told %q after %q without a success, by %s", uid, is.told, was.told, event)
 	case badness[is.told] == 0 && is.within > 0 && (is.told == model.FreshnessNever) != is.success.IsZero():
 		fail("%s is told %q, its last success was at %s", uid, is.told, is.success)
-	case event == model.EventSuccess && is.within > 0 && is.told != model.Fresh:
+	case event == model.EventSuccess && is.within > 0 && is.told != model.Fresh && p.message != nil:
 		fail("%s has succeeded, and is told %q", uid, is.told)
 	}
 	p.tellOwner(uid, was.told, is.told)

@@ -154,6 +154,11 @@ func (p *replay) model(uid string) *model.Model {
 	m := parse(uid, hash, p.before.payloads[uid])
 	m.QueueCircuit = p.queueCircuit
 	_ = m.Resolve(p.policy(m.PolicyName), p.schedules.Get)
+	for _, entry := range p.before.histories[uid] {
+		attempt, err := model.ParseAttempt(entry)
+		must(err)
+		m.Past = append(m.Past, attempt)
+	}
 	if p.believed != nil {
 		p.believed(m)
 	}

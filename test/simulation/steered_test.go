@@ -32,7 +32,7 @@ var gateNames = func() (gates []model.Blocker) {
 	for _, name := range keyNames {
 		gates = append(gates, model.NewBlocker(model.BlockerLimit, name), model.NewBlocker(model.BlockerCircuit, name))
 	}
-	return append(gates, model.NewBlocker(model.BlockerCalendar, calendarName))
+	return append(gates, model.NewBlocker(model.BlockerCalendar, calendarName), model.BySuspect)
 }()
 
 // steered is what Redis holds of gates, keys, labels and bulks.
@@ -74,18 +74,22 @@ func (r *server) lookAround(steers bool) (s steered) {
 			}
 		}
 	}
-	s.openBulks = r.scores(k.Bulks)
+	s.openBulks, s.parkedBy = r.scores(k.Bulks), map[string]map[string]float64{}
+	gates := gateNames
 	if !steers {
-		return s
+		gates = gates[len(gates)-1:]
 	}
-	s.holds, s.limits, s.calendars = r.hash(k.Holds), r.hash(k.Limits), r.hash(k.Calendars)
-	s.parkedBy, s.keys, s.rates = map[string]map[string]float64{}, map[string]map[string]float64{}, map[string]string{}
-	s.circuits, s.labels = map[string]map[string]string{}, map[string][]string{}
-	for _, gate := range gateNames {
+	for _, gate := range gates {
 		if uids := r.scores(k.ParkedBy(string(gate))); len(uids) > 0 {
 			s.parkedBy[string(gate)] = uids
 		}
 	}
+	if !steers {
+		return s
+	}
+	s.holds, s.limits, s.calendars = r.hash(k.Holds), r.hash(k.Limits), r.hash(k.Calendars)
+	s.keys, s.rates = map[string]map[string]float64{}, map[string]string{}
+	s.circuits, s.labels = map[string]map[string]string{}, map[string][]string{}
 	for _, name := range keyNames {
 		if uids := r.scores(k.Limit(name)); len(uids) > 0 {
 			s.keys[name] = uids

@@ -124,7 +124,11 @@ func (w *workerRole) held(ctx context.Context, hand []work) ([]work, error) {
 }
 
 // progress draws what becomes of one attempt now; no kind: it goes on.
-func (w *workerRole) progress() (kind model.MessageType, fields []string) {
+func (w *workerRole) progress(uid string) (kind model.MessageType, fields []string) {
+	if rows := w.series[uid]; len(rows) > 0 {
+		w.series[uid] = rows[1:]
+		return model.MessageSuccess, []string{fmt.Sprintf(`"metrics":{"rows":%d}`, rows[0])}
+	}
 	if w.calm && !w.ill { // all work succeeds at once, as when the simulation comes to rest
 		return model.MessageSuccess, nil
 	}
@@ -142,6 +146,9 @@ func (w *workerRole) progress() (kind model.MessageType, fields []string) {
 	}
 	if w.temper.silent && w.rng.IntN(4) > 0 {
 		return []model.MessageType{"", model.MessageStatus, model.MessageStarted}[w.rng.IntN(3)], nil
+	}
+	if w.temper.doubts && w.rng.IntN(4) > 0 {
+		return model.MessageSuccess, w.rows()
 	}
 	if w.temper.floors && w.rng.IntN(2) == 0 {
 		return model.MessageFailure, w.pick(`"retry_after":600`, `"retry_after":7200`)
@@ -169,7 +176,7 @@ func (w *workerRole) pick(texts ...string) []string { return []string{texts[w.rn
 
 // work does a step of work on one attempt; true: it has ended.
 func (w *workerRole) work(in work) bool {
-	kind, fields := w.progress()
+	kind, fields := w.progress(in.UID)
 	switch kind {
 	case "":
 		return w.careless && w.rng.IntN(6) == 0 // forgotten

@@ -37,9 +37,10 @@ type world struct {
 	before    *snapshot
 	broken    error // the first promise that was broken
 	operator  *operatorRole
-	setBack   bool // the clock was, once
-	calm      bool // no more faults, and all work succeeds
-	ill       bool // all work fails
+	setBack   bool             // the clock was, once
+	calm      bool             // no more faults, and all work succeeds
+	ill       bool             // all work fails
+	series    map[string][]int // model -> the rows that its next successes report
 	steps     int
 	writes    int // executed calls that changed something since all is calm
 	attempts  int
@@ -76,6 +77,7 @@ func newWorld(r *server, seed uint64, planted bug, lines func(string)) *world {
 	w.temper.fleet(rand.New(rand.NewPCG(seed, 0xa9e5)), planted)
 	w.temper.time(rand.New(rand.NewPCG(seed, 0x71e5)), planted)
 	w.temper.listen(rand.New(rand.NewPCG(seed, 0x511e)), planted)
+	w.temper.doubt(rand.New(rand.NewPCG(seed, 0xd0b7)), planted)
 	w.oracle.steers, r.steers, r.few = w.temper.steers, w.temper.steers, w.temper.few
 	if w.temper.steers {
 		w.uids = append(w.uids, "m4", "m5", "m6")
@@ -132,6 +134,12 @@ func (w *world) populate() {
 		spare += 40
 		for _, uid := range w.uids {
 			w.say('c', silentCommand(w.rng, uid))
+		}
+	}
+	if w.temper.doubts {
+		spare += 40
+		for i, uid := range w.uids {
+			w.say('c', fmt.Sprintf(`{"type":"put","uid":%q,"payload":{"n":1},%s}`, uid, guardedSaves[i%len(guardedSaves)]))
 		}
 	}
 	if w.temper.steers {
