@@ -98,7 +98,7 @@ func TestTheSameTestDoesTheSameEachTime(t *testing.T) {
 func TestManyDaysOfAnHourlyModelAreDoneInAMoment(t *testing.T) {
 	days := 3
 	if long.Enabled() {
-		days = 100
+		days = 25
 	}
 	began := time.Now()
 	refreshdtest.Test(t, func(t *testing.T, q *refreshdtest.Queue) {

@@ -169,7 +169,7 @@ func TestACalendarThatHardlyOpensTakesABoundedNumberOfSteps(t *testing.T) {
 
 // Against all occurrences, one after the other.
 func TestACalendarIsClosedWhereverAnOccurrenceLasts(t *testing.T) {
-	r, want := rand.New(rand.NewPCG(11, 0)), long.Or(200, 5_000)
+	r, want := rand.New(rand.NewPCG(11, 0)), long.Or(200, 1_500)
 	for want > 0 {
 		rule := randomRule(r)
 		length := minClosed + time.Duration(r.Int64N(1<<(6+r.IntN(15))))*time.Second

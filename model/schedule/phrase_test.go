@@ -184,7 +184,7 @@ func randomPhraseRule(r *rand.Rand) string {
 
 func TestWhatIsSaidOfARuleReadsBackAsTheRule(t *testing.T) {
 	r, said := rand.New(rand.NewSource(3)), map[string]string{}
-	for range long.Or(5_000, 20_000) {
+	for range long.Or(5_000, 8_000) {
 		rule := randomPhraseRule(r)
 		text, ok := RuleEnglish(rule)
 		stopIf(t, !ok, "no words for %s", rule)

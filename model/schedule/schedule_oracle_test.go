@@ -52,7 +52,7 @@ func someWhere(r *rand.Rand, rule string) time.Time {
 }
 
 func TestAnAdmittedRuleOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
-	r, want := rand.New(rand.NewPCG(20260101, 0)), long.Or(2_000, 10_000)
+	r, want := rand.New(rand.NewPCG(20260101, 0)), long.Or(2_000, 4_000)
 	admitted, refused := 0, 0
 	for admitted < want {
 		rule := someRule(r)
@@ -114,7 +114,7 @@ func compareWhenOld(t *testing.T, s *Schedule, rule string, dtstart time.Time) {
 }
 
 func TestARuleThatEndsOccursExactlyWhenTheLibrarySaysSo(t *testing.T) {
-	r, want := rand.New(rand.NewPCG(7, 0)), long.Or(300, 3_000)
+	r, want := rand.New(rand.NewPCG(7, 0)), long.Or(300, 1_500)
 	for want > 0 {
 		rule := someRule(r)
 		dtstart := someWhere(r, rule)
