@@ -103,7 +103,9 @@ func TestWhatIsStoredOtherwiseIsReplacedOnlyIfAskedFor(t *testing.T) {
 		i, refused = to.read(lines, true)
 		failIf(t, i.Models != (Count{Unchanged: 2, Replaced: 2}) || i.Policies != (Count{Unchanged: 1, Replaced: 1}) || len(refused) > 0,
 			"found %+v %+v %q", i.Models, i.Policies, refused)
-		equal(t, lines, to.export(true))
+		fence := full(t).Fence
+		ours := strings.Replace(lines, fmt.Sprintf(`"fence":"%d"`, fence), fmt.Sprintf(`"fence":"%d"`, fence+1), 1) // it never falls behind the attempt
+		equal(t, ours, to.export(true))
 		entries := to.input()
 		failIf(t, len(entries) > 0, "expected the attempt taken back, found %v", entries)
 	})
