@@ -2,12 +2,17 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/refreshd/refreshd/cmd/refreshd/internal/print"
+	"github.com/refreshd/refreshd/internal/foresight/simulate"
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/words"
 )
 
 func simulateCommand(a *app) *cobra.Command {
@@ -28,8 +33,17 @@ How the attempts end:
                     by chance, the same with each seed.
   neither           every attempt fails after 1 minute, 50 of them: what if it fails for ever?
 
-Workers begin at once, and the input list counts as empty. --against runs another policy through the same.`,
+Workers begin at once, and the input list counts as empty. --against runs another policy through the same.
+
+With --metrics nothing runs. The guards of the policy judge numbers of past refreshes: one JSON object a line, oldest first, such as
+{"rows": 40}, or what "refreshd history UID -o json" prints. It shows what they would have doubted, and how often.`,
 		RunE: func(command *cobra.Command, _ []string) error {
+			switch {
+			case r.Metrics != "" && a.output != outputTable && !a.json():
+				return usagef("expected -o table or json with --metrics, found %s", a.output)
+			case r.Metrics != "":
+				return a.printJudged(a.inputs().Judge(command.Context(), r))
+			}
 			charts, err := a.inputs().Simulate(command.Context(), r, time.Now())
 			if err != nil {
 				return err
@@ -45,11 +59,29 @@ Workers begin at once, and the input list counts as empty. --against runs anothe
 	flags.IntVar(&r.Days, "days", 0, "`N` days from --start, in place of --until (default 30 by chance, else no end)")
 	flags.IntVar(&r.Limit, "limit", 0, "at most `N` attempts (default 1000, or 50 if every attempt fails)")
 	flags.StringVar(&r.Outcomes, "outcomes", "", "`FILE`, or -, with the outcomes of the attempts")
+	flags.StringVar(&r.Metrics, "metrics", "", "`FILE`, or -, with the numbers of past refreshes, to judge them")
 	flags.StringVar(&r.Seed, "seed", "", "`N` that chance and jitter follow from (default 1)")
 	flags.StringVar(&r.Fail, "fail", "", "`PERCENT` of the attempts that fail (default 5% by chance)")
 	flags.StringVar(&r.Lost, "lost", "", "`PERCENT` of the attempts that are lost (default 1% by chance)")
 	flags.StringVar(&r.Duration, "duration", "", "`LENGTH`, or range of lengths, of an attempt (default 1m-5m by chance)")
 	return command
+}
+
+// printJudged prints which refreshes of a series are doubted, and how many those are.
+func (a *app) printJudged(series []simulate.Refresh, err error) error {
+	doubted := slices.DeleteFunc(slices.Clone(series), func(r simulate.Refresh) bool { return r.Suspect == "" })
+	rate := float64(len(doubted)) / float64(max(1, len(series)))
+	err = table(a, []any{"REFRESH", "METRICS", "DOUBTED"}, func(r *simulate.Refresh) []any {
+		return []any{r.No, model.FormatMetrics(r.Metrics), r.Suspect}
+	})(doubted, err)
+	switch {
+	case err != nil:
+		return err
+	case a.json():
+		return print.JSONLine(a.stdout, map[string]any{"summary": map[string]any{"refreshes": len(series), "doubted": len(doubted), "rate": rate}})
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d of %s doubted (%.1f%%).\n", len(doubted), words.Count(len(series), "refresh", "refreshes"), 100*rate)
+	return err
 }
 
 func scheduleCommand(a *app) *cobra.Command {

@@ -137,6 +137,32 @@ func TestWhatCannotBeSimulatedIsRefusedWithItsPlace(t *testing.T) {
 	}
 }
 
+func TestRecordedNumbersAreJudgedByTheGuardsOfAPolicy(t *testing.T) {
+	c := nowhere(t)
+	guarded := file(t, "p", "timeout: 1h\nguard: [{rows: {min: 1}}, {rows: {drop: 50%}}]\n")
+	numbers := file(t, "n", "{\"rows\":100}\n{\"rows\":100}\n{\"rows\":100}\n{\"rows\":49,\"bytes\":7}\n{\"rows\":50}\n")
+	expectContains(t, c.do("simulate", "--policy", guarded, "--metrics", numbers),
+		"4        bytes 7, rows 49  rows 49: over 50% less than the usual 100\n", "1 of 5 refreshes doubted (20.0%).")
+	printed := c.objects(c.do("simulate", "--policy", guarded, "--metrics", numbers, "-o", "json"))
+	stopIf(t, len(printed) != 2, "expected one doubted refresh and a summary, found %v", printed)
+	equal(t, map[string]any{"summary": map[string]any{"refreshes": 5.0, "doubted": 1.0, "rate": 0.2}}, printed[1])
+	failIf(t, printed[0]["refresh"] != 4.0 || printed[0]["suspect"] != "rows 49: over 50% less than the usual 100", "found %v", printed[0])
+
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		want string
+	}{
+		"a bad number":  {[]string{"--policy", guarded, "--metrics", file(t, "o", "{\"rows\":1}\n{\"rows\":\"many\"}")}, exitFailed, "o line 2: rows: expected a number"},
+		"no guard":      {[]string{"--policy", file(t, "q", "timeout: 1h"), "--metrics", numbers}, exitFailed, "expected a policy with `guard`, found one that doubts nothing"},
+		"a picture":     {[]string{"--policy", guarded, "--metrics", numbers, "-o", "svg"}, exitUsage, "expected -o table or json with --metrics, found svg"},
+		"a run as well": {[]string{"--policy", guarded, "--metrics", numbers, "--days", "3"}, exitUsage, "metrics: expected only --policy beside it, found more"},
+	} {
+		told := c.fail(test.code, append([]string{"simulate"}, test.args...)...)
+		failIf(t, !strings.Contains(told, test.want), "%s: expected %s, found %s", name, test.want, told)
+	}
+}
+
 // TestThePictureOfTheREADMEIsWhatItsCommandPrints runs the command that README.md shows above docs/twice-daily.svg.
 func TestThePictureOfTheREADMEIsWhatItsCommandPrints(t *testing.T) {
 	want := testkit.Got(os.ReadFile("../../docs/twice-daily.svg"))(t)

@@ -24,6 +24,7 @@ type SimulateRequest struct {
 	Until           string // time, or duration from start; default none
 	Days, Limit     int    // days from start, in place of until; attempts
 	Outcomes        string // file or -
+	Metrics         string // file or - with a series that the guards judge, in place of a run
 	// Of outcomes by chance. By default seed 1, 5 % fail, 1 % lost, 1 to 5 minutes.
 	Seed, Fail, Lost, Duration string
 
@@ -43,7 +44,7 @@ const (
 
 // validate refuses what is wrong whatever is simulated.
 func (r *SimulateRequest) validate() (err error) {
-	given := []string{r.Policy, r.Against, r.Outcomes}
+	given := []string{r.Policy, r.Against, r.Outcomes, r.Metrics}
 	inputs := len(slices.DeleteFunc(given, func(from string) bool { return from != "-" }))
 	switch {
 	case r.Policy == "":
@@ -52,6 +53,8 @@ func (r *SimulateRequest) validate() (err error) {
 		return refusef("expected standard input (-) once, found it %d times", inputs)
 	case r.Outcomes != "" && r.byChance():
 		return refuse("outcomes", "no `seed`, `fail`, `lost` and `duration` beside it", "some")
+	case r.Metrics != "" && (r.Against+r.Outcomes+r.Start+r.Until != "" || r.byChance() || r.Days+r.Limit != 0):
+		return refuse("metrics", "only `policy` beside it", "more")
 	case r.Until != "" && r.Days != 0:
 		return refuse("until", "no `days` beside it", "it")
 	case r.Days < 0 || r.Days > maxDays:
@@ -96,15 +99,7 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 		if from == "" {
 			continue
 		}
-		name, docs, stored, err := in.documents(ctx, from)
-		if err == nil && len(docs) != 1 {
-			err = fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
-		}
-		if err != nil {
-			return nil, err
-		}
-		subject, err := definitions.ReadSubject(docs[0], from, stored, func() policy.Policy { return in.usual(ctx) },
-			func(name string) (policy.Policy, error) { return in.storedPolicy(ctx, name) })
+		subject, err := in.subject(ctx, from)
 		if err != nil {
 			return nil, err
 		}
@@ -133,6 +128,43 @@ func (in Inputs) Simulate(ctx context.Context, r SimulateRequest, now time.Time)
 		charts[i] = run.Chart(plan, of.Name, zone)
 	}
 	return charts, nil
+}
+
+// subject reads one policy or model.
+func (in Inputs) subject(ctx context.Context, from string) (subject definitions.Subject, err error) {
+	name, docs, stored, err := in.documents(ctx, from)
+	if err == nil && len(docs) != 1 {
+		err = fmt.Errorf("%s: expected one policy or model, found %d", name, len(docs))
+	}
+	if err != nil {
+		return subject, err
+	}
+	return definitions.ReadSubject(docs[0], from, stored, func() policy.Policy { return in.usual(ctx) },
+		func(name string) (policy.Policy, error) { return in.storedPolicy(ctx, name) })
+}
+
+// Judge tells which refreshes of a recorded series the guards of a policy doubt.
+func (in Inputs) Judge(ctx context.Context, r SimulateRequest) ([]simulate.Refresh, error) {
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	subject, err := in.subject(ctx, r.Policy)
+	if err != nil {
+		return nil, err
+	}
+	if len(subject.Policy.Guard) == 0 {
+		return nil, fmt.Errorf("%s: expected a policy with `guard`, found one that doubts nothing", subject.Name)
+	}
+	name, file, err := in.Open(r.Metrics)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // only read
+	series, err := simulate.ReadSeries(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s %w", name, err)
+	}
+	return simulate.Judge(subject.Policy.Guard, series), nil
 }
 
 func (r *SimulateRequest) plan(zone *time.Location, now time.Time) (plan simulate.Plan, err error) {

@@ -1,0 +1,97 @@
+package simulate
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/refreshd/refreshd/model"
+	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/policy"
+)
+
+// Refresh is a success of a recorded series.
+type Refresh struct {
+	No      int                `json:"refresh"` // from 1, the oldest
+	Metrics map[string]float64 `json:"metrics"`
+	Suspect string             `json:"suspect"` // why it is doubted; empty: it is not
+
+	accepted bool
+}
+
+const (
+	maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
+	maxMetric     = 1e300
+	historyCap    = 10 // what a history keeps, unless a daemon says otherwise
+)
+
+// ReadSeries reads the numbers of one success a line, oldest first: {"rows": 40, "bytes": 1200}. Or what `history -o json` prints, newest first. An
+// error is a *LineError.
+func ReadSeries(in io.Reader) (series []Refresh, err error) {
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(nil, maxSeriesLine)
+	line, history := 1, false
+	for ; scanner.Scan() && err == nil; line++ {
+		var refresh Refresh
+		recorded := false
+		if text := bytes.TrimSpace(scanner.Bytes()); len(text) > 0 {
+			refresh, recorded, err = readRefresh(text)
+		}
+		if history = history || recorded; refresh.Metrics != nil {
+			series = append(series, refresh)
+		}
+	}
+	if history {
+		slices.Reverse(series)
+	}
+	switch {
+	case err != nil:
+		return nil, &LineError{line - 1, err}
+	case scanner.Err() != nil:
+		return nil, &LineError{line, scanner.Err()}
+	}
+	return series, nil
+}
+
+// readRefresh reads a line; recorded: it is an attempt of a history. Its metrics are nil if it was no success.
+func readRefresh(text []byte) (refresh Refresh, recorded bool, err error) {
+	value, _ := document.Decode(text)
+	fields, is := value.(map[string]any)
+	if !is {
+		return refresh, false, &document.Error{Want: `an object such as {"rows": 40}`, Found: document.Found(string(text))}
+	}
+	if _, recorded = fields["attempt_uid"]; recorded {
+		refresh.accepted, _ = fields["accepted"].(bool)
+		fields, _ = fields["metrics"].(map[string]any)
+	}
+	doc := document.Reader{Fields: fields}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		n, found := doc.Number(name, -maxMetric, maxMetric)
+		doc.Require(found && policy.IsMetricName(name), name, "a number under a name of small letters, digits and _")
+		if refresh.Metrics == nil {
+			refresh.Metrics = map[string]float64{}
+		}
+		refresh.Metrics[name] = n
+	}
+	return refresh, recorded, doc.Err()
+}
+
+// Judge tells which refreshes of a series guards doubt, as a poller does: each by those before it. Nobody accepts any, but for those that a history
+// tells of. As many attempts are kept as the guards ask for, and at least the usual ten.
+func Judge(guards []policy.Guard, series []Refresh) []Refresh {
+	kept := historyCap
+	for _, guard := range guards {
+		kept = max(kept, guard.Of)
+	}
+	var past []model.Attempt // newest first
+	judged := slices.Clone(series)
+	for i := range judged {
+		r := &judged[i]
+		r.No, r.Suspect = i+1, model.Doubt(guards, r.Metrics, past)
+		past = slices.Insert(past, 0, model.Attempt{Outcome: model.EventSuccess, Metrics: r.Metrics, Suspect: r.Suspect, Accepted: r.accepted})
+		past = past[:min(len(past), kept)]
+	}
+	return judged
+}
