@@ -54,13 +54,13 @@ func TestAHistoryIsJudgedFromItsOldestAttemptAndWhatSomebodyAcceptedIsGood(t *te
 
 func TestAnUnreadableSeriesIsRefusedWithItsLineAndField(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"no object":         {"{\"rows\":1}\n\n7\n", `line 3: expected an object such as {"rows": 40}, found "7"`},
-		"no JSON":           {"rows=1", `line 1: expected an object such as {"rows": 40}, found "rows=1"`},
-		"a word":            {`{"rows":"many"}`, `line 1: rows: expected a number from -1e+300 to 1e+300, found "many"`},
-		"nothing":           {`{"rows":null}`, "line 1: rows: expected a number under a name"},
-		"another name":      {`{"Rows":1}`, "line 1: Rows: expected a number under a name of small letters, digits and _"},
-		"in a history":      {`{"attempt_uid":"a","metrics":{"rows":[]}}`, "line 1: rows: expected "},
-		"a line too long":   {"{}\n{\"rows\":" + strings.Repeat(" ", maxSeriesLine) + "1}", "line 2: bufio.Scanner: token too long"},
+		"no object":       {"{\"rows\":1}\n\n7\n", `line 3: expected an object such as {"rows": 40}, found "7"`},
+		"no JSON":         {"rows=1", `line 1: expected an object such as {"rows": 40}, found "rows=1"`},
+		"a word":          {`{"rows":"many"}`, `line 1: rows: expected a number from -1e+300 to 1e+300, found "many"`},
+		"nothing":         {`{"rows":null}`, "line 1: rows: expected a number under a name"},
+		"another name":    {`{"Rows":1}`, "line 1: Rows: expected a number under a name of small letters, digits and _"},
+		"in a history":    {`{"attempt_uid":"a","metrics":{"rows":[]}}`, "line 1: rows: expected "},
+		"a line too long": {"{}\n{\"rows\":" + strings.Repeat(" ", maxSeriesLine) + "1}", "line 2: bufio.Scanner: token too long"},
 	} {
 		_, err := ReadSeries(strings.NewReader(test.text))
 		var line *LineError
