@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -70,8 +71,8 @@ func (a *Attempt) Note() string {
 func (a *Attempt) Good() bool { return a.Accepted || a.Outcome == EventSuccess && a.Suspect == "" }
 
 // Doubt tells why guards doubt a success with these numbers; empty: they do not. past is the history without it, newest first. A number that the
-// success does not carry is not judged, and what is usual only where enough good results carry it.
-func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt) string {
+// success does not carry is not judged, and what is usual only where it is known: by the history, or else by Usual of the model.
+func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt, usually string) string {
 	var reasons []string
 	for _, guard := range guards {
 		n, carried := metrics[guard.Metric]
@@ -80,7 +81,7 @@ func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt) st
 		}
 		usual, known := 0.0, true
 		if guard.Relative() {
-			usual, known = usualOf(guard, past)
+			usual, known = usualOf(guard, past, usually)
 		}
 		if known && !guard.Allows(n, usual) {
 			reasons = append(reasons, guard.Reason(n, usual))
@@ -89,16 +90,21 @@ func Doubt(guards []policy.Guard, metrics map[string]float64, past []Attempt) st
 	return document.Shorten(strings.Join(reasons, "; "), document.MaxText)
 }
 
-// usualOf is the median of the last good results that carry the number; false: there are too few.
-func usualOf(guard policy.Guard, past []Attempt) (usual float64, known bool) {
+// usualOf is the median of the last good results that carry the number, back to one that was accepted: that begins a new level. Where the history
+// has too few, as failures fill it, what was usual before counts. false: nothing is known.
+func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64, known bool) {
 	var good []float64
 	for i := range past {
 		if n, carried := past[i].Metrics[guard.Metric]; carried && past[i].Good() && len(good) < guard.Of {
 			good = append(good, n)
 		}
+		if past[i].Accepted {
+			break
+		}
 	}
 	if len(good) < leastGood {
-		return 0, false
+		usual, known = parseUsual(usually)[guard.Metric]
+		return usual, known
 	}
 	slices.Sort(good)
 	middle := len(good) / 2
@@ -108,9 +114,39 @@ func usualOf(guard policy.Guard, past []Attempt) (usual float64, known bool) {
 	return good[middle-1]/2 + good[middle]/2, true
 }
 
-// Doubts reports whether the guards of the policy have to see these numbers: only then the history is needed. What is over anyway is not doubted.
+// Usually is what is usual once a good result is there: of each number that a guard compares, as in Usual of the model. past begins with that result.
+func Usually(guards []policy.Guard, past []Attempt, usually string) string {
+	known := map[string]float64{}
+	for _, guard := range guards {
+		n, carried := past[0].Metrics[guard.Metric]
+		usual, is := usualOf(guard, past, usually)
+		switch {
+		case guard.Relative() && carried && past[0].Accepted:
+			known[guard.Metric] = n
+		case guard.Relative() && is:
+			known[guard.Metric] = usual
+		}
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	text, _ := json.Marshal(known) // finite numbers
+	return string(text)
+}
+
+// learn keeps what is usual now that a result is good. older are the attempts before it.
+func (d *Decision) learn(m *Model, older []Attempt) {
+	d.Next.Usual = Usually(m.Policy.Guard, slices.Concat([]Attempt{*d.Ended}, older), m.Usual)
+}
+
+func parseUsual(text string) (usual map[string]float64) {
+	_ = json.Unmarshal([]byte(text), &usual) // what somebody else wrote there is not known
+	return usual
+}
+
+// Doubts reports whether the guards of the policy have to see these numbers: only then the history is needed. What does not count is not doubted.
 func (m *Model) Doubts(metrics map[string]float64) bool {
-	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Again && !m.Outdated && !m.Unpublished
+	return len(m.Policy.Guard) > 0 && len(metrics) > 0 && !m.Outdated && !m.Unpublished
 }
 
 // judge decides about a success: it counts, or a guard doubts it and the policy says what follows. What nobody doubts and is not published is made
@@ -130,6 +166,9 @@ func (m *Model) judge(message Message, now time.Time) (decision Decision) {
 		decision = m.Succeed(now, message.Changed)
 	}
 	decision.Ended.Metrics, decision.Ended.Suspect, decision.Ended.Unpublished = message.Metrics, reason, message.Unpublished
+	if decision.Event == EventSuccess && reason == "" && m.Doubts(message.Metrics) {
+		decision.learn(m, m.Past)
+	}
 	decision.TellsSuspect = reason != "" && m.Policy.Tells(policy.NoticeSuspect)
 	return decision
 }
@@ -165,17 +204,22 @@ func (m *Model) accept(now time.Time) (Decision, Outcome) {
 		decision.Event, decision.Next.Why, decision.Next.Unpublished = EventAccept, "accepted: again, to publish it", true
 		if ended.Accepted = true; known {
 			decision.Ended, decision.Replaces = &ended, true
+			decision.learn(m, m.Past[1:])
 		}
 		return decision, Applied
 	case m.Held():
 		decision := m.released(ended, now).Succeed(now, ended.Changed)
 		decision.Next.LastSuccessAt = m.ParkedSince
 		decision.settle(ended, known)
-		decision.Ended.Accepted = true
+		if decision.Ended.Accepted = true; known {
+			decision.learn(m, m.Past[1:])
+		}
 		return decision, Applied
 	case known && ended.Outcome == EventSuccess:
 		ended.Accepted = true
-		return Decision{Event: EventAccept, Next: m.State, Ended: &ended, Replaces: true}, Applied
+		decision := Decision{Event: EventAccept, Next: m.State, Ended: &ended, Replaces: true}
+		decision.learn(m, m.Past[1:])
+		return decision, Applied
 	}
 	return Decision{}, Unchanged
 }

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,16 +60,17 @@ func TestOnlyGoodResultsTellWhatIsUsual(t *testing.T) {
 		"the median":             {rowsOf(1, 100, 9000), doubted},
 		"a failure is not good":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventFailure }), ""},
 		"a suspect is not good":  {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect = "rows 100" }), ""},
-		"an accepted one is":     {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), doubted},
+		"an accepted one is":     {with(rowsOf(100, 100, 100), 2, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), doubted},
+		"none before that is":    {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Suspect, a.Accepted = "rows 100", true }), ""},
 		"a held one is not good": {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Outcome = EventSuspect }), ""},
 		"one without the number": {with(rowsOf(100, 100, 100), 1, func(a *Attempt) { a.Metrics = map[string]float64{"bytes": 1} }), ""},
 	} {
-		got := Doubt(half, map[string]float64{"rows": 40}, test.past)
+		got := Doubt(half, map[string]float64{"rows": 40}, test.past, "")
 		failIf(t, got != test.want, "%s: %q, want %q", name, got, test.want)
 	}
-	failIf(t, Doubt(half, map[string]float64{"bytes": 0}, rowsOf(100, 100, 100)) != "", "a number that the success does not carry is judged")
+	failIf(t, Doubt(half, map[string]float64{"bytes": 0}, rowsOf(100, 100, 100), "") != "", "a number that the success does not carry is judged")
 	both := append(half, policy.Guard{Metric: "rows", Rule: policy.GuardMin, Bound: 50})
-	got := Doubt(both, map[string]float64{"rows": 40}, rowsOf(100, 100, 100))
+	got := Doubt(both, map[string]float64{"rows": 40}, rowsOf(100, 100, 100), "")
 	failIf(t, got != doubted+"; rows 40: expected at least 50", "%q", got)
 }
 
@@ -115,7 +117,7 @@ func TestADoubtedSuccessIsToldFailedOrHeldAsThePolicySays(t *testing.T) {
 	again := guarded(t, policy.SuspectHold)
 	again.Again = true
 	d = succeed(t, &again, 0, at)
-	failIf(t, d.Event != EventSuccess || !d.Next.Due(at), "an attempt that is to run again is doubted: %+v", d)
+	failIf(t, d.Event != EventFailure || d.Ended.ErrorType != "suspect" || !d.Next.Due(at), "an attempt that is to run again is held, or counts: %+v", d)
 }
 
 // held is a model that is held since a minute after Monday began, with the record of that.
@@ -186,4 +188,41 @@ func TestAcceptingADoubtedSuccessThatCountsMakesItGood(t *testing.T) {
 	m.Past[0] = *d.Ended
 	_, outcome = m.accept(monday.Add(time.Hour))
 	failIf(t, outcome != Unchanged, "accepted twice: %q", outcome)
+}
+
+var halfOfTen = []policy.Guard{{Metric: "rows", Rule: policy.GuardDrop, Bound: 50, Of: 10}}
+
+// series gives a model the results of one day after the other, and tells which are doubted: "d", or else ".".
+func series(t *testing.T, m *Model, rows ...float64) (told string) {
+	t.Helper()
+	for day, n := range rows {
+		at := monday.Add(time.Duration(24*(day+1)) * time.Hour)
+		m.State.AttemptUID, m.State.StartedAt, m.State.DeadlineAt = "a", at, at.Add(time.Hour)
+		d, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: "a", Metrics: map[string]float64{"rows": n}}, at)
+		m.State = d.Next
+		m.Past = slices.Insert(m.Past, 0, *d.Ended)[:min(10, len(m.Past)+1)]
+		told += map[bool]string{true: "d", false: "."}[d.Ended.Suspect != "" || d.Ended.ErrorType == "suspect"]
+	}
+	return told
+}
+
+func TestAGuardDoubtsAWrongLevelForAsLongAsNobodyAcceptsIt(t *testing.T) {
+	for _, then := range []policy.OnSuspect{policy.SuspectTell, policy.SuspectFail} {
+		m := guarded(t, then)
+		m.Past, m.Policy.Guard = nil, halfOfTen
+		zeros := slices.Repeat([]float64{0}, 25)
+		got := series(t, &m, append(slices.Repeat([]float64{100}, 10), zeros...)...)
+		failIf(t, got != strings.Repeat(".", 10)+strings.Repeat("d", 25), "%s: doubts %s", then, got)
+	}
+}
+
+func TestWhatIsAcceptedOnceIsUsualFromThenOn(t *testing.T) {
+	m := guarded(t, policy.SuspectTell)
+	m.Past, m.Policy.Guard = nil, halfOfTen
+	failIf(t, series(t, &m, 100, 100, 100, 100, 30) != "....d", "doubts otherwise than it should")
+	d, outcome := m.accept(monday.Add(1000 * time.Hour))
+	failIf(t, outcome != Applied || d.Next.Usual != `{"rows":30}`, "accepted: %+v", d)
+	m.State, m.Past[0] = d.Next, *d.Ended
+	got := series(t, &m, 30, 31, 100, 29, 10, 30)
+	failIf(t, got != "....d.", "a drop from the new level is not doubted: %s", got)
 }

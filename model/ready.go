@@ -22,10 +22,10 @@ const (
 // verdict judges numbers, and tells why guards doubt them; empty: they do not. m.Past is the history without them.
 func (m *Model) verdict(metrics map[string]float64) (verdict Verdict, doubt string) {
 	if m.Doubts(metrics) {
-		doubt = Doubt(m.Policy.Guard, metrics, m.Past)
+		doubt = Doubt(m.Policy.Guard, metrics, m.Past, m.Usual)
 	}
 	switch {
-	case doubt != "" && m.Policy.OnSuspect == policy.SuspectFail:
+	case doubt != "" && (m.Policy.OnSuspect == policy.SuspectFail || m.Policy.OnSuspect == policy.SuspectHold && m.Again): // it runs again anyway
 		return VerdictFail, doubt
 	case doubt != "" && m.Policy.OnSuspect == policy.SuspectHold:
 		return VerdictHold, doubt

@@ -30,7 +30,7 @@ func TestTheVerdictBeforeASuccessIsWhatBecomesOfItAndChangesNothing(t *testing.T
 		"tell":                         {"", 0, func(*Model) {}, VerdictPublish, doubt},
 		"hold":                         {policy.SuspectHold, 0, func(*Model) {}, VerdictHold, doubt},
 		"fail":                         {policy.SuspectFail, 0, func(*Model) {}, VerdictFail, doubt},
-		"to run again":                 {policy.SuspectHold, 0, func(m *Model) { m.Again = true }, VerdictPublish, ""},
+		"to run again":                 {policy.SuspectHold, 0, func(m *Model) { m.Again = true }, VerdictFail, "rows 0: expected at least 1"},
 		"accepted before":              {policy.SuspectHold, 0, func(m *Model) { m.Unpublished = true }, VerdictPublish, ""},
 		"past its deadline, unnoticed": {policy.SuspectHold, 1, func(m *Model) { m.DeadlineAt = monday }, VerdictPublish, ""},
 	} {
@@ -148,7 +148,7 @@ func TestWhatIsNotPublishedIsNeverARefresh(t *testing.T) {
 	again := guarded(t, policy.SuspectHold)
 	again.Again = true
 	d = say(t, &again, Message{Type: MessageSuccess, Unpublished: true}, 0)
-	failIf(t, d.Event != EventInterrupted || !d.Next.Urgent() || !d.Next.Due(at), "again: %+v", d)
+	failIf(t, d.Event != EventFailure || !d.Next.Urgent() || !d.Next.Due(at), "again: %+v", d)
 }
 
 func TestTheHistorySaysWhatIsNotPublished(t *testing.T) {

@@ -64,6 +64,9 @@ type State struct {
 	// has succeeded.
 	Unpublished bool
 
+	// Usual is what was usual of the numbers that guards compare when the last good result came, as a JSON object; empty: not known.
+	Usual string
+
 	// Traced marks a running attempt whose entry names its trace.
 	Traced bool
 

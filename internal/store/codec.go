@@ -154,6 +154,7 @@ func (c *codec) state(m *model.Model) {
 	c.flag("again", &m.Again)
 	c.flag("outdated", &m.Outdated)
 	c.flag("unpublished", &m.Unpublished)
+	c.text("usual", &m.Usual)
 	c.flag("traced", &m.Traced)
 	c.flag("refresh_disabled_until_update", &m.Disabled)
 	c.time("refresh_disabled_at", &m.DisabledAt)

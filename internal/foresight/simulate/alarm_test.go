@@ -57,13 +57,17 @@ func rates(guards []policy.Guard, rows func(int, *rand.Rand) float64) (shares [3
 	const full = historyCap // days until it is known what is usual
 	for seed := range uint64(seriesCount) {
 		var past []model.Attempt // newest first
+		usually := ""
 		for day, r := range Judge(guards, recorded(rows, seed)) {
 			for i, left := range []float64{1, 0, 0.5} {
-				if day >= full && model.Doubt(guards, map[string]float64{"rows": math.Round(left * r.Metrics["rows"])}, past) != "" {
+				if day >= full && model.Doubt(guards, map[string]float64{"rows": math.Round(left * r.Metrics["rows"])}, past, usually) != "" {
 					shares[i] += 100.0 / (seriesCount * (seriesDays - full))
 				}
 			}
 			past = slices.Insert(past, 0, model.Attempt{Outcome: model.EventSuccess, Metrics: r.Metrics, Suspect: r.Suspect})
+			if past[0].Good() {
+				usually = model.Usually(guards, past, usually)
+			}
 			past = past[:min(len(past), historyCap)]
 		}
 	}

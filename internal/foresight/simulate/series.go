@@ -86,11 +86,15 @@ func Judge(guards []policy.Guard, series []Refresh) []Refresh {
 		kept = max(kept, guard.Of)
 	}
 	var past []model.Attempt // newest first
+	usually := ""
 	judged := slices.Clone(series)
 	for i := range judged {
 		r := &judged[i]
-		r.No, r.Suspect = i+1, model.Doubt(guards, r.Metrics, past)
+		r.No, r.Suspect = i+1, model.Doubt(guards, r.Metrics, past, usually)
 		past = slices.Insert(past, 0, model.Attempt{Outcome: model.EventSuccess, Metrics: r.Metrics, Suspect: r.Suspect, Accepted: r.accepted})
+		if past[0].Good() {
+			usually = model.Usually(guards, past, usually)
+		}
 		past = past[:min(len(past), kept)]
 	}
 	return judged
