@@ -188,6 +188,7 @@ class Attempt {
 
   /** Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago. */
   flush(last = false) {
+    if (this.answer) return; // it would be stale
     const since = Date.now() - this.#told;
     if (this.#status ? !last && since < 250 : last || !this.#lives || since < this.worker.signsEvery * 1000) return;
     const status = this.#status ?? {};

@@ -159,6 +159,8 @@ class Attempt:
 
     def _flush(self, last=False):
         """Tells the status, or else, by a message without one, that the handler has shown life; unless something was told a moment ago."""
+        if self._answered.locked() and not last:
+            return  # it would be stale
         status, since = self._status, time.monotonic() - self._told_at
         if status is None and (last or not self._lives or since < self._signs_every) or status is not None and not last and since < 0.25:
             return

@@ -69,10 +69,13 @@ func playThawed(ctx context.Context, s *stage) {
 	}
 	s.worker.end(ctx, s.config.Patience)
 	s.worker = first
-	before := s.counter(ctx, string(model.Stale), string(model.Duplicate))
+	told := func() int64 { // a sign of life is no answer
+		signs := s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus)
+		return s.counter(ctx, string(model.Stale), string(model.Duplicate)) - int64(signs)
+	}
+	before := told()
 	first.signal(syscall.SIGCONT)
 	s.put(ctx, "b", succeed)
 	s.must("a worker that was stopped for longer goes on", s.until(ctx, "b", model.EventSuccess), silence)
-	told := s.counter(ctx, string(model.Stale), string(model.Duplicate)) - before
-	s.must("and answers nothing for what others have", told == 0, "a result")
+	s.must("and answers nothing for what others have", told() <= before, "a result")
 }
