@@ -100,6 +100,7 @@ func TestTheBashWorkerDoesAllThatAWorkerMust(t *testing.T) {
 	testkit.RequireProgram(t, "jq", "jq")
 	report, failing := play(t, conformance.Config{
 		Command:  []string{fromRoot(t, "clients/bash/worker.sh"), fromRoot(t, "clients/bash/conformance.sh")},
+		Environ:  []string{"REFRESHD_SIGNS_EVERY=1"},
 		Patience: 30 * time.Second, Flood: 20, // each attempt of it starts some twenty programs
 	})
 	want := []string{

@@ -39,15 +39,17 @@ func playKilled(ctx context.Context, s *stage) {
 	s.unspent(ctx)
 }
 
-// playSilent lets a worker that announces signs of life work for longer than it may be silent, and hang then.
+// playSilent lets a worker that announces signs of life work for a while, and hang then.
 func playSilent(ctx context.Context, s *stage) {
-	policy := map[string]any{"timeout": "1h", "silent_after": lease.String(), "retries": []any{}, "on_exhausted": "give_up"}
-	s.putUnder(ctx, "a", work{"do": "succeed", "after_ms": (2 * lease).Milliseconds()}, policy)
+	policy := map[string]any{"timeout": "1h", "silent_after": "10m", "retries": []any{}, "on_exhausted": "give_up"}
+	s.putUnder(ctx, "a", work{"do": "succeed", "after_ms": lease.Milliseconds()}, policy)
 	if s.until(ctx, "a", model.EventStarted, model.EventSuccess); s.get(ctx, "a").SilentAfter == 0 {
 		s.should("a worker that hangs costs seconds", false, "no signs_every in started: its attempt waits for the deadline")
 		return
 	}
-	s.must("gives signs of life while it works", s.until(ctx, "a", model.EventSuccess, model.EventTimeout) && s.times("a", model.EventSuccess) > 0, "none")
+	done := s.until(ctx, "a", model.EventSuccess)
+	s.must("gives signs of life while it works", done && s.proxy.heard(s.first(model.EventStart).AttemptUID, model.MessageStatus) > 0, "none")
+	policy["silent_after"] = lease.String()
 	s.putUnder(ctx, "b", work{"do": "hang"}, policy)
 	s.must("gives none when it hangs", s.until(ctx, "b", model.EventTimeout) && s.first(model.EventTimeout).ErrorType == "silent", "it seems to live")
 }
@@ -59,6 +61,7 @@ func playThawed(ctx context.Context, s *stage) {
 	if !s.leased(ctx) {
 		return // as in the scenario before
 	}
+	s.until(ctx, "a", model.EventStarted) // else it would say so later
 	first := s.worker
 	defer first.kill()
 	first.signal(syscall.SIGSTOP)
