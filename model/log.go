@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,27 +36,13 @@ func ParseLog(entry string) (l Log, err error) {
 	return l, err
 }
 
-// CutLog is the end of a log, of at most MaxLog bytes. A longer one begins with a whole line, or at least with a whole character.
-func CutLog(text string) string {
-	if len(text) <= MaxLog {
-		return text
-	}
-	text = text[len(text)-MaxLog:]
-	if line := strings.IndexByte(text, '\n'); line >= 0 && line < MaxLog/2 {
-		return text[line+1:] // half a line might be half a secret
-	}
-	for len(text) > 0 && !utf8.RuneStart(text[0]) {
-		text = text[1:]
-	}
-	return text
-}
-
-// keptLog is what is kept of a log: its end, without secrets, and without characters that do something to a terminal.
-func keptLog(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\r\n", "\n")
+// KeptLog is what is kept of a log: its end, of at most MaxLog bytes, without secrets, and without characters that do something to a terminal. It is
+// cut before secrets are masked, because that costs, and behind it again, so that no cut shows a half of one.
+func KeptLog(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(cutLog(text, 2*MaxLog), "\uFFFD"), "\r\n", "\n")
 	text = strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
+		case ' ' <= r && r <= '~', r == '\n', r == '\t': // at once, because nearly all are
 			return r
 		case r == '\r':
 			return '\n'
@@ -63,27 +51,104 @@ func keptLog(text string) string {
 		}
 		return r
 	}, escapeSequence.ReplaceAllString(text, ""))
-	for _, secret := range secrets {
-		text = secret.pattern.ReplaceAllString(text, secret.shown)
+	return cutLog(mask(strings.TrimRight(text, " \n\t")), MaxLog)
+}
+
+// cutLog is the end of a log. A longer one begins with a whole line, or at least with a whole character.
+func cutLog(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return CutLog(strings.TrimRight(text, " \n\t"))
+	text = text[len(text)-most:]
+	if line := strings.IndexByte(text, '\n'); line >= 0 && line < most/2 {
+		return text[line+1:] // half a line might be half a secret
+	}
+	for len(text) > 0 && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
 }
 
 // escapeSequence is what colors the output of a program on a terminal, or moves its cursor (ECMA-48).
 var escapeSequence = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\))")
 
-// secrets are what is masked in a log, and what is shown instead.
-var secrets = []struct {
-	pattern *regexp.Regexp
-	shown   string
-}{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), "***"},
-	{regexp.MustCompile(`(?i)\b([a-z][a-z0-9+.-]*://)[^/\s@]*@`), "$1***@"},
-	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?)(?:[a-z]+ )?[^\s"']+`), "$1***"},
-	{regexp.MustCompile(`(?i)\b(bearer )[a-z0-9._~+/=-]{8,}`), "$1***"},
-	{regexp.MustCompile(`(?i)([a-z0-9_-]*(?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|credential)[a-z0-9_-]*["']?\s*[:=]\s*)(?:"[^"\n]*"|'[^'\n]*'|[^\s,;&"']+)`), "$1***"},
-	{regexp.MustCompile(`\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{36,}|xox[abprs]-[A-Za-z0-9-]{10,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+)`), "***"},
+// mask hides secrets. A pattern is tried only behind its first word, and only up to the end of that line: patterns are slow.
+func mask(text string) string {
+	if strings.Contains(text, "PRIVATE KEY") {
+		text = restOfKey.ReplaceAllString(privateKey.ReplaceAllString(text, "***"), "***")
+	}
+	lower := strings.Map(func(r rune) rune { // as long as the text
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, text)
+	var found [][2]int // from where to where
+	for _, pattern := range secrets() {
+		found = append(found, secretsOf(pattern, lower)...)
+	}
+	slices.SortFunc(found, func(a, b [2]int) int { return a[0] - b[0] })
+	var masked strings.Builder
+	done := 0
+	for _, at := range found {
+		if at[0] >= done {
+			masked.WriteString(text[done:at[0]] + "***")
+		}
+		done = max(done, at[1])
+	}
+	return masked.String() + text[done:]
 }
+
+func secretsOf(pattern *regexp.Regexp, lower string) (found [][2]int) {
+	word, _ := pattern.LiteralPrefix()
+	for done := 0; ; {
+		begin := strings.Index(lower[done:], word)
+		if begin < 0 {
+			return found
+		}
+		line, _, _ := strings.Cut(lower[done+begin:], "\n")
+		for _, at := range pattern.FindAllStringSubmatchIndex(line, -1) {
+			found = append(found, [2]int{done + begin + at[2], done + begin + at[3]})
+		}
+		done += begin + len(line)
+	}
+}
+
+// privateKey is one that ends, or is cut off, in the log; restOfKey is what stands before an end whose begin was cut off.
+var (
+	privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|$)`)
+	restOfKey  = regexp.MustCompile(`(?s)\A.*-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----`)
+)
+
+// secrets are patterns for a line in small letters. Each begins with a word; its first group is what is masked.
+var secrets = sync.OnceValue(func() (all []*regexp.Regexp) {
+	for _, form := range []struct{ words, rest string }{
+		{`://`, `([^\s/"'<>]+|[^\s/:@"'<>]*:[^\s/"'<>]*[^\s/0-9"'<>][^\s/"'<>]*/[^\s"'<>]*)@`},
+		{`authorization`, assigned + `\\*["']?((?:[a-z0-9-]+ )?[^\s"'\\]+)`},
+		{`cookie`, `\\*["']?[ \t]*:[ \t]*\\*["']?([^"'\\]+)`},
+		{`bearer`, ` ([a-z._~+/=-]*[0-9][a-z0-9._~+/=-]*|[a-z._~+/=-]{20,})`},
+		{`password passwd passphrase pwd secret api[_-]?key access[_-]?key private[_-]?key`, named + assigned + `(` + quoted + `|` + word + `+)`},
+		// prose has these too: "unexpected token: eof", "token: 51"
+		{`token credential signature &sig \?sig`, named + assigned + `(` + quoted + `|` + letter + `+[0-9]` + word + `*|[0-9]+` + letter + word + `*|` + word + `{16,})`},
+		{`token= credential= signature=`, `(` + word + `*` + letter + word + `*)`},
+		{`--`, `(?:[a-z0-9]+-)*(?:passw(?:or)?d|passphrase|secret|token|(?:api|access|private)-?key)` + named + `[ \t]+("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`},
+		{`\x20-u\x20 \x20--user[=\x20]`, `["']?[^\s:"']+:([^\s"']+)`},
+		{`(akia[0-9a-z]{16} (asia[0-9a-z]{16} (gh[pousr]_\w{36,} (github_pat_\w{22,} (glpat-[\w-]{20,} (sk_(?:live|test)_\w{16,} (aiza[\w-]{35} (xox[abprs]-[a-z0-9-]{10,} (eyj[\w-]{8,}\.[\w-]{8,}\.[\w-]+`, `)`},
+	} {
+		for word := range strings.FieldsSeq(form.words) {
+			all = append(all, regexp.MustCompile(word+form.rest))
+		}
+	}
+	return all
+})
+
+const (
+	named    = `(?:[a-rt-z0-9_-][a-z0-9_-]*)?` // the rest of a name; several, such as tokens, are mostly counted
+	assigned = `\\*["']?[ \t]*[:=][ \t]*`
+	quoted   = `\\"(?:[^"\\]|\\\\(?:\\.|[^\\]))*\\"|\\+"[^"]*"|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\\*["'].*` // also in JSON within JSON, or without an end
+	word     = `[^\s,;&"'\\]`
+	letter   = `[^\s,;&"'\\0-9.]`
+)
 
 // logURL reads where the log of an attempt stands instead.
 func logURL(doc *document.Reader, name string) string {

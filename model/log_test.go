@@ -8,39 +8,78 @@ import (
 
 func TestALogKeepsNoSecretAndNoControlCharacter(t *testing.T) {
 	for given, want := range map[string]string{
-		"":                                   "",
-		"one\r\ntwo\rthree\n\n":              "one\ntwo\nthree",
-		"a\tb":                               "a\tb",
-		"\x1b[31;1mred\x1b[0m \x1b]0;t\x07":  "red",
-		"a\x00b\u202ec\u2028d":               "a b c d",
-		"bad \xff byte":                      "bad \uFFFD byte",
-		"PASSWORD=hunter2 and on":            "PASSWORD=*** and on",
-		`{"db_password": "a b c", "x": 1}`:   `{"db_password": ***, "x": 1}`,
-		"api-key: k1,secret='a b'":           "api-key: ***,secret=***",
-		"Authorization: Basic dXNlcjpwYXNz":  "Authorization: ***",
-		`-H "Authorization: Bearer abc.def"`: `-H "Authorization: ***"`,
-		"Bearer abcdefgh12345":               "Bearer ***",
-		"GET https://u:p@example.com/a?b=1":  "GET https://***@example.com/a?b=1",
-		"GET https://example.com/@me":        "GET https://example.com/@me",
-		"key AKIAABCDEFGHIJKLMNOP.":          "key ***.",
-		"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nrest": "***\nrest",
+		"":                                         "",
+		"one\r\ntwo\rthree\n\n":                    "one\ntwo\nthree",
+		"a\tb":                                     "a\tb",
+		"\x1b[31;1mred\x1b[0m \x1b]0;t\x07":        "red",
+		"a\x00b\u202ec\u2028d":                     "a b c d",
+		"bad \xff byte":                            "bad \uFFFD byte",
+		"PASSWORD=hunter2 and on":                  "PASSWORD=*** and on",
+		"OLD_PASSWORD_SALT=x":                      "OLD_PASSWORD_SALT=***",
+		"client_secret: hunter":                    "client_secret: ***",
+		`{"db_password": "a b c", "x": 1}`:         `{"db_password": ***, "x": 1}`,
+		`{"password": "a\"b", "x": 1}`:             `{"password": ***, "x": 1}`,
+		`"{\"password\":\"hunter2\",\"x\":1}"`:     `"{\"password\":***,\"x\":1}"`,
+		`"{\"token\":\"a\\\"b\",\"x\":1}"`:         `"{\"token\":***,\"x\":1}"`,
+		`secret="no end`:                           "secret=***",
+		"api-key: k1,secret='a b'":                 "api-key: ***,secret=***",
+		"Authorization: Basic dXNlcjpwYXNz":        "Authorization: ***",
+		`-H "Authorization: Bearer abc.def"`:       `-H "Authorization: ***"`,
+		"Bearer abcdefgh12345":                     "Bearer ***",
+		"Set-Cookie: id=1; b=2\nnext":              "Set-Cookie: ***\nnext",
+		"mysql --password hunter2 -h db":           "mysql --password *** -h db",
+		"curl -u user:pass https://x":              "curl -u user:*** https://x",
+		"GET /a?X-Amz-Signature=ab12&sig=cd34&x=1": "GET /a?X-Amz-Signature=***&sig=***&x=1",
+		"GET https://u:p@example.com/a?b=1":        "GET https://***@example.com/a?b=1",
+		"postgres://u:p@ss@host/db":                "postgres://***@host/db",
+		"postgres://u:pa/ss@host/db":               "postgres://***@host/db",
+		"key AKIAABCDEFGHIJKLMNOP.":                "key ***.",
+		"glpat-abcdefghij0123456789 or":            "*** or",
+		"github_pat_11ABCDEFG0123456789abcd":       "***",
+		"sk_" + "live_abcdefghij0123456789":        "***",
+		"AIza" + strings.Repeat("x", 35):           "***",
+		"a\n-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nb": "a\n***\nb",
 		"-----BEGIN PRIVATE KEY-----\nabc":                                          "***",
-		"12 rows, 3 tokens left":                                                    "12 rows, 3 tokens left",
+		"def\nghi\n-----END PRIVATE KEY-----\nrest":                                 "***\nrest",
 	} {
-		if got := keptLog(given); got != want {
-			t.Errorf("%q: expected %q, found %q", given, want, got)
+		got := KeptLog(given)
+		if again := KeptLog(got); got != want || again != want {
+			t.Errorf("%q: expected %q, found %q, and masked again %q", given, want, got, again)
+		}
+	}
+}
+
+func TestALogKeepsWhatOnlyLooksLikeASecret(t *testing.T) {
+	for _, text := range []string{
+		"12 rows, 3 tokens left", "tokens: 51 used", "tokens_used=51", "token_count: 51", "secrets: 3 loaded", "Unexpected token: }", "Unexpected token: eof",
+		"Enter password:\nDownloading 51 rows", "Bearer authentication is needed", "GET https://example.com/@me", "GET http://example.com:8080/@me",
+		`{"url":"http://example.com","mail":"a@example.com"}`, "task-abcdefghijklmnopqrstuvwxyz", "--max-tokens 100", "2 cookies eaten",
+	} {
+		if got := KeptLog(text); got != text {
+			t.Errorf("expected %q, found %q", text, got)
+		}
+	}
+}
+
+func TestNoCutShowsTheHalfOfASecret(t *testing.T) {
+	line := strings.Repeat("Key7", 16) + "\n"
+	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(line, 100) + "-----END PRIVATE KEY-----\n"
+	for _, behind := range []int{MaxLog - 50, MaxLog - 3000, 2*MaxLog - 50, 2*MaxLog - 3000} { // either cut falls into the key
+		got := KeptLog(strings.Repeat("x\n", MaxLog) + key + strings.Repeat("y\n", behind/2))
+		if strings.Contains(got, "Key7") || !strings.HasSuffix(got, "y") || len(got) > MaxLog {
+			t.Errorf("%d bytes behind the key: expected none of it, found %d bytes from %.80q", behind, len(got), got)
 		}
 	}
 }
 
 func TestOfALongLogTheEndIsKept(t *testing.T) {
 	line := strings.Repeat("x", 99) + "\n"
-	got := keptLog("first\n" + strings.Repeat(line, 2000) + "last")
+	got := KeptLog("first\n" + strings.Repeat(line, 2000) + "last")
 	if len(got) > MaxLog || len(got) < MaxLog-200 || !strings.HasPrefix(got, line) || !strings.HasSuffix(got, "\nlast") {
 		t.Errorf("expected whole lines up to the last, found %d bytes from %.120q", len(got), got)
 	}
 	for _, before := range []string{"", "a", "aa", "aaa"} {
-		got = keptLog(before + strings.Repeat("\U0001F600", MaxLog))
+		got = KeptLog(before + strings.Repeat("\U0001F600", MaxLog))
 		if len(got) > MaxLog || len(got) < MaxLog-4 || !utf8.ValidString(got) {
 			t.Errorf("expected whole characters, found %d bytes", len(got))
 		}
@@ -69,9 +108,9 @@ func TestALogThatCannotBeUsedIsIgnoredAndTheResultCounts(t *testing.T) {
 }
 
 func TestTheHistoryTellsOfALog(t *testing.T) {
-	m := &Model{UID: "a"}
+	m := &Model{UID: "a", KeepsLogs: true}
 	m.AttemptUID, m.AttemptNo = "u", 1
-	decision, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: "u", Log: "said", LogURL: "https://example.com/1"}, clock("06:00"))
+	decision, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: "u", Log: "said\n", LogURL: "https://example.com/1"}, clock("06:00"))
 	read, err := ParseAttempt(decision.Ended.Entry())
 	if err != nil || decision.Log != "said" || read.LogBytes != 4 || read.LogURL != "https://example.com/1" {
 		t.Errorf("expected its size and place, found %+v, %v", read, err)

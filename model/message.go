@@ -47,7 +47,7 @@ type Message struct {
 	SignsEvery time.Duration
 	// Traceparent is the part of the trace of the attempt in which the work was done; empty: the worker does not say.
 	Traceparent string
-	Log         string // of a message that ends the attempt: the end of what was said, without secrets
+	Log         string // of a message that ends the attempt: what was said, with its secrets
 	LogURL      string // where that stands instead
 	// Ignored are the fields that cannot be used, in the order in which they are read. The rest of the message counts as if they were absent.
 	Ignored []string
@@ -91,7 +91,6 @@ func (w Wire) DecodeMessage(raw []byte) (Message, error) {
 	})
 	if m.Type != MessageStatus && m.Type != MessageStarted {
 		optional(&m, &m.Log, doc, "log", text)
-		m.Log = keptLog(m.Log)
 		optional(&m, &m.LogURL, doc, "log_url", logURL)
 	}
 	switch m.Type {
@@ -208,8 +207,11 @@ func agreed(doc *document.Reader, names []string, what string) (uid string) {
 	return uid
 }
 
-// optional reads a field; one that cannot be used is listed in Ignored.
+// optional reads a field, if it is there; one that cannot be used is listed in Ignored.
 func optional[T any](m *Message, place *T, doc *document.Reader, name string, read func(doc *document.Reader, name string) T) {
+	if doc.Fields[name] == nil {
+		return
+	}
 	one := document.Reader{Fields: doc.Fields}
 	value := read(&one, name)
 	if one.Err() != nil {
@@ -325,8 +327,11 @@ func (m *Model) Handle(message Message, now time.Time) (Decision, Outcome) {
 	decision.Late = now.After(m.ExpiresAt()) && decision.Event != EventStatus
 	decision.Ignored, decision.Traceparent = message.Ignored, message.Traceparent
 	if ended := decision.Ended; ended != nil {
-		ended.Ignored, ended.LogURL, ended.LogBytes = message.Ignored, message.LogURL, len(message.Log)
-		decision.Log = message.Log
+		ended.Ignored, ended.LogURL = message.Ignored, message.LogURL
+		if m.KeepsLogs && message.Log != "" {
+			decision.Log = KeptLog(message.Log)
+			ended.LogBytes = len(decision.Log)
+		}
 	}
 	return decision, Applied
 }

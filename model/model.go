@@ -42,6 +42,8 @@ type Model struct {
 	Wire Wire
 	// Traces says that the entry of an attempt that is started names its trace.
 	Traces bool
+	// KeepsLogs says that the queue keeps what attempts say.
+	KeepsLogs bool
 }
 
 // OneShot reports whether the model has no schedule: it is refreshed when it is saved or run by hand.

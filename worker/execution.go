@@ -102,7 +102,7 @@ func (e *execution) ending(err error) (m message, wanted bool) {
 		m = e.outcome(err)
 	}
 	if log := e.log.Load(); log != nil {
-		m.Log = *log
+		m.Log = model.KeptLog(*log)
 	}
 	return m, true
 }

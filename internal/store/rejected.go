@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,6 +60,9 @@ const (
 // maxRaw is how much of a message rejected keeps, in bytes: with the default cap of 1,000 messages it holds 16 MB of them at most.
 const maxRaw = 16 << 10
 
+// saidLog is the log in a message of a worker, even in half a one. It may hold secrets, so nobody keeps it.
+var saidLog = regexp.MustCompile(`(?s)("log"\s*:\s*)"(?:[^"\\]|\\.)*(?:"|$)`)
+
 // rejected is the entry for the rejected list; empty: the message is only counted.
 func (i Item) rejected(now time.Time) string {
 	if i.Reason == "" {
@@ -70,6 +74,8 @@ func (i Item) rejected(now time.Time) string {
 	}
 	if i.Message.FromControl() {
 		entry.Source = sourceControl
+	} else {
+		entry.Raw = saidLog.ReplaceAllString(entry.Raw, `$1""`)
 	}
 	if size, _, large := i.Message.Large(); large {
 		entry.Bytes = size

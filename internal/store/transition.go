@@ -94,11 +94,7 @@ func (t *Transition) encode(e *encoder, item *Item, now time.Time, config *Confi
 	e.add("running", Millis(next.ExpiresAt()))
 	e.add("payload", t.payload)
 	if t.decision.Ended != nil && config.HistoryCap > 0 {
-		ended := *t.decision.Ended
-		if config.LogCap == None {
-			ended.LogBytes = 0
-		}
-		e.add("history", ended.Entry())
+		e.add("history", t.decision.Ended.Entry())
 	}
 	e.flag("instead", t.decision.Replaces || t.decision.Ended != nil && t.decision.Ended.Times > 1)
 	if past := t.decision.Past; past != nil {
@@ -217,7 +213,7 @@ func (t *Transition) encodeChanges(e *encoder, k *Keys, now time.Time, config *C
 
 // addLog adds what the attempt that has ended has said, and how many logs are kept.
 func (e *encoder) addLog(t *Transition, k *Keys, most int) {
-	if ended := t.decision.Ended; t.decision.Log != "" && ended != nil && most > 0 {
+	if ended := t.decision.Ended; t.decision.Log != "" && ended != nil {
 		entry := model.Log{UID: t.uid, AttemptUID: ended.AttemptUID, At: model.FormatTime(ended.EndedAt), Text: t.decision.Log}
 		e.addList("log#1", entry.Entry(), strconv.Itoa(most))
 		e.addKeys(k.Logs)

@@ -126,16 +126,18 @@ func scalar(raw json.RawMessage) (string, bool) {
 	}
 }
 
-// readMetrics takes the numbers of a program from its last line, if that is an object such as {"metrics":{"rows":51}}.
-func readMetrics(attempt *worker.Attempt, line string) {
-	var said struct {
-		Metrics map[string]float64 `json:"metrics"`
+// readMetrics takes the numbers of what a program or a service has said, an object such as {"metrics":{"rows":51}}; what is no number is left out.
+func readMetrics(attempt *worker.Attempt, said []byte) {
+	var reply struct {
+		Metrics json.RawMessage `json:"metrics"`
 	}
-	if json.Unmarshal([]byte(line), &said) != nil {
-		return
-	}
-	for name, n := range said.Metrics {
-		attempt.Metric(name, n)
+	_ = json.Unmarshal(said, &reply)
+	var metrics map[string]any
+	_ = json.Unmarshal(reply.Metrics, &metrics)
+	for name, value := range metrics {
+		if n, is := value.(float64); is {
+			attempt.Metric(name, n)
+		}
 	}
 }
 

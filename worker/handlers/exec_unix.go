@@ -74,7 +74,7 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 		if ended {
 			return context.Cause(ctx)
 		}
-		readMetrics(attempt, stdout.text())
+		readMetrics(attempt, []byte(stdout.text()))
 		return verdict(cmd.ProcessState, err, stderr.text())
 	}, nil
 }

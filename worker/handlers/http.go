@@ -79,17 +79,14 @@ func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 // result reads status and body. A body that is not the JSON expected says nothing.
 func result(attempt *worker.Attempt, response *http.Response, body []byte) error {
 	var reply struct {
-		Changed            *bool              `json:"changed"`
-		Metrics            map[string]float64 `json:"metrics"`
-		Reason             string             `json:"reason"`
-		UserFriendlyReason string             `json:"user_friendly_reason"`
+		Changed            *bool  `json:"changed"`
+		Reason             string `json:"reason"`
+		UserFriendlyReason string `json:"user_friendly_reason"`
 	}
 	if json.Unmarshal(body, &reply) != nil {
-		reply.Changed, reply.Metrics, reply.Reason, reply.UserFriendlyReason = nil, nil, "", ""
+		reply.Changed, reply.Reason, reply.UserFriendlyReason = nil, "", ""
 	}
-	for name, n := range reply.Metrics {
-		attempt.Metric(name, n)
-	}
+	readMetrics(attempt, body)
 	code := response.StatusCode
 	switch {
 	case code == http.StatusNotModified, code/100 == 2 && reply.Changed != nil && !*reply.Changed:
