@@ -18,7 +18,7 @@ import (
 // The fleet of the operator: many hosts with as many feeds each, all of which are refreshed every forty seconds.
 const (
 	hosts    = 100
-	perHost  = 100
+	perHost  = 40
 	everyRun = "FREQ=SECONDLY;INTERVAL=40"
 )
 
@@ -107,7 +107,7 @@ func TestAnOperatorIsCalledOnceForAnOutageOfOneHostHoldsItReleasesItAndNothingIs
 	})
 	redis := testkit.Redis(t)
 
-	// A fleet of 10,000 models, and each daemon in a process of its own.
+	// A fleet of 4,000 models, and each daemon in a process of its own.
 	me := &desk{t: t, dir: t.TempDir(), refreshd: testkit.Binary(t)}
 	me.environ = []string{"REDIS_URL=redis://" + redis.Addr, "PATH=/usr/bin:/bin", "HOME=" + me.dir, "PAGER_SECRET=whsec_" + base64.StdEncoding.EncodeToString([]byte("the secret of the pager"))}
 	me.write("policy.yaml", fleetPolicy)

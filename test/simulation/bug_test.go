@@ -39,13 +39,13 @@ type bug struct {
 var bugs = slices.Concat([]bug{
 	{name: "rev is not compared", mark: "fence", line: "differs = differs or (is[2] or '') ~= attempt or held and kind.fenced"},
 	{name: "rev and uid are not compared", mark: "fence"},
-	{name: "the claimed entry is not looked for", mark: "gone", line: "elseif message and kind.settle and not is_claimed(message) then"},
+	{name: "the claimed entry is not looked for", first: 4, mark: "gone", line: "elseif message and kind.settle and not is_claimed(message) then"},
 	{name: "the claimed entry is removed before the checks", mark: "gone", line: "elseif message and not (is_claimed(message) and not drop(message)) then"},
 	{name: "the claimed entry stays", first: 223, mark: "claimed is removed"},
 	{name: "what is done in front stays", mark: "front is removed", line: "done = done"},
 	{name: "the entry to take back is not looked for", mark: "taken", line: "elseif false then"},
 	{name: "the entry to take back stays", first: 9, mark: "take back"},
-	{name: "the high-water mark is forgotten", mark: "full", line: "elseif false then",
+	{name: "the high-water mark is forgotten", first: 12, mark: "full", line: "elseif false then",
 		lie: liar{due: func(d *store.Due) { d.Queued = 0 }}},
 	{name: "a wrong score for due", mark: "index", line: "local score = place and ARGV[from + place] or '' if word == 'due' and score ~= '' then score = score + 1 end"},
 	{name: "the deadline is not scored", mark: "join an index",
@@ -84,7 +84,7 @@ var bugs = slices.Concat([]bug{
 	{name: "a claim pops once too often", mark: "keep", line: "redis.call('RPUSH', kept_in, unpack(kept, first, math.min(3, last)))"},
 
 	{name: "adopted messages are dropped", mark: "adopt", line: "redis.call('LPOP', entries)"},
-	{name: "a poller is forgotten with messages left", mark: "forget", file: "move-entries.lua", line: "if true then"},
+	{name: "a poller is forgotten with messages left", first: 6, mark: "forget", file: "move-entries.lua", line: "if true then"},
 	{name: "nothing is ever adopted", file: "move-entries.lua", mark: "expired", line: "if adopter ~= '' or found and found ~= seen then"},
 	{name: "a heartbeat from the future counts", first: 13, back: true, file: "move-entries.lua", mark: "expired",
 		line: "if lease and (not seen or now - lease < seen) or found and found ~= seen then"},
@@ -124,11 +124,11 @@ var bugs = slices.Concat([]bug{
 	{name: "a poller that has come back is adopted", first: 19, file: "move-entries.lua", mark: "expired", line: "if found and found ~= seen or lease and not seen then"},
 	{name: "living pollers are adopted", store: func(s store.Pool) queue { return hastyHeir{s} }},
 	{name: "pools are requeued when the clock has jumped", pools: true, store: func(s store.Pool) queue { return impatient{s} }},
-	{name: "living pools are requeued", pools: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
+	{name: "living pools are requeued", first: 4, pools: true, store: func(s store.Pool) queue { return hastyHeir{s} }},
 	{name: "the circuit of the queue never opens", first: 34, queueCircuit: true, file: "measure-circuit.lua", mark: "open", line: "if false then"},
-	{name: "the circuit of the queue is opened by few failures", queueCircuit: true, file: "measure-circuit.lua", mark: "open",
+	{name: "the circuit of the queue is opened by few failures", first: 6, queueCircuit: true, file: "measure-circuit.lua", mark: "open",
 		line: "if not opened and count.failed > 0 then"},
-	{name: "the circuit of the queue never closes", queueCircuit: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
+	{name: "the circuit of the queue never closes", first: 4, queueCircuit: true, file: "measure-circuit.lua", mark: "close", line: "elseif false then"},
 	{name: "the circuit of the queue counts old attempts too", first: 76, queueCircuit: true, mark: "oldest", line: "if false then"},
 	{name: "a measurement closes at once what somebody has opened", first: 10, queueCircuit: true, mark: "probed", line: "local probed = true"},
 	{name: "to open an open circuit is told again", queueCircuit: true, mark: "told once", line: "if true then"},
@@ -138,8 +138,8 @@ var bugs = slices.Concat([]bug{
 	// Fair to the owner
 	{name: "an update of a taken attempt counts as applied to its entry", mark: "taken",
 		line: "elseif kind.must and not kind.push and not find_entry(value_of(kind, 'back')) then"},
-	{name: "no entry is ever found in line", mark: "taken", line: "elseif kind.must and kind.push then"},
-	{name: "an update leaves the entry as it was", mark: "in its place"},
+	{name: "no entry is ever found in line", first: 4, mark: "taken", line: "elseif kind.must and kind.push then"},
+	{name: "an update leaves the entry as it was", first: 4, mark: "in its place"},
 	{name: "an update sends the entry to the end of the line", first: 11, mark: "in its place",
 		line: "redis.call('LREM', input, 1, value_of(item, 'back')) redis.call('RPUSH', input, value_of(item, 'push'))"},
 	{name: "what an outdated attempt reports counts", lie: liar{record: func(r *store.Record) { r.Outdated = false }}},
@@ -169,11 +169,11 @@ var bugs = slices.Concat([]bug{
 	{name: "the front stands still", first: 18, mark: "still in front"},
 	{name: "nothing waits though much does", mark: "waits", line: "if newest == 0 or last == '' then",
 		store: func(s store.Pool) queue { return hollow{s} }},
-	{name: "a deadline is spent in line twice", waits: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
+	{name: "a deadline is spent in line twice", first: 5, waits: true, lie: liar{record: func(r *store.Record) { r.TakenAt = time.Time{} }}},
 	{name: "an attempt counts as taken too early", first: 47, waits: true, store: func(s store.Pool) queue { return premature{s} }},
 
-	{name: "taking back is forgotten", lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
-	{name: "nobody looks into the input list", mark: "taken", line: "elseif kind.must then"},
+	{name: "taking back is forgotten", first: 4, lie: liar{commit: func(i *store.Item) { i.Transition.TakeBack = "" }}},
+	{name: "nobody looks into the input list", first: 4, mark: "taken", line: "elseif kind.must then"},
 	{name: "the fence is that of whoever answers", first: 18, store: hearsay(believesMessage)},
 	{name: "what was claimed is taken for handled", lie: liar{commit: func(i *store.Item) { i.Message = store.Claimed{} }}},
 	{name: "messages are settled before they are decided", store: func(s store.Pool) queue { return hasty{s} }},
@@ -186,7 +186,7 @@ var bugs = slices.Concat([]bug{
 			r.Trigger, r.AttemptNo = model.TriggerPlanned, 0
 		}
 	}}},
-	{name: "a fence falls with the clock", back: true, believed: func(m *model.Model) { m.Fence = 0 }},
+	{name: "a fence falls with the clock", first: 4, back: true, believed: func(m *model.Model) { m.Fence = 0 }},
 	{name: "a start that is not due", lie: liar{due: func(d *store.Due) {
 		d.Now, d.Due, d.Expired = d.Now.Add(time.Hour), []string{"m1", "m2", "m3"}, nil
 	}}},
@@ -262,7 +262,7 @@ var steeredBugs = []bug{
 	{name: "a start takes one of two keys", steers: true, mark: "take the key",
 		line: "if i == 1 then redis.call('ZADD', KEYS[limit], value_of(item, 'running'), item.uid) end"},
 	{name: "a full key lets one more through", steers: true, keyed: singlePolicy, mark: "full key", lie: knowsNothingRunning},
-	{name: "what is past its deadline holds no slot", steers: true, keyed: singlePolicy, mark: "full key",
+	{name: "what is past its deadline holds no slot", first: 4, steers: true, keyed: singlePolicy, mark: "full key",
 		line: "limited = limited or max ~= '' and redis.call('ZCOUNT', KEYS[limit], now, '+inf') >= tonumber(max)", lie: knowsNothingRunning},
 	{name: "a slot is given away twice", steers: true, keyed: ratedPolicy, mark: "slot"},
 	{name: "what is late for its slot starts at once", steers: true, keyed: ratedPolicy, store: bursting},
@@ -272,7 +272,7 @@ var steeredBugs = []bug{
 	{name: "a key that has had enough stays open", first: 29, steers: true, keyed: ratedPolicy, mark: "close the key"},
 	{name: "what goes on holds its key no longer", steers: true, mark: "extend"},
 
-	{name: "a start ignores the changes of holds", first: 12, steers: true, mark: "hold"},
+	{name: "a start ignores the changes of holds", first: 17, steers: true, mark: "hold"},
 	{name: "what is held counts towards giving up", first: 8, steers: true, keyed: tiredPolicy, lie: liar{record: func(r *store.Record) {
 		if r.Parked() {
 			r.ParkedSince = model.Never
@@ -296,7 +296,7 @@ var steeredBugs = []bug{
 	{name: "anybody closes a circuit", steers: true, keyed: triedPolicy, mark: "probe alone", line: "if false then"},
 	{name: "a circuit never opens", steers: true, keyed: triedPolicy, mark: "circuit opens"},
 	{name: "people are not told of an open circuit", steers: true, keyed: triedPolicy, mark: "listed"},
-	{name: "an open circuit is forgotten that no model waits for", steers: true, keyed: triedPolicy, mark: "models wait",
+	{name: "an open circuit is forgotten that no model waits for", first: 4, steers: true, keyed: triedPolicy, mark: "models wait",
 		line: "if redis.call('ZCARD', KEYS[(at + 10) / 4]) == 0 then"},
 	{name: "a circuit never closes", steers: true, keyed: triedPolicy, mark: "circuit closes"},
 
@@ -307,10 +307,10 @@ var steeredBugs = []bug{
 	{name: "a label stays", steers: true, mark: "unlabel"},
 
 	{name: "a late request undoes what was set since", first: 18, steers: true, deeds: holding, mark: "changed since", line: "if false then"},
-	{name: "a command is carried out behind a later one", first: 48, steers: true, deeds: sending, mark: "in order", line: "if false then"},
+	{name: "a command is carried out behind a later one", first: 59, steers: true, deeds: sending, mark: "in order", line: "if false then"},
 	{name: "a command is carried out twice", steers: true, deeds: sending, file: "change-queue.lua", mark: "once", line: "if false then"},
 	{name: "a change of what is set is not counted", steers: true, deeds: holding, mark: "change"},
-	{name: "a bulk that steers starts twice after a kill", steers: true, lie: liar{bulk: func(b *store.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
+	{name: "a bulk that steers starts twice after a kill", first: 4, steers: true, lie: liar{bulk: func(b *store.Bulk) { b.Since, b.Ticket = model.Never, 1<<40 }}},
 	{name: "two pollers move a bulk", first: 32, steers: true, deeds: walking, mark: "another step", line: "if is[1] ~= since or is[3] then"},
 	{name: "a bulk is never over", steers: true, file: "move-bulk.lua", mark: "end"},
 }
@@ -366,10 +366,10 @@ var fleetBugs = []bug{
 			b.Ticket = 1 << 40
 		}
 	}}},
-	{name: "a hold forgets what runs", first: 50, steers: true, store: func(s store.Pool) queue { return halfHearted{s} }},
+	{name: "a hold forgets what runs", first: 87, steers: true, store: func(s store.Pool) queue { return halfHearted{s} }},
 
 	{name: "an import loses the counters", first: 21, moves: true, lie: liar{export: func(r *store.Record) { r.TotalRetries, r.SuccessfulRetries, r.RetriedCycles = 0, 0, 0 }}},
-	{name: "an import enables a model", moves: true, lie: liar{export: func(r *store.Record) {
+	{name: "an import enables a model", first: 4, moves: true, lie: liar{export: func(r *store.Record) {
 		if r.Disabled {
 			r.Disabled, r.DisabledAt, r.DisabledBy, r.DisabledReason, r.DisabledWho, r.RefreshAt = false, time.Time{}, "", "", "", start
 		}

@@ -76,11 +76,13 @@ func TestThePythonClientDoesAllThatAWorkerShould(t *testing.T) {
 
 func TestTheNodeClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
+	t.Parallel()
 	expectAll(t, in(t, "node", "clients/node/examples/conformance.js"))
 }
 
 func TestThePHPClientDoesAllThatAWorkerShould(t *testing.T) {
 	long.Only(t)
+	t.Parallel()
 	expectAll(t, in(t, "php", "clients/php/examples/conformance.php"))
 }
 
