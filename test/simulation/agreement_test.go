@@ -273,10 +273,6 @@ const historyCap = 3
 // deferred are the events that end an attempt which does not count.
 var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
 
-func recordOf(a *model.Attempt) record {
-	return record{a.AttemptUID, a.Reason, a.Worker, a.Why, model.FormatMetrics(a.Metrics), a.Suspect, a.Accepted, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
-}
-
 // remember notes what the history must have got by an entry of the journal about a running attempt, or about one that was doubted.
 func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, entry map[string]string) {
 	event, at := decision.Event, instant(entry["at"])

@@ -69,6 +69,10 @@ func (r ending) good() bool {
 	return r.Outcome == model.EventSuccess && (r.Suspect == "" || r.Accepted)
 }
 
+func recordOf(a *model.Attempt) record {
+	return record{a.AttemptUID, a.Reason, a.Worker, a.Why, model.FormatMetrics(a.Metrics), a.Suspect, a.Accepted, a.AttemptNo, a.StartedAt, a.EndedAt, a.DeadlineAt, a.RefreshAt, a.Duration, a.Outcome}
+}
+
 func endingOf(entry string) (r ending) {
 	a, err := model.ParseAttempt(entry)
 	must(err)
