@@ -105,13 +105,17 @@ func (q *Queue) Findings() []Finding {
 	}{
 		{"parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.BlockerCalendar]},
 		{"parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.BlockerLimit]},
-		{"parked-" + model.BlockerSuspect, "parked", "model is held as suspect", "models are held as suspect", q.ParkedBy[model.BlockerSuspect]},
+		{"parked-" + model.BlockerSuspect, "parked", "result waits for a verdict", "results wait for a verdict", q.ParkedBy[model.BlockerSuspect]},
 		{"disabled", "disabled", "model is disabled", "models are disabled", q.Disabled},
 		{"never", "never", "model has never succeeded yet", "models have never succeeded yet", q.Freshness[model.FreshnessNever]},
 	} {
 		if row.models > 0 {
 			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
-			found = append(found, Finding{row.code, text, "", "refreshd model ls -l " + status, "models", []string{"l", status}})
+			command := "refreshd model ls -l " + status
+			if row.code == "parked-"+model.BlockerSuspect {
+				command = "refreshd suspect ls"
+			}
+			found = append(found, Finding{row.code, text, "", command, "models", []string{"l", status}})
 		}
 	}
 	for i := range found {

@@ -69,6 +69,7 @@ func situations(t *testing.T) map[string]Queue {
 		}),
 		"parked by a calendar":   stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerCalendar: 12, model.BlockerHold: 3} }),
 		"parked by a limit":      stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerLimit: 1, model.BlockerCircuit: 3} }),
+		"results are doubted":    stats(func(g *store.Stats) { g.ParkedBy = map[string]int64{model.BlockerSuspect: 2} }),
 		"the most important one": with(Queue{Gone: gone(1, model.RoleDispatcher), Holds: []store.HoldSum{hold(t, "h1", "", time.Time{}, 0)}, Stats: store.Stats{Disabled: 1}}),
 	}
 }
@@ -88,6 +89,7 @@ func TestEachThingThatIsStoppedIsASentence(t *testing.T) {
 		"never succeeded":        {"never: 7 models have never succeeded yet."},
 		"parked by a calendar":   {"parked-calendar: 12 models wait for calendars."},
 		"parked by a limit":      {"parked-limit: 1 model waits for limits."},
+		"results are doubted":    {"parked-suspect: 2 results wait for a verdict."},
 		"the most important one": {"dispatcher-missing: No dispatcher is running.", `all-held: All models are held by ann since 2026-11-21 05:00:00 UTC (hold h1). Reason: "deploy". 0 models wait for it.`, "disabled: 1 model is disabled."},
 	}
 	for name, queue := range situations(t) {

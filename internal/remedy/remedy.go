@@ -40,6 +40,7 @@ const (
 	SetUsedQueue
 	ListWorkers
 	ShowFailures
+	JudgeSuspect
 	Remedies // how many there are
 )
 
@@ -64,6 +65,7 @@ var say = [Remedies][Faces]string{
 	RemoveUsedPolicy: {CommandLine: "To remove it anyway: refreshd policy rm <name> --force", Dashboard: "Give its models another policy first."},
 	SetUsedQueue:     {CommandLine: "To set it anyway, add --force."},
 	ListWorkers:      {CommandLine: "To see all workers: refreshd worker ls", Dashboard: `The page "Running" shows all workers.`},
+	JudgeSuspect:     {CommandLine: `Run "refreshd suspect accept <name>" or "refreshd suspect reject <name>".`, Dashboard: `Press "Accept" or "Reject".`},
 	ShowFailures:     {CommandLine: `To see them, run "refreshd failures show <name>".`, Dashboard: `The page "Failures" shows them.`},
 }
 

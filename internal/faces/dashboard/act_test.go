@@ -69,3 +69,28 @@ func TestThePlaygroundTellsHowARuleWasReadAndItsNextThreeTimes(t *testing.T) {
 			"%s: expected %q and three times, found %q", text, want, said)
 	}
 }
+
+func TestADoubtedResultIsFoundReadAndAcceptedOrRejected(t *testing.T) {
+	d := sit(t, testkit.Miniredis(t), func(c *Config) { c.By = "ann" })
+	d.put(`"uid":"a","payload":{"n":1},"policy":{"timeout":"1m","retries":["1h"],"on_suspect":"hold","guard":[{"rows":{"min":1}}]}`)
+	d.start()
+	expectNone(t, d.page(home+"model?uid=a"), "/model/accept", "/model/reject")
+	hold := func() {
+		t.Helper()
+		d.answer("success", "a", `"metrics":{"rows":0,"bytes":7}`)
+	}
+	hold()
+	expect(t, d.page(home), "1 result waits for a verdict.", `models?l=status%3Dparked`)
+	expect(t, d.page(home+"models?l=status%3Dparked"), "its result is doubted")
+	expect(t, d.page(home+"model?uid=a"), `class="glance bad"`, "Waits for a verdict since", "Rows 0: expected at least 1.", "doubted: rows 0: expected at least 1; bytes 7, rows 0",
+		`Press &#34;Accept&#34; or &#34;Reject&#34;.`)
+	expect(t, d.press(home+"model/accept", "uid", "a"), "a counts as refreshed.", ", accepted; bytes 7, rows 0")
+	expectNone(t, d.page(home), "wait for a verdict", "waits for a verdict")
+	expect(t, d.press(home+"model/accept", "uid", "a"), "a: nothing had to be changed.")
+	expect(t, d.page(home+"journal"), "ann")
+
+	d.press(home+"model/run", "uid", "a")
+	d.start()
+	hold()
+	expect(t, d.press(home+"model/reject", "uid", "a"), "a counts as failed.", "rows 0: expected at least 1", "Next retry")
+}

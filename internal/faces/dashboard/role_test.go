@@ -32,7 +32,7 @@ func TestAnOperatorMayDoAllThatTheDashboardOffers(t *testing.T) {
 	d := sitAt(t, fixture.New(t, users.Server), "", users.Client(t, acl.Operator), nil)
 	d.put(failingModel)
 	users.Forgive(t)
-	for _, action := range []string{"disable", "enable", "hold", "run"} {
+	for _, action := range []string{"disable", "enable", "hold", "run", "accept", "reject"} {
 		expectNone(t, d.press(home+"model/"+action, "uid", "a", "reason", "x"), "Redis refused it")
 	}
 	users.ExpectNoRefusal(t)

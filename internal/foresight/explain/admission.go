@@ -66,8 +66,6 @@ func (s *Explanation) released(gate model.Blocker, until time.Time) string {
 		return join(start+" when a running model of "+name+" ends.", s.turn())
 	case kind == model.BlockerCircuit && !s.opened(gate):
 		return s.tested()
-	case kind == model.BlockerSuspect:
-		return "Somebody has to accept or reject it."
 	case until.Equal(model.Never):
 		return start + " when somebody releases hold " + name + "."
 	}
@@ -123,6 +121,7 @@ func (s *Explanation) Stops() (told []string) {
 		from, _, _ := s.m.Spread().Occurrence(at)
 		told = append(told, "Levelling moved its refresh from "+s.clock(from)+" to "+s.clock(at)+".")
 	}
+	told = append(told, s.doubts()...)
 	if others := s.alike.Models - 1; others > 0 {
 		told = append(told, words.Count(int(others), "other model fails", "other models fail")+" alike.", remedy.Say(remedy.ShowFailures, s.face, s.m.FingerprintID))
 	}
@@ -131,6 +130,24 @@ func (s *Explanation) Stops() (told []string) {
 	}
 	if s.Rejection != nil {
 		told = append(told, words.Sentence(s.Rejection.Text(s.clock)))
+	}
+	return told
+}
+
+// doubts tells why the last success is doubted, guard by guard.
+func (s *Explanation) doubts() (told []string) {
+	if len(s.Attempts) == 0 || s.Attempts[0].Suspect == "" || s.Attempts[0].Accepted {
+		return nil
+	}
+	last := &s.Attempts[0]
+	switch {
+	case last.Outcome == model.EventSuccess:
+		told = append(told, "It counts, but is doubted.")
+	case !s.m.Held():
+		return nil // it has failed, or something else was wanted meanwhile
+	}
+	for reason := range strings.SplitSeq(last.Suspect, "; ") {
+		told = append(told, words.Sentence(reason))
 	}
 	return told
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 	"github.com/refreshd/refreshd/model/document"
@@ -29,6 +30,8 @@ func (s *Explanation) tellNext() string {
 		return s.running()
 	case m.RefreshAt.IsZero():
 		return until("saves or runs it")
+	case m.Held():
+		return join(until("accepts or rejects it"), remedy.Say(remedy.JudgeSuspect, s.face, m.UID))
 	case gate != "":
 		return s.released(gate, opens)
 	case f.GiveUp.Possible():
@@ -85,6 +88,7 @@ func (s *Explanation) retryBecause(b model.Branch) string {
 	switch {
 	case a.RetryAt.Equal(s.m.NotBefore):
 		moved = "Its worker asked to wait until then."
+	case rejected(a):
 	case !a.RetryAt.Equal(a.EndedAt.Add(a.Delay + a.Jitter)):
 		moved = "Its retry window opens then."
 	case a.Jitter != 0:

@@ -31,6 +31,9 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 		never []string
 	}{
 		"a hold parks what would be skipped": {explained(situation{definition: atSixAnd16 + `,"policy":{"timeout":"1h","misfire":"skip"}`, now: "08:00", world: held(at("09:00"))}), []string{"skipped"}},
+		"a full limit parks nothing that will be skipped": {explained(situation{
+			definition: tenant + `,"policy":{"timeout":"1h","misfire":"skip","limits":[{"key":"{label.tenant}","running":1}]}`, now: "08:00", world: full,
+		}), []string{"starts", "is full"}},
 		"the queue circuit disables nothing": {explained(situation{definition: gives, steps: once, now: "06:06", world: openQueue}), []string{"will be disabled", "disabled at"}},
 		"nor does a window end in the past": {explained(situation{
 			definition: atSixAnd16 + `,"policy":{"timeout":"1h","retries":["110m"],"give_up_after":"2h"}`,
@@ -53,5 +56,31 @@ func TestWhatIsToldOfAModelDoesNotContradictItself(t *testing.T) {
 		all := strings.Join(append(row.e.Story(), row.e.ends()), " ")
 		requireSentences(t, strings.TrimSpace(all))
 		failIf(t, slices.ContainsFunc(row.never, func(text string) bool { return strings.Contains(all, text) }), "%s: expected nothing of %q in %q", name, row.never, all)
+	}
+}
+
+func TestADoubtIsToldWhileItLasts(t *testing.T) {
+	const doubted = ` | 10:00 run | 10:00 start | 10:10 success "metrics":{"rows":0}`
+	both := []string{"Rows 0: expected at least 1.", "Rows 0: over 50% less than the usual 100."}
+	for name, row := range map[string]struct {
+		on, steps, now string
+		want, never    []string
+	}{
+		"a result that counts": {`"tell"`, doubted, "11:00", append(both, "It counts, but is doubted."), []string{"verdict", "accepts"}},
+		"one that fails":       {`"fail"`, doubted, "10:12", []string{"(rows 0: expected at least 1; rows 0: over 50% less than the usual 100)"}, both},
+		"one that is held":     {`"hold"`, doubted, "11:00", append(both, "Waits for a verdict since 10:10", `"refreshd suspect accept tbl_1"`), []string{"It counts", "Due"}},
+		"one that was run":     {`"hold"`, doubted + ` | 10:20 run`, "10:20", nil, append(both, "verdict")},
+		"one before another":   {`"tell"`, doubted + ` | 10:20 run | 10:20 start | 10:30 success "metrics":{"rows":100}`, "11:00", nil, append(both, "doubted")},
+	} {
+		e := (&situation{definition: guarded(row.on), steps: usual + row.steps, now: row.now}).explanation(t)
+		all := strings.Join(e.Story(), " ")
+		if row.on != `"fail"` { // it quotes both reasons, as those of a worker
+			requireSentences(t, all)
+		}
+		for _, want := range row.want {
+			failIf(t, !strings.Contains(all, want), "%s: expected %q in %q", name, want, all)
+		}
+		failIf(t, slices.ContainsFunc(row.never, func(text string) bool { return strings.Contains(all, text) }), "%s: expected nothing of %q in %q", name, row.never, all)
+		failIf(t, e.Tell().Act != (name == "one that is held"), "%s: expected that somebody must act only about what is held", name)
 	}
 }

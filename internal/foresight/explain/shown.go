@@ -184,7 +184,7 @@ func stopped(gate model.Blocker) string {
 	case model.BlockerLimit:
 		return "limit " + name + " is full"
 	case model.BlockerSuspect:
-		return "its last success is doubted"
+		return "its result is doubted"
 	default:
 		return "the circuit of " + name + " is open"
 	}

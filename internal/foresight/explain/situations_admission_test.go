@@ -51,7 +51,6 @@ var stopping = []situation{
 	{"calendar open again", atSixAnd16 + `,"policy":{"timeout":"1h","closed":["nightly"]}`, "06:00 start", "07:00", closed, nil},
 	{"calendar closed later", atSixAnd16 + `,"policy":{"timeout":"1h","closed":["nightly"]}`, "", "04:30", closed, nil},
 	{"limit full", limited, "06:00 start", "06:30", full, nil},
-	{"limit full, but to be skipped", atSixAnd16 + `,"policy":{"timeout":"1h","misfire":"skip","limits":[{"key":"{label.tenant}","running":1}]},"labels":{"tenant":"t1"}`, "", "08:00", full, nil},
 	{"limit full now", limited, "", "05:30", full, nil},
 	{"circuit open", cut, "06:00 start", "06:01", open(store.KeyCircuit{CircuitState: probeAt("06:03"), Recent: "011"}), nil},
 	{"another probes", cut, "06:00 start", "06:04", open(store.KeyCircuit{CircuitState: model.CircuitState{ProbeAt: at("06:03"), Probe: "tbl_2"}, Recent: "011"}), nil},
@@ -62,6 +61,14 @@ var stopping = []situation{
 
 const fresh = `"policy":{"timeout":"1h","retries":["2h"],"fresh_within":"12h","warn_within":"11h"}`
 
+// usual are three successes by which a guard knows what is usual.
+const usual = `07:00 run | 07:00 start | 07:10 success "metrics":{"rows":100} | 08:00 run | 08:00 start | 08:10 success "metrics":{"rows":100} | ` +
+	`09:00 run | 09:00 start | 09:10 success "metrics":{"rows":100}`
+
+func guarded(onSuspect string) string {
+	return atSixAnd16 + `,"policy":{"timeout":"1h","retries":["10m"],"guard":[{"rows":{"min":1}},{"rows":{"drop":"50%"}}],"on_suspect":` + onSuspect + `}`
+}
+
 var troubles = []situation{
 	{"late", fresh, `06:00 start | 06:10 success | 16:00 run | 16:00 start | 16:00 taken | 17:00 timeout | 17:10 ages`, "17:12", nil, nil},
 	{"stale", fresh, `06:00 start | 06:10 success | 16:00 run | 16:00 start | 16:00 taken | 17:00 timeout | 17:10 ages | 18:10 ages`, "18:20", nil, nil},
@@ -70,6 +77,7 @@ var troubles = []situation{
 	{"rejected command", daily, "", "05:00", func(w *world) {
 		w.rejected = &Rejection{"1-0", "2026-03-27T04:00:00Z", "control", "rrule: expected a rule, found \"soon\""}
 	}, nil},
+	{"suspect", guarded(`"hold"`), usual + ` | 10:00 run | 10:00 start | 10:10 success "metrics":{"rows":40}`, "11:00", nil, nil},
 	{"no poller", daily, "06:00 start | 06:00 taken", "06:20", func(w *world) { without(model.RolePoller, 0)(w); w.liveness.Messages = 4 }, nil},
 }
 

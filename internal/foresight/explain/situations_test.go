@@ -213,6 +213,7 @@ func (l *life) say(now time.Time, kind, extra string) {
 	l.taken = true
 	message, err := model.Wire{}.DecodeMessage([]byte(fmt.Sprintf(`{"type":%q,"big_table_uid":"tbl_1","refresh_attempt_uid":%q%s}`, kind, l.m.AttemptUID, comma(extra))))
 	must(l.t, err)
+	l.m.Past = l.attempts
 	decision, outcome := l.m.Handle(message, now)
 	if outcome != model.Applied {
 		l.t.Fatalf("%s %s: expected it applied, found %s", now, kind, outcome)

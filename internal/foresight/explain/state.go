@@ -43,11 +43,14 @@ func (s Shown) state(when func(time.Time) string, attempts []model.Attempt, bloc
 	case model.StatusProcessing:
 		text = s.work(since)
 	case model.StatusParked:
-		if text = "Due" + since(m.RefreshAt) + ", but " + blocker + "."; m.Held() {
-			if text = "Held" + since(m.ParkedSince) + ": " + blocker + "."; m.Unpublished {
+		if m.Held() {
+			text = "Waits for a verdict" + since(m.ParkedSince) + ": its result is doubted."
+			if m.Unpublished {
 				text += " It is not published."
 			}
+			break
 		}
+		text = "Due" + since(m.RefreshAt) + ", but " + blocker + "."
 	case model.StatusDue:
 		text = "Due" + since(m.RefreshAt)
 		switch {
@@ -130,10 +133,13 @@ func (s Shown) work(since func(time.Time) string) string {
 func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) string {
 	m := &s.Record.Model
 	count, reason, text, since, all := 0, s.Reason, "Failed", " since ", false
-	for i := 0; i < len(attempts) && !attempts[i].EndedAt.Before(m.FailingSince); i++ {
+	for i := range attempts {
 		a := &attempts[i]
+		if a.EndedAt.Before(m.FailingSince) && !rejected(a) {
+			break
+		}
 		if a.Outcome == model.EventFailure || a.Outcome == model.EventTimeout {
-			count, reason, all = count+1, cmp.Or(reason, reasonOf(a)), a.EndedAt.Equal(m.FailingSince)
+			count, reason, all = count+1, cmp.Or(reason, reasonOf(a)), !a.EndedAt.After(m.FailingSince)
 		}
 	}
 	switch {
@@ -152,6 +158,9 @@ func (s Shown) failed(when func(time.Time) string, attempts []model.Attempt) str
 	}
 	return text + "."
 }
+
+// rejected reports whether somebody took the attempt for a failure, after it had ended.
+func rejected(a *model.Attempt) bool { return a.Outcome == model.EventFailure && a.Suspect != "" }
 
 // maxReason bounds the reason of a worker within a sentence, in bytes.
 const maxReason = 80
