@@ -107,6 +107,19 @@ func TestALogThatCannotBeUsedIsIgnoredAndTheResultCounts(t *testing.T) {
 	}
 }
 
+func TestALogIsReadOnlyBehindTheFenceAndWhereItIsKept(t *testing.T) {
+	said := Message{Type: MessageSuccess, AttemptUID: "u", Log: "said"}
+	for name, m := range map[string]*Model{"not kept": {UID: "a"}, "stale": {UID: "a", KeepsLogs: true}} {
+		if m.AttemptUID = "u"; m.KeepsLogs {
+			m.AttemptUID = "later"
+		}
+		decision, outcome := m.Handle(said, clock("06:00"))
+		if decision.Log != "" || decision.Ended != nil && decision.Ended.LogBytes != 0 || (outcome == Stale) != m.KeepsLogs {
+			t.Errorf("%s: expected no log, found %q, %s", name, decision.Log, outcome)
+		}
+	}
+}
+
 func TestTheHistoryTellsOfALog(t *testing.T) {
 	m := &Model{UID: "a", KeepsLogs: true}
 	m.AttemptUID, m.AttemptNo = "u", 1
