@@ -268,8 +268,6 @@ type record struct {
 	Outcome                                   model.Event
 }
 
-const historyCap = 3
-
 // deferred are the events that end an attempt which does not count.
 var deferred = map[model.Event]bool{model.EventPostponed: true, model.EventInterrupted: true, model.EventQueueTimeout: true}
 
@@ -301,6 +299,7 @@ func (p *replay) remember(uid string, m *model.Model, decision *model.Decision, 
 	}
 	p.records[uid] = slices.Insert(p.records[uid], 0, r.record)
 	p.noteEnd(uid, r, replaces)
+	p.learn(m, r, decision)
 }
 
 // checkHistories checks that each history has got the attempts that have ended, in front of those that it had, and nothing else.

@@ -121,6 +121,7 @@ func (p *replay) follow(uid string, m *model.Model, decision model.Decision, at 
 		p.models[uid], p.steps[uid] = nil, 0
 		p.records[uid], p.forgotten[uid] = nil, true
 		delete(p.pasts, uid)
+		delete(p.usual, uid)
 		p.replaced[uid] = false
 		return
 	}

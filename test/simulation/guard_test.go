@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -58,6 +59,9 @@ func (w *workerRole) rows() []string {
 		`"metrics":{"rows":70}`, `"metrics":{"rows":0}`, `"metrics":{"bytes":7}`, `"metrics":{"rows":"many"},"changed":true`)
 }
 
+// historyCap is how many attempts a history keeps.
+const historyCap = 3
+
 // ending is what an attempt has left behind: its entry of the history, and the rows that it reported.
 type ending struct {
 	record
@@ -91,20 +95,55 @@ func (p *replay) noteEnd(uid string, r ending, replaces bool) {
 	p.pasts[uid] = past[:min(historyCap, len(past))]
 }
 
-// doubted reports whether guards doubt a success by what was reported before, and never by itself.
-func (p *replay) doubted(m *model.Model, rows float64) bool {
+// usualOf is the median of the good results of a history, back to one that was accepted; too few of them change nothing of what was usual.
+func (p *replay) usualOf(uid string) (usual float64, known bool) {
 	var good []float64
-	for _, r := range p.pasts[m.UID] {
+	for _, r := range p.pasts[uid] {
 		if r.good() && r.carried {
 			good = append(good, r.rows)
 		}
+		if r.Accepted {
+			break
+		}
+	}
+	if len(good) < historyCap {
+		usual, known = p.usual[uid]
+		return usual, known
 	}
 	slices.Sort(good)
+	return good[historyCap/2], true
+}
+
+// learn notes what is usual behind a good result, or one that was accepted: that begins a new level.
+func (p *replay) learn(m *model.Model, r ending, decision *model.Decision) {
+	if learns := r.good() && len(m.Policy.Guard) > 0 && (!m.Running() || r.Metrics != ""); !learns {
+		return
+	}
+	usual, known := p.usualOf(m.UID)
+	if r.Accepted && r.carried {
+		usual, known = r.rows, true
+	}
+	delete(p.usual, m.UID)
+	if known && slices.ContainsFunc(m.Policy.Guard, policy.Guard.Relative) {
+		p.usual[m.UID] = usual
+	}
+	failIf(usualRows(decision.Next.Usual) != p.usual[m.UID], "usual is %q, want %v by %+v", decision.Next.Usual, p.usual[m.UID], p.pasts[m.UID])
+}
+
+func usualRows(text string) float64 {
+	var usual struct{ Rows float64 }
+	_ = json.Unmarshal([]byte(text), &usual)
+	return usual.Rows
+}
+
+// doubted reports whether guards doubt a success by what was reported before, and never by itself.
+func (p *replay) doubted(m *model.Model, rows float64) bool {
+	usual, known := p.usualOf(m.UID)
 	return slices.ContainsFunc(m.Policy.Guard, func(g policy.Guard) bool {
 		if g.Rule == policy.GuardMin {
 			return rows < g.Bound
 		}
-		return len(good) == historyCap && rows < good[historyCap/2]*(1-g.Bound/100)
+		return known && rows < usual*(1-g.Bound/100)
 	})
 }
 
@@ -113,9 +152,12 @@ func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at t
 	held, next := p.held[uid], &decision.Next
 	if p.message != nil && p.message.Type == model.MessageSuccess && decision.Event != model.EventOutdated {
 		rows, carried := p.message.Metrics["rows"]
-		want := map[bool]model.Event{false: model.EventSuccess}[carried && !m.Again && p.doubted(m, rows)]
+		want := map[bool]model.Event{false: model.EventSuccess}[carried && p.doubted(m, rows)]
 		if want == "" {
 			want = map[policy.OnSuspect]model.Event{"": model.EventSuccess, policy.SuspectFail: model.EventFailure, policy.SuspectHold: model.EventSuspect}[m.Policy.OnSuspect]
+			if want == model.EventSuspect && m.Again { // it runs again anyway
+				want = model.EventFailure
+			}
 			failIf((decision.Ended.Suspect == "") != (want == model.EventFailure), "the doubt is noted as %q", decision.Ended.Suspect)
 		} else {
 			failIf(decision.Ended.Suspect != "", "a good result is doubted: %s", decision.Ended.Suspect)
@@ -145,9 +187,9 @@ func (p *replay) judge(uid string, m *model.Model, decision model.Decision, at t
 	failIf(!ends && (next.RefreshAt.IsZero() || next.RefreshAt.After(planned)), "released, the model waits until %q, planned is %s", model.FormatTime(next.RefreshAt), planned)
 }
 
-// beUsual lets two models tell numbers that are usual or not: too few of them are no measure, and what was doubted is none.
+// beUsual lets two models tell numbers that are usual or not: too few of them are no measure, and what was doubted is none, however often it comes.
 func (w *world) beUsual() {
-	w.series = map[string][]int{"m1": {100, 100, 10}, "m2": {100, 100, 100, 10, 10}}
+	w.series = map[string][]int{"m1": {100, 100, 10}, "m2": {100, 100, 100, 10, 10, 10}}
 	for _, uid := range []string{"m1", "m2"} {
 		w.send(w.operator.order(`{"type":"remove","uid":%q}`, uid), w.operator.order(usualSave[uid], uid))
 	}

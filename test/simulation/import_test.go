@@ -217,6 +217,9 @@ func (p *replay) arrive(uid string) {
 		"%s is imported as %v, and was exported as %v", uid, got, want)
 	p.records[uid], p.forgotten[uid], p.replaced[uid] = nil, true, false
 	p.arrived[uid], p.pasts[uid] = line.past, nil
+	if delete(p.usual, uid); line.hash["usual"] != "" {
+		p.usual[uid] = usualRows(line.hash["usual"])
+	}
 	for _, entry := range line.past {
 		p.pasts[uid] = append(p.pasts[uid], endingOf(entry))
 	}

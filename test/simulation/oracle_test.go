@@ -42,16 +42,17 @@ type known struct {
 	fences   map[string]int64       // model -> the fence that was told last
 	pasts    map[string][]ending    // model -> the attempts that ended last, newest first
 	held     map[string]bool        // models whose last success is doubted
+	usual    map[string]float64     // model -> the rows that were usual when its last good result came
 }
 
 func (k known) clone() known {
-	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages), maps.Clone(k.fences), maps.Clone(k.pasts), maps.Clone(k.held)}
+	return known{slices.Clone(k.ends), maps.Clone(k.promises), maps.Clone(k.tried), maps.Clone(k.slots), maps.Clone(k.opens), maps.Clone(k.states), maps.Clone(k.ages), maps.Clone(k.fences), maps.Clone(k.pasts), maps.Clone(k.held), maps.Clone(k.usual)}
 }
 
 func newOracle() *oracle {
 	return &oracle{
 		attempts: map[string]*attempt{}, newest: map[string]string{}, stated: map[string]int{}, meddled: map[string]bool{}, lanes: lanes{}, ids: map[string]span{}, wishes: map[string]wish{},
-		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}},
+		known: known{nil, map[string]promise{}, map[string]effort{}, map[string]model.Slots{}, map[string]time.Time{}, map[string]circuit{}, map[string]age{}, map[string]int64{}, map[string][]ending{}, map[string]bool{}, map[string]float64{}},
 	}
 }
 
