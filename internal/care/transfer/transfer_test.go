@@ -126,7 +126,7 @@ func fill(t *testing.T, structure reflect.Value) {
 }
 
 // inForce are the fields of a model that are none of its hash.
-var inForce = strings.Fields("Policy Schedule Window Fault RuleError QueueCircuit QueueDepth Past Taken ReplyTo Wire Traces")
+var inForce = strings.Fields("Policy Schedule Window Fault RuleError QueueCircuit QueueDepth Past Taken ReplyTo Wire Traces KeepsLogs")
 
 // full is a model with every field that there is. Its state makes no sense.
 func full(t *testing.T) model.Model {
