@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -112,11 +113,14 @@ type ExpiredWorker struct {
 // each has given its next heartbeat.
 func (s *Store) RequeueExpired(ctx context.Context, now time.Time, lease time.Duration) (expired []ExpiredWorker, err error) {
 	found, err := s.expired(ctx, s.Keys.Workers, now, lease, lease/4)
-	for _, last := range found {
-		if err == nil {
-			var count int
-			count, err = s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At))
+	for _, last := range found { // one whose list is of another type keeps no other waiting
+		count, failed := s.Pool().requeue(ctx, last.Owner, lease.Milliseconds(), Millis(last.At))
+		if failed == nil {
 			expired = append(expired, ExpiredWorker{last.Owner, last.At, count})
+		}
+		err = errors.Join(err, failed)
+		if answer := redis.Error(nil); failed != nil && !errors.As(failed, &answer) {
+			break // nor would Redis answer about the others
 		}
 	}
 	return expired, Wrap(err, "look for dead workers")

@@ -229,6 +229,16 @@ func TestEachCallOfAPoolChangesExactlyWhatItShould(t *testing.T) {
 	eachCall(t, cases)
 }
 
+func TestADeadWorkerWhoseListIsOfAnotherTypeKeepsNoOtherWaiting(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) {
+		b.seed(keys{":taken:w1": "x", ":taken:w2": inputEntries(1), ":workers": scores{"w1": 7, "w2": 8}})
+		b.redis.HSet(t.Context(), benchQueue+":model:m0", "attempt_uid", "a0")
+		expired, err := b.RequeueExpired(t.Context(), b.now, 5*time.Second)
+		failIf(t, err == nil || len(expired) != 1 || expired[0].Owner != "w2", "expected w2 alone and an error, found %v, %v", expired, err)
+		expectEqual(t, "in line", list{inputEntry(0)}, b.redis.LRange(t.Context(), benchQueue+"-input", 0, -1).Val())
+	})
+}
+
 func TestALongListIsRequeuedAtOnce(t *testing.T) {
 	everywhere(t, func(t *testing.T, b *bench) {
 		n := long.Or(1_000, 4_000)
