@@ -381,6 +381,8 @@ func TestAFrozenDownloadReplacesNothingNewer(t *testing.T) {
 	untold := begin(0)
 	must(t, replaceBy(untold.path, untold.receive, untold.publish)) // a daemon of 0.9.0 has started it
 	holds("same")
+	left := testkit.Got(filepath.Glob(filepath.Join(dir, ".*"+tempSuffix)))(t)
+	failIf(t, len(left) > 0, "expected no temporary files, found %q", left)
 }
 
 func TestADownloadWaitsForAWorkerThatPublishesAndNotForEver(t *testing.T) {

@@ -84,9 +84,7 @@ func replaceBy(path string, write func(io.Writer) error, publish func(written st
 	}
 	defer func() {
 		_ = temp.Close()
-		if err != nil {
-			_ = os.Remove(temp.Name())
-		}
+		_ = os.Remove(temp.Name()) // it is missing if it was published
 	}()
 	if err := lock(temp); err != nil {
 		return err
