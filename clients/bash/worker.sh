@@ -74,8 +74,14 @@ lua() {
     printf . # else the shell cuts off empty lines
     exit "$failed"
   )
-  reply=$(ask EVALSHA "${!digest}" "$@") || { [[ $reply == NOSCRIPT* ]] && reply=$(ask EVAL "${!text}" "$@"); }
+  reply=$(ask EVALSHA "${!digest}" "$@")
   failed=$?
+  if [[ $failed != 0 && $reply == NOSCRIPT* ]]; then
+    local unloaded=$reply
+    reply=$(ask EVAL "${!text}" "$@")
+    failed=$?
+    if [[ $failed != 0 && $reply == NOPERM* ]]; then reply=$unloaded; fi # the user may run what the daemons load, and they will
+  fi
   reply=${reply%.}
   return "$failed"
 }

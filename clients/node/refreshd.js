@@ -676,7 +676,9 @@ async function runScript(client, digest, text, keys, args) {
   const bytes = redis.commandOptions({ returnBuffers: true });
   return client.evalSha(bytes, digest, { keys, arguments: args }).catch((error) => {
     if (!/^NOSCRIPT/.test(error.message)) throw error;
-    return client.eval(bytes, text, { keys, arguments: args });
+    return client.eval(bytes, text, { keys, arguments: args }).catch((refused) => { // then the daemons will load it
+      throw /^NOPERM/.test(refused.message) ? error : refused;
+    });
   });
 }
 

@@ -555,8 +555,11 @@ class _Taken:
     def _run(self, digest, text, keys, *arguments):
         try:
             return self._redis.evalsha(digest, len(keys), *keys, *arguments)
-        except redis.exceptions.NoScriptError:  # no daemon of this version has loaded it
-            return self._redis.eval(text, len(keys), *keys, *arguments)
+        except redis.exceptions.NoScriptError as unloaded:  # no daemon of this version has loaded it
+            try:
+                return self._redis.eval(text, len(keys), *keys, *arguments)
+            except redis.RedisError as error:
+                raise unloaded if _refused(error) else error  # the user may run what the daemons load, and they will
 
 
 def wins(connection, key, fence, table="refreshd_fences"):

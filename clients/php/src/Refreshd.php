@@ -869,9 +869,14 @@ class Connection
     public static function script(Redis $redis, string $digest, string $text, array $keys, array $args): mixed
     {
         $answer = $redis->evalSha($digest, [...$keys, ...$args], count($keys));
-        if (str_starts_with((string) $redis->getLastError(), 'NOSCRIPT')) {
+        $unloaded = (string) $redis->getLastError();
+        if (str_starts_with($unloaded, 'NOSCRIPT')) {
             $redis->clearLastError();
-            $answer = $redis->eval($text, [...$keys, ...$args], count($keys));
+            try {
+                $answer = $redis->eval($text, [...$keys, ...$args], count($keys));
+            } catch (RedisException $error) { // a user who may run what the daemons load waits for them
+                throw str_starts_with($error->getMessage(), 'NOPERM') ? new RedisException($unloaded) : $error;
+            }
         }
         return $answer;
     }
