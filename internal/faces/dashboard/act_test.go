@@ -87,10 +87,11 @@ func TestADoubtedResultIsFoundReadAndAcceptedOrRejected(t *testing.T) {
 	expect(t, d.press(home+"model/accept", "uid", "a"), "a counts as refreshed.", ", accepted; bytes 7, rows 0")
 	expectNone(t, d.page(home), "wait for a verdict", "waits for a verdict")
 	expect(t, d.press(home+"model/accept", "uid", "a"), "a: nothing had to be changed.")
-	expect(t, d.page(home+"journal"), "ann")
+	expect(t, d.page(home+"journal"), "<strong>ann</strong> accepted the result of")
 
 	d.press(home+"model/run", "uid", "a")
 	d.start()
 	hold()
 	expect(t, d.press(home+"model/reject", "uid", "a"), "a counts as failed.", "rows 0: expected at least 1", "Next retry")
+	expect(t, d.page(home+"journal"), "<strong>ann</strong> rejected the result of")
 }

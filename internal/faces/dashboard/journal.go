@@ -55,7 +55,7 @@ var (
 		"circuit_opened": "opened the circuit of", "circuit_closed": "closed the circuit of", "new_error": "met a new cause of failures:",
 	}
 	happenings = map[model.Event]string{
-		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "is held as suspect", model.EventTimeout: "timed out",
+		model.EventStart: "started", model.EventStarted: "got a worker", model.EventSuccess: "succeeded", model.EventFailure: "failed", model.EventSuspect: "waits for a verdict", model.EventTimeout: "timed out",
 		model.EventTaken: "got a worker late", model.EventQueueTimeout: "began too late", model.EventOrphan: "left an index without a model",
 		model.EventReplan: "got a new plan", model.EventLevel: "got a new phase", model.EventWatch: "got a new freshness", model.EventMend: "was mended", model.EventParked: "began to wait", model.EventReleased: "stopped waiting", model.EventGiveUp: "gave up",
 	}
@@ -64,6 +64,10 @@ var (
 func (req *request) newJournalRow(e *model.JournalEntry) journalRow {
 	row := journalRow{At: e.At, first: e.At, event: e.Event, Who: e.By, Did: deeds[e.Event], About: e.About, Reason: cmp.Or(e.Reason, e.ErrorType)}
 	switch {
+	case e.By != "" && e.Event == model.EventSuccess:
+		row.Did = deeds[model.EventAccept]
+	case e.By != "" && e.Event == model.EventFailure:
+		row.Did = "rejected the result of"
 	case row.Did == "":
 		row.Did = cmp.Or(happenings[e.Event], strings.ReplaceAll(string(e.Event), "_", " "))
 	case e.Event == model.EventDisable:
