@@ -132,7 +132,7 @@ var secrets = sync.OnceValue(func() (all []*regexp.Regexp) {
 		{`token credential signature &sig \?sig`, named + assigned + `(` + quoted + `|` + letter + `+[0-9]` + word + `*|[0-9]+` + letter + word + `*|` + word + `{16,})`},
 		{`token= credential= signature=`, `(` + word + `*` + letter + word + `*)`},
 		{`--`, `(?:[a-z0-9]+-)*(?:passw(?:or)?d|passphrase|secret|token|(?:api|access|private)-?key)` + named + `[ \t]+("[^"]*"|'[^']*'|[^\s"'-][^\s"']*)`},
-		{`\x20-u\x20 \x20--user[=\x20]`, `["']?[^\s:"']+:([^\s"']+)`},
+		{`\x20-u\x20 \x20-{2}user[=\x20]`, `["']?[^\s:"']+:([^\s"']+)`},
 		{`(akia[0-9a-z]{16} (asia[0-9a-z]{16} (gh[pousr]_\w{36,} (github_pat_\w{22,} (glpat-[\w-]{20,} (sk_(?:live|test)_\w{16,} (aiza[\w-]{35} (xox[abprs]-[a-z0-9-]{10,} (eyj[\w-]{8,}\.[\w-]{8,}\.[\w-]+`, `)`},
 	} {
 		for word := range strings.FieldsSeq(form.words) {

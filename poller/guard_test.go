@@ -58,7 +58,7 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		b.obey(`{"type":"accept","uid":"hold","by":"ann"}`)
 		accepted := b.record("hold")
 		failIf(t, accepted.Parked() || !accepted.LastSuccessAt.Equal(held.ParkedSince) || !last("hold").Accepted || last("hold").Outcome != model.EventSuccess, "accept: %+v", last("hold"))
-		success("hold", "49") // of 100, 100, 100 and the accepted 49 the usual is 100
+		success("hold", "20") // the accepted 49 is what is usual now
 		b.obey(`{"type":"reject","uid":"hold","by":"ann"}`)
 		rejected := b.record("hold")
 		failIf(t, rejected.Parked() || rejected.AttemptNo != 1 || rejected.Trigger != model.TriggerRetry || last("hold").ErrorType != "suspect", "reject: %+v", rejected.State)
@@ -71,8 +71,8 @@ func TestADoubtedSuccessWaitsForAVerdictOrFailsOrIsToldOf(t *testing.T) {
 		b.obey(`{"type":"run","uid":"hold"}`)
 		b.dispatch()
 		uids := `"big_table_uid":"hold","refresh_attempt_uid":"` + b.record("hold").AttemptUID + `"`
-		b.hear(`{"type":"ready",` + uids + `,"metrics":{"rows":49},"reply_to":"bigtables:reply:w1"}`)
-		b.expectReplies("bigtables:reply:w1", `{`+uids+`,"verdict":"hold","reason":"`+reason+`"}`)
+		b.hear(`{"type":"ready",` + uids + `,"metrics":{"rows":20},"reply_to":"bigtables:reply:w1"}`)
+		b.expectReplies("bigtables:reply:w1", `{`+uids+`,"verdict":"hold","reason":"rows 20: over 50% less than the usual 49"}`)
 	})
 }
 

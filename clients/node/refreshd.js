@@ -93,8 +93,9 @@ class Attempt {
     /** @type {string|undefined} where a log of the attempt stands: an http or https URL */
     this.logUrl = undefined;
     /** What ready() was told last, and why; null: nothing. */
-    Object.assign(this, { verdict: null, doubt: null });
     this.answer = null;
+    this.verdict = null;
+    this.doubt = null;
     /** @type {Place|null} where its entry stands until it is answered; null: nowhere, it was popped */
     this.place = null;
     Object.assign(this, { begun: false, takenAt: Date.now() });

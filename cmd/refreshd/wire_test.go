@@ -60,18 +60,18 @@ func TestAQueueWithNamesOfItsOwnServesAForeignWorkerFromEndToEnd(t *testing.T) {
 		put := func(url string) string {
 			return fmt.Sprintf(`{"type":"put","uid":"b","payload":{"banner_uid":"mine","deadline_at":%q},"policy":{"timeout":"1m","retries":[0,"30s"]}}`, url)
 		}
-		entry := func(url string) string {
+		entry := func(url, fence string) string {
 			return fmt.Sprintf(`{"banner_uid":"b","refresh_attempt_uid":%q,"payload":{"banner_uid":"mine","deadline_at":%q},"attempt_no":1,"deadline_at":"2026-11-21T07:01:00.000Z",`+
-				`"fence":1795244400000,"due_at":"2026-11-21T07:00:00.000Z","for":"change"}`,
-				n.queue.Attempt("b"), url)
+				`"fence":%s,"due_at":"2026-11-21T07:00:00.000Z","for":"change"}`,
+				n.queue.Attempt("b"), url, fence)
 		}
 		n.queue.Command(put("http://1"))
 		n.round()
-		diff := cmp.Diff([]string{entry("http://1")}, n.input())
+		diff := cmp.Diff([]string{entry("http://1", "1795244400000")}, n.input())
 		stopIf(t, diff != "", "%v", diff)
 		n.queue.Command(put("http://2")) // it takes the place of what stands there
 		n.round()
-		diff = cmp.Diff([]string{entry("http://2")}, n.input())
+		diff = cmp.Diff([]string{entry("http://2", "1795244400001")}, n.input())
 		stopIf(t, diff != "", "%v", diff)
 		n.queue.Redis.LPop(t.Context(), n.part.Keys.Input)
 		attempt := n.queue.Attempt("b")

@@ -179,7 +179,7 @@ func TestARejectedMessageIsToldWithItsModelAndItsReason(t *testing.T) {
 		want := []line{
 			{"level": "warn", "message": rejectedMessage + "; its attempt goes on", "uid": "tbl_1", "attempt_uid": "a1", "source": "output",
 				"counter": "unknown_type", "like_this": 1.0,
-				"reason": `type: expected success, failure, user_friendly_status, started, postponed, interrupted, found "succes"`},
+				"reason": `type: expected success, failure, user_friendly_status, started, postponed, interrupted, ready, found "succes"`},
 			{"level": "warn", "message": rejectedMessage + "; its attempt goes on", "source": "output", "counter": "malformed", "like_this": 1.0,
 				"reason": `expected a JSON object, found "garbage\x1b[2J\n{"`},
 			{"level": "warn", "message": rejectedMessage + "; its attempt goes on", "uid": "evil [2J", "attempt_uid": "a2", "source": "output",
