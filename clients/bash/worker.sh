@@ -124,17 +124,21 @@ forgotten() {
 beat() {
   trap '' TERM INT
   while sleep 1 && kill -0 $$; do
-    if [[ $(cat /proc/$$/stat) == *') T '* ]]; then continue; fi
+    case $(cat /proc/$$/stat) in
+      *') T '*) continue ;; # stopped
+      *') Z '* | *') X '*) return ;; # ended, and nobody has waited for it
+    esac
     if take 0 && [ "$code" = 0 ]; then return; fi
   done
 }
 
 beats() { [ -n "$beater" ] && kill -0 "$beater" 2>/dev/null; }
-beater=
+beater='' doubt=''
 
 # move takes the next entry, or waits up to a second for one. False: there is none yet.
 move() {
   if ! take 1; then
+    doubt=yes # an entry may stand there
     printf '%s\n' "$reply" >&2
     if [[ $new == 1 && $reply == NOPERM* ]]; then
       plain=yes
@@ -143,6 +147,7 @@ move() {
     sleep 1
     return 1
   fi
+  doubt=''
   if forgotten; then return 1; fi
   if ! beats; then
     set +m
@@ -414,4 +419,4 @@ while [ -z "$stopping" ]; do
   if [ -n "$held" ] && { [ -z "$stopping" ] || { over && [ -n "$held" ]; }; }; then drop; fi
 done
 if [ -n "$beater" ]; then kill -KILL "$beater" 2>/dev/null; fi
-if [ -z "$plain$held" ]; then redis ZREM "$queue:workers" "$owner" >/dev/null; fi
+if [ -z "$plain$held$doubt" ]; then redis ZREM "$queue:workers" "$owner" >/dev/null; fi

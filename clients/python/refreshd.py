@@ -585,9 +585,8 @@ def publish_file(path, data, fence):
     if fence is None:
         raise ValueError("this attempt has no fence: a daemon of refreshd 0.9.0 has started it")
     folder, name = os.path.split(os.path.abspath(path))
-    with open(os.path.join(folder, "." + name + ".fence"), "a+b") as guard:
+    with open(os.open(os.path.join(folder, "." + name + ".fence"), os.O_RDWR | os.O_CREAT, 0o644), "r+b") as guard:
         fcntl.flock(guard, fcntl.LOCK_EX)
-        guard.seek(0)
         if int(guard.read() or b"0") >= fence:
             return False
         handle, written = tempfile.mkstemp(dir=folder, prefix="." + name + ".")
@@ -601,8 +600,8 @@ def publish_file(path, data, fence):
         except BaseException:
             os.unlink(written)
             raise
-        guard.truncate(0)
-        guard.write(b"%d\n" % fence)
+        guard.seek(0)
+        guard.write(b"%d\n" % fence)  # it never becomes shorter, so a crash leaves the old one or the new one
     return True
 
 

@@ -106,7 +106,7 @@ class Attempt
             throw new Exception('an entry without uids');
         }
         [$this->uid, $this->attemptUid, $this->attemptNo] = [$uid, $attemptUid, (int) ($entry['attempt_no'] ?? 0)];
-        [$this->deadline, $this->takenAt] = [self::time($entry['deadline_at'] ?? null), microtime(true)];
+        [$this->deadline, $this->takenAt] = [self::time($entry['deadline_at'] ?? null), clock()];
         $this->toldAt = $this->takenAt - 0.25; // so that the first status is told at once
         $this->plannedAt = self::time($entry['planned_at'] ?? null);
         $this->traceparent = $entry['traceparent'] ?? null;
@@ -143,7 +143,7 @@ class Attempt
     {
         if ($this->status !== null) {
             $this->flush();
-        } elseif ($this->worker->signsEvery !== null && microtime(true) - $this->toldAt >= $this->worker->signsEvery) {
+        } elseif ($this->worker->signsEvery !== null && clock() - $this->toldAt >= $this->worker->signsEvery) {
             $this->tell([]); // a message without a status is a sign of life only
         }
     }
@@ -151,10 +151,10 @@ class Attempt
     /** Sleeps, and throws Stopped as soon as the work no longer counts. */
     public function sleep(float $seconds): void
     {
-        $end = microtime(true) + $seconds;
+        $end = clock() + $seconds;
         do {
             $this->check();
-            $left = min($end - microtime(true), $this->worker->fenceEvery, $this->worker->signsEvery ?? INF);
+            $left = min($end - clock(), $this->worker->fenceEvery, $this->worker->signsEvery ?? INF);
             if ($left > 0) {
                 usleep((int) ($left * 1e6)); // a signal ends it early
             }
@@ -223,7 +223,7 @@ class Attempt
     /** @internal Tells the status, unless something was told a moment ago. */
     public function flush(bool $last = false): void
     {
-        if ($this->status !== null && ($last || microtime(true) - $this->toldAt >= 0.25)) {
+        if ($this->status !== null && ($last || clock() - $this->toldAt >= 0.25)) {
             $this->tell($this->status);
         }
     }
@@ -231,7 +231,7 @@ class Attempt
     private function tell(array $status): void
     {
         if ($this->why === null) {
-            [$this->status, $this->toldAt] = [null, microtime(true)];
+            [$this->status, $this->toldAt] = [null, clock()];
             $this->worker->tell($this, 'user_friendly_status', $status);
         }
     }
@@ -240,7 +240,7 @@ class Attempt
     public function isLate(): bool
     {
         $passed = $this->deadline !== null && (float) $this->deadline->format('U.u') <= microtime(true);
-        return $passed && ($this->begun || microtime(true) >= $this->takenAt + 60);
+        return $passed && ($this->begun || clock() >= $this->takenAt + 60);
     }
 
     /** @internal */
@@ -306,9 +306,10 @@ class Taken
             }
         }
         $this->known = true;
+        $parent = getmypid(); // it may end as soon as the child is there
         $this->child = pcntl_fork();
         if ($this->child === 0) {
-            $this->beat(posix_getppid(), $this->redis->another());
+            $this->beat($parent, $this->redis->another());
         }
         return true;
     }
@@ -321,10 +322,10 @@ class Taken
         }
         for ($next = 0; posix_getppid() === $parent; usleep(200_000)) {
             $isStopped = preg_match('/\) T /', (string) @file_get_contents("/proc/$parent/stat")) === 1; // by SIGSTOP; known on Linux only
-            if (microtime(true) < $next || $isStopped) {
+            if (clock() < $next || $isStopped) {
                 continue;
             }
-            $next = microtime(true) + 1;
+            $next = clock() + 1;
             foreach ($this->parts as $part) {
                 try {
                     [, $follows, , $order] = $redis->use(fn (Redis $redis) => $this->ask($redis, $part, 0));
@@ -562,7 +563,7 @@ class Worker
     /** Takes no more attempts; run() returns when the one in hand is finished or handed back. */
     public function stop(): void
     {
-        $this->stoppedAt ??= microtime(true);
+        $this->stoppedAt ??= clock();
     }
 
     private function stopping(): bool
@@ -593,7 +594,7 @@ class Worker
         } elseif ($this->push($attempt, 'started', $started, $ask) !== $attempt->attemptUid) {
             $attempt->why = 'fence_lost';
         }
-        $this->judgedAt = microtime(true);
+        $this->judgedAt = clock();
         [$type, $fields] = $this->outcome($attempt);
         if ($type !== null) {
             $attempt->flush(true);
@@ -609,9 +610,9 @@ class Worker
     {
         $replyTo = sprintf('%s:reply:%s.%s', $attempt->queue, $attempt->attemptUid, bin2hex(random_bytes(4)));
         $message = self::message($attempt, 'ready', ['metrics' => (object) $attempt->metrics, 'reply_to' => $replyTo]);
-        $end = microtime(true) + $timeout;
+        $end = clock() + $timeout;
         $asked = false;
-        for (; microtime(true) < $end; $attempt->check()) {
+        for (; clock() < $end; $attempt->check()) {
             try {
                 $asked = $asked || $this->redis->use(fn (Redis $redis) => $redis->rPush($attempt->replyTo, $message));
                 $reply = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
@@ -658,13 +659,13 @@ class Worker
     /** @internal Why an attempt no longer counts; null: it does. */
     public function judge(Attempt $attempt): ?string
     {
-        if ($this->stopping() && microtime(true) >= $this->stoppedAt + $this->grace) {
+        if ($this->stopping() && clock() >= $this->stoppedAt + $this->grace) {
             return 'shutdown';
         }
-        if (microtime(true) - $this->judgedAt < $this->fenceEvery) {
+        if (clock() - $this->judgedAt < $this->fenceEvery) {
             return null;
         }
-        $this->judgedAt = microtime(true);
+        $this->judgedAt = clock();
         try {
             if ($attempt->place !== null && (!$this->taken->lives() || !$this->taken->has($attempt->place))) {
                 return 'requeued';
@@ -722,7 +723,7 @@ class Worker
     /** Nothing is tried again when the worker should have ended long ago. */
     private function late(): bool
     {
-        return $this->stopping() && microtime(true) > $this->stoppedAt + $this->grace + 5;
+        return $this->stopping() && clock() > $this->stoppedAt + $this->grace + 5;
     }
 
     private static function message(Attempt $attempt, string $type, array $fields): string
@@ -810,7 +811,7 @@ class Client
         $this->redis->patiently(fn (Redis $redis) => $redis->rPush("$home-control", json($fields)), function (RedisException $error) use (&$tries) {
             return preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $tries++ > 0;
         }) ?? throw new NoReply($commandId);
-        for ($end = microtime(true) + $this->timeout; microtime(true) < $end;) {
+        for ($end = clock() + $this->timeout; clock() < $end;) {
             $answer = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
             if ($answer) {
                 $reply = json_decode($answer[1], true, 512, JSON_THROW_ON_ERROR);
@@ -947,7 +948,9 @@ function wins(\PDO $pdo, string $key, ?int $fence, string $table = 'refreshd_fen
     }
     $statement = $pdo->prepare("INSERT INTO $table AS t (key, fence) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET fence = excluded.fence"
         . ' WHERE t.fence < excluded.fence');
-    $statement->execute([$key, $fence]);
+    if (!$statement->execute([$key, $fence])) { // with ERRMODE_SILENT
+        throw new Exception("$table: " . implode(' ', $statement->errorInfo()));
+    }
     return $statement->rowCount() === 1;
 }
 
@@ -974,13 +977,20 @@ function publishFile(string $path, string $data, ?int $fence): bool
             @unlink((string) $written);
             throw new Exception("$path: cannot be written");
         }
-        rewind($guard);
-        ftruncate($guard, 0);
-        fwrite($guard, "$fence\n");
+        rewind($guard); // it never becomes shorter, so a crash leaves the old one or the new one
+        if (fwrite($guard, "$fence\n") !== strlen("$fence\n")) {
+            throw new Exception("$path: its fence cannot be written");
+        }
         return true;
     } finally {
         fclose($guard); // and gives the lock back
     }
+}
+
+/** @internal Seconds of a clock that nobody sets. */
+function clock(): float
+{
+    return hrtime(true) / 1e9;
 }
 
 /** @internal */
