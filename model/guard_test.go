@@ -197,7 +197,7 @@ func series(t *testing.T, m *Model, rows ...float64) (told string) {
 	t.Helper()
 	for day, n := range rows {
 		at := monday.Add(time.Duration(24*(day+1)) * time.Hour)
-		m.State.AttemptUID, m.State.StartedAt, m.State.DeadlineAt = "a", at, at.Add(time.Hour)
+		m.AttemptUID, m.StartedAt, m.DeadlineAt = "a", at, at.Add(time.Hour)
 		d, _ := m.Handle(Message{Type: MessageSuccess, AttemptUID: "a", Metrics: map[string]float64{"rows": n}}, at)
 		m.State = d.Next
 		m.Past = slices.Insert(m.Past, 0, *d.Ended)[:min(10, len(m.Past)+1)]
