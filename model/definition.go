@@ -248,7 +248,9 @@ func (m *Model) resume(next *State, asked, start bool, now time.Time) {
 		next.wait(now, TriggerPlanned, whyNow)
 		next.NotBefore = time.Time{}
 	default:
-		m.unpark(next, now)
+		if next.Held() {
+			m.unpark(next, now)
+		}
 		waits, cause := next.RefreshAt, next.Trigger.started()
 		m.plan(next, now)
 		if next.RefreshAt.IsZero() && !waits.IsZero() { // with nothing planned, what the model waits for is all that will ever start it

@@ -177,7 +177,7 @@ func (m *Model) judge(message Message, now time.Time) (decision Decision) {
 var BySuspect = NewBlocker(BlockerSuspect, "guard")
 
 // Held reports whether the model waits until somebody accepts or rejects its last result.
-func (s *State) Held() bool { return s.Parked() && s.ParkedBy == BySuspect }
+func (s *State) Held() bool { return s.ParkedBy == BySuspect }
 
 // holdSuspect parks the model behind a success that is doubted. The attempt is not counted, and the last success stays what it was, so that the model
 // becomes stale if nobody decides.

@@ -157,3 +157,29 @@ func (w watch) run(ctx context.Context) {
 		}
 	}
 }
+
+// adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
+func (p *Poller) adopt(ctx context.Context, now time.Time) error {
+	if backoff.Recent(p.adopted, now, p.config.Lease/4) {
+		return nil
+	}
+	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)
+	if err != nil {
+		return err
+	}
+	for _, owner := range expired {
+		if owner == p.config.Owner {
+			continue // somebody uses its name
+		}
+		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
+		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
+			return err
+		}
+		if moved > 0 {
+			p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
+			return nil // one list at a time keeps the batch small; the next round looks again
+		}
+	}
+	p.adopted = now
+	return nil
+}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/refreshd/refreshd/internal/backoff"
 	"github.com/refreshd/refreshd/internal/logbook"
 	"github.com/refreshd/refreshd/internal/remedy"
 	"github.com/refreshd/refreshd/internal/store"
@@ -235,32 +234,6 @@ func (p *Poller) note(item store.Item, m *message, now time.Time, round *Round) 
 	}
 }
 
-// adopt takes over the messages of pollers whose lease has expired. They are decided in the next round.
-func (p *Poller) adopt(ctx context.Context, now time.Time) error {
-	if backoff.Recent(p.adopted, now, p.config.Lease/4) {
-		return nil
-	}
-	expired, err := p.store.ExpiredPollers(ctx, now, p.config.Lease)
-	if err != nil {
-		return err
-	}
-	for _, owner := range expired {
-		if owner == p.config.Owner {
-			continue // somebody uses its name
-		}
-		moved, err := p.store.Adopt(ctx, owner, p.config.Owner, p.config.Lease, p.config.Batch)
-		if err = p.logbook.IgnoreMisfit(err, now); err != nil {
-			return err
-		}
-		if moved > 0 {
-			p.config.Log.Warn().Str("silent", owner).Int("messages", moved).Msg("poller: adopted claimed messages")
-			return nil // one list at a time keeps the batch small; the next round looks again
-		}
-	}
-	p.adopted = now
-	return nil
-}
-
 // batch is what was claimed together.
 type batch struct {
 	store.Claim
@@ -324,4 +297,81 @@ func subjects(messages []*message) (uids []string, commands []*model.Command) {
 		}
 	}
 	return uids, commands
+}
+
+// message is one inbound message on its way through a round: a result of a worker, or a command of an application.
+type message struct {
+	claimed store.Claimed
+	result  *model.Message // nil: none
+	command *model.Command // nil: none
+
+	home *store.Keys // the part of the queue in which its model lives
+	own  bool        // that is this part, or the message is about no model
+
+	applied bool   // a command about the queue, which was applied: it is counted by its type
+	taken   string // the attempt of its model that a worker was found to have
+
+	// Why the message changes no model. An empty counter: it is still to be decided. No reason: it is only counted.
+	counter string
+	reason  error
+
+	replies string // the name of the list on which its sender is told; empty: on none
+	wire    model.Wire
+}
+
+func decode(claimed store.Claimed, queue Store) *message {
+	m := &message{claimed: claimed, own: true}
+	if size, most, large := claimed.Large(); large {
+		m.counter, m.reason = model.CounterOversized, document.Refuse("", "at most "+most+" bytes", size)
+		return m
+	}
+	var err error
+	if claimed.FromControl() {
+		m.command = new(model.Command)
+		*m.command, err = model.DecodeCommand([]byte(claimed.Raw()))
+		if m.command.ReplyTo != "" {
+			var failed error
+			m.replies, failed = queue.ReplyName(m.command.ReplyTo)
+			err = cmp.Or(err, failed)
+		}
+	} else {
+		m.result = new(model.Message)
+		m.wire = queue.Wire()
+		if *m.result, err = m.wire.DecodeMessage([]byte(claimed.Raw())); err == nil && m.result.Type == model.MessageReady {
+			m.replies, err = queue.ReplyName(m.result.ReplyTo)
+		}
+	}
+	if err != nil {
+		m.counter, m.reason = refusal(err)
+		return m
+	}
+	if m.command != nil && m.command.Type.OfQueue() {
+		return m
+	}
+	m.home, m.own = queue.Home(m.uid())
+	if m.command != nil && !m.own && !claimed.Numbered() { // it was claimed when nobody knew of parts
+		m.own, m.counter = true, model.CounterMalformed
+		m.reason = document.Refuse("uid", "a command for this part of the queue", "one for "+m.home.Queue)
+	}
+	return m
+}
+
+// refusal is where an unusable message is counted, and why it is unusable.
+func refusal(err error) (counter string, reason error) {
+	if rejection, is := errors.AsType[*model.Rejection](err); is {
+		return rejection.Counter, rejection.Err
+	}
+	return model.CounterMalformed, err
+}
+
+// uid is the model that the message is about; empty: it cannot be read.
+func (m *message) uid() string {
+	switch {
+	case m.command != nil:
+		return m.command.UID
+	case m.result != nil:
+		return m.result.UID
+	default:
+		return ""
+	}
 }

@@ -29,9 +29,7 @@ import (
 type Tab struct {
 	t   testing.TB
 	ctx context.Context
-	// waits ends before ctx does, so that a test that waits in vain can tell what the page is.
-	waits context.Context
-	bad   bool // its pages are known to do what they should not
+	bad bool // its pages are known to do what they should not
 
 	mu     sync.Mutex
 	faults []string // guarded by mu
@@ -53,13 +51,11 @@ func Open(t testing.TB) *Tab {
 	if err != nil {
 		t.Fatalf("start %s: %v", program, err)
 	}
-	// A tab of the browser, closed when the test ends, and how long it may wait for anything.
+	// A tab of the browser, closed when the test ends, and how long a test of many pages may take.
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(tab.listen))
 	t.Cleanup(closeTab)
 	var cancel context.CancelFunc
-	tab.ctx, cancel = context.WithTimeout(ctx, testkit.Limit)
-	t.Cleanup(cancel)
-	tab.waits, cancel = context.WithTimeout(tab.ctx, testkit.Limit-testkit.Limit/10)
+	tab.ctx, cancel = context.WithTimeout(ctx, 3*testkit.Limit)
 	t.Cleanup(cancel)
 	tab.do(
 		call(runtime.AddBinding, runtime.AddBindingParams{Name: Hook}),
@@ -210,14 +206,16 @@ func (tab *Tab) Await(expression string) {
 	tab.t.Helper()
 	look := time.NewTicker(20 * time.Millisecond) // each look costs the page a layout
 	defer look.Stop()
+	waits, cancel := context.WithTimeout(tab.ctx, testkit.Limit/2)
+	defer cancel()
 	for {
-		holds, err := chromedp.Run(tab.waits, chromedp.Evaluate[bool]("!!("+expression+")")) // an error: one page goes, and the next comes
+		holds, err := chromedp.Run(waits, chromedp.Evaluate[bool]("!!("+expression+")")) // an error: one page goes, and the next comes
 		if err == nil && holds {
 			return
 		}
 		select {
 		case <-look.C:
-		case <-tab.waits.Done():
+		case <-waits.Done():
 			tab.t.Fatalf("the browser: never: %s; the page is\n%s\n%s", expression, tab.Address(), tab.Text())
 		}
 	}
