@@ -90,7 +90,7 @@ func replayCommand(seed uint64, planted bug) string {
 }
 
 func TestNothingIsLostDoubledOrStuckWhateverHappens(t *testing.T) {
-	report(t, bug{}, 1, long.Or(15, 100))
+	report(t, bug{}, 1, long.Or(15, 60))
 }
 
 func TestSoak(t *testing.T) {

@@ -41,13 +41,13 @@ func TestEveryPageIsAccessibleInLightAndDarkOnADeskAndOnAPhone(t *testing.T) {
 	f.demo()
 	for _, path := range everyPage {
 		for _, width := range []int64{1400, 390} {
+			tab.Size(width, 900)
+			tab.Light()
+			tab.Go(f.url(path))
 			for _, dark := range []bool{false, true} {
-				tab.Size(width, 900)
-				tab.Light()
 				if dark {
 					tab.Dark()
 				}
-				tab.Go(f.url(path))
 				tab.Await("[...document.images].every(i => i.complete && i.naturalWidth > 0)")
 				shoot(t, tab, path, width, dark)
 				browser.Eval[int](tab, "[...document.querySelectorAll('details')].map(d => d.open = true).length")
