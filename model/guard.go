@@ -26,7 +26,7 @@ func (m *Message) readMetrics(doc *document.Reader) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		one := document.Reader{Fields: fields}
-		n, found := one.Number(name, -maxMetric, maxMetric)
+		n, found := one.Number(name, -policy.MaxMetric, policy.MaxMetric)
 		if text, quoted := fields[name].(string); quoted && text != "" || one.Err() != nil || !found || !policy.IsMetricName(name) || len(m.Metrics) == maxMetrics {
 			m.Ignored = append(m.Ignored, field+"."+document.Shorten(name, document.MaxFound))
 			continue
@@ -40,8 +40,6 @@ func (m *Message) readMetrics(doc *document.Reader) {
 		m.Ignored = m.Ignored[:most]
 	}
 }
-
-const maxMetric = 1e300
 
 // FormatMetrics renders the numbers of a success for people: rows 40, bytes 1200.
 func FormatMetrics(metrics map[string]float64) string {

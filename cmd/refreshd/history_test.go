@@ -51,6 +51,7 @@ func TestTheHistoryShowsWhatAnAttemptHasSaid(t *testing.T) {
 	s := newTimedQueue(t, "05:00:00")
 	s.put("uid: a\nrrule: FREQ=HOURLY\npolicy: {retries: [1m]}\n")
 	s.dispatch("06:00:00")
+	expectContains(t, s.fail(2, "history", "a", "--log", "1"), "log: expected an attempt in the history of a, found none")
 	s.answer("06:00:10", "failure", "a", `"log":"line 1\u001b[2J\nPASSWORD=hunter2\n"`)
 	s.dispatch("06:01:10")
 	s.answer("06:01:20", "success", "a", `"log_url":"https://ci.example.com/7"`)

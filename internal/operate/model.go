@@ -212,6 +212,8 @@ func ReadLog(ctx context.Context, queue *store.Queue, uid string, number int) (L
 	switch {
 	case err != nil:
 		return Log{}, err
+	case len(past) == 0:
+		return Log{}, refuse("log", "an attempt in the history of "+uid, "none")
 	case number < 1 || number > len(past):
 		return Log{}, refuse("log", fmt.Sprintf("1 to %d, for the attempts that the history of %s has", len(past), uid), fmt.Sprint(number))
 	}

@@ -36,15 +36,20 @@ var guardRules = []GuardRule{GuardMin, GuardMax, GuardDrop, GuardRise}
 const DefaultGuardOf = 10
 
 const (
-	maxGuards    = 8
-	minGuardOf   = 3
-	maxGuardOf   = 100
-	maxBound     = 1e15
-	maxDrop      = 99.0
-	maxRise      = 10_000.0
-	minPercent   = 0.001
-	usualHistory = 10 // entries of a history, unless a daemon says otherwise
+	maxGuards  = 8
+	minGuardOf = 3
+	maxGuardOf = 100
+	maxBound   = 1e15
+	maxDrop    = 99.0
+	maxRise    = 10_000.0
+	minPercent = 0.001
 )
+
+// MaxMetric bounds a number that a success reports, in both directions.
+const MaxMetric = 1e300
+
+// UsualHistory is how many attempts a history keeps, unless a daemon says otherwise.
+const UsualHistory = 10
 
 // Relative reports whether the guard compares with what is usual.
 func (g Guard) Relative() bool { return g.Rule == GuardDrop || g.Rule == GuardRise }
@@ -203,8 +208,8 @@ func (l *linter) lintGuard() {
 		l.warn("on_suspect", "says %s, and there is no guard: nothing is ever doubted", l.Policy.OnSuspect)
 	}
 	for i, g := range l.Policy.Guard {
-		if g.Of > usualHistory {
-			l.warn(fmt.Sprintf("guard[%d].%s.of", i, g.Metric), "%d results are more than the %d attempts that a history keeps, unless --history-cap says more", g.Of, usualHistory)
+		if g.Of > UsualHistory {
+			l.warn(fmt.Sprintf("guard[%d].%s.of", i, g.Metric), "%d results are more than the %d attempts that a history keeps, unless --history-cap says more", g.Of, UsualHistory)
 			return
 		}
 	}

@@ -54,7 +54,7 @@ func recorded(rows func(int, *rand.Rand) float64, seed uint64) []Refresh {
 // rates are the shares of results that guards doubt: of those that are right, and of those that are wrong by having no rows or half of them, each
 // the only wrong one of its series.
 func rates(guards []policy.Guard, rows func(int, *rand.Rand) float64) (shares [3]float64) {
-	const full = historyCap // days until it is known what is usual
+	const full = policy.UsualHistory // days until it is known what is usual
 	for seed := range uint64(seriesCount) {
 		var past []model.Attempt // newest first
 		usually := ""
@@ -68,7 +68,7 @@ func rates(guards []policy.Guard, rows func(int, *rand.Rand) float64) (shares [3
 			if past[0].Good() {
 				usually = model.Usually(guards, past, usually)
 			}
-			past = past[:min(len(past), historyCap)]
+			past = past[:min(len(past), policy.UsualHistory)]
 		}
 	}
 	return shares

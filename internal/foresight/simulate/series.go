@@ -21,11 +21,7 @@ type Refresh struct {
 	accepted bool
 }
 
-const (
-	maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
-	maxMetric     = 1e300
-	historyCap    = 10 // what a history keeps, unless a daemon says otherwise
-)
+const maxSeriesLine = 64 << 10 // in bytes: an attempt of a history is long
 
 // ReadSeries reads the numbers of one success a line, oldest first: {"rows": 40, "bytes": 1200}. Or what `history -o json` prints, newest first. An
 // error is a *LineError.
@@ -68,7 +64,7 @@ func readRefresh(text []byte) (refresh Refresh, recorded bool, err error) {
 	}
 	doc := document.Reader{Fields: fields}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		n, found := doc.Number(name, -maxMetric, maxMetric)
+		n, found := doc.Number(name, -policy.MaxMetric, policy.MaxMetric)
 		doc.Require(found && policy.IsMetricName(name), name, "a number under a name of small letters, digits and _")
 		if refresh.Metrics == nil {
 			refresh.Metrics = map[string]float64{}
@@ -81,7 +77,7 @@ func readRefresh(text []byte) (refresh Refresh, recorded bool, err error) {
 // Judge tells which refreshes of a series guards doubt, as a poller does: each by those before it. Nobody accepts any, but for those that a history
 // tells of. As many attempts are kept as the guards ask for, and at least the usual ten.
 func Judge(guards []policy.Guard, series []Refresh) []Refresh {
-	kept := historyCap
+	kept := policy.UsualHistory
 	for _, guard := range guards {
 		kept = max(kept, guard.Of)
 	}
