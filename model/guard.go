@@ -3,6 +3,7 @@ package model
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,9 +26,9 @@ func (m *Message) readMetrics(doc *document.Reader) {
 		m.Ignored = append(m.Ignored, field)
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		one := document.Reader{Fields: fields}
-		n, found := one.Number(name, -policy.MaxMetric, policy.MaxMetric)
-		if text, quoted := fields[name].(string); quoted && text != "" || one.Err() != nil || !found || !policy.IsMetricName(name) || len(m.Metrics) == maxMetrics {
+		number, _ := fields[name].(json.Number)
+		n, err := number.Float64()
+		if err != nil || math.Abs(n) > policy.MaxMetric || !policy.IsMetricName(name) || len(m.Metrics) == maxMetrics {
 			m.Ignored = append(m.Ignored, field+"."+document.Shorten(name, document.MaxFound))
 			continue
 		}
@@ -105,23 +106,18 @@ func usualOf(guard policy.Guard, past []Attempt, usually string) (usual float64,
 		return usual, known
 	}
 	slices.Sort(good)
-	middle := len(good) / 2
-	if len(good)%2 == 1 {
-		return good[middle], true
-	}
-	return good[middle-1]/2 + good[middle]/2, true
+	return good[(len(good)-1)/2]/2 + good[len(good)/2]/2, true // of an odd number both are the middle one
 }
 
 // Usually is what is usual once a good result is there: of each number that a guard compares, as in Usual of the model. past begins with that result.
 func Usually(guards []policy.Guard, past []Attempt, usually string) string {
 	known := map[string]float64{}
 	for _, guard := range guards {
-		n, carried := past[0].Metrics[guard.Metric]
 		usual, is := usualOf(guard, past, usually)
-		switch {
-		case guard.Relative() && carried && past[0].Accepted:
-			known[guard.Metric] = n
-		case guard.Relative() && is:
+		if n, carried := past[0].Metrics[guard.Metric]; carried && past[0].Accepted {
+			usual, is = n, true
+		}
+		if is && guard.Relative() {
 			known[guard.Metric] = usual
 		}
 	}
@@ -194,32 +190,29 @@ func (m *Model) holdSuspect(reason string, message Message, now time.Time) Decis
 
 // accept ends the doubt about the last success: it counts as one from when it ended, and is a good result for those that follow. Of a doubted success
 // that counts already, only the doubt ends. One that is not published is made again at once.
-func (m *Model) accept(now time.Time) (Decision, Outcome) {
+func (m *Model) accept(now time.Time) (decision Decision, outcome Outcome) {
 	ended, known := m.doubted()
+	ended.Accepted = true
 	switch {
 	case m.Held() && m.Unpublished:
-		decision, _ := m.Run(false, now)
+		decision, _ = m.Run(false, now)
 		decision.Event, decision.Next.Why, decision.Next.Unpublished = EventAccept, "accepted: again, to publish it", true
-		if ended.Accepted = true; known {
-			decision.Ended, decision.Replaces = &ended, true
-			decision.learn(m, m.Past[1:])
+		if known {
+			decision.Ended = &ended
 		}
-		return decision, Applied
 	case m.Held():
-		decision := m.released(ended, now).Succeed(now, ended.Changed)
+		decision = m.released(ended, now).Succeed(now, ended.Changed)
 		decision.Next.LastSuccessAt = m.ParkedSince
-		decision.settle(ended, known)
-		if decision.Ended.Accepted = true; known {
-			decision.learn(m, m.Past[1:])
-		}
-		return decision, Applied
+		decision.settle(ended)
 	case known && ended.Outcome == EventSuccess:
-		ended.Accepted = true
-		decision := Decision{Event: EventAccept, Next: m.State, Ended: &ended, Replaces: true}
-		decision.learn(m, m.Past[1:])
-		return decision, Applied
+		decision = Decision{Event: EventAccept, Next: m.State, Ended: &ended}
+	default:
+		return Decision{}, Unchanged
 	}
-	return Decision{}, Unchanged
+	if decision.Replaces = known; known {
+		decision.learn(m, m.Past[1:])
+	}
+	return decision, Applied
 }
 
 // reject takes the doubted success that holds the model for a failure: its retries go on.
@@ -233,7 +226,8 @@ func (m *Model) reject(now time.Time) (Decision, Outcome) {
 		reason = "rejected by hand"
 	}
 	decision := m.released(ended, now).Fail(policy.Doubted(reason), now)
-	decision.settle(ended, known)
+	decision.settle(ended)
+	decision.Replaces = known
 	return decision, Applied
 }
 
@@ -255,9 +249,8 @@ func (m *Model) released(ended Attempt, now time.Time) *Model {
 }
 
 // settle keeps in the record of an attempt that is decided about now how it ended then.
-func (d *Decision) settle(ended Attempt, known bool) {
+func (d *Decision) settle(ended Attempt) {
 	d.Ended.EndedAt, d.Ended.Duration = ended.EndedAt, ended.Duration
-	d.Ended.Unpublished = ended.Unpublished
+	d.Ended.Unpublished, d.Ended.Accepted = ended.Unpublished, ended.Accepted
 	d.Ended.Metrics, d.Ended.Suspect, d.Ended.Ignored, d.Ended.LogBytes, d.Ended.LogURL = ended.Metrics, ended.Suspect, ended.Ignored, ended.LogBytes, ended.LogURL
-	d.Replaces = known
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/refreshd/refreshd/model/document"
@@ -39,20 +38,11 @@ func ParseLog(entry string) (l Log, err error) {
 // KeptLog is what is kept of a log: its end, of at most MaxLog bytes, without secrets, and without characters that do something to a terminal. It is
 // cut before secrets are masked, because that costs, and behind it again, so that no cut shows a half of one.
 func KeptLog(text string) string {
-	text = strings.ReplaceAll(strings.ToValidUTF8(cutLog(text, 2*MaxLog), "\uFFFD"), "\r\n", "\n")
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case ' ' <= r && r <= '~', r == '\n', r == '\t': // at once, because nearly all are
-			return r
-		case r == '\r':
-			return '\n'
-		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
-			return ' '
-		}
-		return r
-	}, escapeSequence.ReplaceAllString(text, ""))
-	return cutLog(mask(strings.TrimRight(text, " \n\t")), MaxLog)
+	text = newlines.Replace(escapeSequence.ReplaceAllString(cutLog(text, 2*MaxLog), ""))
+	return cutLog(mask(strings.TrimRight(document.Harmless(text, "\n\t"), " \n\t")), MaxLog)
 }
+
+var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // cutLog is the end of a log. A longer one begins with a whole line, or at least with a whole character.
 func cutLog(text string, most int) string {

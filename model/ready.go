@@ -25,12 +25,12 @@ func (m *Model) verdict(metrics map[string]float64) (verdict Verdict, doubt stri
 		doubt = Doubt(m.Policy.Guard, metrics, m.Past, m.Usual)
 	}
 	switch {
-	case doubt != "" && (m.Policy.OnSuspect == policy.SuspectFail || m.Policy.OnSuspect == policy.SuspectHold && m.Again): // it runs again anyway
-		return VerdictFail, doubt
-	case doubt != "" && m.Policy.OnSuspect == policy.SuspectHold:
+	case doubt == "" || cmp.Or(m.Policy.OnSuspect, policy.SuspectTell) == policy.SuspectTell:
+		return VerdictPublish, doubt
+	case m.Policy.OnSuspect == policy.SuspectHold && !m.Again: // else it runs again anyway
 		return VerdictHold, doubt
 	default:
-		return VerdictPublish, doubt
+		return VerdictFail, doubt
 	}
 }
 

@@ -11,12 +11,15 @@ import (
 // MaxText bounds every text that a worker or an application may leave with a model, in bytes.
 const MaxText = 500
 
-// OneLine makes outside text harmless to a terminal and to a log: valid UTF-8 on one line, with a space for each control character
-// and for each that turns the direction of writing.
-func OneLine(text string) string {
+// OneLine makes outside text Harmless, on one line.
+func OneLine(text string) string { return Harmless(text, "") }
+
+// Harmless makes outside text harmless to a terminal and to a log: valid UTF-8 with a space for each control character that is not to be kept, and
+// for each that turns the direction of writing.
+func Harmless(text, keep string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case ' ' <= r && r <= '~': // at once, because nearly all are
+		case ' ' <= r && r <= '~' || strings.ContainsRune(keep, r): // at once, because nearly all are
 			return r
 		case unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp):
 			return ' '

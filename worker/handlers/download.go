@@ -42,10 +42,7 @@ func (d *download) receive(file io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if d.ctx.Err() != nil {
-		return context.Cause(d.ctx)
-	}
-	return nil
+	return context.Cause(d.ctx)
 }
 
 // publish replaces the file, unless a later attempt has. A sidecar must never vouch for another file than its own.

@@ -129,12 +129,10 @@ func scalar(raw json.RawMessage) (string, bool) {
 // readMetrics takes the numbers of what a program or a service has said, an object such as {"metrics":{"rows":51}}; what is no number is left out.
 func readMetrics(attempt *worker.Attempt, said []byte) {
 	var reply struct {
-		Metrics json.RawMessage `json:"metrics"`
+		Metrics map[string]any `json:"metrics"`
 	}
 	_ = json.Unmarshal(said, &reply)
-	var metrics map[string]any
-	_ = json.Unmarshal(reply.Metrics, &metrics)
-	for name, value := range metrics {
+	for name, value := range reply.Metrics {
 		if n, is := value.(float64); is {
 			attempt.Metric(name, n)
 		}
@@ -172,13 +170,20 @@ func (l *lastLine) text() string {
 	return l.last
 }
 
-// tail keeps the end of what is written to it: at least as much of it as a log has.
+// tail takes what is written to it for a sign of life, and may keep the end of it: at least as much as a log has.
 type tail struct {
+	attempt *worker.Attempt
+	keeps   bool
+
 	mu   sync.Mutex
 	text []byte // guarded by mu
 }
 
 func (t *tail) Write(p []byte) (int, error) {
+	t.attempt.Alive()
+	if !t.keeps {
+		return len(p), nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.text = append(t.text, p...)
@@ -192,17 +197,6 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text)
-}
-
-// pulse takes what is written to it for a sign of life, and passes it on.
-type pulse struct {
-	next    io.Writer
-	attempt *worker.Attempt
-}
-
-func (p pulse) Write(text []byte) (int, error) {
-	p.attempt.Alive()
-	return p.next.Write(text)
 }
 
 // capped passes on the first bytes that are written to it and drops the rest. One goroutine only.

@@ -54,14 +54,13 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 			return err
 		}
 		cmd.WaitDelay = options.KillAfter // after this the leader is killed
-		pipes := pipes{attempt: attempt}
-		stdout := &lastLine{next: &capped{options.Stdout, options.MaxOutput}}
-		stderr := &lastLine{next: &capped{options.Stderr, options.MaxOutput}}
-		if options.Log {
-			log := new(tail)
-			defer func() { attempt.Log(log.String()) }()
-			stdout.next, stderr.next = io.MultiWriter(log, stdout.next), io.MultiWriter(log, stderr.next)
+		said := &tail{attempt: attempt, keeps: options.Log}
+		if said.keeps {
+			defer func() { attempt.Log(said.String()) }()
 		}
+		stdout := &lastLine{next: io.MultiWriter(said, &capped{options.Stdout, options.MaxOutput})}
+		stderr := &lastLine{next: io.MultiWriter(said, &capped{options.Stderr, options.MaxOutput})}
+		var pipes pipes
 		err := pipes.start(cmd, append(bytes.Clone(attempt.Payload), '\n'), stdout, stderr)
 		if err != nil {
 			pipes.drain()
@@ -82,7 +81,6 @@ func Exec(argv []string, options ExecOptions) (worker.Handler, error) {
 // pipes carry the input and the output of a program. Those of os/exec would make its Wait last until everybody has closed
 // them, not only until the program has ended.
 type pipes struct {
-	attempt *worker.Attempt
 	outputs []*os.File // our ends
 	copying sync.WaitGroup
 }
@@ -100,7 +98,7 @@ func (p *pipes) start(cmd *exec.Cmd, input []byte, stdout, stderr io.Writer) err
 		*output.from = theirs
 		p.outputs = append(p.outputs, ours)
 		p.copying.Go(func() {
-			_, _ = io.Copy(pulse{*output.to, p.attempt}, ours)
+			_, _ = io.Copy(*output.to, ours)
 			_ = ours.Close()
 		})
 	}

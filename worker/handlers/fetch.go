@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/model/document"
+	"github.com/refreshd/refreshd/model/words"
 	"github.com/refreshd/refreshd/worker"
 )
 
@@ -160,14 +161,11 @@ func (f *fetcher) save(d *download, known sidecar) error {
 		d.attempt.Unchanged()
 	}
 	d.count()
-	text := "Downloaded "
-	switch rows, counted := d.rows.rows(); {
-	case counted && rows == 1:
-		text += "1 row, "
-	case counted:
-		text += fmt.Sprintf("%d rows, ", rows)
+	text := size(d.bytes)
+	if rows, counted := d.rows.rows(); counted {
+		text = words.Count(int(rows), "row", "rows") + ", " + text
 	}
-	d.attempt.Status(text+size(d.bytes), 100)
+	d.attempt.Status("Downloaded "+text, 100)
 	return nil
 }
 

@@ -68,7 +68,7 @@ func HTTP(address string, options HTTPOptions) (worker.Handler, error) {
 			return requestError(ctx, err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		body, err := io.ReadAll(io.TeeReader(io.LimitReader(response.Body, 64<<10), pulse{io.Discard, attempt}))
+		body, err := io.ReadAll(io.TeeReader(io.LimitReader(response.Body, 64<<10), &tail{attempt: attempt}))
 		if err != nil {
 			return requestError(ctx, fmt.Errorf("read the reply: %w", err))
 		}
