@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -29,8 +30,6 @@ const (
 	GuardDrop GuardRule = "drop" // at most so many percent less than usual
 	GuardRise GuardRule = "rise" // at most so many percent more than usual
 )
-
-var guardRules = []GuardRule{GuardMin, GuardMax, GuardDrop, GuardRise}
 
 // DefaultGuardOf is the `of` of a guard that names none.
 const DefaultGuardOf = 10
@@ -110,22 +109,17 @@ var metricName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 // IsMetricName reports whether a number that a success reports may be called so.
 func IsMetricName(name string) bool { return metricName.MatchString(name) }
 
-func (g Guard) document() any {
-	bound := any(g.Bound)
-	if g.Relative() {
-		bound = FormatMetric(g.Bound) + "%"
-	}
-	rule := map[string]any{string(g.Rule): bound}
-	if g.Relative() && g.Of != DefaultGuardOf {
-		rule["of"] = g.Of
-	}
-	return map[string]any{g.Metric: rule}
-}
-
 func (p *Policy) guardDocument() []any {
 	documents := make([]any, len(p.Guard))
 	for i, g := range p.Guard {
-		documents[i] = g.document()
+		rule := map[string]any{string(g.Rule): g.Bound}
+		if g.Relative() {
+			rule[string(g.Rule)] = FormatMetric(g.Bound) + "%"
+		}
+		if g.Relative() && g.Of != DefaultGuardOf {
+			rule["of"] = g.Of
+		}
+		documents[i] = map[string]any{g.Metric: rule}
 	}
 	return documents
 }
@@ -164,42 +158,34 @@ func (p *Policy) readGuard(doc *document.Reader) {
 func parseGuards(metric string, value any) (guards []Guard, err error) {
 	doc := document.Read(value, string(GuardMin), string(GuardMax), string(GuardDrop), string(GuardRise), "of")
 	of := doc.Int("of", minGuardOf, maxGuardOf)
-	relative := false
-	for _, rule := range guardRules {
+	for _, rule := range []GuardRule{GuardMin, GuardMax, GuardDrop, GuardRise} {
 		g := Guard{Metric: metric, Rule: rule}
-		found := false
-		if g.Relative() {
-			g.Bound, found = readPercent(doc, string(rule), map[GuardRule]float64{GuardDrop: maxDrop, GuardRise: maxRise}[rule])
-			relative, g.Of = relative || found, of
-			if of == 0 {
-				g.Of = DefaultGuardOf
-			}
-		} else {
-			g.Bound, found = doc.Number(string(rule), 0, maxBound)
+		switch {
+		case doc.Fields[string(rule)] == nil:
+			continue
+		case g.Relative():
+			g.Bound, g.Of = readPercent(doc, string(rule), map[GuardRule]float64{GuardDrop: maxDrop, GuardRise: maxRise}[rule]), cmp.Or(of, DefaultGuardOf)
+		default:
+			g.Bound, _ = doc.Number(string(rule), 0, maxBound)
 			g.Bound += 0 // a negative zero would be written as one
 		}
-		if found {
-			guards = append(guards, g)
-		}
+		guards = append(guards, g)
 	}
 	switch {
 	case len(guards) == 0:
 		doc.Refuse("", "min, max, drop or rise", "nothing")
-	case of > 0 && !relative:
+	case of > 0 && !slices.ContainsFunc(guards, Guard.Relative):
 		doc.Refuse("of", "drop or rise beside it", "neither")
 	}
 	return guards, doc.Err()
 }
 
-func readPercent(doc *document.Reader, name string, most float64) (percent float64, found bool) {
-	if doc.Fields[name] == nil {
-		return 0, false
-	}
+func readPercent(doc *document.Reader, name string, most float64) float64 {
 	text, _ := doc.Fields[name].(string)
 	digits, is := strings.CutSuffix(strings.TrimSpace(text), "%")
 	percent, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 	doc.Require(is && err == nil && percent >= minPercent && percent <= most, name, fmt.Sprintf(`a percentage up to %v%%, such as "50%%"`, most))
-	return percent, true
+	return percent
 }
 
 // lintGuard warns of guards that cannot do what they say.
