@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -35,11 +36,12 @@ type Attempt struct {
 
 	owner, entry string // where it stands in Redis; entry is Raw, which a handler may change
 	unchanged    atomic.Bool
-	metrics      sync.Map                  // of float64 by name
-	log          atomic.Pointer[string]    // nil: there is none
-	status       *status                   // nil outside a pool
-	signs        *status                   // of life; nil: none are announced
-	deadline     atomic.Pointer[time.Time] // nil: DeadlineAt
+	metrics      sync.Map                                      // of float64 by name
+	log          atomic.Pointer[string]                        // nil: there is none
+	status       *status                                       // nil outside a pool
+	ask          func(context.Context, message) (reply, error) // likewise
+	signs        *status                                       // of life; nil: none are announced
+	deadline     atomic.Pointer[time.Time]                     // nil: DeadlineAt
 }
 
 // Deadline is when the attempt counts as timed out, as Redis told last: it moves once the poller has applied that the work has begun. The
@@ -81,6 +83,27 @@ func (a *Attempt) Unchanged() { a.unchanged.Store(true) }
 func (a *Attempt) Metric(name string, n float64) {
 	if !math.IsNaN(n) && !math.IsInf(n, 0) {
 		a.metrics.Store(name, n)
+	}
+}
+
+// Ready asks, before anything is published, what the guards of the policy say of the numbers so far. Nil: publish. Any other error the handler returns
+// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx ends; a poller of 0.9.0 never answers. Without a pool
+// there is nobody to ask, and it is nil.
+func (a *Attempt) Ready(ctx context.Context) error {
+	if a.ask == nil {
+		return nil
+	}
+	m := a.message(model.MessageReady)
+	m.Metrics = a.counted()
+	switch told, err := a.ask(ctx, m); {
+	case err != nil:
+		return err
+	case told.Verdict == model.VerdictPublish:
+		return nil
+	case told.Verdict == model.VerdictStale:
+		return ErrFenceLost
+	default:
+		return mark(errors.New("not published: "+told.Reason), withheld{})
 	}
 }
 

@@ -14,6 +14,8 @@ type message struct {
 	AttemptUID         string             `json:"-"`
 	Changed            *bool              `json:"changed,omitempty"`
 	Metrics            map[string]float64 `json:"metrics,omitempty"`
+	Published          *bool              `json:"published,omitempty"`
+	ReplyTo            string             `json:"reply_to,omitempty"`
 	Reason             string             `json:"reason,omitempty"`
 	ErrorType          string             `json:"error_type,omitempty"`
 	Retryable          *bool              `json:"retryable,omitempty"`
@@ -56,6 +58,9 @@ func (m message) encode(wire model.Wire) string {
 // outcome renders what a handler returned. Nil is success. Of two marks that contradict each other the outer one counts.
 func (a *Attempt) outcome(err error) message {
 	m := a.message(model.MessageSuccess)
+	if _, held := factOf[withheld](err); held {
+		m.Published, err = new(bool), nil
+	}
 	if err == nil {
 		if a.unchanged.Load() {
 			m.Changed = new(bool)

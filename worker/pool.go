@@ -26,6 +26,9 @@ type Queue interface {
 	Heartbeat(ctx context.Context, owner string) (store.Taken, error)
 	// Leave forgets the pool itself and requeues what it still has.
 	Leave(ctx context.Context, owner string) (int, error)
+	// ReplyList is the list of the replies under a name, and TakeReply waits a moment for one; empty: none came.
+	ReplyList(name string) string
+	TakeReply(ctx context.Context, name string) (string, error)
 	// Wire is how the messages of the queue are written.
 	Wire() model.Wire
 }

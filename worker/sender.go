@@ -34,12 +34,12 @@ func newSender(queue Queue, taken *takenList, config *Config) *sender {
 	}
 }
 
-// add takes a message over; it never waits. A status replaces the one of the same attempt that has not been pushed yet.
+// add takes a message over; it never waits. A status, or a question, replaces the one of the same attempt that has not been pushed yet.
 func (s *sender) add(m message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer backoff.Signal(s.news)
-	if m.Type == model.MessageStatus {
+	if m.Type == model.MessageStatus || m.Type == model.MessageReady {
 		later := s.waiting[s.pushing:]
 		if i := slices.IndexFunc(later, func(older message) bool { return older.Type == m.Type && older.AttemptUID == m.AttemptUID }); i >= 0 {
 			later[i] = m

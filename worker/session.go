@@ -3,6 +3,8 @@ package worker
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -169,6 +171,7 @@ func (s *session) decode(owner string, entries []string) []*execution {
 
 func (s *session) start(e *execution, now time.Time) {
 	e.ctx, e.cancel = context.WithCancelCause(s.ctx)
+	e.ask = s.ask
 	e.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	if s.config.SignsEvery > 0 {
 		e.signs = &status{every: s.config.SignsEvery, send: s.sender.add}
@@ -195,6 +198,29 @@ func (s *session) start(e *execution, now time.Time) {
 		}()
 		err = e.call(s.handler, &s.config)
 	})
+}
+
+// reply is what a poller says of the numbers of a `ready`.
+type reply struct {
+	Verdict model.Verdict
+	Reason  string
+}
+
+// ask pushes a `ready`, and waits for the reply until ctx ends.
+func (s *session) ask(ctx context.Context, m message) (told reply, err error) {
+	name, retry := rand.Text(), s.config.retry("waiting for a verdict")
+	m.ReplyTo = s.queue.ReplyList(name)
+	s.sender.add(m)
+	for ctx.Err() == nil {
+		text, err := s.queue.TakeReply(context.WithoutCancel(ctx), name)
+		if text != "" {
+			return told, json.Unmarshal([]byte(text), &told)
+		}
+		if backoff.Rest(ctx, retry.After(err), nil); err != nil { // the reply may be lost: to ask again is harmless
+			s.sender.add(m)
+		}
+	}
+	return told, context.Cause(ctx)
 }
 
 // finish tells how an attempt ended, unless it was abandoned before.

@@ -82,6 +82,14 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 	return codes, Wrap(err, "push messages to the output list")
 }
 
+// ReplyList is the list on which a poller replies under a name.
+func (s Pool) ReplyList(name string) string { return s.Keys.Reply(name) }
+
+// TakeReply is that of Sender.
+func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
+	return Sender{s.Store}.TakeReply(ctx, name)
+}
+
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
 func (s Pool) WaitInput(ctx context.Context) (bool, error) {
 	return s.waitList(ctx, s.Keys.Input)
