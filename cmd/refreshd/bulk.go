@@ -23,11 +23,7 @@ func bulkCommand(a *app) *cobra.Command {
 		a.operates("show ID", "Show how far a bulk is", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Bulk), bulkPairs)),
 		a.operates("cancel ID", "End a bulk; what it has done stays done", cobra.ExactArgs(1),
 			func(ctx context.Context, o operate.Operator, ids []string) error {
-				bulk, err := o.CancelBulk(ctx, ids[0])
-				if err != nil {
-					return err
-				}
-				return a.printText(&bulk)
+				return result(a, a.printBulk)(o.CancelBulk(ctx, ids[0]))
 			}))
 	command.Long = `refreshd model run, enable, disable and rm with -l begin a bulk: a wish about all models that a selector picks. Pollers carry it out little by
 little, at the rate that was asked for, and go on where they were when they are restarted. A policy whose rule has changed begins one too.`
@@ -44,6 +40,11 @@ func bulkPairs(b *operate.Bulk) [][2]any {
 		pairs = append(pairs, [2]any{strings.ReplaceAll(string(outcome), "_", " "), b.Others[outcome]})
 	}
 	return pairs
+}
+
+func (a *app) printBulk(b *operate.Bulk) error {
+	_, err := fmt.Fprintln(a.stdout, b)
+	return err
 }
 
 // follow shows how far a bulk is until it is over. If it is interrupted, the bulk goes on.
@@ -65,7 +66,7 @@ func (a *app) follow(ctx context.Context, o operate.Operator, id string) error {
 	if bar != nil {
 		_ = bar.Finish()
 	}
-	if err := a.printText(&b); err != nil || !b.Cancelled() {
+	if err := result(a, a.printBulk)(b, nil); err != nil || !b.Cancelled() {
 		return err
 	}
 	return fmt.Errorf("%s: expected to end it, found that somebody has cancelled it", b.ID)

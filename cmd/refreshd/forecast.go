@@ -26,14 +26,7 @@ func forecastCommand(a *app) *cobra.Command {
 	var r operate.ForecastRequest
 	command := a.onStored("forecast", "Tell how many attempts will start, minute by minute, and whether the workers can take them", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			found, err := o.Forecast(ctx, r)
-			if err != nil {
-				return err
-			}
-			if a.json() {
-				return a.printJSON(found)
-			}
-			return a.printForecast(&found)
+			return result(a, a.printForecast)(o.Forecast(ctx, r))
 		}, r.Validate)
 	command.Long = `Walk the fleet as the daemons would: what is due, retries as they stand, and planned refreshes, on the assumption that each attempt
 succeeds in the time that those of its model took lately. What a hold stops starts at its end. What is disabled, waits for a limit or a
@@ -85,7 +78,7 @@ func drainText(drain operate.Drain) string {
 
 func (a *app) printForecast(f *operate.Forecast) error {
 	minutes := len(f.PerMinute)
-	err := a.print(nil, [][2]any{
+	err := a.print(f, [][2]any{
 		{"models", f.Models}, {"stopped", mark(f.Disabled+f.Parked > 0, fmt.Sprintf("%d disabled, %d parked now", f.Disabled, f.Parked))},
 		{"starts", f.Load.Starts}, {"drain", drainText(f.Drain)},
 		{"load", loadText(f.Load, minutes)}, {"backlog", backlogText(f.Load)},

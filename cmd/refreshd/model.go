@@ -123,21 +123,7 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 // changeMany begins a bulk, and tells how far it is until it is over.
 func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
 	if m.dryRun {
-		found, err := o.Select(ctx, m.selector, false)
-		if err != nil {
-			return err
-		}
-		if a.json() {
-			return a.printJSON(found)
-		}
-		fmt.Fprintln(a.stdout, words.Count(found.Models, "model", "models"))
-		for _, uid := range found.Examples {
-			fmt.Fprintln(a.stdout, plain(uid))
-		}
-		if more := found.Models - len(found.Examples); more > 0 {
-			fmt.Fprintf(a.stdout, "and %d more\n", more)
-		}
-		return nil
+		return result(a, a.printSelected)(o.Select(ctx, m.selector, false))
 	}
 	id, err := o.BeginBulk(ctx, operate.BulkRequest{
 		Action: same.Type, Selector: m.selector, Rate: m.rate, Reason: same.Reason, Force: same.Force, Sure: m.yes,
@@ -146,6 +132,17 @@ func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same 
 		return err
 	}
 	return a.follow(ctx, o, id)
+}
+
+func (a *app) printSelected(found *operate.Selected) error {
+	fmt.Fprintln(a.stdout, words.Count(found.Models, "model", "models"))
+	for _, uid := range found.Examples {
+		fmt.Fprintln(a.stdout, plain(uid))
+	}
+	if more := found.Models - len(found.Examples); more > 0 {
+		fmt.Fprintf(a.stdout, "and %d more\n", more)
+	}
+	return nil
 }
 
 // modelPairs are a model for people: what is set, and what it means.
@@ -194,7 +191,7 @@ func historyCommand(a *app) *cobra.Command {
 	command := a.onStored("history UID", "Show the attempts of a model that ended last, newest first", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
 			if log != 0 {
-				return a.printLog(operate.ReadLog(ctx, o.Queue, uids[0], log))
+				return result(a, a.printLog)(operate.ReadLog(ctx, o.Queue, uids[0], log))
 			}
 			found, attempts, err := explain.ReadPast(ctx, o.Queue.Of(uids[0]), uids[0])
 			switch {
@@ -211,13 +208,7 @@ func historyCommand(a *app) *cobra.Command {
 	return command
 }
 
-func (a *app) printLog(log operate.Log, err error) error {
-	switch {
-	case err != nil:
-		return err
-	case a.json():
-		return a.printJSON(log)
-	}
+func (a *app) printLog(log *operate.Log) error {
 	for line := range strings.Lines(log.Text) {
 		fmt.Fprintln(a.stdout, strings.TrimRight(plain(line), " "))
 	}
@@ -251,26 +242,23 @@ func explainCommand(a *app) *cobra.Command {
 	var trace bool
 	command := a.onStored("explain UID", "Tell why a model refreshes when it does, and what happens next", oneUID,
 		func(ctx context.Context, o operate.Operator, uids []string) error {
-			e, err := operate.Explain(ctx, o.Queue, uids[0], trace)
-			if err != nil {
-				return err
-			}
-			if a.json() {
-				return a.printJSON(e)
-			}
-			fmt.Fprintln(a.stdout, plain(e.Heading))
-			for _, lines := range [][]string{e.Story, e.Follows, e.Trace} {
-				if len(lines) > 0 {
-					fmt.Fprintln(a.stdout)
-				}
-				for _, line := range lines {
-					fmt.Fprintln(a.stdout, plain(line))
-				}
-			}
-			return nil
+			return result(a, a.printExplanation)(operate.Explain(ctx, o.Queue, uids[0], trace))
 		})
 	command.Flags().BoolVar(&trace, "trace", false, "tell the rule, the policy and the last attempts, with the numbers that decided")
 	command.Long = `Tell in sentences what a model is, its last success, what stops it, and what happens next and why; then what follows if the next attempt succeeds,
 fails or is never answered. --trace adds how its last attempts ended.`
 	return command
+}
+
+func (a *app) printExplanation(e *operate.Explanation) error {
+	fmt.Fprintln(a.stdout, plain(e.Heading))
+	for _, lines := range [][]string{e.Story, e.Follows, e.Trace} {
+		if len(lines) > 0 {
+			fmt.Fprintln(a.stdout)
+		}
+		for _, line := range lines {
+			fmt.Fprintln(a.stdout, plain(line))
+		}
+	}
+	return nil
 }

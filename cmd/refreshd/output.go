@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -76,22 +75,24 @@ func (a *app) print(object any, pairs [][2]any) error {
 	return print.Pairs(a.stdout, pairs)
 }
 
-func (a *app) printText(object fmt.Stringer) error {
-	if a.json() {
-		return a.printJSON(object)
+// result returns what prints a result that could be read: as JSON, or for people by text.
+func result[T any](a *app, text func(*T) error) func(found T, failed error) error {
+	return func(found T, failed error) error {
+		switch {
+		case failed != nil:
+			return failed
+		case a.json():
+			return a.printJSON(found)
+		default:
+			return text(&found)
+		}
 	}
-	_, err := fmt.Fprintln(a.stdout, object)
-	return err
 }
 
 // shows shows what was read for a command, for people as pairs.
 func shows[T any](a *app, read func(ctx context.Context, o operate.Operator, args []string) (T, error), pairs func(*T) [][2]any) ask {
 	return func(ctx context.Context, o operate.Operator, args []string) error {
-		found, err := read(ctx, o, args)
-		if err != nil {
-			return err
-		}
-		return a.print(found, pairs(&found))
+		return result(a, func(found *T) error { return print.Pairs(a.stdout, pairs(found)) })(read(ctx, o, args))
 	}
 }
 

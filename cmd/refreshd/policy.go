@@ -137,22 +137,17 @@ func (a *app) printPolicy(r operate.PolicyResult) error {
 }
 
 func (a *app) diffPolicies(ctx context.Context, from []string) error {
-	change, err := a.inputs().ComparePolicies(ctx, from[0], from[1])
-	if err != nil {
-		return err
-	}
-	if a.json() {
-		return a.printJSON(change)
-	}
-	table := a.newTable("FIELD", "OLD", "NEW")
-	if len(change.Differences) == 0 {
-		table = a.newTable("no difference")
-	}
-	for _, d := range change.Differences {
-		table.Row(d.Field, definitions.Text(d.Old), definitions.Text(d.New))
-	}
-	if change.Plan != nil {
-		table.Row(change.Plan)
-	}
-	return table.Flush()
+	return result(a, func(change *operate.PolicyChange) error {
+		table := a.newTable("FIELD", "OLD", "NEW")
+		if len(change.Differences) == 0 {
+			table = a.newTable("no difference")
+		}
+		for _, d := range change.Differences {
+			table.Row(d.Field, definitions.Text(d.Old), definitions.Text(d.New))
+		}
+		if change.Plan != nil {
+			table.Row(change.Plan)
+		}
+		return table.Flush()
+	})(a.inputs().ComparePolicies(ctx, from[0], from[1]))
 }

@@ -21,21 +21,20 @@ import (
 func statsCommand(a *app) *cobra.Command {
 	return a.onStored("stats", "Show what the queue holds now, who serves it, and what it has counted", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			stats, err := o.Stats(ctx)
-			if err != nil {
-				return err
-			}
-			if !a.json() { // begin with what is stopped or wrong
-				if len(stats.Findings) == 0 {
-					fmt.Fprintln(a.stdout, attention.None)
-				}
-				for _, one := range stats.Findings {
-					fmt.Fprintf(a.stdout, "%s %s  -> %s\n", plain(one.Text), one.Do, one.Command)
-				}
-				fmt.Fprintln(a.stdout)
-			}
-			return a.print(stats, statsPairs(&stats))
+			return result(a, a.printStats)(o.Stats(ctx))
 		})
+}
+
+// printStats begins with what is stopped or wrong.
+func (a *app) printStats(v *operate.Stats) error {
+	if len(v.Findings) == 0 {
+		fmt.Fprintln(a.stdout, attention.None)
+	}
+	for _, one := range v.Findings {
+		fmt.Fprintf(a.stdout, "%s %s  -> %s\n", plain(one.Text), one.Do, one.Command)
+	}
+	fmt.Fprintln(a.stdout)
+	return a.print(v, statsPairs(v))
 }
 
 func statsPairs(v *operate.Stats) [][2]any {
@@ -99,11 +98,7 @@ func freshnessCommand(a *app) *cobra.Command {
 	var r operate.FreshnessRequest
 	command := a.onStored("freshness", "Tell how many models are as fresh as their policies promise, and which are stale for longest", cobra.NoArgs,
 		func(ctx context.Context, o operate.Operator, _ []string) error {
-			found, err := o.Freshness(ctx, r)
-			if err != nil {
-				return err
-			}
-			return a.printFreshness(&found)
+			return result(a, a.printFreshness)(o.Freshness(ctx, r))
 		}, r.Validate)
 	command.Long = `Tell how many models are fresh, late and stale, and how many have never succeeded yet, by fresh_within and warn_within of their policies, and which ten are stale for longest.
 Indexes answer that at once; --selector and --histogram look at each model that they concern.
@@ -117,9 +112,6 @@ the last 90.`
 }
 
 func (a *app) printFreshness(v *operate.Freshness) error {
-	if a.json() {
-		return a.printJSON(v)
-	}
 	if v.Watched == 0 {
 		fmt.Fprintln(a.stdout, "no model is watched: no policy in use has fresh_within")
 		return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -82,18 +83,8 @@ Without --redis it brings a Redis along. The exit code is 0 if all that a worker
 			}
 			began := time.Now()
 			report, err := conformance.Run(command.Context(), config)
-			switch {
-			case err != nil:
-				return err
-			case a.json():
-				err = a.printJSON(report)
-			default:
-				err = a.showConformance(report, time.Since(began))
-			}
-			if err != nil {
-				return err
-			}
-			return reported(!report.Holds)
+			show := func(report *conformance.Report) error { return a.showConformance(report, time.Since(began)) }
+			return cmp.Or(result(a, show)(report, err), reported(!report.Holds))
 		},
 	}
 	set := command.Flags()
@@ -103,7 +94,7 @@ Without --redis it brings a Redis along. The exit code is 0 if all that a worker
 	return command
 }
 
-func (a *app) showConformance(report conformance.Report, took time.Duration) error {
+func (a *app) showConformance(report *conformance.Report, took time.Duration) error {
 	t := a.newTable("SCENARIO", "", "", "CHECK")
 	holding := 0
 	for _, c := range report.Checks {
