@@ -251,10 +251,7 @@ func plainFlagError(command *cobra.Command, err error) error {
 }
 
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	names := make([]string, len(commands))
-	for i, command := range commands {
-		names[i] = command.Name()
-	}
+	names := store.Map(commands, (*cobra.Command).Name)
 	parent := &cobra.Command{Use: use, Short: short}
 	parent.RunE = func(_ *cobra.Command, args []string) error {
 		found := "nothing"

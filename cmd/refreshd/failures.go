@@ -26,15 +26,15 @@ func failuresCommand(a *app) *cobra.Command {
 	bindSelector(command.Flags(), &r.Selector)
 	command.Flags().StringVar(&r.By, "by", model.SelectError, "a line for each `WHAT`: error, policy, host (of input_url), label:NAME, or a key such as {host(feed_url)}")
 	command.Flags().BoolVar(&r.Past, "past", false, "by what models were failing within a day, and none is any more")
-	wish := many{yes: true}
+	wish := many{BulkRequest: operate.BulkRequest{Sure: true}}
 	running := a.onStored("run SIGNATURE", "Run all models that are failing by a signature, as model run -l error=SIGNATURE", cobra.ExactArgs(1),
 		func(ctx context.Context, o operate.Operator, ids []string) (err error) {
-			if wish.selector, err = operate.SelectFailing(ids[0]); err != nil {
+			if wish.Selector, err = operate.SelectFailing(ids[0]); err != nil {
 				return err
 			}
 			return a.changeMany(ctx, o, &wish, &model.Command{Type: model.CommandRun})
 		})
-	running.Flags().StringVar(&wish.rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	running.Flags().StringVar(&wish.Rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	running.Flags().BoolVar(&wish.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
 	a.bindBy(running.Flags())
 	command.AddCommand(a.operates("show SIGNATURE", "Tell all that is known of a signature, and ten models", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Failure),

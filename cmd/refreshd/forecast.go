@@ -92,19 +92,13 @@ func (a *app) printForecast(f *operate.Forecast) error {
 		return err
 	}
 	fmt.Fprintln(a.stdout)
-	worst := a.newTable("WORST MINUTES", "STARTS")
-	for _, minute := range f.Worst {
-		worst.Row(shortTime(minute.At), minute.Starts)
-	}
-	if err := worst.Flush(); err != nil || f.Groups == nil {
+	err = table(a, []any{"WORST MINUTES", "STARTS"}, func(m *operate.MinuteStarts) []any { return []any{shortTime(m.At), m.Starts} })(f.Worst, nil)
+	if err != nil || f.Groups == nil {
 		return err
 	}
 	fmt.Fprintln(a.stdout)
-	groups := a.newTable("AT THE PEAK, BY "+strings.ToUpper(f.By), "STARTS")
-	for _, group := range *f.Groups {
-		groups.Row(group.Name, group.Starts)
-	}
-	return groups.Flush()
+	header := []any{"AT THE PEAK, BY " + strings.ToUpper(f.By), "STARTS"}
+	return table(a, header, func(g *forecast.Group) []any { return []any{g.Name, g.Starts} })(*f.Groups, nil)
 }
 
 // rowLengths are the minutes that a row may tell of; the first that gives few enough rows is taken.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model/document"
 	"github.com/refreshd/refreshd/model/words"
 )
@@ -76,10 +77,7 @@ func (a *app) changeMessages(
 }
 
 // rejectedIDs are the IDs of all rejected messages, with what a shell shows beside them.
-func rejectedIDs(ctx context.Context, o operate.Operator, _ string) (ids []string, err error) {
+func rejectedIDs(ctx context.Context, o operate.Operator, _ string) ([]string, error) {
 	found, err := o.Rejected(ctx, "")
-	for _, r := range found {
-		ids = append(ids, cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)))
-	}
-	return ids, err
+	return store.Map(found, func(r operate.Rejected) string { return cobra.CompletionWithDesc(r.ID, plain(r.UID+" "+r.Reason)) }), err
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,26 +48,19 @@ func (a *app) steer(use, short string, same *model.Command) *cobra.Command {
 			return a.changeMany(ctx, o, &many, same)
 		}
 		tally, err := o.Steer(ctx, *same, uids, a.tellOutcomes(true))
-		if err != nil {
-			return err
-		}
-		if same.Type == model.CommandRun && !a.json() {
-			lines, err := o.Waiting(ctx, uids)
+		if err == nil && same.Type == model.CommandRun && !a.json() {
+			var lines []string
+			lines, err = o.Waiting(ctx, uids)
 			for _, line := range lines {
 				fmt.Fprintln(a.stderr, line)
 			}
-			if err != nil {
-				return err
-			}
 		}
-		return reported(tally.Refused())
+		return cmp.Or(err, reported(tally.Refused()))
 	})
-	a.bindBy(steer.Flags())
-	many.flags = steer.Flags()
-	bindSelector(many.flags, &many.selector)
-	many.flags.StringVar(&many.rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
+	many.bind(a, steer.Flags())
+	many.flags.StringVar(&many.Rate, "rate", "", "with -l: at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	many.flags.BoolVar(&many.dryRun, "dry-run", false, "with -l: change nothing; say how many models there are, and name ten")
-	many.flags.BoolVar(&many.yes, "yes", false, "with -l: do it to all models of the queue, or remove")
+	many.flags.BoolVar(&many.Sure, "yes", false, "with -l: do it to all models of the queue, or remove")
 	return steer
 }
 
@@ -95,11 +89,16 @@ func bindSelector(flags *pflag.FlagSet, selector *string) {
 
 // many are the flags of a command that is about all models which a selector picks.
 type many struct {
-	flags    *pflag.FlagSet
-	selector string
-	rate     string
-	dryRun   bool
-	yes      bool
+	operate.BulkRequest
+
+	flags  *pflag.FlagSet
+	dryRun bool
+}
+
+func (m *many) bind(a *app, flags *pflag.FlagSet) {
+	m.flags = flags
+	a.bindBy(flags)
+	bindSelector(flags, &m.Selector)
 }
 
 // chosen reports whether a selector was given, be it an empty one.
@@ -123,11 +122,10 @@ func (m *many) args(_ *cobra.Command, uids []string) error {
 // changeMany begins a bulk, and tells how far it is until it is over.
 func (a *app) changeMany(ctx context.Context, o operate.Operator, m *many, same *model.Command) error {
 	if m.dryRun {
-		return result(a, a.printSelected)(o.Select(ctx, m.selector, false))
+		return result(a, a.printSelected)(o.Select(ctx, m.Selector, false))
 	}
-	id, err := o.BeginBulk(ctx, operate.BulkRequest{
-		Action: same.Type, Selector: m.selector, Rate: m.rate, Reason: same.Reason, Force: same.Force, Sure: m.yes,
-	})
+	m.Action, m.Reason, m.Force = same.Type, same.Reason, same.Force
+	id, err := o.BeginBulk(ctx, m.BulkRequest)
 	if err != nil {
 		return err
 	}

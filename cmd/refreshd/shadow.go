@@ -162,11 +162,10 @@ func (a *app) tableShadow(s *operate.Shadow) error {
 		return nil
 	}
 	fmt.Fprintln(a.stdout)
-	kinds := a.newTable("KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST")
-	for _, sum := range s.Sums {
-		kinds.Row(sum.Kind, sum.Count, sum.Models, meanings[sum.Kind], differenceText(sum.Most, s.Zone))
-	}
-	if err := kinds.Flush(); err != nil || len(s.Differing) == 0 {
+	err := table(a, []any{"KIND", "COUNT", "MODELS", "MEANS", "FURTHEST, OR FIRST"}, func(sum *shadow.Sum) []any {
+		return []any{sum.Kind, sum.Count, sum.Models, meanings[sum.Kind], differenceText(sum.Most, s.Zone)}
+	})(s.Sums, nil)
+	if err != nil || len(s.Differing) == 0 {
 		return err
 	}
 	fmt.Fprintln(a.stdout)

@@ -128,9 +128,7 @@ func (a *app) printFreshness(v *operate.Freshness) error {
 	if err := t.Flush(); err != nil || v.Histogram == nil {
 		return err
 	}
-	t = a.newTable("SUCCESS WITHIN", "MODELS", "")
-	for _, bucket := range *v.Histogram {
-		t.Row(bucket.UpTo, bucket.Models, strings.Repeat("#", int(40*bucket.Models/max(1, v.Watched))))
-	}
-	return t.Flush()
+	return table(a, []any{"SUCCESS WITHIN", "MODELS", ""}, func(b *operate.AgeBucket) []any {
+		return []any{b.UpTo, b.Models, strings.Repeat("#", int(40*b.Models/max(1, v.Watched)))}
+	})(*v.Histogram, nil)
 }

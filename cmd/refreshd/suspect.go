@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -27,34 +27,18 @@ func suspectCommand(a *app) *cobra.Command {
 
 // judge is a command that decides about the models named on the command line, or about all held ones that a selector picks.
 func (a *app) judge(use, short string, verdict model.CommandType) *cobra.Command {
-	var selector string
-	var command *cobra.Command
-	chosen := func() bool { return command.Flags().Changed("selector") }
-	command = a.onStored(use, short, func(_ *cobra.Command, uids []string) error {
-		switch {
-		case chosen() && len(uids) > 0:
-			return errors.New("expected uids or a selector, found both")
-		case chosen():
-			return nil
-		}
-		return uidArgs(nil, uids)
-	}, func(ctx context.Context, o operate.Operator, uids []string) error {
-		if chosen() {
-			held, err := operate.Suspects(ctx, o, selector)
+	var many many
+	judge := a.onStored(use, short, many.args, func(ctx context.Context, o operate.Operator, uids []string) error {
+		if many.chosen() {
+			held, err := operate.Suspects(ctx, o, many.Selector)
 			if err != nil {
 				return err
 			}
-			for _, one := range held {
-				uids = append(uids, one.UID)
-			}
+			uids = store.Map(held, func(one operate.Suspect) string { return one.UID })
 		}
 		tally, err := o.Steer(ctx, model.Command{Type: verdict}, uids, a.tellOutcomes(true))
-		if err != nil {
-			return err
-		}
-		return reported(tally.Refused())
+		return cmp.Or(err, reported(tally.Refused()))
 	})
-	a.bindBy(command.Flags())
-	bindSelector(command.Flags(), &selector)
-	return command
+	many.bind(a, judge.Flags())
+	return judge
 }

@@ -24,10 +24,8 @@ func exportCommand(a *app) *cobra.Command {
 			setGCPercent(walkPercent)
 			whole := true
 			export.Queue, export.Fault = o.Queue, func(text string) { whole = false; a.complain(text) }
-			if err := export.Write(ctx, a.stdout); err != nil {
-				return err
-			}
-			return reported(!whole)
+			err := export.Write(ctx, a.stdout)
+			return cmp.Or(err, reported(!whole))
 		}, func() (err error) {
 			if export.Selector, err = model.ParseSelector(selector); err != nil {
 				err = usageError{err}

@@ -58,10 +58,7 @@ func (f *workerFlags) bind(flags *pflag.FlagSet) {
 
 // workerGrace is --grace for the config of a worker, in which 0 means the default, and not none.
 func (f *loopFlags) workerGrace() time.Duration {
-	if f.grace == 0 {
-		return -1
-	}
-	return f.grace
+	return cmp.Or(f.grace, -1)
 }
 
 func (a *app) prepareWorker(ctx context.Context, loop *loopFlags, own *workerFlags, args []string) (prepared, error) {
