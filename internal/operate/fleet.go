@@ -26,9 +26,6 @@ type FleetRequest struct {
 	perMinute float64 // 0: as measured
 }
 
-// maxAhead is how far ahead anybody may look.
-const maxAhead = 31 * 24 * time.Hour
-
 // fleet is a queue whose models are looked at.
 type fleet struct {
 	Operator
@@ -40,12 +37,8 @@ type fleet struct {
 }
 
 func (r *FleetRequest) validate() (err error) {
-	r.ahead, err = document.ParseDuration(r.For)
-	if err == nil && (r.ahead < time.Minute || r.ahead > maxAhead) {
-		err = document.Refuse("", "1m to 31d", document.Found(r.For))
-	}
-	if err != nil {
-		return refusedAt("for", err)
+	if r.ahead, err = readLength("for", r.For, time.Minute, 31*24*time.Hour, "1m to 31d"); err != nil {
+		return err
 	}
 	if r.picks, err = model.ParseSelector(r.Selector); err != nil || r.Drain == "" {
 		return refused(err)

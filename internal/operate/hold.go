@@ -171,8 +171,7 @@ func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) (
 	if err != nil {
 		return nil, err
 	}
-	found := make([]Calendar, len(calendars))
-	for i, calendar := range calendars {
+	return store.Map(calendars, func(calendar schedule.Calendar) Calendar {
 		c := Calendar{Calendar: calendar}
 		var err error
 		if c.Until, c.Closed, err = calendar.ClosedUntil(now); c.Closed {
@@ -183,7 +182,6 @@ func (o Operator) closings(ctx context.Context, calendars []schedule.Calendar) (
 		if err != nil {
 			c.Problem = err.Error()
 		}
-		found[i] = c
-	}
-	return found, nil
+		return c
+	}), nil
 }

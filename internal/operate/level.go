@@ -9,7 +9,6 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 )
 
 // LevelRequest says what is levelled, and whether that is stored.
@@ -21,12 +20,6 @@ type LevelRequest struct {
 
 	shift time.Duration
 }
-
-// The bounds of Within.
-const (
-	minShift = 2 * time.Second
-	maxShift = 24 * time.Hour
-)
 
 // Level is a fleet that was levelled.
 type Level struct {
@@ -49,12 +42,8 @@ func (r *LevelRequest) Validate() (err error) {
 	if r.Plan && r.Apply || r.Plan && r.Clear || r.Apply && r.Clear {
 		return refuse("", "one of `plan`, `apply`, `clear`", "several")
 	}
-	r.shift, err = document.ParseDuration(r.Within)
-	if err == nil && (r.shift < minShift || r.shift > maxShift) {
-		err = document.Refuse("", "2s to 24h", document.Found(r.Within))
-	}
-	if err != nil {
-		return refusedAt("within", err)
+	if r.shift, err = readLength("within", r.Within, 2*time.Second, 24*time.Hour, "2s to 24h"); err != nil {
+		return err
 	}
 	return r.validate()
 }
@@ -101,10 +90,8 @@ func (o Operator) Level(ctx context.Context, r LevelRequest) (Level, error) {
 var errBusy = errors.New("the model waits for something else than a planned refresh")
 
 func (l *Level) apply(ctx context.Context, part *store.Store, fleet *fleet, uids []string, phase func(*model.Model) time.Duration) error {
-	changes, commands := make([]bool, len(uids)), make([]*model.Command, len(uids))
-	for i, uid := range uids {
-		commands[i] = &model.Command{UID: uid}
-	}
+	changes := make([]bool, len(uids))
+	commands := store.Map(uids, func(uid string) *model.Command { return &model.Command{UID: uid} })
 	refused, err := store.Execute(ctx, part, commands, func(i int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		changes[i] = false
 		record := snapshot.Records[uids[i]]

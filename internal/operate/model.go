@@ -184,8 +184,7 @@ type Attempt struct {
 
 // NewAttempts are attempts as a history tells them.
 func NewAttempts(past []model.Attempt) []Attempt {
-	attempts := make([]Attempt, len(past))
-	for i, one := range past {
+	return store.Map(past, func(one model.Attempt) Attempt {
 		a := Attempt{Attempt: one, Times: max(1, one.Times), DurationMS: one.Duration.Milliseconds()}
 		if wait, work, told := one.Lengths(); told {
 			a.WaitMS, a.WorkMS = new(wait.Milliseconds()), new(work.Milliseconds())
@@ -193,9 +192,8 @@ func NewAttempts(past []model.Attempt) []Attempt {
 		if one.Overlap != "" {
 			a.DelayMS, a.JitterMS = new(one.Delay.Milliseconds()), one.Jitter.Milliseconds()
 		}
-		attempts[i] = a
-	}
-	return attempts
+		return a
+	})
 }
 
 // Log is what an attempt of a model has said.

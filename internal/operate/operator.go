@@ -36,6 +36,15 @@ func refused(err error) error {
 // refusedAt makes a Refusal of an error at a field.
 func refusedAt(field string, err error) error { return refused(document.Place(err, field)) }
 
+// readLength reads the length of time of a field, from least to most, as want says to people.
+func readLength(field, text string, least, most time.Duration, want string) (time.Duration, error) {
+	length, err := document.ParseDuration(text)
+	if err == nil && (length < least || length > most) {
+		err = document.Refuse("", want, document.Found(text))
+	}
+	return length, refusedAt(field, err)
+}
+
 // requireNamed refuses a name that nothing has.
 func requireNamed(is bool, err error, name, want string) error {
 	if err == nil && !is {

@@ -217,11 +217,10 @@ func (i *Impact) Sentences(clock func(time.Time) string) (told []string) {
 	}
 	anew := "None is planned anew."
 	if i.Replanned > 0 {
-		starts := make([]string, len(i.FirstStarts))
-		for n, text := range i.FirstStarts {
+		starts := store.Map(i.FirstStarts, func(text string) string {
 			at, _ := time.Parse(time.RFC3339, text) // as it was written
-			starts[n] = clock(at)
-		}
+			return clock(at)
+		})
 		anew = strings.TrimSuffix(fmt.Sprintf("Planned anew: %d, first at %s", i.Replanned, strings.Join(starts, ", ")), ", first at ") + "."
 	}
 	return append(told, fmt.Sprintf("%s it, %d would decide otherwise.", words.Count(i.Models, "model uses", "models use"), i.Changed),

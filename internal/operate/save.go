@@ -108,11 +108,10 @@ func (o Operator) Steer(ctx context.Context, same model.Command, uids []string, 
 	v := newReviewer()
 	same.By = o.By
 	for chunk := range slices.Chunk(uids, BatchSize) {
-		batch := make([]*Request, len(chunk))
-		for i, uid := range chunk {
+		batch := store.Map(chunk, func(uid string) *Request {
 			same.UID = uid
-			batch[i] = &Request{Command: same}
-		}
+			return &Request{Command: same}
+		})
 		err := store.Wrap(Execute(ctx, o.Queue, batch), fmt.Sprintf("after %d models; go on from %s", v.Commands, chunk[0]))
 		if err == nil {
 			err = tell(v.review(batch))

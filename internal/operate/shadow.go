@@ -102,10 +102,7 @@ func (s *Shadow) Lines() (lines []any) {
 		shadow.Sum
 		Furthest Difference `json:"furthest"`
 	}
-	kinds := make([]kind, len(s.Sums))
-	for i, sum := range s.Sums {
-		kinds[i] = kind{sum, NewDifference(sum.Most)}
-	}
+	kinds := store.Map(s.Sums, func(sum shadow.Sum) kind { return kind{sum, NewDifference(sum.Most)} })
 	return append(lines, struct {
 		Kind string `json:"kind"`
 		*shadow.Report

@@ -8,7 +8,6 @@ import (
 	"github.com/refreshd/refreshd/internal/foresight/forecast"
 	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
-	"github.com/refreshd/refreshd/model/document"
 )
 
 // Slots tells how many slots of workers a queue needs until an instant.
@@ -21,17 +20,11 @@ type Slots struct {
 	Slots   int       `json:"slots"`   // enough for the busiest minute
 }
 
-// maxHorizon bounds how many models a scaler makes the queue read, again and again.
-const maxHorizon = time.Hour
-
-// PlanSlots reads the models that run or start within a horizon, 1m to 1h, and no others.
+// PlanSlots reads the models that run or start within a horizon, 1m to 1h, and no others: a scaler makes the queue read them again and again.
 func PlanSlots(ctx context.Context, queue *store.Queue, horizon string) (Slots, error) {
-	ahead, err := document.ParseDuration(horizon)
-	if err == nil && (ahead < time.Minute || ahead > maxHorizon) {
-		err = document.Refuse("", "1m to 1h", document.Found(horizon))
-	}
+	ahead, err := readLength("horizon", horizon, time.Minute, time.Hour, "1m to 1h")
 	if err != nil {
-		return Slots{}, refusedAt("horizon", err)
+		return Slots{}, err
 	}
 	first := queue.Parts[0]
 	now, err := first.Now(ctx)
