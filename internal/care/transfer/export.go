@@ -26,8 +26,6 @@ type Export struct {
 	State bool
 	// Fault is told what cannot be exported, or only in part, a line each.
 	Fault func(text string)
-
-	Models, Policies int // that were written
 }
 
 const exportChunk = 500
@@ -117,7 +115,6 @@ func (e *Export) writePolicies(ctx context.Context, names []string, lines *json.
 		if err := lines.Encode(policyLine{kindPolicy, name, p.Explicit()}); err != nil {
 			return err
 		}
-		e.Policies++
 	}
 	return nil
 }
@@ -157,7 +154,6 @@ func (e *Export) writeModels(ctx context.Context, uids []string, lines *json.Enc
 		if err := lines.Encode(newModelLine(one, own, e.State)); err != nil {
 			return fmt.Errorf("%s: %w", uid, err)
 		}
-		e.Models++
 	}
 	return ctx.Err()
 }

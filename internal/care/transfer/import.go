@@ -223,10 +223,9 @@ func (i *Import) store(t *task, wanted string, here func(*store.Store) (found, s
 
 // importModels imports models of one part. What the queue has already stays as it is.
 func (i *Import) importModels(ctx context.Context, part *store.Store, tasks []*task) error {
-	puts := make([]*model.Command, len(tasks))
-	for at, t := range tasks {
-		puts[at] = &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
-	}
+	puts := store.Map(tasks, func(t *task) *model.Command {
+		return &model.Command{Type: model.CommandPut, UID: t.uid(), Definition: t.moved.Definition, By: i.By}
+	})
 	with := &pastReader{Store: part}
 	refused, err := store.Execute(ctx, with, puts, func(at int, snapshot *store.Snapshot, now time.Time) (*store.Transition, error) {
 		t, put := tasks[at], puts[at]

@@ -51,9 +51,7 @@ func newModelLine(one *store.Export, own map[string]policy.Policy, state bool) m
 		return l
 	}
 	l.LeftBehind, l.State = m.LeftBehind(), store.StateFields(m)
-	for i := range one.Past {
-		l.History = append(l.History, json.RawMessage(one.Past[i].Entry()))
-	}
+	l.History = store.Map(one.Past, func(a model.Attempt) json.RawMessage { return json.RawMessage(a.Entry()) })
 	return l
 }
 
