@@ -20,16 +20,13 @@ import (
 type Plan struct {
 	// Steps: the policies first, and then the models, each by their names.
 	Steps []*Step
-	// Unchanged is how many models and policies of the directory are as it says.
-	Unchanged int
-	// Owned is how many models the owner has, and Spared how many of them the directory has not and stay, as nobody asks to prune.
-	Owned, Spared int
 	// Refused are documents that cannot be applied, a line each. Then nothing is.
 	Refused []string
 
 	options  Options
 	queue    *store.Queue
 	policies map[string]policy.Policy // of the directory
+	sum      Summary                  // but for what its steps tell
 }
 
 const chunk = 500
@@ -39,7 +36,7 @@ func New(ctx context.Context, queue *store.Queue, d definitions.Directory, optio
 	if err := errors.Join(options.Validate(), queue.RequireWhole()); err != nil {
 		return nil, err
 	}
-	p := &Plan{options: options, queue: queue, policies: map[string]policy.Policy{}}
+	p := &Plan{options: options, queue: queue, policies: map[string]policy.Policy{}, sum: Summary{Kind: "summary", Owner: options.Owner}}
 	for _, doc := range d.Refused {
 		p.refuse(doc.Position, doc.Err)
 	}
@@ -67,8 +64,8 @@ func New(ctx context.Context, queue *store.Queue, d definitions.Directory, optio
 		return nil, err
 	}
 	deleted := p.Summary(false).Models.Delete
-	if most, _ := options.maxDeleted(p.Owned); deleted > most { // it was validated
-		want := fmt.Sprintf("at most %d models to delete, which is %s of the %d of %s", most, options.MaxDelete, p.Owned, options.Owner)
+	if most, _ := options.maxDeleted(p.sum.Owned); deleted > most { // it was validated
+		want := fmt.Sprintf("at most %d models to delete, which is %s of the %d of %s", most, options.MaxDelete, p.sum.Owned, options.Owner)
 		p.Refused = append(p.Refused, document.Refuse("max-delete", want, fmt.Sprint(deleted)).Error())
 	}
 	slices.SortStableFunc(p.Steps, func(a, b *Step) int { return cmp.Or(-strings.Compare(a.Kind, b.Kind), strings.Compare(a.Name, b.Name)) })
@@ -117,7 +114,7 @@ func (p *Plan) planPolicies(ctx context.Context, all []definitions.Source) error
 		case err != nil:
 			return err
 		case same:
-			p.Unchanged++
+			p.sum.Unchanged++
 		default:
 			p.Steps = append(p.Steps, step)
 		}
@@ -169,7 +166,7 @@ func (p *Plan) planPart(ctx context.Context, part *store.Store, steps []*Step) e
 			p.refuse(step.position, err)
 			continue
 		case outcome == model.Unchanged:
-			p.Unchanged++
+			p.sum.Unchanged++
 			continue
 		}
 		step.Action, step.rev = Create, record.Rev()
@@ -211,13 +208,13 @@ func (p *Plan) planOthers(ctx context.Context, wanted map[string]bool) error {
 	}
 	return p.queue.Each(func(part *store.Store) error {
 		return part.Report().EachPicked(ctx, selector, func(record *store.Record) error {
-			p.Owned++
+			p.sum.Owned++
 			switch {
 			case wanted[record.UID]:
 			case p.options.Prune:
 				p.Steps = append(p.Steps, &Step{Kind: KindModel, Action: Delete, Name: record.UID, rev: record.Rev()})
 			default:
-				p.Spared++
+				p.sum.Spared++
 			}
 			return nil
 		})

@@ -83,7 +83,7 @@ type Summary struct {
 	Owner     string   `json:"owner"`
 	Policies  Count    `json:"policies"`
 	Models    Count    `json:"models"`
-	Unchanged int      `json:"unchanged"` // of both
+	Unchanged int      `json:"unchanged"` // of both: as the directory says
 	Owned     int      `json:"owned"`     // models that the owner had
 	Spared    int      `json:"spared"`    // of these the directory has not, and nobody asked to prune
 	AtOnce    int      `json:"starts_at_once"`
@@ -100,7 +100,8 @@ type Count struct {
 
 // Summary sums a plan up, or what became of one that was carried out.
 func (p *Plan) Summary(carriedOut bool) Summary {
-	sum := Summary{Kind: "summary", Owner: p.options.Owner, Unchanged: p.Unchanged, Owned: p.Owned, Spared: p.Spared, Refused: p.Refused}
+	sum := p.sum
+	sum.Refused = p.Refused
 	for _, step := range p.Steps {
 		count := &sum.Models
 		if step.Kind == KindPolicy {
