@@ -119,17 +119,11 @@ func (w Which) behind(ctx context.Context, queue *store.Queue, after store.Score
 
 // tell reads models and hands over those that are picked, in their order.
 func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, visit Visit) error {
-	byUID := map[string]explain.Shown{}
-	for _, part := range queue.Parts {
-		var uids []string
-		for _, place := range places {
-			if place.part == part {
-				uids = append(uids, place.UID)
-			}
-		}
-		if uids == nil {
-			continue
-		}
+	byPart, byUID := map[*store.Store][]string{}, map[string]explain.Shown{}
+	for _, place := range places {
+		byPart[place.part] = append(byPart[place.part], place.UID)
+	}
+	for part, uids := range byPart {
 		found, err := explain.ReadModels(ctx, part, uids)
 		if err == nil {
 			found = slices.DeleteFunc(found, func(s explain.Shown) bool { return !w.Picks.Matches(&s.Record.Model, s.Status) })
