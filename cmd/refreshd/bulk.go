@@ -20,7 +20,7 @@ func bulkCommand(a *app) *cobra.Command {
 			[]any{"ID", "STATE", "SINCE", "BY", "SEEN", "PICKED", "DONE", "REFUSED", "SELECTOR"}, func(b *operate.Bulk) []any {
 				return []any{b.ID, b.State, b.Since, b.By, b.Seen, b.Picked, b.Done, b.Refused, cmp.Or(b.Selector, "all")}
 			}),
-		a.operates("show ID", "Show how far a bulk is", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Bulk), bulkPairs)),
+		a.operates("show ID", "Show how far a bulk is", cobra.ExactArgs(1), shows(a, operate.Operator.Bulk, bulkPairs)),
 		a.operates("cancel ID", "End a bulk; what it has done stays done", cobra.ExactArgs(1),
 			func(ctx context.Context, o operate.Operator, ids []string) error {
 				return result(a, a.printBulk)(o.CancelBulk(ctx, ids[0]))

@@ -37,7 +37,7 @@ func failuresCommand(a *app) *cobra.Command {
 	running.Flags().StringVar(&wish.Rate, "rate", "", "at most so many models in a time, such as 50/s or 1/m, as `RATE` (default no bound)")
 	running.Flags().BoolVar(&wish.dryRun, "dry-run", false, "change nothing; say how many models there are, and name ten")
 	a.bindBy(running.Flags())
-	command.AddCommand(a.operates("show SIGNATURE", "Tell all that is known of a signature, and ten models", cobra.ExactArgs(1), shows(a, byName(operate.Operator.Failure),
+	command.AddCommand(a.operates("show SIGNATURE", "Tell all that is known of a signature, and ten models", cobra.ExactArgs(1), shows(a, operate.Operator.Failure,
 		func(d *operate.FailureDetails) [][2]any {
 			return [][2]any{
 				{"error", d.ID}, {"signature", d.Text}, {"models", fmt.Sprint(d.Models, "  that are failing by it now")}, {"since", d.FirstAt},

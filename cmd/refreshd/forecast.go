@@ -128,11 +128,11 @@ func (a *app) printBars(c *forecast.Counts) error {
 
 func levelCommand(a *app) *cobra.Command {
 	var r operate.LevelRequest
-	command := a.onStored("level", "Spread the planned starts of a fleet evenly, by a phase for each model", cobra.NoArgs, shows(a,
-		func(ctx context.Context, o operate.Operator, _ []string) (operate.Level, error) {
-			return o.Level(ctx, r)
-		},
-		func(l *operate.Level) [][2]any { return levelPairs(l, r.Apply || r.Clear) }), r.Validate)
+	command := a.onStored("level", "Spread the planned starts of a fleet evenly, by a phase for each model", cobra.NoArgs,
+		func(ctx context.Context, o operate.Operator, _ []string) error {
+			pairs := func(l *operate.Level) [][2]any { return levelPairs(l, r.Apply || r.Clear) }
+			return inPairs(a, pairs)(o.Level(ctx, r))
+		}, r.Validate)
 	command.Long = `Choose for each model by how much its planned refreshes are shifted, less than --within, so that all of them start as evenly as can
 be: the emptiest minutes are filled first, and models of one host get phases far apart. What is not picked by -l keeps its times, and
 the others go around it. A model has as many starts as before, none is moved to the next one or past it, and the peak never grows.

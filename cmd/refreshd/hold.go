@@ -135,7 +135,7 @@ func (a *app) printCalendars(calendars []operate.Calendar, err error) error {
 func circuitCommand(a *app) *cobra.Command {
 	var probe, reason string
 	var s operate.CircuitSettings
-	show := shows(a, byName(operate.Operator.Circuit), circuitPairs)
+	show := shows(a, operate.Operator.Circuit, circuitPairs)
 	opening := a.operates("open KEY", "Open a circuit by hand, until a probe is answered", cobra.ExactArgs(1),
 		func(ctx context.Context, o operate.Operator, keys []string) error {
 			if _, err := o.OpenCircuit(ctx, keys[0], probe, reason); err != nil {

@@ -28,11 +28,11 @@ func modelCommand(a *app) *cobra.Command {
 	disabling.Flags().StringVar(&disable.Reason, "reason", "", "`TEXT` for the owner of the model")
 	return group("model", "Save, show and steer models",
 		putCommand(a),
-		a.onStored("get UID", "Show one model: its state, what it means, and its definition", oneUID, shows(a,
-			func(ctx context.Context, o operate.Operator, uids []string) (operate.SoleModel, error) {
-				return operate.ReadModel(ctx, o.Queue, uids[0])
-			},
-			func(found *operate.SoleModel) [][2]any { return modelPairs(&found.Model) })),
+		a.onStored("get UID", "Show one model: its state, what it means, and its definition", oneUID,
+			func(ctx context.Context, o operate.Operator, uids []string) error {
+				pairs := func(found *operate.SoleModel) [][2]any { return modelPairs(&found.Model) }
+				return inPairs(a, pairs)(operate.ReadModel(ctx, o.Queue, uids[0]))
+			}),
 		lsCommand(a),
 		a.steer("rm UID...|-l SELECTOR", "Remove models, with their payload and history", &model.Command{Type: model.CommandRemove}),
 		running,

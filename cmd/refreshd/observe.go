@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,10 +59,8 @@ var collectors = []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRA
 
 // openTraces lets attempts be traced if somebody says where to. The caller calls the returned function when the process ends.
 func (a *app) openTraces(ctx context.Context, flags *loopFlags) (func(), error) {
-	named := flags.traces != ""
-	for _, name := range collectors {
-		named = named || os.Getenv(name) != "" // the library reads it there
-	}
+	read := func(variable string) bool { return os.Getenv(variable) != "" } // as the library does
+	named := flags.traces != "" || slices.ContainsFunc(collectors, read)
 	if !named || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return func() {}, nil
 	}

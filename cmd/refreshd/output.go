@@ -89,17 +89,15 @@ func result[T any](a *app, text func(*T) error) func(found T, failed error) erro
 	}
 }
 
-// shows shows what was read for a command, for people as pairs.
-func shows[T any](a *app, read func(ctx context.Context, o operate.Operator, args []string) (T, error), pairs func(*T) [][2]any) ask {
-	return func(ctx context.Context, o operate.Operator, args []string) error {
-		return result(a, func(found *T) error { return print.Pairs(a.stdout, pairs(found)) })(read(ctx, o, args))
-	}
+// inPairs is a result that people see as pairs of a name and a value.
+func inPairs[T any](a *app, pairs func(*T) [][2]any) func(found T, failed error) error {
+	return result(a, func(found *T) error { return print.Pairs(a.stdout, pairs(found)) })
 }
 
-// byName reads what the argument of a command names.
-func byName[T any](read func(operate.Operator, context.Context, string) (T, error)) func(context.Context, operate.Operator, []string) (T, error) {
-	return func(ctx context.Context, o operate.Operator, names []string) (T, error) {
-		return read(o, ctx, names[0])
+// shows shows what the argument of a command names, for people as pairs.
+func shows[T any](a *app, read func(operate.Operator, context.Context, string) (T, error), pairs func(*T) [][2]any) ask {
+	return func(ctx context.Context, o operate.Operator, names []string) error {
+		return inPairs(a, pairs)(read(o, ctx, names[0]))
 	}
 }
 

@@ -172,11 +172,7 @@ func (a *app) bench(command *cobra.Command, flags *benchFlags) error {
 	a.store.Queue = strings.TrimSuffix(a.store.Queue, "}") + "-bench" + a.store.Queue[len(strings.TrimSuffix(a.store.Queue, "}")):]
 	a.queues.names = []string{a.store.Queue}
 	return a.withOperator(command.Context(), func(o operate.Operator) error {
-		report, err := a.measure(command, o.Queue.Parts[0], flags)
-		if err != nil {
-			return err
-		}
-		return a.print(report, benchPairs(&report))
+		return inPairs(a, benchPairs)(a.measure(command, o.Queue.Parts[0], flags))
 	})
 }
 
