@@ -123,8 +123,11 @@ func (w Which) tell(ctx context.Context, queue *store.Queue, places []placed, vi
 	for _, place := range places {
 		byPart[place.part] = append(byPart[place.part], place.UID)
 	}
-	for part, uids := range byPart {
-		found, err := explain.ReadModels(ctx, part, uids)
+	for _, part := range queue.Parts { // in their order, the same each time
+		if byPart[part] == nil {
+			continue
+		}
+		found, err := explain.ReadModels(ctx, part, byPart[part])
 		if err == nil {
 			found = slices.DeleteFunc(found, func(s explain.Shown) bool { return !w.Picks.Matches(&s.Record.Model, s.Status) })
 			err = explain.ReadReasons(ctx, part, found)
