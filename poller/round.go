@@ -250,11 +250,8 @@ func (p *Poller) claim(ctx context.Context, inHand int) (*batch, error) {
 	for _, misfit := range claim.Misfits {
 		p.logbook.Misfit(misfit, claim.Now)
 	}
-	b := &batch{Claim: claim, messages: make([]*message, len(claim.Messages))}
-	for i, entry := range claim.Messages {
-		b.messages[i] = decode(entry, p.store)
-	}
-	return b, nil
+	messages := store.Map(claim.Messages, func(entry store.Claimed) *message { return decode(entry, p.store) })
+	return &batch{Claim: claim, messages: messages}, nil
 }
 
 // claimAhead claims the batch behind one that is full; nil: there is none, or this one holds what was left before, so that more and more would be

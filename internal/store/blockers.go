@@ -217,10 +217,7 @@ func (s Report) Admission(ctx context.Context, m *model.Model, now time.Time) (w
 		return w, err
 	}
 	w.Limits = w.Gates.LimitsOf(m, now)
-	var names []string
-	for _, limit := range w.Limits {
-		names = append(names, limit.Name)
-	}
+	names := Map(w.Limits, func(limit model.Limit) string { return limit.Name })
 	if w.Rooms, err = s.limiters(ctx, names, nil, now); err != nil {
 		return w, err
 	}

@@ -22,14 +22,6 @@ const fieldChanges = "changes"
 // order is the place of a command about the queue among all that were claimed in the same part. The zero order is that of whoever asks directly.
 type order struct{ part, number string }
 
-// orderOf is the order of a command that this part has claimed. One that an older release has claimed has none.
-func (s Fleet) orderOf(c Claimed) order {
-	if !c.Numbered() {
-		return order{}
-	}
-	return order{"queue:" + strconv.Itoa(s.place), c.number()}
-}
-
 // change is what an operator sets in one part of a queue. The zero change changes nothing.
 type change struct {
 	fields  []string      // of the hash, each before its value; "": it goes
@@ -81,9 +73,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 			since, wish = Millis(bulk.Since), bulk.wish()
 		}
 		args := []any{seen, by.part, by.number, string(c.gate), Millis(c.recheck), flag(c.hold), bulk.ID, since, len(c.fields) / 2}
-		for _, text := range c.fields {
-			args = append(args, text)
-		}
+		args = append(args, anys(c.fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
 			if wish[name] != "" {
 				args = append(args, name, wish[name])
@@ -120,9 +110,13 @@ func (s *Store) ApplyQueueCommand(ctx context.Context, c *model.Command, claimed
 			return model.Duplicate, Wrap(err, "look for the id of a command")
 		}
 	}
+	by := order{} // of one that an older release has claimed
+	if claimed.Numbered() {
+		by = order{"queue:" + strconv.Itoa(s.place), claimed.number()}
+	}
 	changed, failed := false, []error(nil)
 	for _, part := range s.parts() {
-		is, err := part.applyQueueCommand(ctx, c, s.Fleet().orderOf(claimed), claimed.at(now))
+		is, err := part.applyQueueCommand(ctx, c, by, claimed.at(now))
 		if refused, is := errors.AsType[*document.Error](err); is {
 			return model.Unchanged, refused
 		}

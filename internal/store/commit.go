@@ -239,14 +239,9 @@ func (e *encoder) addList(word string, list ...string) {
 	}
 }
 
-// addEach adds a word and the list that follows it, also an empty one.
+// addEach adds a word and the list that follows it, also an empty one: behind its length, it stands behind the values of the item.
 func (e *encoder) addEach(word string, list []string) {
 	e.word("*", word)
-	e.addValues(list)
-}
-
-// addValues adds a list behind its length; it stands behind the values of the item.
-func (e *encoder) addValues(list []string) {
 	e.lists = append(e.lists, len(list))
 	for _, value := range list {
 		e.lists = append(e.lists, value)
@@ -274,10 +269,7 @@ func (b *batchEncoder) item(encode func(*encoder)) {
 		number = len(b.numbers) + 1
 		b.numbers[string(b.words)] = number
 		list := strings.Split(string(b.words[1:]), "\n")
-		b.kinds = append(b.kinds, len(list))
-		for _, word := range list {
-			b.kinds = append(b.kinds, word)
-		}
+		b.kinds = append(append(b.kinds, len(list)), anys(list)...)
 	}
 	b.values[at] = number
 }

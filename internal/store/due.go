@@ -94,17 +94,12 @@ func (s *Store) forget(ctx context.Context, uid, also string) error {
 	k := &s.Keys
 	_, err := s.Clients.WriteIf(ctx, func(tx *redis.Tx) (bool, error) {
 		err := tx.HGetAll(ctx, k.Model(uid)).Err()
-		if _, broken := Misfit(err); broken {
-			return true, nil
-		}
-		return false, err // it was mended since, or is gone
+		_, broken := Misfit(err) // otherwise it was mended since, or is gone
+		return broken, ignoreMisfit(err)
 	}, func(pipe redis.Pipeliner) {
 		for _, set := range []string{k.Due, k.Urgent, k.Running, k.StaleAt, k.Parked, also} {
 			pipe.ZRem(ctx, set, uid)
 		}
 	}, k.Model(uid))
-	if _, misfit := Misfit(err); misfit { // nobody stands in a set that is none
-		err = nil
-	}
-	return Wrap(err, fmt.Sprintf("forget %q", uid))
+	return Wrap(ignoreMisfit(err), fmt.Sprintf("forget %q", uid)) // nobody stands in a set that is none
 }

@@ -72,10 +72,8 @@ func (e *execution) pass(ctx context.Context, pending []int) (again []int, err e
 	if err != nil {
 		return nil, err
 	}
-	uids, commands := make([]string, len(pending)), make([]*model.Command, len(pending))
-	for at, i := range pending {
-		uids[at], commands[at] = e.commands[i].UID, e.commands[i]
-	}
+	commands := Map(pending, func(i int) *model.Command { return e.commands[i] })
+	uids := Map(commands, uidOf)
 	snapshot, err := e.Read(ctx, uids, commands)
 	if err != nil {
 		return nil, err

@@ -3,11 +3,9 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -203,7 +201,7 @@ func (q QueueFleet) Bulks(ctx context.Context) ([]Bulk, error) {
 
 // BeginNewBulk begins a bulk in every part, under an id of its own. After an error it may have begun in some.
 func (q QueueFleet) BeginNewBulk(ctx context.Context, wish model.Bulk) (id string, err error) {
-	id = string(wish.Action) + "-" + strings.ToLower(rand.Text()[:8])
+	id = string(wish.Action) + "-" + letters()
 	return id, q.BeginBulk(ctx, id, wish)
 }
 

@@ -67,15 +67,8 @@ func (s *Store) HeadSamples(ctx context.Context) (model.HeadSamples, error) {
 	if err != nil {
 		return model.HeadSamples{}, err
 	}
-	samples := model.HeadSamples{At: now}
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Front, 0, -1).Result()
-	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		return samples, nil
-	}
-	for _, text := range texts {
-		samples.Noted = append(samples.Noted, readHeadSample(text))
-	}
-	return samples, Wrap(err, "read the heads of the input list")
+	return model.HeadSamples{At: now, Noted: Map(texts, readHeadSample)}, Wrap(ignoreMisfit(err), "read the heads of the input list")
 }
 
 // readHeadSample reads a sample as note-front.lua writes it. What cannot be read is one of nothing.
@@ -119,10 +112,8 @@ func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, err
 	if err != nil {
 		return nil, fmt.Errorf("read a part of the input list: %w", err)
 	}
-	entries := make([]InputEntry, len(texts))
-	for i, text := range texts {
+	return Map(texts, func(text string) InputEntry {
 		entry, _ := s.Wire().ParseEntry(text)
-		entries[i] = InputEntry{text, entry.UID, entry.AttemptUID}
-	}
-	return entries, nil
+		return InputEntry{text, entry.UID, entry.AttemptUID}
+	}), nil
 }

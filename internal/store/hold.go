@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -189,4 +188,4 @@ func (q QueueFleet) CancelHeld(ctx context.Context, hold *model.Hold) (id string
 }
 
 // NewHoldID is a name for a hold to which nobody has given one.
-func NewHoldID() string { return "h" + strings.ToLower(rand.Text()[:6]) }
+func NewHoldID() string { return "h" + letters()[:6] }

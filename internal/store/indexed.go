@@ -76,7 +76,7 @@ func (s Report) eachPage(ctx context.Context, key string, visit func(from int64,
 	return nil
 }
 
-var planNames = Map(fieldNames[:planFields], func(name string) any { return name })
+var planNames = anys(fieldNames[:planFields])
 
 // ReadPlanned reads of models that wait for their planned refresh what tells when they start, in half the time that all takes: their other fields are
 // empty. Of the other ones all is read. None has its payload. It takes a model that has begun meanwhile for one that waits.

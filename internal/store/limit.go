@@ -154,12 +154,9 @@ func (s Fleet) LimitUses(ctx context.Context, names ...string) ([]LimitUse, erro
 }
 
 // WaitedFor lists gates for which models wait, at most so many, those first at which a dispatcher looks next.
-func (s Fleet) WaitedFor(ctx context.Context, most int) (gates []model.Blocker, err error) {
+func (s Fleet) WaitedFor(ctx context.Context, most int) ([]model.Blocker, error) {
 	names, err := s.Clients.Read.ZRange(ctx, s.Keys.Gates, 0, int64(most)-1).Result()
-	for _, name := range names {
-		gates = append(gates, model.Blocker(name))
-	}
-	return gates, Wrap(err, "list the gates for which models wait")
+	return Map(names, func(name string) model.Blocker { return model.Blocker(name) }), Wrap(err, "list the gates for which models wait")
 }
 
 // CountParked counts the models that wait for a gate.

@@ -103,12 +103,8 @@ func (s *Store) Claim(ctx context.Context, owner string, inHand, limit int, leas
 	if err != nil {
 		return Claim{}, fmt.Errorf("claim messages: %w", err)
 	}
-	entries := texts(reply[1])
-	claim := Claim{Now: now, Messages: make([]Claimed, len(entries)), Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}
-	for i, entry := range entries {
-		claim.Messages[i] = Claimed{entry}
-	}
-	return claim, nil
+	messages := Map(texts(reply[1]), func(entry string) Claimed { return Claimed{entry} })
+	return Claim{Now: now, Messages: messages, Leads: reply[0] == int64(1), Bulks: reply[2] == int64(1), Misfits: texts(reply[3])}, nil
 }
 
 // ExpiredPollers lists owners of claimed lists that gave no heartbeat within a lease before now. A heartbeat after now counts for none:

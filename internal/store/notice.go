@@ -190,10 +190,7 @@ func (s Outbox) RequeueUndelivered(ctx context.Context, all []Undelivered) (move
 			return moved, errors.New("requeue what could not be delivered: expected a channel and notices, found none")
 		}
 		keys := []string{s.Keys.Undelivered, s.Keys.Recipients(one.Channel), s.Keys.Notices(one.Recipient), s.Keys.Deliveries}
-		args := []any{one.text, one.Recipient, Millis(now)}
-		for _, notice := range one.Notices {
-			args = append(args, notice)
-		}
+		args := append([]any{one.text, one.Recipient, Millis(now)}, anys(one.Notices)...)
 		done, err := Run(ctx, s.Clients.Write, requeueNotices, keys, args...).Int()
 		if moved += done; err != nil {
 			return moved, fmt.Errorf("requeue what could not be delivered: %w", err)

@@ -59,14 +59,13 @@ func (s Outbox) AdoptOutbox(ctx context.Context, while time.Duration, limit int)
 }
 
 func outboxEntries(messages []redis.XMessage) []OutboxEntry {
-	entries := make([]OutboxEntry, len(messages))
-	for i, message := range messages {
-		entries[i] = OutboxEntry{message.ID, make(map[string]string, len(message.Values))}
+	return Map(messages, func(message redis.XMessage) OutboxEntry {
+		entry := OutboxEntry{message.ID, make(map[string]string, len(message.Values))}
 		for name, value := range message.Values {
-			entries[i].Fields[name] = Text(value)
+			entry.Fields[name] = Text(value)
 		}
-	}
-	return entries
+		return entry
+	})
 }
 
 // Outbox is what the notifier reads and settles of a part: the outbox, and the notices that wait for their recipients.

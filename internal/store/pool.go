@@ -75,11 +75,7 @@ func (s Pool) Answer(ctx context.Context, owner string, answers []Answer) ([]Cod
 		args = append(args, flag(answer.Ends), answer.Entry, answer.Message)
 	}
 	replies, err := Run(ctx, s.Clients.Write, answerAttempts, keys, args...).Int64Slice()
-	codes := make([]Code, len(replies))
-	for i, reply := range replies {
-		codes[i] = Code(reply)
-	}
-	return codes, Wrap(err, "push messages to the output list")
+	return Map(replies, func(reply int64) Code { return Code(reply) }), Wrap(err, "push messages to the output list")
 }
 
 // ReplyList is the list on which a poller replies under a name.
@@ -127,7 +123,7 @@ func (s *Store) RequeueExpired(ctx context.Context, now time.Time, lease time.Du
 			expired = append(expired, ExpiredWorker{last.Owner, last.At, count})
 		}
 		err = errors.Join(err, failed)
-		if answer := redis.Error(nil); failed != nil && !errors.As(failed, &answer) {
+		if failed != nil && !Answered(failed) {
 			break // nor would Redis answer about the others
 		}
 	}

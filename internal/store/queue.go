@@ -288,13 +288,7 @@ func addUp[K comparable](sums, more map[K]int64) {
 }
 
 // Pools are the parts, as a worker pool takes from them.
-func (q *Queue) Pools() []Pool {
-	pools := make([]Pool, len(q.Parts))
-	for i, part := range q.Parts {
-		pools[i] = part.Pool()
-	}
-	return pools
-}
+func (q *Queue) Pools() []Pool { return Map(q.Parts, (*Store).Pool) }
 
 // Dial connects to the Redis at an address, as Connect has it, and opens a queue. The caller closes the clients.
 func Dial(ctx context.Context, address string, config Config) (*Queue, *Clients, error) {

@@ -91,8 +91,7 @@ type Snapshot struct {
 
 // Read reads the models with these uids, and whatever else the commands about some of them need: only these have their payload.
 func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Command) (*Snapshot, error) {
-	whole := Map(commands, func(command *model.Command) string { return command.UID })
-	records, err := s.load(ctx, uids, whole)
+	records, err := s.load(ctx, uids, Map(commands, uidOf))
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +109,8 @@ func (s *Store) Read(ctx context.Context, uids []string, commands []*model.Comma
 	policies, err := s.readPolicies(ctx, commands)
 	return &Snapshot{records, policies}, err
 }
+
+func uidOf(command *model.Command) string { return command.UID }
 
 // readPolicies reads every policy that a put names, and the policy `default` for those that they bring along. One that another put of
 // the batch brings along may be named too.

@@ -38,6 +38,14 @@ func Misfit(err error) (text string, is bool) {
 	return err.Error(), true
 }
 
+// ignoreMisfit is the error unless it tells of a key of another type.
+func ignoreMisfit(err error) error {
+	if _, misfit := Misfit(err); misfit {
+		return nil
+	}
+	return err
+}
+
 // Wrap says what failed; nil: nothing did.
 func Wrap(err error, doing string) error {
 	if err == nil {
@@ -75,6 +83,9 @@ func texts(reply any) []string {
 	values, _ := reply.([]any)
 	return Map(values, Text)
 }
+
+// anys are texts as arguments of a command.
+func anys(texts []string) []any { return Map(texts, func(text string) any { return text }) }
 
 // Map returns what is made of each item, in order: of a command that is put into a pipeline the reply to come.
 func Map[I, O any](items []I, do func(item I) O) []O {
@@ -132,8 +143,8 @@ func Refused(err error) bool {
 
 // Answered reports whether an error is an answer of Redis, not the lack of one.
 func Answered(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply)
+	_, is := errors.AsType[redis.Error](err)
+	return is
 }
 
 func parseInt(text string) int64 {
