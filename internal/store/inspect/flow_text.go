@@ -10,7 +10,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/refreshd/refreshd/internal/store"
-	"github.com/refreshd/refreshd/model"
 )
 
 // FlowText is a hold, limit or calendar as it is stored, which each part of a queue has alike.
@@ -36,57 +35,43 @@ func (s Part) FlowTexts(ctx context.Context, now time.Time) ([]FlowText, error) 
 			delete(fields, store.HoldChanges)
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			all = append(all, s.flowText(key, name, fields[name], now))
+			one := FlowText{Key: key, Name: name, Text: fields[name]}
+			if _, err := one.read(&s.Keys, now); err != nil {
+				one.Problem = err.Error()
+			}
+			all = append(all, one)
 		}
 	}
 	return all, nil
 }
 
-func (s Part) flowText(key, name, raw string, now time.Time) FlowText {
-	one, err := FlowText{Key: key, Name: name, Text: raw}, error(nil)
-	switch key {
-	case s.Keys.Holds:
-		var hold model.Hold
-		hold, err = store.ReadHold(name, raw)
+// read reads the text at now, and returns what stores it in another part.
+func (one *FlowText) read(keys *store.Keys, now time.Time) (put func(ctx context.Context, to store.Fleet) error, err error) {
+	switch one.Key {
+	case keys.Holds:
+		hold, err := store.ReadHold(one.Name, one.Text)
 		one.Over = hold.Ended(now)
-	case s.Keys.Limits:
-		var limit model.Limit
-		limit, err = store.ReadLimit(name, raw)
+		return func(ctx context.Context, to store.Fleet) error { return to.PutHold(ctx, &hold) }, err
+	case keys.Limits:
+		limit, err := store.ReadLimit(one.Name, one.Text)
 		one.Over = limit.Ended(now)
+		return func(ctx context.Context, to store.Fleet) error { return to.PutLimit(ctx, &limit, now) }, err
 	default:
-		calendar, unreadable := store.ReadCalendar(raw)
-		if err = unreadable; err == nil {
+		calendar, err := store.ReadCalendar(one.Text)
+		if err == nil {
 			_, _, err = calendar.ClosedUntil(now)
 		}
+		return func(ctx context.Context, to store.Fleet) error { return to.PutCalendar(ctx, calendar, now) }, err
 	}
-	if err != nil {
-		one.Problem = err.Error()
-	}
-	return one
 }
 
 // CopyFlowText stores what another part of the queue has, and lets a dispatcher look at what waits for it.
 func (s Part) CopyFlowText(ctx context.Context, one FlowText, other *store.Store, now time.Time) error {
-	switch one.Key {
-	case other.Keys.Holds:
-		hold, err := store.ReadHold(one.Name, one.Text)
-		if err != nil {
-			return err
-		}
-		return s.Fleet().PutHold(ctx, &hold)
-	case other.Keys.Limits:
-		limit, err := store.ReadLimit(one.Name, one.Text)
-		if err != nil {
-			return err
-		}
-		return s.Fleet().PutLimit(ctx, &limit, now)
-	default:
-		calendar, err := store.ReadCalendar(one.Text)
-		if err != nil {
-			return err
-		}
-		return s.Fleet().PutCalendar(ctx, calendar, now)
+	put, err := one.read(&other.Keys, now)
+	if err != nil {
+		return err
 	}
+	return put(ctx, s.Fleet())
 }
 
 // LacksCalendar reports whether a policy names a calendar that is not stored, at one instant.
