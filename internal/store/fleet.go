@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -112,15 +113,18 @@ func (s Fleet) RemoveCalendar(ctx context.Context, name string, now time.Time) (
 
 // StoredCalendars reads the calendars, by their names. One that cannot be read is left out.
 func (s Fleet) StoredCalendars(ctx context.Context) ([]schedule.Calendar, error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Calendars).Result()
-	var calendars []schedule.Calendar
-	for _, text := range texts {
-		if calendar, err := ReadCalendar(text); err == nil {
-			calendars = append(calendars, calendar)
+	return readNamed(ctx, s, s.Keys.Calendars, "read calendars", func(_, text string) (schedule.Calendar, error) { return ReadCalendar(text) })
+}
+
+// readNamed reads the values of a hash, by the names of its fields. One that cannot be read is left out: doctor tells of it.
+func readNamed[T any](ctx context.Context, s Fleet, key, doing string, read func(name, text string) (T, error)) (all []T, err error) {
+	texts, err := s.Clients.Read.HGetAll(ctx, key).Result()
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if one, err := read(name, texts[name]); err == nil {
+			all = append(all, one)
 		}
 	}
-	slices.SortFunc(calendars, func(a, b schedule.Calendar) int { return cmp.Compare(a.Name, b.Name) })
-	return calendars, Wrap(err, "read calendars")
+	return all, Wrap(err, doing)
 }
 
 // BeginBulk writes down a bulk that begins now, with what the walk of this part is to meet; pollers carry it out. It returns it as it is

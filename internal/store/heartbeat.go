@@ -34,7 +34,7 @@ func (s Report) Liveness(ctx context.Context) (model.Liveness, error) {
 		Now: now, Queued: input.Val(), Messages: output.Val() + control.Val(), Held: max(0, running.Val()-input.Val()),
 		OldestDue: oldestDue(), OldestDeadline: firstScore(deadline.Val()),
 	}
-	for _, heartbeat := range beats.read() {
+	for _, heartbeat := range beats() {
 		liveness.Heartbeat(heartbeat.Of, heartbeat.At)
 	}
 	entry, _ := s.Wire().ParseEntry(front.Val()) // what cannot be read is nobody's attempt
@@ -83,42 +83,33 @@ type Heartbeat struct {
 // the clock has been set back since. A set of the wrong type counts as empty.
 func (s Report) Heartbeats(ctx context.Context) (heartbeats []Heartbeat, now time.Time, err error) {
 	pipe := s.Clients.Read.Pipeline()
-	replies := s.askHeartbeats(ctx, pipe)
+	beats := s.askHeartbeats(ctx, pipe)
 	clock := s.askTime(ctx, pipe)
 	if err := ExecReads(ctx, pipe); err != nil {
 		return nil, time.Time{}, fmt.Errorf("read heartbeats: %w", err)
 	}
 	now, err = s.readTime(clock)
-	return replies.read(), now, err
+	return beats(), now, err
 }
 
-// heartbeatReply is what a pipeline tells of the heartbeats of one role.
-type heartbeatReply struct {
-	of    model.Role
-	key   string
-	reply *redis.ZSliceCmd
-}
-
-type heartbeatReplies []heartbeatReply
-
-// askHeartbeats asks for all heartbeats in a pipeline.
-func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) heartbeatReplies {
-	keys := map[model.Role]string{
-		model.RoleDispatcher: s.Keys.Dispatchers, model.RolePoller: s.Keys.Pollers, model.RoleWorker: s.Keys.Workers,
-	}
-	return Map(model.Roles, func(role model.Role) heartbeatReply {
-		return heartbeatReply{role, keys[role], pipe.ZRangeWithScores(ctx, keys[role], 0, -1)}
-	})
-}
-
-func (r heartbeatReplies) read() (heartbeats []Heartbeat) {
-	for _, set := range r {
-		for _, member := range set.reply.Val() {
-			at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
-			heartbeats = append(heartbeats, Heartbeat{set.of, set.key, fmt.Sprint(member.Member), at})
+// askHeartbeats asks for all heartbeats in a pipeline. The function that it returns is called when that was executed.
+func (s Report) askHeartbeats(ctx context.Context, pipe redis.Pipeliner) func() []Heartbeat {
+	keys := s.Keys.heartbeats()
+	replies := Map(model.Roles, func(role model.Role) *redis.ZSliceCmd { return pipe.ZRangeWithScores(ctx, keys[role], 0, -1) })
+	return func() (heartbeats []Heartbeat) {
+		for i, role := range model.Roles {
+			for _, member := range replies[i].Val() {
+				at := time.UnixMilli(int64(min(member.Score, maxScore))).UTC()
+				heartbeats = append(heartbeats, Heartbeat{role, keys[role], Text(member.Member), at})
+			}
 		}
+		return heartbeats
 	}
-	return heartbeats
+}
+
+// heartbeats are the sets in which those of each role give theirs.
+func (k *Keys) heartbeats() map[model.Role]string {
+	return map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
 }
 
 var (

@@ -78,18 +78,7 @@ func (s Fleet) RemoveLimit(ctx context.Context, name string, now time.Time) (boo
 
 // Limits reads the limits that were set at run time, by their names.
 func (s Fleet) Limits(ctx context.Context) ([]model.Limit, error) {
-	texts, err := s.Clients.Read.HGetAll(ctx, s.Keys.Limits).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read limits: %w", err)
-	}
-	limits := make([]model.Limit, 0, len(texts))
-	for name, text := range texts {
-		if limit, err := ReadLimit(name, text); err == nil { // doctor tells what cannot be read
-			limits = append(limits, limit)
-		}
-	}
-	slices.SortFunc(limits, func(a, b model.Limit) int { return cmp.Compare(a.Name, b.Name) })
-	return limits, nil
+	return readNamed(ctx, s, s.Keys.Limits, "read limits", ReadLimit)
 }
 
 // LimitUse is a key that counts something, or for which a limit was set.

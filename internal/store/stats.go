@@ -127,7 +127,7 @@ func (s Report) askCounts(ctx context.Context, pipe redis.Pipeliner, stats *Stat
 		&ages: pipe.ZCard(ctx, k.StaleAt), &late: pipe.ZCard(ctx, k.Late), &stale: pipe.ZCard(ctx, k.Stale),
 		&never: pipe.ZCount(ctx, k.Late, Millis(model.Never), "+inf"),
 	}
-	roles := map[model.Role]string{model.RoleDispatcher: k.Dispatchers, model.RolePoller: k.Pollers, model.RoleWorker: k.Workers}
+	roles := k.heartbeats()
 	living := Map(model.Roles, func(role model.Role) *redis.IntCmd { return pipe.ZCount(ctx, roles[role], alive, "+inf") })
 	return func() {
 		for to, count := range counts {
@@ -268,7 +268,7 @@ func (q QueueReport) Version(ctx context.Context) (string, error) {
 		for _, size := range sizes {
 			fmt.Fprint(&text, " ", size.Val())
 		}
-		for _, beat := range beats.read() {
+		for _, beat := range beats() {
 			fmt.Fprint(&text, "\n", beat.Key, beat.Owner, now.Sub(beat.At) > model.LongestSilence)
 		}
 		return err
