@@ -84,30 +84,37 @@ const (
 func (q *Queue) Findings() []Finding {
 	found := []Finding{} // null never
 	for _, gone := range q.Gone {
-		text := fmt.Sprintf("No %s is running", gone.Role)
-		if gone.Role == model.RoleWorker {
-			text = "Attempts wait, and no worker takes any"
+		text, do := fmt.Sprintf("No %s is running", gone.Role), "Start one: until then no attempt starts."
+		switch gone.Role {
+		case model.RolePoller:
+			do = "Start one: until then no result counts."
+		case model.RoleWorker:
+			text, do = "Attempts wait, and no worker takes any", "Start a worker: until then nothing is refreshed."
 		}
 		if gone.Parts < q.Parts {
 			text += fmt.Sprintf(", in %d of %d parts", gone.Parts, q.Parts)
 		}
-		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Command: "refreshd doctor"})
+		found = append(found, Finding{Code: string(gone.Role) + "-missing", Text: text + ".", Do: do, Command: "refreshd doctor"})
 	}
 	found = append(found, bounded(q.held(), "held", "more hold keeps models from starting.", "more holds keep models from starting.")...)
 	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)
 	if q.Due > 0 && q.At.Sub(q.OldestDue) > lateness {
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
-		found = append(found, Finding{"due", text, "", "refreshd model ls --sort due", "models", []string{"sort", "due"}})
+		found = append(found, Finding{"due", text, "Look whether workers and dispatchers keep up.", "refreshd model ls --sort due", "models", []string{"sort", "due"}})
 	}
 	for _, row := range []struct {
-		code, status, one, many string
-		models                  int64
+		models                      int64
+		code, status, one, many, do string
 	}{
-		{"parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars", q.ParkedBy[model.BlockerCalendar]},
-		{"parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits", q.ParkedBy[model.BlockerLimit]},
-		{"parked-" + model.BlockerSuspect, "parked", "result waits for a verdict", "results wait for a verdict", q.ParkedBy[model.BlockerSuspect]},
-		{"disabled", "disabled", "model is disabled", "models are disabled", q.Disabled},
-		{"never", "never", "model has never succeeded yet", "models have never succeeded yet", q.Freshness[model.FreshnessNever]},
+		{q.ParkedBy[model.BlockerCalendar], "parked-" + model.BlockerCalendar, "parked", "model waits for calendars", "models wait for calendars",
+			"They start when the calendar opens."},
+		{q.ParkedBy[model.BlockerLimit], "parked-" + model.BlockerLimit, "parked", "model waits for limits", "models wait for limits",
+			"They start as slots become free."},
+		{q.ParkedBy[model.BlockerSuspect], "parked-" + model.BlockerSuspect, "parked", "result waits for a verdict", "results wait for a verdict",
+			"Accept or reject them: no time ends their wait."},
+		{q.Disabled, "disabled", "disabled", "model is disabled", "models are disabled", "Mend the cause, then save or enable what is disabled."},
+		{q.Freshness[model.FreshnessNever], "never", "never", "model has never succeeded yet", "models have never succeeded yet",
+			"Look why the first attempts fail."},
 	} {
 		if row.models > 0 {
 			status, text := "status="+row.status, words.Count(int(row.models), row.one, row.many)+"."
@@ -115,30 +122,10 @@ func (q *Queue) Findings() []Finding {
 			if row.code == "parked-"+model.BlockerSuspect {
 				command = "refreshd suspect ls"
 			}
-			found = append(found, Finding{row.code, text, "", command, "models", []string{"l", status}})
+			found = append(found, Finding{row.code, text, row.do, command, "models", []string{"l", status}})
 		}
 	}
-	for i := range found {
-		found[i].Do = next[found[i].Code]
-	}
 	return found
-}
-
-// next is what to do about a finding, by its code.
-var next = map[string]string{
-	string(model.RoleDispatcher) + "-missing": "Start one: until then no attempt starts.",
-	string(model.RolePoller) + "-missing":     "Start one: until then no result counts.",
-	string(model.RoleWorker) + "-missing":     "Start a worker: until then nothing is refreshed.",
-	"held":                                    "Release what nobody needs to be held.",
-	"all-held":                                "Release it as soon as its reason is gone.",
-	"circuit-open":                            "Mend the cause; it closes when a probe succeeds.",
-	"queue-circuit-open":                      "Look for a cause on your side.",
-	"due":                                     "Look whether workers and dispatchers keep up.",
-	"parked-" + model.BlockerCalendar:         "They start when the calendar opens.",
-	"parked-" + model.BlockerLimit:            "They start as slots become free.",
-	"parked-" + model.BlockerSuspect:          "Accept or reject them: no time ends their wait.",
-	"disabled":                                "Mend the cause, then save or enable what is disabled.",
-	"never":                                   "Look why the first attempts fail.",
 }
 
 // bounded keeps the first of many findings of one code, and counts the rest.
@@ -159,12 +146,13 @@ func bounded(found []Finding, code, one, many string) []Finding {
 
 func (q *Queue) held() (found []Finding) {
 	for i := range q.Holds {
-		hold, code, whose := &q.Holds[i], "held", "Models"
+		hold, code, whose, do := &q.Holds[i], "held", "Models", "Release what nobody needs to be held."
 		if hold.Selector.All() {
-			code, whose = "all-held", "All models"
+			code, whose, do = "all-held", "All models", "Release it as soon as its reason is gone."
 		}
 		if !hold.Ended(q.At) {
-			found = append(found, Finding{code, whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked), "", "refreshd hold ls", "steering", nil})
+			text := whose + " are " + explain.HeldText(&hold.Hold, explain.UTC) + waiting(hold.Parked)
+			found = append(found, Finding{code, text, do, "refreshd hold ls", "steering", nil})
 		}
 	}
 	return found
@@ -173,12 +161,14 @@ func (q *Queue) held() (found []Finding) {
 func (q *Queue) open() (found []Finding) {
 	for i := range q.Circuits {
 		c := &q.Circuits[i]
-		f := Finding{"circuit-open", "The circuit of " + c.Key + " is open. ", "", "refreshd circuit ls", "steering", []string{"key", c.Key}}
+		code, text, do := "circuit-open", "The circuit of "+c.Key+" is open. ", "Mend the cause; it closes when a probe succeeds."
+		command := "refreshd circuit ls"
 		if c.Key == model.QueueCircuitKey {
-			f.Code, f.Command, f.Text = "queue-circuit-open", "refreshd circuit show queue", "The circuit of the whole queue is open, so nobody is disabled. "
+			code, text, do = "queue-circuit-open", "The circuit of the whole queue is open, so nobody is disabled. ", "Look for a cause on your side."
+			command = "refreshd circuit show queue"
 		}
-		f.Text += strings.TrimSuffix(explain.OpenedText(c, explain.UTC), ".") + waiting(c.Parked)
-		found = append(found, f)
+		text += strings.TrimSuffix(explain.OpenedText(c, explain.UTC), ".") + waiting(c.Parked)
+		found = append(found, Finding{code, text, do, command, "steering", []string{"key", c.Key}})
 	}
 	return found
 }
