@@ -44,12 +44,10 @@ func (s *Sampler) Sample(text string, now time.Time) (count int, log bool) {
 			name = ""
 		}
 	}
-	if s.kinds[name] == nil {
-		s.kinds[name] = &kind{last: now}
-	}
 	k := s.kinds[name]
-	if !Recent(k.last, now, forgetAfter) {
-		k.count = 0
+	if k == nil || !Recent(k.last, now, forgetAfter) {
+		k = new(kind)
+		s.kinds[name] = k
 	}
 	k.count++
 	k.last = now

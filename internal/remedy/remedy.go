@@ -44,8 +44,6 @@ const (
 	Remedies // how many there are
 )
 
-const aName = "<name>"
-
 // say tells each remedy in the words of each face. <name> is what the refusal is about. Empty: the face cannot meet this refusal.
 var say = [Remedies][Faces]string{
 	ReplaceAttempt: {
@@ -85,7 +83,7 @@ func For(err error, remedy Remedy, name string) error {
 
 // Say is a remedy for what has a name, in the words of a face.
 func Say(remedy Remedy, face Face, name string) string {
-	return strings.ReplaceAll(say[remedy][face], aName, name)
+	return strings.ReplaceAll(say[remedy][face], "<name>", name)
 }
 
 // Add adds the remedy of an error to a text about it, in the words of a face.
