@@ -32,10 +32,8 @@ func (c *blockerCache) read(s *Store, texts [3][]string) model.Blockers {
 	if slices.EqualFunc(texts[:], c.texts[:], slices.Equal) {
 		return c.gates
 	}
-	c.texts, c.gates = texts, model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place}
-	if s.queue != nil {
-		c.gates.Parts = len(s.queue.Parts)
-	}
+	c.texts = texts
+	c.gates = model.Blockers{Calendars: map[string]schedule.Calendar{}, Limits: map[string]model.Limit{}, Part: s.place, Parts: len(s.parts())}
 	for pair := range slices.Chunk(texts[0], 2) {
 		if pair[0] == HoldChanges {
 			c.gates.HoldChanges = pair[1]

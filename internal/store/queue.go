@@ -232,28 +232,15 @@ func (q *Queue) PartError(part *Store, err error) error {
 
 // Home is the keys of the part in which a model lives; own: it is this one.
 func (s *Store) Home(uid string) (home *Keys, own bool) {
-	if s.queue == nil {
-		return &s.Keys, true
-	}
 	part := s.queue.Of(uid)
 	return &part.Keys, part == s
 }
 
 // parts are all parts of the queue.
-func (s *Store) parts() []*Store {
-	if s.queue == nil {
-		return []*Store{s}
-	}
-	return s.queue.Parts
-}
+func (s *Store) parts() []*Store { return s.queue.Parts }
 
 // Wire is how the messages of the queue are written.
-func (s *Store) Wire() model.Wire {
-	if s.queue == nil {
-		return model.Wire{}
-	}
-	return s.queue.Wire
-}
+func (s *Store) Wire() model.Wire { return s.queue.Wire }
 
 // ReplyName is the name of the reply list that a command asks for, by its whole key. In a queue of several parts that may be the key of any
 // of them, or of the queue: the reply stands in the part of the model.
@@ -272,7 +259,7 @@ func (s *Store) ReplyName(key string) (string, error) {
 
 // ReplyTo is the list on which the attempts of a queue of several parts are answered; empty: the only one.
 func (s *Store) ReplyTo() string {
-	if s.queue == nil || len(s.queue.Parts) == 1 {
+	if len(s.queue.Parts) == 1 {
 		return ""
 	}
 	return s.Keys.Output

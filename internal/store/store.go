@@ -91,7 +91,7 @@ type Store struct {
 
 	config    Config
 	Clients   *Clients
-	queue     *Queue // of which it is a part; nil: it was opened by itself
+	queue     *Queue // of which it is a part; it is the only one if it was opened by itself
 	place     int    // its number among the parts
 	Schedules schedule.Cache
 	policies  policyCache
@@ -108,7 +108,9 @@ func New(clients *Clients, config Config) (*Store, error) {
 	if clients.Clustered && !keys.Tagged() {
 		return nil, fmt.Errorf("queue: expected braces on Redis Cluster as in %q, found %q", "{"+config.Queue+"}", config.Queue)
 	}
-	return &Store{Keys: keys, config: config, Clients: clients}, nil
+	s := &Store{Keys: keys, config: config, Clients: clients}
+	s.queue = &Queue{Name: config.Queue, Parts: []*Store{s}}
+	return s, nil
 }
 
 // clockArg is the argument by which a reading script learns the time: empty, and it asks Redis.
