@@ -187,9 +187,7 @@ func (s *Store) MeasureCircuit(ctx context.Context, now time.Time) (CircuitChang
 func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 	pipe := s.Clients.Read.Pipeline()
 	circuit, stats := pipe.HGetAll(ctx, s.Keys.QueueCircuit), pipe.HGetAll(ctx, s.Keys.Stats)
-	if err := ExecReads(ctx, pipe); err != nil {
-		return QueueCircuitStatus{}, fmt.Errorf("read the circuit of the queue: %w", err)
-	}
+	err := ExecReads(ctx, pipe)
 	hash := circuit.Val()
 	status := QueueCircuitStatus{QueueCircuit: decodeQueueCircuit(hash), OpenedAt: hash["opened_at"], Opened: parseInt(hash["opened"])}
 	for field, value := range stats.Val() {
@@ -200,7 +198,7 @@ func (s Fleet) QueueCircuit(ctx context.Context) (QueueCircuitStatus, error) {
 			status.Failures += parseInt(value)
 		}
 	}
-	return status, nil
+	return status, Wrap(err, "read the circuit of the queue")
 }
 
 // decodeQueueCircuit reads the circuit of a queue; settings that are absent or cannot be read are the defaults.

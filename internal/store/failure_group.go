@@ -29,13 +29,11 @@ type FailureGroup struct {
 }
 
 func newFailureGroup(id string, models int64, hash map[string]string) FailureGroup {
-	at := func(field string) time.Time {
-		at, _ := time.Parse(time.RFC3339, hash[field]) // what is no time is none
-		return at.UTC()
-	}
+	first, _ := readStoredTime(hash["first_at"]) // what is no time is none
+	last, _ := readStoredTime(hash["last_at"])
 	return FailureGroup{
 		ID: id, Text: hash["signature"], Reason: hash["reason"], ErrorType: hash["error_type"], UID: hash["uid"], UIDs: strings.Fields(hash["uids"]),
-		FirstAt: at("first_at"), LastAt: at("last_at"), Models: models, Failures: parseInt(hash["failures"]), Began: parseInt(hash["began"]), Ended: parseInt(hash["ended"]),
+		FirstAt: first, LastAt: last, Models: models, Failures: parseInt(hash["failures"]), Began: parseInt(hash["began"]), Ended: parseInt(hash["ended"]),
 	}
 }
 

@@ -87,16 +87,13 @@ func readHeadSample(text string) model.HeadSample {
 // Queued reads the input list, all of it at one instant: attempt uid to the entry as it stands there.
 func (s *Store) Queued(ctx context.Context) (map[string]string, error) {
 	entries, err := s.Clients.Read.LRange(ctx, s.Keys.Input, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read queued attempts: %w", err)
-	}
 	queued := make(map[string]string, len(entries))
 	for _, raw := range entries {
 		if entry, _ := s.Wire().ParseEntry(raw); entry.AttemptUID != "" {
 			queued[entry.AttemptUID] = raw
 		}
 	}
-	return queued, nil
+	return queued, Wrap(err, "read queued attempts")
 }
 
 // InputEntry is one entry of the input list.
@@ -109,11 +106,8 @@ type InputEntry struct {
 // while a worker takes others.
 func (s *Store) InputPart(ctx context.Context, from, n int64) ([]InputEntry, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Input, from, from+n-1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read a part of the input list: %w", err)
-	}
 	return Map(texts, func(text string) InputEntry {
 		entry, _ := s.Wire().ParseEntry(text)
 		return InputEntry{text, entry.UID, entry.AttemptUID}
-	}), nil
+	}), Wrap(err, "read a part of the input list")
 }

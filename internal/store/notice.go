@@ -101,12 +101,10 @@ type Mailbox struct {
 func (s Outbox) ReadMailbox(ctx context.Context, channel, recipient string, most int) (*Mailbox, error) {
 	pipe := s.Clients.Read.Pipeline()
 	delivery, notices := pipe.HGet(ctx, s.Keys.Deliveries, recipient), pipe.LRange(ctx, s.Keys.Notices(recipient), 0, int64(most)-1)
-	if _, err := pipe.Exec(ctx); err != nil && !Missing(err) {
-		return nil, fmt.Errorf("read what a recipient is told: %w", err)
-	}
+	_, err := pipe.Exec(ctx)
 	line := &Mailbox{Channel: channel, Recipient: recipient, Notices: notices.Val(), text: delivery.Val()}
 	_ = json.Unmarshal([]byte(line.text), &line.Delivery) // what cannot be read begins anew
-	return line, nil
+	return line, Wrap(ignoreMissing(err), "read what a recipient is told")
 }
 
 // Settlement is what becomes of the line of a recipient.

@@ -82,10 +82,7 @@ func (s *Store) Policies(ctx context.Context, names []string) (map[string]policy
 			err = fmt.Errorf("%s holds a %s, expected a hash: %w", s.Keys.Policies, types[0], err)
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read policies: %w", err)
-	}
-	return s.compile(names, texts), nil
+	return s.compile(names, texts), Wrap(err, "read policies")
 }
 
 // policyFields are the names under which policies are stored.

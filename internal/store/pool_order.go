@@ -105,9 +105,7 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 		return pipe.LRange(ctx, s.Keys.Taken(owner), 0, int64(limit)-1)
 	})
 	orders := Map(owners, func(owner string) *redis.StringCmd { return pipe.HGet(ctx, s.Keys.Orders, PoolName(owner)) })
-	if err := ExecReads(ctx, pipe); err != nil {
-		return nil, Wrap(err, "read worker pools")
-	}
+	err := ExecReads(ctx, pipe)
 	states := make([]PoolState, len(owners))
 	for i := range owners {
 		states[i] = PoolState{Order: readPoolOrder(orders[i].Val()), Taken: counts[i].Val()}
@@ -117,5 +115,5 @@ func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]P
 			}
 		}
 	}
-	return states, nil
+	return states, Wrap(err, "read worker pools")
 }

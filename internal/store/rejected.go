@@ -129,10 +129,7 @@ var requeueRejected = Load("requeue-rejected.lua")
 // Rejected reads the rejected messages that are kept, oldest first.
 func (s Fleet) Rejected(ctx context.Context) ([]Rejected, error) {
 	texts, err := s.Clients.Read.LRange(ctx, s.Keys.Rejected, 0, -1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("read rejected messages: %w", err)
-	}
-	return Map(texts, readRejected), nil
+	return Map(texts, readRejected), Wrap(err, "read rejected messages")
 }
 
 // RejectionAbout is the newest rejected message that names a model, in whatever part of the queue it was rejected; false: none is kept, or this
@@ -186,8 +183,5 @@ func (s Fleet) DropRejected(ctx context.Context, entries []Rejected) (dropped in
 // LastRejected reads the reason of the message that was rejected last; empty: there is none or it cannot be read.
 func (s Report) LastRejected(ctx context.Context) (string, error) {
 	text, err := s.Clients.Read.LIndex(ctx, s.Keys.Rejected, -1).Result()
-	if err != nil && !Missing(err) {
-		return "", fmt.Errorf("read the last rejected message: %w", err)
-	}
-	return readRejected(text).Reason, nil
+	return readRejected(text).Reason, Wrap(ignoreMissing(err), "read the last rejected message")
 }

@@ -24,16 +24,13 @@ func (s Report) Server(ctx context.Context) (Server, error) {
 		return nil, fmt.Errorf("find the node of the queue: %w", err)
 	}
 	text, err := node.Info(ctx).Result()
-	if err != nil {
-		return nil, fmt.Errorf("ask redis about itself: %w", err)
-	}
 	fields := make(Server)
 	for line := range strings.Lines(text) {
 		if name, value, found := strings.Cut(strings.TrimSpace(line), ":"); found {
 			fields[name] = value
 		}
 	}
-	return fields, nil
+	return fields, Wrap(err, "ask redis about itself")
 }
 
 // Identity is what a server calls itself.
@@ -51,16 +48,13 @@ func (s Report) Identity(ctx context.Context) (Identity, error) {
 	}
 	pipe := node.Pipeline()
 	reply := pipe.Do(ctx, "HELLO")
-	if _, err := pipe.Exec(ctx); err != nil {
-		return Identity{}, fmt.Errorf("ask redis for its name: %w", err)
-	}
+	_, err = pipe.Exec(ctx)
 	fields, _ := reply.Val().(map[any]any)
-	text := func(field string) string { text, _ := fields[field].(string); return text }
-	name := text("server")
+	name := Text(fields["server"])
 	if name != "" {
 		name = strings.ToUpper(name[:1]) + name[1:]
 	}
-	return Identity{name, text("version"), text("mode")}, nil
+	return Identity{name, Text(fields["version"]), Text(fields["mode"])}, Wrap(err, "ask redis for its name")
 }
 
 // TryCommands runs commands that some services forbid, in a way that changes nothing, and returns their names and what became of each.

@@ -227,9 +227,7 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 		return pipe.ZRangeByScore(ctx, key, since)
 	})
 	running := pipe.ZCard(ctx, k.Running)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("look for users of the queue: %w", err)
-	}
+	_, err = pipe.Exec(ctx)
 	for i, reply := range living {
 		for _, owner := range reply.Val() {
 			users = append(users, fmt.Sprintf("%s %s%s", kinds[i], owner, in))
@@ -238,5 +236,5 @@ func (s *Store) users(ctx context.Context) (users []string, err error) {
 	if n := running.Val(); n > 0 {
 		users = append(users, fmt.Sprintf("%d attempts%s that are queued or running", n, in))
 	}
-	return users, nil
+	return users, Wrap(err, "look for users of the queue")
 }

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,9 +37,7 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	case model.BlockerCircuit:
 		circuit = pipe.HMGet(ctx, s.Keys.Circuit(name), store.CircuitFields...)
 	}
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return BlockerState{}, fmt.Errorf("read a gate: %w", err)
-	}
+	err := store.ExecReads(ctx, pipe)
 	state := BlockerState{Parked: parked.Val(), Listed: score.Err() == nil, Opens: now}
 	if state.Listed {
 		state.Look = time.UnixMilli(int64(score.Val())).UTC()
@@ -70,7 +67,7 @@ func (s Part) BlockerState(ctx context.Context, gate model.Blocker, now time.Tim
 	if opens.After(now) {
 		state.Opens = opens
 	}
-	return state, nil
+	return state, store.Wrap(err, "read a gate")
 }
 
 // RecheckBlocker lets a dispatcher look at a gate at now.

@@ -2,7 +2,6 @@ package inspect
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,15 +47,13 @@ func (s Part) errorCounts(ctx context.Context, pipe redis.Pipeliner, ids []strin
 	scores := store.Map(ids, func(id string) *redis.FloatCmd { return pipe.ZScore(ctx, s.Keys.Errors, id) })
 	changes := store.Map(ids, func(id string) *redis.SliceCmd { return pipe.HMGet(ctx, s.Keys.Error(id), "began", "ended") })
 	ttls := store.Map(ids, func(id string) *redis.DurationCmd { return pipe.TTL(ctx, s.Keys.Error(id)) })
-	if err := store.ExecReads(ctx, pipe); err != nil {
-		return nil, fmt.Errorf("read the counts of fingerprints: %w", err)
-	}
+	err := store.ExecReads(ctx, pipe)
 	counts := make([]ErrorCount, len(ids))
 	for i, id := range ids {
 		change := append(changes[i].Val(), nil, nil) // of a key of another type there are none
 		counts[i] = ErrorCount{ID: id, Counted: int64(scores[i].Val()), kept: ttls[i].Val() == -1, expires: ttls[i].Val() > 0, began: store.Text(change[0]), ended: store.Text(change[1])}
 	}
-	return counts, nil
+	return counts, store.Wrap(err, "read the counts of fingerprints")
 }
 
 // Agrees reports whether so many models are counted, and the hash is kept while there are any and no longer.
