@@ -28,11 +28,10 @@ func (p *Poller) carryOut(ctx context.Context, round Round, now time.Time) (more
 	}
 	more, err := p.stepBulk(ctx, now)
 	p.bulks.stepped, p.bulks.failed = now, err != nil
-	if err == nil {
-		return more
+	if err != nil {
+		p.logbook.Fault(zerolog.WarnLevel, err.Error(), now).Err(err).Msg("poller: a step of a bulk failed")
 	}
-	p.logbook.Fault(zerolog.WarnLevel, err.Error(), now).Err(err).Msg("poller: a step of a bulk failed")
-	return false
+	return more
 }
 
 // stepBulk takes a step of the bulk behind that of the last step. Policies that have changed together share their walk.

@@ -44,10 +44,7 @@ func Execute(ctx context.Context, on Executor, commands []*model.Command, decide
 	for i := range pending {
 		pending[i] = i
 	}
-	for range MaxPasses {
-		if len(pending) == 0 {
-			break
-		}
+	for pass := 0; len(pending) > 0 && pass < MaxPasses; pass++ {
 		if pending, err = e.pass(ctx, pending); err != nil {
 			return nil, err
 		}

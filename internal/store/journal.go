@@ -23,11 +23,9 @@ func (e *encoder) addNotifications(t *Transition, now time.Time) {
 	for i, n := range t.decision.Notifications(t.uid, now) {
 		f := []string{"event", string(n.Notice), "uid", n.UID, "at", model.FormatTime(n.At), "attempt_no", strconv.Itoa(n.AttemptNo)}
 		switch {
-		case n.Notice == policy.NoticeDisabled, n.Notice == policy.NoticeSuspect:
+		case n.Notice == policy.NoticeDisabled, n.Notice == policy.NoticeSuspect, n.Notice == policy.NoticeFailing:
 			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
-		case n.Notice == policy.NoticeFailing:
-			f = append(f, "reason", n.Reason, "refresh_why", n.Why)
-			if n.ErrorType != "" {
+			if n.Notice == policy.NoticeFailing && n.ErrorType != "" {
 				f = append(f, "error_type", n.ErrorType)
 			}
 		case !n.LastSuccessAt.IsZero():

@@ -134,15 +134,14 @@ func (s *Store) Resign(ctx context.Context, owner string) error {
 
 // expired lists the heartbeats of a set that are at least a lease old at now. One that lies further ahead than heartbeats may be given
 // meanwhile counts too: the clock has been set back since.
-func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) (last []Heartbeat, err error) {
+func (s *Store) expired(ctx context.Context, key string, now time.Time, lease, ahead time.Duration) ([]Heartbeat, error) {
 	pipe := s.Clients.Read.Pipeline()
 	old := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "-inf", Max: Millis(now.Add(-lease))})
 	future := pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{Min: "(" + Millis(now.Add(ahead)), Max: "+inf"})
-	_, err = pipe.Exec(ctx)
-	for _, z := range slices.Concat(old.Val(), future.Val()) {
-		last = append(last, Heartbeat{Key: key, Owner: fmt.Sprint(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()})
-	}
-	return last, err
+	_, err := pipe.Exec(ctx)
+	return Map(slices.Concat(old.Val(), future.Val()), func(z redis.Z) Heartbeat {
+		return Heartbeat{Key: key, Owner: Text(z.Member), At: time.UnixMilli(int64(z.Score)).UTC()}
+	}), err
 }
 
 var receiveCommands = Load("receive-commands.lua")

@@ -96,9 +96,6 @@ type PoolState struct {
 
 // PoolStates reads the states of worker pools, in their order; of each at most so many entries, at least one.
 func (s Report) PoolStates(ctx context.Context, owners []string, limit int) ([]PoolState, error) {
-	if len(owners) == 0 {
-		return nil, nil
-	}
 	pipe := s.Clients.Read.Pipeline()
 	counts := Map(owners, func(owner string) *redis.IntCmd { return pipe.LLen(ctx, s.Keys.Taken(owner)) })
 	lists := Map(owners, func(owner string) *redis.StringSliceCmd {

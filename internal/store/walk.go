@@ -90,10 +90,8 @@ func (s *Store) source(ctx context.Context, selector model.Selector) (source, in
 			}
 		}
 	}
-	if pipe.Len() > 0 {
-		if _, err := pipe.Exec(ctx); err != nil {
-			return source{}, 0, fmt.Errorf("count what a selector may pick: %w", err)
-		}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return source{}, 0, fmt.Errorf("count what a selector may pick: %w", err)
 	}
 	narrowest, least := 0, int64(-1)
 	for i, from := range all {
