@@ -94,11 +94,8 @@ func (s Report) Tail(ctx context.Context, after string) ([]model.JournalEntry, s
 	after, _, _ = strings.Cut(after, " ") // an older release told of two streams
 	read := &redis.XReadArgs{Streams: []string{s.Keys.Journal, after}, Count: tailBatch, Block: blockFor}
 	streams, err := s.Clients.Block.XRead(ctx, read).Result()
-	if Missing(err) {
-		return nil, after, nil
-	}
 	if err != nil {
-		return nil, after, fmt.Errorf("read the journal: %w", err)
+		return nil, after, Wrap(ignoreMissing(err), "read the journal")
 	}
 	var entries []model.JournalEntry
 	for _, message := range streams[0].Messages {

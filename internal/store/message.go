@@ -231,11 +231,8 @@ func (s Sender) PushCommand(ctx context.Context, command string) error {
 // TakeReply waits up to a second for a reply under a name, the oldest one, and takes it; empty: none came. After an error it may be lost.
 func (s Sender) TakeReply(ctx context.Context, name string) (string, error) {
 	reply, err := s.Clients.Block.BLPop(ctx, blockFor, s.Keys.Reply(name)).Result()
-	if Missing(err) {
-		return "", nil
-	}
 	if err != nil {
-		return "", Wrap(err, "wait for a reply")
+		return "", Wrap(ignoreMissing(err), "wait for a reply")
 	}
 	return reply[1], nil
 }

@@ -29,10 +29,8 @@ func (s Outbox) ReadOutbox(ctx context.Context, limit int) ([]OutboxEntry, error
 	switch {
 	case redis.HasErrorPrefix(err, "NOGROUP"):
 		return nil, s.createGroup(ctx)
-	case Missing(err):
-		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read the outbox: %w", err)
+		return nil, Wrap(ignoreMissing(err), "read the outbox")
 	}
 	return outboxEntries(streams[0].Messages), nil
 }

@@ -293,19 +293,18 @@ func Dial(ctx context.Context, address string, config Config) (*Queue, *Clients,
 // DialPart is Dial for a daemon that serves a queue of one part. stop ends the connections.
 func DialPart[D any](ctx context.Context, daemon, address, name string, begin func(*Store) (D, error)) (d D, stop func() error, err error) {
 	queue, clients, err := Dial(ctx, address, Config{Queue: name})
-	if err == nil && len(queue.Parts) > 1 {
-		err = document.Refuse("queue", "a queue of one part; run `refreshd up` for several", fmt.Sprintf("%d parts", len(queue.Parts)))
-		err = errors.Join(err, clients.Close())
-	}
-	if err == nil {
-		if err = queue.Raise(ctx); err != nil {
-			err = errors.Join(err, clients.Close())
-		}
-	}
 	if err != nil {
 		return d, nil, fmt.Errorf("%s: %w", daemon, err)
 	}
-	if d, err = begin(queue.Parts[0]); err != nil {
+	if len(queue.Parts) > 1 {
+		err = document.Refuse("queue", "a queue of one part; run `refreshd up` for several", fmt.Sprintf("%d parts", len(queue.Parts)))
+	} else {
+		err = queue.Raise(ctx)
+	}
+	if err = Wrap(err, daemon); err == nil {
+		d, err = begin(queue.Parts[0])
+	}
+	if err != nil {
 		return d, nil, errors.Join(err, clients.Close())
 	}
 	return d, clients.Close, nil

@@ -101,8 +101,7 @@ func (s Report) Size(ctx context.Context) (int, error) {
 // Clear removes all keys of the queue. Nobody may use it meanwhile.
 func (s Report) Clear(ctx context.Context) error {
 	k := &s.Keys
-	err := s.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err()
-	if err != nil {
+	if err := s.Clients.Write.Unlink(ctx, k.Input, k.Output, k.Control).Err(); err != nil {
 		return fmt.Errorf("clear the queue: %w", err)
 	}
 	return s.ScanKeys(ctx, "clear the queue", k.Queue+":", func(keys []string) error {

@@ -52,11 +52,7 @@ func readSettings(ctx context.Context, clients *Clients, keys Keys) (settings, e
 	_, unsent := pipe.Exec(ctx) // without a connection the commands tell no error of their own
 	found := map[string]string{}
 	for i, reply := range replies {
-		err := reply.Err()
-		if err == nil && unsent != nil && !Missing(unsent) {
-			err = unsent
-		}
-		switch {
+		switch err := cmp.Or(reply.Err(), ignoreMissing(unsent)); {
 		case err == nil:
 			found[names[i]] = reply.Val()
 		case !Missing(err):
