@@ -89,13 +89,15 @@ func (b *Bulk) Count(outcome model.Outcome) {
 	}
 }
 
-// wish are the fields that say what is wished for.
+// wish are the fields that say what is wished for, but for empty ones.
 func (b *Bulk) wish() map[string]string {
-	return map[string]string{
+	wish := map[string]string{
 		"action": string(b.Action), "selector": b.Selector.String(), "rate": b.Rate.String(), "force": flag(b.Force), "reason": b.Reason, "by": b.By,
 		"since": model.FormatTime(b.Since), "ticket": number(b.Ticket), "size": number(int(b.Size)),
 		"after": strings.Join(b.After, " "),
 	}
+	maps.DeleteFunc(wish, func(_, value string) bool { return value == "" })
+	return wish
 }
 
 // readBulk reads a hash. What this release cannot read is told as a problem.
@@ -168,11 +170,10 @@ func (s *Store) beginMend(ctx context.Context, after []string) error {
 	if b.Since, err = s.Now(ctx); err != nil {
 		return err
 	}
-	wish, key := b.wish(), s.Keys.Bulk(MendID)
-	maps.DeleteFunc(wish, func(_, value string) bool { return value == "" })
+	key := s.Keys.Bulk(MendID)
 	_, err = s.Clients.Write.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.Del(ctx, key)
-		pipe.HSet(ctx, key, wish)
+		pipe.HSet(ctx, key, b.wish())
 		pipe.ZAdd(ctx, s.Keys.Bulks, redis.Z{Score: float64(b.Since.UnixMilli()), Member: MendID})
 		return nil
 	})

@@ -75,9 +75,7 @@ func (s Fleet) change(ctx context.Context, key string, by order, decide func() (
 		args := []any{seen, by.part, by.number, string(c.gate), Millis(c.recheck), flag(c.hold), bulk.ID, since, len(c.fields) / 2}
 		args = append(args, anys(c.fields)...)
 		for _, name := range slices.Sorted(maps.Keys(wish)) { // the same each time, for the simulation
-			if wish[name] != "" {
-				args = append(args, name, wish[name])
-			}
+			args = append(args, name, wish[name])
 		}
 		keys := []string{key, k.Gates, k.Forwarded, k.Bulks, k.BulksEnded, k.Bulk(bulk.ID)}
 		code, failed := Run(writing, s.Clients.Write, changeQueue, keys, args...).Int()

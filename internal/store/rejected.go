@@ -106,10 +106,7 @@ func readRejected(text string) (entry Rejected) {
 func dropKept[T any](ctx context.Context, s *Store, key string, entries []T, text func(*T) string) (dropped int, err error) {
 	for chunk := range slices.Chunk(entries, ScanCount) {
 		pipe := s.Clients.Write.Pipeline()
-		replies := make([]*redis.IntCmd, len(chunk))
-		for i := range chunk {
-			replies[i] = pipe.LRem(ctx, key, 1, text(&chunk[i]))
-		}
+		replies := Map(chunk, func(entry T) *redis.IntCmd { return pipe.LRem(ctx, key, 1, text(&entry)) })
 		_, err := pipe.Exec(ctx)
 		for _, reply := range replies {
 			dropped += int(reply.Val())
