@@ -100,7 +100,8 @@ func (q *Queue) Findings() []Finding {
 	found = append(found, bounded(q.open(), "circuit-open", "more circuit is open.", "more circuits are open.")...)
 	if q.Due > 0 && q.At.Sub(q.OldestDue) > lateness {
 		text := words.Count(int(q.Due), "model is due", "models are due") + ", since " + explain.UTC(q.OldestDue) + " at the longest."
-		found = append(found, Finding{"due", text, "Look whether workers and dispatchers keep up.", "refreshd model ls --sort due", "models", []string{"sort", "due"}})
+		do := "Look whether workers and dispatchers keep up."
+		found = append(found, Finding{"due", text, do, "refreshd model ls --sort due", "models", []string{"sort", "due"}})
 	}
 	for _, row := range []struct {
 		models                      int64
