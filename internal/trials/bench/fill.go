@@ -45,22 +45,16 @@ func (b *Bench) Fill(ctx context.Context, first, count int, when When) error {
 	if err != nil {
 		return err
 	}
-	numbers := make([]int, count)
-	for i := range numbers {
-		numbers[i] = first + i
+	for end := first + count; first < end && err == nil; first += fillBatch {
+		err = b.save(ctx, first, min(fillBatch, end-first), now, when)
 	}
-	for chunk := range slices.Chunk(numbers, fillBatch) {
-		if err := b.save(ctx, chunk, now, when); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
-func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when When) error {
-	uids, commands := make([]string, len(numbers)), make([]*model.Command, len(numbers))
-	for i, n := range numbers {
-		uids[i] = fmt.Sprintf(uidPrefix+"%09d", n)
+func (b *Bench) save(ctx context.Context, first, count int, now time.Time, when When) error {
+	uids, commands := make([]string, count), make([]*model.Command, count)
+	for i := range count {
+		uids[i] = fmt.Sprintf(uidPrefix+"%09d", first+i)
 		url := fmt.Sprintf("https://feeds.example.com/%s/", uids[i])
 		url += strings.Repeat("x", 100-len(url))
 		commands[i] = &model.Command{Type: model.CommandPut, UID: uids[i], Definition: model.Definition{
@@ -81,7 +75,7 @@ func (b *Bench) save(ctx context.Context, numbers []int, now time.Time, when Whe
 		if outcome != model.Applied {
 			return fmt.Errorf("save %s: expected it to be applied, found %s", uids[i], outcome)
 		}
-		decision.Next.RefreshAt = when(numbers[i], now)
+		decision.Next.RefreshAt = when(first+i, now)
 		batch.Items = append(batch.Items, store.Item{Transition: snapshot.Apply(command, decision, now)})
 	}
 	codes, err := b.Store.Commit(ctx, batch)

@@ -152,15 +152,8 @@ func (b *Bench) Paced(ctx context.Context, plan Plan, first int) (late Lateness,
 		err = errors.Join(err, stopErr)
 	}()
 	if err := await(ctx, nil, func() (bool, error) { // until a dispatcher and a poller have given a heartbeat
-		dispatchers, err := b.Redis.ZCard(ctx, b.Store.Keys.Dispatchers).Result()
-		if err != nil {
-			return false, fmt.Errorf("await daemons: %w", err)
-		}
-		pollers, err := b.Redis.ZCard(ctx, b.Store.Keys.Pollers).Result()
-		if err != nil {
-			err = fmt.Errorf("await daemons: %w", err)
-		}
-		return dispatchers > 0 && pollers > 0, err
+		stats, err := b.Store.Report().Stats(ctx)
+		return stats.Living[model.RoleDispatcher] > 0 && stats.Living[model.RolePoller] > 0, err
 	}); err != nil {
 		return late, err
 	}

@@ -2,8 +2,10 @@ package conformance
 
 import (
 	"context"
+	"slices"
 	"syscall"
 
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -11,12 +13,7 @@ import (
 func (s *stage) leased(ctx context.Context) bool {
 	beats, _, err := s.queue.Parts[0].Report().Heartbeats(ctx)
 	s.fail(err)
-	for _, beat := range beats {
-		if beat.Of == model.RoleWorker {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(beats, func(beat store.Heartbeat) bool { return beat.Of == model.RoleWorker })
 }
 
 // unspent checks what became of the attempt of a silent worker: it goes on under its uid, as if it had just been taken.

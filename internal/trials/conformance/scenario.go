@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/client"
+	"github.com/refreshd/refreshd/internal/store"
 	"github.com/refreshd/refreshd/model"
 )
 
@@ -36,12 +37,10 @@ var scenarios = []scenario{
 	{name: "failure", play: func(ctx context.Context, s *stage) {
 		s.put(ctx, "a", work{"do": "fail", "reason": "HTTP 404", "error_type": "http_404", "retryable": false, "user_friendly_reason": "The feed is gone."})
 		s.must("a failure is answered as failure", s.until(ctx, "a", model.EventFailure), silence)
-		for _, e := range s.seen {
-			if e.Event == model.EventFailure {
-				s.should("with its reason", e.Reason == "HTTP 404", fmt.Sprintf("%q", e.Reason))
-				s.should("with its error_type", e.ErrorType == "http_404", fmt.Sprintf("%q", e.ErrorType))
-				s.should("with user_friendly_reason", e.DisabledReason == "The feed is gone.", fmt.Sprintf("%q", e.DisabledReason))
-			}
+		if e := s.first(model.EventFailure); e.Event != "" {
+			s.should("with its reason", e.Reason == "HTTP 404", fmt.Sprintf("%q", e.Reason))
+			s.should("with its error_type", e.ErrorType == "http_404", fmt.Sprintf("%q", e.ErrorType))
+			s.should("with user_friendly_reason", e.DisabledReason == "The feed is gone.", fmt.Sprintf("%q", e.DisabledReason))
 		}
 		s.put(ctx, "b", work{"do": "postpone", "seconds": 3600})
 		s.should("work that cannot be done now is postponed", s.until(ctx, "b", model.EventPostponed), silence)
@@ -90,13 +89,7 @@ var scenarios = []scenario{
 }
 
 // Names are those of all scenarios.
-func Names() []string {
-	names := make([]string, len(scenarios))
-	for i, s := range scenarios {
-		names[i] = s.name
-	}
-	return names
-}
+func Names() []string { return store.Map(scenarios, func(s scenario) string { return s.name }) }
 
 const (
 	silence = "nothing within the time"

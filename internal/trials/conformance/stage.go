@@ -217,12 +217,7 @@ func (s *stage) times(uid string, event model.Event) (n int) {
 // until waits until something has happened to a model; false: not within the patience, or a second after the worker has ended.
 func (s *stage) until(ctx context.Context, uid string, events ...model.Event) bool {
 	return s.within(ctx, s.config.Patience, func() bool {
-		for _, event := range events {
-			if s.times(uid, event) > 0 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(events, func(event model.Event) bool { return s.times(uid, event) > 0 })
 	})
 }
 
