@@ -79,8 +79,8 @@ func Read(name string, in io.Reader, environment Secrets) (*Routes, error) {
 // Close ends idle connections, which whoever still runs opens again.
 func (r *Routes) Close() {
 	for _, channel := range r.channels {
-		if channel.sender != nil {
-			channel.sender.close()
+		if posts, is := channel.sender.(*webhook); is {
+			posts.client.CloseIdleConnections()
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 // sender sends messages beyond Redis. A finalError says that no further try would help.
 type sender interface {
 	send(ctx context.Context, m message) error
-	close()
 }
 
 const (

@@ -90,8 +90,6 @@ func (e *email) send(ctx context.Context, m message) error {
 	return err
 }
 
-func (*email) close() {}
-
 //go:embed templates
 var embedded embed.FS
 

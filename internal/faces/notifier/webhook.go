@@ -93,17 +93,11 @@ func judge(status int) error {
 	return finalError{err}
 }
 
-func (w *webhook) close() { w.client.CloseIdleConnections() }
-
 // finalError says that no further try would deliver a message.
 type finalError struct{ error }
-
-func (e finalError) Unwrap() error { return e.error }
 
 // retryAfterError says when the server may be tried again.
 type retryAfterError struct {
 	error
 	asked backoff.Asked
 }
-
-func (e retryAfterError) Unwrap() error { return e.error }
