@@ -49,11 +49,7 @@ func writing(keys ...string) []string { return marked("%W~", keys) }
 func both(keys ...string) []string { return marked("~", keys) }
 
 func marked(mark string, keys []string) []string {
-	patterns := make([]string, len(keys))
-	for i, key := range keys {
-		patterns[i] = mark + key
-	}
-	return patterns
+	return store.Map(keys, func(key string) string { return mark + key })
 }
 
 // grants are those for its scripts, and for what it does besides. A script needs EVALSHA on all keys that are passed to it, and each
