@@ -77,9 +77,7 @@ type Event struct {
 func (e Event) isRetry() bool { return e.Kind == Retry || e.Kind == Start && e.AttemptNo > 1 }
 
 func ordered(events []Event) []Event {
-	sorted := slices.Clone(events)
-	slices.SortStableFunc(sorted, func(a, b Event) int { return a.At.Compare(b.At) })
-	return sorted
+	return slices.SortedStableFunc(slices.Values(events), func(a, b Event) int { return a.At.Compare(b.At) })
 }
 
 // FromHistory makes the events of attempts that have ended, in any order.

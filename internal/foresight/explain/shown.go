@@ -39,12 +39,11 @@ func ReadModel(ctx context.Context, store *store.Store, uid string) (Shown, erro
 	if len(found) == 0 {
 		return Shown{}, fmt.Errorf("%s: %w", uid, ErrUnknownModel)
 	}
-	if r, rejected, err := store.Fleet().RejectionAbout(ctx, uid); err != nil {
-		return Shown{}, err
-	} else if rejected {
+	r, rejected, err := store.Fleet().RejectionAbout(ctx, uid)
+	if rejected {
 		found[0].Rejection = &Rejection{r.ID(), r.At, r.Source, r.Reason}
 	}
-	return found[0], nil
+	return found[0], err
 }
 
 // ReadModels reads the models that are stored, in the order of uids.

@@ -1,7 +1,6 @@
 package forecast
 
 import (
-	"encoding/binary"
 	"hash/fnv"
 	"time"
 
@@ -141,6 +140,6 @@ func idOf(m *model.Model, host string) uint64 {
 func hash32(text string) uint32 {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(text)) // a hash takes everything
-	sum := hash.Sum(nil)
-	return binary.BigEndian.Uint32(sum) ^ binary.BigEndian.Uint32(sum[4:])
+	sum := hash.Sum64()
+	return uint32(sum>>32) ^ uint32(sum)
 }
