@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -105,10 +106,7 @@ func (g *gantt) write() {
 			fmt.Fprintf(g.text, "\n    section %s\n", section)
 		}
 		open = section
-		seconds := int64(t.length / time.Second)
-		if t.length%time.Second > 0 {
-			seconds++
-		}
+		seconds := int64(math.Ceil(t.length.Seconds()))
 		length := fmt.Sprintf("%dh", seconds/3600)
 		if seconds%60 != 0 {
 			length = fmt.Sprintf("%ds", seconds)

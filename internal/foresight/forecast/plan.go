@@ -164,23 +164,18 @@ func (g *group) move(quotas []int) moves {
 
 // hostsInTurn orders models, which stand by host, so that each host has its first one before any has its second.
 func hostsInTurn(ids []uint64) []uint64 {
-	type turn struct {
-		no int
-		id uint64
-	}
-	turns := make([]turn, len(ids))
+	var turns [][]uint64 // the first of each host, and so on
+	turn := 0
 	for i, id := range ids {
-		turns[i] = turn{0, id}
-		if i > 0 && ids[i-1]>>32 == id>>32 {
-			turns[i].no = turns[i-1].no + 1
+		if turn++; i == 0 || ids[i-1]>>32 != id>>32 {
+			turn = 0
 		}
+		if turn == len(turns) {
+			turns = append(turns, nil)
+		}
+		turns[turn] = append(turns[turn], id)
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.no, b.no), cmp.Compare(a.id, b.id)) })
-	ordered := make([]uint64, len(ids))
-	for i, turn := range turns {
-		ordered[i] = turn.id
-	}
-	return ordered
+	return slices.Concat(turns...)
 }
 
 // Phase is the phase of a model under the plan: the one that it has, unless it was added to the leveller and is to be moved.
