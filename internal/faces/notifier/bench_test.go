@@ -58,7 +58,8 @@ func (b *bench) another(routes string) *Notifier {
 	read := testkit.Got(Read("routes.yaml", strings.NewReader(routes), secrets))(b.t)
 	b.t.Cleanup(read.Close)
 	log := zerolog.New(&b.log)
-	n := testkit.Got(New(b.Store, read, Config{Log: &log, Adopt: time.Millisecond}))(b.t)
+	n := testkit.Got(New(b.Store, read, Config{Log: &log}))(b.t)
+	n.adopt = time.Millisecond
 	return n
 }
 

@@ -26,8 +26,6 @@ type Config struct {
 	Tick time.Duration
 	// Backoff is the first pause after an error of Redis; it doubles up to Tick. Defaults to 50 ms.
 	Backoff time.Duration
-	// Adopt is after how long another notifier takes over entries that were read and not routed. Defaults to 30 s.
-	Adopt time.Duration
 	// Dashboard is the address of the queue in the dashboard, such as https://refreshd.example.com/q/bigtables, for links. Defaults to none.
 	Dashboard string
 	// Log receives messages that could not be delivered, and every error, sampled. Defaults to none.
@@ -41,7 +39,7 @@ type Config struct {
 // WithDefaults returns a copy with every unset field filled.
 func (c Config) WithDefaults() Config {
 	c.Tick = cmp.Or(c.Tick, time.Second)
-	c.Backoff, c.Adopt = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick)), cmp.Or(c.Adopt, 30*time.Second)
+	c.Backoff = cmp.Or(c.Backoff, min(50*time.Millisecond, c.Tick))
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
 	if c.Observe == nil {
 		c.Observe = func() func(error) { return func(error) {} }
@@ -56,8 +54,6 @@ func (c Config) Validate() error {
 		return errors.New("tick: expected 10ms to 1m, found " + c.Tick.String())
 	case c.Backoff < time.Millisecond || c.Backoff > c.Tick:
 		return errors.New("backoff: expected 1ms to the tick, found " + c.Backoff.String())
-	case c.Adopt < time.Millisecond:
-		return errors.New("adopt: expected at least 1ms, found " + c.Adopt.String())
 	}
 	return nil
 }
@@ -68,6 +64,7 @@ type Notifier struct {
 	routes *Routes
 	config Config
 	owner  string
+	adopt  time.Duration   // after it another notifier takes over entries that were read and not routed
 	nobody backoff.Sampler // routing goroutine only
 }
 
@@ -77,7 +74,7 @@ func New(store *store.Store, routes *Routes, config Config) (*Notifier, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	return &Notifier{store: store, routes: routes, config: config, owner: strings.ToLower(rand.Text())}, nil
+	return &Notifier{store: store, routes: routes, config: config, owner: strings.ToLower(rand.Text()), adopt: 30 * time.Second}, nil
 }
 
 // Run works until ctx ends, sends what it has in hand, and returns nil. Errors of Redis are logged and retried for ever. Each channel has a loop of

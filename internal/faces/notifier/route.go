@@ -22,7 +22,7 @@ const routeBatch = 500
 // Route routes entries of the outbox to the mailboxes of their recipients: first those that a dead notifier has left, then new ones. more: there may
 // be others.
 func (n *Notifier) Route(ctx context.Context) (more bool, err error) {
-	entries, err := n.store.Outbox().AdoptOutbox(ctx, n.config.Adopt, routeBatch)
+	entries, err := n.store.Outbox().AdoptOutbox(ctx, n.adopt, routeBatch)
 	if err == nil && len(entries) == 0 {
 		entries, err = n.store.Outbox().ReadOutbox(ctx, routeBatch)
 	}
