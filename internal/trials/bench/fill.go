@@ -31,16 +31,14 @@ func (b *Bench) putPolicy(ctx context.Context) error {
 	return b.Redis.Del(ctx, b.Store.Keys.Bulks).Err()
 }
 
-// When says when the model of a number becomes due, of those that are saved at now.
-type When func(i int, now time.Time) time.Time
-
 // AtOnce makes all models due at once.
 func AtOnce(_ int, now time.Time) time.Time { return now }
 
 const fillBatch = 500
 
-// Fill saves count models from the number first on, each with a payload of a 100-byte URL.
-func (b *Bench) Fill(ctx context.Context, first, count int, when When) error {
+// Fill saves count models from the number first on, each with a payload of a 100-byte URL. when says when the model of a number becomes due, of those
+// that are saved at now.
+func (b *Bench) Fill(ctx context.Context, first, count int, when func(i int, now time.Time) time.Time) error {
 	now, err := b.Store.Now(ctx)
 	if err != nil {
 		return err
@@ -51,7 +49,7 @@ func (b *Bench) Fill(ctx context.Context, first, count int, when When) error {
 	return err
 }
 
-func (b *Bench) save(ctx context.Context, first, count int, now time.Time, when When) error {
+func (b *Bench) save(ctx context.Context, first, count int, now time.Time, when func(i int, now time.Time) time.Time) error {
 	uids, commands := make([]string, count), make([]*model.Command, count)
 	for i := range count {
 		uids[i] = fmt.Sprintf(uidPrefix+"%09d", first+i)

@@ -92,16 +92,10 @@ func until(at, now time.Time) string {
 	}
 }
 
-// The widths of columns; the last one, why, has what is left.
-const (
-	widthTime  = len("07:00:00.000")
-	widthUID   = 10
-	widthEvent = 11
-	widthTry   = 3
-	widthNext  = len("deadline +10.0s")
-)
+const widthUID = 10
 
-var lineWidths = []int{widthTime, widthUID, widthEvent, widthTry, widthNext}
+// lineWidths are those of the columns time, model, event, try and next; the last one, why, has what is left.
+var lineWidths = []int{len("07:00:00.000"), widthUID, 11, 3, len("deadline +10.0s")}
 
 func (l line) String() string {
 	return columns(lineWidths, l.at.UTC().Format("15:04:05.000"), document.OneLine(l.uid), document.OneLine(l.event), l.try, l.next, document.OneLine(l.why))
