@@ -152,7 +152,7 @@ func (d *Dashboard) stream(w http.ResponseWriter, r *http.Request, site *site, p
 		return err == nil && out.Flush() == nil
 	}
 	query, session, sent := r.URL.Query(), d.session(r), make([]fragment, len(page.live))
-	address := session.key() + here(site, page, query)
+	address := session.key() + site.address(page.path, query)
 	var change <-chan struct{} // nil: it rests
 	for next, sending := now, send(": open\n\n"); sending; {
 		select {

@@ -123,7 +123,7 @@ type link struct {
 func (d *Dashboard) frame(site *site, page *page, session session, query url.Values) *frame {
 	f := &frame{
 		site: site, Title: page.title, Base: site.base, Queue: site.queue.Name, ReadOnly: session.readOnly, Session: len(d.auth.tokens) > 0, By: session.name,
-		Here: here(site, page, query),
+		Here: site.address(page.path, query),
 	}
 	if f.in(cmp.Or(session.zone, time.UTC)); session.zone != nil {
 		f.Chosen = f.Zone
@@ -157,14 +157,6 @@ func (d *Dashboard) read(ctx context.Context, f *frame, page *page, session sess
 		f.in(zone)
 	}
 	return nil
-}
-
-// here is the address of a page.
-func here(site *site, page *page, query url.Values) string {
-	if len(query) == 0 {
-		return site.Link(page.path)
-	}
-	return site.Link(page.path) + "?" + query.Encode()
 }
 
 // Handler serves all addresses.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/refreshd/refreshd/internal/operate"
+	"github.com/refreshd/refreshd/internal/store"
 )
 
 var rejectedPage = page{path: "rejected", title: "Rejected", nav: true, file: "rejected", read: readRejected, live: []string{"rejected-list"}}
@@ -35,10 +36,7 @@ func readRejected(ctx context.Context, req *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := make([]rejection, len(entries))
-	for i, entry := range entries {
-		all[i] = rejection{entry}
-	}
+	all := store.Map(entries, func(entry operate.Rejected) rejection { return rejection{entry} })
 	slices.Reverse(all)
 	slices.SortStableFunc(all, func(a, b rejection) int { return strings.Compare(b.At, a.At) })
 	from, _ := strconv.Atoi(req.get("from")) // other texts begin in front

@@ -52,6 +52,10 @@ func (s *site) Link(path string, fields ...string) string {
 			query.Set(fields[i], fields[i+1])
 		}
 	}
+	return s.address(path, query)
+}
+
+func (s *site) address(path string, query url.Values) string {
 	address := s.base + "/" + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()

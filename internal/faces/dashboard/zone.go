@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	html "html/template"
 	"net/http"
@@ -39,10 +40,7 @@ func chosenZone(r *http.Request) *time.Location {
 
 // chooseZone keeps the zone in the browser, and leads back to the page.
 func (d *Dashboard) chooseZone(w http.ResponseWriter, r *http.Request) {
-	name, age := strings.TrimSpace(r.FormValue("other")), zoneTime
-	if name == "" {
-		name = r.FormValue("zone")
-	}
+	name, age := cmp.Or(strings.TrimSpace(r.FormValue("other")), r.FormValue("zone")), zoneTime
 	switch {
 	case name == "":
 		age = -time.Second
