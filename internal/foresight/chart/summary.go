@@ -62,10 +62,7 @@ func (r *run) summary() Summary {
 		case Finished:
 			sum.Ended = &event.Kind
 		}
-		switch {
-		case event.Kind == Success:
-			tryingSince = event.At
-		case (event.Kind.begins() || event.Kind.failed()) && tryingSince.IsZero():
+		if event.Kind == Success || tryingSince.IsZero() && (event.Kind.begins() || event.Kind.failed()) {
 			tryingSince = event.At
 		}
 	}

@@ -30,7 +30,9 @@ func SVG(w io.Writer, charts ...Chart) error {
 		most = max(most, len(r.rows))
 	}
 	span := joint(runs)
+	var about []string // for those who cannot see the picture
 	for _, r := range runs {
+		about = append(about, sentence(r.name(), r.digest()))
 		p.heading(cmp.Or(r.Title, r.Policy), r.digest())
 		if most <= maxStairs {
 			p.staircase(r, span)
@@ -40,10 +42,6 @@ func SVG(w io.Writer, charts ...Chart) error {
 		p.y += 14
 	}
 	p.legend()
-	var about []string // for those who cannot see the picture
-	for _, r := range runs {
-		about = append(about, sentence(r.name(), r.digest()))
-	}
 	return write(w, "svg", p.frame(titleOf(runs), strings.Join(about, "; ")))
 }
 

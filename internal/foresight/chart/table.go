@@ -76,17 +76,14 @@ func writeRows(text *strings.Builder, rows [][]string) {
 }
 
 func writeSummaries(text *strings.Builder, runs []*run) {
-	if len(runs) == 0 {
-		return
-	}
 	var rows [][]string
-	for _, pair := range runs[0].summary().pairs() {
-		rows = append(rows, []string{pair[0]})
-	}
 	header := []string{""}
-	for _, r := range runs {
+	for i, r := range runs {
 		header = append(header, document.OneLine(r.name()))
 		for line, pair := range r.summary().pairs() {
+			if i == 0 {
+				rows = append(rows, []string{pair[0]})
+			}
 			rows[line] = append(rows[line], pair[1])
 		}
 	}

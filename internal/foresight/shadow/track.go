@@ -89,16 +89,12 @@ func (t *track) begin(at, from time.Time) error {
 // plannedBefore is the last planned refresh up to an instant, or that instant if there was none within a year.
 func (t *track) plannedBefore(at time.Time) time.Time {
 	for _, back := range []time.Duration{time.Hour, 25 * time.Hour, 8 * 24 * time.Hour, 32 * 24 * time.Hour, 367 * 24 * time.Hour} {
-		planned := t.model.Planned(at.Add(-back))
-		if planned.IsZero() || planned.After(at) {
-			continue
+		last := time.Time{}
+		for planned := t.model.Planned(at.Add(-back)); !planned.IsZero() && !planned.After(at); planned = t.model.Planned(planned) {
+			last = planned
 		}
-		for {
-			following := t.model.Planned(planned)
-			if following.IsZero() || following.After(at) {
-				return planned
-			}
-			planned = following
+		if !last.IsZero() {
+			return last
 		}
 	}
 	return at

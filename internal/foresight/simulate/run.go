@@ -142,12 +142,11 @@ func (r *runner) take(decision model.Decision) {
 // Chart is the run as package chart shows it. It lasts to plan.Until if nothing else ended it before, or if the model waits
 // for nothing until then; else to the last event.
 func (r *Run) Chart(plan Plan, title string, zone *time.Location) chart.Chart {
-	last := plan.Start
+	end := plan.Start
 	if n := len(r.Events); n > 0 {
-		last = r.Events[n-1].At
+		end = r.Events[n-1].At
 	}
-	end := last
-	if (r.End == EndUntil || r.End == EndNothingPlanned) && plan.Until.After(last) {
+	if (r.End == EndUntil || r.End == EndNothingPlanned) && plan.Until.After(end) {
 		end = plan.Until
 	}
 	return chart.Chart{
