@@ -125,8 +125,13 @@ func (l *Loop) transition(t *store.Transition, now time.Time) {
 	}
 }
 
-// seconds is how long one instant is before another; 0: the clock was set back.
-func seconds(from, to time.Time) float64 { return max(0, to.Sub(from).Seconds()) }
+// seconds is how long one instant is before another; 0: it is none, or the clock was set back.
+func seconds(from, to time.Time) float64 {
+	if from.IsZero() {
+		return 0
+	}
+	return max(0, to.Sub(from).Seconds())
+}
 
 // outcome is the event of a message, or why it has changed nothing.
 func outcome(item *store.Item) string {

@@ -134,8 +134,8 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	count(queueCircuit, flag(g.QueueCircuitOpen))
 	count(queueCauses, int64(len(g.Errors)))
 	count(queueLargest, largest)
-	gauge(queueOldestDue, age(g.OldestDue, g.At))
-	gauge(queueOutbox, age(g.OldestNotice, g.At))
+	gauge(queueOldestDue, seconds(g.OldestDue, g.At))
+	gauge(queueOutbox, seconds(g.OldestNotice, g.At))
 	for _, role := range model.Roles {
 		count(queueAlive, g.Living[role], string(role))
 	}
@@ -146,12 +146,4 @@ func flag(is bool) int64 {
 		return 1
 	}
 	return 0
-}
-
-// age is how long ago an instant was; 0: there is none.
-func age(at, now time.Time) float64 {
-	if at.IsZero() {
-		return 0
-	}
-	return seconds(at, now)
 }
