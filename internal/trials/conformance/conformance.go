@@ -47,9 +47,7 @@ func (c Config) WithDefaults() Config {
 	c.Flood = cmp.Or(c.Flood, 200)
 	c.Patience = cmp.Or(c.Patience, 10*time.Second)
 	c.Log = cmp.Or(c.Log, new(zerolog.Nop()))
-	if c.Stderr == nil {
-		c.Stderr = io.Discard
-	}
+	c.Stderr = cmp.Or(c.Stderr, io.Discard)
 	if len(c.Scenarios) == 0 {
 		c.Scenarios = Names()
 	}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os/exec"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,11 +27,7 @@ type process struct {
 // start starts the worker in a process group of its own.
 func start(config *Config, scenario string, environ []string) (*process, error) {
 	command := exec.Command(config.Command[0], config.Command[1:]...)
-	ours := []string{"REDIS_URL=", "REFRESHD_QUEUE=", "REFRESHD_CONCURRENCY="}
-	command.Env = slices.DeleteFunc(slices.Clone(config.Environ), func(variable string) bool {
-		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(variable, own) })
-	})
-	command.Env = append(command.Env, environ...)
+	command.Env = slices.Concat(config.Environ, environ) // of a name that comes twice the last value counts
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	read, write := io.Pipe()
 	command.Stdout, command.Stderr = write, write
