@@ -122,9 +122,6 @@ func (a *auth) end(text string) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.ended == nil {
-		a.ended = map[string]time.Time{}
-	}
 	maps.DeleteFunc(a.ended, func(_ string, ends time.Time) bool { return !a.clock().Before(ends) })
 	a.ended[text] = expiry(text)
 }

@@ -50,9 +50,7 @@ var errFull = errors.New("the page is full")
 
 func readModels(ctx context.Context, req *request) (any, error) {
 	list := &modelList{Text: strings.TrimSpace(strings.ToValidUTF8(req.get("l"), "\uFFFD")), Sort: req.get("sort"), Actions: manyActions, First: req.get("after") == ""}
-	switch list.Sort {
-	case "", listing.SortDue, listing.SortFailing:
-	default:
+	if !slices.Contains([]string{"", listing.SortDue, listing.SortFailing}, list.Sort) {
 		return nil, document.Refuse("sort", "due or failing", document.Found(list.Sort))
 	}
 	stats, err := req.queue.Report().Stats(ctx)
