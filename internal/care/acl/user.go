@@ -7,6 +7,7 @@ package acl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/refreshd/refreshd/internal/store"
@@ -82,23 +83,17 @@ func NewUser(role Role, queue Queue) (User, error) {
 	}
 	// A server may hold several queues. No role with its hyphen begins another one, so that no two of these names are equal.
 	name := string(role) + "-" + queue.Keys.Queue
-	user := User{Role: role, Name: name, Rules: []string{"resetchannels", "-@all"}}
 	commands := session(role)
 	if queue.Several || queue.Keys.Tagged() { // by these a client finds its way in a cluster
 		commands = append(commands, "cluster|slots", "cluster|shards", "cluster|nodes", "command", "readonly", "asking")
-	}
-	for _, command := range commands {
-		user.Rules = append(user.Rules, "+"+command)
 	}
 	scope := queue.scope()
 	grants, err := part(scope).grants(scope.Keys)
 	if err != nil {
 		return User{}, fmt.Errorf("grant to %s: %w", role, err)
 	}
-	for _, grant := range grants {
-		user.Rules = append(user.Rules, grant.String())
-	}
-	return user, nil
+	free := store.Map(commands, func(command string) string { return "+" + command })
+	return User{role, name, slices.Concat([]string{"resetchannels", "-@all"}, free, store.Map(grants, grant.String))}, nil
 }
 
 // session are the commands without keys that a role needs.

@@ -69,9 +69,7 @@ func readModel(ctx context.Context, req *request) (any, error) {
 		return nil, err
 	}
 	view := &modelView{Explanation: e, Record: e.Record, shown: req.zoneOf(&e.Record.Model)}
-	for i := range e.Attempts {
-		view.Past = append(view.Past, rowOf(&e.Attempts[i]))
-	}
+	view.Past = store.Map(e.Attempts, func(a model.Attempt) pastRow { return rowOf(&a) })
 	holds, problem, err := req.queue.Of(e.Record.UID).Fleet().Holds(ctx)
 	view.Holds = slices.DeleteFunc(holds, func(h model.Hold) bool {
 		return h.Ended(e.Now) || !h.Selector.Matches(&e.Record.Model, e.Status)

@@ -63,11 +63,7 @@ func parseTemplates() (map[string]*html.Template, error) {
 		return nil, fmt.Errorf("read the layout: %w", err)
 	}
 	parsed := map[string]*html.Template{}
-	files := []string{"login", "problem"}
-	for _, page := range pages {
-		files = append(files, page.file)
-	}
-	for _, file := range files {
+	for _, file := range append(store.Map(pages, func(p *page) string { return p.file }), "login", "problem") {
 		one, err := layout.Clone()
 		if err == nil {
 			one, err = one.ParseFS(templateFiles, file+".html")
@@ -212,11 +208,10 @@ var compressed, _ = gzhttp.NewWrapper(gzhttp.CompressionLevel(gzip.BestSpeed), g
 	gzhttp.ContentTypeFilter(func(kind string) bool { return kind != streamType }))
 
 func (d *Dashboard) absent(w http.ResponseWriter, _ *http.Request) {
-	f := &frame{Title: "Not found", Here: "/", Session: len(d.auth.tokens) > 0, Problem: "There is no such page, or no such queue in this dashboard."}
-	for _, site := range d.sites.all() {
-		f.Links = append(f.Links, link{Text: site.queue.Name, Address: site.Link("")})
-	}
-	d.render(w, http.StatusNotFound, "problem", f)
+	d.render(w, http.StatusNotFound, "problem", &frame{
+		Title: "Not found", Here: "/", Session: len(d.auth.tokens) > 0, Problem: "There is no such page, or no such queue in this dashboard.",
+		Links: store.Map(d.sites.all(), func(s *site) link { return link{Text: s.queue.Name, Address: s.Link("")} }),
+	})
 }
 
 func (d *Dashboard) show(w http.ResponseWriter, r *http.Request, site *site, page *page) {

@@ -113,11 +113,8 @@ func (n *queueNumbers) collect(metrics chan<- prometheus.Metric) {
 	for _, freshness := range model.Freshnesses {
 		count(queueFreshness, g.Freshness[freshness], string(freshness))
 	}
-	counted := slices.Concat(model.Refusals, model.Particulars) // the fields of <queue>:stats may have others
-	for _, event := range model.Events {
-		counted = append(counted, string(event))
-	}
-	for _, name := range counted {
+	events := store.Map(model.Events, func(event model.Event) string { return string(event) })
+	for _, name := range slices.Concat(model.Refusals, model.Particulars, events) { // the fields of <queue>:stats may have others
 		send(queueCounted, prometheus.CounterValue, float64(g.Counters[name]), name)
 	}
 	rest := g.Parked

@@ -75,8 +75,7 @@ var scenarios = []scenario{
 	{name: "thawed", play: playThawed},
 	{name: "silent", play: playSilent},
 	{name: "names", wire: model.Wire{ModelName: "banner_uid", AttemptName: "run_uid", Nested: true}, play: func(ctx context.Context, s *stage) {
-		text := "nested"
-		s.put(ctx, "a", work{"do": "digest", "text": text, "reply_to": "of the payload"})
+		s.put(ctx, "a", work{"do": "digest", "text": "nested", "reply_to": "of the payload"})
 		s.should("works in a queue with names of its own and a nested payload", s.until(ctx, "a", model.EventSuccess), silence)
 	}},
 	{name: "parts", parts: 2, play: func(ctx context.Context, s *stage) {
