@@ -83,7 +83,7 @@ func (s Pool) ReplyList(name string) string { return s.Keys.Reply(name) }
 
 // TakeReply is that of Sender.
 func (s Pool) TakeReply(ctx context.Context, name string) (string, error) {
-	return Sender{s.Store}.TakeReply(ctx, name)
+	return Sender(s).TakeReply(ctx, name)
 }
 
 // WaitInput waits up to a second for an entry of the input list; false: none came. It takes nothing.
