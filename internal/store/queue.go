@@ -232,7 +232,7 @@ func (q *Queue) PartError(part *Store, err error) error {
 
 // Home is the keys of the part in which a model lives; own: it is this one.
 func (s *Store) Home(uid string) (home *Keys, own bool) {
-	part := s.queue.Of(uid)
+	part := s.queue.Parts[PartOf(uid, len(s.queue.Parts))]
 	return &part.Keys, part == s
 }
 
