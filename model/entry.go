@@ -186,7 +186,9 @@ func (m *Model) entry(s *State) string {
 		text = append(text, `","planned_at":"`+FormatTime(s.EntryPlannedAt)...)
 	}
 	if !s.EntryDueAt.IsZero() && (m.Wire.Nested || !namesFence(m.Payload)) {
-		text = append(text, `","fence":`+strconv.FormatInt(s.Fence, 10)+`,"due_at":"`+FormatTime(s.EntryDueAt)+`","for":"`+string(m.purpose(s))...)
+		text = strconv.AppendInt(append(text, `","fence":`...), s.Fence, 10)
+		text = append(append(text, `,"due_at":"`...), FormatTime(s.EntryDueAt)...)
+		text = append(append(text, `","for":"`...), m.purpose(s)...)
 	}
 	if m.ReplyTo != "" {
 		text = append(text, `","reply_to":"`+m.ReplyTo...) // the name of a queue has nothing that JSON escapes

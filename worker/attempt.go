@@ -87,23 +87,27 @@ func (a *Attempt) Metric(name string, n float64) {
 }
 
 // Ready asks, before anything is published, what the guards of the policy say of the numbers so far. Nil: publish. Any other error the handler returns
-// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx ends; a poller of 0.9.0 never answers. Without a pool
-// there is nobody to ask, and it is nil.
+// without publishing: then the attempt ends as the verdict says. It waits for a poller until ctx or the attempt ends; a poller of 0.9.0 never answers.
+// Without a pool there is nobody to ask, and it is nil.
 func (a *Attempt) Ready(ctx context.Context) error {
 	if a.ask == nil {
 		return nil
 	}
 	m := a.message(model.MessageReady)
 	m.Metrics = a.counted()
-	switch told, err := a.ask(ctx, m); {
-	case err != nil:
+	told, err := a.ask(ctx, m)
+	if err != nil {
 		return err
-	case told.Verdict == model.VerdictPublish:
+	}
+	switch told.Verdict {
+	case model.VerdictPublish:
 		return nil
-	case told.Verdict == model.VerdictStale:
-		return ErrFenceLost
+	case model.VerdictStale:
+		return mark(ErrFenceLost, withheld(told.Verdict))
+	case model.VerdictHold, model.VerdictFail:
+		return mark(errors.New("not published: "+told.Reason), withheld(told.Verdict))
 	default:
-		return mark(errors.New("not published: "+told.Reason), withheld{})
+		return fmt.Errorf("read the verdict: expected publish, hold, fail or stale, found %q", told.Verdict)
 	}
 }
 

@@ -92,8 +92,9 @@ func (e *execution) call(handler Handler, config *Config) (err error) {
 // that it had begun may have waited in line until then: it is handed back.
 func (e *execution) ending(err error) (m message, wanted bool) {
 	cause := context.Cause(e.ctx)
+	verdict, _ := factOf[withheld](err)
 	switch {
-	case errors.Is(cause, ErrFenceLost), errors.Is(err, ErrFenceLost), errors.Is(cause, ErrDeadline) && e.begun.Load():
+	case errors.Is(cause, ErrFenceLost), model.Verdict(verdict) == model.VerdictStale, errors.Is(cause, ErrDeadline) && e.begun.Load():
 		return message{}, false
 	case cause != nil && err != nil:
 		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.

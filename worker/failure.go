@@ -35,7 +35,7 @@ type (
 	errorType  string
 	ownerText  string
 	toldReason string
-	withheld   struct{} // no failure: the verdict was not to publish
+	withheld   model.Verdict // no failure: this verdict was not to publish
 )
 
 type marked[T any] struct {

@@ -40,11 +40,11 @@ func TestAHandlerThatAsksPublishesOnlyAfterThatVerdictAndEndsAsItSays(t *testing
 	})
 }
 
-func TestAHandlerThatNobodyAnswersIsHandedBackWhenThePoolStops(t *testing.T) {
+func TestAHandlerThatNobodyAnswersIsHandedBackWhenThePoolStopsWhateverItsContext(t *testing.T) {
 	onQueue(t, func(t *testing.T, r *queueFixture, _ *bench) {
 		config := quick()
 		config.Grace = -1
-		pool := run(t, r, config, func(ctx context.Context, attempt *Attempt) error { return attempt.Ready(ctx) })
+		pool := run(t, r, config, func(ctx context.Context, attempt *Attempt) error { return attempt.Ready(context.WithoutCancel(ctx)) })
 		r.offer("a")
 		r.toldOf(model.MessageReady)
 		must(t, pool.stop())

@@ -41,7 +41,9 @@ func (s *sender) add(m message) {
 	defer backoff.Signal(s.news)
 	if m.Type == model.MessageStatus || m.Type == model.MessageReady {
 		later := s.waiting[s.pushing:]
-		if i := slices.IndexFunc(later, func(older message) bool { return older.Type == m.Type && older.AttemptUID == m.AttemptUID }); i >= 0 {
+		if i := slices.IndexFunc(later, func(older message) bool {
+			return older.Type == m.Type && older.AttemptUID == m.AttemptUID && older.ReplyTo == m.ReplyTo
+		}); i >= 0 {
 			later[i] = m
 			return
 		}

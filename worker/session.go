@@ -171,7 +171,7 @@ func (s *session) decode(owner string, entries []string) []*execution {
 
 func (s *session) start(e *execution, now time.Time) {
 	e.ctx, e.cancel = context.WithCancelCause(s.ctx)
-	e.ask = s.ask
+	e.ask = func(ctx context.Context, m message) (reply, error) { return s.ask(ctx, e, m) }
 	e.status = &status{every: s.config.StatusEvery, send: s.sender.add}
 	if s.config.SignsEvery > 0 {
 		e.signs = &status{every: s.config.SignsEvery, send: s.sender.add}
@@ -206,21 +206,30 @@ type reply struct {
 	Reason  string
 }
 
-// ask pushes a `ready`, and waits for the reply until ctx ends.
-func (s *session) ask(ctx context.Context, m message) (told reply, err error) {
+// askAgain is after how many seconds without a reply a `ready` is repeated: a poller of 0.9.0 may have taken it.
+const askAgain = 10
+
+// ask pushes a `ready`, and waits for the reply until ctx or the attempt ends.
+func (s *session) ask(ctx context.Context, e *execution, m message) (told reply, err error) {
 	name, retry := rand.Text(), s.config.retry("waiting for a verdict")
 	m.ReplyTo = s.queue.ReplyList(name)
-	s.sender.add(m)
-	for ctx.Err() == nil {
-		text, err := s.queue.TakeReply(context.WithoutCancel(ctx), name)
-		if text != "" {
-			return told, json.Unmarshal([]byte(text), &told)
-		}
-		if backoff.Rest(ctx, retry.After(err), nil); err != nil { // the reply may be lost: to ask again is harmless
+	for silent := 0; ctx.Err() == nil && e.ctx.Err() == nil; silent++ {
+		if silent%askAgain == 0 {
 			s.sender.add(m)
 		}
+		text, err := s.queue.TakeReply(context.WithoutCancel(ctx), name)
+		switch {
+		case text != "":
+			err = json.Unmarshal([]byte(text), &told)
+			return told, err
+		case store.Refused(err):
+			return told, err
+		case err != nil:
+			silent = -1 // the reply may be lost: it is asked for at once
+		}
+		backoff.Rest(e.ctx, retry.After(err), nil)
 	}
-	return told, context.Cause(ctx)
+	return told, cmp.Or(context.Cause(e.ctx), context.Cause(ctx))
 }
 
 // finish tells how an attempt ended, unless it was abandoned before.

@@ -29,8 +29,8 @@ type Clients struct {
 	// the caller asks or tries again in a way that is safe.
 	Write redis.UniversalClient
 	// Block is for calls that wait in the server, with a timeout of one second there and no deadline here: a deadline
-	// would drop an element that is already on its way. Never sends twice. At most four calls at a time for each of MaxParts. It receives no value
-	// above 64 KiB: the call ends with an error, and its connection with it.
+	// would drop an element that is already on its way. Never sends twice. At most four calls at a time for each of MaxParts, and one for each
+	// attempt of a worker pool that waits for a verdict. It receives no value above 64 KiB: the call ends with an error, and its connection with it.
 	Block redis.UniversalClient
 	// Clustered reports Redis Cluster, where all keys of a script must share one hash tag.
 	Clustered bool
