@@ -142,11 +142,16 @@ func (s Fleet) BeginBulk(ctx context.Context, id string, wish model.Bulk) (Bulk,
 	if _, b.Size, err = s.source(ctx, wish.Selector); err != nil {
 		return Bulk{}, err
 	}
+	asked := false
 	_, err = s.change(ctx, s.Keys.Holds, order{}, func() (change, error) {
 		begun, _, err := s.ReadBulk(ctx, id)
-		if begun.since == model.FormatTime(b.Since) { // by a call that was not answered
+		switch same := begun.since == model.FormatTime(b.Since); {
+		case same && asked: // by a call that was not answered
 			return change{}, err
+		case same: // since tells one of this name from the one before
+			b.Since = b.Since.Add(time.Millisecond)
 		}
+		asked = true
 		return change{bulk: &b}, err
 	})
 	return b, Wrap(err, "begin a bulk")

@@ -270,6 +270,17 @@ func TestALateRepairOfABulkLeavesTheOneThatHasBegunSinceWhereItIs(t *testing.T) 
 	})
 }
 
+func TestABulkThatBeginsAnewWithinAMillisecondIsAnotherOne(t *testing.T) {
+	everywhere(t, func(t *testing.T, b *bench) { // where time stands still
+		for _, reason := range []string{"first", "second"} {
+			must(t, only(b.Fleet().CancelBulk(t.Context(), "late")))
+			must(t, only(b.Fleet().BeginBulk(t.Context(), "late", model.Bulk{Action: model.BulkCancel, Reason: reason})))
+		}
+		found, _, err := b.Fleet().ReadBulk(t.Context(), "late")
+		stopIf(t, err != nil || found.Reason != "second" || found.Cancelled, "found %+v, %v", found, err)
+	})
+}
+
 // TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince lets a dispatcher forget a uid, and free its slot, after somebody has removed what its key
 // held, saved the model and started it.
 func TestWhatIsForgottenLateOfABrokenModelIsNotWhatWasSavedSince(t *testing.T) {
