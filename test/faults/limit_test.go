@@ -216,7 +216,7 @@ func (c *crowd) finish(processes ...*testkit.Process) {
 		return err == nil && left == 0
 	})
 	stopAll(c.t, processes...)
-	lost := int(c.Stats()["timeout"]) // on a busy machine: such an attempt has no place any more, though its worker goes on
+	lost := c.Stats()["timeout"] // on a busy machine: such an attempt has no place any more, though its worker goes on
 	for host, most := range c.most {
 		failIf(c.t, most > perHost+lost || c.done[host] < c.each,
 			"%s: want at most %d at a time, as %d timed out, and %d refreshed, got %d and %d", host, perHost+lost, lost, c.each, most, c.done[host])
