@@ -94,7 +94,7 @@ func (e *execution) ending(err error) (m message, wanted bool) {
 	cause := context.Cause(e.ctx)
 	verdict, _ := factOf[withheld](err)
 	switch {
-	case errors.Is(cause, ErrFenceLost), model.Verdict(verdict) == model.VerdictStale, errors.Is(cause, ErrDeadline) && e.begun.Load():
+	case errors.Is(cause, ErrFenceLost), verdict == withheld(model.VerdictStale), errors.Is(cause, ErrDeadline) && e.begun.Load():
 		return message{}, false
 	case cause != nil && err != nil:
 		// Whether the handler failed or only stopped cannot be told apart: in doubt it is not the model's fault.

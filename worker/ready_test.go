@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/refreshd/refreshd/internal/testkit"
@@ -50,4 +51,57 @@ func TestAHandlerThatNobodyAnswersIsHandedBackWhenThePoolStopsWhateverItsContext
 		must(t, pool.stop())
 		r.toldOf(model.MessageInterrupted)
 	})
+}
+
+// TestAFenceThatAHandlerFoundLostByItselfIsAFailure: only Redis, by a verdict or a look at the model, tells that nobody waits for an answer.
+func TestAFenceThatAHandlerFoundLostByItselfIsAFailure(t *testing.T) {
+	told, err := Try(t.Context(), func(context.Context, *Attempt) error { return ErrFenceLost }, &Attempt{UID: "a", AttemptUID: "a1"})
+	must(t, err)
+	failIf(t, len(told) != 1 || told[0].Type != model.MessageFailure, "%+v", told)
+}
+
+func TestEachQuestionOfAnAttemptIsAskedAndNoneTwiceAtATime(t *testing.T) {
+	config := Config{}.WithDefaults()
+	s := newSender(nil, newTakenList("w"), &config)
+	for _, list := range []string{"first", "second", "first"} {
+		s.add(message{Type: model.MessageReady, AttemptUID: "a1", ReplyTo: list})
+	}
+	failIf(t, len(s.waiting) != 2 || s.waiting[0].ReplyTo != "first" || s.waiting[1].ReplyTo != "second", "%+v", s.waiting)
+}
+
+// replies answers each look for a reply by its number, from 1.
+type replies struct {
+	nopQueue
+	asked int
+	reply func(asked int) (string, error)
+}
+
+func (r *replies) ReplyList(name string) string { return name }
+
+func (r *replies) TakeReply(context.Context, string) (string, error) {
+	r.asked++
+	return r.reply(r.asked)
+}
+
+func TestAQuestionIsRepeatedUntilSomebodyAnswersButNotWhereItIsForbidden(t *testing.T) {
+	config, questions := Config{}.WithDefaults(), 0
+	queue := &replies{}
+	s := &session{Pool: &Pool{config: config}, queue: queue, sender: newSender(queue, newTakenList("w"), &config)}
+	e := &execution{Attempt: &Attempt{}, ctx: t.Context()}
+	queue.reply = func(asked int) (string, error) {
+		questions += s.sender.len()
+		s.sender.waiting = nil // pushed
+		if asked <= 2*askAgain {
+			return "", nil
+		}
+		return `{"verdict":"hold","reason":"rows 3"}`, nil
+	}
+	told, err := s.ask(t.Context(), e, message{Type: model.MessageReady})
+	failIf(t, err != nil || told != (reply{model.VerdictHold, "rows 3"}) || questions != 3, "%+v, %v after %d questions", told, err, questions)
+
+	queue.asked, queue.reply = 0, func(int) (string, error) {
+		return "", errors.New("NOPERM this user has no permissions to access one of the keys")
+	}
+	_, err = s.ask(t.Context(), e, message{Type: model.MessageReady})
+	failIf(t, err == nil || queue.asked != 1, "%v after %d looks", err, queue.asked)
 }
