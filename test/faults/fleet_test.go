@@ -173,7 +173,7 @@ func TestFiveDispatchersAndFivePollersRefreshEachModelOnce(t *testing.T) {
 type service struct {
 	*httptest.Server
 	t     testing.TB
-	asked chan struct{} // one token for each request
+	asked chan struct{} // one token for each request; there is room for all of a test that counts only the first
 }
 
 func newService(t *testing.T, unanswered int) *service {
@@ -182,7 +182,7 @@ func newService(t *testing.T, unanswered int) *service {
 	for range unanswered {
 		left <- struct{}{}
 	}
-	s := &service{t: t, asked: make(chan struct{}, 100)}
+	s := &service{t: t, asked: make(chan struct{}, 10*models)}
 	end := make(chan struct{})
 	s.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		s.asked <- struct{}{}

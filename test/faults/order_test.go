@@ -28,7 +28,6 @@ func TestAQuietWorkerTakesNoMoreAndAStoppedOneHandsBackWhichCostsNothingUnderTra
 	f.runDaemons(dispatcher.Config{})
 	f.putLong("a", "b") // which have no answer
 	s := newService(t, 2)
-	s.asked = make(chan struct{}, 10*models) // nobody counts most of them
 	first := f.worker(s, "--concurrency", "4", "--grace", "0")
 	s.await(2)
 	var owner string
