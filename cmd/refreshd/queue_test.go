@@ -29,9 +29,6 @@ type divided struct {
 func divide(t *testing.T, server *testkit.Server, parts int) *divided {
 	t.Helper()
 	d := &divided{console: at(t, server), server: server}
-	if server.IsCluster() {
-		d.env["REDIS_URL"] = "redis-cluster://" + strings.Join(server.Addrs, ",")
-	}
 	d.do("queue", "create", "--parts", strconv.Itoa(parts))
 	client := server.Client(t)
 	clients := &store.Clients{Read: client, Write: client, Block: client, Clustered: server.IsCluster()}

@@ -21,7 +21,7 @@ func onEachAndACluster(t *testing.T, test func(t *testing.T, c *console, server 
 		long.Only(t)
 		server := testkit.Cluster(t)
 		c := at(t, server)
-		c.env["REDIS_URL"], c.env["REFRESHD_QUEUE"] = "redis-cluster://"+strings.Join(server.Addrs, ","), "{"+store.DefaultQueue+"}"
+		c.env["REFRESHD_QUEUE"] = "{" + store.DefaultQueue + "}"
 		test(t, c, server)
 	})
 }

@@ -22,7 +22,7 @@ import (
 type Server struct {
 	Addr  string               // host:port; of a cluster the first node
 	Addrs []string             // every node; one element unless the server is a cluster
-	URL   string               // redis://host:port; of a cluster with the other nodes as ?addr=
+	URL   string               // redis://host:port; of a cluster redis-cluster:// and all its nodes
 	Mini  *miniredis.Miniredis // to set its clock or to inject faults; nil when the server is a real one
 
 	nodes    []*node             // that it consists of; none: it is a miniredis
@@ -104,7 +104,7 @@ func ReplicatedCluster(t testing.TB) *Server {
 func (s *Server) at(addrs []string) *Server {
 	s.Addr, s.Addrs, s.URL = addrs[0], addrs, "redis://"+addrs[0]
 	if len(addrs) > 1 {
-		s.URL += "?addr=" + strings.Join(addrs[1:], "&addr=")
+		s.URL = "redis-cluster://" + strings.Join(addrs, ",")
 	}
 	return s
 }
