@@ -12,7 +12,7 @@
     shop.run("tbl_1")
 
 Both find Redis in REDIS_URL (redis://127.0.0.1:6379 if it is not set) and the queue in REFRESHD_QUEUE (bigtables). Needs Python 3.8
-and redis-py 4. What goes over the wire is told by docs/wire.md of refreshd.
+and redis-py 4. A cluster is redis-cluster://HOST:PORT,HOST:PORT, and needs redis-py 4.3. What goes over the wire is told by docs/wire.md of refreshd.
 """
 
 import collections
@@ -28,6 +28,7 @@ import socket
 import tempfile
 import threading
 import time
+import urllib.parse
 import uuid
 import zlib
 
@@ -37,6 +38,7 @@ __version__ = "0.9.0"
 __all__ = ["Attempt", "Client", "Failure", "NoReply", "Postpone", "Refused", "Stopped", "Worker", "publish_file", "wins"]
 
 log = logging.getLogger("refreshd")
+_ERRORS = (redis.RedisError, getattr(redis.exceptions, "RedisClusterException", redis.RedisError))  # of redis-py; the latter are no RedisError
 
 
 class Failure(Exception):
@@ -184,7 +186,7 @@ class Worker:
 
     What it returns is ignored: to return is success, and Failure, Postpone or any other exception says otherwise. grace is how many
     seconds the work in hand may go on after SIGTERM or SIGINT; then it is stopped and handed back. fence_every is how often, in seconds, it
-    is compared with Redis. redis is a URL or a redis.Redis.
+    is compared with Redis. redis is a URL, a redis.Redis or a redis.RedisCluster.
 
     The worker gives a heartbeat every second. If it dies, others get its attempts within seconds. With plain=True it pops entries and gives no
     heartbeats: an attempt of a dead worker waits for its deadline.
@@ -197,7 +199,7 @@ class Worker:
         self.refresh, self.concurrency, self.grace, self.fence_every, self.plain = refresh, concurrency, grace, fence_every, plain
         self.signs_every = signs_every
         self.name = name or socket.gethostname()
-        self._redis, self._queue = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
+        self._where, self._queue = redis, queue or os.environ.get("REFRESHD_QUEUE", "bigtables")
         self._stop, self._gone = threading.Event(), threading.Event()
         self._slots = threading.Semaphore(concurrency)
         self._in_hand = {}  # its id: attempt
@@ -208,7 +210,7 @@ class Worker:
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self.stop())
-        names = self._patiently(lambda: _Names(self._redis, self._queue))
+        names = self._patiently(self._open)
         if names is None:
             return
         owner = _owner()
@@ -223,6 +225,10 @@ class Worker:
         for loop in loops:
             loop.join()
         self._leave()
+
+    def _open(self):
+        self._redis = _connect(self._where)
+        return _Names(self._redis, self._queue)
 
     def stop(self):
         """Takes no more attempts; run() returns when those in hand are finished or handed back."""
@@ -239,7 +245,7 @@ class Worker:
         attempts = []
         try:
             attempts = self._pop(names) if self.plain else self._take(self._parts[0], free, names)
-        except redis.RedisError as error:
+        except _ERRORS as error:
             log.warning("taking attempts: %s", error)
             if _refused(error) and not any(part.known for part in self._parts) and not self.plain:
                 self.plain = True
@@ -251,7 +257,10 @@ class Worker:
             threading.Thread(target=self._work, args=(attempt,), daemon=True).start()
 
     def _pop(self, names):
-        taken = self._redis.blpop([part.input for part in self._parts], timeout=1)
+        parts, seconds = list(self._parts), 1
+        if _clustered(self._redis):  # where parts stand on nodes of their own
+            parts, seconds = parts[:1], 1 / len(parts)
+        taken = self._redis.blpop([part.input for part in parts], timeout=seconds)
         attempt = taken and self._read(taken[1], _text(taken[0]), names)
         return [attempt] if attempt else []
 
@@ -271,7 +280,7 @@ class Worker:
         elif self._empty >= len(self._parts) and not self._stop.is_set():
             try:
                 found = self._redis.blmove(part.input, part.input, 1 / len(self._parts), "LEFT", "LEFT")
-            except redis.RedisError as error:  # the next take tells what is wrong
+            except _ERRORS as error:  # the next take tells what is wrong
                 log.warning("waiting for attempts: %s", error)
                 self._stop.wait(0.2)
             else:
@@ -396,7 +405,7 @@ class Worker:
         """Pushes a message that may be lost."""
         try:
             self._redis.rpush(attempt._reply_to, self._message(attempt, kind, **fields))
-        except redis.RedisError as error:
+        except _ERRORS as error:
             log.warning("%s of %s: %s", kind, attempt.uid, error)
 
     def _patiently(self, call, attempt=None, kind=None):
@@ -406,7 +415,7 @@ class Worker:
         while True:
             try:
                 return call()
-            except redis.RedisError as error:  # most of them come without the word that Redis has put in front
+            except _ERRORS as error:  # most of them come without the word that Redis has put in front
                 never = _refused(error) or str(error).startswith("WRONGTYPE")
                 if attempt is None and (never or isinstance(error, redis.AuthenticationError)):
                     raise
@@ -429,7 +438,7 @@ class Worker:
                 found = _answers(pipe) if attempts else []
                 for i, attempt in enumerate(attempts):
                     self._judge(attempt, *found[3 * i:3 * i + 3])
-            except redis.RedisError as error:
+            except _ERRORS as error:
                 log.warning("comparing the attempts in hand: %s", error)
 
     def _beat(self):
@@ -440,7 +449,7 @@ class Worker:
                     if part.known:
                         self._ask(part, 0)
                         part.settle()
-                except redis.RedisError as error:
+                except _ERRORS as error:
                     log.warning("giving a heartbeat: %s", error)
 
     def _leave(self):
@@ -449,7 +458,7 @@ class Worker:
             try:
                 part.settle()
                 part.leave()
-            except redis.RedisError as error:
+            except _ERRORS as error:
                 log.warning("leaving: %s", error)
 
     def _judge(self, attempt, current, deadline, begun):
@@ -540,7 +549,7 @@ class _Taken:
         for place in places:
             try:
                 self.answer(*place, self._part + "-output", "")
-            except redis.RedisError as error:
+            except _ERRORS as error:
                 log.warning("removing an entry: %s", error)
                 with self._lock:
                     self._settled.append(place)
@@ -558,7 +567,7 @@ class _Taken:
         except redis.exceptions.NoScriptError as unloaded:  # no daemon of this version has loaded it
             try:
                 return self._redis.eval(text, len(keys), *keys, *arguments)
-            except redis.RedisError as error:
+            except _ERRORS as error:
                 raise unloaded if _refused(error) else error  # the user may run what the daemons load, and they will
 
 
@@ -628,7 +637,7 @@ class Client:
 
     def __init__(self, *, redis=None, queue=None, by=None, timeout=10.0):
         self.by, self.timeout = by, timeout
-        self._redis, self._queue, self._names = _connect(redis), queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
+        self._where, self._queue, self._names = redis, queue or os.environ.get("REFRESHD_QUEUE", "bigtables"), None
 
     def put(self, uid, payload=None, *, command_id=None, **definition):
         """Saves a model. definition: rrule, timezone, dtstart, refresh ("now" or "planned"), policy (a name or a dict), labels."""
@@ -648,7 +657,9 @@ class Client:
         return self._send("remove", uid, command_id)
 
     def _send(self, kind, uid, command_id, **fields):
-        self._names = self._names or _Names(self._redis, self._queue)
+        if self._names is None:
+            self._redis = _connect(self._where)
+            self._names = _Names(self._redis, self._queue)
         home = self._names.parts[zlib.crc32(uid.encode()) % len(self._names.parts)]
         command_id = command_id or str(uuid.uuid4())
         reply_to = home + ":reply:" + command_id
@@ -689,10 +700,23 @@ class _Names:
 
 
 def _connect(client):
-    if client is None or isinstance(client, str):
-        url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
-        return redis.Redis.from_url(url, socket_timeout=10, socket_connect_timeout=5, socket_keepalive=True)
-    return client
+    """A client of Redis. That of a cluster asks it at once for its nodes."""
+    if not (client is None or isinstance(client, str)):
+        return client
+    url = client or os.environ.get("REDIS_URL", "redis://127.0.0.1:6379")
+    options = {"socket_timeout": 10, "socket_connect_timeout": 5, "socket_keepalive": True}
+    cluster = re.fullmatch(r"redis(s?)-cluster://(?:([^:]*)(?::(.*))?@)?([^/@]+)(?:/0?)?", url)
+    if not cluster:
+        return redis.Redis.from_url(url, **options)
+    secure, user, password, hosts = cluster.groups()
+    pairs = [urllib.parse.urlsplit("//" + host) for host in hosts.split(",")]
+    nodes = [redis.cluster.ClusterNode(pair.hostname, pair.port or 6379) for pair in pairs]
+    login = {name: urllib.parse.unquote(text) for name, text in (("username", user), ("password", password)) if text}
+    return redis.RedisCluster(startup_nodes=nodes, **login, **options, **({"ssl": True} if secure else {}))
+
+
+def _clustered(client):
+    return hasattr(redis, "RedisCluster") and isinstance(client, redis.RedisCluster)
 
 
 def _answers(pipe):
