@@ -27,6 +27,8 @@ use DateTimeInterface;
 use Exception;
 use InvalidArgumentException;
 use Redis;
+use RedisCluster;
+use RedisClusterException;
 use RedisException;
 use stdClass;
 use Throwable;
@@ -301,7 +303,7 @@ class Taken
         }
         $this->child = 0;
         foreach ($this->parts as $part) {
-            if ($this->redis->use(fn (Redis $redis) => $this->ask($redis, $part, 0))[1] === 0) {
+            if ($this->ask($this->redis, $part, 0)[1] === 0) {
                 return $this->forgotten();
             }
         }
@@ -328,7 +330,7 @@ class Taken
             $next = clock() + 1;
             foreach ($this->parts as $part) {
                 try {
-                    [, $follows, , $order] = $redis->use(fn (Redis $redis) => $this->ask($redis, $part, 0));
+                    [, $follows, , $order] = $this->ask($redis, $part, 0);
                 } catch (RedisException) {
                     continue; // the parent says so
                 }
@@ -351,7 +353,7 @@ class Taken
         array_walk($settled, fn (array $place) => $this->settle($place));
         $known = ($this->doubt[$part] ?? false) ? -1 : count($this->entries[$part]);
         $this->doubt[$part] = true; // until there is a reply
-        [, $follows, $found, $order] = $this->redis->use(fn (Redis $redis) => $this->ask($redis, $part, 1, $known));
+        [, $follows, $found, $order] = $this->ask($this->redis, $part, 1, $known);
         if ($follows === 0) {
             $this->forgotten();
             return [null, ''];
@@ -382,13 +384,13 @@ class Taken
     }
 
     /** Pushes a message that ends an attempt ('': there is nothing to tell) and removes its entry, in one step; neither, if it was requeued. */
-    public function answer(Redis $redis, array $place, string $output, string $message): bool
+    public function answer(array $place, string $output, string $message): bool
     {
         ['part' => $part, 'owner' => $owner, 'entry' => $entry] = $place;
         if ($this->has($place)) {
-            $codes = Connection::script($redis, ANSWER_DIGEST, ANSWER, [$output, "$part:taken:$owner"], ['1', $entry, $message]);
+            $this->redis->script(ANSWER_DIGEST, ANSWER, [$output, "$part:taken:$owner"], ['1', $entry, $message]);
             $at = array_search($entry, $this->entries[$part], true);
-            if (is_array($codes) && $at !== false) {
+            if ($at !== false) {
                 unset($this->entries[$part][$at]);
             }
         }
@@ -399,7 +401,7 @@ class Taken
     public function settle(array $place): void
     {
         try {
-            $this->redis->use(fn (Redis $redis) => $this->answer($redis, $place, "{$place['part']}-output", ''));
+            $this->answer($place, "{$place['part']}-output", '');
         } catch (RedisException) {
             $this->settled[] = $place;
         }
@@ -421,7 +423,7 @@ class Taken
         foreach ($this->known ? $this->parts : [] as $part) {
             if ($this->entries[$part] === [] && !($this->doubt[$part] ?? false)) {
                 try {
-                    $this->redis->use(fn (Redis $redis) => $redis->zRem("$part:workers", $this->owner));
+                    $this->redis->send('zRem', "$part:workers", $this->owner);
                 } catch (RedisException) {
                     return;
                 }
@@ -430,10 +432,10 @@ class Taken
     }
 
     /** @return array{string, int, string[], string} now, what follows, entries, order; as take-attempts.lua of refreshd has it */
-    private function ask(Redis $redis, string $part, int $most, int $known = 0): array|false
+    private function ask(Connection $redis, string $part, int $most, int $known = 0): array
     {
         $keys = ["$part-input", "$part:taken:$this->owner", "$part:workers", "$part:orders"];
-        return Connection::script($redis, TAKE_DIGEST, TAKE, $keys, ['', $this->owner, $this->known ? '' : '1', $most, $known, $this->pool]);
+        return $redis->script(TAKE_DIGEST, TAKE, $keys, ['', $this->owner, $this->known ? '' : '1', $most, $known, $this->pool]);
     }
 
     private function forgotten(): bool
@@ -494,7 +496,7 @@ class Worker
         foreach (function_exists('pcntl_signal') ? [SIGTERM, SIGINT] : [] as $signal) {
             pcntl_signal($signal, fn () => $this->stop());
         }
-        $names = $this->redis->patiently(fn (Redis $redis) => Names::read($redis, $this->queue),
+        $names = $this->redis->patiently(fn () => Names::read($this->redis, $this->queue),
             fn (RedisException $error) => preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $this->stopping());
         $parts = $names?->parts ?? [];
         $this->taken = $this->plain ? null : Taken::start($this->redis, $parts);
@@ -528,7 +530,8 @@ class Worker
 
     private function pop(array $parts, Names $names): ?Attempt
     {
-        $popped = $this->redis->use(fn (Redis $redis) => $redis->blPop(array_map(fn (string $part) => "$part-input", $parts), 1));
+        $lists = array_map(fn (string $part) => "$part-input", $this->redis->isCluster ? [$parts[0]] : $parts); // no command spans nodes
+        $popped = $this->redis->raw($lists[0], ['BLPOP', ...$lists, (string) (count($lists) / count($parts))]);
         return $popped ? $this->read($popped[1], substr($popped[0], 0, -strlen('-input')), null, $names) : null;
     }
 
@@ -552,8 +555,7 @@ class Worker
             usleep(1_000_000); // it gets nothing while it has one
         } elseif (++$this->empty >= count($parts)) {
             [$input, $seconds] = ["$parts[0]-input", (string) (1 / count($parts))];
-            $wait = fn (Redis $redis) => $redis->rawCommand('BLMOVE', $input, $input, 'LEFT', 'LEFT', $seconds);
-            if (is_string($this->redis->use($wait))) {
+            if (is_string($this->redis->raw($input, ['BLMOVE', $input, $input, 'LEFT', 'LEFT', $seconds]))) {
                 array_unshift($parts, array_pop($parts)); // an entry stands there: it is the next again
             }
         }
@@ -587,7 +589,7 @@ class Worker
     private function work(Attempt $attempt): void
     {
         // It may have been superseded while it stood in line: say that the work begins, and ask whether it counts.
-        $ask = fn (Redis $redis) => $redis->hGet($attempt->modelKey, 'attempt_uid'); // a pipeline would not tell a lost connection from an absent field
+        $ask = fn () => $this->redis->send('hGet', $attempt->modelKey, 'attempt_uid'); // a pipeline would take a lost connection for an absent field
         $started = ['worker' => $this->name] + ($this->signsEvery === null ? [] : ['signs_every' => $this->signsEvery]);
         if ($this->stopping()) {
             $attempt->why = 'shutdown';
@@ -614,8 +616,8 @@ class Worker
         $asked = false;
         for (; clock() < $end; $attempt->check()) {
             try {
-                $asked = $asked || $this->redis->use(fn (Redis $redis) => $redis->rPush($attempt->replyTo, $message));
-                $reply = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
+                $asked = $asked || $this->redis->send('rPush', $attempt->replyTo, $message);
+                $reply = $this->redis->send('blPop', [$replyTo], 1);
                 if ($reply) {
                     return json_decode($reply[1], true, 512, JSON_THROW_ON_ERROR);
                 }
@@ -670,8 +672,8 @@ class Worker
             if ($attempt->place !== null && (!$this->taken->lives() || !$this->taken->has($attempt->place))) {
                 return 'requeued';
             }
-            [$current, $deadline, $begun] = $this->redis->use(fn (Redis $redis) => array_map(
-                fn (string $field) => $redis->hGet($attempt->modelKey, $field), ['attempt_uid', 'deadline_at', 'processing_at']));
+            [$current, $deadline, $begun] = array_map(fn (string $field) => $this->redis->send('hGet', $attempt->modelKey, $field),
+                ['attempt_uid', 'deadline_at', 'processing_at']);
         } catch (RedisException $error) {
             Connection::log('comparing the attempt in hand', $error);
             return null;
@@ -691,7 +693,7 @@ class Worker
     public function tell(Attempt $attempt, string $type, array $fields): void
     {
         try {
-            $this->redis->use(fn (Redis $redis) => $redis->rPush($attempt->replyTo, self::message($attempt, $type, $fields)));
+            $this->redis->send('rPush', $attempt->replyTo, self::message($attempt, $type, $fields));
         } catch (RedisException $error) {
             Connection::log("$type of $attempt->uid", $error);
         }
@@ -704,12 +706,12 @@ class Worker
     private function push(Attempt $attempt, string $type, array $fields, ?callable $ask = null): mixed
     {
         $message = self::message($attempt, $type, $fields);
-        return $this->redis->patiently(function (Redis $redis) use ($attempt, $message, $ask) {
+        return $this->redis->patiently(function () use ($attempt, $message, $ask) {
             if ($ask === null && $attempt->place !== null) {
-                return $this->taken->answer($redis, $attempt->place, $attempt->replyTo, $message);
+                return $this->taken->answer($attempt->place, $attempt->replyTo, $message);
             }
-            $pushed = $redis->rPush($attempt->replyTo, $message);
-            return $ask === null ? $pushed : $ask($redis);
+            $pushed = $this->redis->send('rPush', $attempt->replyTo, $message);
+            return $ask === null ? $pushed : $ask();
         }, function (RedisException $error) use ($attempt, $type): bool {
             $never = preg_match('/^(NOPERM|WRONGTYPE)/', $error->getMessage()) === 1;
             $over = $never || $this->late() || in_array($this->judge($attempt), self::UNHEARD, true) || $attempt->isLate();
@@ -801,18 +803,18 @@ class Client
 
     private function send(string $type, string $uid, ?string $commandId, array $fields): ?array
     {
-        $this->names ??= $this->redis->use(fn (Redis $redis) => Names::read($redis, $this->queue));
+        $this->names ??= Names::read($this->redis, $this->queue);
         $home = $this->names->parts[crc32($uid) % count($this->names->parts)];
         $commandId ??= bin2hex(random_bytes(16));
         $replyTo = "$home:reply:$commandId";
         $fields += ['type' => $type, 'uid' => $uid, 'command_id' => $commandId] + ($this->by === null ? [] : ['by' => $this->by])
             + ($this->timeout > 0 ? ['reply_to' => $replyTo] : []);
         $tries = 0; // after an error once more: with the same command_id it is carried out once
-        $this->redis->patiently(fn (Redis $redis) => $redis->rPush("$home-control", json($fields)), function (RedisException $error) use (&$tries) {
+        $this->redis->patiently(fn () => $this->redis->send('rPush', "$home-control", json($fields)), function (RedisException $error) use (&$tries) {
             return preg_match(Connection::WRONG, $error->getMessage()) ? throw $error : $tries++ > 0;
         }) ?? throw new NoReply($commandId);
         for ($end = clock() + $this->timeout; clock() < $end;) {
-            $answer = $this->redis->use(fn (Redis $redis) => $redis->blPop([$replyTo], 1));
+            $answer = $this->redis->send('blPop', [$replyTo], 1);
             if ($answer) {
                 $reply = json_decode($answer[1], true, 512, JSON_THROW_ON_ERROR);
                 return $reply['outcome'] === 'refused' ? throw new Refused($reply) : $reply;
@@ -830,11 +832,11 @@ class Names
     {
     }
 
-    public static function read(Redis $redis, string $queue): self
+    public static function read(Connection $redis, string $queue): self
     {
         $bare = trim($queue, '{}');
         [$parts, $model, $attempt, $payload] = array_map(
-            fn (string $field) => $redis->hGet('{' . $bare . '}:settings', $field), ['parts', 'model_name', 'attempt_name', 'payload']);
+            fn (string $field) => $redis->send('hGet', '{' . $bare . '}:settings', $field), ['parts', 'model_name', 'attempt_name', 'payload']);
         $names = (int) $parts > 1 ? array_map(fn (int $i) => '{' . "$bare:$i" . '}', range(0, (int) $parts - 1)) : [$queue];
         return new self($names, $model ?: 'big_table_uid', $attempt ?: 'refresh_attempt_uid', $payload === 'nested');
     }
@@ -845,41 +847,58 @@ class Connection
 {
     /** What Redis answers to whom it does not know, or who may not. */
     public const WRONG = '/^(NOAUTH|NOPERM|WRONGPASS|WRONGTYPE)/';
-    private ?Redis $redis = null;
+    public readonly bool $isCluster;
+    private Redis|RedisCluster|null $redis = null;
     private string $url;
 
     public function __construct(?string $url)
     {
         $this->url = $url ?? (getenv('REDIS_URL') ?: 'redis://127.0.0.1:6379');
+        $this->isCluster = preg_match('~^rediss?-cluster:~', $this->url) === 1;
     }
 
-    /** @throws RedisException also where phpredis answers false; the connection is forgotten, as nobody knows what it says next */
-    public function use(callable $call): mixed
+    /**
+     * Calls a method of phpredis. One command at a time: on a cluster the next one hides its error.
+     *
+     * @throws RedisException also where phpredis answers false; the connection is forgotten, as nobody knows what it says next
+     */
+    public function send(string $method, mixed ...$args): mixed
     {
         try {
-            $answer = $call($this->redis ??= $this->connect());
+            $this->redis ??= $this->isCluster ? $this->cluster() : $this->connect();
+            $answer = $this->redis->$method(...$args);
             $refused = $this->redis->getLastError();
             return $refused === null ? $answer : throw new RedisException($refused);
-        } catch (RedisException $error) {
-            $this->redis = null;
-            throw $error;
+        } catch (RedisException | RedisClusterException $error) {
+            if (str_starts_with($error->getMessage(), 'NOSCRIPT')) { // then nothing is lost
+                $this->redis->clearLastError();
+            } else {
+                $this->redis = null;
+            }
+            $place = preg_replace('~//.*@~', '//', $this->url); // without the password
+            throw $error instanceof RedisException ? $error : new RedisException("$place: " . $error->getMessage(), 0, $error);
         }
+    }
+
+    /** Sends the words of a command to the node of a key. It fails at once if that is dead; the methods of phpredis go on asking the others. */
+    public function raw(string $key, array $words): mixed
+    {
+        return $this->send('rawCommand', ...($this->isCluster ? [$key] : []), ...$words);
     }
 
     /** Runs a script by its digest, which the daemons of refreshd have loaded, or else by its text. */
-    public static function script(Redis $redis, string $digest, string $text, array $keys, array $args): mixed
+    public function script(string $digest, string $text, array $keys, array $args): mixed
     {
-        $answer = $redis->evalSha($digest, [...$keys, ...$args], count($keys));
-        $unloaded = (string) $redis->getLastError();
-        if (str_starts_with($unloaded, 'NOSCRIPT')) {
-            $redis->clearLastError();
+        $words = [count($keys), ...$keys, ...$args];
+        try {
+            return $this->raw($keys[0], ['EVALSHA', $digest, ...$words]);
+        } catch (RedisException $unloaded) {
             try {
-                $answer = $redis->eval($text, [...$keys, ...$args], count($keys));
+                return str_starts_with($unloaded->getMessage(), 'NOSCRIPT') ? $this->raw($keys[0], ['EVAL', $text, ...$words]) : throw $unloaded;
             } catch (RedisException $error) { // a user who may run what the daemons load waits for them
-                throw str_starts_with($error->getMessage(), 'NOPERM') ? new RedisException($unloaded) : $error;
+                throw str_starts_with($error->getMessage(), 'NOPERM') ? $unloaded : $error;
             }
         }
-        return $answer;
     }
 
     /** One to the same Redis. */
@@ -893,7 +912,7 @@ class Connection
     {
         for ($pause = 50_000; ; $pause = min(2 * $pause, 5_000_000)) {
             try {
-                return $this->use($call);
+                return $call();
             } catch (RedisException $error) {
                 if ($enough($error)) {
                     return null;
@@ -909,7 +928,7 @@ class Connection
         $url = parse_url(str_replace('redis:///', 'redis://127.0.0.1/', $this->url));
         $redis = new Redis();
         $unix = ($url['scheme'] ?? '') === 'unix';
-        $host = $unix ? $url['path'] : (($url['scheme'] ?? '') === 'rediss' ? 'tls://' : '') . ($url['host'] ?? '127.0.0.1');
+        $host = $unix ? $url['path'] : (($url['scheme'] ?? '') === 'rediss' ? 'tls://' : '') . trim($url['host'] ?? '127.0.0.1', '[]');
         $port = $unix ? -1 : $url['port'] ?? 6379;
         try {
             $redis->connect($host, $port, 5, null, 0, 10);
@@ -917,8 +936,7 @@ class Connection
             throw new RedisException("connecting to $host" . ($unix ? '' : ":$port") . ': ' . $error->getMessage(), 0, $error);
         }
         if (($url['pass'] ?? '') !== '') {
-            $login = array_filter([urldecode($url['user'] ?? ''), urldecode($url['pass'])], fn (string $part) => $part !== '');
-            $redis->auth(array_values($login));
+            $redis->auth(self::login($url['user'] ?? '', $url['pass']));
         }
         parse_str($url['query'] ?? '', $query);
         $database = (int) ($query['db'] ?? ($unix ? 0 : trim($url['path'] ?? '', '/')));
@@ -926,6 +944,34 @@ class Connection
             $redis->select($database);
         }
         return $redis;
+    }
+
+    /** It begins with a node that knows all slots: phpredis crashes where a raw command is for a slot that it does not know. */
+    private function cluster(): RedisCluster
+    {
+        preg_match('~^redis(s?)-cluster://(?:([^:@/?#]*):([^/?#]+)@)?([^@/?#]+)/?$~D', $this->url, $found)
+            || throw new InvalidArgumentException('the address of Redis: expected redis-cluster://USER:PASSWORD@HOST:PORT,HOST:PORT');
+        [, $tls, $user, $password, $hosts] = $found;
+        $login = $password === '' ? null : self::login($user, $password);
+        $context = $tls === '' ? null : []; // with any it speaks TLS
+        foreach (explode(',', $hosts) as $host) {
+            try {
+                $ranges = (new self("redis$tls://$user:$password@$host"))->send('rawCommand', 'CLUSTER', 'SLOTS');
+                if (array_sum(array_map(fn (array $range) => $range[1] - $range[0] + 1, $ranges)) === 16384) {
+                    $seed = str_replace(['[', ']'], '', preg_match('/:\d+$/D', $host) ? $host : "$host:6379");
+                    return new RedisCluster(null, [$seed], 5, 10, false, $login, $context);
+                }
+                $error = new RedisException("$host does not know all slots of its cluster");
+            } catch (RedisException $error) { // another node may answer
+            }
+        }
+        throw $error;
+    }
+
+    /** @return string[] as phpredis wants them: user and password, or the password alone */
+    private static function login(string $user, string $password): array
+    {
+        return array_map(rawurldecode(...), $user === '' ? [$password] : [$user, $password]);
     }
 
     public static function log(string $what, Throwable $error): void
